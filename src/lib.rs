@@ -1,1 +1,6 @@
 //! Shardscope's engine: from a launch script to memory, communication and time, each number explained.
+
+pub mod anatomy;
+pub mod explain;
+pub mod plan;
+pub mod quantity;

@@ -1,0 +1,11 @@
+//! Multi-head and grouped-query self-attention.
+
+mod messages;
+mod saved;
+mod weights;
+mod work;
+
+pub(super) use messages::messages;
+pub(super) use saved::saved;
+pub(super) use weights::weights;
+pub(super) use work::work;

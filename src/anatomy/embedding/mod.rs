@@ -1,0 +1,11 @@
+//! Word and position embedding, first stage.
+
+mod messages;
+mod saved;
+mod weights;
+mod work;
+
+pub(super) use messages::messages;
+pub(super) use saved::saved;
+pub(super) use weights::weights;
+pub(super) use work::work;

@@ -1,0 +1,11 @@
+//! Multi-latent attention (DeepSeek-V2, section 2.1).
+
+mod messages;
+mod saved;
+mod weights;
+mod work;
+
+pub(super) use messages::messages;
+pub(super) use saved::saved;
+pub(super) use weights::weights;
+pub(super) use work::work;

@@ -1,0 +1,23 @@
+//! What a transformer is made of: per operator its weights, the tensors it keeps for backward, its
+//! arithmetic and its messages, under one plan. Estimators fold over operators and never match on them;
+//! a new layer kind is a new folder here and a line in `operator.rs`.
+
+mod attention;
+mod embedding;
+mod experts;
+mod latent_attention;
+mod mlp;
+mod mtp;
+mod norm;
+mod operator;
+mod output_layer;
+mod part;
+mod stack;
+mod symbols;
+
+pub use operator::Operator;
+pub use part::{
+    Axis, Collective, Dimension, Kernel, Matmul, Message, Pass, Saved, Shard, Weight, WeightGroup, Work,
+};
+pub use stack::{chunk_ends, layer_operators};
+pub use symbols::Symbols;

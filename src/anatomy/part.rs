@@ -1,0 +1,230 @@
+//! The four facets of an operator: weights, kept tensors, arithmetic, messages.
+
+use crate::explain::Formula;
+use crate::quantity::{Bytes, Count};
+
+/// A weight tensor and its share on one rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weight {
+    /// Short name, for example `linear_qkv.weight`.
+    pub name: &'static str,
+    /// Where its parameters are counted in a report: `embedding`, `attention`, `mlp`, `router`, `experts`,
+    /// `shared_experts`, `norms`, `output_layer` or `other`.
+    pub account: &'static str,
+    /// Shape in the unsharded model (all experts of it, for expert weights: first dimension).
+    pub full: Vec<u64>,
+    /// Shape on one rank.
+    pub local: Vec<u64>,
+    /// How it is cut.
+    pub shard: Shard,
+    /// Over which ranks its gradient is reduced and its states are sharded.
+    pub group: WeightGroup,
+    /// Whether Transformer Engine runs it as a linear layer (a candidate for fp8 and dummy gradients).
+    pub linear: bool,
+}
+
+impl Weight {
+    /// Parameters on one rank.
+    #[must_use]
+    pub fn count(&self) -> Count {
+        Count::of_shape(&self.local)
+    }
+
+    /// Parameters of the unsharded model.
+    #[must_use]
+    pub fn full_count(&self) -> Count {
+        Count::of_shape(&self.full)
+    }
+}
+
+/// How a weight is cut over its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shard {
+    /// Whole on every rank.
+    Whole,
+    /// Cut along `Axis` by the tensor-parallel size.
+    Tensor(Axis),
+    /// Experts spread over the expert-parallel ranks, each cut by the expert-tensor size.
+    Expert(Axis),
+}
+
+/// Which axis of a weight `[out, in]` is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Rows: column-parallel in Megatron's word.
+    Output,
+    /// Columns: row-parallel in Megatron's word.
+    Input,
+    /// None (whole experts only).
+    Neither,
+}
+
+/// Over which ranks a weight is replicated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightGroup {
+    /// Data and context parallel ranks.
+    Dense,
+    /// Expert data parallel ranks.
+    Expert,
+}
+
+/// A tensor that autograd keeps from forward to backward, for one micro-batch on one rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saved {
+    /// Short name, for example `fc1 input`.
+    pub name: &'static str,
+    /// Its shape on the rank; the product times `width` is `bytes` unless it is a held storage.
+    pub shape: Vec<u64>,
+    /// Bytes of one element.
+    pub width: u64,
+    /// Bytes of its storage, counted once at its first saver.
+    pub bytes: Bytes,
+    /// Why it is kept and how large it is.
+    pub formula: &'static Formula,
+}
+
+impl Saved {
+    /// A kept tensor of `shape` with elements of `width` bytes.
+    #[must_use]
+    pub fn new(name: &'static str, shape: &[u64], width: u64, formula: &'static Formula) -> Self {
+        Self { name, shape: shape.to_vec(), width, bytes: Count::of_shape(shape).bytes(width), formula }
+    }
+}
+
+/// Which pass over the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// Forward.
+    Forward,
+    /// Backward.
+    Backward,
+}
+
+/// Arithmetic of one micro-batch on one rank, forward; backward follows from it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// A matrix product.
+    Matmul(Matmul),
+    /// A memory-bound kernel.
+    Kernel(Kernel),
+}
+
+/// A matrix product `[m, k] x [k, n]`, `batch` times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matmul {
+    /// Short name, for example `linear_qkv`.
+    pub name: &'static str,
+    /// Independent problems on this rank (heads, experts); 1 for a linear layer.
+    pub batch: u64,
+    /// Sizes on one rank: m, n, k.
+    pub local: [u64; 3],
+    /// Independent problems without sharding.
+    pub full_batch: u64,
+    /// Sizes without sharding: m, n, k.
+    pub full: [u64; 3],
+    /// Whether it is a linear layer with a weight (input and weight gradient in backward, fp8 when on).
+    pub linear: bool,
+    /// Part of the product that is really computed (0.5 for causal attention), as a fraction of the full one.
+    pub share: f64,
+}
+
+/// A memory-bound kernel or a fused attention kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// Short name.
+    pub name: &'static str,
+    /// Bytes read and written forward.
+    pub forward: Bytes,
+    /// Bytes read and written backward.
+    pub backward: Bytes,
+    /// Launches forward.
+    pub launches_forward: u64,
+    /// Launches backward.
+    pub launches_backward: u64,
+}
+
+/// A parallel dimension that sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dimension {
+    /// Tensor parallel group.
+    Tensor,
+    /// Pipeline neighbours.
+    Pipeline,
+    /// Data (with context) parallel group, dense weights.
+    Data,
+    /// Context parallel group.
+    Context,
+    /// Expert parallel group (with expert tensor).
+    Expert,
+    /// Expert tensor parallel group.
+    ExpertTensor,
+    /// Expert data parallel group.
+    ExpertData,
+    /// First and last stage, for tied embeddings.
+    Embedding,
+}
+
+/// A collective operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collective {
+    /// Reduces and gives everyone the result.
+    AllReduce,
+    /// Gathers everyone's part.
+    AllGather,
+    /// Reduces and leaves everyone a part.
+    ReduceScatter,
+    /// Exchanges parts.
+    AllToAll,
+    /// One neighbour to the next.
+    SendRecv,
+    /// One to all.
+    Broadcast,
+}
+
+impl Collective {
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all_reduce",
+            Self::AllGather => "all_gather",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::AllToAll => "all_to_all",
+            Self::SendRecv => "send_recv",
+            Self::Broadcast => "broadcast",
+        }
+    }
+}
+
+/// A message of one rank for one micro-batch in one operator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// Short name, for example `linear_fc2 output`.
+    pub name: &'static str,
+    /// Group that takes part.
+    pub dimension: Dimension,
+    /// What it does.
+    pub collective: Collective,
+    /// Forward or backward.
+    pub pass: Pass,
+    /// Shape of the whole message (of the gathered or to-be-scattered tensor).
+    pub shape: Vec<u64>,
+    /// Bytes of one element.
+    pub width: u64,
+    /// Name of the number format, for example `bf16`.
+    pub dtype: &'static str,
+    /// How often per micro-batch.
+    pub calls: u64,
+    /// Whether compute can hide it under this plan.
+    pub overlapped: bool,
+    /// Where it stands and where that is from.
+    pub formula: &'static Formula,
+}
+
+impl Message {
+    /// Bytes of one message.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        Count::of_shape(&self.shape).bytes(self.width)
+    }
+}

@@ -1,0 +1,39 @@
+//! A named formula and the values of its symbols.
+
+/// A formula as it is shown: what it says in symbols and words, and where it is from.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Formula {
+    /// In symbols, for example `s·b·h·2`.
+    pub expression: &'static str,
+    /// In words, one sentence.
+    pub meaning: &'static str,
+    /// Paper, section and equation, or framework file.
+    pub source: &'static str,
+}
+
+/// One symbol of a formula with its value in this plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Symbol {
+    /// As written in the formula.
+    pub name: &'static str,
+    /// Its value here; exact below 2^53.
+    pub value: f64,
+}
+
+/// Why a leaf has its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The formula applied.
+    pub formula: &'static Formula,
+    /// The symbols with this plan's values.
+    pub symbols: Vec<Symbol>,
+}
+
+impl Explanation {
+    /// `formula` applied to `symbols`.
+    #[must_use]
+    pub fn new(formula: &'static Formula, symbols: &[(&'static str, f64)]) -> Self {
+        let symbols = symbols.iter().map(|&(name, value)| Symbol { name, value }).collect();
+        Self { formula, symbols }
+    }
+}

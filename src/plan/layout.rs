@@ -1,0 +1,82 @@
+//! How the work is cut over the ranks.
+
+use super::split::StageMap;
+
+/// Degrees of parallelism and their order. `data` and `expert_data` follow from the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// All ranks.
+    pub world_size: u64,
+    /// Tensor parallel size, t.
+    pub tensor: u64,
+    /// Pipeline parallel size, p.
+    pub pipeline: u64,
+    /// Model chunks per rank, v; 1 without interleaving.
+    pub virtual_pipeline: u64,
+    /// Context parallel size, c.
+    pub context: u64,
+    /// Expert parallel size, e.
+    pub expert: u64,
+    /// Expert tensor parallel size, et; the tensor size unless given.
+    pub expert_tensor: u64,
+    /// Data parallel size, d = world / (t p c).
+    pub data: u64,
+    /// Expert data parallel size, edp = world / (et e p).
+    pub expert_data: u64,
+    /// `--sequence-parallel`; never on with `tensor` 1.
+    pub sequence_parallel: bool,
+    /// Order in which ranks are numbered.
+    pub rank_order: RankOrder,
+    /// How context parallelism exchanges keys and values.
+    pub context_kind: ContextKind,
+    /// `--hierarchical-context-parallel-sizes`, inner first; empty when not used.
+    pub hierarchical_context: Vec<u64>,
+    /// `--num-distributed-optimizer-instances`.
+    pub distributed_optimizer_instances: u64,
+    /// `--microbatch-group-size-per-virtual-pipeline-stage`; `pipeline` unless given.
+    pub microbatch_group_size: u64,
+    /// Which layers and ends are on which stage.
+    pub stages: StageMap,
+}
+
+impl Layout {
+    /// Ranks that share one replica's dense weights: t · p.
+    #[must_use]
+    pub fn model_parallel(&self) -> u64 {
+        self.tensor * self.pipeline
+    }
+
+    /// Ranks over which the distributed optimizer shards dense states: d · c / instances.
+    #[must_use]
+    pub fn dense_shards(&self) -> u64 {
+        (self.data * self.context / self.distributed_optimizer_instances.max(1)).max(1)
+    }
+
+    /// Ranks over which the distributed optimizer shards expert states: edp / instances.
+    #[must_use]
+    pub fn expert_shards(&self) -> u64 {
+        (self.expert_data / self.distributed_optimizer_instances.max(1)).max(1)
+    }
+}
+
+/// Order of the rank numbering, fastest first (`megatron/core/parallel_state.py`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RankOrder {
+    /// tp-cp-ep-dp-pp, the default.
+    TpCpEpDpPp,
+    /// `--use-tp-pp-dp-mapping`: tp-cp-ep-pp-dp.
+    TpCpEpPpDp,
+}
+
+/// `--cp-comm-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextKind {
+    /// A ring of sends, the default.
+    PointToPoint,
+    /// Gathers keys and values.
+    AllGather,
+    /// Exchanges heads for sequence (Ulysses).
+    AllToAll,
+    /// All-to-all inside, a ring across.
+    AllToAllAndPointToPoint,
+}

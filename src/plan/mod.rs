@@ -1,0 +1,24 @@
+//! What is to be trained, on what, cut how, and by which recipe: [`Model`], [`Cluster`], [`Layout`]
+//! and [`Recipe`], and [`Plan`], the four checked together. Estimators take `&Plan` and cannot fail.
+
+mod checked;
+mod cluster;
+mod contradiction;
+mod layout;
+mod model;
+mod recipe;
+mod split;
+
+pub use checked::Plan;
+pub use cluster::{Accelerator, Cluster, Link, Peaks};
+pub use contradiction::Contradiction;
+pub use layout::{ContextKind, Layout, RankOrder};
+pub use model::{
+    Activation, AttentionSoftmax, Embeddings, Experts, LatentAttention, LayerKind, LinearBias, Model,
+    Normalization, PositionEmbedding,
+};
+pub use recipe::{
+    AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe, Number,
+    Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
+};
+pub use split::{Chunk, Stage, StageMap, StageSplit};

@@ -1,0 +1,106 @@
+//! Bytes, exact.
+
+use super::{BytesPerSecond, Quantity, Seconds};
+
+/// A number of bytes, exact. Unit: byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// No bytes.
+    pub const ZERO: Self = Self(0);
+
+    /// So many bytes.
+    #[must_use]
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// So many GiB (2^30 bytes).
+    #[must_use]
+    pub const fn gib(gib: u64) -> Self {
+        Self(gib.saturating_mul(1 << 30))
+    }
+
+    /// So many MiB (2^20 bytes).
+    #[must_use]
+    pub const fn mib(mib: u64) -> Self {
+        Self(mib.saturating_mul(1 << 20))
+    }
+
+    /// The bare number of bytes.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// In GiB (2^30 bytes).
+    #[must_use]
+    pub fn in_gib(self) -> f64 {
+        self.number() / f64::from(1_u32 << 30)
+    }
+
+    /// In MiB (2^20 bytes).
+    #[must_use]
+    pub fn in_mib(self) -> f64 {
+        self.number() / f64::from(1_u32 << 20)
+    }
+
+    /// What is left after taking `other` away; nothing when `other` is more.
+    #[must_use]
+    pub const fn less(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// Rounded up to a multiple of `block` bytes.
+    #[must_use]
+    pub const fn rounded_up(self, block: u64) -> Self {
+        Self(self.0.div_ceil(block).saturating_mul(block))
+    }
+}
+
+impl Quantity for Bytes {
+    fn times(self, times: u64) -> Self {
+        Self(self.0.saturating_mul(times))
+    }
+    fn greater(self, other: Self) -> Self {
+        self.max(other)
+    }
+    #[allow(clippy::cast_precision_loss)]
+    fn number(self) -> f64 {
+        self.0 as f64
+    }
+}
+
+impl std::ops::Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl std::ops::AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl std::ops::Mul<u64> for Bytes {
+    type Output = Self;
+    fn mul(self, times: u64) -> Self {
+        self.times(times)
+    }
+}
+
+impl std::ops::Div<BytesPerSecond> for Bytes {
+    type Output = Seconds;
+    fn div(self, rate: BytesPerSecond) -> Seconds {
+        Seconds::new(self.number() / rate.get())
+    }
+}
+
+impl std::iter::Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+        items.fold(Self::ZERO, |sum, item| sum + item)
+    }
+}

@@ -1,0 +1,75 @@
+//! Counts of parameters, elements, tokens and calls, exact.
+
+use super::{Bytes, Quantity};
+
+/// A number of things, exact: parameters, elements, tokens, calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Count(u64);
+
+impl Count {
+    /// None.
+    pub const ZERO: Self = Self(0);
+
+    /// So many.
+    #[must_use]
+    pub const fn new(count: u64) -> Self {
+        Self(count)
+    }
+
+    /// The product of a shape's dimensions.
+    #[must_use]
+    pub fn of_shape(shape: &[u64]) -> Self {
+        Self(shape.iter().fold(1, |product, &dimension| product.saturating_mul(dimension)))
+    }
+
+    /// The bare number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The bytes of so many elements of `width` bytes each.
+    #[must_use]
+    pub const fn bytes(self, width: u64) -> Bytes {
+        Bytes::new(self.0.saturating_mul(width))
+    }
+}
+
+impl Quantity for Count {
+    fn times(self, times: u64) -> Self {
+        Self(self.0.saturating_mul(times))
+    }
+    fn greater(self, other: Self) -> Self {
+        self.max(other)
+    }
+    #[allow(clippy::cast_precision_loss)]
+    fn number(self) -> f64 {
+        self.0 as f64
+    }
+}
+
+impl std::ops::Add for Count {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl std::ops::AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl std::ops::Mul<u64> for Count {
+    type Output = Self;
+    fn mul(self, times: u64) -> Self {
+        self.times(times)
+    }
+}
+
+impl std::iter::Sum for Count {
+    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+        items.fold(Self::ZERO, |sum, item| sum + item)
+    }
+}

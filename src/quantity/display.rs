@@ -1,0 +1,90 @@
+//! The one place where a number gets its unit in text. GiB and GB have formatters of their own.
+
+use super::{Bytes, FlopsPerSecond, Quantity, Seconds};
+
+/// `value` with `places` decimals.
+#[must_use]
+pub fn decimal(value: f64, places: usize) -> String {
+    format!("{value:.places$}")
+}
+
+/// An exact integer with its digits grouped by thousands: `6,738,415,616`.
+#[must_use]
+pub fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Memory in GiB (2^30 bytes), two decimals.
+#[must_use]
+pub fn gib(bytes: Bytes) -> String {
+    format!("{:.2} GiB", bytes.in_gib())
+}
+
+/// Memory in MiB (2^20 bytes), one decimal.
+#[must_use]
+pub fn mib(bytes: Bytes) -> String {
+    format!("{:.1} MiB", bytes.in_mib())
+}
+
+/// Decimal gigabytes (10^9 bytes), as links and data sheets count, two decimals.
+#[must_use]
+pub fn gb(bytes: Bytes) -> String {
+    format!("{:.2} GB", bytes.number() / 1e9)
+}
+
+/// A share as a percentage with one decimal.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// A duration in the unit that suits it.
+#[must_use]
+pub fn seconds(time: Seconds) -> String {
+    let value = time.get();
+    let size = value.abs();
+    if size >= 100.0 {
+        format!("{value:.0} s")
+    } else if size >= 1.0 {
+        format!("{value:.2} s")
+    } else if size >= 1e-3 {
+        format!("{:.2} ms", value * 1e3)
+    } else {
+        format!("{:.1} µs", value * 1e6)
+    }
+}
+
+/// An arithmetic rate in TFLOP/s (10^12), one decimal.
+#[must_use]
+pub fn tflops(rate: FlopsPerSecond) -> String {
+    format!("{:.1} TFLOP/s", rate.get() / 1e12)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(shown: &str, expected: &str) {
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn numbers_carry_their_own_unit() {
+        check(&grouped(6_738_415_616), "6,738,415,616");
+        check(&grouped(12), "12");
+        check(&gib(Bytes::gib(80)), "80.00 GiB");
+        check(&gb(Bytes::gib(80)), "85.90 GB");
+        check(&mib(Bytes::mib(64)), "64.0 MiB");
+        check(&seconds(Seconds::milliseconds(12.5)), "12.50 ms");
+        check(&percent(0.4567), "45.7 %");
+    }
+}
