@@ -4,3 +4,4 @@ pub mod anatomy;
 pub mod explain;
 pub mod plan;
 pub mod quantity;
+pub mod text;

@@ -1,0 +1,80 @@
+use super::Span;
+
+/// How much a diagnostic matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Something was recognised and is told for information.
+    Note,
+    /// Something is probably not what its writer meant.
+    Warning,
+    /// Something cannot be, or cannot be read.
+    Error,
+}
+
+impl Severity {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// One thing to tell the reader about their text: lowercase; what, with which values; the hint says what works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How much it matters.
+    pub severity: Severity,
+    /// A stable short name, words joined by hyphens.
+    pub code: &'static str,
+    /// What is the matter, with which values.
+    pub message: String,
+    /// What works instead.
+    pub hint: Option<String>,
+    /// Where in the text.
+    pub span: Option<Span>,
+}
+
+impl Diagnostic {
+    /// Something that cannot be.
+    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
+        Self::of(Severity::Error, code, message.into())
+    }
+
+    /// Something that is probably not meant.
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
+        Self::of(Severity::Warning, code, message.into())
+    }
+
+    /// Something to know.
+    pub fn note(code: &'static str, message: impl Into<String>) -> Self {
+        Self::of(Severity::Note, code, message.into())
+    }
+
+    fn of(severity: Severity, code: &'static str, message: String) -> Self {
+        Self { severity, code, message, hint: None, span: None }
+    }
+
+    /// The same with what works.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same, pointing at a place.
+    #[must_use]
+    pub fn at(mut self, span: Span) -> Self {
+        self.span = Some(span);
+        self
+    }
+
+    /// The same, pointing at a place when there is one.
+    #[must_use]
+    pub fn at_some(mut self, span: Option<Span>) -> Self {
+        self.span = span.or(self.span);
+        self
+    }
+}

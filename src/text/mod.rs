@@ -1,0 +1,13 @@
+//! Pointing into pasted text: sources, spans, diagnostics and spelling suggestions; knows nothing of training.
+
+mod caret;
+mod diagnostic;
+mod source;
+mod span;
+mod suggest;
+
+pub use caret::render;
+pub use diagnostic::{Diagnostic, Severity};
+pub use source::{Part, Position, Source};
+pub use span::Span;
+pub use suggest::suggest;

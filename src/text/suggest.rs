@@ -1,0 +1,79 @@
+/// Longest word compared, in bytes; the longest Megatron flag has 60.
+const LONGEST_WORD: usize = 80;
+
+/// The candidate nearest to a misspelt word, if one is near: at most one edit per four letters, and at least one allowed.
+/// `-` and `_` count as the same letter, and so do the cases.
+pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() < 2 || word.len() > LONGEST_WORD {
+        return None;
+    }
+    let mut best = None;
+    let mut bound = (word.len() / 4).max(1) + 1;
+    for candidate in candidates {
+        if candidate.len() > LONGEST_WORD || candidate.len().abs_diff(word.len()) >= bound {
+            continue;
+        }
+        let distance = edits(word.as_bytes(), candidate.as_bytes(), bound);
+        if distance < bound {
+            bound = distance;
+            best = Some(candidate);
+        }
+    }
+    best
+}
+
+/// Edit distance with swaps of neighbours, given up (as `bound`) once it cannot be below `bound`.
+fn edits(left: &[u8], right: &[u8], bound: usize) -> usize {
+    let mut before = [0_usize; LONGEST_WORD + 1];
+    let mut above = [0_usize; LONGEST_WORD + 1];
+    let mut row = [0_usize; LONGEST_WORD + 1];
+    for (index, cell) in above.iter_mut().enumerate() {
+        *cell = index;
+    }
+    for (i, a) in left.iter().enumerate() {
+        row[0] = i + 1;
+        let mut least = row[0];
+        for (j, b) in right.iter().enumerate() {
+            let mut cost = above[j] + usize::from(!same(*a, *b));
+            cost = cost.min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && same(*a, right[j - 1]) && same(left[i - 1], *b) {
+                cost = cost.min(before[j - 1] + 1);
+            }
+            row[j + 1] = cost;
+            least = least.min(cost);
+        }
+        if least >= bound {
+            return bound;
+        }
+        before = above;
+        above = row;
+    }
+    above[right.len()]
+}
+
+fn same(a: u8, b: u8) -> bool {
+    let fold = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    fold(a) == fold(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suggest;
+
+    #[track_caller]
+    fn check(word: &str, expected: Option<&str>) {
+        let known = ["--num-layers", "--hidden-size", "--seq-length", "--bf16", "--fp16"];
+        assert_eq!(suggest(word, known), expected);
+    }
+
+    #[test]
+    fn near_words_are_found_and_far_ones_not() {
+        check("--num_layer", Some("--num-layers"));
+        check("--hiden-size", Some("--hidden-size"));
+        check("--sqe-length", Some("--seq-length"));
+        check("--bf61", Some("--bf16"));
+        check("--wandb-project", None);
+        check("", None);
+        check(&"x".repeat(10_000), None);
+    }
+}
