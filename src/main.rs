@@ -1,2 +1,6 @@
-//! The page.
-fn main() {}
+//! The page: mounts the yew application on the static shell of `index.html`.
+mod app;
+
+fn main() {
+    app::mount();
+}

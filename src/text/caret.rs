@@ -18,13 +18,20 @@ pub fn render(source: &Source, diagnostic: &Diagnostic) -> String {
         let (line_span, line) = source.line(span.start);
         let column = place.column as usize - 1;
         let skipped = if column > WIDEST / 2 { column - WIDEST / 4 } else { 0 };
-        let shown: String = line.chars().skip(skipped).take(WIDEST).map(|c| if c == '\t' { ' ' } else { c }).collect();
-        let marked = source.slice(crate::text::Span::new(span.start, span.end.min(line_span.end))).chars().count();
+        let shown: String =
+            line.chars().skip(skipped).take(WIDEST).map(|c| if c == '\t' { ' ' } else { c }).collect();
+        let marked =
+            source.slice(crate::text::Span::new(span.start, span.end.min(line_span.end))).chars().count();
         let room = shown.chars().count().saturating_sub(column - skipped);
         let number = place.line.to_string();
         let gutter = " ".repeat(number.len());
         let _ = writeln!(out, "{number} | {shown}");
-        let _ = writeln!(out, "{gutter} | {}{}", " ".repeat(column - skipped), "^".repeat(marked.min(room).max(1)));
+        let _ = writeln!(
+            out,
+            "{gutter} | {}{}",
+            " ".repeat(column - skipped),
+            "^".repeat(marked.min(room).max(1))
+        );
     }
     if let Some(hint) = &diagnostic.hint {
         let _ = writeln!(out, "  = {hint}");

@@ -106,7 +106,9 @@ mod tests {
     #[test]
     fn columns_count_characters_and_lines_start_anew_in_each_part() {
         let source = Source::from_files([("a", "x\nébé = 1"), ("b", "\nlast")]);
-        let at = |needle: &str| source.position(u32::try_from(source.text().find(needle).unwrap_or(0)).unwrap_or(0));
+        let at = |needle: &str| {
+            source.position(u32::try_from(source.text().find(needle).unwrap_or(0)).unwrap_or(0))
+        };
         assert_eq!(at("= 1"), Position { part: 0, line: 2, column: 5 });
         assert_eq!(at("last"), Position { part: 1, line: 2, column: 1 });
         assert_eq!(source.part_text(1), "\nlast");

@@ -1,0 +1,59 @@
+//! Where the browser is, and a chromedriver process that does not outlive its test.
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+
+/// What `tools/browser` finds: `CHROME`, `CHROMEDRIVER` and `AXE`.
+pub(crate) fn found(what: &str) -> &'static str {
+    static FOUND: OnceLock<HashMap<String, String>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/browser");
+        let output =
+            Command::new(&script).stderr(Stdio::inherit()).output().expect("tools/browser can be run");
+        assert!(output.status.success(), "no browser to test with; tools/install tests gets one");
+        let text = String::from_utf8(output.stdout).expect("paths are UTF-8");
+        text.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect()
+    });
+    found.get(what).unwrap_or_else(|| panic!("tools/browser does not say {what}"))
+}
+
+/// A chromedriver on a port of its own; killed when dropped.
+pub(crate) struct Chromedriver {
+    process: Child,
+    port: u16,
+}
+
+impl Chromedriver {
+    pub(crate) fn start() -> Self {
+        let mut process = Command::new(found("CHROMEDRIVER"))
+            .args(["--port=0", "--log-level=SEVERE"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("chromedriver can be run");
+        let mut lines =
+            BufReader::new(process.stdout.take().expect("stdout is piped")).lines().map_while(Result::ok);
+        let port = lines
+            .find_map(|line| line.split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
+        // nobody reads on, but the pipe must not fill up
+        thread::spawn(move || lines.for_each(drop));
+        let port = port.unwrap_or_else(|| {
+            drop(process.kill());
+            panic!("chromedriver ended without a port")
+        });
+        Self { process, port }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for Chromedriver {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}

@@ -1,0 +1,19 @@
+//! Drives the built page in a real headless browser.
+//!
+//! A journey is a test in `tests/journeys/`, one file a topic, that opens a [`Page`] and does what a
+//! reader would do. Everything blocks, everything waits for itself, and what does not come about in
+//! [`PATIENCE`] fails the test with a screenshot in `target/screenshots/` and the browser's console.
+//! See `README.md` beside this crate.
+
+mod acting;
+mod axe;
+mod chromedriver;
+mod looks;
+mod page;
+mod reading;
+mod watching;
+pub mod weight;
+
+pub use axe::Violation;
+pub use page::{PATIENCE, Page};
+pub use thirtyfour::Key;

@@ -1,0 +1,89 @@
+//! How the page is looked at: window, phone, dark mode, screenshots.
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::Page;
+use crate::page::screenshots;
+
+/// What the window shows at most in a picture of the whole page, in CSS pixels; Chromium's own limit is 16,384.
+const HIGHEST: u32 = 12_000;
+
+/// Size in CSS pixels, device pixels per CSS pixel, and whether it is a phone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    width: u32,
+    height: u32,
+    scale: u32,
+    mobile: bool,
+}
+
+/// The window of a page just opened.
+pub(crate) const DESKTOP: Window = Window { width: 1280, height: 900, scale: 1, mobile: false };
+
+impl Page {
+    /// The size of what the window shows, in CSS pixels. Narrower than a desktop window can be is fine.
+    #[track_caller]
+    pub fn set_window(&self, width: u32, height: u32) {
+        self.show(Window { width, height, scale: 1, mobile: false });
+    }
+
+    /// A phone held upright: 390 x 844 CSS pixels, touch.
+    #[track_caller]
+    pub fn phone(&self) {
+        self.show(Window { width: 390, height: 844, scale: 2, mobile: true });
+        self.devtools("Emulation.setTouchEmulationEnabled", json!({ "enabled": true }));
+    }
+
+    /// Makes the system prefer dark or light colours.
+    #[track_caller]
+    pub fn prefer_dark(&self, dark: bool) {
+        self.prefer("prefers-color-scheme", if dark { "dark" } else { "light" });
+    }
+
+    /// Sets one feature of the media queries: `prefers-reduced-motion`, `forced-colors`, …
+    #[track_caller]
+    pub fn prefer(&self, feature: &str, value: &str) {
+        self.devtools(
+            "Emulation.setEmulatedMedia",
+            json!({ "features": [{ "name": feature, "value": value }] }),
+        );
+    }
+
+    /// A picture of what the window shows: `target/screenshots/NAME.png`.
+    #[track_caller]
+    pub fn screenshot(&self, name: &str) -> PathBuf {
+        let file = screenshots().join(format!("{name}.png"));
+        self.wait("a screenshot", self.session().screenshot(&file));
+        file
+    }
+
+    /// A picture of the whole page, however long.
+    #[track_caller]
+    pub fn screenshot_whole(&self, name: &str) -> PathBuf {
+        let window = self.window.get();
+        let height = self.js("return document.documentElement.scrollHeight", &[]).as_u64();
+        let height = height.and_then(|h| u32::try_from(h).ok()).unwrap_or(window.height);
+        self.show(Window { height: height.min(HIGHEST), ..window });
+        let file = self.screenshot(name);
+        self.show(window);
+        file
+    }
+
+    /// CSS pixels that the page is wider than the window: 0, or the reader must scroll sideways.
+    #[track_caller]
+    pub fn overflow(&self) -> i64 {
+        let wider = self.js("const e = document.documentElement; return e.scrollWidth - e.clientWidth", &[]);
+        wider.as_i64().expect("a difference")
+    }
+
+    #[track_caller]
+    fn show(&self, window: Window) {
+        self.window.set(window);
+        let Window { width, height, scale, mobile } = window;
+        self.devtools(
+            "Emulation.setDeviceMetricsOverride",
+            json!({ "width": width, "height": height, "deviceScaleFactor": scale, "mobile": mobile }),
+        );
+    }
+}

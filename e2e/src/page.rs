@@ -1,0 +1,239 @@
+//! Opening the page in a browser of its own, and closing it however the test ends.
+use std::cell::{Cell, OnceCell, RefCell};
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, fs, process, thread};
+
+use serde_json::{Value, json};
+use site::{Running, Server, Site};
+use thirtyfour::prelude::*;
+use thirtyfour::{ChromeCapabilities, ChromiumLikeCapabilities, LoggingPrefsLogLevel};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::chromedriver::{Chromedriver, found};
+use crate::looks::{DESKTOP, Window};
+use crate::watching::Watch;
+
+/// How long anything may take: for a loaded machine, not for a slow page.
+pub const PATIENCE: Duration = Duration::from_secs(40);
+/// Between two looks at a page that is not yet as expected.
+pub(crate) const GLANCE: Duration = Duration::from_millis(40);
+/// Below the root, as on a project's page of a host: relative addresses are tested by the way.
+const SUB_PATH: &str = "/repo/sub/";
+
+/// The built page in a headless browser, served by a server of its own.
+pub struct Page {
+    // dropped in this order: the session needs its runtime and the driver, the driver needs nothing
+    session: OnceCell<WebDriver>,
+    driver: Chromedriver,
+    runtime: Runtime,
+    site: Running,
+    downloads: PathBuf,
+    pub(crate) watch: RefCell<Watch>,
+    pub(crate) window: Cell<Window>,
+}
+
+impl Page {
+    /// Opens `dist/` at `path`, which is relative to the page: `""`, `"?embed=1"`, `"#/1?tp=8"`.
+    #[track_caller]
+    pub fn open(path: &str) -> Self {
+        let page = Self::blank();
+        page.goto(path);
+        page
+    }
+
+    /// A browser with nothing in it yet, for what must be set before the page loads.
+    #[track_caller]
+    pub fn blank() -> Self {
+        let dist = root().join("dist");
+        assert!(dist.join("index.html").is_file(), "there is no page in dist/; tools/serve --build makes it");
+        let site = Site { folder: dist, path: SUB_PATH.to_owned(), cross_origin: true };
+        let site = Server::bind(site, 0, 1).expect("a free port on 127.0.0.1").start();
+        let page = Self {
+            session: OnceCell::new(),
+            driver: Chromedriver::start(),
+            runtime: Builder::new_current_thread().enable_all().build().expect("a runtime"),
+            site,
+            downloads: downloads_folder(),
+            watch: RefCell::default(),
+            window: Cell::new(DESKTOP),
+        };
+        let session = page.wait("a browser", WebDriver::new(page.driver.url(), page.capabilities()));
+        page.session.set(session).unwrap_or_else(|_| unreachable!("set once"));
+        page.show(DESKTOP);
+        page
+    }
+
+    /// Goes to another address of the page; one that differs in the fragment alone does not load it anew.
+    #[track_caller]
+    pub fn goto(&self, path: &str) {
+        let url = format!("{}{path}", self.site.url());
+        self.wait(&url, self.session().goto(&url));
+    }
+
+    /// Loads the page anew, as a reader does with the reload button.
+    #[track_caller]
+    pub fn reload(&self) {
+        self.wait("a reload", self.session().refresh());
+    }
+
+    /// The address that the browser shows.
+    #[track_caller]
+    pub fn url(&self) -> String {
+        self.wait("the address", self.session().current_url()).to_string()
+    }
+
+    /// The page's address without file, query and fragment.
+    pub fn base(&self) -> &str {
+        self.site.url()
+    }
+
+    /// Runs the body of a function in the page, with `arguments[0]`…, and gives what it returns.
+    #[track_caller]
+    pub fn js(&self, body: &str, arguments: &[Value]) -> Value {
+        self.wait(body, self.session().execute(body, arguments.to_vec())).json().clone()
+    }
+
+    /// The same for a body that ends by calling its last argument with the result.
+    #[track_caller]
+    pub fn js_async(&self, body: &str, arguments: &[Value]) -> Value {
+        self.wait(body, self.session().execute_async(body, arguments.to_vec())).json().clone()
+    }
+
+    /// A command of the Chrome DevTools Protocol.
+    #[track_caller]
+    pub fn devtools(&self, method: &str, parameters: Value) -> Value {
+        self.wait(method, self.session().cdp().send_raw(method, parameters))
+    }
+
+    /// The bytes of the file `name` that the page gave for download.
+    #[track_caller]
+    pub fn downloaded(&self, name: &str) -> Vec<u8> {
+        let file = self.downloads.join(name);
+        self.until(&format!("the download {name}"), || fs::read(&file).ok())
+    }
+
+    pub(crate) fn session(&self) -> &WebDriver {
+        self.session.get().expect("the session lives as long as the page")
+    }
+
+    #[track_caller]
+    pub(crate) fn wait<T>(&self, what: &str, work: impl Future<Output = WebDriverResult<T>>) -> T {
+        self.attempt(work).unwrap_or_else(|error| panic!("{what}: {error}"))
+    }
+
+    /// One attempt at something that the page may refuse for the moment.
+    pub(crate) fn attempt<T>(&self, work: impl Future<Output = WebDriverResult<T>>) -> Result<T, String> {
+        match self.limited(work) {
+            Some(done) => done.map_err(|error| error.to_string()),
+            None => Err(format!("not in {} s", PATIENCE.as_secs())),
+        }
+    }
+
+    /// Nothing where it takes longer than [`PATIENCE`].
+    fn limited<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.ok() })
+    }
+
+    /// Looks again and again until there is something.
+    #[track_caller]
+    pub fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        let start = Instant::now();
+        loop {
+            if let Some(seen) = look() {
+                return seen;
+            }
+            assert!(start.elapsed() < PATIENCE, "{what}: not in {} s", PATIENCE.as_secs());
+            thread::sleep(GLANCE);
+        }
+    }
+
+    fn capabilities(&self) -> ChromeCapabilities {
+        let mut chrome = DesiredCapabilities::chrome();
+        let preferences = json!({ "download.default_directory": self.downloads });
+        let mut set = || -> WebDriverResult<()> {
+            chrome.set_binary(found("CHROME"))?;
+            for flag in flags() {
+                chrome.add_arg(flag)?;
+            }
+            chrome.add_experimental_option("prefs", preferences)?;
+            chrome.set_logging_prefs("browser".to_owned(), LoggingPrefsLogLevel::All)?;
+            chrome.set_logging_prefs("performance".to_owned(), LoggingPrefsLogLevel::All)
+        };
+        set().expect("capabilities are JSON");
+        chrome
+    }
+
+    /// What a failed test leaves: a picture and the console. Must not panic: it may run while another panic unwinds.
+    fn leave_traces(&self, session: &WebDriver) {
+        let name = thread::current().name().unwrap_or("page").replace("::", "-");
+        let picture = screenshots().join(format!("failed-{name}.png"));
+        let traces = async {
+            drop(session.screenshot(&picture).await);
+            session.browser_log().await.unwrap_or_default()
+        };
+        let log = self.limited(traces);
+        eprintln!("screenshot: {}", picture.display());
+        for entry in log.unwrap_or_default() {
+            eprintln!("console: {} {}", entry.level, entry.message);
+        }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            if thread::panicking() {
+                self.leave_traces(&session);
+            }
+            // the browser ends with its session; if that fails, killing the driver is all that is left
+            drop(self.limited(session.quit()));
+        }
+        drop(fs::remove_dir_all(&self.downloads));
+    }
+}
+
+fn flags() -> Vec<&'static str> {
+    let mut flags = vec![
+        "--headless=new",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--no-first-run",
+        "--no-default-browser-check",
+        "--force-color-profile=srgb",
+        "--lang=en-US",
+    ];
+    if env::var_os("CHROME_NO_SANDBOX").is_some() || is_root() {
+        flags.push("--no-sandbox");
+    }
+    flags
+}
+
+/// Chromium refuses its own sandbox to root, as in most containers.
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// `target/screenshots/`, made where it is not there yet.
+pub(crate) fn screenshots() -> PathBuf {
+    let folder = root().join("target/screenshots");
+    drop(fs::create_dir_all(&folder));
+    folder
+}
+
+fn downloads_folder() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let own = format!("shardscope-downloads-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let folder = env::temp_dir().join(own);
+    fs::create_dir_all(&folder).expect("a folder for downloads");
+    folder
+}

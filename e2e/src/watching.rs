@@ -1,0 +1,71 @@
+//! What goes on behind the page: the console, and every address it asks for.
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::Page;
+
+/// What the driver has told so far; it tells everything once.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    console: Vec<(String, String)>,
+    requests: BTreeSet<String>,
+}
+
+impl Page {
+    /// Everything written to the console so far, each line with its level before it.
+    #[track_caller]
+    pub fn console(&self) -> Vec<String> {
+        self.listen();
+        self.watch.borrow().console.iter().map(|(level, text)| format!("{level}: {text}")).collect()
+    }
+
+    /// Errors of the console so far: uncaught ones, missing files, what the content security policy stopped.
+    #[track_caller]
+    pub fn console_errors(&self) -> Vec<String> {
+        self.listen();
+        let watch = self.watch.borrow();
+        watch.console.iter().filter(|(level, _)| level == "SEVERE").map(|(_, text)| text.clone()).collect()
+    }
+
+    /// Every address asked for since the browser started, also those that were refused.
+    #[track_caller]
+    pub fn requests(&self) -> BTreeSet<String> {
+        self.listen();
+        self.watch.borrow().requests.clone()
+    }
+
+    /// Addresses asked for outside the page's own folder.
+    #[track_caller]
+    pub fn foreign_requests(&self) -> Vec<String> {
+        let own = [self.base(), "data:", "blob:", "about:"];
+        let requests = self.requests();
+        requests.into_iter().filter(|url| !own.iter().any(|start| url.starts_with(start))).collect()
+    }
+
+    /// Fails where the console holds an error or the page asked anyone but itself for anything.
+    #[track_caller]
+    pub fn assert_quiet(&self) {
+        assert_eq!(self.console_errors(), [""; 0], "errors in the console");
+        assert_eq!(self.foreign_requests(), [""; 0], "requests to others");
+    }
+
+    #[track_caller]
+    fn listen(&self) {
+        let console = self.wait("the console", self.session().get_log("browser"));
+        let network = self.wait("the network log", self.session().get_log("performance"));
+        let mut watch = self.watch.borrow_mut();
+        watch.console.extend(console.into_iter().map(|entry| (entry.level, entry.message)));
+        watch.requests.extend(network.iter().filter_map(|entry| requested(&entry.message)));
+    }
+}
+
+/// The address in an event of the network log, if it is about a request.
+fn requested(event: &str) -> Option<String> {
+    let event: Value = serde_json::from_str(event).ok()?;
+    let message = event.get("message")?;
+    if message.get("method")? != "Network.requestWillBeSent" {
+        return None;
+    }
+    Some(message.pointer("/params/request/url")?.as_str()?.to_owned())
+}

@@ -1,0 +1,3 @@
+//! Journeys through the built page in a real browser; `README.md` of this crate says how to add one.
+
+mod loading;

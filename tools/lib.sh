@@ -1,0 +1,65 @@
+# Shared by the commands of this folder; sourced, not run. Bash 3.2 (macOS) is enough.
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# The project's own tools. Linked git worktrees share the folder of the main one.
+if [ -z "${SHARDSCOPE_TOOLS:-}" ]; then
+  git_dir=$(git -C "$ROOT" rev-parse --git-common-dir 2>/dev/null || true)
+  case $git_dir in
+    /*/.git) SHARDSCOPE_TOOLS=${git_dir%/.git}/.tools ;;
+    *) SHARDSCOPE_TOOLS=$ROOT/.tools ;;
+  esac
+fi
+TOOLS=$SHARDSCOPE_TOOLS
+export SHARDSCOPE_TOOLS PATH="$TOOLS/bin:$TOOLS/npm/node_modules/.bin:$PATH"
+
+WASM=wasm32-unknown-unknown
+
+say() { printf '%s\n' "==> $*"; }
+note() { printf '%s\n' "    $*"; }
+die() {
+  printf '%s\n' "error: $1" >&2
+  shift
+  [ $# = 0 ] || printf '       %s\n' "$@" >&2
+  exit 1
+}
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# The first version number in what `TOOL --version` says; nothing where the tool is absent or broken.
+version_of() {
+  { "$1" --version 2>/dev/null || true; } | grep -oE '[0-9]+(\.[0-9]+)*' | head -n 1 || true
+}
+# at_least HAVE WANT, both dotted numbers
+at_least() {
+  [ -n "$1" ] && [ "$(printf '%s\n%s\n' "$2" "$1" | sort -t . -k1,1n -k2,2n -k3,3n | head -n 1)" = "$2" ]
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif has sudo; then
+    note "needs administrator rights: sudo $*"
+    sudo "$@"
+  else
+    return 1
+  fi
+}
+apt_updated=
+apt_install() { # PACKAGE...
+  has apt-get || return 1
+  if [ -z "$apt_updated" ]; then
+    as_root apt-get -qq update || note 'apt-get update failed; trying with the lists at hand'
+    apt_updated=1
+  fi
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends "$@" >/dev/null
+}
+
+# timed WHAT COMMAND...: announces an installation and says how long it took
+timed() {
+  local what=$1 start=$SECONDS
+  shift
+  say "installing $what"
+  "$@" || return 1
+  note "installed $what in $((SECONDS - start)) s"
+}
