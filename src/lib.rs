@@ -4,4 +4,6 @@ pub mod anatomy;
 pub mod explain;
 pub mod plan;
 pub mod quantity;
+pub mod report;
+pub mod share;
 pub mod text;

@@ -1,0 +1,74 @@
+//! `/1?name=value&…`: settings by name, sorted, with short names for the usual degrees.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use super::{LinkError, MAX_SETTINGS};
+
+/// Short names that people type, with Megatron's names.
+const SHORT: [(&str, &str); 14] = [
+    ("cp", "context_parallel_size"),
+    ("ep", "expert_model_parallel_size"),
+    ("etp", "expert_tensor_parallel_size"),
+    ("ffn", "ffn_hidden_size"),
+    ("gbs", "global_batch_size"),
+    ("heads", "num_attention_heads"),
+    ("hidden", "hidden_size"),
+    ("layers", "num_layers"),
+    ("mbs", "micro_batch_size"),
+    ("nodes", "num_nodes"),
+    ("pp", "pipeline_model_parallel_size"),
+    ("seq", "seq_length"),
+    ("tp", "tensor_model_parallel_size"),
+    ("vpp", "virtual_pipeline_model_parallel_size"),
+];
+
+/// What stands in a link as it is: letters, digits and `-._~,:/*|()+[]`.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b',')
+    .remove(b':')
+    .remove(b'/')
+    .remove(b'*')
+    .remove(b'|')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'[')
+    .remove(b']');
+
+pub(super) fn encode(settings: &[(String, String)]) -> String {
+    let mut pairs: Vec<String> = settings
+        .iter()
+        .map(|(name, value)| {
+            let short =
+                SHORT.iter().find(|(_, long)| long == name).map_or(name.as_str(), |&(short, _)| short);
+            format!("{}={}", utf8_percent_encode(short, ESCAPED), utf8_percent_encode(value, ESCAPED))
+        })
+        .collect();
+    pairs.sort();
+    format!("/1?{}", pairs.join("&"))
+}
+
+pub(super) fn decode(query: &str) -> Result<Vec<(String, String)>, LinkError> {
+    let mut settings: Vec<(String, String)> = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        if settings.len() == MAX_SETTINGS {
+            return Err(LinkError(format!("the link has more than {MAX_SETTINGS} settings")));
+        }
+        let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
+        let name = text(name)?;
+        let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |&(_, long)| long.to_owned());
+        settings.push((name, text(value)?));
+    }
+    settings.sort();
+    Ok(settings)
+}
+
+fn text(encoded: &str) -> Result<String, LinkError> {
+    let decoded = percent_decode_str(encoded).decode_utf8();
+    decoded
+        .map(|text| text.into_owned())
+        .map_err(|_| LinkError(format!("'{encoded:.40}' in the link is not UTF-8 text")))
+}
