@@ -7,3 +7,4 @@ pub mod quantity;
 pub mod report;
 pub mod share;
 pub mod text;
+pub mod topology;

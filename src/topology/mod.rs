@@ -1,0 +1,17 @@
+//! Who is where and with whom: ranks and their labels, coordinates, groups of every kind, and which
+//! links a group crosses.
+//!
+//! Groups are never stored. Each kind is a regular pattern over the rank numbering, so the group of a
+//! rank is computed in the time it takes to write it down, at 16 GPUs as at 16,384.
+
+mod grid;
+mod groups;
+mod kind;
+mod links;
+mod rank;
+
+pub use grid::Coordinates;
+pub use groups::{Group, Groups};
+pub use kind::GroupKind;
+pub use links::{Link, Spread};
+pub use rank::{Rank, notation};

@@ -1,0 +1,179 @@
+//! Groups against Megatron-LM's own, run at d98e8a64 with recording stubs
+//! (`data/megatron/groups.jsonl`: per kind the number of groups, their size, and the first 16 digits of
+//! the SHA-256 of the JSON list of lists).
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use shardscope::plan::{
+    Accelerator, Cluster, ContextKind, Layout, Link as PlanLink, Peaks, RankOrder, StageMap,
+};
+use shardscope::quantity::{Bytes, BytesPerSecond, FlopsPerSecond};
+use shardscope::topology::{GroupKind, Groups, Link, Rank, notation};
+
+fn number(value: &Value, key: &str) -> Option<u64> {
+    value.get(key).and_then(Value::as_u64)
+}
+
+pub(crate) fn layout(config: &Value) -> Layout {
+    let get = |key| number(config, key).unwrap_or(1);
+    let [world, tensor, pipeline, context, expert] = ["world_size", "tp", "pp", "cp", "ep"].map(get);
+    let expert_tensor = number(config, "etp").unwrap_or(tensor);
+    let swapped = config.get("use_tp_pp_dp_mapping") == Some(&Value::Bool(true));
+    let levels = config.get("hierarchical_cp").and_then(Value::as_array);
+    Layout {
+        world_size: world,
+        tensor,
+        pipeline,
+        virtual_pipeline: get("vpp"),
+        context,
+        expert,
+        expert_tensor,
+        data: world / (tensor * pipeline * context),
+        expert_data: world / (expert_tensor * expert * pipeline),
+        sequence_parallel: false,
+        rank_order: if swapped { RankOrder::TpCpEpPpDp } else { RankOrder::TpCpEpDpPp },
+        context_kind: ContextKind::PointToPoint,
+        hierarchical_context: levels.into_iter().flatten().filter_map(Value::as_u64).collect(),
+        distributed_optimizer_instances: get("dist_opt_instances"),
+        microbatch_group_size: pipeline,
+        stages: StageMap { stages: Vec::new() },
+    }
+}
+
+fn cluster(gpus_per_node: u64, fast_domain: u64, gpus: u64) -> Cluster {
+    let link = |name: &str| PlanLink { name: name.into(), bandwidth: BytesPerSecond::giga(50.0) };
+    Cluster {
+        num_nodes: gpus.div_ceil(gpus_per_node),
+        gpus_per_node,
+        fast_domain,
+        accelerator: Accelerator {
+            name: "X".into(),
+            generation: "X".into(),
+            memory: Bytes::gib(80),
+            memory_bandwidth: BytesPerSecond::tera(3.0),
+            peaks: Peaks {
+                fp32: FlopsPerSecond::tera(60.0),
+                half: FlopsPerSecond::tera(900.0),
+                fp8: None,
+                fp4: None,
+            },
+            multiprocessors: 132,
+            fast_link: link("fast"),
+            network: link("network"),
+            context: Bytes::mib(500),
+            source: "test".into(),
+        },
+    }
+}
+
+fn digest(groups: &Groups, kind: GroupKind) -> String {
+    let lists: Vec<Vec<u64>> = groups.all(kind).map(|group| group.ranks().map(Rank::get).collect()).collect();
+    let text = serde_json::to_string(&lists).expect("numbers are JSON");
+    let hash = Sha256::digest(text.as_bytes());
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn every_group_of_every_kind_is_megatrons() {
+    let cases = include_str!("../data/megatron/groups.jsonl");
+    let mut compared = 0;
+    for line in cases.lines() {
+        let case: Value = serde_json::from_str(line).expect("a case a line");
+        let Some(expected) = case.get("groups").and_then(Value::as_object) else { continue };
+        let groups = Groups::of(&layout(&case["config"]));
+        let kinds: Vec<GroupKind> = groups.kinds();
+        assert_eq!(kinds.len(), expected.len(), "kinds of {}", case["id"]);
+        for kind in kinds {
+            let found = serde_json::json!([groups.count(kind), groups.size(kind), digest(&groups, kind)]);
+            assert_eq!(Some(&found), expected.get(kind.short()), "{} of {}", kind.short(), case["id"]);
+            compared += 1;
+        }
+    }
+    assert!(compared > 1000, "only {compared} lists compared");
+}
+
+#[test]
+fn groups_partition_the_ranks_and_know_their_members() {
+    for line in include_str!("../data/megatron/groups.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).expect("a case a line");
+        let layout = layout(&case["config"]);
+        if case.get("error").is_some() || layout.world_size > 256 {
+            continue;
+        }
+        let groups = Groups::of(&layout);
+        for kind in groups.kinds() {
+            let mut seen = vec![0_u32; layout.world_size as usize];
+            for group in groups.all(kind) {
+                for rank in group.ranks() {
+                    seen[rank.get() as usize] += 1;
+                    let own = groups.group(kind, rank).expect("a member is in a group");
+                    assert_eq!(own.index(), group.index(), "{} {}", kind.short(), case["id"]);
+                }
+            }
+            let partial = matches!(kind, GroupKind::Embedding | GroupKind::PositionEmbedding);
+            for (rank, times) in seen.iter().enumerate() {
+                let listed = !groups.group_of(kind, Rank::new(rank as u64)).is_empty();
+                assert_eq!(*times, u32::from(listed));
+                assert!(partial || listed);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_seeds_groups_in_its_notation() {
+    let config = serde_json::json!({"world_size": 16, "tp": 2, "pp": 2});
+    let groups = Groups::of(&layout(&config));
+    let shown = |kind| groups.all(kind).map(|group| notation(group.ranks(), 8)).collect::<Vec<_>>();
+    assert_eq!(shown(GroupKind::Pipeline)[0], "[n0_g0 n1_g0]");
+    assert_eq!(shown(GroupKind::Pipeline).len(), 8);
+    assert_eq!(
+        shown(GroupKind::Data),
+        [
+            "[n0_g0 n0_g2 n0_g4 n0_g6]",
+            "[n0_g1 n0_g3 n0_g5 n0_g7]",
+            "[n1_g0 n1_g2 n1_g4 n1_g6]",
+            "[n1_g1 n1_g3 n1_g5 n1_g7]"
+        ]
+    );
+    assert_eq!(shown(GroupKind::Tensor)[7], "[n1_g6 n1_g7]");
+}
+
+#[track_caller]
+fn check_link(config: Value, machines: &Cluster, kind: GroupKind, expected: Link) {
+    let groups = Groups::of(&layout(&config));
+    assert_eq!(groups.link(kind, machines), expected);
+    let walked = groups.all(kind).map(|group| group.link(machines)).max();
+    assert_eq!(walked, Some(expected), "walking every group");
+}
+
+#[test]
+fn links_follow_nodes_and_domains() {
+    let sixteen = || serde_json::json!({"world_size": 16, "tp": 2, "pp": 2});
+    let eight = cluster(8, 8, 16);
+    check_link(sixteen(), &eight, GroupKind::Tensor, Link::Fast);
+    check_link(sixteen(), &eight, GroupKind::Pipeline, Link::Network);
+    check_link(sixteen(), &eight, GroupKind::Data, Link::Fast);
+    check_link(sixteen(), &eight, GroupKind::Context, Link::Alone);
+    // Pairs bridged by NVLink in nodes of eight.
+    check_link(sixteen(), &cluster(8, 2, 16), GroupKind::Data, Link::Node);
+    // 72 in one NVLink domain, four to a node.
+    let wide = serde_json::json!({"world_size": 144, "tp": 8, "pp": 2});
+    check_link(wide, &cluster(4, 72, 144), GroupKind::Tensor, Link::Fast);
+    let across = serde_json::json!({"world_size": 144, "tp": 16, "pp": 1});
+    check_link(across, &cluster(4, 72, 144), GroupKind::Tensor, Link::Network);
+    // Three to a group does not tile eight: some groups stay, the second crosses.
+    let odd = serde_json::json!({"world_size": 24, "tp": 3});
+    check_link(odd, &cluster(8, 8, 24), GroupKind::Tensor, Link::Network);
+}
+
+#[test]
+fn llama3s_cluster_is_asked_rank_by_rank() {
+    let config = serde_json::json!({"world_size": 16384, "tp": 8, "pp": 16, "cp": 1});
+    let groups = Groups::of(&layout(&config));
+    let rank = Rank::new(9_999);
+    let here = groups.coordinates(rank);
+    assert_eq!((here.tensor, here.data, here.pipeline), (7, 1249 % 128, 9));
+    assert_eq!(groups.group_of(GroupKind::DataContext, rank).len(), 128);
+    assert_eq!(groups.group(GroupKind::Tensor, rank).map(|group| group.index()), Some(1249));
+}
