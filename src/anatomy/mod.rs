@@ -12,12 +12,15 @@ mod norm;
 mod operator;
 mod output_layer;
 mod part;
+mod shape;
 mod stack;
 mod symbols;
 
 pub use operator::Operator;
 pub use part::{
-    Axis, Collective, Dimension, Kernel, Matmul, Message, Pass, Saved, Shard, Weight, WeightGroup, Work,
+    Account, Axis, Collective, Dimension, Kernel, Matmul, Message, Pass, Saved, Shard, Weight, WeightGroup,
+    Work,
 };
-pub use stack::{chunk_ends, layer_operators};
+pub use shape::Shape;
+pub use stack::{Section, SectionKind, layer_operators, sections};
 pub use symbols::Symbols;

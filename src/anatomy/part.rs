@@ -1,5 +1,6 @@
 //! The four facets of an operator: weights, kept tensors, arithmetic, messages.
 
+use super::Shape;
 use crate::explain::Formula;
 use crate::quantity::{Bytes, Count};
 
@@ -8,22 +9,89 @@ use crate::quantity::{Bytes, Count};
 pub struct Weight {
     /// Short name, for example `linear_qkv.weight`.
     pub name: &'static str,
-    /// Where its parameters are counted in a report: `embedding`, `attention`, `mlp`, `router`, `experts`,
-    /// `shared_experts`, `norms`, `output_layer` or `other`.
-    pub account: &'static str,
+    /// Where its parameters are counted in a report.
+    pub account: Account,
     /// Shape in the unsharded model (all experts of it, for expert weights: first dimension).
-    pub full: Vec<u64>,
+    pub full: Shape,
     /// Shape on one rank.
-    pub local: Vec<u64>,
+    pub local: Shape,
     /// How it is cut.
     pub shard: Shard,
     /// Over which ranks its gradient is reduced and its states are sharded.
     pub group: WeightGroup,
     /// Whether Transformer Engine runs it as a linear layer (a candidate for fp8 and dummy gradients).
     pub linear: bool,
+    /// Whether it repeats a weight that another stage counts (a tied output layer behind a pipeline, the
+    /// embedding of a multi-token-prediction stage): held and trained here, not part of the model's total.
+    pub copy: bool,
 }
 
 impl Weight {
+    /// A weight that every rank holds whole.
+    #[must_use]
+    pub fn whole(name: &'static str, account: Account, shape: &[u64]) -> Self {
+        Self {
+            name,
+            account,
+            full: Shape::new(shape),
+            local: Shape::new(shape),
+            shard: Shard::Whole,
+            group: WeightGroup::Dense,
+            linear: false,
+            copy: false,
+        }
+    }
+
+    /// A linear layer `[out, in]` cut by output over `t` ranks: column-parallel.
+    #[must_use]
+    pub fn column(name: &'static str, account: Account, [out, inner]: [u64; 2], t: u64) -> Self {
+        Self {
+            local: Shape::new(&[out / t.max(1), inner]),
+            shard: Shard::Tensor(Axis::Output),
+            linear: true,
+            ..Self::whole(name, account, &[out, inner])
+        }
+    }
+
+    /// A linear layer `[out, in]` cut by input over `t` ranks: row-parallel.
+    #[must_use]
+    pub fn row(name: &'static str, account: Account, [out, inner]: [u64; 2], t: u64) -> Self {
+        Self {
+            local: Shape::new(&[out, inner / t.max(1)]),
+            shard: Shard::Tensor(Axis::Input),
+            linear: true,
+            ..Self::whole(name, account, &[out, inner])
+        }
+    }
+
+    /// A vector of `out` elements cut over `t` ranks: the bias of a column-parallel layer.
+    #[must_use]
+    pub fn split_vector(name: &'static str, account: Account, out: u64, t: u64) -> Self {
+        Self {
+            local: Shape::new(&[out / t.max(1)]),
+            shard: Shard::Tensor(Axis::Output),
+            ..Self::whole(name, account, &[out])
+        }
+    }
+
+    /// The same, run as a linear layer.
+    #[must_use]
+    pub fn as_linear(self) -> Self {
+        Self { linear: true, ..self }
+    }
+
+    /// The same, as a copy of what another stage counts.
+    #[must_use]
+    pub fn as_copy(self) -> Self {
+        Self { copy: true, ..self }
+    }
+
+    /// Whether it belongs to routed experts, of which a token meets only the selected ones.
+    #[must_use]
+    pub fn is_routed(&self) -> bool {
+        matches!(self.shard, Shard::Expert(_))
+    }
+
     /// Parameters on one rank.
     #[must_use]
     pub fn count(&self) -> Count {
@@ -34,6 +102,60 @@ impl Weight {
     #[must_use]
     pub fn full_count(&self) -> Count {
         Count::of_shape(&self.full)
+    }
+}
+
+/// Where a weight's parameters are counted in a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Account {
+    /// Word and position embeddings.
+    Embedding,
+    /// Attention projections and sinks.
+    Attention,
+    /// Dense MLPs.
+    Mlp,
+    /// Routers.
+    Router,
+    /// Routed experts and their latent projections.
+    Experts,
+    /// Shared experts and their gate.
+    SharedExperts,
+    /// Norms.
+    Norms,
+    /// The output layer, a copy of a tied embedding included.
+    OutputLayer,
+    /// The rest: projections of multi-token prediction.
+    Other,
+}
+
+impl Account {
+    /// Every account, in the report's order.
+    pub const ALL: [Self; 9] = [
+        Self::Embedding,
+        Self::Attention,
+        Self::Mlp,
+        Self::Router,
+        Self::Experts,
+        Self::SharedExperts,
+        Self::Norms,
+        Self::OutputLayer,
+        Self::Other,
+    ];
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Embedding => "embedding",
+            Self::Attention => "attention",
+            Self::Mlp => "mlp",
+            Self::Router => "router",
+            Self::Experts => "experts",
+            Self::SharedExperts => "shared_experts",
+            Self::Norms => "norms",
+            Self::OutputLayer => "output_layer",
+            Self::Other => "other",
+        }
     }
 }
 
@@ -74,7 +196,7 @@ pub struct Saved {
     /// Short name, for example `fc1 input`.
     pub name: &'static str,
     /// Its shape on the rank; the product times `width` is `bytes` unless it is a held storage.
-    pub shape: Vec<u64>,
+    pub shape: Shape,
     /// Bytes of one element.
     pub width: u64,
     /// Bytes of its storage, counted once at its first saver.
@@ -87,7 +209,7 @@ impl Saved {
     /// A kept tensor of `shape` with elements of `width` bytes.
     #[must_use]
     pub fn new(name: &'static str, shape: &[u64], width: u64, formula: &'static Formula) -> Self {
-        Self { name, shape: shape.to_vec(), width, bytes: Count::of_shape(shape).bytes(width), formula }
+        Self { name, shape: Shape::new(shape), width, bytes: Count::of_shape(shape).bytes(width), formula }
     }
 }
 

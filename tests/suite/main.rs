@@ -1,4 +1,6 @@
 //! The engine against data, one module per topic.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::cast_possible_truncation)]
 
+mod drafts;
+mod parameters;
 mod topology;

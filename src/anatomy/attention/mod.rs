@@ -7,5 +7,5 @@ mod work;
 
 pub(super) use messages::messages;
 pub(super) use saved::saved;
-pub(super) use weights::weights;
+pub(super) use weights::{projection, sinks, weights};
 pub(super) use work::work;

@@ -1,0 +1,48 @@
+//! The shape of a tensor, without a place on the heap: reports have thousands of them.
+
+use std::ops::Deref;
+
+/// Most dimensions a tensor of a transformer has here.
+const MOST: usize = 4;
+
+/// Up to four dimensions. Reads as a slice; what is beyond the fourth is multiplied into it.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shape {
+    sizes: [u64; MOST],
+    dimensions: u8,
+}
+
+impl Shape {
+    /// A shape of these sizes.
+    #[must_use]
+    pub fn new(sizes: &[u64]) -> Self {
+        let mut shape = Self::default();
+        for &size in sizes {
+            shape.push(size);
+        }
+        shape
+    }
+
+    fn push(&mut self, size: u64) {
+        let at = usize::from(self.dimensions);
+        if let Some(place) = self.sizes.get_mut(at) {
+            *place = size;
+            self.dimensions += 1;
+        } else if let Some(last) = self.sizes.last_mut() {
+            *last = last.saturating_mul(size);
+        }
+    }
+}
+
+impl Deref for Shape {
+    type Target = [u64];
+    fn deref(&self) -> &[u64] {
+        &self.sizes[..usize::from(self.dimensions)]
+    }
+}
+
+impl std::fmt::Debug for Shape {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(out)
+    }
+}

@@ -1,0 +1,209 @@
+//! Plans written by hand, for tests that need one without reading a script.
+
+use serde_json::Value;
+use shardscope::plan::*;
+use shardscope::quantity::{Bytes, BytesPerSecond, FlopsPerSecond};
+
+/// The four parts of a plan, to be changed before they are checked.
+#[derive(Clone)]
+pub(crate) struct Draft {
+    pub(crate) model: Model,
+    pub(crate) cluster: Cluster,
+    pub(crate) layout: Layout,
+    pub(crate) recipe: Recipe,
+}
+
+impl Draft {
+    pub(crate) fn plan(&self) -> Plan {
+        let Self { model, cluster, layout, recipe } = self.clone();
+        Plan::new(model, cluster, layout, recipe).unwrap_or_else(|reasons| panic!("no plan: {reasons:?}"))
+    }
+}
+
+/// A dense LLaMA-like layer stack on one GPU.
+pub(crate) fn draft() -> Draft {
+    Draft { model: model(), cluster: cluster(), layout: layout(), recipe: recipe() }
+}
+
+fn model() -> Model {
+    Model {
+        num_layers: 2,
+        hidden_size: 256,
+        ffn_hidden_size: 512,
+        num_attention_heads: 8,
+        num_query_groups: 8,
+        kv_channels: 32,
+        seq_length: 64,
+        max_position_embeddings: 64,
+        padded_vocab_size: 512,
+        activation: Activation::Swiglu,
+        normalization: Normalization::RmsNorm,
+        position_embedding: PositionEmbedding::Rope,
+        linear_bias: LinearBias::None,
+        qk_layernorm: false,
+        embeddings: Embeddings::Untied,
+        attention_softmax: AttentionSoftmax::Vanilla,
+        latent: None,
+        experts: None,
+        mtp_num_layers: 0,
+    }
+}
+
+fn cluster() -> Cluster {
+    let link = Link { name: "link".into(), bandwidth: BytesPerSecond::giga(450.0) };
+    Cluster {
+        num_nodes: 1,
+        gpus_per_node: 8,
+        fast_domain: 8,
+        accelerator: Accelerator {
+            name: "H100-SXM".into(),
+            generation: "H100".into(),
+            memory: Bytes::gib(80),
+            memory_bandwidth: BytesPerSecond::tera(3.35),
+            peaks: Peaks {
+                fp32: FlopsPerSecond::tera(67.0),
+                half: FlopsPerSecond::tera(989.0),
+                fp8: Some(FlopsPerSecond::tera(1979.0)),
+                fp4: None,
+            },
+            multiprocessors: 132,
+            fast_link: link.clone(),
+            network: link,
+            context: Bytes::mib(500),
+            source: "test".into(),
+        },
+    }
+}
+
+fn layout() -> Layout {
+    Layout {
+        world_size: 1,
+        tensor: 1,
+        pipeline: 1,
+        virtual_pipeline: 1,
+        context: 1,
+        expert: 1,
+        expert_tensor: 1,
+        data: 1,
+        expert_data: 1,
+        sequence_parallel: false,
+        rank_order: RankOrder::TpCpEpDpPp,
+        context_kind: ContextKind::PointToPoint,
+        hierarchical_context: Vec::new(),
+        distributed_optimizer_instances: 1,
+        microbatch_group_size: 1,
+        stages: even_stages(2, 1, 0),
+    }
+}
+
+/// `layers` over `pipeline` ranks, all ends in place.
+pub(crate) fn even_stages(layers: u64, pipeline: u64, mtp: u64) -> StageMap {
+    let each = layers / pipeline.max(1);
+    let ranges: Vec<Vec<[u64; 2]>> =
+        (0..pipeline).map(|rank| vec![[rank * each, (rank + 1) * each]]).collect();
+    stage_map(&ranges, mtp)
+}
+
+/// The map of `[first, end]` per rank and chunk.
+pub(crate) fn stage_map(ranges: &[Vec<[u64; 2]>], mtp: u64) -> StageMap {
+    let ranks = ranges.len();
+    let stages = ranges
+        .iter()
+        .enumerate()
+        .map(|(rank, chunks)| Stage {
+            chunks: chunks
+                .iter()
+                .enumerate()
+                .map(|(index, &[first, end])| {
+                    let last = rank + 1 == ranks && index + 1 == chunks.len();
+                    Chunk {
+                        layers: first..end,
+                        embedding: rank == 0 && index == 0,
+                        output_layer: last,
+                        mtp_layers: if last { mtp } else { 0 },
+                    }
+                })
+                .collect(),
+        })
+        .collect();
+    StageMap { stages }
+}
+
+fn recipe() -> Recipe {
+    Recipe {
+        micro_batch_size: 1,
+        global_batch_size: 1,
+        num_micro_batches: 1,
+        params_dtype: Number::Bf16,
+        grads_dtype: Number::Fp32,
+        fp8: None,
+        fp32_residual: false,
+        optimizer: Optimizer {
+            kind: OptimizerKind::Adam,
+            precision_aware: false,
+            main_params: Number::Fp32,
+            exp_avg: Number::Fp32,
+            exp_avg_sq: Number::Fp32,
+            cpu_offload_fraction: 0.0,
+        },
+        dp_sharding: DpSharding::OptimizerStates,
+        recompute: Recompute::None,
+        attention_kernel: AttentionKernel::Flash,
+        hidden_dropout: false,
+        attention_dropout: false,
+        fusions: Fusions {
+            bias_activation: true,
+            masked_softmax: true,
+            softmax_in_fp32: false,
+            gradient_accumulation: true,
+            bias_dropout_add: true,
+            rope: false,
+            memory_efficient_norm: false,
+        },
+        loss: LossKind::Unfused,
+        overlap: Overlap {
+            grad_reduce: false,
+            param_gather: false,
+            tensor: false,
+            pipeline: false,
+            expert: false,
+            shared_expert: false,
+            tensor_backward: false,
+        },
+        moe: MoeRecipe {
+            dispatcher: Dispatcher::AllToAll,
+            grouped_gemm: true,
+            capacity_factor: None,
+            pad_to_capacity: false,
+            permute_fusion: false,
+            router_dtype: Number::Bf16,
+            load_balancing: LoadBalancing::None,
+            pre_softmax: false,
+        },
+        software: Software::MegatronCoreLocal,
+        offload: Offload::default(),
+        wgrad_deferral_limit: 0,
+        cuda_graphs: false,
+    }
+}
+
+/// A whole number of the case.
+#[track_caller]
+pub(crate) fn int(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or_else(|| panic!("{key} is no whole number: {}", value[key]))
+}
+
+/// A yes or no of the case.
+#[track_caller]
+pub(crate) fn flag(value: &Value, key: &str) -> bool {
+    value[key].as_bool().unwrap_or_else(|| panic!("{key} is no boolean: {}", value[key]))
+}
+
+/// The cases of a data file.
+#[track_caller]
+pub(crate) fn cases(text: &str) -> Vec<Value> {
+    let document: Value = serde_json::from_str(text).expect("JSON");
+    let cases = document["cases"].as_array().expect("cases").clone();
+    assert!(!cases.is_empty());
+    cases
+}
