@@ -35,6 +35,8 @@ pub struct Layout {
     pub distributed_optimizer_instances: u64,
     /// `--microbatch-group-size-per-virtual-pipeline-stage`; `pipeline` unless given.
     pub microbatch_group_size: u64,
+    /// In which order a stage works through its micro-batches.
+    pub schedule: PipelineSchedule,
     /// Which layers and ends are on which stage.
     pub stages: StageMap,
 }
@@ -66,6 +68,31 @@ pub enum RankOrder {
     TpCpEpDpPp,
     /// `--use-tp-pp-dp-mapping`: tp-cp-ep-pp-dp.
     TpCpEpPpDp,
+}
+
+/// The order of micro-batches on the stages of a pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PipelineSchedule {
+    /// 1F1B, interleaved with more than one chunk per rank: Megatron's and most others'.
+    OneForwardOneBackward,
+    /// All forwards, then all backwards (Huang et al. 2019).
+    GPipe,
+    /// ZB-H1, also called ZB-1p: weight gradients fill the end bubble (Qi et al. 2023, section 2).
+    ZeroBubbleH1,
+    /// ZB-H2, also called ZB-2p: more forwards ahead, no bubble left (Qi et al. 2023, section 2).
+    ZeroBubbleH2,
+    /// ZB-V: two chunks per rank, down and up again (Qi et al. 2024, V-ZB).
+    ZeroBubbleV,
+    /// V-Half: half the activations of 1F1B (Qi et al. 2024).
+    VHalf,
+    /// V-Min: a third of the activations of 1F1B (Qi et al. 2024).
+    VMin,
+    /// 1F1B-V: V-shaped chunks, backward not split (Qi et al. 2024, appendix).
+    OneForwardOneBackwardV,
+    /// DualPipe: two directions at once, two copies of the weights (DeepSeek-V3, section 3.2.1).
+    DualPipe,
+    /// DualPipeV: DualPipe cut in half, V-shaped (DeepSeek, DualPipe repository).
+    DualPipeV,
 }
 
 /// `--cp-comm-type`.

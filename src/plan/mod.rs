@@ -12,7 +12,7 @@ mod split;
 pub use checked::Plan;
 pub use cluster::{Accelerator, Cluster, Link, Peaks};
 pub use contradiction::Contradiction;
-pub use layout::{ContextKind, Layout, RankOrder};
+pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use model::{
     Activation, AttentionSoftmax, Embeddings, Experts, LatentAttention, LayerKind, LinearBias, Model,
     Normalization, PositionEmbedding,

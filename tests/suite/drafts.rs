@@ -92,6 +92,7 @@ fn layout() -> Layout {
         hierarchical_context: Vec::new(),
         distributed_optimizer_instances: 1,
         microbatch_group_size: 1,
+        schedule: PipelineSchedule::OneForwardOneBackward,
         stages: even_stages(2, 1, 0),
     }
 }

@@ -5,7 +5,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use shardscope::plan::{
-    Accelerator, Cluster, ContextKind, Layout, Link as PlanLink, Peaks, RankOrder, StageMap,
+    Accelerator, Cluster, ContextKind, Layout, Link as PlanLink, Peaks, PipelineSchedule, RankOrder, StageMap,
 };
 use shardscope::quantity::{Bytes, BytesPerSecond, FlopsPerSecond};
 use shardscope::topology::{GroupKind, Groups, Link, Rank, notation};
@@ -36,6 +36,7 @@ pub(crate) fn layout(config: &Value) -> Layout {
         hierarchical_context: levels.into_iter().flatten().filter_map(Value::as_u64).collect(),
         distributed_optimizer_instances: get("dist_opt_instances"),
         microbatch_group_size: pipeline,
+        schedule: PipelineSchedule::OneForwardOneBackward,
         stages: StageMap { stages: Vec::new() },
     }
 }
