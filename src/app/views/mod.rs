@@ -1,0 +1,5 @@
+//! One file per panel.
+
+mod script;
+
+pub(crate) use script::Script;
