@@ -13,14 +13,16 @@ mod operator;
 mod output_layer;
 mod part;
 mod shape;
+mod shared;
 mod stack;
 mod symbols;
+mod work;
 
 pub use operator::Operator;
 pub use part::{
-    Account, Axis, Collective, Dimension, Kernel, Matmul, Message, Pass, Saved, Shard, Weight, WeightGroup,
-    Work,
+    Account, Axis, Collective, Dimension, Message, Pass, Saved, Shard, Weight, WeightGroup,
 };
 pub use shape::Shape;
 pub use stack::{Section, SectionKind, layer_operators, sections};
 pub use symbols::Symbols;
+pub use work::{Kernel, Matmul, MatmulKind, Work};

@@ -1,4 +1,4 @@
-//! The four facets of an operator: weights, kept tensors, arithmetic, messages.
+//! Facets of an operator: weights, kept tensors, messages. Arithmetic is in `work.rs`.
 
 use super::Shape;
 use crate::explain::Formula;
@@ -220,49 +220,6 @@ pub enum Pass {
     Forward,
     /// Backward.
     Backward,
-}
-
-/// Arithmetic of one micro-batch on one rank, forward; backward follows from it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Work {
-    /// A matrix product.
-    Matmul(Matmul),
-    /// A memory-bound kernel.
-    Kernel(Kernel),
-}
-
-/// A matrix product `[m, k] x [k, n]`, `batch` times.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Matmul {
-    /// Short name, for example `linear_qkv`.
-    pub name: &'static str,
-    /// Independent problems on this rank (heads, experts); 1 for a linear layer.
-    pub batch: u64,
-    /// Sizes on one rank: m, n, k.
-    pub local: [u64; 3],
-    /// Independent problems without sharding.
-    pub full_batch: u64,
-    /// Sizes without sharding: m, n, k.
-    pub full: [u64; 3],
-    /// Whether it is a linear layer with a weight (input and weight gradient in backward, fp8 when on).
-    pub linear: bool,
-    /// Part of the product that is really computed (0.5 for causal attention), as a fraction of the full one.
-    pub share: f64,
-}
-
-/// A memory-bound kernel or a fused attention kernel.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Kernel {
-    /// Short name.
-    pub name: &'static str,
-    /// Bytes read and written forward.
-    pub forward: Bytes,
-    /// Bytes read and written backward.
-    pub backward: Bytes,
-    /// Launches forward.
-    pub launches_forward: u64,
-    /// Launches backward.
-    pub launches_backward: u64,
 }
 
 /// A parallel dimension that sends.

@@ -5,6 +5,7 @@
 //! `B` bytes of a 16-bit (or 32-bit) element.
 
 use crate::plan::{Embeddings, Model, Plan, Recipe};
+use crate::quantity::Bytes;
 
 /// Sizes on one rank. All are exact and follow from the plan alone.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +81,18 @@ impl<'a> Symbols<'a> {
     #[must_use]
     pub fn recipe(&self) -> &'a Recipe {
         self.plan.recipe()
+    }
+
+    /// Tokens of a micro-batch without context or sequence parallelism: seq · b.
+    #[must_use]
+    pub fn full_tokens(&self) -> u64 {
+        self.plan.model().seq_length * self.b
+    }
+
+    /// Bytes of so many elements of weights and activations.
+    #[must_use]
+    pub fn bytes(&self, elements: u64) -> Bytes {
+        Bytes::new(elements.saturating_mul(self.width))
     }
 
     /// Whether the output layer reuses the word embedding.

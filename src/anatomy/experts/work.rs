@@ -1,7 +1,119 @@
-//! Arithmetic.
+//! Arithmetic of an MoE layer: router, permutation, grouped products of the experts, shared experts.
+//! Rows are those of a balanced router.
 
-use crate::anatomy::{Symbols, Work};
+use crate::anatomy::shared::{activation, kernel, residual_addition};
+use crate::anatomy::{Matmul, MatmulKind, Symbols, Work};
+use crate::plan::{Experts, RecomputeModule};
+use crate::quantity::Bytes;
 
-pub(in crate::anatomy) fn work(_x: &Symbols<'_>) -> Vec<Work> {
-    Vec::new()
+const MOE: &[RecomputeModule] = &[RecomputeModule::Moe];
+const MOE_ACTIVATION: &[RecomputeModule] = &[RecomputeModule::Moe, RecomputeModule::MoeActivation];
+const SHARED: &[RecomputeModule] = &[RecomputeModule::Moe, RecomputeModule::SharedExperts];
+
+pub(in crate::anatomy) fn work(x: &Symbols<'_>) -> Vec<Work> {
+    let Some(experts) = &x.model().experts else { return Vec::new() };
+    let mut work = router(x, experts);
+    work.push(permutation(x, experts));
+    work.extend(latent_projections(x, experts));
+    work.extend(grouped(x, experts));
+    work.extend(shared(x, experts));
+    work.push(residual_addition(x, "mlp_bda"));
+    work
+}
+
+fn router(x: &Symbols<'_>, experts: &Experts) -> Vec<Work> {
+    let mut product = Matmul::linear(
+        "router",
+        [x.s_local, experts.num_experts, x.h],
+        [x.full_tokens(), experts.num_experts, x.h],
+    );
+    product.kind = MatmulKind::PlainLinear;
+    // Scores in fp32: softmax or sigmoid, top-k, auxiliary loss, map of chosen experts.
+    let scores = Bytes::new(x.s_local * experts.num_experts * 4 * 6);
+    vec![Work::Matmul(product).within(MOE), kernel("router_topk", [scores, scores], [8, 8]).within(MOE)]
+}
+
+/// Tokens are copied once per chosen expert before the exchange, sorted by expert after it, and back
+/// again: each copy is read and written, forward and backward.
+fn permutation(x: &Symbols<'_>, experts: &Experts) -> Work {
+    let copies = x.s_local * experts.router_topk * x.h;
+    let sorts = if x.plan.layout().expert > 1 { 4 } else { 2 };
+    let passes = if x.recipe().moe.permute_fusion { 1 } else { 2 };
+    let moved = x.bytes(2 * copies * sorts * passes);
+    kernel("permute", [moved, moved], [sorts * passes, sorts * passes]).within(MOE)
+}
+
+fn latent_projections(x: &Symbols<'_>, experts: &Experts) -> Vec<Work> {
+    let Some(latent) = experts.latent_size else { return Vec::new() };
+    let tokens = x.full_tokens();
+    let down = Matmul::linear("latent_down_proj", [x.s_local, latent, x.h], [tokens, latent, x.h]);
+    let up = Matmul::linear("latent_up_proj", [x.s_local, x.h, latent], [tokens, x.h, latent]);
+    vec![Work::Matmul(down).within(MOE), Work::Matmul(up).within(MOE)]
+}
+
+fn grouped(x: &Symbols<'_>, experts: &Experts) -> Vec<Work> {
+    let layout = x.plan.layout();
+    let (count, width) = (experts.num_experts.max(1), experts.ffn_hidden_size);
+    let here = (count / layout.expert.max(1)).max(1);
+    let inner = (width / layout.expert_tensor.max(1)).max(1);
+    let outer = experts.latent_size.unwrap_or(x.h);
+    // Copies that the tokens of all ranks of the expert and expert-tensor groups bring to each expert.
+    let brought = x.s_local * experts.router_topk * layout.expert * layout.expert_tensor;
+    let rows = per_expert(x, experts, brought);
+    let full = x.full_tokens() * experts.router_topk;
+    let full_rows = full.div_ceil(count).max(1);
+    let share = ratio(full, full_rows * count);
+    let product = |name, local: [u64; 2], whole: [u64; 2]| {
+        Work::Matmul(Matmul {
+            name,
+            batch: here,
+            local: [rows, local[0], local[1]],
+            full_batch: count,
+            full: [full_rows, whole[0], whole[1]],
+            kind: MatmulKind::Linear,
+            share,
+            modules: MOE,
+        })
+    };
+    let g = x.gate;
+    vec![
+        product("experts.linear_fc1", [g * inner, outer], [g * width, outer]),
+        activation(x, "experts.activation", rows * here, inner).within(MOE_ACTIVATION),
+        product("experts.linear_fc2", [outer, inner], [outer, width]),
+    ]
+}
+
+/// Rows of one expert: its even part, or its capacity when inputs are padded to it.
+fn per_expert(x: &Symbols<'_>, experts: &Experts, brought: u64) -> u64 {
+    let even = brought.div_ceil(experts.num_experts.max(1)).max(1);
+    let recipe = &x.recipe().moe;
+    match recipe.capacity_factor {
+        Some(factor) if recipe.pad_to_capacity && factor > 0.0 => scaled(even, factor),
+        _ => even,
+    }
+}
+
+fn shared(x: &Symbols<'_>, experts: &Experts) -> Vec<Work> {
+    let Some(width) = experts.shared_expert_intermediate_size else { return Vec::new() };
+    let (inner, g, tokens) = (width / x.t.max(1), x.gate, x.full_tokens());
+    let fc1 = Matmul::linear("shared_experts.linear_fc1", [x.n, g * inner, x.h], [tokens, g * width, x.h]);
+    let fc2 = Matmul::linear("shared_experts.linear_fc2", [x.n, x.h, inner], [tokens, x.h, width]);
+    // The sum with the routed experts' output.
+    let sum = x.bytes(3 * x.s_local * x.h);
+    vec![
+        Work::Matmul(fc1).within(SHARED),
+        activation(x, "shared_experts.activation", x.n, inner).within(SHARED),
+        Work::Matmul(fc2).within(SHARED),
+        kernel("shared_experts.sum", [sum, Bytes::ZERO], [1, 0]).within(SHARED),
+    ]
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn scaled(rows: u64, factor: f64) -> u64 {
+    (rows as f64 * factor).ceil() as u64
 }

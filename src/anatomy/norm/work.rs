@@ -1,7 +1,17 @@
-//! Arithmetic.
+//! Arithmetic of a norm: forward one read and one write; backward the output's gradient and the input
+//! are read for the input's gradient and again for the weight's.
 
+use crate::anatomy::shared::kernel;
 use crate::anatomy::{Operator, Symbols, Work};
+use crate::plan::RecomputeModule;
+use crate::quantity::Bytes;
 
-pub(in crate::anatomy) fn work(_operator: Operator, _x: &Symbols<'_>) -> Vec<Work> {
-    Vec::new()
+const NORM: &[RecomputeModule] = &[RecomputeModule::LayerNorm];
+
+pub(in crate::anatomy) fn work(operator: Operator, x: &Symbols<'_>) -> Vec<Work> {
+    let elements = x.s_local * x.h;
+    let forward = Bytes::new(elements * (x.residual_width + x.width));
+    let backward = Bytes::new(elements * (x.width + 3 * x.residual_width));
+    let norm = kernel(operator.name(), [forward, backward], [1, 2]);
+    vec![if operator == Operator::FinalNorm { norm } else { norm.within(NORM) }]
 }

@@ -1,7 +1,28 @@
-//! Arithmetic.
+//! Arithmetic of the output layer and the loss.
 
-use crate::anatomy::{Symbols, Work};
+use crate::anatomy::shared::kernel;
+use crate::anatomy::{Matmul, MatmulKind, Symbols, Work};
+use crate::plan::LossKind;
+use crate::quantity::Bytes;
 
-pub(in crate::anatomy) fn work(_x: &Symbols<'_>) -> Vec<Work> {
-    Vec::new()
+pub(in crate::anatomy) fn work(x: &Symbols<'_>) -> Vec<Work> {
+    let full = x.model().padded_vocab_size;
+    let mut logits = Matmul::linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]);
+    logits.kind = MatmulKind::PlainLinear;
+    let (bytes, launches) = loss(x);
+    vec![Work::Matmul(logits), kernel("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * x.v)), launches)]
+}
+
+/// Bytes moved per logit and launches, forward and backward (`tensor_parallel/cross_entropy.py`).
+fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
+    let w = x.width;
+    match x.recipe().loss {
+        // Cast to fp32, maximum, clone, subtraction, exponential, sum, division; backward product and cast.
+        LossKind::Legacy => ([w + 4 + 4 + 8 + 8 + 8 + 4 + 8, 8 + 4 + w], [8, 4]),
+        LossKind::Unfused => ([w + 4 + 4 + 8 + 8 + 4 + 8, 8 + 4 + w], [7, 4]),
+        // The same passes, those between the collectives compiled into one each.
+        LossKind::NativeFused => ([w + 4 + 4 + 8 + 4 + 4, 4 + w], [4, 2]),
+        // Online softmax: two reads and one write of the logits; backward scales in place.
+        LossKind::TransformerEngine => ([3 * w, 2 * w], [2, 1]),
+    }
 }
