@@ -19,9 +19,7 @@ mod symbols;
 mod work;
 
 pub use operator::Operator;
-pub use part::{
-    Account, Axis, Collective, Dimension, Message, Pass, Saved, Shard, Weight, WeightGroup,
-};
+pub use part::{Account, Axis, Collective, Dimension, Message, Pass, Saved, Shard, Weight, WeightGroup};
 pub use shape::Shape;
 pub use stack::{Section, SectionKind, layer_operators, sections};
 pub use symbols::Symbols;

@@ -52,11 +52,14 @@ fn softmax(x: &Symbols<'_>, scores: u64) -> Vec<Work> {
     let recipe = x.recipe();
     let (w, fused) = (x.width, recipe.fusions.masked_softmax);
     let half = w.div_ceil(2);
-    let forward = if fused { half + w } else { 4 * w + if recipe.fusions.softmax_in_fp32 { 8 + 4 + w } else { 2 * w } };
-    let backward = if fused { 3 * w } else { 5 * w + if recipe.fusions.softmax_in_fp32 { 8 + 2 * w } else { w } };
+    let forward =
+        if fused { half + w } else { 4 * w + if recipe.fusions.softmax_in_fp32 { 8 + 4 + w } else { 2 * w } };
+    let backward =
+        if fused { 3 * w } else { 5 * w + if recipe.fusions.softmax_in_fp32 { 8 + 2 * w } else { w } };
     let launches = if fused { [1, 1] } else { [4, 4] };
     let mut work = vec![
-        kernel("softmax", [Bytes::new(scores * forward), Bytes::new(scores * backward)], launches).within(CORE),
+        kernel("softmax", [Bytes::new(scores * forward), Bytes::new(scores * backward)], launches)
+            .within(CORE),
     ];
     if recipe.attention_dropout {
         // Reads and writes the probabilities, writes (backward: reads) a mask of one byte.

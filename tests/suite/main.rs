@@ -2,5 +2,6 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 mod drafts;
+mod flops;
 mod parameters;
 mod topology;

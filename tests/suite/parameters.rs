@@ -11,7 +11,7 @@ use super::drafts::{Draft, cases, draft, even_stages, flag, int, stage_map};
 
 const COUNTS: &str = include_str!("../data/megatron/parameters.json");
 
-fn drafted(case: &Value) -> Draft {
+pub(crate) fn drafted(case: &Value) -> Draft {
     let given = &case["plan"];
     let mut draft = draft();
     let model = &mut draft.model;

@@ -10,7 +10,10 @@ pub(in crate::anatomy) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let mut logits = Matmul::linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]);
     logits.kind = MatmulKind::PlainLinear;
     let (bytes, launches) = loss(x);
-    vec![Work::Matmul(logits), kernel("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * x.v)), launches)]
+    vec![
+        Work::Matmul(logits),
+        kernel("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * x.v)), launches),
+    ]
 }
 
 /// Bytes moved per logit and launches, forward and backward (`tensor_parallel/cross_entropy.py`).
