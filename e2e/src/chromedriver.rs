@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 
+use crate::page::root;
+
 /// What `tools/browser` finds: `CHROME`, `CHROMEDRIVER` and `AXE`.
 pub(crate) fn found(what: &str) -> &'static str {
     static FOUND: OnceLock<HashMap<String, String>> = OnceLock::new();
@@ -27,9 +29,11 @@ pub(crate) struct Chromedriver {
 }
 
 impl Chromedriver {
-    pub(crate) fn start() -> Self {
+    /// `temporary` is where it and its browser put their temporary files.
+    pub(crate) fn start(temporary: &Path) -> Self {
         let mut process = Command::new(found("CHROMEDRIVER"))
             .args(["--port=0", "--log-level=SEVERE"])
+            .env("TMPDIR", temporary)
             .stdout(Stdio::piped())
             .spawn()
             .expect("chromedriver can be run");

@@ -11,6 +11,7 @@ mod chromedriver;
 mod looks;
 mod page;
 mod reading;
+mod scratch;
 mod watching;
 pub mod weight;
 

@@ -78,7 +78,7 @@ impl Page {
     }
 
     #[track_caller]
-    fn show(&self, window: Window) {
+    pub(crate) fn show(&self, window: Window) {
         self.window.set(window);
         let Window { width, height, scale, mobile } = window;
         self.devtools(

@@ -2,9 +2,8 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use std::{env, fs, process, thread};
+use std::{env, fs, thread};
 
 use serde_json::{Value, json};
 use site::{Running, Server, Site};
@@ -14,6 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::chromedriver::{Chromedriver, found};
 use crate::looks::{DESKTOP, Window};
+use crate::scratch::Scratch;
 use crate::watching::Watch;
 
 /// How long anything may take: for a loaded machine, not for a slow page.
@@ -25,18 +25,19 @@ const SUB_PATH: &str = "/repo/sub/";
 
 /// The built page in a headless browser, served by a server of its own.
 pub struct Page {
-    // dropped in this order: the session needs its runtime and the driver, the driver needs nothing
+    // dropped in this order: the driver ends before its folder goes
     session: OnceCell<WebDriver>,
     driver: Chromedriver,
     runtime: Runtime,
     site: Running,
-    downloads: PathBuf,
+    scratch: Scratch,
     pub(crate) watch: RefCell<Watch>,
     pub(crate) window: Cell<Window>,
 }
 
 impl Page {
-    /// Opens `dist/` at `path`, which is relative to the page: `""`, `"?embed=1"`, `"#/1?tp=8"`.
+    /// Opens `dist/` at `path`, which is relative to the page (`""`, `"?embed=1"`, `"#/1?tp=8"`), and
+    /// waits until the engine has taken the place of the static shell.
     #[track_caller]
     pub fn open(path: &str) -> Self {
         let page = Self::blank();
@@ -51,12 +52,13 @@ impl Page {
         assert!(dist.join("index.html").is_file(), "there is no page in dist/; tools/serve --build makes it");
         let site = Site { folder: dist, path: SUB_PATH.to_owned(), cross_origin: true };
         let site = Server::bind(site, 0, 1).expect("a free port on 127.0.0.1").start();
+        let scratch = Scratch::new();
         let page = Self {
             session: OnceCell::new(),
-            driver: Chromedriver::start(),
+            driver: Chromedriver::start(scratch.path()),
+            scratch,
             runtime: Builder::new_current_thread().enable_all().build().expect("a runtime"),
             site,
-            downloads: downloads_folder(),
             watch: RefCell::default(),
             window: Cell::new(DESKTOP),
         };
@@ -71,12 +73,22 @@ impl Page {
     pub fn goto(&self, path: &str) {
         let url = format!("{}{path}", self.site.url());
         self.wait(&url, self.session().goto(&url));
+        self.wait_for_engine();
     }
 
     /// Loads the page anew, as a reader does with the reload button.
     #[track_caller]
     pub fn reload(&self) {
         self.wait("a reload", self.session().refresh());
+        self.wait_for_engine();
+    }
+
+    /// `#loading` is in the static shell alone.
+    #[track_caller]
+    fn wait_for_engine(&self) {
+        self.until("the engine in the place of #loading", || {
+            (self.count("#app") == 1 && self.count("#loading") == 0).then_some(())
+        });
     }
 
     /// The address that the browser shows.
@@ -111,7 +123,7 @@ impl Page {
     /// The bytes of the file `name` that the page gave for download.
     #[track_caller]
     pub fn downloaded(&self, name: &str) -> Vec<u8> {
-        let file = self.downloads.join(name);
+        let file = self.scratch.path().join(name);
         self.until(&format!("the download {name}"), || fs::read(&file).ok())
     }
 
@@ -152,8 +164,8 @@ impl Page {
 
     fn capabilities(&self) -> ChromeCapabilities {
         let mut chrome = DesiredCapabilities::chrome();
-        let preferences = json!({ "download.default_directory": self.downloads });
-        let mut set = || -> WebDriverResult<()> {
+        let preferences = json!({ "download.default_directory": self.scratch.path() });
+        let set = || -> WebDriverResult<()> {
             chrome.set_binary(found("CHROME"))?;
             for flag in flags() {
                 chrome.add_arg(flag)?;
@@ -191,7 +203,6 @@ impl Drop for Page {
             // the browser ends with its session; if that fails, killing the driver is all that is left
             drop(self.limited(session.quit()));
         }
-        drop(fs::remove_dir_all(&self.downloads));
     }
 }
 
@@ -219,21 +230,14 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+/// The repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies in the repository")
 }
 
 /// `target/screenshots/`, made where it is not there yet.
 pub(crate) fn screenshots() -> PathBuf {
     let folder = root().join("target/screenshots");
     drop(fs::create_dir_all(&folder));
-    folder
-}
-
-fn downloads_folder() -> PathBuf {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let own = format!("shardscope-downloads-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let folder = env::temp_dir().join(own);
-    fs::create_dir_all(&folder).expect("a folder for downloads");
     folder
 }
