@@ -5,6 +5,8 @@ use thirtyfour::{TypingData, WebElement};
 
 use crate::Page;
 
+const MODIFIERS: [Key; 4] = [Key::Shift, Key::Control, Key::Alt, Key::Meta];
+
 impl Page {
     /// Clicks the first element that matches `css`, where a mouse would hit it.
     #[track_caller]
@@ -27,22 +29,35 @@ impl Page {
         self.wait(css, field.send_keys(text));
     }
 
-    /// Replaces what the field that matches `css` holds, at once, as by pasting over everything.
+    /// Replaces what the field that matches `css` holds, at once, as a paste over everything does.
     #[track_caller]
     pub fn fill(&self, css: &str, text: &str) {
         self.wait_for(css);
-        self.js("const e = document.querySelector(arguments[0]); e.focus(); e.select()", &[json!(css)]);
-        if text.is_empty() {
-            self.press(Key::Delete);
-        } else {
-            self.devtools("Input.insertText", json!({ "text": text }));
-        }
+        self.js(
+            "const e = document.querySelector(arguments[0]);
+             e.focus();
+             e.value = arguments[1];
+             e.dispatchEvent(new InputEvent('input', { bubbles: true, inputType: 'insertFromPaste' }))",
+            &[json!(css), json!(text)],
+        );
     }
 
-    /// Presses keys on whatever has the focus: `Key::Tab`, `"abc"`, `Key::Shift + "x"`.
+    /// Presses keys on whatever has the focus: `Key::Tab`, `"abc"`. A modifier is held until the end:
+    /// `Key::Shift + Key::Tab`, `Key::Control + "a"`.
     #[track_caller]
     pub fn press(&self, keys: impl Into<TypingData>) {
-        self.wait("keys", self.session().action_chain().send_keys(keys).perform());
+        let mut chain = self.session().action_chain();
+        let mut held = Vec::new();
+        for key in keys.into().as_vec() {
+            if MODIFIERS.iter().any(|m| m.value() == key) {
+                held.push(key);
+                chain = chain.key_down(key);
+            } else {
+                chain = chain.key_down(key).key_up(key);
+            }
+        }
+        let chain = held.into_iter().fold(chain, |chain, key| chain.key_up(key));
+        self.wait("keys", chain.perform());
     }
 
     /// Chooses the option of the `<select>` that matches `css` by its value, with its events.

@@ -12,9 +12,9 @@ use crate::page::root;
 pub(crate) fn found(what: &str) -> &'static str {
     static FOUND: OnceLock<HashMap<String, String>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/browser");
+        let script = root().join("tools/browser");
         let output =
-            Command::new(&script).stderr(Stdio::inherit()).output().expect("tools/browser can be run");
+            Command::new(script).stderr(Stdio::inherit()).output().expect("tools/browser can be run");
         assert!(output.status.success(), "no browser to test with; tools/install tests gets one");
         let text = String::from_utf8(output.stdout).expect("paths are UTF-8");
         text.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect()

@@ -1,3 +1,4 @@
 //! Journeys through the built page in a real browser; `README.md` of this crate says how to add one.
 
+mod harness;
 mod loading;
