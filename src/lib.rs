@@ -6,6 +6,7 @@ pub mod explain;
 pub mod plan;
 pub mod quantity;
 pub mod report;
+pub mod schedule;
 pub mod session;
 pub mod share;
 pub mod text;

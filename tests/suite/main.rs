@@ -4,4 +4,5 @@
 mod drafts;
 mod flops;
 mod parameters;
+mod schedule;
 mod topology;

@@ -1,0 +1,19 @@
+//! The order in which every stage works through its micro-batches, how many it holds at once, and
+//! when each piece of work begins and ends.
+//!
+//! An [`Order`] is a list of events per stage, made from a [`Shape`]; [`timeline`] lets it run under
+//! given durations. No bubble formula is used anywhere: bubbles are what is left over.
+
+mod block;
+mod dual;
+mod event;
+mod flight;
+mod order;
+mod shape;
+mod timeline;
+mod zero_bubble;
+
+pub use event::{Action, Event};
+pub use order::Order;
+pub use shape::{Placement, Shape};
+pub use timeline::{ChunkTime, EXACT_EVENTS, StageDurations, Timed, Timeline, timeline, totals};
