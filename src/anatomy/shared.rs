@@ -20,23 +20,23 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
     let model = x.model();
     let keys = model.seq_length;
     let (local, full) = (x.b * x.a, x.b * model.num_attention_heads);
-    let product = |name, inner, outer| {
+    let product = |name, kind, inner, outer| {
         Work::Matmul(Matmul {
             name,
             batch: local,
             local: [x.s, outer, inner],
             full_batch: full,
             full: [keys, outer, inner],
-            kind: MatmulKind::Attention,
+            kind,
             share: 0.5,
             modules: CORE,
         })
     };
-    let mut work = vec![product("attention_scores", widths.query, keys)];
+    let mut work = vec![product("attention_scores", MatmulKind::Scores, widths.query, keys)];
     if x.recipe().attention_kernel == AttentionKernel::Unfused {
         work.extend(softmax(x, local * x.s * keys));
     }
-    work.push(product("attention_values", keys, widths.value));
+    work.push(product("attention_values", MatmulKind::Values, keys, widths.value));
     if x.recipe().attention_kernel == AttentionKernel::Unfused {
         let context = x.bytes(2 * x.n * x.a * widths.value);
         let pack = x.bytes(2 * x.n * packed);

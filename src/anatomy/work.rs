@@ -40,8 +40,18 @@ pub enum MatmulKind {
     Linear,
     /// A linear layer that never runs in fp8 (output layer, router). Backward as above.
     PlainLinear,
-    /// A product of activations (attention). Backward: one product per operand.
-    Attention,
+    /// Queries times keys. Backward: one product per operand; a fused kernel repeats the forward one.
+    Scores,
+    /// Probabilities times values. Backward: one product per operand.
+    Values,
+}
+
+impl MatmulKind {
+    /// Whether it is a linear layer with a weight.
+    #[must_use]
+    pub const fn has_weight(self) -> bool {
+        matches!(self, Self::Linear | Self::PlainLinear)
+    }
 }
 
 /// A matrix product `[m, k] x [k, n]`, `batch` times.

@@ -2,10 +2,10 @@
 
 use yew::prelude::*;
 
+use super::dom;
 use super::parts::Theme;
 use super::store::Store;
 use super::views::Script;
-use super::dom;
 use shardscope::session::{Event, State, apply};
 
 #[component]

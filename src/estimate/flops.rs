@@ -117,7 +117,7 @@ impl Forward {
             for work in section.operators.iter().flat_map(|operator| operator.work(x)) {
                 let Work::Matmul(matmul) = &work else { continue };
                 let mut flops = matmul.full_flops();
-                if matmul.kind == MatmulKind::Attention {
+                if !matmul.kind.has_weight() {
                     self.masked += flops * (1.0 - matmul.share) * times;
                 } else {
                     flops = flops * matmul.share;
@@ -158,7 +158,7 @@ fn operator_level(work: &Work) -> f64 {
     match work {
         Work::Matmul(matmul) => match matmul.kind {
             MatmulKind::Linear | MatmulKind::PlainLinear => 0.5,
-            MatmulKind::Attention => 0.0,
+            MatmulKind::Scores | MatmulKind::Values => 0.0,
         },
         Work::Kernel(_) => 1.0,
     }

@@ -1,8 +1,11 @@
 //! What a plan needs and does: parameters, memory. Each estimate folds over the anatomy's operators and none
 //! of them matches on layer kinds; each takes a `&Plan` and cannot fail.
 
+pub mod compute;
 mod flops;
 mod parameters;
+mod utilisation;
 
 pub use flops::{Convention, FlopCounts, flops};
 pub use parameters::{AccountCounts, Parameters, RankParameters, parameters};
+pub use utilisation::{Remark, Sizes, Utilisation, utilisation};

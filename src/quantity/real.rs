@@ -14,7 +14,7 @@ macro_rules! real {
 
             /// So much, in the unit of the type; what is not finite counts as nothing.
             #[must_use]
-            pub fn new(value: f64) -> Self {
+            pub const fn new(value: f64) -> Self {
                 Self(if value.is_finite() { value } else { 0.0 })
             }
 
@@ -100,12 +100,12 @@ real!(
 impl Seconds {
     /// So many microseconds.
     #[must_use]
-    pub fn microseconds(value: f64) -> Self {
+    pub const fn microseconds(value: f64) -> Self {
         Self::new(value * 1e-6)
     }
     /// So many milliseconds.
     #[must_use]
-    pub fn milliseconds(value: f64) -> Self {
+    pub const fn milliseconds(value: f64) -> Self {
         Self::new(value * 1e-3)
     }
 }
@@ -113,7 +113,7 @@ impl Seconds {
 impl FlopsPerSecond {
     /// So many TFLOP/s (10^12).
     #[must_use]
-    pub fn tera(value: f64) -> Self {
+    pub const fn tera(value: f64) -> Self {
         Self::new(value * 1e12)
     }
 }
@@ -121,12 +121,12 @@ impl FlopsPerSecond {
 impl BytesPerSecond {
     /// So many GB/s (10^9 bytes).
     #[must_use]
-    pub fn giga(value: f64) -> Self {
+    pub const fn giga(value: f64) -> Self {
         Self::new(value * 1e9)
     }
     /// So many TB/s (10^12 bytes).
     #[must_use]
-    pub fn tera(value: f64) -> Self {
+    pub const fn tera(value: f64) -> Self {
         Self::new(value * 1e12)
     }
 }

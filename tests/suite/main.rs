@@ -6,3 +6,4 @@ mod flops;
 mod parameters;
 mod schedule;
 mod topology;
+mod utilisation;

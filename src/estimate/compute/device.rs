@@ -1,0 +1,127 @@
+//! One accelerator with what is known of its real speed.
+
+use super::{Calibration, MatmulRates, calibration};
+use crate::plan::{Accelerator, Cluster, Number, Recipe};
+use crate::quantity::{BytesPerSecond, FlopsPerSecond, Seconds};
+
+/// What the user measured on the machine itself; each takes the place of the calibrated share.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// A large bf16 matrix product.
+    pub matmul: Option<FlopsPerSecond>,
+    /// Bus bandwidth of a large all-reduce within the fast-link domain (NCCL tests).
+    pub fast_bus: Option<BytesPerSecond>,
+    /// Bus bandwidth of a large all-reduce over nodes, per accelerator (NCCL tests).
+    pub network_bus: Option<BytesPerSecond>,
+}
+
+/// Effective rates of one accelerator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Device {
+    /// Constants of its generation.
+    pub calibration: Calibration,
+    /// Large products with 16-bit inputs.
+    pub half: FlopsPerSecond,
+    /// Large products in the recipe's low precision; those of `half` when it has none.
+    pub low: FlopsPerSecond,
+    /// Bytes of one input element of a low-precision product.
+    pub low_width: f64,
+    /// The dense peak of 16-bit products.
+    pub peak: FlopsPerSecond,
+    /// The dense peak in the recipe's low precision.
+    pub low_peak: FlopsPerSecond,
+    /// Streaming kernels.
+    pub memory: BytesPerSecond,
+    /// The memory's data-sheet bandwidth.
+    pub memory_peak: BytesPerSecond,
+    /// Multiprocessors.
+    pub multiprocessors: u64,
+    /// Ring collectives within the fast-link domain.
+    pub fast: BytesPerSecond,
+    /// Ring collectives over the network, per accelerator.
+    pub network: BytesPerSecond,
+}
+
+/// Number format of the products that are not kept in 16 bit.
+#[derive(Clone, Copy, PartialEq)]
+enum Low {
+    None,
+    Fp8,
+    Fp4,
+}
+
+impl Device {
+    /// The device of `cluster` under `recipe`, with what was `measured`.
+    #[must_use]
+    pub fn new(cluster: &Cluster, recipe: &Recipe, measured: &Measured) -> Self {
+        Self::with(calibration(&cluster.accelerator), &cluster.accelerator, recipe, measured)
+    }
+
+    /// The same with constants of the caller's choice.
+    #[must_use]
+    pub fn with(
+        calibration: Calibration,
+        accelerator: &Accelerator,
+        recipe: &Recipe,
+        measured: &Measured,
+    ) -> Self {
+        let peaks = accelerator.peaks;
+        let single = recipe.params_dtype == Number::Fp32;
+        let peak = if single { peaks.fp32 } else { peaks.half };
+        let rates = calibration.matmul;
+        // A measured product scales every format: it tells of clocks and power, which they share.
+        let factor = measured.matmul.map_or(1.0, |rate| rate.get() / (peaks.half.get() * rates.half));
+        let (low_peak, share, low_width) = low_precision(recipe, accelerator, rates, peak);
+        let memory_peak = accelerator.memory_bandwidth;
+        Self {
+            calibration,
+            half: peak * (rates.half * factor),
+            low: low_peak * (share * factor),
+            low_width,
+            peak,
+            low_peak,
+            memory: memory_peak * calibration.memory,
+            memory_peak,
+            multiprocessors: accelerator.multiprocessors.max(1),
+            fast: measured.fast_bus.unwrap_or(accelerator.fast_link.bandwidth * calibration.fast_link),
+            network: measured.network_bus.unwrap_or(accelerator.network.bandwidth * calibration.network),
+        }
+    }
+
+    /// A memory-bound kernel, or several, that move `bytes` in `launches` launches.
+    #[must_use]
+    pub fn kernel(&self, bytes: f64, launches: u64) -> Seconds {
+        self.stream(bytes) + self.calibration.launch * real(launches)
+    }
+
+    /// Moving `bytes` through the memory.
+    #[must_use]
+    pub fn stream(&self, bytes: f64) -> Seconds {
+        Seconds::new(bytes / self.memory.get())
+    }
+}
+
+/// Peak, reached share and input width of the products that run in low precision.
+fn low_precision(
+    recipe: &Recipe,
+    accelerator: &Accelerator,
+    rates: MatmulRates,
+    peak: FlopsPerSecond,
+) -> (FlopsPerSecond, f64, f64) {
+    let low = match &recipe.fp8 {
+        None => Low::None,
+        Some(fp8) if fp8.recipe == "nvfp4" => Low::Fp4,
+        Some(_) => Low::Fp8,
+    };
+    let peaks = accelerator.peaks;
+    match (low, peaks.fp8, peaks.fp4) {
+        (Low::Fp4, _, Some(fp4)) => (fp4, rates.fp4, 0.5),
+        (Low::Fp8 | Low::Fp4, Some(fp8), _) => (fp8, rates.fp8, 1.0),
+        _ => (peak, rates.half, real(recipe.params_dtype.width())),
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+pub(in crate::estimate) fn real(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,13 @@
+//! How long arithmetic takes on one accelerator: matrix products by roofline with tile and wave
+//! quantisation, fused attention, memory-bound kernels. Constants are per generation, in `calibration.rs`.
+
+mod attention;
+mod calibration;
+mod device;
+mod matmul;
+mod section;
+
+pub use calibration::{CALIBRATIONS, Calibration, MatmulRates, calibration};
+pub use device::{Device, Measured};
+pub use matmul::{Bound, Product, ProductTime, Tile};
+pub use section::{Cost, Passes, linear_products, passes};
