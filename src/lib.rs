@@ -1,6 +1,7 @@
 //! Shardscope's engine: from a launch script to memory, communication and time, each number explained.
 
 pub mod anatomy;
+pub mod catalog;
 pub mod estimate;
 pub mod explain;
 pub mod plan;

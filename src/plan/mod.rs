@@ -4,14 +4,18 @@
 mod checked;
 mod cluster;
 mod contradiction;
+mod field;
 mod layout;
+pub mod limits;
 mod model;
 mod recipe;
 mod split;
+mod stage_text;
 
 pub use checked::Plan;
 pub use cluster::{Accelerator, Cluster, Link, Peaks};
 pub use contradiction::Contradiction;
+pub use field::{Field, Kind};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use model::{
     Activation, AttentionSoftmax, Embeddings, Experts, LatentAttention, LayerKind, LinearBias, Model,
@@ -21,4 +25,4 @@ pub use recipe::{
     AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe, Number,
     Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
 };
-pub use split::{Chunk, Stage, StageMap, StageSplit};
+pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};

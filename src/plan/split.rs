@@ -4,6 +4,10 @@
 
 use std::ops::Range;
 
+use super::contradiction::{divisors, listed, nearest_multiple, nearest_of};
+use super::stage_text::{Mark, parse_stages};
+use super::{Contradiction, Field};
+
 /// How layers are spread over stages, as asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StageSplit {
@@ -70,4 +74,267 @@ impl Stage {
 pub struct StageMap {
     /// By pipeline rank.
     pub stages: Vec<Stage>,
+}
+
+/// What is to be spread over the stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StageSizes {
+    /// Transformer layers.
+    pub num_layers: u64,
+    /// Pipeline parallel size.
+    pub pipeline: u64,
+    /// Chunks per rank; a written-out layout brings its own.
+    pub virtual_pipeline: u64,
+    /// Multi-token-prediction depths.
+    pub mtp_num_layers: u64,
+}
+
+impl StageMap {
+    /// Spreads the layers as Megatron does.
+    ///
+    /// # Errors
+    /// What Megatron refuses at start.
+    pub fn new(sizes: StageSizes, split: &StageSplit) -> Result<Self, Contradiction> {
+        match split {
+            StageSplit::Layout(text) => written_out(sizes, text),
+            StageSplit::Even { account_for_embedding, account_for_loss } => {
+                let ends = [u64::from(*account_for_embedding), u64::from(*account_for_loss)];
+                Ok(Self::from_counts(sizes, &even(sizes, ends)?))
+            }
+            StageSplit::Ends { first, last } => Ok(Self::from_counts(sizes, &with_ends(sizes, *first, *last)?)),
+        }
+    }
+
+    /// Chunks per rank.
+    #[must_use]
+    pub fn virtual_pipeline(&self) -> u64 {
+        self.stages.first().map_or(1, |stage| stage.chunks.len() as u64)
+    }
+
+    /// From the layers of every virtual stage (chunk · p + rank).
+    fn from_counts(sizes: StageSizes, counts: &[u64]) -> Self {
+        let last = counts.len().saturating_sub(1);
+        let mut next = 0;
+        let chunks = counts.iter().enumerate().map(|(index, &count)| {
+            let first = next;
+            next += count;
+            let output_layer = index == last;
+            let mtp_layers = if output_layer { sizes.mtp_num_layers } else { 0 };
+            Chunk { layers: first..next, embedding: index == 0, output_layer, mtp_layers }
+        });
+        Self::from_chunks(sizes.pipeline, chunks)
+    }
+
+    /// Deals virtual stages out: number k goes to rank k mod p.
+    fn from_chunks(pipeline: u64, chunks: impl Iterator<Item = Chunk>) -> Self {
+        let mut stages: Vec<Stage> = (0..pipeline).map(|_| Stage { chunks: Vec::new() }).collect();
+        let count = stages.len().max(1);
+        for (index, chunk) in chunks.enumerate() {
+            if let Some(stage) = stages.get_mut(index % count) {
+                stage.chunks.push(chunk);
+            }
+        }
+        Self { stages }
+    }
+}
+
+/// Layers of each virtual stage when spread evenly; `ends` are counted as layers of the two ends.
+fn even(sizes: StageSizes, ends: [u64; 2]) -> Result<Vec<u64>, Contradiction> {
+    let StageSizes { num_layers, pipeline, virtual_pipeline, .. } = sizes;
+    let total = num_layers + ends[0] + ends[1];
+    if total % pipeline != 0 {
+        return Err(uneven(sizes, total));
+    }
+    let of_rank = total / pipeline;
+    if of_rank % virtual_pipeline != 0 {
+        return Err(uneven_chunks(of_rank, virtual_pipeline));
+    }
+    let mut counts = vec![of_rank / virtual_pipeline; index(pipeline * virtual_pipeline)];
+    for (end, slot) in [(ends[0], 0), (ends[1], counts.len() - 1)] {
+        if let Some(count) = counts.get_mut(slot) {
+            *count = count.checked_sub(end).ok_or_else(|| too_few_layers(sizes))?;
+        }
+    }
+    Ok(counts)
+}
+
+fn uneven(sizes: StageSizes, total: u64) -> Contradiction {
+    let StageSizes { num_layers, pipeline, .. } = sizes;
+    let counted = if total == num_layers {
+        format!("{num_layers} layers")
+    } else {
+        format!("{num_layers} layers (counted as {total} with the embedding and the loss)")
+    };
+    let sizes_that_work = divisors(total);
+    let extra = total - num_layers;
+    let layers = nearest_multiple(total, pipeline).saturating_sub(extra).max(1);
+    Contradiction::new(
+        "layers-over-pp",
+        &[Field::PipelineModelParallelSize, Field::NumLayers],
+        format!("{counted} cannot be spread evenly over PP {pipeline}"),
+    )
+    .hint(format!(
+        "PP {} would do, or {layers} layers, or uneven stages with --decoder-first-pipeline-num-layers and --decoder-last-pipeline-num-layers",
+        listed(&sizes_that_work, pipeline)
+    ))
+    .nearest(nearest_of(&sizes_that_work, pipeline))
+}
+
+fn uneven_chunks(of_rank: u64, virtual_pipeline: u64) -> Contradiction {
+    let chunks = divisors(of_rank);
+    Contradiction::new(
+        "layers-over-vpp",
+        &[Field::VirtualPipelineModelParallelSize, Field::NumLayers, Field::PipelineModelParallelSize],
+        format!("the {of_rank} layers of a pipeline rank cannot be cut into {virtual_pipeline} equal chunks"),
+    )
+    .hint(format!("chunks per rank that divide {of_rank}: {}", listed(&chunks, virtual_pipeline)))
+    .nearest(nearest_of(&chunks, virtual_pipeline))
+}
+
+fn too_few_layers(sizes: StageSizes) -> Contradiction {
+    Contradiction::new(
+        "too-few-layers",
+        &[Field::NumLayers, Field::PipelineModelParallelSize],
+        format!(
+            "{} layers are too few for PP {} when the embedding and the loss count as layers",
+            sizes.num_layers, sizes.pipeline
+        ),
+    )
+}
+
+/// Layers of each virtual stage when the first or the last stage has a size of its own.
+fn with_ends(sizes: StageSizes, first: Option<u64>, last: Option<u64>) -> Result<Vec<u64>, Contradiction> {
+    let StageSizes { num_layers, pipeline, virtual_pipeline, .. } = sizes;
+    let given = first.unwrap_or(0) + last.unwrap_or(0);
+    let stages_left = pipeline.saturating_sub(u64::from(first.is_some()) + u64::from(last.is_some()));
+    let fields = [
+        if first.is_some() { Field::DecoderFirstPipelineNumLayers } else { Field::DecoderLastPipelineNumLayers },
+        if last.is_some() { Field::DecoderLastPipelineNumLayers } else { Field::DecoderFirstPipelineNumLayers },
+        Field::NumLayers,
+        Field::PipelineModelParallelSize,
+    ];
+    let layers_left = num_layers.checked_sub(given).filter(|left| *left == 0 || stages_left > 0);
+    let Some(layers_left) = layers_left else {
+        return Err(Contradiction::new(
+            "layers-over-ends",
+            &fields,
+            format!("the first and last of PP {pipeline} stages hold {given} layers, but the model has {num_layers}"),
+        ));
+    };
+    if stages_left > 0 && layers_left % stages_left != 0 {
+        return Err(Contradiction::new(
+            "layers-over-ends",
+            &fields,
+            format!("the {layers_left} layers left for the {stages_left} other stages do not divide evenly"),
+        )
+        .hint(format!(
+            "give the ends {} layers in all, or another number congruent to {} modulo {stages_left}",
+            given + layers_left % stages_left,
+            num_layers % stages_left
+        )));
+    }
+    let middle = layers_left.checked_div(stages_left).unwrap_or(0);
+    let mut of_rank = vec![middle; index(pipeline)];
+    if let (Some(first), Some(slot)) = (first, of_rank.first_mut()) {
+        *slot = first;
+    }
+    if let (Some(last), Some(slot)) = (last, of_rank.last_mut()) {
+        *slot = last;
+    }
+    if let Some(bad) = of_rank.iter().find(|layers| *layers % virtual_pipeline != 0) {
+        return Err(uneven_chunks(*bad, virtual_pipeline));
+    }
+    let chunk = || of_rank.iter().map(|layers| layers / virtual_pipeline);
+    Ok((0..virtual_pipeline).flat_map(|_| chunk()).collect())
+}
+
+/// Stages written out by `--pipeline-model-parallel-layout`.
+fn written_out(sizes: StageSizes, text: &str) -> Result<StageMap, Contradiction> {
+    let refuse = |message: String| {
+        Contradiction::new(
+            "pipeline-layout",
+            &[Field::PipelineModelParallelLayout, Field::NumLayers, Field::PipelineModelParallelSize],
+            message,
+        )
+    };
+    let stages = parse_stages(text).map_err(|message| refuse(message).hint("for example Et*3|(tt|)*14tL"))?;
+    let StageSizes { num_layers, pipeline, mtp_num_layers, .. } = sizes;
+    let count = stages.len() as u64;
+    if count % pipeline != 0 {
+        let sizes_that_work = divisors(count);
+        return Err(refuse(format!("the {count} stages of the layout do not divide by PP {pipeline}"))
+            .hint(format!("PP {} would do", listed(&sizes_that_work, pipeline))));
+    }
+    let total = |mark: Mark| stages.iter().map(|stage| stage.count(mark)).sum::<u64>();
+    for (mark, expected, what) in [
+        (Mark::Layer, num_layers, "layers (t)"),
+        (Mark::Mtp, mtp_num_layers, "multi-token-prediction layers (m)"),
+        (Mark::Embedding, 1, "embeddings (E)"),
+        (Mark::Loss, 1, "losses (L)"),
+    ] {
+        let found = total(mark);
+        if found != expected {
+            return Err(refuse(format!("the layout holds {found} {what}, the model {expected}")));
+        }
+    }
+    let starts_right = stages.first().is_some_and(|stage| stage.starts_with(Mark::Embedding));
+    let ends_right = stages.last().is_some_and(|stage| stage.ends_with(Mark::Loss));
+    if !starts_right || !ends_right {
+        return Err(refuse("the layout must begin with E and end with L".to_owned()));
+    }
+    let mut next = 0;
+    let chunks = stages.iter().map(|stage| {
+        let first = next;
+        next += stage.count(Mark::Layer);
+        Chunk {
+            layers: first..next,
+            embedding: stage.count(Mark::Embedding) > 0,
+            output_layer: stage.count(Mark::Loss) > 0,
+            mtp_layers: stage.count(Mark::Mtp),
+        }
+    });
+    Ok(StageMap::from_chunks(pipeline, chunks))
+}
+
+/// A bounded number of stages as an index.
+fn index(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{StageMap, StageSizes, StageSplit};
+
+    const EVEN: StageSplit = StageSplit::Even { account_for_embedding: false, account_for_loss: false };
+
+    #[track_caller]
+    fn check(sizes: (u64, u64, u64), split: &StageSplit, expected: &[&[(u64, u64)]]) {
+        let (num_layers, pipeline, virtual_pipeline) = sizes;
+        let sizes = StageSizes { num_layers, pipeline, virtual_pipeline, mtp_num_layers: 0 };
+        let map = StageMap::new(sizes, split).map(|map| {
+            let of = |stage: &super::Stage| {
+                stage.chunks.iter().map(|chunk| (chunk.layers.start, chunk.layers.end)).collect::<Vec<_>>()
+            };
+            map.stages.iter().map(of).collect::<Vec<_>>()
+        });
+        assert_eq!(map, Ok(expected.iter().map(|chunks| chunks.to_vec()).collect()));
+    }
+
+    #[test]
+    fn layers_are_dealt_as_megatron_deals_them() {
+        check((8, 2, 1), &EVEN, &[&[(0, 4)], &[(4, 8)]]);
+        check((8, 2, 2), &EVEN, &[&[(0, 2), (4, 6)], &[(2, 4), (6, 8)]]);
+        let both = StageSplit::Even { account_for_embedding: true, account_for_loss: true };
+        check((2, 2, 2), &both, &[&[(0, 0), (1, 2)], &[(0, 1), (2, 2)]]);
+        check((10, 3, 1), &StageSplit::Ends { first: Some(4), last: None }, &[&[(0, 4)], &[(4, 7)], &[(7, 10)]]);
+        check((4, 2, 1), &StageSplit::Layout("Et|(t|)*2tL".into()), &[&[(0, 1), (2, 3)], &[(1, 2), (3, 4)]]);
+    }
+
+    #[test]
+    fn what_does_not_divide_names_what_would() {
+        let sizes = StageSizes { num_layers: 30, pipeline: 4, virtual_pipeline: 1, mtp_num_layers: 0 };
+        let refusal = StageMap::new(sizes, &EVEN).err();
+        assert_eq!(refusal.as_ref().and_then(|refusal| refusal.nearest), Some(3));
+        assert_eq!(refusal.map(|refusal| refusal.message), Some("30 layers cannot be spread evenly over PP 4".into()));
+    }
 }

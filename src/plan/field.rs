@@ -1,0 +1,260 @@
+//! The name of every setting, once, with what it may hold. Names are Megatron's argument names in
+//! snake case; the maxima keep every later product of sizes inside 64 bits (see [`super::limits`]).
+
+/// What a setting may hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A whole number with its least and greatest value.
+    Count(u64, u64),
+    /// A real number with its least and greatest value.
+    Real(f64, f64),
+    /// Yes or no.
+    Flag,
+    /// One of some words.
+    Word(&'static [&'static str]),
+    /// Any text.
+    Text,
+    /// Several whole numbers.
+    Counts,
+    /// Several words.
+    Words,
+}
+
+macro_rules! fields {
+    ($($field:ident $name:literal $kind:expr, $about:literal;)*) => {
+        /// A setting.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Field {
+            $(#[doc = $about] $field,)*
+        }
+
+        impl Field {
+            /// Every setting, in the order in which reports list them.
+            pub const ALL: &'static [Self] = &[$(Self::$field,)*];
+
+            /// The name in settings, reports and links.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$field => $name,)* }
+            }
+
+            /// What it may hold.
+            #[must_use]
+            pub const fn kind(self) -> Kind {
+                match self { $(Self::$field => $kind,)* }
+            }
+
+            /// What it is, in a few words.
+            #[must_use]
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$field => $about,)* }
+            }
+        }
+    };
+}
+
+use super::limits::{
+    MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEADS, MAX_HEAD_WIDTH, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
+    MAX_POSITIONS, MAX_SEQUENCE, MAX_VOCAB, MAX_WORLD,
+};
+use Kind::{Count, Counts, Flag, Real, Text, Word, Words};
+
+const DTYPES: &[&str] = &["fp32", "bf16", "fp16", "fp8"];
+
+fields! {
+    // The model.
+    NumLayers "num_layers" Count(1, MAX_LAYERS), "transformer layers";
+    HiddenSize "hidden_size" Count(1, MAX_HIDDEN), "width of the residual stream";
+    FfnHiddenSize "ffn_hidden_size" Count(1, MAX_FFN), "inner width of a dense MLP";
+    NumAttentionHeads "num_attention_heads" Count(1, MAX_HEADS), "query heads";
+    GroupQueryAttention "group_query_attention" Flag, "whether query heads share key/value heads";
+    NumQueryGroups "num_query_groups" Count(1, MAX_HEADS), "key/value heads";
+    KvChannels "kv_channels" Count(1, MAX_HEAD_WIDTH), "width of one head";
+    SeqLength "seq_length" Count(1, MAX_SEQUENCE), "tokens of one sample";
+    MaxPositionEmbeddings "max_position_embeddings" Count(1, MAX_POSITIONS), "longest sequence; rows of a learned position table";
+    VocabSize "vocab_size" Count(1, MAX_VOCAB), "tokens of the vocabulary, before padding";
+    MakeVocabSizeDivisibleBy "make_vocab_size_divisible_by" Count(1, 1 << 20), "the vocabulary is padded to a multiple of this times the tensor size";
+    PadVocabSize "pad_vocab_size" Flag, "whether the vocabulary is padded";
+    PaddedVocabSize "padded_vocab_size" Count(1, MAX_VOCAB), "rows of the embedding";
+    TokenizerType "tokenizer_type" Text, "kind of tokenizer";
+    TokenizerModel "tokenizer_model" Text, "tokenizer model or name";
+    VocabFile "vocab_file" Text, "vocabulary file";
+    Swiglu "swiglu" Flag, "gated SiLU in the MLP";
+    QuickGeglu "quick_geglu" Flag, "gated quick GELU in the MLP";
+    SquaredRelu "squared_relu" Flag, "squared ReLU in the MLP";
+    Normalization "normalization" Word(&["LayerNorm", "RMSNorm"]), "which norm";
+    PositionEmbeddingType "position_embedding_type" Word(&["learned_absolute", "rope", "yarn", "mrope", "relative", "alibi", "none"]), "which position embedding";
+    UseRotaryPositionEmbeddings "use_rotary_position_embeddings" Flag, "older spelling of position embedding type rope";
+    AddPositionEmbedding "add_position_embedding" Flag, "whether a learned position table exists";
+    RotaryPercent "rotary_percent" Real(0.0, 1.0), "part of a head that is rotated";
+    AddBiasLinear "add_bias_linear" Flag, "biases of linear layers";
+    AddQkvBias "add_qkv_bias" Flag, "bias of the QKV projection";
+    QkLayernorm "qk_layernorm" Flag, "norms on queries and keys";
+    UntieEmbeddingsAndOutputWeights "untie_embeddings_and_output_weights" Flag, "whether the output layer has weights of its own";
+    SoftmaxType "softmax_type" Word(&["vanilla", "off-by-one", "learnable"]), "attention softmax";
+    MultiLatentAttention "multi_latent_attention" Flag, "multi-latent attention";
+    QLoraRank "q_lora_rank" Count(0, MAX_HIDDEN), "rank of the query compression";
+    KvLoraRank "kv_lora_rank" Count(1, MAX_HIDDEN), "rank of the key/value compression";
+    QkHeadDim "qk_head_dim" Count(1, MAX_HEAD_WIDTH), "unrotated width of a query head";
+    QkPosEmbHeadDim "qk_pos_emb_head_dim" Count(0, MAX_HEAD_WIDTH), "rotated width of a query head";
+    VHeadDim "v_head_dim" Count(1, MAX_HEAD_WIDTH), "width of a value head";
+    NumExperts "num_experts" Count(0, MAX_EXPERTS), "routed experts of an MoE layer";
+    MoeRouterTopk "moe_router_topk" Count(1, MAX_EXPERTS), "experts per token";
+    MoeFfnHiddenSize "moe_ffn_hidden_size" Count(1, MAX_FFN), "inner width of one expert";
+    MoeLayerFreq "moe_layer_freq" Text, "which layers are MoE layers";
+    MoeSharedExpertIntermediateSize "moe_shared_expert_intermediate_size" Count(0, MAX_FFN), "inner width of all shared experts together";
+    MoeSharedExpertGate "moe_shared_expert_gate" Flag, "gate of the shared experts";
+    MoeLatentSize "moe_latent_size" Count(1, MAX_HIDDEN), "narrower width in which experts work";
+    MtpNumLayers "mtp_num_layers" Count(0, MAX_MTP), "multi-token-prediction depths";
+    // The machines.
+    Accelerator "accelerator" Text, "accelerator";
+    NumNodes "num_nodes" Count(1, MAX_WORLD), "nodes";
+    GpusPerNode "gpus_per_node" Count(1, MAX_WORLD), "accelerators per node";
+    WorldSize "world_size" Count(1, MAX_WORLD), "accelerators in all";
+    // The layout.
+    TensorModelParallelSize "tensor_model_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size";
+    PipelineModelParallelSize "pipeline_model_parallel_size" Count(1, MAX_DEGREE), "pipeline parallel size";
+    NumLayersPerVirtualPipelineStage "num_layers_per_virtual_pipeline_stage" Count(1, MAX_LAYERS), "layers per virtual pipeline stage";
+    NumVirtualStagesPerPipelineRank "num_virtual_stages_per_pipeline_rank" Count(1, MAX_LAYERS), "virtual stages per pipeline rank";
+    VirtualPipelineModelParallelSize "virtual_pipeline_model_parallel_size" Count(1, MAX_LAYERS), "model chunks per rank";
+    ContextParallelSize "context_parallel_size" Count(1, MAX_DEGREE), "context parallel size";
+    ExpertModelParallelSize "expert_model_parallel_size" Count(1, MAX_DEGREE), "expert parallel size";
+    ExpertTensorParallelSize "expert_tensor_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size of experts";
+    DataParallelSize "data_parallel_size" Count(1, MAX_WORLD), "data parallel size";
+    ExpertDataParallelSize "expert_data_parallel_size" Count(1, MAX_WORLD), "data parallel size of experts";
+    SequenceParallel "sequence_parallel" Flag, "sequence parallelism";
+    UseTpPpDpMapping "use_tp_pp_dp_mapping" Flag, "rank order tp-cp-ep-pp-dp";
+    CpCommType "cp_comm_type" Words, "how context parallelism exchanges keys and values";
+    HierarchicalContextParallelSizes "hierarchical_context_parallel_sizes" Counts, "levels of context parallelism";
+    NumDistributedOptimizerInstances "num_distributed_optimizer_instances" Count(1, MAX_WORLD), "replicas of the distributed optimizer";
+    MicrobatchGroupSizePerVpStage "microbatch_group_size_per_vp_stage" Count(1, MAX_BATCH), "micro-batches a chunk takes in a row";
+    DecoderFirstPipelineNumLayers "decoder_first_pipeline_num_layers" Count(0, MAX_LAYERS), "layers of the first stage";
+    DecoderLastPipelineNumLayers "decoder_last_pipeline_num_layers" Count(0, MAX_LAYERS), "layers of the last stage";
+    AccountForEmbeddingInPipelineSplit "account_for_embedding_in_pipeline_split" Flag, "the embedding counts as a layer of the first stage";
+    AccountForLossInPipelineSplit "account_for_loss_in_pipeline_split" Flag, "the loss counts as a layer of the last stage";
+    PipelineModelParallelLayout "pipeline_model_parallel_layout" Text, "stages written out";
+    // The batch.
+    MicroBatchSize "micro_batch_size" Count(1, MAX_BATCH), "sequences of one micro-batch";
+    GlobalBatchSize "global_batch_size" Count(1, MAX_BATCH), "sequences of one step";
+    NumMicroBatches "num_micro_batches" Count(1, MAX_BATCH), "micro-batches of one step";
+    RampupBatchSize "rampup_batch_size" Counts, "start, increment and samples of a growing batch";
+    StepBatchSizeSchedule "step_batch_size_schedule" Text, "batch sizes from token thresholds on";
+    DecreaseBatchSizeIfNeeded "decrease_batch_size_if_needed" Flag, "round the global batch down to what divides";
+    TrainIters "train_iters" Count(0, u64::MAX >> 12), "steps of the run";
+    TrainSamples "train_samples" Count(0, u64::MAX >> 12), "samples of the run";
+    // The software and its precision.
+    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp"]), "which software runs it";
+    TransformerImpl "transformer_impl" Word(&["local", "transformer_engine", "inference_optimized"]), "layers of Megatron or of Transformer Engine";
+    UseMcoreModels "use_mcore_models" Flag, "core models instead of legacy ones";
+    UseLegacyModels "use_legacy_models" Flag, "legacy models instead of core ones";
+    ParamsDtype "params_dtype" Word(DTYPES), "number format of weights and activations";
+    Bf16 "bf16" Flag, "bf16 training";
+    Fp16 "fp16" Flag, "fp16 training";
+    Fp8 "fp8" Word(&["e4m3", "hybrid"]), "fp8 matmuls";
+    Fp8Recipe "fp8_recipe" Word(&["tensorwise", "delayed", "mxfp8", "blockwise", "custom"]), "how fp8 values are scaled";
+    Fp8ParamGather "fp8_param_gather" Flag, "weights held and gathered in fp8";
+    Fp4 "fp4" Word(&["e2m1"]), "fp4 matmuls";
+    GradsDtype "grads_dtype" Word(DTYPES), "number format in which gradients are accumulated and reduced";
+    AccumulateAllreduceGradsInFp32 "accumulate_allreduce_grads_in_fp32" Flag, "gradients accumulated and reduced in fp32";
+    GradReduceInBf16 "grad_reduce_in_bf16" Flag, "gradients reduced in bf16";
+    Fp32ResidualConnection "fp32_residual_connection" Flag, "residual stream in fp32";
+    // The optimizer and what is sharded over data-parallel ranks.
+    Optimizer "optimizer" Word(&["adam", "sgd", "muon", "dist_muon", "lion", "soap", "adaptive_muon"]), "optimizer";
+    SgdMomentum "sgd_momentum" Real(0.0, 1.0), "momentum of SGD";
+    UseDistributedOptimizer "use_distributed_optimizer" Flag, "optimizer states sharded over data-parallel ranks";
+    ZeroStage "zero_stage" Count(0, 3), "what data-parallel ranks share: 0 nothing, 1 optimizer states, 2 and gradients, 3 and weights";
+    UseMegatronFsdp "use_megatron_fsdp" Flag, "Megatron's FSDP";
+    UseTorchFsdp2 "use_torch_fsdp2" Flag, "PyTorch's FSDP2";
+    DataParallelShardingStrategy "data_parallel_sharding_strategy" Word(&["no_shard", "optim", "optim_grads", "optim_grads_params"]), "what Megatron's FSDP shards";
+    UsePrecisionAwareOptimizer "use_precision_aware_optimizer" Flag, "optimizer states in narrower formats";
+    MainGradsDtype "main_grads_dtype" Word(&["fp32", "bf16"]), "format of main gradients";
+    MainParamsDtype "main_params_dtype" Word(&["fp32", "fp16"]), "format of main parameters";
+    ExpAvgDtype "exp_avg_dtype" Word(DTYPES), "format of the first moment";
+    ExpAvgSqDtype "exp_avg_sq_dtype" Word(DTYPES), "format of the second moment";
+    OptimizerCpuOffload "optimizer_cpu_offload" Flag, "optimizer states on the host";
+    OptimizerOffloadFraction "optimizer_offload_fraction" Real(0.0, 1.0), "part of the optimizer states on the host";
+    OffloadOptimizer "offload_optimizer" Flag, "DeepSpeed: optimizer states on the host";
+    OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
+    // What is kept for the backward pass.
+    RecomputeGranularity "recompute_granularity" Word(&["full", "selective"]), "what is recomputed";
+    RecomputeMethod "recompute_method" Word(&["uniform", "block"]), "which layers are recomputed";
+    RecomputeNumLayers "recompute_num_layers" Count(1, MAX_LAYERS), "layers of one recomputed unit, or recomputed per chunk";
+    RecomputeModules "recompute_modules" Words, "modules recomputed in every layer";
+    RecomputeActivations "recompute_activations" Flag, "selective recomputation";
+    CheckpointActivations "checkpoint_activations" Flag, "full recomputation, as it was called until 2022";
+    MoeLayerRecompute "moe_layer_recompute" Flag, "older spelling of recompute module moe";
+    DistributeSavedActivations "distribute_saved_activations" Flag, "kept layer inputs shared over tensor ranks";
+    CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
+    AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused"]), "attention kernel";
+    AttentionBackend "attention_backend" Word(&["flash", "fused", "unfused", "local", "auto"]), "attention backend asked for";
+    UseFlashAttn "use_flash_attn" Flag, "the flash-attn package";
+    HiddenDropout "hidden_dropout" Real(0.0, 1.0), "dropout of the residual branches";
+    AttentionDropout "attention_dropout" Real(0.0, 1.0), "dropout of attention weights";
+    MaskedSoftmaxFusion "masked_softmax_fusion" Flag, "scale, mask and softmax in one kernel";
+    AttentionSoftmaxInFp32 "attention_softmax_in_fp32" Flag, "softmax computed in fp32";
+    ApplyQueryKeyLayerScaling "apply_query_key_layer_scaling" Flag, "scores divided by the layer's number (needs the softmax in fp32)";
+    BiasGeluFusion "bias_gelu_fusion" Flag, "bias and GELU in one kernel";
+    BiasSwigluFusion "bias_swiglu_fusion" Flag, "bias and SwiGLU in one kernel";
+    BiasDropoutFusion "bias_dropout_fusion" Flag, "bias, dropout and residual addition in one kernel";
+    GradientAccumulationFusion "gradient_accumulation_fusion" Flag, "weight gradients accumulated in the matmul";
+    ApplyRopeFusion "apply_rope_fusion" Flag, "rotation in one kernel";
+    MemoryEfficientLayerNorm "memory_efficient_layer_norm" Flag, "norms keep their output instead of their input";
+    CrossEntropyLossFusion "cross_entropy_loss_fusion" Flag, "fused cross entropy";
+    CrossEntropyFusionImpl "cross_entropy_fusion_impl" Word(&["native", "te"]), "which fused cross entropy";
+    DeferEmbeddingWgradCompute "defer_embedding_wgrad_compute" Flag, "the output layer's weight gradient comes later";
+    WgradDeferralLimit "wgrad_deferral_limit" Count(0, MAX_BATCH), "micro-batches whose output-layer weight gradient is deferred";
+    CudaGraphImpl "cuda_graph_impl" Word(&["none", "local", "transformer_engine", "full_iteration"]), "CUDA graphs";
+    EnableCudaGraph "enable_cuda_graph" Flag, "older spelling of CUDA graphs";
+    // Communication.
+    OverlapGradReduce "overlap_grad_reduce" Flag, "gradient reduction behind the backward pass";
+    OverlapParamGather "overlap_param_gather" Flag, "weight gathering behind the forward pass";
+    TpCommOverlap "tp_comm_overlap" Flag, "tensor-parallel communication behind matmuls";
+    OverlapP2pComm "overlap_p2p_comm" Flag, "pipeline sends behind compute";
+    AsyncTensorModelParallelAllreduce "async_tensor_model_parallel_allreduce" Flag, "tensor-parallel backward communication behind weight gradients";
+    OverlapMoeExpertParallelComm "overlap_moe_expert_parallel_comm" Flag, "expert communication behind another micro-batch";
+    MoeSharedExpertOverlap "moe_shared_expert_overlap" Flag, "shared experts behind the dispatch";
+    // Mixture of experts, beside its shape.
+    MoeTokenDispatcherType "moe_token_dispatcher_type" Word(&["allgather", "alltoall", "alltoall_seq", "flex"]), "how tokens reach their experts";
+    MoeFlexDispatcherBackend "moe_flex_dispatcher_backend" Word(&["deepep", "hybridep", "ncclep"]), "backend of the flex dispatcher";
+    MoeEnableDeepep "moe_enable_deepep" Flag, "DeepEP";
+    MoeGroupedGemm "moe_grouped_gemm" Flag, "experts of a rank in one grouped matmul";
+    MoeExpertCapacityFactor "moe_expert_capacity_factor" Real(0.0, 1e6), "tokens an expert takes, over the balanced number";
+    MoePadExpertInputToCapacity "moe_pad_expert_input_to_capacity" Flag, "experts' inputs padded to the capacity";
+    MoePermuteFusion "moe_permute_fusion" Flag, "fused permutation of tokens";
+    MoeRouterDtype "moe_router_dtype" Word(&["fp32", "fp64", "bf16", "fp16"]), "format of the routing probabilities";
+    MoeRouterLoadBalancingType "moe_router_load_balancing_type" Words, "how experts are kept balanced";
+    MoeRouterPreSoftmax "moe_router_pre_softmax" Flag, "softmax before the choice of experts";
+}
+
+impl Field {
+    /// The setting of a name; `-` counts as `_`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let same = |known: &str| {
+            known.len() == name.len()
+                && known.bytes().zip(name.bytes()).all(|(a, b)| a == if b == b'-' { b'_' } else { b })
+        };
+        Self::ALL.iter().copied().find(|field| same(field.name()))
+    }
+
+    /// Its place in [`Field::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Field;
+
+    #[test]
+    fn names_are_found_and_single() {
+        for (index, field) in Field::ALL.iter().enumerate() {
+            assert_eq!(Field::named(field.name()), Some(*field), "{}", field.name());
+            assert_eq!(field.index(), index);
+        }
+        assert_eq!(Field::named("num-layers"), Some(Field::NumLayers));
+        assert_eq!(Field::named("num_layer"), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! The greatest sizes taken. They lie far above anything built, and keep every product that an
+//! estimator forms inside 64 bits; [`Plan::new`](super::Plan::new) bounds the products themselves.
+
+/// Layers.
+pub const MAX_LAYERS: u64 = 4096;
+/// Hidden size.
+pub const MAX_HIDDEN: u64 = 1 << 18;
+/// Inner MLP width.
+pub const MAX_FFN: u64 = 1 << 20;
+/// Attention heads.
+pub const MAX_HEADS: u64 = 1 << 14;
+/// Width of one head.
+pub const MAX_HEAD_WIDTH: u64 = 1 << 14;
+/// Tokens of one sample.
+pub const MAX_SEQUENCE: u64 = 1 << 27;
+/// Positions.
+pub const MAX_POSITIONS: u64 = 1 << 30;
+/// Rows of the embedding.
+pub const MAX_VOCAB: u64 = 1 << 27;
+/// Routed experts of one layer.
+pub const MAX_EXPERTS: u64 = 1 << 14;
+/// Multi-token-prediction depths.
+pub const MAX_MTP: u64 = 64;
+/// Accelerators.
+pub const MAX_WORLD: u64 = 1 << 20;
+/// Any one degree of parallelism.
+pub const MAX_DEGREE: u64 = 1 << 16;
+/// Sequences of one step.
+pub const MAX_BATCH: u64 = 1 << 24;
+/// Parameters of the whole model: a thousand times the largest published.
+pub const MAX_PARAMETERS: f64 = 4e15;
+/// Elements that one micro-batch may produce in one layer on one rank, scores included.
+pub const MAX_ELEMENTS: f64 = 4e15;
