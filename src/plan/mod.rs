@@ -4,6 +4,7 @@
 mod checked;
 mod cluster;
 mod contradiction;
+mod degrees;
 mod field;
 mod layout;
 pub mod limits;
@@ -15,6 +16,7 @@ mod stage_text;
 pub use checked::Plan;
 pub use cluster::{Accelerator, Cluster, Link, Peaks};
 pub use contradiction::Contradiction;
+pub use degrees::Degrees;
 pub use field::{Field, Kind};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use model::{
