@@ -4,6 +4,7 @@ pub mod anatomy;
 pub mod catalog;
 pub mod estimate;
 pub mod explain;
+pub mod intake;
 pub mod plan;
 pub mod quantity;
 pub mod report;

@@ -1,7 +1,9 @@
 //! Degrees of parallelism as asked for, and the layout that follows from them.
 
 use super::contradiction::{divisors, listed, nearest_multiple, nearest_of};
-use super::{Contradiction, ContextKind, Field, Layout, RankOrder, StageMap, StageSizes, StageSplit};
+use super::{
+    ContextKind, Contradiction, Field, Layout, PipelineSchedule, RankOrder, StageMap, StageSizes, StageSplit,
+};
 
 /// How the work is to be cut. What is `None` follows from the rest as in Megatron.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +34,8 @@ pub struct Degrees {
     pub distributed_optimizer_instances: u64,
     /// Micro-batches a chunk takes in a row; the pipeline size unless given.
     pub microbatch_group_size: Option<u64>,
+    /// In which order a stage works through its micro-batches.
+    pub schedule: PipelineSchedule,
     /// How layers are spread over stages.
     pub split: StageSplit,
 }
@@ -53,6 +57,7 @@ impl Default for Degrees {
             hierarchical_context: Vec::new(),
             distributed_optimizer_instances: 1,
             microbatch_group_size: None,
+            schedule: PipelineSchedule::OneForwardOneBackward,
             split: StageSplit::Even { account_for_embedding: false, account_for_loss: false },
         }
     }
@@ -100,6 +105,7 @@ impl Layout {
             hierarchical_context: degrees.hierarchical_context.clone(),
             distributed_optimizer_instances: degrees.distributed_optimizer_instances,
             microbatch_group_size: degrees.microbatch_group_size.unwrap_or(degrees.pipeline),
+            schedule: degrees.schedule,
             stages,
         })
     }

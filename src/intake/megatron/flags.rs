@@ -1,0 +1,107 @@
+//! Megatron-LM's command line: every flag of main and of 21 releases since 2.0 (838 and 136 more).
+//!
+//! `flags.txt` holds one flag a line: four letters, the flag without its dashes, and the name of its
+//! setting where that is not the flag in snake case. The letters: what follows it (`=` a value; `+`
+//! nothing, turns on; `-` nothing, turns off; `~` nothing, with a `no-` twin; `*` several values; `3`
+//! three); what it changes (`l` layout, `m` model, `b` batch, `k` what is kept in memory, `c`
+//! communication, `h` the launch, `.` none of these); the first release that has it; the last one
+//! (`.`: still there). Source: the argument parsers themselves, at each release.
+
+use super::release::Release;
+
+const TABLE: &str = include_str!("flags.txt");
+
+/// What follows a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arity {
+    /// One value.
+    One,
+    /// None; turns its setting on.
+    On,
+    /// None; turns its setting off.
+    Off,
+    /// None; turns on, and its `no-` twin off.
+    Switch,
+    /// All words up to the next flag.
+    Several,
+}
+
+/// One flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flag {
+    /// Without dashes.
+    pub(super) name: &'static str,
+    /// The setting's name where it is not the flag in snake case.
+    pub(super) dest: Option<&'static str>,
+    /// What follows it.
+    pub(super) arity: Arity,
+    /// What it changes, in words; none when it changes nothing that is estimated.
+    pub(super) changes: Option<&'static str>,
+    /// First release that has it; none when only main has.
+    pub(super) since: Option<Release>,
+    /// Last release that had it; none when it is still there.
+    pub(super) until: Option<Release>,
+}
+
+/// The names of every flag, without dashes.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.lines().map(name_of)
+}
+
+/// The flag of a name without dashes; `_` counts as `-`.
+pub(super) fn find(name: &str) -> Option<Flag> {
+    let dashed = |byte: u8| if byte == b'_' { b'-' } else { byte };
+    let same = |line: &str| {
+        let known = name_of(line);
+        known.len() == name.len() && known.bytes().zip(name.bytes()).all(|(a, b)| dashed(a) == dashed(b))
+    };
+    TABLE.lines().find(|line| same(line)).and_then(parse)
+}
+
+fn name_of(line: &str) -> &str {
+    let rest = line.get(4..).unwrap_or("");
+    rest.split_once(' ').map_or(rest, |(name, _)| name)
+}
+
+fn parse(line: &'static str) -> Option<Flag> {
+    let [arity, changes, since, until] = *line.as_bytes().first_chunk()?;
+    let arity = match arity {
+        b'=' => Arity::One,
+        b'+' => Arity::On,
+        b'-' => Arity::Off,
+        b'~' => Arity::Switch,
+        _ => Arity::Several,
+    };
+    let changes = match changes {
+        b'l' => Some("the layout"),
+        b'm' => Some("the model"),
+        b'b' => Some("the batch"),
+        b'k' => Some("memory"),
+        b'c' => Some("communication"),
+        _ => None,
+    };
+    let dest = line.split_once(' ').map(|(_, dest)| dest);
+    let (since, until) = (Release::of_letter(since), Release::of_letter(until));
+    Some(Flag { name: name_of(line), dest, arity, changes, since, until })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arity, find, names};
+
+    #[test]
+    fn every_line_is_a_flag() {
+        assert_eq!(names().count(), 974);
+        for name in names() {
+            assert_eq!(find(name).map(|flag| flag.name), Some(name));
+        }
+    }
+
+    #[test]
+    fn flags_are_found_in_both_spellings() {
+        assert_eq!(find("num_layers").map(|flag| flag.name), Some("num-layers"));
+        assert_eq!(find("no-rope-fusion").map(|flag| (flag.arity, flag.dest)), Some((Arity::Off, Some("apply_rope_fusion"))));
+        assert_eq!(find("DDP-impl").and_then(|flag| flag.until).map(|last| last.name()), Some("23.06"));
+        assert_eq!(find("num-layer"), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! The Megatron-LM command line of every age, and what its flags state.
+
+mod flags;
+mod reader;
+mod release;
+mod renamed;
+mod software;
+
+pub use reader::read;

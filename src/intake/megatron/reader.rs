@@ -1,0 +1,228 @@
+//! From the words after the training program to what they state.
+
+use super::flags::{self, Arity, Flag};
+use super::renamed;
+use super::software::{Signs, software};
+use crate::intake::{Argument, Found, Origin, Reading};
+use crate::plan::Field;
+use crate::text::{Diagnostic, Span, suggest};
+
+/// Flags listed by name in one note at most.
+const LISTED: usize = 40;
+
+/// Reads the words of a Megatron-LM command. Words that are no flags (the program, its interpreter) are passed over.
+#[must_use]
+pub fn read(arguments: &[Argument]) -> Reading {
+    let mut reader = Reader { words: arguments, ..Reader::default() };
+    while reader.at < reader.words.len() {
+        reader.word();
+    }
+    reader.finish()
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    words: &'a [Argument],
+    at: usize,
+    reading: Reading,
+    signs: Signs,
+    /// Recognised, without influence.
+    idle: Vec<String>,
+    first_idle: Option<Span>,
+    underscored: Option<(String, Option<Span>)>,
+}
+
+/// A flag's value as it stands.
+struct Stated {
+    text: String,
+    span: Option<Span>,
+    hole: Option<String>,
+    answered: bool,
+}
+
+impl Reader<'_> {
+    fn word(&mut self) {
+        let words = self.words;
+        let Some(word) = words.get(self.at) else { return };
+        self.at += 1;
+        let Some(body) = word.text.strip_prefix("--").filter(|body| !body.is_empty()) else { return };
+        let (name, inline) = match body.split_once('=') {
+            Some((name, value)) => {
+                let from = u32::try_from(name.len() + 3).unwrap_or(0);
+                let inside = word.span.filter(|span| span.len() as usize == word.text.len());
+                let span = inside.map(|span| span.part(from, span.len())).or(word.span);
+                (name, Some(Stated { text: value.to_owned(), span, hole: word.hole.clone(), answered: word.answered }))
+            }
+            None => (body, None),
+        };
+        match flags::find(name) {
+            Some(flag) => self.flag(flag, name, inline, word),
+            None => self.unknown(name, word),
+        }
+    }
+
+    fn flag(&mut self, flag: Flag, written: &str, inline: Option<Stated>, word: &Argument) {
+        self.signs.see(&flag);
+        if written != flag.name && written.contains('_') && self.underscored.is_none() {
+            self.underscored = Some((written.to_owned(), word.span));
+        }
+        let Some(value) = self.value_of(flag, inline, word) else {
+            let missing = format!("--{} needs a value", flag.name);
+            self.reading.diagnostics.push(Diagnostic::error("missing-value", missing).at_some(word.span));
+            return;
+        };
+        if let Some(renamed) = renamed::find(flag.name) {
+            let note = format!("--{} is an older flag; today it is {}", flag.name, renamed.today);
+            self.reading.diagnostics.push(Diagnostic::note("renamed-flag", note).at_some(word.span));
+            for (field, fixed) in renamed.states {
+                let text = fixed.map_or_else(|| value.text.clone(), str::to_owned);
+                // An old switch said to be false states nothing.
+                if fixed.is_none() || value.text != "false" {
+                    self.take(*field, flag, Stated { text, span: value.span, hole: value.hole.clone(), answered: value.answered });
+                }
+            }
+            return;
+        }
+        let dest = flag.dest.unwrap_or(flag.name);
+        match Field::named(dest) {
+            Some(field) => self.take(field, flag, value),
+            None => self.idle(flag, word.span),
+        }
+    }
+
+    /// The flag's value, from after its `=` or from the words that follow; none when it is missing.
+    fn value_of(&mut self, flag: Flag, inline: Option<Stated>, word: &Argument) -> Option<Stated> {
+        match flag.arity {
+            Arity::One => inline.or_else(|| self.next_value()).filter(|value| !value.text.is_empty()),
+            Arity::Several => {
+                let mut all = inline.or_else(|| self.next_value())?;
+                while let Some(more) = self.next_value() {
+                    all.text.push(' ');
+                    all.text.push_str(&more.text);
+                    all.hole = all.hole.or(more.hole);
+                    all.answered |= more.answered;
+                    all.span = all.span.zip(more.span).map(|(first, last)| first.to(last)).or(all.span);
+                }
+                Some(all)
+            }
+            Arity::On | Arity::Switch => Some(self.switch(inline, word, true)),
+            Arity::Off => Some(self.switch(inline, word, false)),
+        }
+    }
+
+    fn next_value(&mut self) -> Option<Stated> {
+        let word = self.words.get(self.at).filter(|word| !word.text.starts_with("--"))?;
+        self.at += 1;
+        Some(Stated { text: word.text.clone(), span: word.span, hole: word.hole.clone(), answered: word.answered })
+    }
+
+    /// A switch, which may carry true or false.
+    fn switch(&mut self, inline: Option<Stated>, word: &Argument, on: bool) -> Stated {
+        let follows = self.words.get(self.at).is_some_and(|next| truth(&next.text).is_some());
+        let given = inline.or_else(|| if follows { self.next_value() } else { None });
+        let said = given.as_ref().and_then(|value| truth(&value.text)).unwrap_or(true);
+        let hole = given.and_then(|value| value.hole);
+        Stated { text: (said == on).to_string(), span: word.span, hole, answered: word.answered }
+    }
+
+    fn take(&mut self, field: Field, flag: Flag, value: Stated) {
+        let origin = if value.answered { Origin::Environment } else { Origin::Script };
+        let mut found = Found::new(field, value.text, origin).by(format!("--{}", flag.name), value.span);
+        found.hole = value.hole;
+        let (span, text) = (found.span, found.value.clone());
+        if let Some(earlier) = self.reading.take(found)
+            && earlier.value != text
+        {
+            let message = format!("{} is given more than once; the last value, {text}, counts", field.name());
+            self.reading.diagnostics.push(Diagnostic::note("repeated-flag", message).at_some(span));
+        }
+    }
+
+    fn idle(&mut self, flag: Flag, span: Option<Span>) {
+        if let Some(changes) = flag.changes {
+            let message = format!("--{} changes {changes}, which is not estimated yet", flag.name);
+            self.reading.diagnostics.push(Diagnostic::note("not-estimated", message).at_some(span));
+            return;
+        }
+        self.first_idle = self.first_idle.or(span);
+        self.idle.push(format!("--{}", flag.name));
+    }
+
+    fn unknown(&mut self, name: &str, word: &Argument) {
+        self.signs.see_unknown(name);
+        // A word that lacks a variable may stand for anything.
+        if word.hole.is_some() {
+            return;
+        }
+        let mut note = Diagnostic::note("unknown-flag", format!("--{name} is not a flag of Megatron-LM")).at_some(word.span);
+        if let Some(near) = suggest(name, flags::names()) {
+            note = note.hint(format!("--{near} is the nearest"));
+        }
+        self.reading.diagnostics.push(note);
+    }
+
+    fn finish(mut self) -> Reading {
+        if let Some((written, span)) = self.underscored.take() {
+            let message = format!("--{written} is read as --{}", written.replace('_', "-"));
+            self.reading.diagnostics.push(Diagnostic::note("underscores", message).at_some(span));
+        }
+        self.idle.sort_unstable();
+        self.idle.dedup();
+        if !self.idle.is_empty() {
+            let count = self.idle.len();
+            let shown = self.idle.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let more = if count > LISTED { ", …" } else { "" };
+            let message = format!("{count} flags are recognised and change none of the figures: {shown}{more}");
+            self.reading.diagnostics.push(Diagnostic::note("no-influence", message).at_some(self.first_idle));
+        }
+        self.reading.software = software(&self.signs, &self.reading);
+        self.reading
+    }
+}
+
+/// The truth that a word says.
+fn truth(word: &str) -> Option<bool> {
+    match () {
+        () if word.eq_ignore_ascii_case("true") => Some(true),
+        () if word.eq_ignore_ascii_case("false") => Some(false),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+    use crate::intake::Argument;
+    use crate::plan::Field;
+
+    #[track_caller]
+    fn check(line: &str, expected: &[(Field, &str)], codes: &[&str]) {
+        let reading = read(&Argument::split(line));
+        let found: Vec<_> = reading.found.iter().map(|found| (found.field, found.value.as_str())).collect();
+        assert_eq!(found, expected, "{line}");
+        let said: Vec<_> = reading.diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
+        assert_eq!(said, codes, "{line}");
+    }
+
+    #[test]
+    fn every_spelling_is_read() {
+        check("pretrain_gpt.py --num-layers 24 --bf16 --no-rope-fusion", &[
+            (Field::NumLayers, "24"),
+            (Field::Bf16, "true"),
+            (Field::ApplyRopeFusion, "false"),
+        ], &[]);
+        check("--num_layers=24", &[(Field::NumLayers, "24")], &["underscores"]);
+        check("--swiglu True --bf16 false", &[(Field::Swiglu, "true"), (Field::Bf16, "false")], &[]);
+        check("--num-layers 24 --num-layers 32", &[(Field::NumLayers, "32")], &["repeated-flag"]);
+        check("--recompute-modules core_attn moe --lr 1e-4", &[(Field::RecomputeModules, "core_attn moe")], &["no-influence"]);
+    }
+
+    #[test]
+    fn what_is_old_unknown_or_broken_is_said() {
+        check("--batch-size 4", &[(Field::MicroBatchSize, "4")], &["renamed-flag"]);
+        check("--DDP-impl local", &[], &["renamed-flag"]);
+        check("--num-layer 24", &[], &["unknown-flag"]);
+        check("--num-layers --hidden-size 8", &[(Field::HiddenSize, "8")], &["missing-value"]);
+        check("--mamba-state-dim 128", &[], &["not-estimated"]);
+    }
+}
