@@ -86,6 +86,12 @@ pub fn accelerator(name: &str) -> Option<Accelerator> {
     row(name).map(typed)
 }
 
+/// The accelerator taken when nothing names one: [`DEFAULT_ACCELERATOR`].
+#[must_use]
+pub fn default_accelerator() -> Accelerator {
+    typed(row(DEFAULT_ACCELERATOR).unwrap_or(&ROWS[0]))
+}
+
 /// Equal nodes of one accelerator, with the fast-link domain it is usually built into.
 #[must_use]
 pub fn cluster(accelerator: Accelerator, num_nodes: u64, gpus_per_node: u64) -> Cluster {

@@ -1,5 +1,7 @@
 //! Known hardware, models and tokenizers as typed rows, each with its source.
 
 mod hardware;
+mod tokenizers;
 
-pub use hardware::{DEFAULT_ACCELERATOR, accelerator, accelerator_names, cluster, usual_gpus_per_node};
+pub use hardware::{DEFAULT_ACCELERATOR, accelerator, accelerator_names, cluster, default_accelerator, usual_gpus_per_node};
+pub use tokenizers::vocabulary;

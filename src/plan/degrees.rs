@@ -1,6 +1,6 @@
 //! Degrees of parallelism as asked for, and the layout that follows from them.
 
-use super::contradiction::{divisors, listed, nearest_multiple, nearest_of};
+use super::hints::{divisors, listed, nearest_multiple, nearest_of};
 use super::{
     ContextKind, Contradiction, Field, Layout, PipelineSchedule, RankOrder, StageMap, StageSizes, StageSplit,
 };

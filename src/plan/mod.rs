@@ -6,6 +6,7 @@ mod cluster;
 mod contradiction;
 mod degrees;
 mod field;
+pub(crate) mod hints;
 mod layout;
 pub mod limits;
 mod model;

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::contradiction::{divisors, listed, nearest_multiple, nearest_of};
+use super::hints::{divisors, listed, nearest_multiple, nearest_of};
 use super::stage_text::{Mark, parse_stages};
 use super::{Contradiction, Field};
 

@@ -1,0 +1,75 @@
+//! The batch: micro, global and their number (`num_microbatches_calculator.py`).
+
+use super::setting::SettingValue::Int;
+use super::table::Table;
+use crate::plan::hints::nearest_multiple;
+use crate::plan::{Contradiction, Field};
+
+/// Micro-batch, global batch and micro-batches of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Batch {
+    pub(super) micro: u64,
+    pub(super) global: u64,
+    pub(super) count: u64,
+}
+
+/// The batch over `data` replicas; none when it does not divide.
+pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
+    let micro = table.count(Field::MicroBatchSize)?;
+    let slice = micro.saturating_mul(data);
+    schedule(table);
+    if let Some(count) = table.count(Field::NumMicroBatches)
+        && !table.has(Field::GlobalBatchSize)
+    {
+        table.derive(Field::GlobalBatchSize, Int(slice.saturating_mul(count)), "micro batch x DP x micro-batches");
+    }
+    table.derive(Field::GlobalBatchSize, Int(slice), "micro batch x DP (one micro-batch), unless given");
+    let mut global = table.count(Field::GlobalBatchSize)?;
+    if !global.is_multiple_of(slice) && table.on(Field::DecreaseBatchSizeIfNeeded) && global > slice {
+        global = global / slice * slice;
+        let rule = "rounded down to a multiple of micro batch x DP (--decrease-batch-size-if-needed)";
+        table.overrule(Field::GlobalBatchSize, Int(global), rule);
+    }
+    if !global.is_multiple_of(slice) || global == 0 {
+        let fields = [Field::GlobalBatchSize, Field::MicroBatchSize, Field::DataParallelSize];
+        let message = if global < slice {
+            format!("global batch {global} is less than micro batch {micro} x DP {data} = {slice}")
+        } else {
+            format!("global batch {global} is no multiple of micro batch {micro} x DP {data} = {slice}")
+        };
+        let nearest = nearest_multiple(global, slice);
+        let hint = format!("{nearest} would do, or another multiple of {slice}");
+        table.refuse(Contradiction::new("global-batch", &fields, message).hint(hint).nearest(Some(nearest)));
+        return None;
+    }
+    let count = global / slice;
+    table.overrule(Field::NumMicroBatches, Int(count), "global batch / (micro batch x DP)");
+    ramp_up(table, slice, global);
+    Some(Batch { micro, global, count })
+}
+
+/// `--step-batch-size-schedule "0:768 250B:1536"`: the size after the last threshold counts.
+fn schedule(table: &mut Table) {
+    let text = table.word(Field::StepBatchSizeSchedule).to_owned();
+    if text.is_empty() || table.has(Field::GlobalBatchSize) {
+        return;
+    }
+    let steps = text.split([' ', ',']).filter(|step| !step.is_empty());
+    let last = steps.last().and_then(|step| step.rsplit(':').next()?.trim().parse::<u64>().ok());
+    match last.filter(|size| *size > 0) {
+        Some(size) => table.derive(Field::GlobalBatchSize, Int(size), "the last size of step_batch_size_schedule"),
+        None => table.warn("bad-schedule", Field::StepBatchSizeSchedule, "step_batch_size_schedule is not of the form 0:768 250B:1536"),
+    }
+}
+
+/// A growing batch is estimated at its final size; sizes on the way must divide (until core 0.17).
+fn ramp_up(table: &mut Table, slice: u64, global: u64) {
+    let ramp = table.counts(Field::RampupBatchSize);
+    let [start, increment, _] = *ramp.as_slice() else { return };
+    let fits = start.is_multiple_of(slice) && increment.is_multiple_of(slice) && increment > 0;
+    if !fits || !global.saturating_sub(start).is_multiple_of(increment.max(1)) {
+        let message = format!("a batch growing from {start} by {increment} to {global} must do so in multiples of micro batch x DP = {slice}");
+        let fields = [Field::RampupBatchSize, Field::GlobalBatchSize];
+        table.refuse(Contradiction::new("rampup", &fields, message));
+    }
+}

@@ -1,0 +1,142 @@
+//! `--moe-layer-freq`: a number N (layer i is an MoE layer when i is a multiple of N), or a list
+//! expression of 0 and 1 such as `([0]*3+[1]*58)`.
+
+/// Longest expression read, in bytes.
+const LONGEST: usize = 1 << 16;
+
+/// Whether each of `layers` layers is an MoE layer.
+///
+/// # Errors
+/// What is wrong with the expression.
+pub(super) fn pattern(text: &str, layers: u64) -> Result<Vec<bool>, String> {
+    let text = text.trim();
+    let count = usize::try_from(layers).unwrap_or(0);
+    if text.is_empty() {
+        return Ok(vec![true; count]);
+    }
+    if let Ok(every) = text.parse::<usize>() {
+        return match every {
+            0 => Err("moe_layer_freq 0 would divide by nothing".to_owned()),
+            every => Ok((0..count).map(|index| index % every == 0).collect()),
+        };
+    }
+    if text.len() > LONGEST {
+        return Err("moe_layer_freq is too long".to_owned());
+    }
+    let mut reader = Reader { rest: text.as_bytes(), most: count.saturating_add(1) };
+    let list = reader.sum(0).filter(|_| reader.peek().is_none());
+    let list = list.ok_or_else(|| "moe_layer_freq is neither a number nor a list of 0 and 1".to_owned())?;
+    if list.len() != count {
+        return Err(format!("moe_layer_freq names {} layers, and the model has {layers}", if list.len() > count { "more".to_owned() } else { list.len().to_string() }));
+    }
+    Ok(list)
+}
+
+/// Sums, products and lists of a Python expression.
+struct Reader<'a> {
+    rest: &'a [u8],
+    /// Elements after which a list is long enough to be refused.
+    most: usize,
+}
+
+impl Reader<'_> {
+    fn peek(&mut self) -> Option<u8> {
+        while let [b' ' | b'\t' | b'\'' | b'"', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+        self.rest.first().copied()
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let there = self.peek() == Some(byte);
+        if there {
+            self.rest = self.rest.get(1..).unwrap_or_default();
+        }
+        there
+    }
+
+    fn sum(&mut self, depth: u8) -> Option<Vec<bool>> {
+        let mut list = self.product(depth)?;
+        while self.eat(b'+') {
+            list.extend(self.product(depth)?);
+            list.truncate(self.most);
+        }
+        Some(list)
+    }
+
+    fn product(&mut self, depth: u8) -> Option<Vec<bool>> {
+        let mut times = None;
+        if self.peek()?.is_ascii_digit() {
+            times = Some(self.number()?);
+            if !self.eat(b'*') {
+                return None;
+            }
+        }
+        let unit = self.unit(depth)?;
+        let mut list = repeat(&unit, times.unwrap_or(1), self.most);
+        while self.eat(b'*') {
+            let times = self.number()?;
+            list = repeat(&list, times, self.most);
+        }
+        Some(list)
+    }
+
+    fn unit(&mut self, depth: u8) -> Option<Vec<bool>> {
+        /// Deepest nesting read.
+        const DEEPEST: u8 = 16;
+        if depth < DEEPEST && self.eat(b'(') {
+            let list = self.sum(depth + 1)?;
+            return self.eat(b')').then_some(list);
+        }
+        if !self.eat(b'[') {
+            return None;
+        }
+        let mut list = Vec::new();
+        while !self.eat(b']') {
+            list.push(self.number()? > 0);
+            if list.len() > self.most {
+                return None;
+            }
+            self.eat(b',');
+        }
+        Some(list)
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        let mut value = None;
+        while let Some(digit) = self.peek().filter(u8::is_ascii_digit) {
+            value = Some(value.unwrap_or(0_usize).saturating_mul(10).saturating_add(usize::from(digit - b'0')));
+            self.eat(digit);
+        }
+        value
+    }
+}
+
+fn repeat(list: &[bool], times: usize, most: usize) -> Vec<bool> {
+    list.iter().copied().cycle().take(list.len().saturating_mul(times).min(most)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pattern;
+
+    #[track_caller]
+    fn check(text: &str, layers: u64, expected: Result<&str, &str>) {
+        let shown = |list: Vec<bool>| list.iter().map(|moe| if *moe { '1' } else { '0' }).collect::<String>();
+        assert_eq!(pattern(text, layers).map(shown), expected.map(str::to_owned).map_err(str::to_owned));
+    }
+
+    #[test]
+    fn frequencies_are_numbers_or_lists() {
+        check("1", 3, Ok("111"));
+        check("2", 5, Ok("10101"));
+        check("([0]*1+[1]*4)", 5, Ok("01111"));
+        check("[0,1,1]", 3, Ok("011"));
+        check("([0] + [1]*2)*2", 6, Ok("011011"));
+        check("0", 3, Err("moe_layer_freq 0 would divide by nothing"));
+        check("[1]*4", 5, Err("moe_layer_freq names 4 layers, and the model has 5"));
+        check("[1]*99999999999999999999999999", 5, Err("moe_layer_freq names more layers, and the model has 5"));
+        check("((((", 5, Err("moe_layer_freq is neither a number nor a list of 0 and 1"));
+        check(&"(".repeat(1000), 5, Err("moe_layer_freq is neither a number nor a list of 0 and 1"));
+    }
+}

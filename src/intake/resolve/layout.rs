@@ -1,0 +1,141 @@
+//! How the work is cut, from the settings.
+
+use super::setting::SettingValue::{Bool, Int};
+use super::table::Table;
+use crate::plan::hints::{divisors, listed, nearest_of};
+use crate::plan::{
+    ContextKind, Contradiction, Degrees, Field, Layout, PipelineSchedule, RankOrder, StageSplit,
+};
+
+/// The layout of the settings on `world_size` ranks; none when it cannot be formed.
+pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
+    let num_layers = table.count(Field::NumLayers)?;
+    let mtp_num_layers = table.count(Field::MtpNumLayers).unwrap_or(0);
+    let degrees = degrees(table, world_size)?;
+    match Layout::new(&degrees, num_layers, mtp_num_layers) {
+        Ok(layout) => {
+            state(table, &layout);
+            Some(layout)
+        }
+        Err(refused) => {
+            refused.into_iter().for_each(|contradiction| table.refuse(contradiction));
+            None
+        }
+    }
+}
+
+fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
+    let split = split(table);
+    let virtual_pipeline = virtual_pipeline(table)?;
+    let tensor = table.degree(Field::TensorModelParallelSize);
+    if tensor == 1 && table.on(Field::SequenceParallel) {
+        table.warn("no-effect", Field::SequenceParallel, "sequence parallelism has no effect with tensor parallel size 1");
+        table.overrule(Field::SequenceParallel, Bool(false), "off with tensor parallel size 1");
+    }
+    if !table.has(Field::ExpertTensorParallelSize) && table.count(Field::NumExperts).unwrap_or(0) > 0 {
+        table.derive(Field::ExpertTensorParallelSize, Int(tensor), "the tensor parallel size, unless given");
+    }
+    Some(Degrees {
+        world_size,
+        tensor,
+        pipeline: table.degree(Field::PipelineModelParallelSize),
+        virtual_pipeline,
+        context: table.degree(Field::ContextParallelSize),
+        expert: table.degree(Field::ExpertModelParallelSize),
+        expert_tensor: table.count(Field::ExpertTensorParallelSize),
+        sequence_parallel: table.on(Field::SequenceParallel),
+        rank_order: if table.on(Field::UseTpPpDpMapping) { RankOrder::TpCpEpPpDp } else { RankOrder::TpCpEpDpPp },
+        context_kind: match table.words(Field::CpCommType).first().copied() {
+            Some("all_gather" | "allgather") => ContextKind::AllGather,
+            Some("a2a") => ContextKind::AllToAll,
+            Some("a2a+p2p") => ContextKind::AllToAllAndPointToPoint,
+            _ => ContextKind::PointToPoint,
+        },
+        hierarchical_context: table.counts(Field::HierarchicalContextParallelSizes),
+        distributed_optimizer_instances: table.degree(Field::NumDistributedOptimizerInstances),
+        microbatch_group_size: table.count(Field::MicrobatchGroupSizePerVpStage),
+        schedule: PipelineSchedule::OneForwardOneBackward,
+        split,
+    })
+}
+
+fn split(table: &Table) -> StageSplit {
+    let layout = table.word(Field::PipelineModelParallelLayout);
+    let first = table.count(Field::DecoderFirstPipelineNumLayers);
+    let last = table.count(Field::DecoderLastPipelineNumLayers);
+    match () {
+        () if !layout.is_empty() => StageSplit::Layout(layout.to_owned()),
+        () if first.is_some() || last.is_some() => StageSplit::Ends { first, last },
+        () => StageSplit::Even {
+            account_for_embedding: table.on(Field::AccountForEmbeddingInPipelineSplit),
+            account_for_loss: table.on(Field::AccountForLossInPipelineSplit),
+        },
+    }
+}
+
+/// Chunks per rank: given, or by layers per virtual stage (`arguments.py:validate_args`).
+fn virtual_pipeline(table: &mut Table) -> Option<u64> {
+    let ways = [
+        Field::NumLayersPerVirtualPipelineStage,
+        Field::NumVirtualStagesPerPipelineRank,
+        Field::PipelineModelParallelLayout,
+    ];
+    let given: Vec<Field> = ways.into_iter().filter(|field| table.has(*field)).collect();
+    if given.len() > 1 {
+        let names = given.iter().map(|field| field.name()).collect::<Vec<_>>().join(" and ");
+        table.refuse(Contradiction::new("vpp-given-twice", &given, format!("{names} exclude each other")));
+        return None;
+    }
+    if let Some(stages) = table.count(Field::NumVirtualStagesPerPipelineRank) {
+        table.derive(Field::VirtualPipelineModelParallelSize, Int(stages), "num_virtual_stages_per_pipeline_rank");
+    }
+    let Some(per_stage) = table.count(Field::NumLayersPerVirtualPipelineStage) else {
+        return Some(table.degree(Field::VirtualPipelineModelParallelSize));
+    };
+    let uneven = [Field::DecoderFirstPipelineNumLayers, Field::DecoderLastPipelineNumLayers];
+    if uneven.into_iter().any(|field| table.has(field)) {
+        let fields = [Field::NumLayersPerVirtualPipelineStage, uneven[0], uneven[1]];
+        let message = "layers per virtual stage cannot be given with a first or last stage of its own size".to_owned();
+        let hint = "give --num-virtual-stages-per-pipeline-rank instead";
+        table.refuse(Contradiction::new("vpp-uneven", &fields, message).hint(hint));
+        return None;
+    }
+    let layers = table.count(Field::NumLayers)?;
+    let ends = [Field::AccountForEmbeddingInPipelineSplit, Field::AccountForLossInPipelineSplit];
+    let total = layers + ends.into_iter().map(|field| u64::from(table.on(field))).sum::<u64>();
+    let pipeline = table.degree(Field::PipelineModelParallelSize);
+    if !total.is_multiple_of(pipeline) {
+        // Layout::new says so, with what would work.
+        return Some(1);
+    }
+    let of_rank = total / pipeline;
+    if !of_rank.is_multiple_of(per_stage) {
+        let fitting = divisors(of_rank);
+        let fields = [Field::NumLayersPerVirtualPipelineStage, Field::NumLayers, Field::PipelineModelParallelSize];
+        let message = format!("the {of_rank} layers of a pipeline rank cannot be cut into virtual stages of {per_stage}");
+        let hint = format!("layers per virtual stage that divide: {}", listed(&fitting, per_stage));
+        table.refuse(Contradiction::new("layers-over-vpp", &fields, message).hint(hint).nearest(nearest_of(&fitting, per_stage)));
+        return None;
+    }
+    let chunks = of_rank / per_stage;
+    if chunks > 1 {
+        let rule = "layers of a pipeline rank / num_layers_per_virtual_pipeline_stage";
+        table.derive(Field::VirtualPipelineModelParallelSize, Int(chunks), rule);
+    }
+    Some(chunks)
+}
+
+/// What follows from the layout, among the settings.
+fn state(table: &mut Table, layout: &Layout) {
+    table.overrule(Field::DataParallelSize, Int(layout.data), "world size / (TP x PP x CP)");
+    if table.count(Field::NumExperts).unwrap_or(0) > 0 {
+        let rule = "world size / (expert TP x EP x PP)";
+        table.overrule(Field::ExpertDataParallelSize, Int(layout.expert_data), rule);
+    }
+    if layout.virtual_pipeline > 1 {
+        let rule = "stages of the written-out layout / PP";
+        table.derive(Field::VirtualPipelineModelParallelSize, Int(layout.virtual_pipeline), rule);
+        let rule = "the pipeline size, unless given";
+        table.derive(Field::MicrobatchGroupSizePerVpStage, Int(layout.microbatch_group_size), rule);
+    }
+}

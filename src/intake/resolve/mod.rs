@@ -1,0 +1,100 @@
+//! From what was found to a plan: spelling, the software, defaults, rules, then [`Plan::new`].
+
+mod batch;
+mod defaults;
+mod frequency;
+mod layout;
+mod model;
+mod recipe;
+mod setting;
+mod spelling;
+mod table;
+mod vocabulary;
+mod world;
+
+pub use setting::{Setting, SettingValue};
+
+use super::{Origin, Question, Reading};
+use crate::plan::{Cluster, Field, Layout, Model, Plan, Recipe, Software};
+use crate::text::{Diagnostic, Severity};
+use table::Table;
+
+/// What came of the readings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolution {
+    /// The plan, if there can be one.
+    pub plan: Option<Plan>,
+    /// Every setting with its value and origin, in the order of [`Field::ALL`].
+    pub settings: Vec<Setting>,
+    /// What the text leaves open.
+    pub questions: Vec<Question>,
+    /// What there is to say, errors first.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Resolution {
+    /// A setting by its name.
+    #[must_use]
+    pub fn setting(&self, field: Field) -> Option<&Setting> {
+        self.settings.get(field.index())
+    }
+}
+
+/// Resolves what the texts state (later readings win) and what the user sets on top, by setting name.
+/// An override with an empty value takes a statement back.
+#[must_use]
+pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resolution {
+    let mut table = Table::stated(readings, overrides);
+    let software = software(&mut table, readings);
+    spelling::spell_out(&mut table);
+    defaults::fill(&mut table, software);
+    let plan = parts(&mut table, software).and_then(|parts| checked(&mut table, parts));
+    let settings = table.settings();
+    let (questions, mut diagnostics) = (table.questions, table.diagnostics);
+    diagnostics.sort_by_key(|diagnostic| std::cmp::Reverse(diagnostic.severity));
+    let refused = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+    Resolution { plan: plan.filter(|_| !refused), settings, questions, diagnostics }
+}
+
+struct Parts {
+    model: Model,
+    cluster: Cluster,
+    layout: Layout,
+    recipe: Recipe,
+}
+
+/// The four parts, each saying what is wrong with it before the next is tried.
+fn parts(table: &mut Table, software: Software) -> Option<Parts> {
+    let model = model::model(table);
+    let cluster = world::cluster(table);
+    let layout = cluster.as_ref().and_then(|cluster| layout::layout(table, cluster.gpus()));
+    let batch = layout.as_ref().and_then(|layout| batch::batch(table, layout.data));
+    let model = model?;
+    let recipe = recipe::recipe(table, software, &model, batch?);
+    Some(Parts { model, cluster: cluster?, layout: layout?, recipe: recipe? })
+}
+
+fn checked(table: &mut Table, parts: Parts) -> Option<Plan> {
+    match Plan::new(parts.model, parts.cluster, parts.layout, parts.recipe) {
+        Ok(plan) => Some(plan),
+        Err(refused) => {
+            refused.into_iter().for_each(|contradiction| table.refuse(contradiction));
+            None
+        }
+    }
+}
+
+/// The software: set, told by a reader, or Megatron core with Transformer Engine, its default since core 0.6.
+fn software(table: &mut Table, readings: &[Reading]) -> Software {
+    let named = |name: &str| Software::ALL.into_iter().find(|software| software.name() == name);
+    if let Some(set) = named(table.word(Field::Software)) {
+        return set;
+    }
+    let told = readings.iter().rev().find_map(|reading| reading.software.clone());
+    let (software, origin, note) = match told {
+        Some((software, why)) => (software, Origin::Derived, why),
+        None => (Software::MegatronCoreTe, Origin::Default, "default of Megatron-LM since core 0.6".to_owned()),
+    };
+    table.fill(Field::Software, SettingValue::Text(software.name().to_owned()), origin, &note);
+    software
+}

@@ -1,0 +1,183 @@
+//! The transformer's shape from the settings.
+
+use super::frequency::pattern;
+use super::setting::SettingValue::{Bool, Int, Text};
+use super::table::Table;
+use crate::plan::hints::{divisors, listed, nearest_of};
+use crate::plan::{
+    Activation, AttentionSoftmax, Contradiction, Embeddings, Experts, Field, LatentAttention, LinearBias, Model,
+    Normalization, PositionEmbedding,
+};
+use crate::text::Diagnostic;
+
+/// The model; none when a size is missing or contradicts another.
+pub(super) fn model(table: &mut Table) -> Option<Model> {
+    let missing = missing(table);
+    shape(table);
+    let padded_vocab_size = super::vocabulary::padded(table);
+    let experts = experts(table);
+    if missing {
+        return None;
+    }
+    Some(Model {
+        num_layers: table.count(Field::NumLayers)?,
+        hidden_size: table.count(Field::HiddenSize)?,
+        ffn_hidden_size: table.count(Field::FfnHiddenSize)?,
+        num_attention_heads: table.count(Field::NumAttentionHeads)?,
+        num_query_groups: table.count(Field::NumQueryGroups)?,
+        kv_channels: table.count(Field::KvChannels)?,
+        seq_length: table.count(Field::SeqLength)?,
+        max_position_embeddings: table.count(Field::MaxPositionEmbeddings)?,
+        padded_vocab_size: padded_vocab_size?,
+        activation: activation(table),
+        normalization: if table.word(Field::Normalization) == "RMSNorm" { Normalization::RmsNorm } else { Normalization::LayerNorm },
+        position_embedding: position(table),
+        linear_bias: linear_bias(table),
+        qk_layernorm: table.on(Field::QkLayernorm),
+        embeddings: if table.on(Field::UntieEmbeddingsAndOutputWeights) { Embeddings::Untied } else { Embeddings::Tied },
+        attention_softmax: match table.word(Field::SoftmaxType) {
+            "learnable" => AttentionSoftmax::Learnable,
+            "off-by-one" => AttentionSoftmax::OffByOne,
+            _ => AttentionSoftmax::Vanilla,
+        },
+        latent: latent(table),
+        experts: experts?,
+        mtp_num_layers: table.count(Field::MtpNumLayers).unwrap_or(0),
+    })
+}
+
+/// Says which sizes are missing that nothing else gives.
+fn missing(table: &mut Table) -> bool {
+    let needed = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads, Field::SeqLength, Field::MicroBatchSize];
+    let asked = |field: &Field| table.questions.iter().any(|question| question.name == field.name());
+    let wrong = |field: &Field| {
+        table.diagnostics.iter().any(|said| said.code == "bad-value" && said.message.starts_with(field.name()))
+    };
+    let absent: Vec<Field> = needed.into_iter().filter(|field| !table.has(*field)).collect();
+    let unsaid: Vec<String> =
+        absent.iter().filter(|field| !asked(field) && !wrong(field)).map(|field| format!("{} ({})", field.name(), field.about())).collect();
+    if !unsaid.is_empty() {
+        let message = format!("the text does not give {}", unsaid.join(", "));
+        let flags: Vec<String> = absent.iter().map(|field| format!("--{}", field.name().replace('_', "-"))).collect();
+        let hint = format!("add {}", flags.join(", "));
+        table.diagnostics.push(Diagnostic::error("missing-setting", message).hint(hint));
+    }
+    !absent.is_empty()
+}
+
+/// What follows from the stated sizes (`arguments.py:validate_args`).
+fn shape(table: &mut Table) {
+    if let Some(hidden) = table.count(Field::HiddenSize) {
+        if table.on(Field::Swiglu) {
+            let width = hidden * 8 / 3 / 64 * 64;
+            table.derive(Field::FfnHiddenSize, Int(width.max(1)), "2/3 of 4 x hidden_size, rounded down to a multiple of 64 (--swiglu)");
+        }
+        table.derive(Field::FfnHiddenSize, Int(4 * hidden), "4 x hidden_size");
+        if let Some(heads) = table.count(Field::NumAttentionHeads) {
+            if !table.has(Field::KvChannels) && !hidden.is_multiple_of(heads) {
+                refuse_heads(table, hidden, heads);
+            }
+            table.derive(Field::KvChannels, Int((hidden / heads).max(1)), "hidden_size / num_attention_heads");
+        }
+    }
+    groups(table);
+    if let Some(sequence) = table.count(Field::SeqLength) {
+        let rule = "the sequence length, where nothing longer is asked for";
+        table.derive(Field::MaxPositionEmbeddings, Int(sequence), rule);
+    }
+    let bias = table.on(Field::AddBiasLinear);
+    if bias {
+        table.overrule(Field::AddQkvBias, Bool(true), "with biases in linear layers the QKV projection has one");
+    }
+    table.derive(Field::AddQkvBias, Bool(false), "off with --disable-bias-linear unless asked for");
+}
+
+fn refuse_heads(table: &mut Table, hidden: u64, heads: u64) {
+    let fitting = divisors(hidden);
+    let message = format!("hidden size {hidden} cannot be split over {heads} heads");
+    let hint = format!("heads that divide it: {}; or give --kv-channels", listed(&fitting, heads));
+    let fields = [Field::NumAttentionHeads, Field::HiddenSize];
+    table.refuse(Contradiction::new("hidden-over-heads", &fields, message).hint(hint).nearest(nearest_of(&fitting, heads)));
+}
+
+fn groups(table: &mut Table) {
+    let Some(heads) = table.count(Field::NumAttentionHeads) else { return };
+    if table.on(Field::GroupQueryAttention) {
+        // Megatron-LM's default up to core 0.15; refused without a number since.
+        table.default(Field::NumQueryGroups, Int(1), "default of Megatron-LM up to core 0.15");
+        return;
+    }
+    if let Some(groups) = table.count(Field::NumQueryGroups)
+        && groups != heads
+        && table.span(Field::NumQueryGroups).is_some()
+    {
+        let message = format!("num_query_groups {groups} has no effect without --group-query-attention");
+        table.warn("no-effect", Field::NumQueryGroups, message);
+    }
+    table.overrule(Field::NumQueryGroups, Int(heads), "without --group-query-attention every head has its own keys and values");
+}
+
+fn activation(table: &Table) -> Activation {
+    match () {
+        () if table.on(Field::Swiglu) => Activation::Swiglu,
+        () if table.on(Field::QuickGeglu) => Activation::Geglu,
+        () if table.on(Field::SquaredRelu) => Activation::SquaredRelu,
+        () => Activation::Gelu,
+    }
+}
+
+fn position(table: &Table) -> PositionEmbedding {
+    match table.word(Field::PositionEmbeddingType) {
+        "rope" | "yarn" | "mrope" => PositionEmbedding::Rope,
+        "none" | "alibi" | "relative" => PositionEmbedding::None,
+        _ => PositionEmbedding::LearnedAbsolute,
+    }
+}
+
+fn linear_bias(table: &Table) -> LinearBias {
+    match (table.on(Field::AddBiasLinear), table.on(Field::AddQkvBias)) {
+        (true, _) => LinearBias::All,
+        (false, true) => LinearBias::QkvOnly,
+        (false, false) => LinearBias::None,
+    }
+}
+
+fn latent(table: &Table) -> Option<LatentAttention> {
+    table.on(Field::MultiLatentAttention).then(|| LatentAttention {
+        q_lora_rank: table.count(Field::QLoraRank).filter(|rank| *rank > 0),
+        kv_lora_rank: table.degree(Field::KvLoraRank),
+        qk_head_dim: table.degree(Field::QkHeadDim),
+        qk_pos_emb_head_dim: table.count(Field::QkPosEmbHeadDim).unwrap_or(0),
+        v_head_dim: table.degree(Field::VHeadDim),
+    })
+}
+
+/// The routed part; the outer none says that it contradicts itself.
+fn experts(table: &mut Table) -> Option<Option<Experts>> {
+    let Some(num_experts) = table.count(Field::NumExperts).filter(|experts| *experts > 0) else { return Some(None) };
+    if let Some(width) = table.count(Field::FfnHiddenSize) {
+        table.derive(Field::MoeFfnHiddenSize, Int(width), "ffn_hidden_size");
+    }
+    let layers = table.count(Field::NumLayers)?;
+    let asked = table.word(Field::MoeLayerFreq).to_owned();
+    let pattern = match pattern(&asked, layers) {
+        Ok(pattern) => pattern,
+        Err(message) => {
+            let fields = [Field::MoeLayerFreq, Field::NumLayers];
+            table.refuse(Contradiction::new("moe-layer-freq", &fields, message).hint("1, 2, or a list such as ([0]*3+[1]*58)"));
+            return None;
+        }
+    };
+    if asked.is_empty() {
+        table.default(Field::MoeLayerFreq, Text("1".to_owned()), "default of Megatron-LM");
+    }
+    Some(Some(Experts {
+        num_experts,
+        router_topk: table.count(Field::MoeRouterTopk).unwrap_or(2),
+        ffn_hidden_size: table.count(Field::MoeFfnHiddenSize)?,
+        pattern,
+        shared_expert_intermediate_size: table.count(Field::MoeSharedExpertIntermediateSize).filter(|width| *width > 0),
+        shared_expert_gate: table.on(Field::MoeSharedExpertGate),
+        latent_size: table.count(Field::MoeLatentSize),
+    }))
+}

@@ -1,0 +1,145 @@
+//! How many accelerators there are, and which.
+
+use super::setting::SettingValue::{Int, Text};
+use super::table::Table;
+use crate::catalog;
+use crate::intake::{Origin, Question};
+use crate::plan::{Cluster, Contradiction, Field};
+use crate::text::Diagnostic;
+
+/// The machines; none when their number is not known.
+pub(super) fn cluster(table: &mut Table) -> Option<Cluster> {
+    let accelerator = accelerator(table);
+    let world = world(table, &accelerator.name)?;
+    let per_node = table.count(Field::GpusPerNode)?;
+    let nodes = table.count(Field::NumNodes)?;
+    if nodes.saturating_mul(per_node) != world {
+        return None;
+    }
+    Some(catalog::cluster(accelerator, nodes, per_node))
+}
+
+fn accelerator(table: &mut Table) -> crate::plan::Accelerator {
+    let asked = table.word(Field::Accelerator).to_owned();
+    if let Some(found) = catalog::accelerator(&asked) {
+        if found.name != asked {
+            let rule = format!("the catalog's name for {asked}");
+            table.overrule(Field::Accelerator, Text(found.name.clone()), &rule);
+        }
+        return found;
+    }
+    if !asked.is_empty() {
+        let names: Vec<_> = catalog::accelerator_names().collect();
+        let message = format!("{asked} is no accelerator of the catalog; {} is taken instead", catalog::DEFAULT_ACCELERATOR);
+        let warning = Diagnostic::warning("unknown-accelerator", message).hint(format!("known are {}", names.join(", ")));
+        table.diagnostics.push(warning.at_some(table.span(Field::Accelerator)));
+    }
+    let note = "taken where the text names none";
+    table.fill(Field::Accelerator, Text(catalog::DEFAULT_ACCELERATOR.to_owned()), Origin::Default, note);
+    catalog::default_accelerator()
+}
+
+/// All accelerators, from two of nodes, accelerators per node and world size, or from the data-parallel size.
+fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
+    let block = [Field::TensorModelParallelSize, Field::PipelineModelParallelSize, Field::ContextParallelSize]
+        .iter()
+        .fold(1_u64, |block, field| block.saturating_mul(table.degree(*field)));
+    if let Some(data) = table.count(Field::DataParallelSize)
+        && table.count(Field::WorldSize).is_none()
+        && !(table.has(Field::NumNodes) && table.has(Field::GpusPerNode))
+    {
+        table.derive(Field::WorldSize, Int(data.saturating_mul(block)), "DP x TP x PP x CP");
+    }
+    let usual = catalog::usual_gpus_per_node(accelerator);
+    let (nodes, per_node) = (table.count(Field::NumNodes), table.count(Field::GpusPerNode));
+    match (table.count(Field::WorldSize), nodes, per_node) {
+        (_, Some(nodes), Some(per_node)) => {
+            let rule = "nodes x GPUs per node";
+            table.derive(Field::WorldSize, Int(nodes.saturating_mul(per_node)), rule);
+            both(table, nodes, per_node)
+        }
+        (Some(world), Some(nodes), None) => split(table, world, Field::GpusPerNode, nodes),
+        (Some(world), None, Some(per_node)) => split(table, world, Field::NumNodes, per_node),
+        (Some(world), None, None) => {
+            let per_node = (1..=usual.min(world)).rev().find(|size| world.is_multiple_of(*size)).unwrap_or(1);
+            if world > usual {
+                ask_per_node(table, usual);
+            }
+            table.fill(Field::GpusPerNode, Int(per_node), Origin::Default, "the usual node of the accelerator");
+            split(table, world, Field::NumNodes, per_node)
+        }
+        (None, nodes, per_node) => {
+            open(table, nodes, per_node, block, usual);
+            None
+        }
+    }
+}
+
+fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
+    let world = table.count(Field::WorldSize)?;
+    let product = nodes.saturating_mul(per_node);
+    if world == product {
+        return Some(world);
+    }
+    let by_user = |field| table.get(field).is_some_and(|setting| setting.origin == Origin::User);
+    if by_user(Field::WorldSize) && world.is_multiple_of(per_node) {
+        table.fill(Field::NumNodes, Int(world / per_node), Origin::Derived, "world size / GPUs per node");
+        return Some(world);
+    }
+    if !by_user(Field::WorldSize) && (by_user(Field::NumNodes) || by_user(Field::GpusPerNode)) {
+        table.fill(Field::WorldSize, Int(product), Origin::Derived, "nodes x GPUs per node");
+        return Some(product);
+    }
+    let message = format!("{nodes} nodes of {per_node} GPUs are {product}, and the world size is said to be {world}");
+    let fields = [Field::WorldSize, Field::NumNodes, Field::GpusPerNode];
+    table.refuse(Contradiction::new("world-size-stated-twice", &fields, message).nearest(Some(product)));
+    None
+}
+
+/// Derives nodes (or accelerators per node) from the world size and the other.
+fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
+    if world.is_multiple_of(by.max(1)) {
+        let rule = if other == Field::NumNodes { "world size / GPUs per node" } else { "world size / nodes" };
+        table.derive(other, Int(world / by.max(1)), rule);
+        return Some(world);
+    }
+    let (known, unit) =
+        if other == Field::NumNodes { (Field::GpusPerNode, "GPUs per node") } else { (Field::NumNodes, "nodes") };
+    let message = format!("{world} GPUs do not divide over {by} {unit}");
+    let below = world / by.max(1) * by.max(1);
+    let hint = format!("{} or {} GPUs would", below.max(by), below.saturating_add(by));
+    let fields = [Field::WorldSize, known];
+    table.refuse(Contradiction::new("world-over-nodes", &fields, message).hint(hint).nearest(Some(below.max(by))));
+    None
+}
+
+fn ask_per_node(table: &mut Table, usual: u64) {
+    table.ask(Question {
+        name: Field::GpusPerNode.name().to_owned(),
+        prompt: "How many GPUs has each node?".to_owned(),
+        choices: Vec::new(),
+        proposal: Some(usual.to_string()),
+    });
+}
+
+/// The number of accelerators is not known: says so and asks, with the smallest number that fits.
+fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64, usual: u64) {
+    if per_node.is_none() {
+        ask_per_node(table, usual);
+    }
+    if nodes.is_none() {
+        table.ask(Question {
+            name: Field::NumNodes.name().to_owned(),
+            prompt: "On how many nodes does it run?".to_owned(),
+            choices: Vec::new(),
+            proposal: Some(block.div_ceil(per_node.unwrap_or(usual).max(1)).max(1).to_string()),
+        });
+    }
+    let message = match (nodes, per_node) {
+        (None, Some(per_node)) => format!("the text gives {per_node} GPUs per node and no number of nodes"),
+        (Some(nodes), None) => format!("the text gives {nodes} nodes and no number of GPUs per node"),
+        _ => "the text does not say on how many GPUs it runs".to_owned(),
+    };
+    let hint = "add the launch line (torchrun --nnodes 2 --nproc_per_node 8 …), or answer the questions";
+    table.diagnostics.push(Diagnostic::error("no-world-size", message).hint(hint));
+}
