@@ -4,6 +4,7 @@
 mod drafts;
 mod flops;
 mod parameters;
+mod resolve;
 mod schedule;
 mod topology;
 mod utilisation;

@@ -32,9 +32,8 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
         table.warn("no-effect", Field::SequenceParallel, "sequence parallelism has no effect with tensor parallel size 1");
         table.overrule(Field::SequenceParallel, Bool(false), "off with tensor parallel size 1");
     }
-    if !table.has(Field::ExpertTensorParallelSize) && table.count(Field::NumExperts).unwrap_or(0) > 0 {
-        table.derive(Field::ExpertTensorParallelSize, Int(tensor), "the tensor parallel size, unless given");
-    }
+    let expert_tensor = table.count(Field::ExpertTensorParallelSize);
+    table.derive(Field::ExpertTensorParallelSize, Int(tensor), "the tensor parallel size, unless given");
     Some(Degrees {
         world_size,
         tensor,
@@ -42,7 +41,7 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
         virtual_pipeline,
         context: table.degree(Field::ContextParallelSize),
         expert: table.degree(Field::ExpertModelParallelSize),
-        expert_tensor: table.count(Field::ExpertTensorParallelSize),
+        expert_tensor,
         sequence_parallel: table.on(Field::SequenceParallel),
         rank_order: if table.on(Field::UseTpPpDpMapping) { RankOrder::TpCpEpPpDp } else { RankOrder::TpCpEpDpPp },
         context_kind: match table.words(Field::CpCommType).first().copied() {

@@ -1,0 +1,181 @@
+//! Settings against Megatron-LM's own argument validation (`data/megatron/resolved.jsonl`), its layer
+//! split and its micro-batch calculator: equal, refusals included.
+
+use serde_json::Value;
+use shardscope::intake::{Argument, Found, Origin, Resolution, Setting, SettingValue, megatron, plan_from_flags, resolve};
+use shardscope::plan::{Field, StageMap, StageSizes, StageSplit};
+use shardscope::text::Severity;
+
+use super::drafts::int;
+
+fn cases(text: &str) -> impl Iterator<Item = Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("a case"))
+}
+
+/// What a line of flags resolves to on so many accelerators.
+pub(crate) fn resolved(flags: &str, world: u64) -> Resolution {
+    let mut reading = megatron::read(&Argument::split(flags));
+    reading.take(Found::new(Field::WorldSize, world.to_string(), Origin::User));
+    resolve(&[reading], &[])
+}
+
+fn shown(setting: &Setting) -> Value {
+    match &setting.value {
+        SettingValue::Null => Value::Null,
+        SettingValue::Bool(value) => (*value).into(),
+        SettingValue::Int(value) => (*value).into(),
+        SettingValue::Real(value) => (*value).into(),
+        SettingValue::Text(value) => value.as_str().into(),
+        SettingValue::List(_) => setting.value.written().into(),
+    }
+}
+
+#[test]
+fn settings_are_megatrons() {
+    let mut compared = 0;
+    for case in cases(include_str!("../data/megatron/resolved.jsonl")) {
+        let id = case["id"].as_str().expect("an id");
+        let resolution = resolved(case["flags"].as_str().expect("flags"), int(&case, "world"));
+        let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{id}: {:?}", resolution.diagnostics));
+        for (name, expected) in case["resolved"].as_object().expect("settings") {
+            let field = Field::named(name).unwrap_or_else(|| panic!("{name} is no setting"));
+            let found = shown(resolution.setting(field).expect("a setting"));
+            match field {
+                // Megatron shows its parser's default, and builds as many groups as heads.
+                Field::NumQueryGroups if case["resolved"]["group_query_attention"] == false => {
+                    assert_eq!(found, case["resolved"]["num_attention_heads"], "{id}");
+                }
+                Field::MoeLayerFreq if expected.is_array() => {
+                    let pattern = &plan.model().experts.as_ref().expect("experts").pattern;
+                    let expected = expected.as_array().expect("a list").iter().map(|moe| moe == 1);
+                    assert!(pattern.iter().copied().eq(expected), "{id}");
+                }
+                Field::MoeLayerFreq => assert_eq!(found.as_str(), Some(expected.to_string().as_str()), "{id}"),
+                _ => assert_eq!(&found, expected, "{id}: {name}"),
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 1500, "{compared} settings compared");
+}
+
+#[test]
+fn layers_are_spread_as_megatron_spreads_them() {
+    let mut refused = 0;
+    for case in cases(include_str!("../data/megatron/layer_split.jsonl")) {
+        let id = case["id"].as_str().expect("an id");
+        let flag = |name: &str| case.get(name) == Some(&Value::Bool(true));
+        let count = |name: &str| case.get(name).and_then(Value::as_u64);
+        let layout = case.get("pipeline_model_parallel_layout").and_then(Value::as_str);
+        let (first, last) = (count("num_layers_in_first_pipeline_stage"), count("num_layers_in_last_pipeline_stage"));
+        let split = match layout {
+            Some(text) => StageSplit::Layout(text.to_owned()),
+            None if first.is_some() || last.is_some() => StageSplit::Ends { first, last },
+            None => StageSplit::Even {
+                account_for_embedding: flag("account_for_embedding_in_pipeline_split"),
+                account_for_loss: flag("account_for_loss_in_pipeline_split"),
+            },
+        };
+        let sizes = StageSizes {
+            num_layers: int(&case, "num_layers"),
+            pipeline: int(&case, "pp"),
+            virtual_pipeline: count("virtual_pipeline_model_parallel_size").unwrap_or(1),
+            mtp_num_layers: layout.map_or(0, |text| text.matches('m').count() as u64),
+        };
+        let map = StageMap::new(sizes, &split);
+        if case.get("error").is_some() {
+            assert!(map.is_err(), "{id} is refused");
+            refused += 1;
+            continue;
+        }
+        let map = map.unwrap_or_else(|reason| panic!("{id}: {reason:?}"));
+        let expected = case["stages"].as_array().expect("stages");
+        assert_eq!(map.stages.len(), expected.len(), "{id}");
+        for (stage, expected) in map.stages.iter().zip(expected) {
+            for (chunk, expected) in stage.chunks.iter().zip(expected.as_array().expect("chunks")) {
+                assert_eq!(Some(chunk.layers.end - chunk.layers.start), expected[0].as_u64(), "{id}");
+                match expected.get(2).and_then(Value::as_str) {
+                    None => assert_eq!(Some(chunk.layers.start), expected[1].as_u64(), "{id}"),
+                    Some(held) => {
+                        assert_eq!(chunk.embedding, held.contains('e'), "{id}");
+                        assert_eq!(chunk.output_layer, held.contains('l'), "{id}");
+                        assert_eq!(chunk.mtp_layers, held.matches('m').count() as u64, "{id}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(refused >= 4, "{refused} refused");
+}
+
+const SMALL: &str = "--num-layers 4 --hidden-size 256 --num-attention-heads 8 --seq-length 128 --bf16";
+
+#[test]
+fn batches_are_megatrons() {
+    let mut compared = 0;
+    for case in cases(include_str!("../data/megatron/microbatches.jsonl")) {
+        let id = case["id"].as_str().expect("an id");
+        if let Some(vocab) = case.get("vocab_size").and_then(Value::as_u64) {
+            let (tp, block) = (int(&case, "tp"), int(&case, "make_vocab_size_divisible_by"));
+            let flags = format!("{SMALL} --micro-batch-size 1 --vocab-size {vocab} --make-vocab-size-divisible-by {block} --tensor-model-parallel-size {tp}");
+            let padded = resolved(&flags, tp).setting(Field::PaddedVocabSize).map(shown);
+            assert_eq!(padded, Some(case["padded_vocab_size"].clone()), "{id}");
+            compared += 1;
+            continue;
+        }
+        let mut flags = format!("{SMALL} --vocab-size 1000 --micro-batch-size {}", int(&case, "micro_batch_size"));
+        for (name, flag) in [("global_batch_size", "--global-batch-size"), ("rampup_batch_size", "--rampup-batch-size")] {
+            let words = match case.get(name) {
+                Some(Value::Array(words)) => words.iter().map(Value::to_string).collect::<Vec<_>>().join(" "),
+                Some(Value::Number(number)) => number.to_string(),
+                _ => continue,
+            };
+            flags.push_str(&format!(" {flag} {words}"));
+        }
+        if case.get("decrease_batch_size_if_needed").is_some() {
+            flags.push_str(" --decrease-batch-size-if-needed");
+        }
+        if let Some(steps) = case.get("step_batch_size_schedule").and_then(Value::as_str) {
+            // Words with blanks are one argument in a script.
+            flags.push_str(&format!(" --step-batch-size-schedule={}", steps.replace(' ', ",")));
+        }
+        let resolution = resolved(&flags, int(&case, "dp"));
+        if case.get("error").is_some() {
+            assert!(resolution.plan.is_none(), "{id} is refused");
+        } else {
+            let expected = match case.get("num_microbatches") {
+                Some(count) => count.as_u64(),
+                None => case["steps"].as_array().and_then(|steps| steps.last()?["num_microbatches"].as_u64()),
+            };
+            let plan = resolution.plan.unwrap_or_else(|| panic!("{id}: {:?}", resolution.diagnostics));
+            assert_eq!(Some(plan.recipe().num_micro_batches), expected, "{id}");
+        }
+        compared += 1;
+    }
+    assert!(compared > 15, "{compared} compared");
+}
+
+#[track_caller]
+fn refused(flags: &str, world: u64, code: &str, message: &str, hint: &str) {
+    let flags = format!("--micro-batch-size 1 --vocab-size 1000 {flags}");
+    let errors = plan_from_flags(&flags, world, 8, "H100-SXM").expect_err("no plan");
+    let found = errors.iter().find(|error| error.code == code).unwrap_or_else(|| panic!("{errors:?}"));
+    assert_eq!(found.severity, Severity::Error);
+    assert!(found.message.contains(message), "{}", found.message);
+    assert!(found.hint.as_deref().unwrap_or("").contains(hint), "{:?}", found.hint);
+}
+
+#[test]
+fn what_megatron_refuses_is_refused_with_what_would_work() {
+    refused(
+        &format!("{SMALL} --tensor-model-parallel-size 2 --pipeline-model-parallel-size 3 --num-layers 6"),
+        16,
+        "world-size",
+        "16 GPUs cannot be divided into groups of TP 2 x PP 3 = 6",
+        "world sizes that fit: 6, 12, 24",
+    );
+    refused(&format!("{SMALL} --pipeline-model-parallel-size 3"), 3, "layers-over-pp", "4 layers cannot be spread evenly over PP 3", "PP 1, 2, 4");
+    refused(&format!("{SMALL} --num-layers -3"), 1, "bad-value", "num_layers is -3", "");
+    refused(&format!("{SMALL} --hidden-size 99999999999999999999"), 1, "bad-value", "greatest that is taken is 262144", "");
+    refused("--num-layers 2 --num-attention-heads 4 --seq-length 8", 1, "missing-setting", "hidden_size", "--hidden-size");
+}
