@@ -1,5 +1,6 @@
 //! The four parts checked together: the one door through which a plan comes to be.
 
+use super::rules;
 use super::{Cluster, Contradiction, Layout, Model, Recipe};
 
 /// A run that can exist. Whoever holds one may divide without asking.
@@ -15,14 +16,16 @@ impl Plan {
     /// The plan of the four parts, or every reason why there is none.
     ///
     /// # Errors
-    /// All [`Contradiction`]s that hold at once.
+    /// All [`Contradiction`]s that hold at once: what Megatron refuses at start, and sizes beyond [`super::limits`].
     pub fn new(
         model: Model,
         cluster: Cluster,
         layout: Layout,
         recipe: Recipe,
     ) -> Result<Self, Vec<Contradiction>> {
-        Ok(Self { model, cluster, layout, recipe })
+        let plan = Self { model, cluster, layout, recipe };
+        let refused = rules::refused(&plan);
+        if refused.is_empty() { Ok(plan) } else { Err(refused) }
     }
 
     /// The transformer's shape.

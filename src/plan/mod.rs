@@ -11,6 +11,7 @@ mod layout;
 pub mod limits;
 mod model;
 mod recipe;
+mod rules;
 mod split;
 mod stage_text;
 

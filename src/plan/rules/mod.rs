@@ -1,0 +1,71 @@
+//! What Megatron refuses at start (`arguments.py`, `transformer_config.py`, `parallel_state.py`,
+//! `schedules.py`), rule by rule, and sizes that nothing could hold.
+
+mod batch;
+mod bounds;
+mod experts;
+mod parallel;
+mod shape;
+mod training;
+
+use super::hints::{divisors, listed, nearest_of};
+use super::{Contradiction, Field, Plan};
+
+/// Every reason against the plan.
+pub(super) fn refused(plan: &Plan) -> Vec<Contradiction> {
+    let mut refusals = Refusals::default();
+    bounds::each(plan, &mut refusals);
+    // Sizes beyond the bounds are not worth dividing.
+    if refusals.0.is_empty() {
+        shape::check(plan, &mut refusals);
+        experts::check(plan, &mut refusals);
+        parallel::check(plan, &mut refusals);
+        batch::check(plan, &mut refusals);
+        training::check(plan, &mut refusals);
+        bounds::products(plan, &mut refusals);
+    }
+    refusals.0
+}
+
+/// The reasons found so far.
+#[derive(Default)]
+struct Refusals(Vec<Contradiction>);
+
+/// A number that must divide by another.
+struct Division<'a> {
+    code: &'static str,
+    /// What is divided, in words with its number: "29 heads".
+    what: &'a str,
+    number: u64,
+    /// By what, in words: "TP".
+    by: &'a str,
+    divisor: u64,
+    /// The divisor's setting first.
+    fields: &'a [Field],
+}
+
+impl Refusals {
+    fn push(&mut self, contradiction: Contradiction) {
+        self.0.push(contradiction);
+    }
+
+    /// Refuses unless `holds`.
+    fn unless(&mut self, holds: bool, code: &'static str, fields: &[Field], message: impl FnOnce() -> String) {
+        if !holds {
+            self.push(Contradiction::new(code, fields, message()));
+        }
+    }
+
+    /// Refuses what does not divide, naming the divisors that would.
+    fn divides(&mut self, division: &Division) {
+        let Division { code, what, number, by, divisor, fields } = *division;
+        if divisor > 0 && number.is_multiple_of(divisor) {
+            return;
+        }
+        let fitting = divisors(number);
+        let message = format!("{what} cannot be split over {by} {divisor}");
+        let hint = format!("{by} {}", listed(&fitting, divisor));
+        let nearest = nearest_of(&fitting, divisor);
+        self.push(Contradiction::new(code, fields, message).hint(hint).nearest(nearest));
+    }
+}
