@@ -15,7 +15,11 @@ pub(crate) struct Draft {
 
 impl Draft {
     pub(crate) fn plan(&self) -> Plan {
-        let Self { model, cluster, layout, recipe } = self.clone();
+        let Self { mut model, mut cluster, layout, recipe } = self.clone();
+        // What a draft leaves unsaid follows from what it says.
+        model.max_position_embeddings = model.max_position_embeddings.max(model.seq_length);
+        cluster.gpus_per_node = cluster.gpus_per_node.min(layout.world_size);
+        cluster.num_nodes = layout.world_size / cluster.gpus_per_node.max(1);
         Plan::new(model, cluster, layout, recipe).unwrap_or_else(|reasons| panic!("no plan: {reasons:?}"))
     }
 }
