@@ -4,8 +4,10 @@
 
 mod attention;
 mod embedding;
+mod exchange;
 mod experts;
 mod latent_attention;
+mod message;
 mod mlp;
 mod mtp;
 mod norm;
@@ -19,7 +21,8 @@ mod symbols;
 mod work;
 
 pub use operator::Operator;
-pub use part::{Account, Axis, Collective, Dimension, Message, Pass, Saved, Shard, Weight, WeightGroup};
+pub use message::{Collective, Dimension, Message, Pass};
+pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup};
 pub use shape::Shape;
 pub use stack::{Section, SectionKind, layer_operators, sections};
 pub use symbols::Symbols;

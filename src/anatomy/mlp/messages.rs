@@ -1,7 +1,11 @@
-//! Messages.
+//! Messages: around the two projections.
 
+use crate::anatomy::exchange::{column, row, within};
 use crate::anatomy::{Message, Symbols};
+use crate::plan::RecomputeModule;
 
-pub(in crate::anatomy) fn messages(_x: &Symbols<'_>) -> Vec<Message> {
-    Vec::new()
+pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
+    let mut messages = column(x, "linear_fc1", x.h);
+    messages.extend(row(x, "linear_fc2"));
+    within(messages, &[RecomputeModule::Mlp]).collect()
 }

@@ -1,4 +1,5 @@
-//! Messages.
+//! Messages: none while micro-batches run. With sequence parallelism the gradients of norms are added up
+//! once a step, with those of every other weight that all tensor ranks hold.
 
 use crate::anatomy::{Message, Operator, Symbols};
 
