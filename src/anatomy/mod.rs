@@ -24,6 +24,6 @@ pub use operator::Operator;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup};
 pub use shape::Shape;
-pub use stack::{Section, SectionKind, layer_operators, sections};
-pub use symbols::Symbols;
+pub use stack::{Section, SectionKind, layer_operators, section_counts, sections};
+pub use symbols::{ExpertSizes, LatentSizes, Symbols};
 pub use work::{Kernel, Matmul, MatmulKind, Work};

@@ -191,7 +191,7 @@ pub enum WeightGroup {
 }
 
 /// A tensor that autograd keeps from forward to backward, for one micro-batch on one rank.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saved {
     /// Short name, for example `fc1 input`.
     pub name: &'static str,

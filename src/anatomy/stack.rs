@@ -33,6 +33,58 @@ pub enum SectionKind {
     OutputLayer,
 }
 
+impl SectionKind {
+    /// Every kind, in the order of a chunk.
+    pub const ALL: [Self; 7] = [
+        Self::Embedding,
+        Self::Layer(LayerKind::Dense),
+        Self::Layer(LayerKind::Moe),
+        Self::FinalNorm,
+        Self::MtpEmbedding,
+        Self::Mtp,
+        Self::OutputLayer,
+    ];
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Embedding => "embedding",
+            Self::Layer(LayerKind::Dense) => "dense layer",
+            Self::Layer(LayerKind::Moe) => "moe layer",
+            Self::FinalNorm => "final norm",
+            Self::MtpEmbedding => "embedding for multi-token prediction",
+            Self::Mtp => "multi-token prediction",
+            Self::OutputLayer => "output layer and loss",
+        }
+    }
+
+    /// The operators of one of it, in order.
+    #[must_use]
+    pub fn operators(self, x: &Symbols<'_>) -> Vec<Operator> {
+        match self {
+            Self::Embedding | Self::MtpEmbedding => vec![Operator::Embedding],
+            Self::Layer(kind) => layer_operators(x, kind).to_vec(),
+            Self::FinalNorm => vec![Operator::FinalNorm],
+            Self::Mtp => {
+                // A depth holds a layer of the last decoder layer's kind.
+                let kind = x.model().layer_kind(x.model().num_layers.saturating_sub(1));
+                let mut operators = vec![Operator::MtpProjection];
+                operators.extend(layer_operators(x, kind));
+                operators
+            }
+            Self::OutputLayer => vec![Operator::OutputLayer],
+        }
+    }
+
+    /// The weights of one of it.
+    #[must_use]
+    pub fn weights(self, x: &Symbols<'_>) -> Vec<Weight> {
+        let weights = self.operators(x).into_iter().flat_map(|operator| operator.weights(x));
+        if self == Self::MtpEmbedding { weights.map(Weight::as_copy).collect() } else { weights.collect() }
+    }
+}
+
 /// Operators of a chunk that come together, `times` over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
@@ -45,45 +97,41 @@ pub struct Section {
 }
 
 impl Section {
-    fn new(kind: SectionKind, times: u64, operators: &[Operator]) -> Self {
-        Self { kind, times, operators: operators.to_vec() }
-    }
-
     /// The weights of one of it.
     #[must_use]
     pub fn weights(&self, x: &Symbols<'_>) -> Vec<Weight> {
-        let weights = self.operators.iter().flat_map(|operator| operator.weights(x));
-        if self.kind == SectionKind::MtpEmbedding {
-            weights.map(Weight::as_copy).collect()
-        } else {
-            weights.collect()
-        }
+        self.kind.weights(x)
     }
+}
+
+/// How often each kind comes in a chunk, in the order of [`SectionKind::ALL`].
+#[must_use]
+pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.len()] {
+    let all = chunk.layers.end.saturating_sub(chunk.layers.start);
+    let moe = match &x.model().experts {
+        Some(experts) => chunk.layers.clone().map(|index| u64::from(experts.is_moe_layer(index))).sum(),
+        None => 0,
+    };
+    [
+        u64::from(chunk.embedding),
+        all.saturating_sub(moe),
+        moe,
+        u64::from(has_final_norm(x, chunk)),
+        u64::from(chunk.mtp_layers > 0 && !chunk.embedding),
+        chunk.mtp_layers,
+        u64::from(chunk.output_layer),
+    ]
 }
 
 /// What a chunk is made of, in order, equal layers together.
 #[must_use]
 pub fn sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
-    let mut out = Vec::with_capacity(6);
-    if chunk.embedding {
-        out.push(Section::new(SectionKind::Embedding, 1, &[Operator::Embedding]));
-    }
-    let kinds = chunk.layers.clone().map(|index| x.model().layer_kind(index));
-    let all = chunk.layers.end.saturating_sub(chunk.layers.start);
-    let moe = kinds.map(|kind| u64::from(kind == LayerKind::Moe)).sum();
-    for (kind, times) in [(LayerKind::Dense, all.saturating_sub(moe)), (LayerKind::Moe, moe)] {
-        if times > 0 {
-            out.push(Section::new(SectionKind::Layer(kind), times, &layer_operators(x, kind)));
-        }
-    }
-    if has_final_norm(x, chunk) {
-        out.push(Section::new(SectionKind::FinalNorm, 1, &[Operator::FinalNorm]));
-    }
-    out.extend(mtp_sections(x, chunk));
-    if chunk.output_layer {
-        out.push(Section::new(SectionKind::OutputLayer, 1, &[Operator::OutputLayer]));
-    }
-    out
+    SectionKind::ALL
+        .into_iter()
+        .zip(section_counts(x, chunk))
+        .filter(|&(_, times)| times > 0)
+        .map(|(kind, times)| Section { kind, times, operators: kind.operators(x) })
+        .collect()
 }
 
 /// The final norm stands before the output layer; with multi-token prediction behind the last layer
@@ -94,19 +142,4 @@ fn has_final_norm(x: &Symbols<'_>, chunk: &Chunk) -> bool {
     } else {
         chunk.layers.start < chunk.layers.end && chunk.layers.end == x.model().num_layers
     }
-}
-
-/// A depth of multi-token prediction holds a layer of the last decoder layer's kind.
-fn mtp_sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
-    let mut out = Vec::new();
-    if chunk.mtp_layers > 0 {
-        if !chunk.embedding {
-            out.push(Section::new(SectionKind::MtpEmbedding, 1, &[Operator::Embedding]));
-        }
-        let kind = x.model().layer_kind(x.model().num_layers.saturating_sub(1));
-        let mut operators = vec![Operator::MtpProjection];
-        operators.extend(layer_operators(x, kind));
-        out.push(Section::new(SectionKind::Mtp, chunk.mtp_layers, &operators));
-    }
-    out
 }

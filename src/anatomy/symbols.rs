@@ -1,11 +1,12 @@
-//! The sizes on one rank from which every formula is written, named as in the documentation:
-//! `s` sequence on this rank, `b` micro-batch, `n = s·b` tokens, `h` hidden, `t` tensor size,
-//! `S = n/t` with sequence parallelism else `n`, `a` and `k` query and key/value heads on this rank,
-//! `d` head width, `A = a·d`, `K = k·d`, `f` MLP width on this rank, `V` vocabulary on this rank,
-//! `B` bytes of a 16-bit (or 32-bit) element.
+//! The sizes on one rank from which every formula is written. A formula's expression names them as in
+//! [`Symbols::value`]: `s` sequence on this rank, `b` micro-batch, `n = s·b` tokens, `h` hidden, `t` tensor
+//! size, `S = n/t` with sequence parallelism else `n`, `a` and `k` query and key/value heads on this rank,
+//! `d` head width, `A = a·d`, `K = k·d`, `f` MLP width on this rank, `V` vocabulary on this rank, `B` bytes
+//! of a 16-bit (or 32-bit) element.
 
-use crate::plan::{Embeddings, Model, Plan, Recipe};
-use crate::quantity::Bytes;
+use crate::explain::{Explanation, Formula};
+use crate::plan::{Embeddings, Experts, Model, Number, Plan, Recipe, Recompute, RecomputeModule};
+use crate::quantity::{Bytes, Count, Quantity};
 
 /// Sizes on one rank. All are exact and follow from the plan alone.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,55 @@ pub struct Symbols<'a> {
     pub residual_width: u64,
     /// 2 when the MLP is gated, else 1.
     pub gate: u64,
+    /// Bytes of an element of a linear layer's kept input: fp8 matmuls keep it as they read it.
+    pub input_width: u64,
+    /// Width of the storage that views of the fused QKV output hold: `A + 2K`; with fewer key/value heads than
+    /// tensor ranks the output is gathered whole before it is cut.
+    pub qkv: u64,
+    /// Sizes of routed experts; all 0 without them.
+    pub moe: ExpertSizes,
+    /// Sizes of multi-latent attention; all 0 without it.
+    pub latent: LatentSizes,
+    /// Whether named modules are taken as recomputed as the plan says; off while their backward runs.
+    pub recomputing: bool,
+}
+
+/// Sizes of a mixture-of-experts layer on one rank, tokens spread evenly over experts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExpertSizes {
+    /// All routed experts, E.
+    pub experts: u64,
+    /// Experts of one token.
+    pub topk: u64,
+    /// Copies of tokens that this rank sends, T.
+    pub sent: u64,
+    /// Copies of tokens that this rank's experts receive, R.
+    pub received: u64,
+    /// Router entries of the all-gather dispatcher: gathered tokens times local experts, M.
+    pub map: u64,
+    /// Width of one expert on this rank, fm.
+    pub ffn: u64,
+    /// Width of the shared experts on this rank, fs.
+    pub shared: u64,
+    /// Width of what experts read and write: hidden, or latent where they have a narrower space, hm.
+    pub hidden: u64,
+    /// Bytes of a routing probability, Bp.
+    pub probability: u64,
+}
+
+/// Widths of multi-latent attention.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatentSizes {
+    /// Query latent, ql; 0 without one.
+    pub query: u64,
+    /// Key/value latent, kl.
+    pub key_value: u64,
+    /// Unrotated part of a head, dn.
+    pub plain: u64,
+    /// Rotated part of a head, dr.
+    pub rotary: u64,
+    /// Value head, dv.
+    pub value: u64,
 }
 
 impl<'a> Symbols<'a> {
@@ -68,10 +118,80 @@ impl<'a> Symbols<'a> {
             width,
             residual_width: if recipe.fp32_residual { 4 } else { width },
             gate: model.gate_factor(),
+            input_width: if recipe.fp8.is_some() { Number::Fp8.width() } else { width },
+            qkv: qkv_width(model, t),
+            moe: ExpertSizes::of(plan),
+            latent: LatentSizes::of(model),
+            recomputing: true,
         }
     }
 
-    /// The same plan on a single rank: every parallel size 1 (for the unsharded model's figures).
+    /// The same with every module's tensors alive, as while a recomputed module runs backward.
+    #[must_use]
+    pub fn recomputed(self) -> Self {
+        Self { recomputing: false, ..self }
+    }
+
+    /// Whether `module` is recomputed on its own, so that forward does not keep what is within.
+    #[must_use]
+    pub fn recomputes(&self, module: RecomputeModule) -> bool {
+        self.recomputing && self.recipe().recompute.recomputes(module)
+    }
+
+    /// The value of the symbol called `name` in a formula's expression.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<u64> {
+        let (moe, latent) = (&self.moe, &self.latent);
+        Some(match name {
+            "s" => self.s,
+            "b" => self.b,
+            "n" => self.n,
+            "S" => self.s_local,
+            "h" => self.h,
+            "t" => self.t,
+            "a" => self.a,
+            "k" => self.k,
+            "d" => self.d,
+            "A" => self.a * self.d,
+            "K" => self.k * self.d,
+            "Q" => self.qkv,
+            "f" => self.f,
+            "g" => self.gate,
+            "V" => self.v,
+            "B" => self.width,
+            "Br" => self.residual_width,
+            "Bi" => self.input_width,
+            "E" => moe.experts,
+            "topk" => moe.topk,
+            "T" => moe.sent,
+            "R" => moe.received,
+            "M" => moe.map,
+            "fm" => moe.ffn,
+            "fs" => moe.shared,
+            "hm" => moe.hidden,
+            "Bp" => moe.probability,
+            "ql" => latent.query,
+            "kl" => latent.key_value,
+            "dn" => latent.plain,
+            "dr" => latent.rotary,
+            "dv" => latent.value,
+            _ => return None,
+        })
+    }
+
+    /// Why a number is what `formula` says: the formula with the values of its symbols under this plan.
+    #[must_use]
+    pub fn explain(&self, formula: &'static Formula) -> Explanation {
+        let mut symbols: Vec<(&'static str, f64)> = Vec::new();
+        for name in formula.names() {
+            if let Some(value) = self.value(name) {
+                symbols.push((name, Count::new(value).number()));
+            }
+        }
+        Explanation::new(formula, &symbols)
+    }
+
+    /// The model.
     #[must_use]
     pub fn model(&self) -> &'a Model {
         self.plan.model()
@@ -95,9 +215,68 @@ impl<'a> Symbols<'a> {
         Bytes::new(elements.saturating_mul(self.width))
     }
 
+    /// Whether whole layers are recomputed (`--recompute-granularity full`).
+    #[must_use]
+    pub fn recomputes_layers(&self) -> bool {
+        self.recomputing
+            && matches!(self.recipe().recompute, Recompute::Uniform { .. } | Recompute::Block { .. })
+    }
+
     /// Whether the output layer reuses the word embedding.
     #[must_use]
     pub fn tied(&self) -> bool {
         self.plan.model().embeddings == Embeddings::Tied
+    }
+}
+
+/// Width of the storage behind the fused QKV output on one rank.
+fn qkv_width(model: &Model, t: u64) -> u64 {
+    let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
+    let rows = if groups >= t { heads / t + 2 * (groups / t) } else { heads + 2 * groups };
+    rows * model.kv_channels
+}
+
+impl ExpertSizes {
+    fn of(plan: &Plan) -> Self {
+        let (model, layout, recipe) = (plan.model(), plan.layout(), plan.recipe());
+        let Some(experts) = &model.experts else { return Self::default() };
+        let tokens = model.seq_length / layout.context * recipe.micro_batch_size;
+        let tokens = if layout.sequence_parallel { tokens / layout.tensor } else { tokens };
+        let sent = sent(recipe, experts, tokens);
+        let gathered = tokens * layout.expert_tensor * layout.expert;
+        Self {
+            experts: experts.num_experts,
+            topk: experts.router_topk,
+            sent,
+            received: sent * if layout.sequence_parallel { layout.expert_tensor } else { 1 },
+            map: gathered * (experts.num_experts / layout.expert.max(1)),
+            ffn: experts.ffn_hidden_size / layout.expert_tensor.max(1),
+            shared: experts.shared_expert_intermediate_size.unwrap_or(0) / layout.tensor,
+            hidden: experts.latent_size.unwrap_or(model.hidden_size),
+            probability: recipe.moe.router_dtype.width(),
+        }
+    }
+}
+
+/// Copies of `tokens` tokens that go to experts: top-k of each, or what the capacity factor allows and pads to
+/// (`megatron/core/transformer/moe/moe_utils.py:get_capacity`).
+fn sent(recipe: &Recipe, experts: &Experts, tokens: u64) -> u64 {
+    let chosen = tokens * experts.router_topk;
+    let Some(factor) = recipe.moe.capacity_factor else { return chosen };
+    let share = Count::new(chosen).number() / Count::new(experts.num_experts.max(1)).number();
+    let capacity = Count::rounded_up(share * factor).get().saturating_mul(experts.num_experts);
+    if recipe.moe.pad_to_capacity { capacity } else { capacity.min(chosen) }
+}
+
+impl LatentSizes {
+    fn of(model: &Model) -> Self {
+        let Some(latent) = model.latent else { return Self::default() };
+        Self {
+            query: latent.q_lora_rank.unwrap_or(0),
+            key_value: latent.kv_lora_rank,
+            plain: latent.qk_head_dim,
+            rotary: latent.qk_pos_emb_head_dim,
+            value: latent.v_head_dim,
+        }
     }
 }

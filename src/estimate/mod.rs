@@ -3,9 +3,11 @@
 
 pub mod compute;
 mod flops;
+mod memory;
 mod parameters;
 mod utilisation;
 
 pub use flops::{Convention, FlopCounts, flops};
+pub use memory::kept_by_chunk;
 pub use parameters::{AccountCounts, Parameters, RankParameters, parameters};
 pub use utilisation::{Remark, Sizes, Utilisation, utilisation};

@@ -11,6 +11,26 @@ pub struct Formula {
     pub source: &'static str,
 }
 
+impl Formula {
+    /// The formula `expression`, in words and with its source.
+    #[must_use]
+    pub const fn new(expression: &'static str, meaning: &'static str, source: &'static str) -> Self {
+        Self { expression, meaning, source }
+    }
+
+    /// The symbols named in the expression, each once, in order of appearance.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        for word in self.expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+            if word.starts_with(|c: char| c.is_ascii_alphabetic()) && !names.contains(&word) {
+                names.push(word);
+            }
+        }
+        names
+    }
+}
+
 /// One symbol of a formula with its value in this plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Symbol {

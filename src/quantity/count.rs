@@ -16,6 +16,13 @@ impl Count {
         Self(count)
     }
 
+    /// The least whole number that is not below `value`; what is negative or no number counts as none.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub fn rounded_up(value: f64) -> Self {
+        Self(value.ceil() as u64)
+    }
+
     /// The product of a shape's dimensions.
     #[must_use]
     pub fn of_shape(shape: &[u64]) -> Self {

@@ -3,8 +3,10 @@
 
 mod drafts;
 mod flops;
+mod formula;
 mod parameters;
 mod resolve;
+mod saved;
 mod schedule;
 mod topology;
 mod utilisation;

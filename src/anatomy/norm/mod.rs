@@ -6,6 +6,6 @@ mod weights;
 mod work;
 
 pub(super) use messages::messages;
-pub(super) use saved::saved;
+pub(super) use saved::{is_recomputed, kept, saved};
 pub(super) use weights::{scale, weights};
 pub(super) use work::work;

@@ -1,0 +1,87 @@
+//! What a chunk keeps from forward to backward for one micro-batch.
+
+use crate::anatomy::{Operator, Saved, SectionKind, Symbols, section_counts};
+use crate::explain::Formula;
+use crate::plan::{Chunk, LayerKind, PositionEmbedding, Recompute};
+use crate::quantity::Bytes;
+
+const CHECKPOINT: &str = "megatron/core/transformer/transformer_block.py:_checkpointed_forward";
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+
+pub(super) static INPUT: Formula = Formula::new("S·h·Br", "Input of a recomputed run of layers.", CHECKPOINT);
+pub(super) static SPREAD_INPUT: Formula = Formula::new(
+    "S·h·Br/t",
+    "Input of a recomputed run of layers, spread over the tensor ranks.",
+    CHECKPOINT,
+);
+pub(super) static ROTARY: Formula = Formula::new(
+    "4·s·d",
+    "The fp32 rotary table, an argument of every recomputed run, one for all.",
+    CHECKPOINT,
+);
+
+/// How the layers of a chunk are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LayersKept {
+    /// Recomputed runs of layers, of which only the input is kept.
+    pub(super) runs: u64,
+    /// Layers of the longest run.
+    pub(super) run: u64,
+    /// Layers kept as they are, by kind: dense, MoE.
+    pub(super) layers: [u64; 2],
+}
+
+/// How the layers of `chunk` are kept, `counts` of each kind in it.
+pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
+    let [_, dense, moe, ..] = section_counts(x, chunk);
+    let all = dense + moe;
+    match x.recipe().recompute {
+        Recompute::Uniform { num_layers, .. } => {
+            let run = num_layers.clamp(1, all.max(1));
+            LayersKept { runs: all.div_ceil(run), run: run.min(all), layers: [0, 0] }
+        }
+        Recompute::Block { num_layers, .. } => {
+            let runs = num_layers.min(all);
+            let rest = chunk.layers.start + runs..chunk.layers.end;
+            let moe: u64 =
+                rest.clone().map(|index| u64::from(x.model().layer_kind(index) == LayerKind::Moe)).sum();
+            LayersKept { runs, run: runs.min(1), layers: [all - runs - moe, moe] }
+        }
+        Recompute::None | Recompute::Selective(_) => LayersKept { runs: 0, run: 0, layers: [dense, moe] },
+    }
+}
+
+/// The kept input of one recomputed run of layers.
+pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
+    let spread = match x.recipe().recompute {
+        Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
+        Recompute::None | Recompute::Selective(_) => false,
+    };
+    if spread && !x.plan.layout().sequence_parallel {
+        let shape = [x.s_local, x.h / x.t];
+        Saved::new("input of a recomputed run", &shape, x.residual_width, &SPREAD_INPUT)
+    } else {
+        Saved::new("input of a recomputed run", &[x.s_local, x.h], x.residual_width, &INPUT)
+    }
+}
+
+/// The rotary table that recomputed runs share, once for a chunk whatever is in flight.
+pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
+    let rotates = x.model().position_embedding == PositionEmbedding::Rope && x.model().latent.is_none();
+    (x.recomputes_layers() && rotates).then(|| Saved::new("rotary table", &[x.s, x.d], FLOAT, &ROTARY))
+}
+
+/// Bytes kept by `operators` together, one of each.
+pub(super) fn kept_by(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
+    operators.iter().flat_map(|operator| operator.saved(x)).map(|saved| saved.bytes).sum()
+}
+
+/// Bytes kept by one section of `kind` that is not recomputed as a whole.
+pub(super) fn section_kept(x: &Symbols<'_>, kind: SectionKind) -> Bytes {
+    match kind {
+        SectionKind::MtpEmbedding => Bytes::ZERO,
+        SectionKind::Mtp if x.recomputes_layers() => kept_by(x, &[Operator::MtpProjection]),
+        _ => kept_by(x, &kind.operators(x)),
+    }
+}
