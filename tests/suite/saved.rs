@@ -26,7 +26,8 @@ fn drafted(config: &Value) -> Draft {
     layout.expert = int(config, "ep");
     layout.expert_tensor = config["etp"].as_u64().unwrap_or(layout.tensor);
     layout.sequence_parallel = flag(config, "sp");
-    layout.world_size = layout.tensor * layout.context * layout.expert;
+    layout.world_size = layout.tensor * layout.context;
+    layout.expert_data = layout.world_size / (layout.expert_tensor * layout.expert);
     layout.stages = stage_map(&[vec![[0, layers]]], 0);
     let chunk = &mut layout.stages.stages[0].chunks[0];
     chunk.embedding = flag(config, "pre");
@@ -78,6 +79,7 @@ fn experts(moe: &Value, layers: u64) -> Experts {
 
 fn train(recipe: &mut Recipe, config: &Value) {
     recipe.micro_batch_size = int(config, "b");
+    recipe.global_batch_size = recipe.micro_batch_size;
     recipe.params_dtype = if config["dtype"] == "fp32" { Number::Fp32 } else { Number::Bf16 };
     recipe.fp32_residual = flag(config, "fp32_residual");
     recipe.hidden_dropout = config["hdrop"] != 0.0;
