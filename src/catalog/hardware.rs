@@ -117,7 +117,10 @@ fn row(name: &str) -> Option<&'static Row> {
     let begins = |known: &str| {
         !name.is_empty() && known.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name))
     };
-    ROWS.iter().find(|row| same(row.name)).or_else(|| preferred(name)).or_else(|| ROWS.iter().find(|row| begins(row.name)))
+    ROWS.iter()
+        .find(|row| same(row.name))
+        .or_else(|| preferred(name))
+        .or_else(|| ROWS.iter().find(|row| begins(row.name)))
 }
 
 /// The usual part behind a bare family name.
@@ -140,7 +143,8 @@ fn preferred(name: &str) -> Option<&'static Row> {
 }
 
 fn typed(row: &Row) -> Accelerator {
-    let link = |(name, rate): (&str, f64)| Link { name: name.to_owned(), bandwidth: BytesPerSecond::giga(rate) };
+    let link =
+        |(name, rate): (&str, f64)| Link { name: name.to_owned(), bandwidth: BytesPerSecond::giga(rate) };
     Accelerator {
         name: row.name.to_owned(),
         generation: row.generation.to_owned(),
@@ -183,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_rack_is_one_domain_and_a_node_another() {
-        let domain = |name: &str, per_node| accelerator(name).map(|found| cluster(found, 4, per_node).fast_domain);
+        let domain =
+            |name: &str, per_node| accelerator(name).map(|found| cluster(found, 4, per_node).fast_domain);
         assert_eq!(domain("GB200", 4), Some(72));
         assert_eq!(domain("H100-SXM", 8), Some(8));
         assert_eq!(domain("H100-SXM", 4), Some(4));

@@ -3,5 +3,7 @@
 mod hardware;
 mod tokenizers;
 
-pub use hardware::{DEFAULT_ACCELERATOR, accelerator, accelerator_names, cluster, default_accelerator, usual_gpus_per_node};
+pub use hardware::{
+    DEFAULT_ACCELERATOR, accelerator, accelerator_names, cluster, default_accelerator, usual_gpus_per_node,
+};
 pub use tokenizers::vocabulary;

@@ -145,6 +145,9 @@ impl Reading {
     /// The value stated for a setting.
     #[must_use]
     pub fn value(&self, field: Field) -> Option<&str> {
-        self.found.iter().find(|found| found.field == field && found.hole.is_none()).map(|found| found.value.as_str())
+        self.found
+            .iter()
+            .find(|found| found.field == field && found.hole.is_none())
+            .map(|found| found.value.as_str())
     }
 }

@@ -149,7 +149,10 @@ fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
     let pipelines = divisors(world_size / tensor.saturating_mul(context).max(1));
     let mut hint = format!("world sizes that fit: {}, and so on", smallest_worlds(block, 8));
     if world_size.is_multiple_of(tensor * context) {
-        hint.push_str(&format!("; with TP {tensor} on {world_size} GPUs: PP {}", listed(&pipelines, pipeline)));
+        hint.push_str(&format!(
+            "; with TP {tensor} on {world_size} GPUs: PP {}",
+            listed(&pipelines, pipeline)
+        ));
     }
     let nearest = nearest_multiple(world_size, block);
     Some(Contradiction::new("world-size", &fields, message).hint(hint).nearest(Some(nearest)))
@@ -169,13 +172,21 @@ fn expert_world(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> 
     ];
     let fitting = divisors(world_size / expert_tensor.saturating_mul(pipeline).max(1));
     let hint = if expert_tensor > 1 && degrees.expert_tensor.is_none() {
-        format!("EP {} would do; or --expert-tensor-parallel-size 1 (not given, it is TP {tensor})", listed(&fitting, expert))
+        format!(
+            "EP {} would do; or --expert-tensor-parallel-size 1 (not given, it is TP {tensor})",
+            listed(&fitting, expert)
+        )
     } else {
         format!("EP {} would do", listed(&fitting, expert))
     };
-    let message =
-        format!("{world_size} GPUs cannot be divided into groups of ETP {expert_tensor} x EP {expert} x PP {pipeline} = {block}");
-    Some(Contradiction::new("expert-world-size", &fields, message).hint(hint).nearest(nearest_of(&fitting, expert)))
+    let message = format!(
+        "{world_size} GPUs cannot be divided into groups of ETP {expert_tensor} x EP {expert} x PP {pipeline} = {block}"
+    );
+    Some(
+        Contradiction::new("expert-world-size", &fields, message)
+            .hint(hint)
+            .nearest(nearest_of(&fitting, expert)),
+    )
 }
 
 #[cfg(test)]
@@ -186,7 +197,9 @@ mod tests {
     #[track_caller]
     fn check(degrees: Degrees, expected: Result<(u64, u64), &str>) {
         let found = Layout::new(&degrees, 24, 0).map(|layout| (layout.data, layout.expert_data));
-        let first = |refused: Vec<crate::plan::Contradiction>| refused.into_iter().next().map(|one| one.message).unwrap_or_default();
+        let first = |refused: Vec<crate::plan::Contradiction>| {
+            refused.into_iter().next().map(|one| one.message).unwrap_or_default()
+        };
         assert_eq!(found.map_err(first), expected.map_err(str::to_owned));
     }
 
@@ -199,7 +212,13 @@ mod tests {
             Degrees { pipeline: 3, ..base.clone() },
             Err("16 GPUs cannot be divided into groups of TP 2 x PP 3 = 6"),
         );
-        check(Degrees { world_size: 8, tensor: 4, pipeline: 4, ..base.clone() }, Err("TP 4 x PP 4 = 16 needs at least 16 GPUs, and there are 8"));
-        check(Degrees { expert: 16, ..base }, Err("16 GPUs cannot be divided into groups of ETP 2 x EP 16 x PP 2 = 64"));
+        check(
+            Degrees { world_size: 8, tensor: 4, pipeline: 4, ..base.clone() },
+            Err("TP 4 x PP 4 = 16 needs at least 16 GPUs, and there are 8"),
+        );
+        check(
+            Degrees { expert: 16, ..base },
+            Err("16 GPUs cannot be divided into groups of ETP 2 x EP 16 x PP 2 = 64"),
+        );
     }
 }

@@ -30,7 +30,11 @@ pub(crate) fn nearest_of(values: &[u64], wanted: u64) -> Option<u64> {
 pub(crate) fn nearest_multiple(wanted: u64, block: u64) -> u64 {
     let block = block.max(1);
     let below = wanted / block * block;
-    if below == 0 || wanted - below >= block.saturating_sub(wanted - below) { below.saturating_add(block) } else { below }
+    if below == 0 || wanted - below >= block.saturating_sub(wanted - below) {
+        below.saturating_add(block)
+    } else {
+        below
+    }
 }
 
 /// The values as a sentence lists them: all when few, else the ones around `wanted`.
@@ -61,6 +65,9 @@ mod tests {
         assert_eq!(nearest_of(&divisors(30), 4), Some(3));
         assert_eq!((nearest_multiple(29, 4), nearest_multiple(30, 4), nearest_multiple(1, 4)), (28, 32, 4));
         assert_eq!(listed(&divisors(30), 4), "1, 2, 3, 5, 6, 10, 15, 30");
-        assert_eq!(listed(&(1..=40).collect::<Vec<_>>(), 20), "…, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, …");
+        assert_eq!(
+            listed(&(1..=40).collect::<Vec<_>>(), 20),
+            "…, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, …"
+        );
     }
 }

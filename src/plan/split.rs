@@ -101,7 +101,9 @@ impl StageMap {
                 let ends = [u64::from(*account_for_embedding), u64::from(*account_for_loss)];
                 Ok(Self::from_counts(sizes, &even(sizes, ends)?))
             }
-            StageSplit::Ends { first, last } => Ok(Self::from_counts(sizes, &with_ends(sizes, *first, *last)?)),
+            StageSplit::Ends { first, last } => {
+                Ok(Self::from_counts(sizes, &with_ends(sizes, *first, *last)?))
+            }
         }
     }
 
@@ -208,8 +210,16 @@ fn with_ends(sizes: StageSizes, first: Option<u64>, last: Option<u64>) -> Result
     let given = first.unwrap_or(0) + last.unwrap_or(0);
     let stages_left = pipeline.saturating_sub(u64::from(first.is_some()) + u64::from(last.is_some()));
     let fields = [
-        if first.is_some() { Field::DecoderFirstPipelineNumLayers } else { Field::DecoderLastPipelineNumLayers },
-        if last.is_some() { Field::DecoderLastPipelineNumLayers } else { Field::DecoderFirstPipelineNumLayers },
+        if first.is_some() {
+            Field::DecoderFirstPipelineNumLayers
+        } else {
+            Field::DecoderLastPipelineNumLayers
+        },
+        if last.is_some() {
+            Field::DecoderLastPipelineNumLayers
+        } else {
+            Field::DecoderFirstPipelineNumLayers
+        },
         Field::NumLayers,
         Field::PipelineModelParallelSize,
     ];
@@ -218,7 +228,9 @@ fn with_ends(sizes: StageSizes, first: Option<u64>, last: Option<u64>) -> Result
         return Err(Contradiction::new(
             "layers-over-ends",
             &fields,
-            format!("the first and last of PP {pipeline} stages hold {given} layers, but the model has {num_layers}"),
+            format!(
+                "the first and last of PP {pipeline} stages hold {given} layers, but the model has {num_layers}"
+            ),
         ));
     };
     if stages_left > 0 && layers_left % stages_left != 0 {
@@ -326,7 +338,11 @@ mod tests {
         check((8, 2, 2), &EVEN, &[&[(0, 2), (4, 6)], &[(2, 4), (6, 8)]]);
         let both = StageSplit::Even { account_for_embedding: true, account_for_loss: true };
         check((2, 2, 2), &both, &[&[(0, 0), (1, 2)], &[(0, 1), (2, 2)]]);
-        check((10, 3, 1), &StageSplit::Ends { first: Some(4), last: None }, &[&[(0, 4)], &[(4, 7)], &[(7, 10)]]);
+        check(
+            (10, 3, 1),
+            &StageSplit::Ends { first: Some(4), last: None },
+            &[&[(0, 4)], &[(4, 7)], &[(7, 10)]],
+        );
         check((4, 2, 1), &StageSplit::Layout("Et|(t|)*2tL".into()), &[&[(0, 1), (2, 3)], &[(1, 2), (3, 4)]]);
     }
 
@@ -335,6 +351,9 @@ mod tests {
         let sizes = StageSizes { num_layers: 30, pipeline: 4, virtual_pipeline: 1, mtp_num_layers: 0 };
         let refusal = StageMap::new(sizes, &EVEN).err();
         assert_eq!(refusal.as_ref().and_then(|refusal| refusal.nearest), Some(3));
-        assert_eq!(refusal.map(|refusal| refusal.message), Some("30 layers cannot be spread evenly over PP 4".into()));
+        assert_eq!(
+            refusal.map(|refusal| refusal.message),
+            Some("30 layers cannot be spread evenly over PP 4".into())
+        );
     }
 }

@@ -49,7 +49,9 @@ pub(super) fn parse_stages(text: &str) -> Result<Vec<WrittenStage>, String> {
                 stages.push(WrittenStage::default());
                 continue;
             }
-            other => return Err(format!("the pipeline layout knows E, t, m, L, | and no {:?}", char::from(other))),
+            other => {
+                return Err(format!("the pipeline layout knows E, t, m, L, | and no {:?}", char::from(other)));
+            }
         };
         if let Some(stage) = stages.last_mut() {
             stage.0.push(mark);
@@ -80,7 +82,8 @@ fn written_out(text: &str) -> Result<Vec<u8>, String> {
                 }
                 let unit = out.get(last..).unwrap_or_default().to_vec();
                 if digits == 0 || unit.is_empty() {
-                    return Err("a * needs a symbol before it and a number after it in the pipeline layout".to_owned());
+                    return Err("a * needs a symbol before it and a number after it in the pipeline layout"
+                        .to_owned());
                 }
                 out.truncate(last);
                 if unit.len().saturating_mul(times).saturating_add(out.len()) > LONGEST {
@@ -107,7 +110,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Result<&[u64], &str>) {
-        let sizes = parse_stages(text).map(|stages| stages.iter().map(|stage| stage.count(super::Mark::Layer)).collect());
+        let sizes = parse_stages(text)
+            .map(|stages| stages.iter().map(|stage| stage.count(super::Mark::Layer)).collect());
         assert_eq!(sizes, expected.map(<[u64]>::to_vec).map_err(str::to_owned), "{text}");
     }
 

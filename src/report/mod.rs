@@ -1,4 +1,32 @@
 //! Every estimate of one plan as one value, as JSON and as text.
 
 pub mod analysis_tool;
+mod document;
 mod tree;
+
+pub use document::{SCHEMA, document};
+
+use crate::estimate::compute::Measured;
+use crate::estimate::{FlopCounts, Parameters, Utilisation};
+use crate::plan::Plan;
+
+/// Every estimate of one plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Parameters of the model and of each rank.
+    pub parameters: Parameters,
+    /// FLOPs of a step by each convention.
+    pub flops: FlopCounts,
+    /// Every matrix product before and after sharding.
+    pub utilisation: Vec<Utilisation>,
+}
+
+/// Every estimate of `plan`; `measured` rates take the place of the data sheet's.
+#[must_use]
+pub fn report(plan: &Plan, measured: &Measured) -> Report {
+    Report {
+        parameters: crate::estimate::parameters(plan),
+        flops: crate::estimate::flops(plan),
+        utilisation: crate::estimate::utilisation(plan, measured),
+    }
+}

@@ -100,7 +100,10 @@ mod tests {
     #[test]
     fn flags_are_found_in_both_spellings() {
         assert_eq!(find("num_layers").map(|flag| flag.name), Some("num-layers"));
-        assert_eq!(find("no-rope-fusion").map(|flag| (flag.arity, flag.dest)), Some((Arity::Off, Some("apply_rope_fusion"))));
+        assert_eq!(
+            find("no-rope-fusion").map(|flag| (flag.arity, flag.dest)),
+            Some((Arity::Off, Some("apply_rope_fusion")))
+        );
         assert_eq!(find("DDP-impl").and_then(|flag| flag.until).map(|last| last.name()), Some("23.06"));
         assert_eq!(find("num-layer"), None);
     }

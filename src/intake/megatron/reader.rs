@@ -51,7 +51,15 @@ impl Reader<'_> {
                 let from = u32::try_from(name.len() + 3).unwrap_or(0);
                 let inside = word.span.filter(|span| span.len() as usize == word.text.len());
                 let span = inside.map(|span| span.part(from, span.len())).or(word.span);
-                (name, Some(Stated { text: value.to_owned(), span, hole: word.hole.clone(), answered: word.answered }))
+                (
+                    name,
+                    Some(Stated {
+                        text: value.to_owned(),
+                        span,
+                        hole: word.hole.clone(),
+                        answered: word.answered,
+                    }),
+                )
             }
             None => (body, None),
         };
@@ -78,7 +86,11 @@ impl Reader<'_> {
                 let text = fixed.map_or_else(|| value.text.clone(), str::to_owned);
                 // An old switch said to be false states nothing.
                 if fixed.is_none() || value.text != "false" {
-                    self.take(*field, flag, Stated { text, span: value.span, hole: value.hole.clone(), answered: value.answered });
+                    self.take(
+                        *field,
+                        flag,
+                        Stated { text, span: value.span, hole: value.hole.clone(), answered: value.answered },
+                    );
                 }
             }
             return;
@@ -113,7 +125,12 @@ impl Reader<'_> {
     fn next_value(&mut self) -> Option<Stated> {
         let word = self.words.get(self.at).filter(|word| !word.text.starts_with("--"))?;
         self.at += 1;
-        Some(Stated { text: word.text.clone(), span: word.span, hole: word.hole.clone(), answered: word.answered })
+        Some(Stated {
+            text: word.text.clone(),
+            span: word.span,
+            hole: word.hole.clone(),
+            answered: word.answered,
+        })
     }
 
     /// A switch, which may carry true or false.
@@ -154,7 +171,8 @@ impl Reader<'_> {
         if word.hole.is_some() {
             return;
         }
-        let mut note = Diagnostic::note("unknown-flag", format!("--{name} is not a flag of Megatron-LM")).at_some(word.span);
+        let mut note = Diagnostic::note("unknown-flag", format!("--{name} is not a flag of Megatron-LM"))
+            .at_some(word.span);
         if let Some(near) = suggest(name, flags::names()) {
             note = note.hint(format!("--{near} is the nearest"));
         }
@@ -172,7 +190,8 @@ impl Reader<'_> {
             let count = self.idle.len();
             let shown = self.idle.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
             let more = if count > LISTED { ", …" } else { "" };
-            let message = format!("{count} flags are recognised and change none of the figures: {shown}{more}");
+            let message =
+                format!("{count} flags are recognised and change none of the figures: {shown}{more}");
             self.reading.diagnostics.push(Diagnostic::note("no-influence", message).at_some(self.first_idle));
         }
         self.reading.software = software(&self.signs, &self.reading);
@@ -206,15 +225,19 @@ mod tests {
 
     #[test]
     fn every_spelling_is_read() {
-        check("pretrain_gpt.py --num-layers 24 --bf16 --no-rope-fusion", &[
-            (Field::NumLayers, "24"),
-            (Field::Bf16, "true"),
-            (Field::ApplyRopeFusion, "false"),
-        ], &[]);
+        check(
+            "pretrain_gpt.py --num-layers 24 --bf16 --no-rope-fusion",
+            &[(Field::NumLayers, "24"), (Field::Bf16, "true"), (Field::ApplyRopeFusion, "false")],
+            &[],
+        );
         check("--num_layers=24", &[(Field::NumLayers, "24")], &["underscores"]);
         check("--swiglu True --bf16 false", &[(Field::Swiglu, "true"), (Field::Bf16, "false")], &[]);
         check("--num-layers 24 --num-layers 32", &[(Field::NumLayers, "32")], &["repeated-flag"]);
-        check("--recompute-modules core_attn moe --lr 1e-4", &[(Field::RecomputeModules, "core_attn moe")], &["no-influence"]);
+        check(
+            "--recompute-modules core_attn moe --lr 1e-4",
+            &[(Field::RecomputeModules, "core_attn moe")],
+            &["no-influence"],
+        );
     }
 
     #[test]

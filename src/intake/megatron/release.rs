@@ -5,8 +5,26 @@
 pub(super) struct Release(u8);
 
 const NAMES: [&str; 21] = [
-    "2.0", "2.5", "2.6", "23.04", "23.06", "core 0.4", "core 0.5", "core 0.6", "core 0.7", "core 0.8", "core 0.9",
-    "core 0.10", "core 0.11", "core 0.12", "core 0.13", "core 0.14", "core 0.15", "core 0.16", "core 0.17", "core 0.18",
+    "2.0",
+    "2.5",
+    "2.6",
+    "23.04",
+    "23.06",
+    "core 0.4",
+    "core 0.5",
+    "core 0.6",
+    "core 0.7",
+    "core 0.8",
+    "core 0.9",
+    "core 0.10",
+    "core 0.11",
+    "core 0.12",
+    "core 0.13",
+    "core 0.14",
+    "core 0.15",
+    "core 0.16",
+    "core 0.17",
+    "core 0.18",
     "core 0.19",
 ];
 

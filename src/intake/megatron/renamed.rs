@@ -40,7 +40,11 @@ const RENAMED: &[Renamed] = &[
         &[(Field::RecomputeGranularity, Some("full")), (Field::RecomputeMethod, None)],
         "--recompute-granularity full --recompute-method",
     ),
-    renamed("activations-checkpoint-num-layers", &[(Field::RecomputeNumLayers, None)], "--recompute-num-layers"),
+    renamed(
+        "activations-checkpoint-num-layers",
+        &[(Field::RecomputeNumLayers, None)],
+        "--recompute-num-layers",
+    ),
     renamed(
         "distribute-checkpointed-activations",
         &[(Field::DistributeSavedActivations, Some("true"))],
@@ -54,7 +58,11 @@ const RENAMED: &[Renamed] = &[
     renamed("fp8-e4m3", &[(Field::Fp8, Some("e4m3"))], "--fp8-format e4m3"),
     renamed("fp8-hybrid", &[(Field::Fp8, Some("hybrid"))], "--fp8-format hybrid"),
     renamed("use-custom-fsdp", &[(Field::UseMegatronFsdp, Some("true"))], "--use-megatron-fsdp"),
-    renamed("external-cuda-graph", &[(Field::CudaGraphImpl, Some("transformer_engine"))], "--cuda-graph-impl transformer_engine"),
+    renamed(
+        "external-cuda-graph",
+        &[(Field::CudaGraphImpl, Some("transformer_engine"))],
+        "--cuda-graph-impl transformer_engine",
+    ),
     renamed("enable-cuda-graph", &[(Field::CudaGraphImpl, Some("local"))], "--cuda-graph-impl local"),
     renamed(
         "moe-layer-recompute",
@@ -66,8 +74,16 @@ const RENAMED: &[Renamed] = &[
         &[(Field::MoeEnableDeepep, Some("true"))],
         "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend deepep",
     ),
-    renamed("no-query-key-layer-scaling", &[(Field::ApplyQueryKeyLayerScaling, Some("false"))], "nothing: off unless asked for"),
-    renamed("overlap-p2p-communication", &[(Field::OverlapP2pComm, Some("true"))], "nothing: on when interleaved"),
+    renamed(
+        "no-query-key-layer-scaling",
+        &[(Field::ApplyQueryKeyLayerScaling, Some("false"))],
+        "nothing: off unless asked for",
+    ),
+    renamed(
+        "overlap-p2p-communication",
+        &[(Field::OverlapP2pComm, Some("true"))],
+        "nothing: on when interleaved",
+    ),
     renamed("DDP-impl", NONE, "nothing: local is the only one"),
     renamed("no-contiguous-buffers-in-local-ddp", NONE, "nothing: buffers are always contiguous"),
     renamed("use-contiguous-buffers-in-ddp", NONE, "nothing: buffers are always contiguous"),

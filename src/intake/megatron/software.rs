@@ -38,7 +38,9 @@ impl Signs {
     }
 
     pub(super) fn see_unknown(&mut self, name: &str) {
-        if name.starts_with("deepspeed") || matches!(name, "zero-stage" | "no-pipeline-parallel" | "ds-sequence-parallel-size") {
+        if name.starts_with("deepspeed")
+            || matches!(name, "zero-stage" | "no-pipeline-parallel" | "ds-sequence-parallel-size")
+        {
             self.deepspeed.get_or_insert_with(|| name.to_owned());
         }
     }
@@ -63,14 +65,18 @@ pub(super) fn software(signs: &Signs, reading: &Reading) -> Option<(Software, St
     if says(Field::UseMcoreModels, "true") {
         return told(Software::MegatronCoreTe, "--use-mcore-models".to_owned());
     }
-    if let Some((release, flag)) = signs.since.filter(|(release, _)| *release >= Release::TRANSFORMER_ENGINE) {
+    if let Some((release, flag)) = signs.since.filter(|(release, _)| *release >= Release::TRANSFORMER_ENGINE)
+    {
         return told(Software::MegatronCoreTe, format!("--{flag}, there since {}", release.name()));
     }
     if let Some((release, flag)) = signs.until.filter(|(release, _)| *release <= Release::LAST_LEGACY) {
         return told(Software::MegatronLegacy, format!("--{flag}, gone since {}", release.name()));
     }
     if says(Field::UseFlashAttn, "true") {
-        return told(Software::MegatronLegacy, "--use-flash-attn, which only the legacy models read".to_owned());
+        return told(
+            Software::MegatronLegacy,
+            "--use-flash-attn, which only the legacy models read".to_owned(),
+        );
     }
     None
 }

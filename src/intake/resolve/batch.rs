@@ -21,7 +21,11 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     if let Some(count) = table.count(Field::NumMicroBatches)
         && !table.has(Field::GlobalBatchSize)
     {
-        table.derive(Field::GlobalBatchSize, Int(slice.saturating_mul(count)), "micro batch x DP x micro-batches");
+        table.derive(
+            Field::GlobalBatchSize,
+            Int(slice.saturating_mul(count)),
+            "micro batch x DP x micro-batches",
+        );
     }
     table.derive(Field::GlobalBatchSize, Int(slice), "micro batch x DP (one micro-batch), unless given");
     let mut global = table.count(Field::GlobalBatchSize)?;
@@ -57,8 +61,14 @@ fn schedule(table: &mut Table) {
     let steps = text.split([' ', ',']).filter(|step| !step.is_empty());
     let last = steps.last().and_then(|step| step.rsplit(':').next()?.trim().parse::<u64>().ok());
     match last.filter(|size| *size > 0) {
-        Some(size) => table.derive(Field::GlobalBatchSize, Int(size), "the last size of step_batch_size_schedule"),
-        None => table.warn("bad-schedule", Field::StepBatchSizeSchedule, "step_batch_size_schedule is not of the form 0:768 250B:1536"),
+        Some(size) => {
+            table.derive(Field::GlobalBatchSize, Int(size), "the last size of step_batch_size_schedule")
+        }
+        None => table.warn(
+            "bad-schedule",
+            Field::StepBatchSizeSchedule,
+            "step_batch_size_schedule is not of the form 0:768 250B:1536",
+        ),
     }
 }
 
@@ -68,7 +78,9 @@ fn ramp_up(table: &mut Table, slice: u64, global: u64) {
     let [start, increment, _] = *ramp.as_slice() else { return };
     let fits = start.is_multiple_of(slice) && increment.is_multiple_of(slice) && increment > 0;
     if !fits || !global.saturating_sub(start).is_multiple_of(increment.max(1)) {
-        let message = format!("a batch growing from {start} by {increment} to {global} must do so in multiples of micro batch x DP = {slice}");
+        let message = format!(
+            "a batch growing from {start} by {increment} to {global} must do so in multiples of micro batch x DP = {slice}"
+        );
         let fields = [Field::RampupBatchSize, Field::GlobalBatchSize];
         table.refuse(Contradiction::new("rampup", &fields, message));
     }

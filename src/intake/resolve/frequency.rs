@@ -27,7 +27,10 @@ pub(super) fn pattern(text: &str, layers: u64) -> Result<Vec<bool>, String> {
     let list = reader.sum(0).filter(|_| reader.peek().is_none());
     let list = list.ok_or_else(|| "moe_layer_freq is neither a number nor a list of 0 and 1".to_owned())?;
     if list.len() != count {
-        return Err(format!("moe_layer_freq names {} layers, and the model has {layers}", if list.len() > count { "more".to_owned() } else { list.len().to_string() }));
+        return Err(format!(
+            "moe_layer_freq names {} layers, and the model has {layers}",
+            if list.len() > count { "more".to_owned() } else { list.len().to_string() }
+        ));
     }
     Ok(list)
 }
@@ -105,7 +108,8 @@ impl Reader<'_> {
     fn number(&mut self) -> Option<usize> {
         let mut value = None;
         while let Some(digit) = self.peek().filter(u8::is_ascii_digit) {
-            value = Some(value.unwrap_or(0_usize).saturating_mul(10).saturating_add(usize::from(digit - b'0')));
+            value =
+                Some(value.unwrap_or(0_usize).saturating_mul(10).saturating_add(usize::from(digit - b'0')));
             self.eat(digit);
         }
         value
@@ -135,7 +139,11 @@ mod tests {
         check("([0] + [1]*2)*2", 6, Ok("011011"));
         check("0", 3, Err("moe_layer_freq 0 would divide by nothing"));
         check("[1]*4", 5, Err("moe_layer_freq names 4 layers, and the model has 5"));
-        check("[1]*99999999999999999999999999", 5, Err("moe_layer_freq names more layers, and the model has 5"));
+        check(
+            "[1]*99999999999999999999999999",
+            5,
+            Err("moe_layer_freq names more layers, and the model has 5"),
+        );
         check("((((", 5, Err("moe_layer_freq is neither a number nor a list of 0 and 1"));
         check(&"(".repeat(1000), 5, Err("moe_layer_freq is neither a number nor a list of 0 and 1"));
     }

@@ -29,7 +29,11 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
     let virtual_pipeline = virtual_pipeline(table)?;
     let tensor = table.degree(Field::TensorModelParallelSize);
     if tensor == 1 && table.on(Field::SequenceParallel) {
-        table.warn("no-effect", Field::SequenceParallel, "sequence parallelism has no effect with tensor parallel size 1");
+        table.warn(
+            "no-effect",
+            Field::SequenceParallel,
+            "sequence parallelism has no effect with tensor parallel size 1",
+        );
         table.overrule(Field::SequenceParallel, Bool(false), "off with tensor parallel size 1");
     }
     let expert_tensor = table.count(Field::ExpertTensorParallelSize);
@@ -43,7 +47,11 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
         expert: table.degree(Field::ExpertModelParallelSize),
         expert_tensor,
         sequence_parallel: table.on(Field::SequenceParallel),
-        rank_order: if table.on(Field::UseTpPpDpMapping) { RankOrder::TpCpEpPpDp } else { RankOrder::TpCpEpDpPp },
+        rank_order: if table.on(Field::UseTpPpDpMapping) {
+            RankOrder::TpCpEpPpDp
+        } else {
+            RankOrder::TpCpEpDpPp
+        },
         context_kind: match table.words(Field::CpCommType).first().copied() {
             Some("all_gather" | "allgather") => ContextKind::AllGather,
             Some("a2a") => ContextKind::AllToAll,
@@ -86,7 +94,11 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
         return None;
     }
     if let Some(stages) = table.count(Field::NumVirtualStagesPerPipelineRank) {
-        table.derive(Field::VirtualPipelineModelParallelSize, Int(stages), "num_virtual_stages_per_pipeline_rank");
+        table.derive(
+            Field::VirtualPipelineModelParallelSize,
+            Int(stages),
+            "num_virtual_stages_per_pipeline_rank",
+        );
     }
     let Some(per_stage) = table.count(Field::NumLayersPerVirtualPipelineStage) else {
         return Some(table.degree(Field::VirtualPipelineModelParallelSize));
@@ -94,7 +106,8 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
     let uneven = [Field::DecoderFirstPipelineNumLayers, Field::DecoderLastPipelineNumLayers];
     if uneven.into_iter().any(|field| table.has(field)) {
         let fields = [Field::NumLayersPerVirtualPipelineStage, uneven[0], uneven[1]];
-        let message = "layers per virtual stage cannot be given with a first or last stage of its own size".to_owned();
+        let message =
+            "layers per virtual stage cannot be given with a first or last stage of its own size".to_owned();
         let hint = "give --num-virtual-stages-per-pipeline-rank instead";
         table.refuse(Contradiction::new("vpp-uneven", &fields, message).hint(hint));
         return None;
@@ -110,10 +123,17 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
     let of_rank = total / pipeline;
     if !of_rank.is_multiple_of(per_stage) {
         let fitting = divisors(of_rank);
-        let fields = [Field::NumLayersPerVirtualPipelineStage, Field::NumLayers, Field::PipelineModelParallelSize];
-        let message = format!("the {of_rank} layers of a pipeline rank cannot be cut into virtual stages of {per_stage}");
+        let fields =
+            [Field::NumLayersPerVirtualPipelineStage, Field::NumLayers, Field::PipelineModelParallelSize];
+        let message = format!(
+            "the {of_rank} layers of a pipeline rank cannot be cut into virtual stages of {per_stage}"
+        );
         let hint = format!("layers per virtual stage that divide: {}", listed(&fitting, per_stage));
-        table.refuse(Contradiction::new("layers-over-vpp", &fields, message).hint(hint).nearest(nearest_of(&fitting, per_stage)));
+        table.refuse(
+            Contradiction::new("layers-over-vpp", &fields, message)
+                .hint(hint)
+                .nearest(nearest_of(&fitting, per_stage)),
+        );
         return None;
     }
     let chunks = of_rank / per_stage;

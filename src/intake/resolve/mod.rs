@@ -93,7 +93,9 @@ fn software(table: &mut Table, readings: &[Reading]) -> Software {
     let told = readings.iter().rev().find_map(|reading| reading.software.clone());
     let (software, origin, note) = match told {
         Some((software, why)) => (software, Origin::Derived, why),
-        None => (Software::MegatronCoreTe, Origin::Default, "default of Megatron-LM since core 0.6".to_owned()),
+        None => {
+            (Software::MegatronCoreTe, Origin::Default, "default of Megatron-LM since core 0.6".to_owned())
+        }
     };
     table.fill(Field::Software, SettingValue::Text(software.name().to_owned()), origin, &note);
     software

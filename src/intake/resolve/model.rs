@@ -5,8 +5,8 @@ use super::setting::SettingValue::{Bool, Int, Text};
 use super::table::Table;
 use crate::plan::hints::{divisors, listed, nearest_of};
 use crate::plan::{
-    Activation, AttentionSoftmax, Contradiction, Embeddings, Experts, Field, LatentAttention, LinearBias, Model,
-    Normalization, PositionEmbedding,
+    Activation, AttentionSoftmax, Contradiction, Embeddings, Experts, Field, LatentAttention, LinearBias,
+    Model, Normalization, PositionEmbedding,
 };
 use crate::text::Diagnostic;
 
@@ -30,11 +30,19 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         max_position_embeddings: table.count(Field::MaxPositionEmbeddings)?,
         padded_vocab_size: padded_vocab_size?,
         activation: activation(table),
-        normalization: if table.word(Field::Normalization) == "RMSNorm" { Normalization::RmsNorm } else { Normalization::LayerNorm },
+        normalization: if table.word(Field::Normalization) == "RMSNorm" {
+            Normalization::RmsNorm
+        } else {
+            Normalization::LayerNorm
+        },
         position_embedding: position(table),
         linear_bias: linear_bias(table),
         qk_layernorm: table.on(Field::QkLayernorm),
-        embeddings: if table.on(Field::UntieEmbeddingsAndOutputWeights) { Embeddings::Untied } else { Embeddings::Tied },
+        embeddings: if table.on(Field::UntieEmbeddingsAndOutputWeights) {
+            Embeddings::Untied
+        } else {
+            Embeddings::Tied
+        },
         attention_softmax: match table.word(Field::SoftmaxType) {
             "learnable" => AttentionSoftmax::Learnable,
             "off-by-one" => AttentionSoftmax::OffByOne,
@@ -48,17 +56,30 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
 
 /// Says which sizes are missing that nothing else gives.
 fn missing(table: &mut Table) -> bool {
-    let needed = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads, Field::SeqLength, Field::MicroBatchSize];
+    let needed = [
+        Field::NumLayers,
+        Field::HiddenSize,
+        Field::NumAttentionHeads,
+        Field::SeqLength,
+        Field::MicroBatchSize,
+    ];
     let asked = |field: &Field| table.questions.iter().any(|question| question.name == field.name());
     let wrong = |field: &Field| {
-        table.diagnostics.iter().any(|said| said.code == "bad-value" && said.message.starts_with(field.name()))
+        table
+            .diagnostics
+            .iter()
+            .any(|said| said.code == "bad-value" && said.message.starts_with(field.name()))
     };
     let absent: Vec<Field> = needed.into_iter().filter(|field| !table.has(*field)).collect();
-    let unsaid: Vec<String> =
-        absent.iter().filter(|field| !asked(field) && !wrong(field)).map(|field| format!("{} ({})", field.name(), field.about())).collect();
+    let unsaid: Vec<String> = absent
+        .iter()
+        .filter(|field| !asked(field) && !wrong(field))
+        .map(|field| format!("{} ({})", field.name(), field.about()))
+        .collect();
     if !unsaid.is_empty() {
         let message = format!("the text does not give {}", unsaid.join(", "));
-        let flags: Vec<String> = absent.iter().map(|field| format!("--{}", field.name().replace('_', "-"))).collect();
+        let flags: Vec<String> =
+            absent.iter().map(|field| format!("--{}", field.name().replace('_', "-"))).collect();
         let hint = format!("add {}", flags.join(", "));
         table.diagnostics.push(Diagnostic::error("missing-setting", message).hint(hint));
     }
@@ -70,14 +91,22 @@ fn shape(table: &mut Table) {
     if let Some(hidden) = table.count(Field::HiddenSize) {
         if table.on(Field::Swiglu) {
             let width = hidden * 8 / 3 / 64 * 64;
-            table.derive(Field::FfnHiddenSize, Int(width.max(1)), "2/3 of 4 x hidden_size, rounded down to a multiple of 64 (--swiglu)");
+            table.derive(
+                Field::FfnHiddenSize,
+                Int(width.max(1)),
+                "2/3 of 4 x hidden_size, rounded down to a multiple of 64 (--swiglu)",
+            );
         }
         table.derive(Field::FfnHiddenSize, Int(4 * hidden), "4 x hidden_size");
         if let Some(heads) = table.count(Field::NumAttentionHeads) {
             if !table.has(Field::KvChannels) && !hidden.is_multiple_of(heads) {
                 refuse_heads(table, hidden, heads);
             }
-            table.derive(Field::KvChannels, Int((hidden / heads).max(1)), "hidden_size / num_attention_heads");
+            table.derive(
+                Field::KvChannels,
+                Int((hidden / heads).max(1)),
+                "hidden_size / num_attention_heads",
+            );
         }
     }
     groups(table);
@@ -87,7 +116,11 @@ fn shape(table: &mut Table) {
     }
     let bias = table.on(Field::AddBiasLinear);
     if bias {
-        table.overrule(Field::AddQkvBias, Bool(true), "with biases in linear layers the QKV projection has one");
+        table.overrule(
+            Field::AddQkvBias,
+            Bool(true),
+            "with biases in linear layers the QKV projection has one",
+        );
     }
     table.derive(Field::AddQkvBias, Bool(false), "off with --disable-bias-linear unless asked for");
 }
@@ -97,7 +130,11 @@ fn refuse_heads(table: &mut Table, hidden: u64, heads: u64) {
     let message = format!("hidden size {hidden} cannot be split over {heads} heads");
     let hint = format!("heads that divide it: {}; or give --kv-channels", listed(&fitting, heads));
     let fields = [Field::NumAttentionHeads, Field::HiddenSize];
-    table.refuse(Contradiction::new("hidden-over-heads", &fields, message).hint(hint).nearest(nearest_of(&fitting, heads)));
+    table.refuse(
+        Contradiction::new("hidden-over-heads", &fields, message)
+            .hint(hint)
+            .nearest(nearest_of(&fitting, heads)),
+    );
 }
 
 fn groups(table: &mut Table) {
@@ -114,7 +151,11 @@ fn groups(table: &mut Table) {
         let message = format!("num_query_groups {groups} has no effect without --group-query-attention");
         table.warn("no-effect", Field::NumQueryGroups, message);
     }
-    table.overrule(Field::NumQueryGroups, Int(heads), "without --group-query-attention every head has its own keys and values");
+    table.overrule(
+        Field::NumQueryGroups,
+        Int(heads),
+        "without --group-query-attention every head has its own keys and values",
+    );
 }
 
 fn activation(table: &Table) -> Activation {
@@ -154,7 +195,9 @@ fn latent(table: &Table) -> Option<LatentAttention> {
 
 /// The routed part; the outer none says that it contradicts itself.
 fn experts(table: &mut Table) -> Option<Option<Experts>> {
-    let Some(num_experts) = table.count(Field::NumExperts).filter(|experts| *experts > 0) else { return Some(None) };
+    let Some(num_experts) = table.count(Field::NumExperts).filter(|experts| *experts > 0) else {
+        return Some(None);
+    };
     if let Some(width) = table.count(Field::FfnHiddenSize) {
         table.derive(Field::MoeFfnHiddenSize, Int(width), "ffn_hidden_size");
     }
@@ -164,7 +207,10 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
         Ok(pattern) => pattern,
         Err(message) => {
             let fields = [Field::MoeLayerFreq, Field::NumLayers];
-            table.refuse(Contradiction::new("moe-layer-freq", &fields, message).hint("1, 2, or a list such as ([0]*3+[1]*58)"));
+            table.refuse(
+                Contradiction::new("moe-layer-freq", &fields, message)
+                    .hint("1, 2, or a list such as ([0]*3+[1]*58)"),
+            );
             return None;
         }
     };
@@ -176,7 +222,9 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
         router_topk: table.count(Field::MoeRouterTopk).unwrap_or(2),
         ffn_hidden_size: table.count(Field::MoeFfnHiddenSize)?,
         pattern,
-        shared_expert_intermediate_size: table.count(Field::MoeSharedExpertIntermediateSize).filter(|width| *width > 0),
+        shared_expert_intermediate_size: table
+            .count(Field::MoeSharedExpertIntermediateSize)
+            .filter(|width| *width > 0),
         shared_expert_gate: table.on(Field::MoeSharedExpertGate),
         latent_size: table.count(Field::MoeLatentSize),
     }))

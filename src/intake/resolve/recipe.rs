@@ -4,8 +4,9 @@ use super::batch::Batch;
 use super::setting::SettingValue::{Bool, Int, List, Text};
 use super::table::Table;
 use crate::plan::{
-    Activation, AttentionKernel, Contradiction, Dispatcher, DpSharding, Field, Fp8, Fusions, LoadBalancing, LossKind,
-    Model, MoeRecipe, Number, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
+    Activation, AttentionKernel, Contradiction, Dispatcher, DpSharding, Field, Fp8, Fusions, LoadBalancing,
+    LossKind, Model, MoeRecipe, Number, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute,
+    RecomputeModule, Software,
 };
 
 /// The recipe of the settings.
@@ -107,7 +108,11 @@ fn optimizer(table: &Table) -> Optimizer {
         main_params: format(Field::MainParamsDtype),
         exp_avg: format(Field::ExpAvgDtype),
         exp_avg_sq: format(Field::ExpAvgSqDtype),
-        cpu_offload_fraction: if offloaded { table.real(Field::OptimizerOffloadFraction).unwrap_or(1.0) } else { 0.0 },
+        cpu_offload_fraction: if offloaded {
+            table.real(Field::OptimizerOffloadFraction).unwrap_or(1.0)
+        } else {
+            0.0
+        },
     }
 }
 
@@ -120,7 +125,9 @@ fn dp_sharding(table: &mut Table) -> DpSharding {
             "optim_grads" => (2, "Megatron-FSDP, optim_grads"),
             _ => (3, "Megatron-FSDP, optim_grads_params"),
         },
-        () if table.on(Field::UseDistributedOptimizer) => (1, "the distributed optimizer shards optimizer states"),
+        () if table.on(Field::UseDistributedOptimizer) => {
+            (1, "the distributed optimizer shards optimizer states")
+        }
         () => (0, "without the distributed optimizer every replica holds all"),
     };
     table.derive(Field::ZeroStage, Int(stage), rule);
@@ -155,7 +162,11 @@ fn recompute(table: &mut Table, software: Software) -> Option<Recompute> {
         ),
         _ => {
             let Some(num_layers) = table.count(Field::RecomputeNumLayers) else {
-                return refuse(table, "full recomputation needs a number of layers", "add --recompute-num-layers 1");
+                return refuse(
+                    table,
+                    "full recomputation needs a number of layers",
+                    "add --recompute-num-layers 1",
+                );
             };
             let distribute = table.on(Field::DistributeSavedActivations);
             if method == "block" {
@@ -183,8 +194,15 @@ fn selective(table: &mut Table, software: Software) -> Recompute {
         table.warn("not-estimated", Field::RecomputeModules, message);
     }
     // The legacy models recompute the core of their own attention, never the flash kernel's.
-    if software == Software::MegatronLegacy && table.on(Field::UseFlashAttn) && modules.contains(&RecomputeModule::CoreAttention) {
-        table.warn("no-effect", Field::RecomputeGranularity, "the legacy models do not recompute flash attention");
+    if software == Software::MegatronLegacy
+        && table.on(Field::UseFlashAttn)
+        && modules.contains(&RecomputeModule::CoreAttention)
+    {
+        table.warn(
+            "no-effect",
+            Field::RecomputeGranularity,
+            "the legacy models do not recompute flash attention",
+        );
         return Recompute::None;
     }
     Recompute::Selective(modules)
@@ -207,7 +225,9 @@ fn module(name: &str) -> Option<RecomputeModule> {
 /// when asked to, core's own layers none, Transformer Engine what `--attention-backend` says (auto: flash).
 fn attention_kernel(table: &mut Table, software: Software) -> AttentionKernel {
     let (name, rule) = match software {
-        Software::MegatronLegacy | Software::MegatronDeepspeed if table.on(Field::UseFlashAttn) => ("flash", "--use-flash-attn"),
+        Software::MegatronLegacy | Software::MegatronDeepspeed if table.on(Field::UseFlashAttn) => {
+            ("flash", "--use-flash-attn")
+        }
         Software::MegatronLegacy | Software::MegatronDeepspeed => ("unfused", "without --use-flash-attn"),
         Software::MegatronCoreLocal => ("unfused", "core's own layers have no fused attention"),
         _ => match table.word(Field::AttentionBackend) {

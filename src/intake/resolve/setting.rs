@@ -69,7 +69,9 @@ pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, String> {
             let numbers = split(text).map(|one| count(field, one, 0, u64::MAX >> 16).map(SettingValue::Int));
             numbers.collect::<Result<_, _>>().map(SettingValue::List)
         }
-        Kind::Words => Ok(SettingValue::List(split(text).map(|one| SettingValue::Text(one.to_owned())).collect())),
+        Kind::Words => {
+            Ok(SettingValue::List(split(text).map(|one| SettingValue::Text(one.to_owned())).collect()))
+        }
     }
 }
 
@@ -126,9 +128,9 @@ fn truth(field: Field, text: &str) -> Result<bool, String> {
 
 fn word(field: Field, text: &str, words: &[&str]) -> Result<String, String> {
     let known = words.iter().find(|word| word.eq_ignore_ascii_case(text));
-    known.map(|word| (*word).to_owned()).ok_or_else(|| {
-        format!("{} takes one of {}, not {}", field.name(), words.join(", "), shown(text))
-    })
+    known
+        .map(|word| (*word).to_owned())
+        .ok_or_else(|| format!("{} takes one of {}, not {}", field.name(), words.join(", "), shown(text)))
 }
 
 /// A text cut to what a sentence can hold.
@@ -159,7 +161,11 @@ mod tests {
         check(Field::NumLayers, "32.0", Ok(SettingValue::Int(32)));
         check(Field::NumLayers, "-2", Err("num_layers is -2, and must be at least 1"));
         check(Field::NumLayers, "0", Err("num_layers is 0, and must be at least 1"));
-        check(Field::NumLayers, "99999999999999999999999", Err("num_layers is \"99999999999999999999999\", and the greatest that is taken is 4096"));
+        check(
+            Field::NumLayers,
+            "99999999999999999999999",
+            Err("num_layers is \"99999999999999999999999\", and the greatest that is taken is 4096"),
+        );
         check(Field::NumLayers, "many", Err("num_layers takes a whole number, not \"many\""));
         check(Field::HiddenDropout, "0.1", Ok(SettingValue::Real(0.1)));
         check(Field::HiddenDropout, "nan", Err("hidden_dropout is \"nan\", and must lie between 0 and 1"));
@@ -169,6 +175,10 @@ mod tests {
     fn words_are_known_ones() {
         check(Field::Normalization, "rmsnorm", Ok(SettingValue::Text("RMSNorm".into())));
         check(Field::Bf16, "True", Ok(SettingValue::Bool(true)));
-        check(Field::RecomputeMethod, "all", Err("recompute_method takes one of uniform, block, not \"all\""));
+        check(
+            Field::RecomputeMethod,
+            "all",
+            Err("recompute_method takes one of uniform, block, not \"all\""),
+        );
     }
 }

@@ -10,15 +10,31 @@ pub(super) fn spell_out(table: &mut Table) {
     recomputation(table);
     moe(table);
     if table.on(Field::EnableCudaGraph) {
-        table.derive(Field::CudaGraphImpl, Text("local".to_owned()), "--enable-cuda-graph is CUDA graphs of Megatron's own");
+        table.derive(
+            Field::CudaGraphImpl,
+            Text("local".to_owned()),
+            "--enable-cuda-graph is CUDA graphs of Megatron's own",
+        );
     }
     if table.word(Field::Optimizer) == "dist_muon" {
-        table.overrule(Field::Optimizer, Text("muon".to_owned()), "dist_muon is muon with the distributed optimizer");
-        table.derive(Field::UseDistributedOptimizer, Bool(true), "dist_muon is muon with the distributed optimizer");
+        table.overrule(
+            Field::Optimizer,
+            Text("muon".to_owned()),
+            "dist_muon is muon with the distributed optimizer",
+        );
+        table.derive(
+            Field::UseDistributedOptimizer,
+            Bool(true),
+            "dist_muon is muon with the distributed optimizer",
+        );
     }
     for software in ["megatron_legacy", "megatron_core_local", "megatron_core_te"] {
         if table.word(Field::Software) == software && table.on(Field::UseMegatronFsdp) {
-            table.derive(Field::UseDistributedOptimizer, Bool(true), "Megatron-FSDP turns the distributed optimizer on");
+            table.derive(
+                Field::UseDistributedOptimizer,
+                Bool(true),
+                "Megatron-FSDP turns the distributed optimizer on",
+            );
         }
     }
 }
@@ -48,7 +64,8 @@ fn recomputation(table: &mut Table) {
     if table.on(Field::MoeLayerRecompute) {
         let rule = "--moe-layer-recompute is --recompute-granularity selective with module moe";
         table.derive(Field::RecomputeGranularity, Text("selective".to_owned()), rule);
-        let mut modules: Vec<_> = table.words(Field::RecomputeModules).into_iter().map(str::to_owned).collect();
+        let mut modules: Vec<_> =
+            table.words(Field::RecomputeModules).into_iter().map(str::to_owned).collect();
         if modules.is_empty() {
             modules.push("core_attn".to_owned());
         }
@@ -59,7 +76,8 @@ fn recomputation(table: &mut Table) {
         }
     }
     let legacy = table.word(Field::Software) == "megatron_legacy";
-    if table.word(Field::RecomputeGranularity) == "full" && (legacy || table.on(Field::CheckpointActivations)) {
+    if table.word(Field::RecomputeGranularity) == "full" && (legacy || table.on(Field::CheckpointActivations))
+    {
         table.default(Field::RecomputeNumLayers, Int(1), "default of Megatron-LM up to 23.06");
     }
 }

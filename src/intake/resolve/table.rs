@@ -53,15 +53,20 @@ impl Table {
             return;
         }
         match parse(found.field, &found.value) {
-            Ok(value) => self.put(found.field, Setting {
-                name: found.field.name(),
-                value,
-                origin: found.origin,
-                flag: found.flag.clone(),
-                span: found.span,
-                note: found.note.clone(),
-            }),
-            Err(message) => self.diagnostics.push(Diagnostic::error("bad-value", message).at_some(found.span)),
+            Ok(value) => self.put(
+                found.field,
+                Setting {
+                    name: found.field.name(),
+                    value,
+                    origin: found.origin,
+                    flag: found.flag.clone(),
+                    span: found.span,
+                    note: found.note.clone(),
+                },
+            ),
+            Err(message) => {
+                self.diagnostics.push(Diagnostic::error("bad-value", message).at_some(found.span))
+            }
         }
     }
 
@@ -159,7 +164,10 @@ impl Table {
         let Some(SettingValue::List(values)) = self.get(field).map(|setting| &setting.value) else {
             return Vec::new();
         };
-        values.iter().filter_map(|value| if let SettingValue::Text(word) = value { Some(word.as_str()) } else { None }).collect()
+        values
+            .iter()
+            .filter_map(|value| if let SettingValue::Text(word) = value { Some(word.as_str()) } else { None })
+            .collect()
     }
 
     /// A list of counts.
@@ -167,7 +175,10 @@ impl Table {
         let Some(SettingValue::List(values)) = self.get(field).map(|setting| &setting.value) else {
             return Vec::new();
         };
-        values.iter().filter_map(|value| if let SettingValue::Int(count) = value { Some(*count) } else { None }).collect()
+        values
+            .iter()
+            .filter_map(|value| if let SettingValue::Int(count) = value { Some(*count) } else { None })
+            .collect()
     }
 
     /// Fills a setting that has no value with a default.
@@ -189,7 +200,8 @@ impl Table {
         if self.get(field).is_some_and(|setting| setting.value == value) {
             return;
         }
-        let (flag, span) = self.get(field).map_or((None, None), |setting| (setting.flag.clone(), setting.span));
+        let (flag, span) =
+            self.get(field).map_or((None, None), |setting| (setting.flag.clone(), setting.span));
         self.fill(field, value, Origin::Derived, rule);
         if let Some(setting) = self.slots.get_mut(field.index()).and_then(Option::as_mut) {
             (setting.flag, setting.span) = (flag, span);

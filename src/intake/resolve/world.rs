@@ -30,8 +30,12 @@ fn accelerator(table: &mut Table) -> crate::plan::Accelerator {
     }
     if !asked.is_empty() {
         let names: Vec<_> = catalog::accelerator_names().collect();
-        let message = format!("{asked} is no accelerator of the catalog; {} is taken instead", catalog::DEFAULT_ACCELERATOR);
-        let warning = Diagnostic::warning("unknown-accelerator", message).hint(format!("known are {}", names.join(", ")));
+        let message = format!(
+            "{asked} is no accelerator of the catalog; {} is taken instead",
+            catalog::DEFAULT_ACCELERATOR
+        );
+        let warning = Diagnostic::warning("unknown-accelerator", message)
+            .hint(format!("known are {}", names.join(", ")));
         table.diagnostics.push(warning.at_some(table.span(Field::Accelerator)));
     }
     let note = "taken where the text names none";
@@ -41,9 +45,10 @@ fn accelerator(table: &mut Table) -> crate::plan::Accelerator {
 
 /// All accelerators, from two of nodes, accelerators per node and world size, or from the data-parallel size.
 fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
-    let block = [Field::TensorModelParallelSize, Field::PipelineModelParallelSize, Field::ContextParallelSize]
-        .iter()
-        .fold(1_u64, |block, field| block.saturating_mul(table.degree(*field)));
+    let block =
+        [Field::TensorModelParallelSize, Field::PipelineModelParallelSize, Field::ContextParallelSize]
+            .iter()
+            .fold(1_u64, |block, field| block.saturating_mul(table.degree(*field)));
     if let Some(data) = table.count(Field::DataParallelSize)
         && table.count(Field::WorldSize).is_none()
         && !(table.has(Field::NumNodes) && table.has(Field::GpusPerNode))
@@ -65,7 +70,12 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
             if world > usual {
                 ask_per_node(table, usual);
             }
-            table.fill(Field::GpusPerNode, Int(per_node), Origin::Default, "the usual node of the accelerator");
+            table.fill(
+                Field::GpusPerNode,
+                Int(per_node),
+                Origin::Default,
+                "the usual node of the accelerator",
+            );
             split(table, world, Field::NumNodes, per_node)
         }
         (None, nodes, per_node) => {
@@ -90,7 +100,8 @@ fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
         table.fill(Field::WorldSize, Int(product), Origin::Derived, "nodes x GPUs per node");
         return Some(product);
     }
-    let message = format!("{nodes} nodes of {per_node} GPUs are {product}, and the world size is said to be {world}");
+    let message =
+        format!("{nodes} nodes of {per_node} GPUs are {product}, and the world size is said to be {world}");
     let fields = [Field::WorldSize, Field::NumNodes, Field::GpusPerNode];
     table.refuse(Contradiction::new("world-size-stated-twice", &fields, message).nearest(Some(product)));
     None
@@ -103,13 +114,18 @@ fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
         table.derive(other, Int(world / by.max(1)), rule);
         return Some(world);
     }
-    let (known, unit) =
-        if other == Field::NumNodes { (Field::GpusPerNode, "GPUs per node") } else { (Field::NumNodes, "nodes") };
+    let (known, unit) = if other == Field::NumNodes {
+        (Field::GpusPerNode, "GPUs per node")
+    } else {
+        (Field::NumNodes, "nodes")
+    };
     let message = format!("{world} GPUs do not divide over {by} {unit}");
     let below = world / by.max(1) * by.max(1);
     let hint = format!("{} or {} GPUs would", below.max(by), below.saturating_add(by));
     let fields = [Field::WorldSize, known];
-    table.refuse(Contradiction::new("world-over-nodes", &fields, message).hint(hint).nearest(Some(below.max(by))));
+    table.refuse(
+        Contradiction::new("world-over-nodes", &fields, message).hint(hint).nearest(Some(below.max(by))),
+    );
     None
 }
 

@@ -1,0 +1,47 @@
+//! The report as one JSON document, `shardscope/report/1`: the page's download, the JavaScript API and the
+//! terminal give the same one. Bare numbers only: bytes, counts, seconds, FLOPs, bytes per second.
+
+mod parameters;
+mod settings;
+mod topology;
+mod utilisation;
+
+use serde_json::{Map, Value, json};
+
+use super::Report;
+use crate::intake::Resolution;
+use crate::plan::Plan;
+use crate::text::Source;
+
+/// The name and version of the document's form; raised when a field is renamed.
+pub const SCHEMA: &str = "shardscope/report/1";
+
+/// The document for what `source` resolved to, with its report when there is a plan.
+#[must_use]
+pub fn document(source: &Source, resolution: &Resolution, report: Option<&Report>) -> Value {
+    let body = match (&resolution.plan, report) {
+        (Some(plan), Some(report)) => body(plan, report),
+        _ => Value::Null,
+    };
+    json!({
+        "schema": SCHEMA,
+        "settings": settings::settings(source, &resolution.settings),
+        "questions": settings::questions(&resolution.questions),
+        "diagnostics": settings::diagnostics(source, &resolution.diagnostics),
+        "report": body,
+    })
+}
+
+fn body(plan: &Plan, report: &Report) -> Value {
+    let explanations = Map::new();
+    json!({
+        "parameters": parameters::parameters(&report.parameters),
+        "topology": topology::topology(plan),
+        "memory": null,
+        "communication": null,
+        "utilisation": utilisation::utilisation(&report.utilisation),
+        "time": null,
+        "advice": [],
+        "explanations": explanations,
+    })
+}
