@@ -3,6 +3,7 @@
 //! a new layer kind is a new folder here and a line in `operator.rs`.
 
 mod attention;
+mod creation;
 mod embedding;
 mod exchange;
 mod experts;
@@ -21,6 +22,7 @@ mod symbols;
 mod work;
 
 pub use operator::Operator;
+pub use creation::Creation;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup};
 pub use shape::Shape;

@@ -5,6 +5,7 @@ pub mod compute;
 mod flops;
 mod memory;
 mod parameters;
+pub mod traffic;
 mod utilisation;
 
 pub use flops::{Convention, FlopCounts, flops};

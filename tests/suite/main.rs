@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 mod analysis_tool;
+mod buffers;
 mod drafts;
 mod flops;
 mod formula;

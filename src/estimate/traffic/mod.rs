@@ -1,0 +1,5 @@
+//! Who sends what to whom.
+
+mod buffers;
+
+pub use buffers::{Buffer, buffers};

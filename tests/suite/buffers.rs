@@ -1,0 +1,45 @@
+//! Gradient buffers against Megatron-LM's distributed optimizer, run at d98e8a64
+//! (`data/megatron/buffers.jsonl`: per rank and chunk the buffers, elements of the first 60 buckets).
+
+use serde_json::Value;
+use shardscope::anatomy::WeightGroup;
+use shardscope::estimate::traffic::{Buffer, buffers};
+use shardscope::intake::plan_from_flags;
+
+fn shown(buffer: &Buffer) -> Value {
+    let first: Vec<u64> = buffer.buckets.iter().copied().take(60).collect();
+    serde_json::json!({
+        "expert": buffer.group == WeightGroup::Expert,
+        "shards": buffer.shards,
+        "size": buffer.bucket_size,
+        "n": buffer.buckets.len(),
+        "numel": buffer.elements(),
+        "first": first,
+    })
+}
+
+#[test]
+fn buffers_are_those_of_the_distributed_optimizer() {
+    let mut compared = 0;
+    for line in include_str!("../data/megatron/buffers.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).expect("a case a line");
+        let world = case["world"].as_u64().unwrap();
+        let per_node = if world % 8 == 0 { 8 } else { 1 };
+        for (kind, flag) in [("plain", ""), ("overlap", " --overlap-grad-reduce")] {
+            let flags = format!("{}{flag} --use-distributed-optimizer", case["flags"].as_str().unwrap());
+            let plan = plan_from_flags(&flags, world, per_node, "H100-SXM").expect("a plan");
+            for rank in case["ranks"].as_array().unwrap() {
+                let stage = rank["stage"].as_u64().unwrap() as usize;
+                for (index, chunk) in rank["chunks"].as_array().unwrap().iter().enumerate() {
+                    let found = buffers(&plan, stage, index);
+                    let parameters: u64 = found.iter().map(|buffer| buffer.parameters).sum();
+                    assert_eq!(chunk["params"].as_u64(), Some(parameters), "{} {stage} {index}", case["id"]);
+                    let found: Vec<Value> = found.iter().map(shown).collect();
+                    assert_eq!(chunk[kind], Value::from(found), "{} {kind} {stage} {index}", case["id"]);
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 40, "only {compared} chunks compared");
+}
