@@ -5,6 +5,7 @@ mod flags;
 pub mod megatron;
 mod reading;
 mod resolve;
+pub mod shell;
 
 pub use flags::plan_from_flags;
 pub use reading::{Argument, Found, Origin, Question, Reading};

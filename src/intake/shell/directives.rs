@@ -1,0 +1,164 @@
+//! Lines addressed to a scheduler: `#SBATCH`, `#PBS`, `#$` and their like.
+
+use super::eval::Evaluator;
+use super::script::Directive;
+use super::value::{Value, is_blank};
+use crate::text::Span;
+
+/// Markers after `#`.
+const MARKERS: [&str; 7] = ["SBATCH", "PBS", "$", "PJM", "YBATCH", "BSUB", "COBALT"];
+
+/// Directives kept of one text.
+const MOST: usize = 200;
+
+/// The directives of a text, in order.
+pub(crate) fn read(text: &Value) -> Vec<Directive> {
+    let mut out = Vec::new();
+    let mut start = 0;
+    for line in text.text().split_inclusive('\n') {
+        let body = line.trim_end();
+        if let Some(rest) = body.strip_prefix('#')
+            && let Some(marker) = MARKERS.iter().find(|marker| rest.strip_prefix(**marker).is_some_and(|after| after.starts_with(is_blank)))
+            && out.len() < MOST
+        {
+            let from = start + 1 + marker.len();
+            options(marker, &text.slice(from, start + body.len()), &mut out);
+        }
+        start += line.len();
+    }
+    out
+}
+
+/// The options of one line: `--key=value`, `--key value`, `-N 4`, `-N4`; a `#` starts a comment.
+fn options(marker: &str, line: &Value, out: &mut Vec<Directive>) {
+    let words: Vec<Value> = line.fields(is_blank).into_iter().take_while(|word| !word.text().starts_with('#')).collect();
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        let text = word.text().to_owned();
+        if !text.starts_with('-') || out.len() >= MOST {
+            continue;
+        }
+        let (key, mut value) = match text.find('=') {
+            Some(at) if text.starts_with("--") => (text.get(..at).unwrap_or("").to_owned(), word.slice(at + 1, text.len())),
+            _ if text.starts_with("--") || text.len() == 2 => (text, Value::default()),
+            _ if text.as_bytes().get(2).is_some_and(u8::is_ascii_digit) => {
+                (text.get(..2).unwrap_or("").to_owned(), word.slice(2, word.text().len()))
+            }
+            _ => (text, Value::default()),
+        };
+        if value.is_empty() {
+            value = words.next_if(|next| !next.text().starts_with('-')).unwrap_or_default();
+        }
+        let value = unquoted(&value);
+        let span = word.origin().unwrap_or_default();
+        let span = value.origin().map_or(span, |end| span.to(end));
+        out.push(Directive { scheduler: marker.to_owned(), key, value, span });
+    }
+}
+
+fn unquoted(value: &Value) -> Value {
+    let text = value.text();
+    let start = text.len() - text.trim_start_matches(['"', '\'']).len();
+    value.slice(start, text.trim_end_matches(['"', '\'']).len().max(start))
+}
+
+/// The last value given under one of these keys.
+pub(crate) fn last<'d>(directives: &'d [Directive], keys: &[&str]) -> Option<&'d Directive> {
+    directives.iter().rev().find(|directive| keys.contains(&directive.key.as_str()))
+}
+
+/// Sets the variables that the scheduler would set from these directives, unless the environment has them.
+pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive]) {
+    let slurm: Vec<Directive> = directives.iter().filter(|directive| directive.scheduler == "SBATCH").cloned().collect();
+    let value = |keys: &[&str]| last(&slurm, keys).map(|directive| directive.value.clone()).filter(|value| !value.is_empty());
+    let nodes = value(&["--nodes", "-N"]).map(|value| least(&value));
+    let per_node = value(&["--ntasks-per-node"]);
+    let tasks = value(&["--ntasks", "-n"]).or_else(|| {
+        let (nodes, per_node) = (number(nodes.as_ref()?)?, number(per_node.as_ref()?)?);
+        let span = per_node_span(per_node_value(&slurm)?);
+        Some(Value::computed(&nodes.checked_mul(per_node)?.to_string(), span))
+    });
+    let gpus = value(&["--gpus-per-node"]).map(|value| count(&value));
+    let on_node = gpus.clone().or_else(|| value(&["--gres"]).filter(|value| value.text().contains("gpu")).map(|value| count(&value)));
+    for (name, value) in [
+        ("SLURM_NNODES", &nodes),
+        ("SLURM_JOB_NUM_NODES", &nodes),
+        ("SLURM_NTASKS", &tasks),
+        ("SLURM_NPROCS", &tasks),
+        ("SLURM_NTASKS_PER_NODE", &per_node),
+        ("SLURM_GPUS_PER_NODE", &gpus),
+        ("SLURM_GPUS_ON_NODE", &on_node),
+        ("SLURM_CPUS_PER_TASK", &value(&["--cpus-per-task", "-c"])),
+        ("SLURM_JOB_NAME", &value(&["--job-name", "-J"])),
+    ] {
+        if let Some(value) = value {
+            provide(shell, name, value.clone());
+        }
+    }
+    let resource = |name: &str| {
+        directives.iter().filter(|directive| directive.scheduler == "$" && directive.key == "-l").find_map(|directive| {
+            let text = directive.value.text();
+            let at = text.find(name)? + name.len();
+            text.get(at..)?.starts_with('=').then(|| least(&directive.value.slice(at + 1, text.len())))
+        })
+    };
+    if let Some(nodes) = ["node_f", "rt_F", "rt_HF"].into_iter().find_map(resource) {
+        provide(shell, "NHOSTS", nodes);
+    }
+}
+
+fn per_node_value(directives: &[Directive]) -> Option<&Directive> {
+    last(directives, &["--ntasks-per-node"])
+}
+
+fn per_node_span(directive: &Directive) -> Span {
+    directive.span
+}
+
+fn provide(shell: &mut Evaluator<'_>, name: &str, value: Value) {
+    if shell.variables.contains_key(name) || number(&value).is_none() && name != "SLURM_JOB_NAME" {
+        return;
+    }
+    let span = value.origin();
+    shell.set(name, value, span);
+    shell.export(name);
+}
+
+fn number(value: &Value) -> Option<u64> {
+    value.known()?.trim().parse().ok()
+}
+
+/// The lower end of `2-4`, the count before anything else in `2,ngpus=8`.
+fn least(value: &Value) -> Value {
+    let digits = value.text().bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 { value.clone() } else { value.slice(0, digits) }
+}
+
+/// The count in `8`, `gpu:8` and `gpu:a100:8`.
+pub(crate) fn count(value: &Value) -> Value {
+    let first = value.text().find(',').unwrap_or(value.text().len());
+    let value = value.slice(0, first);
+    let start = value.text().rfind(':').map_or(0, |at| at + 1);
+    value.slice(start, value.text().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, read};
+    use crate::intake::shell::value::Value;
+    use crate::text::Span;
+
+    #[test]
+    fn lines_of_all_spellings_are_read() {
+        let text = "#!/bin/bash\n#SBATCH --nodes=4 -n 32 # note -x 1\n#SBATCH -N2\n##SBATCH --nodes=9\n#SBATCH --exclusive\n#$ -l rt_F=2\n#PBS -l select=3:ngpus=4\n#SBATCH --gres=gpu:a100:8\n# SBATCH --x\n";
+        let value = Value::written(text, Span::from_bytes(0, text.len()));
+        let found: Vec<_> = read(&value).iter().map(|d| format!("{} {} {}", d.scheduler, d.key, d.value.text())).collect();
+        assert_eq!(
+            found,
+            ["SBATCH --nodes 4", "SBATCH -n 32", "SBATCH -N 2", "SBATCH --exclusive ", "$ -l rt_F=2", "PBS -l select=3:ngpus=4", "SBATCH --gres gpu:a100:8"]
+        );
+        let last = read(&value).pop().map(|d| count(&d.value)).unwrap_or_default();
+        assert_eq!(last.text(), "8");
+        assert_eq!(last.origin().map(|span| &text[span.start as usize..span.end as usize]), Some("8"));
+    }
+}

@@ -1,0 +1,135 @@
+//! Scripts inside a script: `eval`, `source`, `bash -c '...'`, `sbatch <<EOF`, a file written and then run.
+
+use super::super::parse;
+use super::super::script::CommandKind;
+use super::super::value::{Value, Word};
+use super::super::{directives, limits};
+use super::state::{Evaluator, Flow, Positional, Status};
+use crate::text::Span;
+
+/// Programs that read a script from a file, a word or their input.
+const SHELLS: [&str; 6] = ["bash", "sh", "zsh", "dash", "sbatch", "qsub"];
+
+impl Evaluator<'_> {
+    /// Runs a text in this very shell.
+    pub(crate) fn run_text(&mut self, text: &Value) -> Flow {
+        if text.text().len() > limits::VALUE_BYTES || !self.spend(text.weight(), text.origin().unwrap_or_default()) {
+            return Flow::Next;
+        }
+        let list = parse::parse(text.text(), text.marks(), self.depth, &mut self.notes);
+        self.run_list(&list)
+    }
+
+    /// The content of a file that the script writes, or that was given beside it.
+    pub(crate) fn readable(&self, name: &Value) -> Option<Value> {
+        if let Some(content) = self.file_content(name) {
+            return Some(content);
+        }
+        let base = name.text().rsplit('/').next().filter(|base| !base.is_empty())?;
+        let part = self.source.parts().iter().find(|part| part.name.rsplit('/').next() == Some(base))?;
+        Some(Value::written(self.source.slice(part.span), part.span))
+    }
+
+    /// Runs what a program is given to run: the words after `-c`, its input, or a file at hand.
+    pub(crate) fn run_inner(&mut self, index: Option<usize>, span: Span) -> Flow {
+        let Some(index) = index else { return Flow::Next };
+        let words = self.commands.get(index).map(|command| command.words.clone()).unwrap_or_default();
+        let Some(inner) = self.inner_text(&words) else {
+            if let Some(text) = self.remote_text(&words) {
+                self.run_apart(&text, Vec::new(), index, false);
+            }
+            return Flow::Next;
+        };
+        let (text, arguments) = inner;
+        if self.depth < limits::DEPTH && self.spend(1, span) {
+            self.run_apart(&text, arguments, index, true);
+        }
+        self.status = Status::ASSUMED;
+        if self.steps_left == 0 { Flow::Stop } else { Flow::Next }
+    }
+
+    fn inner_text(&mut self, words: &[Word]) -> Option<(Value, Vec<Value>)> {
+        let base = |word: &Word| word.text().rsplit('/').next().unwrap_or("").to_owned();
+        let at = words.iter().position(|word| SHELLS.contains(&base(word).as_str()))?;
+        let rest = words.get(at + 1..)?;
+        let takes_commands = |text: &str| text.len() > 1 && text.starts_with('-') && !text.starts_with("--") && text.ends_with('c');
+        if base(&words[at]) != "sbatch"
+            && let Some(flag) = rest.iter().take(4).position(|word| takes_commands(word.text()))
+        {
+            let text = rest.get(flag + 1)?.value.clone();
+            return Some((text, rest.iter().skip(flag + 3).map(|word| word.value.clone()).collect()));
+        }
+        let file = rest.iter().position(|word| !word.text().starts_with('-') && self.readable(&word.value).is_some());
+        if let Some(file) = file {
+            let name = rest.get(file)?.value.clone();
+            if let Some(known) = self.files.iter().position(|known| known.name.text() == name.text()) {
+                self.files_run.push(known);
+            }
+            let text = self.readable(&name)?;
+            return Some((text, rest.iter().skip(file + 1).map(|word| word.value.clone()).collect()));
+        }
+        let options_only = rest.iter().all(|word| word.text().starts_with('-') && !word.text().starts_with("--wrap"));
+        if options_only || base(&words[at]) == "sbatch" {
+            let input = self.input.clone().filter(|input| input.text().contains('\n') || input.text().contains(' '));
+            if let Some(input) = input {
+                return Some((input, Vec::new()));
+            }
+        }
+        let wrapped = rest.iter().find(|word| word.text().starts_with("--wrap="))?;
+        Some((wrapped.value.slice("--wrap=".len(), wrapped.text().len()), Vec::new()))
+    }
+
+    /// `ssh host 'commands'`: the words after the host.
+    fn remote_text(&mut self, words: &[Word]) -> Option<Value> {
+        let program = words.first()?.text().rsplit('/').next()?;
+        if !matches!(program, "ssh" | "pdsh") {
+            return None;
+        }
+        let long = words.iter().skip(1).find(|word| word.text().contains(' ') && word.text().len() > 20);
+        if let Some(word) = long {
+            return Some(word.value.clone());
+        }
+        self.input.clone().filter(|input| input.text().contains('\n'))
+    }
+
+    /// Runs a text in a shell of its own, which sees exported variables only.
+    fn run_apart(&mut self, text: &Value, arguments: Vec<Value>, index: usize, inherits: bool) {
+        let outer = self.outer.replace(index);
+        let input = self.input.take();
+        let text = text.clone();
+        self.in_subshell(|shell| {
+            shell.variables.retain(|_, slot| inherits && slot.exported);
+            shell.functions.clear();
+            shell.positional = Positional { values: arguments, open: false, shifted: 0 };
+            let found = directives::read(&text);
+            directives::set_variables(shell, &found);
+            shell.directives.extend(found);
+            shell.conditional += 1;
+            shell.uncertain += 1;
+            let flow = shell.run_text(&text);
+            shell.conditional -= 1;
+            shell.uncertain -= 1;
+            flow
+        });
+        self.input = input;
+        self.outer = outer;
+    }
+
+    /// Runs scripts that the text writes and never calls: what they hold is only shown.
+    pub(crate) fn run_written_scripts(&mut self) {
+        for at in 0..self.files.len().min(20) {
+            let Some(file) = self.files.get(at) else { break };
+            let script = file.name.text().ends_with(".sh") || file.name.text().ends_with(".slurm") || file.content.text().starts_with("#!");
+            if !script || self.files_run.contains(&at) {
+                continue;
+            }
+            let (text, name, span) = (file.content.clone(), file.name.clone(), file.span);
+            self.shown = true;
+            let words = vec![Word { value: Value::written("bash", span), span }, Word { value: name, span }];
+            if let Some(index) = self.record(CommandKind::Shown, words, &[], span) {
+                self.run_apart(&text, Vec::new(), index, true);
+            }
+            self.shown = false;
+        }
+    }
+}

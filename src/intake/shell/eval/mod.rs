@@ -1,0 +1,24 @@
+//! What a script would do, as far as its text says: nothing is run, nothing is read from the machine.
+
+mod arithmetic;
+mod assigned;
+mod braces;
+mod builtins;
+mod condition;
+mod control;
+mod finish;
+mod format;
+mod inner;
+mod parameter;
+mod pattern;
+mod programs;
+mod python;
+mod regex;
+mod sed;
+mod simple;
+mod state;
+mod words;
+
+pub(crate) use state::Evaluator;
+
+pub use finish::{evaluate, evaluate_part};

@@ -1,0 +1,421 @@
+//! `$x`, `${x...}`, `${a[i]}`, `$@`: what a parameter expands to.
+
+use std::collections::BTreeMap;
+
+use super::super::limits;
+use super::super::script::HoleKind;
+use super::super::tree::{Index, Operation, Parameter, Part, ReplaceMode};
+use super::super::value::{HoleId, Value};
+use super::pattern;
+use super::state::{Data, Evaluator};
+use crate::text::{Diagnostic, Span};
+
+/// What a parameter expands to.
+pub(crate) enum Expanded {
+    One(Value),
+    /// `$@`, `${a[@]}`: each element a word of its own when quoted.
+    Many(Vec<Value>),
+}
+
+impl Evaluator<'_> {
+    pub(crate) fn parameter(&mut self, parameter: &Parameter) -> Expanded {
+        if !self.spend(1, parameter.span) {
+            return Expanded::One(Value::default());
+        }
+        let span = parameter.span;
+        if parameter.indirect {
+            return self.indirect(parameter);
+        }
+        let many = match (&parameter.index, parameter.name.as_str()) {
+            (Some(Index::At), _) | (None, "@") => Some(false),
+            (Some(Index::Star), _) | (None, "*") => Some(true),
+            _ => None,
+        };
+        if parameter.length {
+            return Expanded::One(self.length(parameter, many.is_some()));
+        }
+        if let Some(star) = many {
+            return self.elements(parameter, star);
+        }
+        let found = self.lookup(parameter);
+        let value = match &parameter.operation {
+            Operation::Fallback { sign, colon, word } => return self.fallback(parameter, found, *sign, *colon, word),
+            operation => match found {
+                Some(value) => self.operate(operation, value, span),
+                None => self.missing(&parameter.name, span),
+            },
+        };
+        Expanded::One(value)
+    }
+
+    /// The value of `$name` or `${name[i]}`, if it is set.
+    fn lookup(&mut self, parameter: &Parameter) -> Option<Value> {
+        if let Some(Index::One(index)) = &parameter.index {
+            return self.indexed(&parameter.name, index);
+        }
+        self.named(&parameter.name, parameter.span)
+    }
+
+    fn named(&mut self, name: &str, span: Span) -> Option<Value> {
+        if let Some(value) = self.scalar(name) {
+            return Some(value.clone());
+        }
+        let text = match name {
+            "#" => self.positional.values.len().to_string(),
+            "?" => if self.status.ok { "0" } else { "1" }.to_owned(),
+            _ => {
+                let number: usize = name.parse().ok().filter(|number| *number > 0)?;
+                return match self.positional.values.get(number - 1) {
+                    Some(value) => Some(value.clone()),
+                    None if self.positional.open => None,
+                    None => Some(Value::default()),
+                };
+            }
+        };
+        Some(Value::computed(&text, span))
+    }
+
+    /// The hole of a parameter that is not set.
+    fn missing(&mut self, name: &str, span: Span) -> Value {
+        match name.parse::<usize>() {
+            Ok(number) if number > 0 => {
+                let number = number + self.positional.shifted;
+                self.unknown(HoleKind::Positional, &number.to_string(), span, Vec::new())
+            }
+            _ => self.unknown(HoleKind::Variable, name, span, Vec::new()),
+        }
+    }
+
+    fn indexed(&mut self, name: &str, index: &[Part]) -> Option<Value> {
+        let index = self.text_of(index);
+        if let Some(Data::Map(map)) = self.variables.get(name).map(|slot| &slot.data) {
+            return index.known().and_then(|key| map.get(key)).cloned();
+        }
+        let span = index.origin().unwrap_or_default();
+        match self.number(&index, 0) {
+            Ok(index) => self.element(name, index),
+            Err(_) => {
+                let needs: Vec<HoleId> = index.holes().collect();
+                let shown = format!("{name}[{}]", index.text());
+                Some(self.unknown(HoleKind::Derived, &shown, span, needs))
+            }
+        }
+    }
+
+    /// One element of an array; negative indices count from its end.
+    pub(crate) fn element(&self, name: &str, index: i64) -> Option<Value> {
+        match &self.variables.get(name)?.data {
+            Data::Scalar(value) => (index == 0 || index == -1).then(|| value.clone()),
+            Data::Array(values) => values.get(&position(values, index)?).cloned(),
+            Data::Map(map) => map.get(index.to_string().as_str()).cloned(),
+        }
+    }
+
+    pub(crate) fn set_element(&mut self, name: &str, index: i64, value: Value, span: Span) {
+        let mut values = match self.variables.get(name).map(|slot| &slot.data) {
+            Some(Data::Map(_)) => return self.set_key(name, &index.to_string(), value, span),
+            Some(Data::Array(_)) => BTreeMap::new(),
+            Some(Data::Scalar(old)) => BTreeMap::from([(0, old.clone())]),
+            None => BTreeMap::new(),
+        };
+        if let Some(Data::Array(old)) = self.variables.get_mut(name).map(|slot| &mut slot.data) {
+            values = std::mem::take(old);
+        }
+        if let Some(at) = position(&values, index)
+            && values.len() < limits::WORDS
+        {
+            values.insert(at, value);
+        }
+        self.set_data(name, Data::Array(values), span);
+    }
+
+    pub(crate) fn set_key(&mut self, name: &str, key: &str, value: Value, span: Span) {
+        match self.variables.get_mut(name) {
+            Some(slot) => {
+                slot.span = Some(span);
+                match &mut slot.data {
+                    Data::Map(map) if map.len() < limits::WORDS => {
+                        map.insert(key.to_owned(), value);
+                    }
+                    _ => {}
+                }
+            }
+            None => self.set_data(name, Data::Map(BTreeMap::from([(key.to_owned(), value)])), span),
+        }
+    }
+
+    /// All elements of `name`, or all positional parameters.
+    pub(crate) fn all_elements(&self, name: &str) -> Option<Vec<Value>> {
+        if name == "@" || name == "*" {
+            return Some(self.positional.values.clone());
+        }
+        Some(match &self.variables.get(name)?.data {
+            Data::Scalar(value) => vec![value.clone()],
+            Data::Array(values) => values.values().cloned().collect(),
+            Data::Map(map) => map.values().cloned().collect(),
+        })
+    }
+
+    fn elements(&mut self, parameter: &Parameter, star: bool) -> Expanded {
+        let span = parameter.span;
+        let found = self.all_elements(&parameter.name);
+        let weight = found.iter().flatten().map(Value::weight).fold(0_u32, u32::saturating_add);
+        if !self.spend(weight, span) {
+            return Expanded::One(Value::default());
+        }
+        let values = match (&parameter.operation, found) {
+            (Operation::Fallback { sign, colon, word }, found) => {
+                let found = found.filter(|values| !values.is_empty());
+                let joined = found.as_ref().map(|values| joined(values, span));
+                let is_set = joined.as_ref().is_some_and(|value| !*colon || !value.is_empty());
+                match (is_set, *sign) {
+                    (true, b'+') | (false, b'-' | b'=' | b'?') => return self.fallback(parameter, joined, *sign, *colon, word),
+                    (true, _) => found.unwrap_or_default(),
+                    (false, _) => Vec::new(),
+                }
+            }
+            (Operation::Slice { offset, length }, Some(values)) => self.slice_elements(values, offset, length.as_deref(), parameter),
+            (operation, Some(values)) => values.into_iter().map(|value| self.operate(operation, value, span)).collect(),
+            (_, None) if matches!(parameter.name.as_str(), "@" | "*") => Vec::new(),
+            (_, None) => vec![self.missing(&parameter.name, span)],
+        };
+        if star && parameter.quoted { Expanded::One(joined(&values, span)) } else { Expanded::Many(values) }
+    }
+
+    /// `${a[@]:from:count}`; among positional parameters the first has number 1.
+    fn slice_elements(&mut self, values: Vec<Value>, offset: &[Part], length: Option<&[Part]>, parameter: &Parameter) -> Vec<Value> {
+        let offset = self.text_of(offset);
+        let length = length.map(|length| self.text_of(length));
+        let from = self.number(&offset, 0).unwrap_or(0);
+        let count = length.map(|length| self.number(&length, 0).unwrap_or(0));
+        let first = i64::from(matches!(parameter.name.as_str(), "@" | "*"));
+        let size = i64::try_from(values.len()).unwrap_or(i64::MAX);
+        let from = if from < 0 { (size + from).max(0) } else { (from - first).max(0) };
+        let count = count.unwrap_or(size).max(0);
+        let (from, count) = (usize::try_from(from).unwrap_or(usize::MAX), usize::try_from(count).unwrap_or(0));
+        values.into_iter().skip(from).take(count).collect()
+    }
+
+    fn length(&mut self, parameter: &Parameter, all: bool) -> Value {
+        let span = parameter.span;
+        if all {
+            let count = self.all_elements(&parameter.name).map_or(0, |values| values.len());
+            return Value::computed(&count.to_string(), span);
+        }
+        match self.lookup(parameter) {
+            Some(value) if value.has_holes() => {
+                let needs = value.holes().collect();
+                self.unknown(HoleKind::Derived, &format!("#{}", parameter.name), span, needs)
+            }
+            Some(value) => Value::computed(&value.text().chars().count().to_string(), span),
+            None => self.missing(&parameter.name, span),
+        }
+    }
+
+    /// `${!x}` and `${!a[@]}`.
+    fn indirect(&mut self, parameter: &Parameter) -> Expanded {
+        let span = parameter.span;
+        if matches!(parameter.index, Some(Index::At | Index::Star)) {
+            let keys = match self.variables.get(&parameter.name).map(|slot| &slot.data) {
+                Some(Data::Array(values)) => values.keys().map(u32::to_string).collect(),
+                Some(Data::Map(map)) => map.keys().cloned().collect(),
+                Some(Data::Scalar(_)) => vec!["0".to_owned()],
+                None => Vec::new(),
+            };
+            return Expanded::Many(keys.iter().map(|key| Value::computed(key, span)).collect());
+        }
+        let target = self.lookup(parameter);
+        let name = target.as_ref().and_then(Value::known).filter(|name| is_name(name)).map(str::to_owned);
+        let Some(name) = name else {
+            let needs = target.iter().flat_map(Value::holes).collect();
+            return Expanded::One(self.unknown(HoleKind::Derived, &format!("!{}", parameter.name), span, needs));
+        };
+        let found = self.named(&name, span);
+        Expanded::One(match (&parameter.operation, found) {
+            (Operation::Fallback { sign, colon, word }, found) => return self.fallback(parameter, found, *sign, *colon, word),
+            (operation, Some(value)) => self.operate(operation, value, span),
+            (_, None) => self.missing(&name, span),
+        })
+    }
+
+    /// `${x:-word}` and its kin.
+    fn fallback(&mut self, parameter: &Parameter, found: Option<Value>, sign: u8, colon: bool, word: &[Part]) -> Expanded {
+        let unknown_alone = found.as_ref().is_some_and(|value| value.only_hole().is_some_and(|hole| self.is_unset(hole)));
+        let is_set = found.as_ref().is_some_and(|value| !colon || !value.is_empty()) && !(colon && unknown_alone);
+        match (sign, is_set) {
+            (b'+', false) => Expanded::One(Value::default()),
+            (b'+', true) | (b'-', false) => {
+                // A fallback that is itself an array stays one: ${x:-"${a[@]}"} is rare, text is enough.
+                Expanded::One(self.text_of(word))
+            }
+            (b'=', false) => {
+                let value = self.text_of(word);
+                if is_name(&parameter.name) {
+                    self.set(&parameter.name, value.clone(), Some(parameter.span));
+                }
+                Expanded::One(value)
+            }
+            (b'?', false) => Expanded::One(self.missing(&parameter.name, parameter.span)),
+            (_, _) => Expanded::One(found.unwrap_or_default()),
+        }
+    }
+
+    /// Whether a hole is a variable that nobody sets, or a positional parameter of a call not given.
+    pub(crate) fn is_unset(&self, hole: HoleId) -> bool {
+        let kind = self.notes.holes.get(hole.0 as usize).map(|hole| hole.kind);
+        matches!(kind, Some(HoleKind::Variable | HoleKind::Positional))
+    }
+
+    fn operate(&mut self, operation: &Operation, value: Value, span: Span) -> Value {
+        if matches!(operation, Operation::None | Operation::Fallback { .. }) {
+            return value;
+        }
+        let changed = match operation {
+            Operation::Trim { suffix, longest, pattern } => self.pattern_of(pattern).and_then(|pattern| trim(&value, &pattern, *suffix, *longest)),
+            Operation::Replace { mode, pattern, with } => match self.pattern_of(pattern) {
+                Some(pattern) => {
+                    let with = self.text_of(with);
+                    replace(&value, &pattern, &with, *mode, span)
+                }
+                None => None,
+            },
+            Operation::Case { upper, all } => value.known().map(|text| Value::computed(&change_case(text, *upper, *all), span)),
+            Operation::Slice { offset, length } => self.substring(&value, offset, length.as_deref()),
+            Operation::Transform | Operation::None | Operation::Fallback { .. } => Some(value.clone()),
+        };
+        changed.unwrap_or_else(|| {
+            let needs: Vec<HoleId> = value.holes().collect();
+            if needs.is_empty() {
+                self.notes.report(Diagnostic::warning("expansion", "this expansion is not computed").at(span));
+            }
+            self.unknown(HoleKind::Derived, value.text(), span, needs)
+        })
+    }
+
+    fn substring(&mut self, value: &Value, offset: &[Part], length: Option<&[Part]>) -> Option<Value> {
+        let text = value.known()?;
+        let offset = self.text_of(offset);
+        let length = length.map(|length| self.text_of(length));
+        let size = i64::try_from(text.chars().count()).ok()?;
+        let from = self.number(&offset, 0).ok()?;
+        let from = if from < 0 { size.saturating_add(from).max(0) } else { from.min(size) };
+        let to = match length {
+            Some(length) => match self.number(&length, 0).ok()? {
+                count if count < 0 => size.saturating_add(count),
+                count => from.saturating_add(count).min(size),
+            },
+            None => size,
+        };
+        let byte = |at: i64| {
+            let at = usize::try_from(at).unwrap_or(0);
+            text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte)
+        };
+        Some(value.slice(byte(from), byte(to.max(from))))
+    }
+}
+
+/// Where an index points; negative ones count from the end.
+fn position(values: &BTreeMap<u32, Value>, index: i64) -> Option<u32> {
+    let size = values.keys().next_back().map_or(0, |last| i64::from(*last) + 1);
+    u32::try_from(if index < 0 { size.saturating_add(index) } else { index }).ok()
+}
+
+fn joined(values: &[Value], span: Span) -> Value {
+    let mut out = Value::default();
+    for (at, value) in values.iter().enumerate() {
+        if at > 0 {
+            out.append(&Value::computed(" ", span));
+        }
+        out.append(value);
+        if out.text().len() > limits::VALUE_BYTES {
+            break;
+        }
+    }
+    out
+}
+
+/// Whether a text can name a variable.
+pub(crate) fn is_name(text: &str) -> bool {
+    let first = text.as_bytes().first();
+    first.is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn trim(value: &Value, pattern: &str, suffix: bool, longest: bool) -> Option<Value> {
+    let text = value.known()?;
+    if text.len().saturating_mul(text.len()).saturating_mul(pattern.len().max(1)) > pattern::MATCH_COST << 4 {
+        return None;
+    }
+    Some(if suffix {
+        match pattern::suffix_start(pattern, text, longest) {
+            Some(start) => value.slice(0, start),
+            None => value.clone(),
+        }
+    } else {
+        match pattern::prefix_length(pattern, text, longest) {
+            Some(end) => value.slice(end, text.len()),
+            None => value.clone(),
+        }
+    })
+}
+
+fn replace(value: &Value, pattern: &str, with: &Value, mode: ReplaceMode, span: Span) -> Option<Value> {
+    let text = value.known()?;
+    let plain = !pattern.contains(['*', '?', '[', '\\']);
+    if plain && matches!(mode, ReplaceMode::First | ReplaceMode::All) {
+        return Some(replace_plain(value, text, pattern, with, mode == ReplaceMode::All));
+    }
+    if text.len().saturating_mul(text.len()).saturating_mul(pattern.len().max(1)) > pattern::MATCH_COST {
+        return None;
+    }
+    let mut out = Value::default();
+    let mut at = 0;
+    if mode == ReplaceMode::Suffix {
+        let start = pattern::suffix_start(pattern, text, true);
+        out.append(&value.slice(0, start.unwrap_or(text.len())));
+        if start.is_some() {
+            out.append(with);
+        }
+        return Some(out);
+    }
+    while let Some(rest) = text.get(at..) {
+        match pattern::prefix_length(pattern, rest, true).filter(|length| *length > 0) {
+            Some(length) => {
+                out.append(with);
+                at += length;
+                if mode != ReplaceMode::All {
+                    break;
+                }
+            }
+            None if mode == ReplaceMode::Prefix => break,
+            None => {
+                let Some(c) = rest.chars().next() else { break };
+                out.append(&value.slice(at, at + c.len_utf8()));
+                at += c.len_utf8();
+            }
+        }
+    }
+    out.append(&value.slice(at.min(text.len()), text.len()));
+    let _ = span;
+    Some(out)
+}
+
+fn replace_plain(value: &Value, text: &str, pattern: &str, with: &Value, all: bool) -> Value {
+    let mut out = Value::default();
+    let mut at = 0;
+    while let Some(offset) = text.get(at..).filter(|_| !pattern.is_empty()).and_then(|rest| rest.find(pattern)) {
+        out.append(&value.slice(at, at + offset));
+        out.append(with);
+        at += offset + pattern.len();
+        if !all || out.text().len() > limits::VALUE_BYTES {
+            break;
+        }
+    }
+    out.append(&value.slice(at, text.len()));
+    out
+}
+
+fn change_case(text: &str, upper: bool, all: bool) -> String {
+    let change = |c: char| if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+    text.chars().enumerate().map(|(at, c)| if all || at == 0 { change(c) } else { c }).collect()
+}

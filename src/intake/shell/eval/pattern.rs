@@ -1,0 +1,165 @@
+//! Glob patterns: `*`, `?`, `[...]`; a backslash makes the next character literal.
+
+/// Products of text and pattern lengths beyond which matching is refused, in bytes.
+pub(crate) const MATCH_COST: usize = 1 << 20;
+
+/// Whether the whole text matches.
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let text: Vec<char> = text.chars().collect();
+    matches_at(&pattern, &text)
+}
+
+fn matches_at(pattern: &[char], text: &[char]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while t < text.len() {
+        if pattern.get(p) == Some(&'*') {
+            retry = Some((p + 1, t));
+            p += 1;
+            continue;
+        }
+        match one(pattern, p, text[t]) {
+            Some(next) => {
+                p = next;
+                t += 1;
+            }
+            None => match &mut retry {
+                Some((after_star, from)) => {
+                    *from += 1;
+                    p = *after_star;
+                    t = *from;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(p..).unwrap_or(&[]).iter().all(|c| *c == '*')
+}
+
+/// Matches one character; where the pattern goes on if it does.
+fn one(pattern: &[char], at: usize, c: char) -> Option<usize> {
+    match *pattern.get(at)? {
+        '?' => Some(at + 1),
+        '\\' if at + 1 < pattern.len() => (pattern[at + 1] == c).then_some(at + 2),
+        '[' => match class(pattern, at, c) {
+            Some((found, next)) => found.then_some(next),
+            None => (c == '[').then_some(at + 1),
+        },
+        literal => (literal == c).then_some(at + 1),
+    }
+}
+
+/// Whether a bracket expression holds a character, and where it ends; none if it is not closed.
+pub(crate) fn class(pattern: &[char], at: usize, c: char) -> Option<(bool, usize)> {
+    let mut index = at + 1;
+    let negated = matches!(pattern.get(index), Some('!' | '^'));
+    index += usize::from(negated);
+    let first = index;
+    let mut found = false;
+    loop {
+        let low = *pattern.get(index)?;
+        if low == ']' && index > first {
+            return Some((found != negated, index + 1));
+        }
+        if low == '[' && pattern.get(index + 1) == Some(&':') {
+            let close = (index + 2..pattern.len().min(index + 12)).find(|end| pattern[*end] == ':' && pattern.get(end + 1) == Some(&']'))?;
+            let name: String = pattern[index + 2..close].iter().collect();
+            found |= in_class(&name, c);
+            index = close + 2;
+            continue;
+        }
+        if pattern.get(index + 1) == Some(&'-') && pattern.get(index + 2).is_some_and(|high| *high != ']') {
+            found |= low <= c && c <= pattern[index + 2];
+            index += 3;
+        } else {
+            found |= low == c;
+            index += 1;
+        }
+    }
+}
+
+fn in_class(name: &str, c: char) -> bool {
+    match name {
+        "digit" => c.is_ascii_digit(),
+        "alpha" => c.is_ascii_alphabetic(),
+        "alnum" => c.is_ascii_alphanumeric(),
+        "space" => c.is_ascii_whitespace(),
+        "upper" => c.is_ascii_uppercase(),
+        "lower" => c.is_ascii_lowercase(),
+        "punct" => c.is_ascii_punctuation(),
+        "xdigit" => c.is_ascii_hexdigit(),
+        _ => false,
+    }
+}
+
+/// The text with every sign of a pattern made literal.
+pub(crate) fn escape(text: &str, out: &mut String) {
+    for c in text.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+}
+
+/// The length in bytes of the shortest or longest start of the text that matches.
+pub(crate) fn prefix_length(pattern: &str, text: &str, longest: bool) -> Option<usize> {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let chars: Vec<char> = text.chars().collect();
+    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]).enumerate();
+    let mut found = None;
+    for (count, end) in ends {
+        if matches_at(&pattern, &chars[..count]) {
+            found = Some(end);
+            if !longest {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Where the shortest or longest end of the text that matches starts, in bytes.
+pub(crate) fn suffix_start(pattern: &str, text: &str, longest: bool) -> Option<usize> {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let chars: Vec<char> = text.chars().collect();
+    let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]).enumerate();
+    let mut found = None;
+    for (count, start) in starts {
+        if matches_at(&pattern, &chars[count..]) {
+            found = Some(start);
+            if longest {
+                break;
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{matches, prefix_length, suffix_start};
+
+    #[test]
+    fn globs_match_as_in_bash() {
+        for (pattern, text, expected) in [
+            ("*", "", true),
+            ("*B", "13B", true),
+            ("[0-9]*", "7B", true),
+            ("[!0-9]*", "7B", false),
+            ("a?c", "abc", true),
+            ("a\\*c", "abc", false),
+            ("a\\*c", "a*c", true),
+            ("*a*b*c*", "xxaxxbxx", false),
+            ("[[:digit:]]", "4", true),
+            ("[a", "[a", true),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} against {text}");
+        }
+        assert_eq!(prefix_length("*/", "a/b/c", false), Some(2));
+        assert_eq!(prefix_length("*/", "a/b/c", true), Some(4));
+        assert_eq!(suffix_start("/*", "a/b/c", false), Some(3));
+        assert_eq!(suffix_start("/*", "a/b/c", true), Some(1));
+    }
+}

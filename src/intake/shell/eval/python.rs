@@ -1,0 +1,233 @@
+//! Arithmetic as `python -c`, `bc` and `awk` do it, for expressions of numbers alone.
+
+/// Whose rules hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// `/` gives a fraction, `//` and `%` round down.
+    Python,
+    /// Whole numbers unless `scale` is set.
+    Bc,
+    /// Fractions, six significant digits.
+    Awk,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Number {
+    Whole(i64),
+    Real(f64),
+}
+
+impl Number {
+    #[expect(clippy::cast_precision_loss, reason = "python rounds the same way")]
+    fn real(self) -> f64 {
+        match self {
+            Number::Whole(number) => number as f64,
+            Number::Real(number) => number,
+        }
+    }
+}
+
+/// The value of an expression as its program prints it.
+pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
+    let mut text = text.trim();
+    let mut scale = 0;
+    if dialect == Dialect::Bc
+        && let Some((first, rest)) = text.split_once(';')
+    {
+        scale = first.trim().strip_prefix("scale")?.trim().strip_prefix('=')?.trim().parse().ok()?;
+        text = rest.trim();
+    }
+    if text.len() > 500 {
+        return None;
+    }
+    let mut reader = Reader { bytes: text.as_bytes(), at: 0, depth: 0, dialect, scale };
+    reader.blanks();
+    let number = reader.sum()?;
+    if reader.at != text.len() {
+        return None;
+    }
+    Some(match (number, dialect) {
+        (Number::Whole(number), _) => number.to_string(),
+        (Number::Real(number), Dialect::Bc) => {
+            let digits = format!("{number:.scale$}");
+            digits.strip_prefix("0.").map_or(digits.clone(), |rest| format!(".{rest}"))
+        }
+        (Number::Real(number), Dialect::Awk) if number.fract() == 0.0 && number.abs() < 1e15 => format!("{number:.0}"),
+        (Number::Real(number), Dialect::Awk) => format!("{}", (number * 1e6).round() / 1e6),
+        (Number::Real(number), Dialect::Python) if number.fract() == 0.0 && number.abs() < 1e16 => format!("{number:.1}"),
+        (Number::Real(number), Dialect::Python) => format!("{number}"),
+    })
+}
+
+struct Reader<'t> {
+    bytes: &'t [u8],
+    at: usize,
+    depth: u32,
+    dialect: Dialect,
+    scale: usize,
+}
+
+impl Reader<'_> {
+    fn blanks(&mut self) {
+        while self.bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+    }
+
+    fn eat(&mut self, sign: &str) -> bool {
+        let found = self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(sign.as_bytes()));
+        if found {
+            self.at += sign.len();
+            self.blanks();
+        }
+        found
+    }
+
+    fn sum(&mut self) -> Option<Number> {
+        self.depth += 1;
+        if self.depth > 20 {
+            return None;
+        }
+        let mut left = self.product()?;
+        loop {
+            let plus = self.eat("+");
+            if !plus && !self.eat("-") {
+                break;
+            }
+            let right = self.product()?;
+            left = match (left, right) {
+                (Number::Whole(a), Number::Whole(b)) => Number::Whole(if plus { a.checked_add(b)? } else { a.checked_sub(b)? }),
+                (a, b) => Number::Real(if plus { a.real() + b.real() } else { a.real() - b.real() }),
+            };
+        }
+        self.depth -= 1;
+        Some(left)
+    }
+
+    fn product(&mut self) -> Option<Number> {
+        let mut left = self.power()?;
+        loop {
+            let sign = ["//", "/", "%", "*"].into_iter().find(|sign| self.eat(sign));
+            let Some(sign) = sign else { return Some(left) };
+            let right = self.power()?;
+            if sign != "*" && right.real() == 0.0 {
+                return None;
+            }
+            left = match (sign, left, right) {
+                ("*", Number::Whole(a), Number::Whole(b)) => Number::Whole(a.checked_mul(b)?),
+                ("*", a, b) => Number::Real(a.real() * b.real()),
+                ("/", Number::Whole(a), Number::Whole(b)) if self.dialect == Dialect::Bc && self.scale == 0 => Number::Whole(a.checked_div(b)?),
+                ("/", a, b) => Number::Real(a.real() / b.real()),
+                ("//", Number::Whole(a), Number::Whole(b)) => Number::Whole(a.checked_sub(a.checked_rem_euclid(b)?)?.checked_div(b)?),
+                ("//", a, b) => Number::Real((a.real() / b.real()).floor()),
+                (_, Number::Whole(a), Number::Whole(b)) => Number::Whole(a.checked_rem_euclid(b)?),
+                (_, a, b) => Number::Real(a.real().rem_euclid(b.real())),
+            };
+        }
+    }
+
+    fn power(&mut self) -> Option<Number> {
+        let base = self.signed()?;
+        if !self.eat("**") && !self.eat("^") {
+            return Some(base);
+        }
+        self.depth += 1;
+        if self.depth > 20 {
+            return None;
+        }
+        let exponent = self.power()?;
+        self.depth -= 1;
+        match (base, exponent) {
+            (Number::Whole(a), Number::Whole(b)) if b >= 0 => Some(Number::Whole(a.checked_pow(u32::try_from(b).ok()?)?)),
+            (a, b) => Some(Number::Real(a.real().powf(b.real()))),
+        }
+    }
+
+    fn signed(&mut self) -> Option<Number> {
+        if self.eat("-") {
+            self.depth += 1;
+            if self.depth > 20 {
+                return None;
+            }
+            let number = self.signed()?;
+            self.depth -= 1;
+            return Some(match number {
+                Number::Whole(number) => Number::Whole(number.checked_neg()?),
+                Number::Real(number) => Number::Real(-number),
+            });
+        }
+        for name in ["int(", "round(", "float(", "abs(", "max(", "min(", "math.ceil(", "math.floor(", "("] {
+            if self.eat(name) {
+                return self.call(name);
+            }
+        }
+        self.literal()
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "checked to be in range")]
+    fn call(&mut self, name: &str) -> Option<Number> {
+        let mut number = self.sum()?;
+        while matches!(name, "max(" | "min(") && self.eat(",") {
+            let other = self.sum()?;
+            if (name == "max(") == (other.real() > number.real()) {
+                number = other;
+            }
+        }
+        if !self.eat(")") {
+            return None;
+        }
+        let whole = |number: f64| (number.abs() < 9e15).then_some(Number::Whole(number as i64));
+        match name {
+            "int(" => whole(number.real().trunc()),
+            "round(" => whole(number.real().round_ties_even()),
+            "math.ceil(" => whole(number.real().ceil()),
+            "math.floor(" => whole(number.real().floor()),
+            "float(" => Some(Number::Real(number.real())),
+            "abs(" => Some(match number {
+                Number::Whole(number) => Number::Whole(number.checked_abs()?),
+                Number::Real(number) => Number::Real(number.abs()),
+            }),
+            _ => Some(number),
+        }
+    }
+
+    fn literal(&mut self) -> Option<Number> {
+        let start = self.at;
+        let mut last = 0;
+        while let Some(byte) = self.bytes.get(self.at) {
+            let part = byte.is_ascii_digit() || matches!(byte, b'.' | b'_' | b'e' | b'E') || (matches!(byte, b'+' | b'-') && matches!(last, b'e' | b'E'));
+            if !part {
+                break;
+            }
+            last = *byte;
+            self.at += 1;
+        }
+        let text: String = self.bytes.get(start..self.at)?.iter().filter(|byte| **byte != b'_').map(|byte| char::from(*byte)).collect();
+        self.blanks();
+        if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok().map(Number::Whole) } else { text.parse().ok().map(Number::Real) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dialect, evaluate};
+
+    #[test]
+    fn each_program_computes_in_its_way() {
+        for (text, dialect, expected) in [
+            ("1024 * 8", Dialect::Python, Some("8192")),
+            ("7 / 2", Dialect::Python, Some("3.5")),
+            ("8 / 2", Dialect::Python, Some("4.0")),
+            ("-7 // 2", Dialect::Python, Some("-4")),
+            ("int(300e9 / 2048)", Dialect::Python, Some("146484375")),
+            ("2**10 + max(1, 3)", Dialect::Python, Some("1027")),
+            ("7 / 2", Dialect::Bc, Some("3")),
+            ("scale=2; 7 / 2", Dialect::Bc, Some("3.50")),
+            ("5*0.5", Dialect::Awk, Some("2.5")),
+            ("torch.cuda.device_count()", Dialect::Python, None),
+            ("1 / 0", Dialect::Python, None),
+        ] {
+            assert_eq!(evaluate(text, dialect).as_deref(), expected, "{text}");
+        }
+    }
+}

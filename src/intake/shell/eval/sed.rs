@@ -1,0 +1,101 @@
+//! `sed "s/KEY/value/"` over known text: how templates of DeepSpeed configurations are filled.
+
+use super::super::value::{Value, Word};
+use super::regex;
+use super::state::Evaluator;
+use crate::text::Span;
+
+struct Substitution {
+    pattern: String,
+    with: Value,
+    all: bool,
+}
+
+/// What sed prints; none unless it only substitutes, in readable expressions, in known text.
+pub(crate) fn run(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
+    let mut scripts = Vec::new();
+    let mut files = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.text() {
+            "-e" | "--expression" => scripts.push(&words.next()?.value),
+            "-E" | "-r" => {}
+            text if text.starts_with('-') => return None,
+            _ if scripts.is_empty() && files.is_empty() => scripts.push(&word.value),
+            _ => files.push(&word.value),
+        }
+    }
+    let mut substitutions = Vec::new();
+    for script in scripts {
+        read(script, &mut substitutions)?;
+    }
+    let mut content = match files.as_slice() {
+        [] => shell.input.clone()?,
+        [file] => shell.readable(file)?,
+        _ => return None,
+    };
+    for substitution in &substitutions {
+        content = apply(&content, substitution, span)?;
+    }
+    Some(content)
+}
+
+/// Reads `s/a/b/g; s#c#d#`, which may hold holes in its replacements.
+fn read(script: &Value, out: &mut Vec<Substitution>) -> Option<()> {
+    let text = script.text();
+    let mut at = 0;
+    loop {
+        let rest = text.get(at..)?;
+        let skipped = rest.len() - rest.trim_start_matches([' ', '\n', ';', '\t']).len();
+        at += skipped;
+        let rest = text.get(at..)?;
+        if rest.is_empty() {
+            return Some(());
+        }
+        let delimiter = rest.strip_prefix('s')?.chars().next().filter(|c| !c.is_alphanumeric())?;
+        let first = at + 1 + delimiter.len_utf8();
+        let second = first + text.get(first..)?.find(delimiter)?;
+        let third = second + delimiter.len_utf8();
+        let end = third + text.get(third..)?.find(delimiter)?;
+        let flags = text.get(end + delimiter.len_utf8()..)?;
+        let all = flags.starts_with('g');
+        let pattern = script.slice(first, second).known()?.to_owned();
+        let with = script.slice(third, end);
+        if with.text().contains(['\\', '&']) {
+            return None;
+        }
+        out.push(Substitution { pattern, with, all });
+        if out.len() > 50 {
+            return None;
+        }
+        at = end + delimiter.len_utf8() + usize::from(all);
+    }
+}
+
+fn apply(content: &Value, substitution: &Substitution, span: Span) -> Option<Value> {
+    let mut out = Value::default();
+    let mut start = 0;
+    for line in content.text().split_inclusive('\n') {
+        let body = line.trim_end_matches('\n');
+        let mut at = 0;
+        let mut tail = true;
+        while tail {
+            let rest = body.get(at..)?;
+            let chars: Vec<char> = rest.chars().collect();
+            let Some((from, to)) = regex::find(&substitution.pattern, &chars)? else { break };
+            let byte = |at: usize| rest.char_indices().nth(at).map_or(rest.len(), |(byte, _)| byte);
+            let (from, to) = (byte(from), byte(to));
+            if to == from {
+                break;
+            }
+            out.append(&content.slice(start + at, start + at + from));
+            out.append(&substitution.with);
+            at += to;
+            tail = substitution.all;
+        }
+        out.append(&content.slice(start + at, start + line.len()));
+        start += line.len();
+    }
+    let _ = span;
+    Some(out)
+}

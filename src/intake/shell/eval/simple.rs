@@ -1,0 +1,334 @@
+//! Simple commands: assignments, builtins, functions, programs; their redirections.
+
+use std::collections::BTreeMap;
+
+use super::super::limits;
+use super::super::script::{Command, CommandKind, File, HoleKind};
+use super::super::tree::{self, Assigned, Assignment, Element, List, RedirectKind, Simple};
+use super::super::value::{HoleId, Value, Word, is_blank};
+use super::state::{Data, Evaluator, Flow, Status};
+use super::{builtins, programs};
+use crate::text::Span;
+
+impl Evaluator<'_> {
+    /// Runs a command with its redirections around it.
+    pub(crate) fn redirected(&mut self, command: &tree::Command) -> Flow {
+        let outer_input = self.input.clone();
+        let mut target = None;
+        for redirect in &command.redirects {
+            match &redirect.kind {
+                RedirectKind::Here(parts) => self.input = Some(self.text_of(parts)),
+                RedirectKind::HereString(word) => {
+                    let mut value = self.text_of(&word.parts);
+                    value.append(&Value::computed("\n", redirect.span));
+                    self.input = Some(value);
+                }
+                RedirectKind::Read(word) => self.input = self.read_input(word, redirect.span),
+                RedirectKind::Write(word) | RedirectKind::Append(word) if matches!(redirect.descriptor, None | Some(1)) => {
+                    let append = matches!(redirect.kind, RedirectKind::Append(_));
+                    target = Some((self.text_of(&word.parts), append));
+                }
+                RedirectKind::Write(_) | RedirectKind::Append(_) | RedirectKind::Duplicate => {}
+            }
+        }
+        let Some((name, append)) = target else {
+            let flow = self.run_kind(command);
+            self.input = outer_input;
+            return flow;
+        };
+        let outer_output = self.output.replace(Value::default());
+        let flow = self.run_kind(command);
+        let content = std::mem::replace(&mut self.output, outer_output).unwrap_or_default();
+        self.write_file(name, content, append, command.span);
+        self.input = outer_input;
+        flow
+    }
+
+    /// What `< file` or `< <(command)` gives.
+    fn read_input(&mut self, word: &tree::Word, span: Span) -> Option<Value> {
+        if let [tree::Part::Process { body, span }] = word.parts.as_slice() {
+            return Some(self.substitute(body, *span));
+        }
+        let name = self.text_of(&word.parts);
+        if let Some(content) = self.file_content(&name) {
+            return Some(content);
+        }
+        Some(self.unknown(HoleKind::Command, &format!("cat {}", name.text()), span, name.holes().collect()))
+    }
+
+    pub(crate) fn file_content(&self, name: &Value) -> Option<Value> {
+        self.files.iter().rev().find(|file| file.name.text() == name.text()).map(|file| file.content.clone())
+    }
+
+    pub(crate) fn write_file(&mut self, name: Value, content: Value, append: bool, span: Span) {
+        if name.text().starts_with("/dev/") || name.is_empty() || content.is_empty() {
+            return;
+        }
+        let content = self.bounded(content, Some(span));
+        let known = self.files.iter().position(|file| file.name.text() == name.text());
+        match known.and_then(|at| self.files.get_mut(at)) {
+            Some(file) if append && file.content.text().len() < limits::VALUE_BYTES => file.content.append(&content),
+            Some(file) => *file = File { name, content, span },
+            None if self.files.len() < 100 => self.files.push(File { name, content, span }),
+            None => {}
+        }
+    }
+
+    pub(crate) fn run_simple(&mut self, simple: &Simple, span: Span) -> Flow {
+        let mut words = Vec::new();
+        for word in &simple.words {
+            self.expand(word, &mut words);
+        }
+        if words.is_empty() {
+            self.status = Status::SUCCESS;
+            for assignment in &simple.assignments {
+                self.assign(assignment);
+            }
+            return Flow::Next;
+        }
+        let environment: Vec<(String, Word)> = simple
+            .assignments
+            .iter()
+            .map(|assignment| {
+                let value = match &assignment.value {
+                    Assigned::Scalar(word) => self.text_of(&word.parts),
+                    Assigned::Array(_) => Value::default(),
+                };
+                (assignment.name.clone(), Word { value, span: assignment.span })
+            })
+            .collect();
+        let saved = self.set_temporarily(&environment);
+        let flow = self.dispatch(words, &simple.declared, &environment, span);
+        for (name, old) in saved.into_iter().rev() {
+            match old {
+                Some(slot) => self.variables.insert(name, slot),
+                None => self.variables.remove(&name),
+            };
+        }
+        flow
+    }
+
+    fn set_temporarily(&mut self, environment: &[(String, Word)]) -> Vec<(String, Option<super::state::Slot>)> {
+        let mut saved = Vec::new();
+        for (name, word) in environment {
+            saved.push((name.clone(), self.variables.remove(name)));
+            self.set(name, word.value.clone(), Some(word.span));
+            self.export(name);
+        }
+        saved
+    }
+
+    fn dispatch(&mut self, mut words: Vec<Word>, declared: &[Assignment], environment: &[(String, Word)], span: Span) -> Flow {
+        self.status = Status::SUCCESS;
+        let program = words.first().map(|word| word.text().to_owned()).unwrap_or_default();
+        if matches!(program.as_str(), "command" | "builtin" | "exec") && words.len() > 1 && !words[1].text().starts_with('-') {
+            words.remove(0);
+            return self.dispatch(words, declared, environment, span);
+        }
+        if let Some(body) = self.functions.get(&program).cloned() {
+            let arguments = words.into_iter().skip(1).map(|word| word.value).collect();
+            return self.call(&body, arguments);
+        }
+        if let Some(flow) = builtins::run(self, &program, &words, declared, span) {
+            return flow;
+        }
+        self.run_program(words, environment, span)
+    }
+
+    /// A program: computed if it is one of the small pure ones and someone reads it, else kept for the reader.
+    fn run_program(&mut self, words: Vec<Word>, environment: &[(String, Word)], span: Span) -> Flow {
+        let computed = if self.output.is_some() || self.input.is_some() { programs::run(self, &words, span) } else { None };
+        self.status = Status::ASSUMED;
+        if let Some((value, status)) = computed {
+            self.emit(&value, span);
+            self.status = status;
+            return Flow::Next;
+        }
+        if self.substituting > 0 {
+            let needs: Vec<HoleId> = words.iter().flat_map(|word| word.value.holes()).collect();
+            let input: Vec<HoleId> = self.input.iter().flat_map(Value::holes).collect();
+            let shown = joined(&words);
+            let needs = if input.is_empty() && !depends(&words) { Vec::new() } else { [input, needs].concat() };
+            let value = self.unknown(HoleKind::Command, &shown, span, needs);
+            self.write(&value);
+            return Flow::Next;
+        }
+        let index = self.record(CommandKind::Run, words, environment, span);
+        self.run_inner(index, span)
+    }
+
+    /// Keeps a command; its index.
+    pub(crate) fn record(&mut self, kind: CommandKind, words: Vec<Word>, environment: &[(String, Word)], span: Span) -> Option<usize> {
+        if self.commands.len() >= limits::COMMANDS || words.is_empty() {
+            return None;
+        }
+        let kind = if self.shown { CommandKind::Shown } else { kind };
+        let environment = environment.to_vec();
+        self.commands.push(Command { kind, words, environment, span, outer: self.outer, doubt: self.doubt });
+        Some(self.commands.len() - 1)
+    }
+
+    /// Gives a text to whoever reads it; options printed on the terminal are kept as a shown command.
+    pub(crate) fn emit(&mut self, value: &Value, span: Span) {
+        if self.output.is_some() {
+            self.write(value);
+        } else if self.substituting == 0 && value.text().contains(" --") {
+            let words = value.fields(is_blank).into_iter().map(|value| Word { value, span }).collect();
+            self.record(CommandKind::Shown, words, &[], span);
+        }
+    }
+
+    /// What a command list prints, without the line ends at its end.
+    pub(crate) fn substitute(&mut self, body: &List, span: Span) -> Value {
+        if self.depth >= limits::DEPTH || !self.spend(1, span) {
+            return Value::default();
+        }
+        let output = self.output.replace(Value::default());
+        let input = self.input.take();
+        let status = self.status;
+        self.substituting += 1;
+        self.depth += 1;
+        if body.len() == 1 && is_simple(body) {
+            self.run_list(body);
+        } else {
+            self.in_subshell(|shell| shell.run_list(body));
+        }
+        self.depth -= 1;
+        self.substituting -= 1;
+        self.input = input;
+        let value = std::mem::replace(&mut self.output, output).unwrap_or_default();
+        self.status = if status.ok { self.status } else { status };
+        let end = value.text().trim_end_matches(['\n', '\r']).len();
+        let mut value = if end < value.text().len() { value.slice(0, end) } else { value };
+        if !self.spend(value.weight(), span) {
+            value = Value::default();
+        }
+        value
+    }
+
+    pub(crate) fn assign(&mut self, assignment: &Assignment) {
+        let span = assignment.span;
+        match &assignment.value {
+            Assigned::Scalar(word) => {
+                let value = self.text_of(&word.parts);
+                self.assign_scalar(assignment, value, span);
+            }
+            Assigned::Array(elements) => self.assign_array(assignment, elements, span),
+        }
+    }
+
+    fn assign_scalar(&mut self, assignment: &Assignment, value: Value, span: Span) {
+        let name = assignment.name.as_str();
+        let Some(index) = &assignment.index else {
+            let value = if assignment.append { self.appended(self.scalar(name).cloned(), value, name, span) } else { value };
+            return self.set(name, value, Some(span));
+        };
+        let index = self.text_of(index);
+        if let Some(Data::Map(map)) = self.variables.get(name).map(|slot| &slot.data) {
+            let old = map.get(index.text()).cloned();
+            let value = if assignment.append { self.appended(old, value, name, span) } else { value };
+            let key = index.text().to_owned();
+            return self.set_key(name, &key, value, span);
+        }
+        if let Ok(index) = self.number(&index, 0) {
+            let old = self.element(name, index);
+            let value = if assignment.append { self.appended(old, value, name, span) } else { value };
+            self.set_element(name, index, value, span);
+        }
+    }
+
+    /// `x+=text`; what is not set yet counts as empty only if the text itself sets it somewhere.
+    fn appended(&mut self, old: Option<Value>, value: Value, _name: &str, span: Span) -> Value {
+        let mut whole = old.unwrap_or_default();
+        if !self.spend(whole.weight(), span) {
+            return whole;
+        }
+        whole.append(&value);
+        whole
+    }
+
+    fn assign_array(&mut self, assignment: &Assignment, elements: &[Element], span: Span) {
+        let name = assignment.name.as_str();
+        if let Some(Data::Map(_)) = self.variables.get(name).map(|slot| &slot.data) {
+            for element in elements {
+                let Some(index) = &element.index else { continue };
+                let key = self.text_of(index).text().to_owned();
+                let value = self.text_of(&element.word.parts);
+                self.set_key(name, &key, value, span);
+            }
+            return;
+        }
+        // The elements are expanded before the old array goes: a=("${a[@]}" more).
+        let mut added = Vec::new();
+        for element in elements {
+            match &element.index {
+                Some(index) => {
+                    let index = self.text_of(index);
+                    let at = self.number(&index, 0).ok().and_then(|at| u32::try_from(at).ok());
+                    let value = self.text_of(&element.word.parts);
+                    added.push((at, value));
+                }
+                None => {
+                    let mut words = Vec::new();
+                    self.expand(&element.word, &mut words);
+                    added.extend(words.into_iter().map(|word| (None, word.value)));
+                }
+            }
+        }
+        let mut values = BTreeMap::new();
+        if assignment.append {
+            values = match self.variables.get_mut(name).map(|slot| &mut slot.data) {
+                Some(Data::Array(old)) => std::mem::take(old),
+                Some(Data::Scalar(old)) => BTreeMap::from([(0, std::mem::take(old))]),
+                _ => BTreeMap::new(),
+            };
+        }
+        let mut next = values.keys().next_back().map_or(0, |last| last + 1);
+        for (at, value) in added.into_iter().take(limits::WORDS) {
+            let at = at.unwrap_or(next);
+            values.insert(at, value);
+            next = at.saturating_add(1);
+        }
+        if values.len() > limits::WORDS {
+            values = values.into_iter().take(limits::WORDS).collect();
+        }
+        self.set_data(name, Data::Array(values), span);
+    }
+}
+
+/// Whether a list is one plain command, which cannot change variables for others.
+fn is_simple(list: &List) -> bool {
+    match list.as_slice() {
+        [statement] => {
+            statement.rest.is_empty()
+                && statement.first.stages.iter().all(|stage| match &stage.kind {
+                    tree::Kind::Simple(simple) => {
+                        let first = simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
+                        matches!(first, Some("echo" | "printf" | "expr" | "seq" | "cat" | "basename" | "dirname" | "wc" | "cut" | "tr" | "date" | "hostname" | "pwd" | "head" | "awk" | "sed" | "python" | "python3" | "bc" | "nvidia-smi" | "scontrol" | "realpath" | "grep"))
+                    }
+                    _ => false,
+                })
+        }
+        _ => false,
+    }
+}
+
+/// Whether a program's answer hangs on its arguments: those that count a machine's devices or read its files do not.
+fn depends(words: &[Word]) -> bool {
+    let first = words.first().map_or("", |word| word.text());
+    !matches!(first, "nvidia-smi" | "rocm-smi" | "npu-smi" | "scontrol" | "hostname" | "date" | "cat" | "nproc")
+}
+
+pub(crate) fn joined(words: &[Word]) -> String {
+    let mut out = String::new();
+    for word in words {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word.text());
+        if out.len() > 160 {
+            break;
+        }
+    }
+    out
+}

@@ -1,0 +1,243 @@
+//! From words as written to words as a program gets them: expansion, splitting, braces.
+
+use super::super::limits;
+use super::super::script::HoleKind;
+use super::super::tree::{self, Part};
+use super::super::value::{Origin, Value, Word, is_blank};
+use super::parameter::Expanded;
+use super::state::Evaluator;
+use super::{braces, pattern};
+use crate::text::{Diagnostic, Span};
+
+/// The words being made.
+#[derive(Default)]
+struct Fields {
+    done: Vec<Value>,
+    current: Value,
+    /// Whether the current word exists even if it is empty.
+    open: bool,
+}
+
+impl Fields {
+    fn push(&mut self, text: &str, origin: Origin) {
+        self.current.push(text, origin, None);
+        self.open = true;
+    }
+
+    fn append(&mut self, value: &Value) {
+        self.current.append(value);
+        self.open = true;
+    }
+
+    fn cut(&mut self) {
+        if self.open {
+            self.done.push(std::mem::take(&mut self.current));
+            self.open = false;
+        }
+    }
+}
+
+impl Evaluator<'_> {
+    /// A word of a command: none, one or many words.
+    pub(crate) fn expand(&mut self, word: &tree::Word, out: &mut Vec<Word>) {
+        if word.braces
+            && let Some((at, texts)) = braces::alternatives(&word.parts)
+        {
+            for text in texts {
+                self.expand_parts(word, Some((at, &text)), out);
+            }
+            return;
+        }
+        self.expand_parts(word, None, out);
+    }
+
+    fn expand_parts(&mut self, word: &tree::Word, instead: Option<(usize, &str)>, out: &mut Vec<Word>) {
+        let mut fields = Fields::default();
+        let alone = word.parts.len() == 1;
+        for (at, part) in word.parts.iter().enumerate() {
+            match (part, instead) {
+                (Part::Text { origin, .. }, Some((index, text))) if index == at => {
+                    if !text.is_empty() {
+                        fields.push(text, Origin { exact: false, ..*origin });
+                    }
+                }
+                _ => self.expand_part(part, alone, &mut fields),
+            }
+        }
+        fields.cut();
+        let weight = fields.done.iter().map(Value::weight).fold(0_u32, u32::saturating_add);
+        if !self.spend(weight, word.span) {
+            return;
+        }
+        let room = limits::WORDS.saturating_sub(out.len());
+        if fields.done.len() > room {
+            self.notes.report(Diagnostic::error("too-many-words", "a command has more words than any real one").at(word.span));
+        }
+        out.extend(fields.done.into_iter().take(room).map(|value| Word { value, span: word.span }));
+    }
+
+    fn expand_part(&mut self, part: &Part, alone: bool, fields: &mut Fields) {
+        match part {
+            Part::Text { text, origin, .. } => fields.push(text, *origin),
+            Part::Hole { id, text, origin } => {
+                fields.current.push(text, *origin, Some(*id));
+                fields.open = true;
+            }
+            Part::Parameter(parameter) => {
+                let expanded = self.parameter(parameter);
+                let span = parameter.span;
+                match expanded {
+                    Expanded::One(value) if parameter.quoted => fields.append(&placed(value, span, alone)),
+                    Expanded::One(value) => self.split_into(&placed(value, span, alone), fields),
+                    Expanded::Many(values) => self.join_many(values, parameter.quoted, fields),
+                }
+            }
+            Part::Command { body, span, quoted } => {
+                let value = self.substitute(body, *span);
+                if *quoted { fields.append(&value) } else { self.split_into(&value, fields) }
+            }
+            Part::Arithmetic { expression, span, .. } => {
+                let expression = self.text_of(expression);
+                let value = self.arithmetic_value(&expression, *span);
+                fields.append(&value);
+            }
+            Part::Process { body, span } => {
+                let value = self.substitute(body, *span);
+                let path = self.unknown(HoleKind::Derived, "/dev/fd", *span, Vec::new());
+                self.input = Some(value);
+                fields.append(&path);
+            }
+        }
+    }
+
+    /// The elements of `$@` or `${a[@]}` among what stands around them.
+    fn join_many(&mut self, values: Vec<Value>, quoted: bool, fields: &mut Fields) {
+        for (at, value) in values.iter().enumerate() {
+            if at > 0 {
+                fields.cut();
+            }
+            if quoted { fields.append(value) } else { self.split_into(value, fields) }
+            if fields.done.len() > limits::WORDS {
+                return;
+            }
+        }
+    }
+
+    /// Splits an unquoted expansion at blanks, or at the signs of IFS.
+    fn split_into(&mut self, value: &Value, fields: &mut Fields) {
+        if value.is_empty() || !self.spend(value.weight(), value.origin().unwrap_or_default()) {
+            return;
+        }
+        let separators = self.known("IFS").map(str::to_owned);
+        let separates = |c: char| separators.as_ref().map_or(is_blank(c), |set| set.contains(c));
+        if value.text().starts_with(separates) && value.pieces().next().is_some_and(|piece| piece.hole.is_none()) {
+            fields.cut();
+        }
+        let ends_open = !value.text().ends_with(separates) || value.pieces().last().is_some_and(|piece| piece.hole.is_some());
+        let words = if separators.is_some() { strict_fields(value, separates) } else { value.fields(is_blank) };
+        for (at, word) in words.iter().enumerate() {
+            if at > 0 {
+                fields.cut();
+            }
+            fields.append(word);
+        }
+        if !ends_open {
+            fields.cut();
+        }
+    }
+
+    /// The parts as one text: assignments, quoted words, subjects of `case`.
+    pub(crate) fn text_of(&mut self, parts: &[Part]) -> Value {
+        let mut out = Value::default();
+        let alone = parts.len() == 1;
+        for part in parts {
+            match part {
+                Part::Text { text, origin, .. } => out.push(text, *origin, None),
+                Part::Hole { id, text, origin } => out.push(text, *origin, Some(*id)),
+                Part::Parameter(parameter) => match self.parameter(parameter) {
+                    Expanded::One(value) => out.append(&placed(value, parameter.span, alone)),
+                    Expanded::Many(values) => {
+                        for (at, value) in values.iter().enumerate() {
+                            if at > 0 {
+                                out.push(" ", Origin::computed(parameter.span), None);
+                            }
+                            out.append(value);
+                        }
+                    }
+                },
+                Part::Command { body, span, .. } => out.append(&self.substitute(body, *span)),
+                Part::Arithmetic { expression, span, .. } => {
+                    let expression = self.text_of(expression);
+                    out.append(&self.arithmetic_value(&expression, *span));
+                }
+                Part::Process { span, .. } => {
+                    let path = self.unknown(HoleKind::Derived, "/dev/fd", *span, Vec::new());
+                    out.append(&path);
+                }
+            }
+            if out.text().len() > limits::VALUE_BYTES {
+                break;
+            }
+        }
+        let span = out.origin();
+        if !self.spend(out.weight(), span.unwrap_or_default()) {
+            return Value::default();
+        }
+        self.bounded(out, span)
+    }
+
+    /// The parts as a pattern, quoted signs made literal; none when something in it is unknown.
+    pub(crate) fn pattern_of(&mut self, parts: &[Part]) -> Option<String> {
+        let mut out = String::new();
+        for part in parts {
+            match part {
+                Part::Text { text, quoted: true, .. } => pattern::escape(text, &mut out),
+                Part::Text { text, .. } => out.push_str(text),
+                other => {
+                    let value = self.text_of(std::slice::from_ref(other));
+                    let quoted = matches!(other, Part::Parameter(parameter) if parameter.quoted)
+                        || matches!(other, Part::Command { quoted: true, .. });
+                    let text = value.known()?;
+                    if quoted { pattern::escape(text, &mut out) } else { out.push_str(text) }
+                }
+            }
+        }
+        Some(out)
+    }
+}
+
+/// The value with the place of its expansion on it, unless that place is the whole word and the value several words.
+fn placed(mut value: Value, span: Span, alone: bool) -> Value {
+    if !alone || !value.text().contains(is_blank) {
+        value.set_via(span);
+    }
+    value
+}
+
+/// Fields as IFS other than the default makes them: blanks in it run together, every other sign ends one field.
+pub(crate) fn strict_fields(value: &Value, separates: impl Fn(char) -> bool) -> Vec<Value> {
+    let text = value.text();
+    let mut fields = Vec::new();
+    let mut start = 0;
+    let mut holes = Vec::new();
+    let mut at = 0;
+    for piece in value.pieces() {
+        if piece.hole.is_some() {
+            holes.push(at..at + piece.text.len());
+        }
+        at += piece.text.len();
+    }
+    for (at, c) in text.char_indices() {
+        if !separates(c) || holes.iter().any(|range| range.contains(&at)) {
+            continue;
+        }
+        if at > start || !is_blank(c) {
+            fields.push(value.slice(start, at));
+        }
+        start = at + c.len_utf8();
+    }
+    if start < text.len() {
+        fields.push(value.slice(start, text.len()));
+    }
+    fields
+}

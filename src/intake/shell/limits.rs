@@ -1,0 +1,24 @@
+//! What evaluation may cost: far above every real script (the largest of 2,700 has 40 kB), low enough that hostile text ends at once.
+
+/// Longest text read, in bytes.
+pub(crate) const TEXT_BYTES: usize = 4 << 20;
+/// Parts of words and commands parsed in one script, evaluated text included.
+pub(crate) const TREE_NODES: u32 = 150_000;
+/// Nesting of commands, quotes and expansions, and of calls while evaluating.
+pub(crate) const DEPTH: u32 = 80;
+/// Commands run and words expanded, weighted by the pieces they copy.
+pub(crate) const STEPS: u32 = 60_000;
+/// Longest single value, in bytes.
+pub(crate) const VALUE_BYTES: usize = 256 << 10;
+/// Elements of one array, words of one expansion.
+pub(crate) const WORDS: usize = 4096;
+/// Commands kept for the reader.
+pub(crate) const COMMANDS: usize = 2000;
+/// Diagnostics kept; more of them help nobody.
+pub(crate) const DIAGNOSTICS: usize = 100;
+/// Branches kept for the reader.
+pub(crate) const BRANCHES: usize = 500;
+/// Different unknowns told apart.
+pub(crate) const HOLES: usize = 4000;
+/// How often the body of one loop runs.
+pub(crate) const LOOP_TURNS: u32 = 5000;

@@ -1,0 +1,70 @@
+use std::collections::BTreeMap;
+
+use super::limits;
+use super::script::{Hole, HoleKind};
+use super::value::{HoleId, Value};
+use crate::text::{Diagnostic, Span};
+
+/// What reading a script collects beside its meaning, and how much of it may still be collected.
+#[derive(Debug)]
+pub(crate) struct Notes {
+    index: BTreeMap<(u8, u32, String), HoleId>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) holes: Vec<Hole>,
+    pub(crate) nodes_left: u32,
+    /// Bytes that unreadable statements may still cost.
+    pub(crate) waste_left: usize,
+}
+
+impl Notes {
+    pub(crate) fn new(text_bytes: usize) -> Self {
+        Self {
+            index: BTreeMap::new(),
+            diagnostics: Vec::new(),
+            holes: Vec::new(),
+            nodes_left: limits::TREE_NODES,
+            waste_left: text_bytes.saturating_mul(4),
+        }
+    }
+
+    pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        let full = self.diagnostics.len() >= limits::DIAGNOSTICS;
+        let repeated = self.diagnostics.iter().any(|known| known.span == diagnostic.span && known.code == diagnostic.code);
+        if !full && !repeated {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// A new hole, or the one of the same name and kind.
+    pub(crate) fn hole(&mut self, kind: HoleKind, name: &str, span: Span, needs: Vec<HoleId>) -> HoleId {
+        let place = if needs.is_empty() { 0 } else { span.start.saturating_add(1) };
+        let key = (kind as u8, place, name.to_owned());
+        if let Some(known) = self.index.get(&key) {
+            return *known;
+        }
+        if self.holes.len() >= limits::HOLES {
+            return HoleId(0);
+        }
+        let id = HoleId(u32::try_from(self.holes.len()).unwrap_or(u32::MAX));
+        self.holes.push(Hole { name: name.to_owned(), kind, span, needs, choices: Vec::new() });
+        self.index.insert(key, id);
+        id
+    }
+
+    /// A value that is one new hole.
+    pub(crate) fn unknown(&mut self, kind: HoleKind, name: &str, span: Span, needs: Vec<HoleId>) -> Value {
+        let id = self.hole(kind, name, span, needs);
+        Value::hole(&shown(kind, name), id, span)
+    }
+}
+
+/// How a hole stands in a text: always from a `$` or `<` on, without quotes.
+pub(crate) fn shown(kind: HoleKind, name: &str) -> String {
+    let clean: String = name.chars().filter(|c| !matches!(c, '\'' | '"' | '`' | '\\' | '\n')).take(60).collect();
+    match kind {
+        HoleKind::Command => format!("$({clean})"),
+        HoleKind::Arithmetic => format!("$(({clean}))"),
+        HoleKind::Placeholder => clean,
+        HoleKind::Variable | HoleKind::Positional | HoleKind::Branch | HoleKind::Derived => format!("${{{clean}}}"),
+    }
+}

@@ -1,0 +1,389 @@
+use std::rc::Rc;
+
+use super::super::script::HoleKind;
+use super::super::tree::{Index, List, Operation, Parameter, Part, ReplaceMode};
+use super::super::value::Value;
+use super::cursor::{Parsed, Parser};
+use super::word::Mode;
+
+/// How far the `))` of an arithmetic expression is looked for, in bytes.
+const ARITHMETIC_REACH: usize = 4096;
+
+impl Parser<'_> {
+    /// Whether the `$` here starts an expansion.
+    pub(crate) fn opens_expansion(&self, mode: Mode) -> bool {
+        match self.peek_at(1) {
+            Some(b'(' | b'{' | b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-' | b'_') => true,
+            Some(b'[') => mode != Mode::Regex,
+            Some(b'"' | b'\'') => !mode.quoted(),
+            Some(next) => next.is_ascii_alphanumeric(),
+            None => false,
+        }
+    }
+
+    /// An expansion that starts with `$`.
+    pub(crate) fn dollar(&mut self, mode: Mode, parts: &mut Vec<Part>) -> Parsed<()> {
+        self.node()?;
+        let start = self.at;
+        let quoted = mode.quoted();
+        self.at += 1;
+        match self.peek() {
+            Some(b'(') if self.peek_at(1) == Some(b'(') && self.closes_arithmetic(self.at) => {
+                self.at += 2;
+                let expression = self.arithmetic()?;
+                parts.push(Part::Arithmetic { expression, span: self.span(start, self.at), quoted });
+            }
+            Some(b'(') => {
+                self.at += 1;
+                parts.push(self.command_substitution(start, quoted)?);
+            }
+            Some(b'[') => {
+                self.at += 1;
+                let expression = self.nested(|parser| parser.parts(Mode::Index))?;
+                if !self.eat("]") {
+                    return self.fail("unclosed-expansion", "this $[ is never closed", start);
+                }
+                parts.push(Part::Arithmetic { expression, span: self.span(start, self.at), quoted });
+            }
+            Some(b'{') => {
+                self.at += 1;
+                let parameter = self.nested(|parser| parser.braced(start, quoted))?;
+                parts.push(Part::Parameter(Box::new(parameter)));
+            }
+            Some(b'\'') => return self.ansi_quoted(start, parts),
+            Some(b'"') => {}
+            _ => {
+                let name = self.parameter_name();
+                parts.push(Part::Parameter(Box::new(Parameter {
+                    name,
+                    span: self.span(start, self.at),
+                    quoted,
+                    index: None,
+                    length: false,
+                    indirect: false,
+                    operation: Operation::None,
+                })));
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of an unbraced parameter: an identifier, one digit or one sign.
+    fn parameter_name(&mut self) -> String {
+        let start = self.at;
+        let length = match self.peek() {
+            Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => self.identifier_length(),
+            _ => 1,
+        };
+        self.at += length;
+        self.text.get(start..self.at).unwrap_or("").to_owned()
+    }
+
+    pub(crate) fn identifier_length(&self) -> usize {
+        let rest = self.bytes.get(self.at..self.end).unwrap_or(&[]);
+        if rest.first().is_some_and(u8::is_ascii_digit) {
+            return 0;
+        }
+        rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()
+    }
+
+    /// After `$((` or `((`: the expression, its closing parentheses taken.
+    pub(crate) fn arithmetic(&mut self) -> Parsed<Vec<Part>> {
+        let start = self.at;
+        let mut parts = self.nested(|parser| parser.parts(Mode::Arithmetic))?;
+        while self.peek() == Some(b';') {
+            self.at += 1;
+            let more = self.nested(|parser| parser.parts(Mode::Arithmetic))?;
+            parts.extend(more);
+        }
+        if !self.eat("))") {
+            return self.fail("unclosed-expansion", "this arithmetic is never closed by ))", start);
+        }
+        Ok(parts)
+    }
+
+    /// Whether the two parentheses at a byte are closed by two that stand together.
+    pub(crate) fn closes_arithmetic(&self, open: usize) -> bool {
+        let rest = self.bytes.get(open..self.end.min(open + ARITHMETIC_REACH)).unwrap_or(&[]);
+        let mut level = 0_u32;
+        for (at, byte) in rest.iter().enumerate() {
+            match byte {
+                b'(' => level += 1,
+                b')' if level == 2 => return rest.get(at + 1) == Some(&b')'),
+                b')' => level = level.saturating_sub(1),
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// After `$(`: a command list and the closing parenthesis, or a hole when it cannot be read.
+    fn command_substitution(&mut self, start: usize, quoted: bool) -> Parsed<Part> {
+        let inner = self.at;
+        match self.substituted() {
+            Ok(body) => Ok(Part::Command { body, span: self.span(start, self.at), quoted }),
+            Err(failure) if failure.fatal => Err(failure),
+            Err(failure) => {
+                self.at = inner;
+                let Some(close) = self.closing_parenthesis() else { return Err(failure) };
+                self.at = close + 1;
+                let name = self.text.get(inner..close).unwrap_or("").trim().to_owned();
+                let span = self.span(start, self.at);
+                let id = self.notes.hole(HoleKind::Command, &name, span, Vec::new());
+                let text = super::super::notes::shown(HoleKind::Command, &name);
+                Ok(Part::Hole { id, text, origin: self.origin(start, self.at) })
+            }
+        }
+    }
+
+    /// A command list up to `)`, which is taken.
+    pub(crate) fn substituted(&mut self) -> Parsed<Rc<List>> {
+        let start = self.at;
+        self.strict += 1;
+        let list = self.nested(Parser::list);
+        self.strict -= 1;
+        let list = list?;
+        if !self.eat(")") {
+            return self.fail("unclosed-expansion", "this $( is never closed", start.saturating_sub(2));
+        }
+        Ok(Rc::new(list))
+    }
+
+    /// The parenthesis that closes the one just taken, on this line.
+    fn closing_parenthesis(&self) -> Option<usize> {
+        let mut level = 0_u32;
+        for at in self.at..self.end {
+            match self.bytes.get(at) {
+                Some(b'(') => level += 1,
+                Some(b')') if level == 0 => return Some(at),
+                Some(b')') => level -= 1,
+                Some(b'\n') | None => return None,
+                Some(_) => {}
+            }
+        }
+        None
+    }
+
+    /// A command between backquotes.
+    pub(crate) fn backquoted(&mut self, quoted: bool, parts: &mut Vec<Part>) -> Parsed<()> {
+        self.node()?;
+        let open = self.at;
+        self.at += 1;
+        let inner = self.at;
+        let mut escaped = false;
+        loop {
+            match self.peek() {
+                Some(b'`') => break,
+                Some(b'\\') => {
+                    escaped |= self.peek_at(1).is_some_and(|next| b"$`\\\"".contains(&next));
+                    self.at += 2;
+                }
+                Some(_) => self.at += 1,
+                None => return self.fail("unclosed-quote", "this backquote is never closed", open),
+            }
+        }
+        let close = self.at;
+        let body = if escaped { self.unescaped_list(inner, close, quoted)? } else { self.list_between(inner, close)? };
+        self.at = close + 1;
+        parts.push(Part::Command { body: Rc::new(body), span: self.span(open, self.at), quoted });
+        Ok(())
+    }
+
+    fn list_between(&mut self, from: usize, to: usize) -> Parsed<List> {
+        let (end, here) = (self.end, self.here.take());
+        self.end = to;
+        self.at = from;
+        self.strict += 1;
+        let list = self.nested(Parser::list);
+        self.strict -= 1;
+        let complete = self.at == to;
+        self.end = end;
+        self.here = here;
+        if !complete && list.is_ok() {
+            return self.fail("unreadable-command", "the command between these backquotes cannot be read", from);
+        }
+        list
+    }
+
+    /// The command between backquotes with one level of backslashes removed.
+    fn unescaped_list(&mut self, from: usize, to: usize, quoted: bool) -> Parsed<List> {
+        let mut plain = Value::default();
+        let mut at = from;
+        let mut run = from;
+        while at < to {
+            let next = self.bytes.get(at + 1).copied().unwrap_or(0);
+            if self.bytes.get(at) == Some(&b'\\') && (b"$`\\".contains(&next) || (quoted && next == b'"')) {
+                self.pieces(run, at, |text, mark, origin| plain.push(text, origin, mark.hole));
+                run = at + 1;
+                at += 1;
+            }
+            at += 1;
+        }
+        self.pieces(run, to, |text, mark, origin| plain.push(text, origin, mark.hole));
+        self.nested(|parser| {
+            let depth = parser.depth;
+            let mut inner = Parser::new(plain.text(), plain.marks(), depth, parser.notes);
+            inner.strict = 1;
+            inner.list()
+        })
+    }
+
+    /// `$'...'`
+    fn ansi_quoted(&mut self, start: usize, parts: &mut Vec<Part>) -> Parsed<()> {
+        self.at += 1;
+        let mut text = String::new();
+        loop {
+            let run = self.at;
+            while self.peek().is_some_and(|byte| byte != b'\'' && byte != b'\\') {
+                self.at += 1;
+            }
+            text.push_str(self.text.get(run..self.at).unwrap_or(""));
+            match (self.peek(), self.peek_at(1)) {
+                (Some(b'\''), _) => break,
+                (Some(_), Some(escape)) if escape.is_ascii() => {
+                    text.push(match escape {
+                        b'n' => '\n',
+                        b't' => '\t',
+                        b'r' => '\r',
+                        b'a' => '\u{7}',
+                        b'e' | b'E' => '\u{1b}',
+                        other => char::from(other),
+                    });
+                    self.at += 2;
+                }
+                (Some(_), Some(_)) => self.at += 1,
+                _ => return self.fail("unclosed-quote", "this quote is never closed", start),
+            }
+        }
+        self.at += 1;
+        let mut origin = self.origin(start, self.at);
+        origin.exact = false;
+        parts.push(Part::Text { text, origin, quoted: true });
+        Ok(())
+    }
+
+    /// After `${`: the rest of the expansion, its brace taken.
+    fn braced(&mut self, start: usize, quoted: bool) -> Parsed<Parameter> {
+        let length = self.peek() == Some(b'#') && !matches!(self.peek_at(1), Some(b'}' | b':' | b'-' | b'+' | b'='));
+        self.at += usize::from(length);
+        let indirect = self.peek() == Some(b'!') && self.peek_at(1) != Some(b'}');
+        self.at += usize::from(indirect);
+        let name_start = self.at;
+        let name_length = match self.peek() {
+            Some(byte) if byte.is_ascii_digit() => {
+                self.bytes.get(self.at..self.end).unwrap_or(&[]).iter().take_while(|byte| byte.is_ascii_digit()).count()
+            }
+            Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => self.identifier_length(),
+            Some(b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => 1,
+            _ => return self.fail("unreadable-expansion", "no variable can have this name", start),
+        };
+        self.at += name_length;
+        let name = self.text.get(name_start..self.at).unwrap_or("").to_owned();
+        let index = self.index(start)?;
+        let operation = self.operation(quoted)?;
+        if !self.eat("}") {
+            return self.fail("unreadable-expansion", "this ${ is not closed, or its form is not known", start);
+        }
+        Ok(Parameter { name, span: self.span(start, self.at), quoted, index, length, indirect, operation })
+    }
+
+    fn index(&mut self, start: usize) -> Parsed<Option<Index>> {
+        if self.eat("[@]") {
+            return Ok(Some(Index::At));
+        }
+        if self.eat("[*]") {
+            return Ok(Some(Index::Star));
+        }
+        if !self.eat("[") {
+            return Ok(None);
+        }
+        let parts = self.nested(|parser| parser.parts(Mode::Index))?;
+        if !self.eat("]") {
+            return self.fail("unclosed-expansion", "this index is never closed", start);
+        }
+        Ok(Some(Index::One(parts)))
+    }
+
+    fn operation(&mut self, quoted: bool) -> Parsed<Operation> {
+        let operand = if quoted { Mode::BraceQuoted } else { Mode::Brace };
+        let first = self.peek();
+        let colon = first == Some(b':');
+        let sign = if colon { self.peek_at(1) } else { first };
+        Ok(match sign {
+            Some(sign @ (b'-' | b'=' | b'?' | b'+')) => {
+                self.at += 1 + usize::from(colon);
+                Operation::Fallback { sign, colon, word: self.parts(operand)? }
+            }
+            _ if colon => self.slice()?,
+            Some(sign @ (b'#' | b'%')) => {
+                self.at += 1;
+                let longest = self.peek() == Some(sign);
+                self.at += usize::from(longest);
+                Operation::Trim { suffix: sign == b'%', longest, pattern: self.parts(Mode::Brace)? }
+            }
+            Some(b'/') => self.replacement(operand)?,
+            Some(sign @ (b'^' | b',')) => {
+                self.at += 1;
+                let all = self.peek() == Some(sign);
+                self.at += usize::from(all);
+                self.parts(Mode::Brace)?;
+                Operation::Case { upper: sign == b'^', all }
+            }
+            Some(b'@') => {
+                self.at += 2;
+                Operation::Transform
+            }
+            _ => Operation::None,
+        })
+    }
+
+    /// `${x:offset:length}`
+    fn slice(&mut self) -> Parsed<Operation> {
+        self.at += 1;
+        let open = self.at;
+        let mut cut = None;
+        let mut level = 0_u32;
+        let mut close = open;
+        while let Some(byte) = self.bytes.get(close).filter(|_| close < self.end) {
+            match byte {
+                b'{' | b'(' => level += 1,
+                b'}' if level == 0 => break,
+                b'}' | b')' => level = level.saturating_sub(1),
+                b':' if level == 0 && cut.is_none() => cut = Some(close),
+                b'\n' => return self.fail("unreadable-expansion", "this ${ is not closed", open),
+                _ => {}
+            }
+            close += 1;
+        }
+        let offset = self.parts_between(open, cut.unwrap_or(close))?;
+        let length = match cut {
+            Some(cut) => Some(self.parts_between(cut + 1, close)?),
+            None => None,
+        };
+        Ok(Operation::Slice { offset, length })
+    }
+
+    fn parts_between(&mut self, from: usize, to: usize) -> Parsed<Vec<Part>> {
+        let end = self.end;
+        self.at = from;
+        self.end = to;
+        let parts = self.parts(Mode::Here);
+        self.end = end;
+        parts
+    }
+
+    /// `${x/pattern/text}`
+    fn replacement(&mut self, operand: Mode) -> Parsed<Operation> {
+        self.at += 1;
+        let mode = match self.peek() {
+            Some(b'/') => ReplaceMode::All,
+            Some(b'#') => ReplaceMode::Prefix,
+            Some(b'%') => ReplaceMode::Suffix,
+            _ => ReplaceMode::First,
+        };
+        self.at += usize::from(mode != ReplaceMode::First);
+        let pattern = self.parts(Mode::Pattern)?;
+        let with = if self.eat("/") { self.parts(operand)? } else { Vec::new() };
+        Ok(Operation::Replace { mode, pattern, with })
+    }
+}

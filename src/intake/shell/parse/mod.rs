@@ -1,0 +1,35 @@
+//! Bash grammar by recursive descent over text that may carry marks from an earlier expansion.
+
+mod compound;
+mod cursor;
+mod expansion;
+mod list;
+mod redirect;
+mod word;
+
+use super::notes::Notes;
+use super::tree::List;
+use super::value::Mark;
+
+pub(crate) use cursor::{Failure, Parser};
+pub(crate) use list::literal;
+
+/// Reads a whole text; what cannot be read is reported and left out.
+pub(crate) fn parse(text: &str, marks: &[Mark], depth: u32, notes: &mut Notes) -> List {
+    let mut parser = Parser::new(text, marks, depth, notes);
+    let mut list = List::new();
+    loop {
+        match parser.list() {
+            Ok(more) => list.extend(more),
+            Err(failure) => {
+                parser.report(&failure);
+                break;
+            }
+        }
+        if parser.at_end() {
+            break;
+        }
+        parser.skip_stray_closer();
+    }
+    list
+}

@@ -1,0 +1,332 @@
+use crate::text::Span;
+
+/// Which hole of [`Script::holes`](super::Script::holes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HoleId(pub u32);
+
+/// Where a piece of a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The literal text where it was written, or the expression that computed it.
+    pub span: Span,
+    /// The place of the last expansion (`$NUM_LAYERS`) that put it into a longer text, next to its flag.
+    pub via: Option<Span>,
+    /// Whether the piece is the text under `span`, byte for byte.
+    pub exact: bool,
+    /// Index of the undecided branch that could have given another value.
+    pub doubt: Option<u16>,
+}
+
+impl Origin {
+    /// Text standing at `span`.
+    pub const fn written(span: Span) -> Self {
+        Self { span, via: None, exact: true, doubt: None }
+    }
+
+    /// Text computed from what stands at `span`.
+    pub const fn computed(span: Span) -> Self {
+        Self { span, via: None, exact: false, doubt: None }
+    }
+}
+
+/// Where one piece of a value's text ends and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) end: u32,
+    pub(crate) origin: Origin,
+    pub(crate) hole: Option<HoleId>,
+}
+
+/// Text after expansion, each piece of it pointing at its source; what is not known stands in it as a named hole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Value {
+    text: String,
+    marks: Vec<Mark>,
+}
+
+/// A run of a value's text with one origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// The text; for a hole its name in a form such as `${NNODES}`.
+    pub text: &'a str,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The hole it stands for.
+    pub hole: Option<HoleId>,
+}
+
+/// A word of a command after expansion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    /// What it expands to.
+    pub value: Value,
+    /// Where it stands in the command as written: `$GPT_ARGS` for each option of that string.
+    pub span: Span,
+}
+
+impl Word {
+    /// The text to show when this word is clicked: the literal where it was written, or else its place in the command.
+    pub fn origin(&self) -> Span {
+        self.value.origin().unwrap_or(self.span)
+    }
+
+    /// The text with holes shown by name.
+    pub fn text(&self) -> &str {
+        self.value.text()
+    }
+
+    /// The text, if nothing in it is unknown.
+    pub fn known(&self) -> Option<&str> {
+        self.value.known()
+    }
+}
+
+impl Value {
+    /// Text as it stands in the source.
+    pub fn written(text: &str, span: Span) -> Self {
+        let mut value = Self::default();
+        value.push(text, Origin::written(span), None);
+        value
+    }
+
+    /// Text that follows from what stands at a place.
+    pub fn computed(text: &str, span: Span) -> Self {
+        let mut value = Self::default();
+        value.push(text, Origin::computed(span), None);
+        value
+    }
+
+    /// Something unknown, shown as `display`.
+    pub(crate) fn hole(display: &str, id: HoleId, span: Span) -> Self {
+        let mut value = Self::default();
+        value.push(display, Origin::computed(span), Some(id));
+        value
+    }
+
+    /// The text with holes shown by name.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text, if nothing in it is unknown.
+    pub fn known(&self) -> Option<&str> {
+        if self.has_holes() { None } else { Some(&self.text) }
+    }
+
+    /// Whether anything in it is unknown.
+    pub fn has_holes(&self) -> bool {
+        self.marks.iter().any(|mark| mark.hole.is_some())
+    }
+
+    /// The unknowns in it, in order.
+    pub fn holes(&self) -> impl Iterator<Item = HoleId> + '_ {
+        self.marks.iter().filter_map(|mark| mark.hole)
+    }
+
+    /// The hole, if the value is that and nothing else.
+    pub fn only_hole(&self) -> Option<HoleId> {
+        match self.marks.as_slice() {
+            [mark] => mark.hole,
+            _ => None,
+        }
+    }
+
+    /// Undecided branches that could have given another value.
+    pub fn doubts(&self) -> impl Iterator<Item = u16> + '_ {
+        self.marks.iter().filter_map(|mark| mark.origin.doubt)
+    }
+
+    /// Whether it is the empty text.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Its runs of equal origin.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        let mut start = 0;
+        self.marks.iter().map(move |mark| {
+            let text = self.text.get(start as usize..mark.end as usize).unwrap_or("");
+            start = mark.end;
+            Piece { text, origin: mark.origin, hole: mark.hole }
+        })
+    }
+
+    /// Where the text was written: its first piece and those that follow it closely in the source. None for empty text.
+    pub fn origin(&self) -> Option<Span> {
+        /// Bytes between two pieces still taken as one place: a quote, a backslash and a line end.
+        const GAP: u32 = 4;
+        let mut marks = self.marks.iter();
+        let mut span = marks.next()?.origin.span;
+        for mark in marks {
+            let next = mark.origin.span;
+            if next.start < span.end || next.start - span.end > GAP {
+                break;
+            }
+            span = span.to(next);
+        }
+        Some(span)
+    }
+
+    pub(crate) fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
+    /// How much copying it costs, in evaluation steps.
+    pub(crate) fn weight(&self) -> u32 {
+        u32::try_from(self.marks.len() + self.text.len() / 256).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn push(&mut self, text: &str, origin: Origin, hole: Option<HoleId>) {
+        if text.is_empty() {
+            return;
+        }
+        self.text.push_str(text);
+        let end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        if let Some(last) = self.marks.last_mut()
+            && hole.is_none()
+            && joins(last, origin)
+        {
+            last.origin.span.end = origin.span.end;
+            last.end = end;
+            return;
+        }
+        self.marks.push(Mark { end, origin, hole });
+    }
+
+    pub(crate) fn append(&mut self, other: &Value) {
+        for piece in other.pieces() {
+            self.push(piece.text, piece.origin, piece.hole);
+        }
+    }
+
+    /// Sets the place of expansion on every piece.
+    pub(crate) fn set_via(&mut self, via: Span) {
+        for mark in &mut self.marks {
+            mark.origin.via = Some(via);
+        }
+    }
+
+    /// Marks every piece as one that an undecided branch could have made otherwise.
+    pub(crate) fn set_doubt(&mut self, branch: u16) {
+        for mark in &mut self.marks {
+            mark.origin.doubt = Some(branch);
+        }
+    }
+
+    /// The part between two bytes of the text; a hole cut through stays whole.
+    pub(crate) fn slice(&self, from: usize, to: usize) -> Value {
+        let mut out = Value::default();
+        let mut start = 0;
+        for piece in self.pieces() {
+            let end = start + piece.text.len();
+            let (low, high) = (from.max(start), to.min(end));
+            if low < high {
+                match (piece.hole, piece.origin.exact) {
+                    (Some(_), _) => out.push(piece.text, piece.origin, piece.hole),
+                    (None, exact) => {
+                        let mut origin = piece.origin;
+                        if exact {
+                            origin.span = Span::from_bytes(
+                                origin.span.start as usize + (low - start),
+                                origin.span.start as usize + (high - start),
+                            );
+                        }
+                        out.push(piece.text.get(low - start..high - start).unwrap_or(""), origin, None);
+                    }
+                }
+            }
+            start = end;
+        }
+        out
+    }
+
+    /// The ranges of text between runs of separators; holes are never cut.
+    pub(crate) fn fields(&self, separator: impl Fn(char) -> bool) -> Vec<Value> {
+        let mut fields = Vec::new();
+        let mut field = Value::default();
+        for piece in self.pieces() {
+            if piece.hole.is_some() {
+                field.push(piece.text, piece.origin, piece.hole);
+                continue;
+            }
+            let mut start = None;
+            let cut = |from: usize, to: usize| {
+                let mut origin = piece.origin;
+                if origin.exact {
+                    let base = origin.span.start as usize;
+                    origin.span = Span::from_bytes(base + from, base + to);
+                }
+                (piece.text.get(from..to).unwrap_or(""), origin)
+            };
+            for (at, c) in piece.text.char_indices() {
+                if !separator(c) {
+                    start.get_or_insert(at);
+                    continue;
+                }
+                if let Some(from) = start.take() {
+                    let (text, origin) = cut(from, at);
+                    field.push(text, origin, None);
+                }
+                if !field.is_empty() {
+                    fields.push(std::mem::take(&mut field));
+                }
+            }
+            if let Some(from) = start {
+                let (text, origin) = cut(from, piece.text.len());
+                field.push(text, origin, None);
+            }
+        }
+        if !field.is_empty() {
+            fields.push(field);
+        }
+        fields
+    }
+
+    /// The part without blanks at its ends.
+    pub(crate) fn trimmed(&self) -> Value {
+        let start = self.text.len() - self.text.trim_start().len();
+        self.slice(start, self.text.trim_end().len().max(start))
+    }
+}
+
+/// Whether a piece continues the one before it in the source.
+fn joins(last: &Mark, next: Origin) -> bool {
+    last.hole.is_none()
+        && last.origin.exact
+        && next.exact
+        && last.origin.span.end == next.span.start
+        && last.origin.via == next.via
+        && last.origin.doubt == next.doubt
+}
+
+/// What separates words: blanks and line ends, also the no-break and zero-width kinds a browser pastes.
+pub(crate) fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{3000}' | '\u{200b}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HoleId, Origin, Value, is_blank};
+    use crate::text::Span;
+
+    #[test]
+    fn fields_keep_their_places_and_holes_whole() {
+        let mut value = Value::written("  --lr 1e-4 --n ", Span::new(100, 116));
+        value.push("$(a b)", Origin::computed(Span::new(7, 13)), Some(HoleId(3)));
+        value.push("x y", Origin::written(Span::new(116, 119)), None);
+        let fields = value.fields(is_blank);
+        let texts: Vec<_> = fields.iter().map(Value::text).collect();
+        assert_eq!(texts, ["--lr", "1e-4", "--n", "$(a b)x", "y"]);
+        assert_eq!(fields[1].origin(), Some(Span::new(107, 111)));
+        assert_eq!(fields[3].known(), None);
+        assert_eq!(value.slice(7, 11).origin(), Some(Span::new(107, 111)));
+    }
+
+    #[test]
+    fn neighbours_in_the_source_join() {
+        let mut value = Value::written("ab", Span::new(0, 2));
+        value.push("cd", Origin::written(Span::new(2, 4)), None);
+        assert_eq!(value.pieces().count(), 1);
+        assert_eq!(value.origin(), Some(Span::new(0, 4)));
+    }
+}
