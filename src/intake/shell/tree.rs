@@ -116,7 +116,7 @@ pub(crate) enum Part {
     Hole { id: HoleId, text: String, origin: Origin },
     Parameter(Box<Parameter>),
     Command { body: Rc<List>, span: Span, quoted: bool },
-    Arithmetic { expression: Vec<Part>, span: Span, quoted: bool },
+    Arithmetic { expression: Vec<Part>, span: Span },
     /// `<(...)` and `>(...)`.
     Process { body: Rc<List>, span: Span },
 }

@@ -131,6 +131,7 @@ impl Evaluator<'_> {
     pub(crate) fn add_choice(&mut self, hole: HoleId, literal: &str) {
         if let Some(hole) = self.notes.holes.get_mut(hole.0 as usize)
             && !literal.is_empty()
+            && !literal.contains(['*', '^', '$', '[', '('])
             && hole.choices.len() < CHOICES
             && !hole.choices.iter().any(|known| known == literal)
         {

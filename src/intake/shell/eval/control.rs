@@ -57,8 +57,7 @@ impl Evaluator<'_> {
     fn run_pipeline(&mut self, pipeline: &Pipeline) -> Flow {
         let last = pipeline.stages.len().saturating_sub(1);
         let mut flow = Flow::Next;
-        let outer_input = self.input.take();
-        self.input = outer_input.clone();
+        let outer_input = if last > 0 { self.input.clone() } else { None };
         for (at, stage) in pipeline.stages.iter().enumerate() {
             let outer_output = if at < last { Some(self.output.replace(Value::default())) } else { None };
             flow = self.run_command(stage);
@@ -70,7 +69,9 @@ impl Evaluator<'_> {
                 break;
             }
         }
-        self.input = outer_input;
+        if last > 0 {
+            self.input = outer_input;
+        }
         if pipeline.negated {
             self.status = self.status.not();
         }

@@ -180,8 +180,9 @@ impl Matcher<'_> {
             }
             next.sort_unstable();
             next.dedup();
-            next.retain(|at| *at != start || count == 0);
             if next == front {
+                // Nothing was taken, so any number of turns ends here.
+                out.extend(&front);
                 return;
             }
             front = next;

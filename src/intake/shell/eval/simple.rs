@@ -10,20 +10,23 @@ use super::state::{Data, Evaluator, Flow, Status};
 use super::{builtins, programs};
 use crate::text::Span;
 
+/// Files kept that a script writes.
+const FILES: usize = 100;
+
 impl Evaluator<'_> {
     /// Runs a command with its redirections around it.
     pub(crate) fn redirected(&mut self, command: &tree::Command) -> Flow {
-        let outer_input = self.input.clone();
+        let mut input = None;
         let mut target = None;
         for redirect in &command.redirects {
             match &redirect.kind {
-                RedirectKind::Here(parts) => self.input = Some(self.text_of(parts)),
+                RedirectKind::Here(parts) => input = Some(self.text_of(parts)),
                 RedirectKind::HereString(word) => {
                     let mut value = self.text_of(&word.parts);
                     value.append(&Value::computed("\n", redirect.span));
-                    self.input = Some(value);
+                    input = Some(value);
                 }
-                RedirectKind::Read(word) => self.input = self.read_input(word, redirect.span),
+                RedirectKind::Read(word) => input = self.read_input(word, redirect.span),
                 RedirectKind::Write(word) | RedirectKind::Append(word) if matches!(redirect.descriptor, None | Some(1)) => {
                     let append = matches!(redirect.kind, RedirectKind::Append(_));
                     target = Some((self.text_of(&word.parts), append));
@@ -31,16 +34,20 @@ impl Evaluator<'_> {
                 RedirectKind::Write(_) | RedirectKind::Append(_) | RedirectKind::Duplicate => {}
             }
         }
-        let Some((name, append)) = target else {
-            let flow = self.run_kind(command);
-            self.input = outer_input;
-            return flow;
+        let outer_input = input.map(|input| self.input.replace(input));
+        let flow = match target {
+            None => self.run_kind(command),
+            Some((name, append)) => {
+                let outer_output = self.output.replace(Value::default());
+                let flow = self.run_kind(command);
+                let content = std::mem::replace(&mut self.output, outer_output).unwrap_or_default();
+                self.write_file(name, content, append, command.span);
+                flow
+            }
         };
-        let outer_output = self.output.replace(Value::default());
-        let flow = self.run_kind(command);
-        let content = std::mem::replace(&mut self.output, outer_output).unwrap_or_default();
-        self.write_file(name, content, append, command.span);
-        self.input = outer_input;
+        if let Some(outer_input) = outer_input {
+            self.input = outer_input;
+        }
         flow
     }
 
@@ -65,11 +72,16 @@ impl Evaluator<'_> {
             return;
         }
         let content = self.bounded(content, Some(span));
-        let known = self.files.iter().position(|file| file.name.text() == name.text());
-        match known.and_then(|at| self.files.get_mut(at)) {
-            Some(file) if append && file.content.text().len() < limits::VALUE_BYTES => file.content.append(&content),
-            Some(file) => *file = File { name, content, span },
-            None if self.files.len() < 100 => self.files.push(File { name, content, span }),
+        match self.files.iter().position(|file| file.name.text() == name.text()) {
+            Some(known) => {
+                let Some(file) = self.files.get_mut(known) else { return };
+                if append && file.content.text().len() < limits::VALUE_BYTES {
+                    file.content.append(&content);
+                } else {
+                    *file = File { name, content, span };
+                }
+            }
+            None if self.files.len() < FILES => self.files.push(File { name, content, span }),
             None => {}
         }
     }

@@ -132,6 +132,7 @@ impl Evaluator<'_> {
                 self.steps_left = left;
                 true
             }
+            None if self.steps_left == 0 => false,
             None => {
                 self.steps_left = 0;
                 self.notes.report(

@@ -31,7 +31,7 @@ impl Parser<'_> {
             Some(b'(') if self.peek_at(1) == Some(b'(') && self.closes_arithmetic(self.at) => {
                 self.at += 2;
                 let expression = self.arithmetic()?;
-                parts.push(Part::Arithmetic { expression, span: self.span(start, self.at), quoted });
+                parts.push(Part::Arithmetic { expression, span: self.span(start, self.at) });
             }
             Some(b'(') => {
                 self.at += 1;
@@ -43,7 +43,7 @@ impl Parser<'_> {
                 if !self.eat("]") {
                     return self.fail("unclosed-expansion", "this $[ is never closed", start);
                 }
-                parts.push(Part::Arithmetic { expression, span: self.span(start, self.at), quoted });
+                parts.push(Part::Arithmetic { expression, span: self.span(start, self.at) });
             }
             Some(b'{') => {
                 self.at += 1;

@@ -268,6 +268,12 @@ impl Parser<'_> {
         while self.blank_length() > 0 {
             self.at += self.blank_length();
         }
+        let line_end = self.continuation_length().max(usize::from(self.peek() == Some(b'\n')));
+        let next = self.text.get(self.at + line_end..self.end).unwrap_or("");
+        let indent = next.len() - next.trim_start_matches([' ', '\t']).len();
+        if line_end > 0 && next.get(indent..).is_some_and(|next| next.starts_with("(e.g")) {
+            self.at += line_end + indent;
+        }
         let rest = self.bytes.get(self.at..self.end.min(self.at + LONGEST_PLACEHOLDER)).unwrap_or(&[]);
         let close = rest.iter().position(|byte| matches!(byte, b')' | b'\n'));
         match close {
