@@ -21,9 +21,9 @@ mod stack;
 mod symbols;
 mod work;
 
-pub use operator::Operator;
 pub use creation::Creation;
 pub use message::{Collective, Dimension, Message, Pass};
+pub use operator::Operator;
 pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup};
 pub use shape::Shape;
 pub use stack::{Section, SectionKind, layer_operators, section_counts, sections};

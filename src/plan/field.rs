@@ -87,6 +87,9 @@ fields! {
     UseRotaryPositionEmbeddings "use_rotary_position_embeddings" Flag, "older spelling of position embedding type rope";
     AddPositionEmbedding "add_position_embedding" Flag, "whether a learned position table exists";
     RotaryPercent "rotary_percent" Real(0.0, 1.0), "part of a head that is rotated";
+    RotaryBase "rotary_base" Real(1.0, 1e15), "base of the rotation's periods";
+    WindowSize "window_size" Text, "sliding attention window";
+    ApplyLayernorm1p "apply_layernorm_1p" Flag, "norm weights held around one";
     AddBiasLinear "add_bias_linear" Flag, "biases of linear layers";
     AddQkvBias "add_qkv_bias" Flag, "bias of the QKV projection";
     QkLayernorm "qk_layernorm" Flag, "norms on queries and keys";
@@ -132,6 +135,7 @@ fields! {
     DecoderLastPipelineNumLayers "decoder_last_pipeline_num_layers" Count(0, MAX_LAYERS), "layers of the last stage";
     AccountForEmbeddingInPipelineSplit "account_for_embedding_in_pipeline_split" Flag, "the embedding counts as a layer of the first stage";
     AccountForLossInPipelineSplit "account_for_loss_in_pipeline_split" Flag, "the loss counts as a layer of the last stage";
+    PipelineSchedule "pipeline_schedule" Word(&["1f1b", "gpipe", "zb-h1", "zb-h2", "zb-v", "v-half", "v-min", "1f1b-v", "dualpipe", "dualpipe-v"]), "order of micro-batches on a stage";
     PipelineModelParallelLayout "pipeline_model_parallel_layout" Text, "stages written out";
     // The batch.
     MicroBatchSize "micro_batch_size" Count(1, MAX_BATCH), "sequences of one micro-batch";
@@ -142,6 +146,8 @@ fields! {
     DecreaseBatchSizeIfNeeded "decrease_batch_size_if_needed" Flag, "round the global batch down to what divides";
     TrainIters "train_iters" Count(0, u64::MAX >> 12), "steps of the run";
     TrainSamples "train_samples" Count(0, u64::MAX >> 12), "samples of the run";
+    CalculatePerTokenLoss "calculate_per_token_loss" Flag, "loss averaged over tokens";
+    UseCheckpointArgs "use_checkpoint_args" Flag, "model sizes read from the checkpoint";
     // The software and its precision.
     Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp"]), "which software runs it";
     TransformerImpl "transformer_impl" Word(&["local", "transformer_engine", "inference_optimized"]), "layers of Megatron or of Transformer Engine";

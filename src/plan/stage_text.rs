@@ -50,7 +50,10 @@ pub(super) fn parse_stages(text: &str) -> Result<Vec<WrittenStage>, String> {
                 continue;
             }
             other => {
-                return Err(format!("the pipeline layout knows E, t, m, L, | and no {:?}", char::from(other)));
+                return Err(format!(
+                    "the pipeline layout knows E, t, m, L, | and no {:?}",
+                    char::from(other)
+                ));
             }
         };
         if let Some(stage) = stages.last_mut() {

@@ -2,7 +2,9 @@
 //! split and its micro-batch calculator: equal, refusals included.
 
 use serde_json::Value;
-use shardscope::intake::{Argument, Found, Origin, Resolution, Setting, SettingValue, megatron, plan_from_flags, resolve};
+use shardscope::intake::{
+    Argument, Found, Origin, Resolution, Setting, SettingValue, megatron, plan_from_flags, resolve,
+};
 use shardscope::plan::{Field, StageMap, StageSizes, StageSplit};
 use shardscope::text::Severity;
 
@@ -50,7 +52,9 @@ fn settings_are_megatrons() {
                     let expected = expected.as_array().expect("a list").iter().map(|moe| moe == 1);
                     assert!(pattern.iter().copied().eq(expected), "{id}");
                 }
-                Field::MoeLayerFreq => assert_eq!(found.as_str(), Some(expected.to_string().as_str()), "{id}"),
+                Field::MoeLayerFreq => {
+                    assert_eq!(found.as_str(), Some(expected.to_string().as_str()), "{id}")
+                }
                 _ => assert_eq!(&found, expected, "{id}: {name}"),
             }
             compared += 1;
@@ -67,7 +71,8 @@ fn layers_are_spread_as_megatron_spreads_them() {
         let flag = |name: &str| case.get(name) == Some(&Value::Bool(true));
         let count = |name: &str| case.get(name).and_then(Value::as_u64);
         let layout = case.get("pipeline_model_parallel_layout").and_then(Value::as_str);
-        let (first, last) = (count("num_layers_in_first_pipeline_stage"), count("num_layers_in_last_pipeline_stage"));
+        let (first, last) =
+            (count("num_layers_in_first_pipeline_stage"), count("num_layers_in_last_pipeline_stage"));
         let split = match layout {
             Some(text) => StageSplit::Layout(text.to_owned()),
             None if first.is_some() || last.is_some() => StageSplit::Ends { first, last },
@@ -117,14 +122,19 @@ fn batches_are_megatrons() {
         let id = case["id"].as_str().expect("an id");
         if let Some(vocab) = case.get("vocab_size").and_then(Value::as_u64) {
             let (tp, block) = (int(&case, "tp"), int(&case, "make_vocab_size_divisible_by"));
-            let flags = format!("{SMALL} --micro-batch-size 1 --vocab-size {vocab} --make-vocab-size-divisible-by {block} --tensor-model-parallel-size {tp}");
+            let flags = format!(
+                "{SMALL} --micro-batch-size 1 --vocab-size {vocab} --make-vocab-size-divisible-by {block} --tensor-model-parallel-size {tp}"
+            );
             let padded = resolved(&flags, tp).setting(Field::PaddedVocabSize).map(shown);
             assert_eq!(padded, Some(case["padded_vocab_size"].clone()), "{id}");
             compared += 1;
             continue;
         }
-        let mut flags = format!("{SMALL} --vocab-size 1000 --micro-batch-size {}", int(&case, "micro_batch_size"));
-        for (name, flag) in [("global_batch_size", "--global-batch-size"), ("rampup_batch_size", "--rampup-batch-size")] {
+        let mut flags =
+            format!("{SMALL} --vocab-size 1000 --micro-batch-size {}", int(&case, "micro_batch_size"));
+        for (name, flag) in
+            [("global_batch_size", "--global-batch-size"), ("rampup_batch_size", "--rampup-batch-size")]
+        {
             let words = match case.get(name) {
                 Some(Value::Array(words)) => words.iter().map(Value::to_string).collect::<Vec<_>>().join(" "),
                 Some(Value::Number(number)) => number.to_string(),
@@ -177,7 +187,10 @@ fn groups_that_megatron_refuses_are_refused() {
             "--num-layers {layers} --hidden-size 768 --num-attention-heads 24 --seq-length 1536 --ffn-hidden-size 1536 --micro-batch-size 1 \
              --vocab-size 1000 --num-experts 64 --sequence-parallel --tensor-model-parallel-size {} --pipeline-model-parallel-size {} \
              --context-parallel-size {} --expert-model-parallel-size {}",
-            degree("tp"), degree("pp"), degree("cp"), degree("ep"),
+            degree("tp"),
+            degree("pp"),
+            degree("cp"),
+            degree("ep"),
         );
         if let Some(size) = config.get("etp").and_then(Value::as_u64) {
             flags.push_str(&format!(" --expert-tensor-parallel-size {size}"));
@@ -212,24 +225,136 @@ fn what_megatron_refuses_is_refused_with_what_would_work() {
         "16 GPUs cannot be divided into groups of TP 2 x PP 3 = 6",
         "world sizes that fit: 6, 12, 24",
     );
-    refused(&format!("{SMALL} --pipeline-model-parallel-size 3"), 3, "layers-over-pp", "4 layers cannot be spread evenly over PP 3", "PP 1, 2, 4");
+    refused(
+        &format!("{SMALL} --pipeline-model-parallel-size 3"),
+        3,
+        "layers-over-pp",
+        "4 layers cannot be spread evenly over PP 3",
+        "PP 1, 2, 4",
+    );
     let wide = "--num-layers 4 --hidden-size 3712 --num-attention-heads 29 --seq-length 128 --ffn-hidden-size 4096 --bf16";
-    refused(&format!("{wide} --tensor-model-parallel-size 4"), 4, "heads-over-tp", "29 heads cannot be split over TP 4", "TP 1, 29");
-    refused(&format!("{SMALL} --group-query-attention --num-query-groups 3"), 1, "heads-over-groups", "8 heads cannot share 3 query groups", "1, 2, 4, 8");
-    refused(&format!("{SMALL} --expert-model-parallel-size 2"), 2, "ep-without-experts", "EP 2 needs experts", "");
-    refused(&format!("{SMALL} --num-experts 6 --expert-model-parallel-size 4"), 4, "experts-over-ep", "6 experts cannot be split over EP 4", "EP 1, 2, 3, 6");
-    refused(&format!("{SMALL} --context-parallel-size 3"), 3, "seq-over-cp", "no multiple of 2 x CP = 6", "126");
-    refused(&format!("{SMALL} --num-attention-heads 6 --hidden-size 384 --ffn-hidden-size 384 --seq-length 100 --tensor-model-parallel-size 3 --sequence-parallel"), 3, "seq-over-tp", "100 tokens on a rank", "99 tokens");
-    refused(&format!("{SMALL} --max-position-embeddings 64"), 1, "positions", "longer than max_position_embeddings 64", "--max-position-embeddings 128");
-    refused(&format!("{SMALL} --num-layers-per-virtual-pipeline-stage 2"), 1, "vpp-without-pp", "2 chunks per rank need PP greater than 1", "");
-    refused(&format!("{SMALL} --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1 --global-batch-size 1"), 2, "vpp-micro-batches", "groups of 2: at least PP 2, at most the 1 of a step", "at least 2");
-    refused(&format!("{SMALL} --pipeline-model-parallel-size 2 --context-parallel-size 2 --use-tp-pp-dp-mapping"), 8, "rank-order", "to be equal", "");
-    refused(&format!("{SMALL} --recompute-granularity full"), 1, "recompute", "full recomputation needs a method", "--recompute-method");
-    refused(&format!("{SMALL} --recompute-granularity selective --recompute-method block"), 1, "recompute", "takes no method", "");
-    refused(&format!("{SMALL} --overlap-param-gather"), 1, "overlap-param-gather", "needs --overlap-grad-reduce", "--use-distributed-optimizer");
-    refused(&format!("{SMALL} --exp-avg-dtype bf16"), 1, "precision-aware", "exp_avg_dtype bf16", "--use-precision-aware-optimizer");
-    refused("--num-layers 4096 --hidden-size 262144 --num-attention-heads 64 --seq-length 8 --num-experts 16384", 1, "model-size", "parameters", "");
+    refused(
+        &format!("{wide} --tensor-model-parallel-size 4"),
+        4,
+        "heads-over-tp",
+        "29 heads cannot be split over TP 4",
+        "TP 1, 29",
+    );
+    refused(
+        &format!("{SMALL} --group-query-attention --num-query-groups 3"),
+        1,
+        "heads-over-groups",
+        "8 heads cannot share 3 query groups",
+        "1, 2, 4, 8",
+    );
+    refused(
+        &format!("{SMALL} --expert-model-parallel-size 2"),
+        2,
+        "ep-without-experts",
+        "EP 2 needs experts",
+        "",
+    );
+    refused(
+        &format!("{SMALL} --num-experts 6 --expert-model-parallel-size 4"),
+        4,
+        "experts-over-ep",
+        "6 experts cannot be split over EP 4",
+        "EP 1, 2, 3, 6",
+    );
+    refused(
+        &format!("{SMALL} --context-parallel-size 3"),
+        3,
+        "seq-over-cp",
+        "no multiple of 2 x CP = 6",
+        "126",
+    );
+    refused(
+        &format!(
+            "{SMALL} --num-attention-heads 6 --hidden-size 384 --ffn-hidden-size 384 --seq-length 100 --tensor-model-parallel-size 3 --sequence-parallel"
+        ),
+        3,
+        "seq-over-tp",
+        "100 tokens on a rank",
+        "99 tokens",
+    );
+    refused(
+        &format!("{SMALL} --max-position-embeddings 64"),
+        1,
+        "positions",
+        "longer than max_position_embeddings 64",
+        "--max-position-embeddings 128",
+    );
+    refused(
+        &format!("{SMALL} --num-layers-per-virtual-pipeline-stage 2"),
+        1,
+        "vpp-without-pp",
+        "2 chunks per rank need PP greater than 1",
+        "",
+    );
+    refused(
+        &format!(
+            "{SMALL} --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1 --global-batch-size 1"
+        ),
+        2,
+        "vpp-micro-batches",
+        "groups of 2: at least PP 2, at most the 1 of a step",
+        "at least 2",
+    );
+    refused(
+        &format!("{SMALL} --pipeline-model-parallel-size 2 --context-parallel-size 2 --use-tp-pp-dp-mapping"),
+        8,
+        "rank-order",
+        "to be equal",
+        "",
+    );
+    refused(
+        &format!("{SMALL} --recompute-granularity full"),
+        1,
+        "recompute",
+        "full recomputation needs a method",
+        "--recompute-method",
+    );
+    refused(
+        &format!("{SMALL} --recompute-granularity selective --recompute-method block"),
+        1,
+        "recompute",
+        "takes no method",
+        "",
+    );
+    refused(
+        &format!("{SMALL} --overlap-param-gather"),
+        1,
+        "overlap-param-gather",
+        "needs --overlap-grad-reduce",
+        "--use-distributed-optimizer",
+    );
+    refused(
+        &format!("{SMALL} --exp-avg-dtype bf16"),
+        1,
+        "precision-aware",
+        "exp_avg_dtype bf16",
+        "--use-precision-aware-optimizer",
+    );
+    refused(
+        "--num-layers 4096 --hidden-size 262144 --num-attention-heads 64 --seq-length 8 --num-experts 16384",
+        1,
+        "model-size",
+        "parameters",
+        "",
+    );
     refused(&format!("{SMALL} --num-layers -3"), 1, "bad-value", "num_layers is -3", "");
-    refused(&format!("{SMALL} --hidden-size 99999999999999999999"), 1, "bad-value", "greatest that is taken is 262144", "");
-    refused("--num-layers 2 --num-attention-heads 4 --seq-length 8", 1, "missing-setting", "hidden_size", "--hidden-size");
+    refused(
+        &format!("{SMALL} --hidden-size 99999999999999999999"),
+        1,
+        "bad-value",
+        "greatest that is taken is 262144",
+        "",
+    );
+    refused(
+        "--num-layers 2 --num-attention-heads 4 --seq-length 8",
+        1,
+        "missing-setting",
+        "hidden_size",
+        "--hidden-size",
+    );
 }

@@ -1,10 +1,11 @@
 //! From the words after the training program to what they state.
 
 use super::flags::{self, Arity, Flag};
+use super::forks;
 use super::renamed;
 use super::software::{Signs, software};
 use crate::intake::{Argument, Found, Origin, Reading};
-use crate::plan::Field;
+use crate::plan::{Field, Kind};
 use crate::text::{Diagnostic, Span, suggest};
 
 /// Flags listed by name in one note at most.
@@ -29,10 +30,14 @@ struct Reader<'a> {
     /// Recognised, without influence.
     idle: Vec<String>,
     first_idle: Option<Span>,
+    /// Not known, nor near to one that is.
+    unknown: Vec<String>,
+    first_unknown: Option<Span>,
     underscored: Option<(String, Option<Span>)>,
 }
 
 /// A flag's value as it stands.
+#[derive(Clone)]
 struct Stated {
     text: String,
     span: Option<Span>,
@@ -63,9 +68,17 @@ impl Reader<'_> {
             }
             None => (body, None),
         };
-        match flags::find(name) {
-            Some(flag) => self.flag(flag, name, inline, word),
-            None => self.unknown(name, word),
+        let dashed = name.replace('_', "-");
+        if let Some(flag) = flags::find(name) {
+            self.flag(flag, name, inline, word);
+        } else if let Some(fork) = forks::find(name) {
+            self.fork(fork, inline, word);
+        } else if forks::spells(&dashed) {
+            self.respelt(&dashed, inline, word);
+        } else if let Some(field) = Field::named(name) {
+            self.setting(field, inline, word);
+        } else {
+            self.unknown(name, word);
         }
     }
 
@@ -74,37 +87,83 @@ impl Reader<'_> {
         if written != flag.name && written.contains('_') && self.underscored.is_none() {
             self.underscored = Some((written.to_owned(), word.span));
         }
-        let Some(value) = self.value_of(flag, inline, word) else {
-            let missing = format!("--{} needs a value", flag.name);
-            self.reading.diagnostics.push(Diagnostic::error("missing-value", missing).at_some(word.span));
+        let Some(value) = self.value_of(flag.arity, inline, word) else {
+            self.missing(flag.name, word);
             return;
         };
         if let Some(renamed) = renamed::find(flag.name) {
             let note = format!("--{} is an older flag; today it is {}", flag.name, renamed.today);
             self.reading.diagnostics.push(Diagnostic::note("renamed-flag", note).at_some(word.span));
-            for (field, fixed) in renamed.states {
-                let text = fixed.map_or_else(|| value.text.clone(), str::to_owned);
-                // An old switch said to be false states nothing.
-                if fixed.is_none() || value.text != "false" {
-                    self.take(
-                        *field,
-                        flag,
-                        Stated { text, span: value.span, hole: value.hole.clone(), answered: value.answered },
-                    );
-                }
-            }
+            self.states(flag.name, renamed.states, &value);
             return;
         }
-        let dest = flag.dest.unwrap_or(flag.name);
-        match Field::named(dest) {
-            Some(field) => self.take(field, flag, value),
+        match Field::named(flag.dest.unwrap_or(flag.name)) {
+            Some(field) => self.take(field, flag.name, value),
             None => self.idle(flag, word.span),
         }
     }
 
+    /// A flag of a fork.
+    fn fork(&mut self, fork: &forks::Fork, inline: Option<Stated>, word: &Argument) {
+        self.signs.see_unknown(fork.name);
+        let Some(value) = self.value_of(fork.arity, inline, word) else {
+            self.missing(fork.name, word);
+            return;
+        };
+        if let Some(what) = fork.lacking {
+            let message = format!("--{} brings {what}, which is not estimated yet", fork.name);
+            self.reading.diagnostics.push(Diagnostic::warning("not-estimated", message).at_some(word.span));
+        }
+        // The launcher's own spellings (auto, 1:4) are read by the launch room.
+        let launcher = matches!(fork.name, "nnodes" | "nproc-per-node");
+        if !launcher || value.text.bytes().all(|byte| byte.is_ascii_digit()) {
+            self.states(fork.name, fork.states, &value);
+        }
+    }
+
+    /// A flag whose value a fork spells in words of its own.
+    fn respelt(&mut self, name: &str, inline: Option<Stated>, word: &Argument) {
+        let Some(value) = self.value_of(Arity::One, inline, word) else {
+            self.missing(name, word);
+            return;
+        };
+        let states = forks::respelt(name, &value.text);
+        if states.is_empty() {
+            let message = format!("--{name} {} is not known", value.text);
+            self.reading.diagnostics.push(Diagnostic::note("unknown-value", message).at_some(value.span));
+        }
+        for (field, text) in states {
+            self.take(field, name, Stated { text, ..value.clone() });
+        }
+    }
+
+    /// A setting's name as a flag (`--bias_swiglu_fusion false`), as command-line overrides write it.
+    fn setting(&mut self, field: Field, inline: Option<Stated>, word: &Argument) {
+        let arity = if field.kind() == Kind::Flag { Arity::On } else { Arity::One };
+        match self.value_of(arity, inline, word) {
+            Some(value) => self.take(field, field.name(), value),
+            None => self.missing(field.name(), word),
+        }
+    }
+
+    fn states(&mut self, flag: &str, states: &[(Field, Option<&str>)], value: &Stated) {
+        for (field, fixed) in states {
+            // A switch said to be false states nothing.
+            if fixed.is_none() || value.text != "false" {
+                let text = fixed.map_or_else(|| value.text.clone(), str::to_owned);
+                self.take(*field, flag, Stated { text, ..value.clone() });
+            }
+        }
+    }
+
+    fn missing(&mut self, flag: &str, word: &Argument) {
+        let message = format!("--{flag} needs a value");
+        self.reading.diagnostics.push(Diagnostic::error("missing-value", message).at_some(word.span));
+    }
+
     /// The flag's value, from after its `=` or from the words that follow; none when it is missing.
-    fn value_of(&mut self, flag: Flag, inline: Option<Stated>, word: &Argument) -> Option<Stated> {
-        match flag.arity {
+    fn value_of(&mut self, arity: Arity, inline: Option<Stated>, word: &Argument) -> Option<Stated> {
+        match arity {
             Arity::One => inline.or_else(|| self.next_value()).filter(|value| !value.text.is_empty()),
             Arity::Several => {
                 let mut all = inline.or_else(|| self.next_value())?;
@@ -142,9 +201,9 @@ impl Reader<'_> {
         Stated { text: (said == on).to_string(), span: word.span, hole, answered: word.answered }
     }
 
-    fn take(&mut self, field: Field, flag: Flag, value: Stated) {
+    fn take(&mut self, field: Field, flag: &str, value: Stated) {
         let origin = if value.answered { Origin::Environment } else { Origin::Script };
-        let mut found = Found::new(field, value.text, origin).by(format!("--{}", flag.name), value.span);
+        let mut found = Found::new(field, value.text, origin).by(format!("--{flag}"), value.span);
         found.hole = value.hole;
         let (span, text) = (found.span, found.value.clone());
         if let Some(earlier) = self.reading.take(found)
@@ -156,6 +215,11 @@ impl Reader<'_> {
     }
 
     fn idle(&mut self, flag: Flag, span: Option<Span>) {
+        if let Some(what) = beyond(flag.name) {
+            let message = format!("--{}: {what} are not estimated", flag.name);
+            self.reading.diagnostics.push(Diagnostic::error("not-estimated", message).at_some(span));
+            return;
+        }
         if let Some(changes) = flag.changes {
             let message = format!("--{} changes {changes}, which is not estimated yet", flag.name);
             self.reading.diagnostics.push(Diagnostic::note("not-estimated", message).at_some(span));
@@ -171,12 +235,14 @@ impl Reader<'_> {
         if word.hole.is_some() {
             return;
         }
-        let mut note = Diagnostic::note("unknown-flag", format!("--{name} is not a flag of Megatron-LM"))
-            .at_some(word.span);
-        if let Some(near) = suggest(name, flags::names()) {
-            note = note.hint(format!("--{near} is the nearest"));
-        }
-        self.reading.diagnostics.push(note);
+        let Some(near) = suggest(name, flags::names()) else {
+            self.first_unknown = self.first_unknown.or(word.span);
+            self.unknown.push(format!("--{name}"));
+            return;
+        };
+        let message = format!("--{name} is not a flag of Megatron-LM");
+        let warning = Diagnostic::warning("unknown-flag", message).hint(format!("--{near} is the nearest"));
+        self.reading.diagnostics.push(warning.at_some(word.span));
     }
 
     fn finish(mut self) -> Reading {
@@ -184,18 +250,57 @@ impl Reader<'_> {
             let message = format!("--{written} is read as --{}", written.replace('_', "-"));
             self.reading.diagnostics.push(Diagnostic::note("underscores", message).at_some(span));
         }
-        self.idle.sort_unstable();
-        self.idle.dedup();
-        if !self.idle.is_empty() {
-            let count = self.idle.len();
-            let shown = self.idle.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
-            let more = if count > LISTED { ", …" } else { "" };
-            let message =
-                format!("{count} flags are recognised and change none of the figures: {shown}{more}");
-            self.reading.diagnostics.push(Diagnostic::note("no-influence", message).at_some(self.first_idle));
-        }
+        let idle = "are recognised and change none of the figures";
+        self.listed(
+            "no-influence",
+            idle,
+            "is recognised and changes none of the figures",
+            self.idle.clone(),
+            self.first_idle,
+        );
+        let unknown = "are no flags of Megatron-LM or of a fork that is known, and are left aside";
+        let single = "is no flag of Megatron-LM or of a fork that is known, and is left aside";
+        self.listed("unknown-flags", unknown, single, self.unknown.clone(), self.first_unknown);
         self.reading.software = software(&self.signs, &self.reading);
         self.reading
+    }
+}
+
+impl Reader<'_> {
+    /// One note on many flags.
+    fn listed(
+        &mut self,
+        code: &'static str,
+        many: &str,
+        one: &str,
+        mut flags: Vec<String>,
+        span: Option<Span>,
+    ) {
+        flags.sort_unstable();
+        flags.dedup();
+        let message = match flags.as_slice() {
+            [] => return,
+            [single] => format!("{single} {one}"),
+            all => {
+                let shown = all.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+                let more = if all.len() > LISTED { ", …" } else { "" };
+                format!("{} flags {many}: {shown}{more}", all.len())
+            }
+        };
+        self.reading.diagnostics.push(Diagnostic::note(code, message).at_some(span));
+    }
+}
+
+/// Models of another kind than the decoder of attention and MLP that is estimated.
+fn beyond(flag: &str) -> Option<&'static str> {
+    match flag {
+        "hybrid-layer-pattern" | "hybrid-override-pattern" | "is-hybrid-model" => {
+            Some("hybrid (Mamba) models")
+        }
+        "heterogeneous-layers-config-path" => Some("models whose layers differ by a configuration file"),
+        "experimental-attention-variant" => Some("experimental attention variants"),
+        "decoder-num-layers" => Some("encoder-decoder models"),
+        _ => None,
     }
 }
 
@@ -245,6 +350,12 @@ mod tests {
         check("--batch-size 4", &[(Field::MicroBatchSize, "4")], &["renamed-flag"]);
         check("--DDP-impl local", &[], &["renamed-flag"]);
         check("--num-layer 24", &[], &["unknown-flag"]);
+        check("--my-own-thing 24 --another-one", &[], &["unknown-flags"]);
+        check(
+            "--zero-stage 2 --bias_swiglu_fusion false",
+            &[(Field::ZeroStage, "2"), (Field::BiasSwigluFusion, "false")],
+            &[],
+        );
         check("--num-layers --hidden-size 8", &[(Field::HiddenSize, "8")], &["missing-value"]);
         check("--mamba-state-dim 128", &[], &["not-estimated"]);
     }

@@ -1,6 +1,6 @@
 //! How the work is cut, from the settings.
 
-use super::setting::SettingValue::{Bool, Int};
+use super::setting::SettingValue::Int;
 use super::table::Table;
 use crate::plan::hints::{divisors, listed, nearest_of};
 use crate::plan::{
@@ -29,12 +29,13 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
     let virtual_pipeline = virtual_pipeline(table)?;
     let tensor = table.degree(Field::TensorModelParallelSize);
     if tensor == 1 && table.on(Field::SequenceParallel) {
+        // Stays as stated; the layout has it off.
         table.warn(
             "no-effect",
             Field::SequenceParallel,
             "sequence parallelism has no effect with tensor parallel size 1",
         );
-        table.overrule(Field::SequenceParallel, Bool(false), "off with tensor parallel size 1");
+        table.remark(Field::SequenceParallel, "off with tensor parallel size 1");
     }
     let expert_tensor = table.count(Field::ExpertTensorParallelSize);
     table.derive(Field::ExpertTensorParallelSize, Int(tensor), "the tensor parallel size, unless given");
@@ -61,9 +62,24 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
         hierarchical_context: table.counts(Field::HierarchicalContextParallelSizes),
         distributed_optimizer_instances: table.degree(Field::NumDistributedOptimizerInstances),
         microbatch_group_size: table.count(Field::MicrobatchGroupSizePerVpStage),
-        schedule: PipelineSchedule::OneForwardOneBackward,
+        schedule: schedule(table),
         split,
     })
+}
+
+fn schedule(table: &Table) -> PipelineSchedule {
+    match table.word(Field::PipelineSchedule) {
+        "gpipe" => PipelineSchedule::GPipe,
+        "zb-h1" => PipelineSchedule::ZeroBubbleH1,
+        "zb-h2" => PipelineSchedule::ZeroBubbleH2,
+        "zb-v" => PipelineSchedule::ZeroBubbleV,
+        "v-half" => PipelineSchedule::VHalf,
+        "v-min" => PipelineSchedule::VMin,
+        "1f1b-v" => PipelineSchedule::OneForwardOneBackwardV,
+        "dualpipe" => PipelineSchedule::DualPipe,
+        "dualpipe-v" => PipelineSchedule::DualPipeV,
+        _ => PipelineSchedule::OneForwardOneBackward,
+    }
 }
 
 fn split(table: &Table) -> StageSplit {

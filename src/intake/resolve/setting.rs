@@ -127,6 +127,8 @@ fn truth(field: Field, text: &str) -> Result<bool, String> {
 }
 
 fn word(field: Field, text: &str, words: &[&str]) -> Result<String, String> {
+    // bigscience's word for rope.
+    let text = if field == Field::PositionEmbeddingType && text == "rotary" { "rope" } else { text };
     let known = words.iter().find(|word| word.eq_ignore_ascii_case(text));
     known
         .map(|word| (*word).to_owned())

@@ -208,6 +208,13 @@ impl Table {
         }
     }
 
+    /// Adds a remark to a setting.
+    pub(super) fn remark(&mut self, field: Field, note: &str) {
+        if let Some(setting) = self.slots.get_mut(field.index()).and_then(Option::as_mut) {
+            setting.note = Some(note.to_owned());
+        }
+    }
+
     /// Gives a setting a value with its origin.
     pub(super) fn fill(&mut self, field: Field, value: SettingValue, origin: Origin, note: &str) {
         let note = Some(note.to_owned());

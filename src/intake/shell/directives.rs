@@ -18,7 +18,9 @@ pub(crate) fn read(text: &Value) -> Vec<Directive> {
     for line in text.text().split_inclusive('\n') {
         let body = line.trim_end();
         if let Some(rest) = body.strip_prefix('#')
-            && let Some(marker) = MARKERS.iter().find(|marker| rest.strip_prefix(**marker).is_some_and(|after| after.starts_with(is_blank)))
+            && let Some(marker) = MARKERS
+                .iter()
+                .find(|marker| rest.strip_prefix(**marker).is_some_and(|after| after.starts_with(is_blank)))
             && out.len() < MOST
         {
             let from = start + 1 + marker.len();
@@ -31,7 +33,8 @@ pub(crate) fn read(text: &Value) -> Vec<Directive> {
 
 /// The options of one line: `--key=value`, `--key value`, `-N 4`, `-N4`; a `#` starts a comment.
 fn options(marker: &str, line: &Value, out: &mut Vec<Directive>) {
-    let words: Vec<Value> = line.fields(is_blank).into_iter().take_while(|word| !word.text().starts_with('#')).collect();
+    let words: Vec<Value> =
+        line.fields(is_blank).into_iter().take_while(|word| !word.text().starts_with('#')).collect();
     let mut words = words.into_iter().peekable();
     while let Some(word) = words.next() {
         let text = word.text().to_owned();
@@ -39,7 +42,9 @@ fn options(marker: &str, line: &Value, out: &mut Vec<Directive>) {
             continue;
         }
         let (key, mut value) = match text.find('=') {
-            Some(at) if text.starts_with("--") => (text.get(..at).unwrap_or("").to_owned(), word.slice(at + 1, text.len())),
+            Some(at) if text.starts_with("--") => {
+                (text.get(..at).unwrap_or("").to_owned(), word.slice(at + 1, text.len()))
+            }
             _ if text.starts_with("--") || text.len() == 2 => (text, Value::default()),
             _ if text.as_bytes().get(2).is_some_and(u8::is_ascii_digit) => {
                 (text.get(..2).unwrap_or("").to_owned(), word.slice(2, word.text().len()))
@@ -69,8 +74,11 @@ pub(crate) fn last<'d>(directives: &'d [Directive], keys: &[&str]) -> Option<&'d
 
 /// Sets the variables that the scheduler would set from these directives, unless the environment has them.
 pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive]) {
-    let slurm: Vec<Directive> = directives.iter().filter(|directive| directive.scheduler == "SBATCH").cloned().collect();
-    let value = |keys: &[&str]| last(&slurm, keys).map(|directive| directive.value.clone()).filter(|value| !value.is_empty());
+    let slurm: Vec<Directive> =
+        directives.iter().filter(|directive| directive.scheduler == "SBATCH").cloned().collect();
+    let value = |keys: &[&str]| {
+        last(&slurm, keys).map(|directive| directive.value.clone()).filter(|value| !value.is_empty())
+    };
     let nodes = value(&["--nodes", "-N"]).map(|value| least(&value));
     let per_node = value(&["--ntasks-per-node"]);
     let tasks = value(&["--ntasks", "-n"]).or_else(|| {
@@ -79,7 +87,9 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
         Some(Value::computed(&nodes.checked_mul(per_node)?.to_string(), span))
     });
     let gpus = value(&["--gpus-per-node"]).map(|value| count(&value));
-    let on_node = gpus.clone().or_else(|| value(&["--gres"]).filter(|value| value.text().contains("gpu")).map(|value| count(&value)));
+    let on_node = gpus.clone().or_else(|| {
+        value(&["--gres"]).filter(|value| value.text().contains("gpu")).map(|value| count(&value))
+    });
     for (name, value) in [
         ("SLURM_NNODES", &nodes),
         ("SLURM_JOB_NUM_NODES", &nodes),
@@ -96,11 +106,13 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
         }
     }
     let resource = |name: &str| {
-        directives.iter().filter(|directive| directive.scheduler == "$" && directive.key == "-l").find_map(|directive| {
-            let text = directive.value.text();
-            let at = text.find(name)? + name.len();
-            text.get(at..)?.starts_with('=').then(|| least(&directive.value.slice(at + 1, text.len())))
-        })
+        directives.iter().filter(|directive| directive.scheduler == "$" && directive.key == "-l").find_map(
+            |directive| {
+                let text = directive.value.text();
+                let at = text.find(name)? + name.len();
+                text.get(at..)?.starts_with('=').then(|| least(&directive.value.slice(at + 1, text.len())))
+            },
+        )
     };
     if let Some(nodes) = ["node_f", "rt_F", "rt_HF"].into_iter().find_map(resource) {
         provide(shell, "NHOSTS", nodes);
@@ -152,10 +164,19 @@ mod tests {
     fn lines_of_all_spellings_are_read() {
         let text = "#!/bin/bash\n#SBATCH --nodes=4 -n 32 # note -x 1\n#SBATCH -N2\n##SBATCH --nodes=9\n#SBATCH --exclusive\n#$ -l rt_F=2\n#PBS -l select=3:ngpus=4\n#SBATCH --gres=gpu:a100:8\n# SBATCH --x\n";
         let value = Value::written(text, Span::from_bytes(0, text.len()));
-        let found: Vec<_> = read(&value).iter().map(|d| format!("{} {} {}", d.scheduler, d.key, d.value.text())).collect();
+        let found: Vec<_> =
+            read(&value).iter().map(|d| format!("{} {} {}", d.scheduler, d.key, d.value.text())).collect();
         assert_eq!(
             found,
-            ["SBATCH --nodes 4", "SBATCH -n 32", "SBATCH -N 2", "SBATCH --exclusive ", "$ -l rt_F=2", "PBS -l select=3:ngpus=4", "SBATCH --gres gpu:a100:8"]
+            [
+                "SBATCH --nodes 4",
+                "SBATCH -n 32",
+                "SBATCH -N 2",
+                "SBATCH --exclusive ",
+                "$ -l rt_F=2",
+                "PBS -l select=3:ngpus=4",
+                "SBATCH --gres gpu:a100:8"
+            ]
         );
         let last = read(&value).pop().map(|d| count(&d.value)).unwrap_or_default();
         assert_eq!(last.text(), "8");

@@ -14,5 +14,7 @@ mod tree;
 mod value;
 
 pub use eval::{evaluate, evaluate_part};
-pub use script::{Branch, Command, CommandKind, Directive, Environment, File, Fragment, Hole, HoleKind, Script, Variable};
+pub use script::{
+    Branch, Command, CommandKind, Directive, Environment, File, Fragment, Hole, HoleKind, Script, Variable,
+};
 pub use value::{HoleId, Origin, Piece, Value, Word};

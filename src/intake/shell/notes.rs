@@ -29,7 +29,10 @@ impl Notes {
 
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
         let full = self.diagnostics.len() >= limits::DIAGNOSTICS;
-        let repeated = self.diagnostics.iter().any(|known| known.span == diagnostic.span && known.code == diagnostic.code);
+        let repeated = self
+            .diagnostics
+            .iter()
+            .any(|known| known.span == diagnostic.span && known.code == diagnostic.code);
         if !full && !repeated {
             self.diagnostics.push(diagnostic);
         }
@@ -60,11 +63,14 @@ impl Notes {
 
 /// How a hole stands in a text: always from a `$` or `<` on, without quotes.
 pub(crate) fn shown(kind: HoleKind, name: &str) -> String {
-    let clean: String = name.chars().filter(|c| !matches!(c, '\'' | '"' | '`' | '\\' | '\n')).take(60).collect();
+    let clean: String =
+        name.chars().filter(|c| !matches!(c, '\'' | '"' | '`' | '\\' | '\n')).take(60).collect();
     match kind {
         HoleKind::Command => format!("$({clean})"),
         HoleKind::Arithmetic => format!("$(({clean}))"),
         HoleKind::Placeholder => clean,
-        HoleKind::Variable | HoleKind::Positional | HoleKind::Branch | HoleKind::Derived => format!("${{{clean}}}"),
+        HoleKind::Variable | HoleKind::Positional | HoleKind::Branch | HoleKind::Derived => {
+            format!("${{{clean}}}")
+        }
     }
 }

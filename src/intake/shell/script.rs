@@ -185,6 +185,9 @@ impl Script {
 
     /// A variable by its name.
     pub fn variable(&self, name: &str) -> Option<&Variable> {
-        self.variables.binary_search_by(|variable| variable.name.as_str().cmp(name)).ok().and_then(|at| self.variables.get(at))
+        self.variables
+            .binary_search_by(|variable| variable.name.as_str().cmp(name))
+            .ok()
+            .and_then(|at| self.variables.get(at))
     }
 }

@@ -112,13 +112,31 @@ pub(crate) struct Word {
 
 #[derive(Debug)]
 pub(crate) enum Part {
-    Text { text: String, origin: Origin, quoted: bool },
-    Hole { id: HoleId, text: String, origin: Origin },
+    Text {
+        text: String,
+        origin: Origin,
+        quoted: bool,
+    },
+    Hole {
+        id: HoleId,
+        text: String,
+        origin: Origin,
+    },
     Parameter(Box<Parameter>),
-    Command { body: Rc<List>, span: Span, quoted: bool },
-    Arithmetic { expression: Vec<Part>, span: Span },
+    Command {
+        body: Rc<List>,
+        span: Span,
+        quoted: bool,
+    },
+    Arithmetic {
+        expression: Vec<Part>,
+        span: Span,
+    },
     /// `<(...)` and `>(...)`.
-    Process { body: Rc<List>, span: Span },
+    Process {
+        body: Rc<List>,
+        span: Span,
+    },
 }
 
 #[derive(Debug)]
@@ -147,11 +165,29 @@ pub(crate) enum Index {
 pub(crate) enum Operation {
     None,
     /// `-`, `=`, `?`, `+`; with a colon an empty value counts as unset.
-    Fallback { sign: u8, colon: bool, word: Vec<Part> },
-    Trim { suffix: bool, longest: bool, pattern: Vec<Part> },
-    Replace { mode: ReplaceMode, pattern: Vec<Part>, with: Vec<Part> },
-    Case { upper: bool, all: bool },
-    Slice { offset: Vec<Part>, length: Option<Vec<Part>> },
+    Fallback {
+        sign: u8,
+        colon: bool,
+        word: Vec<Part>,
+    },
+    Trim {
+        suffix: bool,
+        longest: bool,
+        pattern: Vec<Part>,
+    },
+    Replace {
+        mode: ReplaceMode,
+        pattern: Vec<Part>,
+        with: Vec<Part>,
+    },
+    Case {
+        upper: bool,
+        all: bool,
+    },
+    Slice {
+        offset: Vec<Part>,
+        length: Option<Vec<Part>>,
+    },
     /// `@Q` and kin.
     Transform,
 }

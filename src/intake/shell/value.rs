@@ -301,7 +301,10 @@ fn joins(last: &Mark, next: Origin) -> bool {
 
 /// What separates words: blanks and line ends, also the no-break and zero-width kinds a browser pastes.
 pub(crate) fn is_blank(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{3000}' | '\u{200b}' | '\u{feff}')
+    matches!(
+        c,
+        ' ' | '\t' | '\n' | '\r' | '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{3000}' | '\u{200b}' | '\u{feff}'
+    )
 }
 
 #[cfg(test)]

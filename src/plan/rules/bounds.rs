@@ -74,13 +74,20 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
         let shared = real(experts.shared_expert_intermediate_size.unwrap_or(0));
         (real(experts.num_experts) * real(experts.ffn_hidden_size) + shared) * 3.0
     });
-    let latent = model.latent.map_or(0.0, |latent| real(latent.q_lora_rank.unwrap_or(0)) + real(latent.kv_lora_rank));
+    let latent =
+        model.latent.map_or(0.0, |latent| real(latent.q_lora_rank.unwrap_or(0)) + real(latent.kv_lora_rank));
     let layer = (hidden + latent) * (4.0 * heads + 3.0 * real(model.ffn_hidden_size) + routed + latent);
     let tables = 2.0 * hidden * (real(model.padded_vocab_size) + real(model.max_position_embeddings));
     let parameters = layers * layer + tables;
     if parameters > MAX_PARAMETERS {
-        let message = format!("the model would have {parameters:.1e} parameters, and {MAX_PARAMETERS:.0e} is the most that is taken");
-        refusals.push(Contradiction::new("model-size", &[Field::HiddenSize, Field::NumLayers, Field::FfnHiddenSize], message));
+        let message = format!(
+            "the model would have {parameters:.1e} parameters, and {MAX_PARAMETERS:.0e} is the most that is taken"
+        );
+        refusals.push(Contradiction::new(
+            "model-size",
+            &[Field::HiddenSize, Field::NumLayers, Field::FfnHiddenSize],
+            message,
+        ));
     }
     let expert = model.experts.as_ref().map_or(0.0, |experts| real(experts.ffn_hidden_size));
     let tokens = real(model.seq_length) / real(layout.context) * real(plan.recipe().micro_batch_size);
@@ -91,7 +98,13 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     let scores = tokens * real(model.seq_length) * real(model.num_attention_heads);
     let elements = (layers * tokens * widest * topk).max(scores);
     if elements > MAX_ELEMENTS {
-        let message = format!("a micro-batch would make {elements:.1e} elements, and {MAX_ELEMENTS:.0e} is the most that is taken");
-        refusals.push(Contradiction::new("micro-batch-size", &[Field::MicroBatchSize, Field::SeqLength], message));
+        let message = format!(
+            "a micro-batch would make {elements:.1e} elements, and {MAX_ELEMENTS:.0e} is the most that is taken"
+        );
+        refusals.push(Contradiction::new(
+            "micro-batch-size",
+            &[Field::MicroBatchSize, Field::SeqLength],
+            message,
+        ));
     }
 }

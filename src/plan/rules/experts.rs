@@ -6,9 +6,12 @@ use crate::plan::{Contradiction, Field, Plan};
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let (model, layout) = (plan.model(), plan.layout());
     let Some(experts) = &model.experts else {
-        refusals.unless(layout.expert == 1, "ep-without-experts", &[Field::ExpertModelParallelSize, Field::NumExperts], || {
-            format!("EP {} needs experts, and the model has none", layout.expert)
-        });
+        refusals.unless(
+            layout.expert == 1,
+            "ep-without-experts",
+            &[Field::ExpertModelParallelSize, Field::NumExperts],
+            || format!("EP {} needs experts, and the model has none", layout.expert),
+        );
         return;
     };
     refusals.divides(&Division {
@@ -45,12 +48,18 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     }
     let needs = layout.tensor > 1 && layout.expert > 1;
     if needs && !layout.sequence_parallel {
-        let fields = [Field::SequenceParallel, Field::TensorModelParallelSize, Field::ExpertModelParallelSize];
+        let fields =
+            [Field::SequenceParallel, Field::TensorModelParallelSize, Field::ExpertModelParallelSize];
         let message = format!("TP {} with EP {} needs sequence parallelism", layout.tensor, layout.expert);
-        refusals.push(Contradiction::new("moe-sequence-parallel", &fields, message).hint("add --sequence-parallel"));
+        refusals.push(
+            Contradiction::new("moe-sequence-parallel", &fields, message).hint("add --sequence-parallel"),
+        );
     }
     let length = experts.pattern.len() as u64;
-    refusals.unless(length == model.num_layers, "moe-layer-freq", &[Field::MoeLayerFreq, Field::NumLayers], || {
-        format!("moe_layer_freq names {length} layers, and the model has {}", model.num_layers)
-    });
+    refusals.unless(
+        length == model.num_layers,
+        "moe-layer-freq",
+        &[Field::MoeLayerFreq, Field::NumLayers],
+        || format!("moe_layer_freq names {length} layers, and the model has {}", model.num_layers),
+    );
 }

@@ -50,7 +50,13 @@ impl Refusals {
     }
 
     /// Refuses unless `holds`.
-    fn unless(&mut self, holds: bool, code: &'static str, fields: &[Field], message: impl FnOnce() -> String) {
+    fn unless(
+        &mut self,
+        holds: bool,
+        code: &'static str,
+        fields: &[Field],
+        message: impl FnOnce() -> String,
+    ) {
         if !holds {
             self.push(Contradiction::new(code, fields, message()));
         }

@@ -50,14 +50,24 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
         let message = format!("{heads} heads cannot share {groups} query groups evenly");
         let hint = format!("query groups that divide {heads}: {}", listed(&fitting, groups));
         let fields = [Field::NumQueryGroups, Field::NumAttentionHeads];
-        refusals.push(Contradiction::new("heads-over-groups", &fields, message).hint(hint).nearest(nearest_of(&fitting, groups)));
+        refusals.push(
+            Contradiction::new("heads-over-groups", &fields, message)
+                .hint(hint)
+                .nearest(nearest_of(&fitting, groups)),
+        );
     } else if !groups.is_multiple_of(t) && !t.is_multiple_of(groups) {
-        let fitting: Vec<u64> =
-            divisors(heads).into_iter().filter(|t| groups.is_multiple_of(*t) || t.is_multiple_of(groups)).collect();
+        let fitting: Vec<u64> = divisors(heads)
+            .into_iter()
+            .filter(|t| groups.is_multiple_of(*t) || t.is_multiple_of(groups))
+            .collect();
         let message = format!("{groups} query groups and TP {t}: neither divides the other");
         let hint = format!("TP {}", listed(&fitting, t));
         let fields = [Field::TensorModelParallelSize, Field::NumQueryGroups];
-        refusals.push(Contradiction::new("groups-over-tp", &fields, message).hint(hint).nearest(nearest_of(&fitting, t)));
+        refusals.push(
+            Contradiction::new("groups-over-tp", &fields, message)
+                .hint(hint)
+                .nearest(nearest_of(&fitting, t)),
+        );
     }
 }
 
@@ -68,15 +78,26 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
     let block = if c > 1 { 2 * c } else { 1 } * if layout.sequence_parallel { t } else { 1 };
     if c > 1 && !s.is_multiple_of(2 * c) {
         let near = crate::plan::hints::nearest_multiple(s, 2 * c);
-        let message = format!("sequence length {s} is no multiple of 2 x CP = {}: each context rank takes two pieces", 2 * c);
+        let message = format!(
+            "sequence length {s} is no multiple of 2 x CP = {}: each context rank takes two pieces",
+            2 * c
+        );
         let fields = [Field::SeqLength, Field::ContextParallelSize];
-        refusals.push(Contradiction::new("seq-over-cp", &fields, message).hint(format!("{near} tokens, or a smaller CP")).nearest(Some(near)));
+        refusals.push(
+            Contradiction::new("seq-over-cp", &fields, message)
+                .hint(format!("{near} tokens, or a smaller CP"))
+                .nearest(Some(near)),
+        );
     } else if layout.sequence_parallel && !(s / c.max(1)).is_multiple_of(t) {
         let near = crate::plan::hints::nearest_multiple(s, block);
         let local = s / c.max(1);
         let message = format!("{local} tokens on a rank cannot be split over TP {t} by sequence parallelism");
         let fields = [Field::SeqLength, Field::TensorModelParallelSize, Field::SequenceParallel];
-        refusals.push(Contradiction::new("seq-over-tp", &fields, message).hint(format!("{near} tokens")).nearest(Some(near)));
+        refusals.push(
+            Contradiction::new("seq-over-tp", &fields, message)
+                .hint(format!("{near} tokens"))
+                .nearest(Some(near)),
+        );
     }
     let positions = model.max_position_embeddings;
     refusals.unless(positions >= s, "positions", &[Field::MaxPositionEmbeddings, Field::SeqLength], || {
@@ -89,7 +110,9 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
     if model.mtp_num_layers > 0 && model.position_embedding == PositionEmbedding::LearnedAbsolute {
         let fields = [Field::PositionEmbeddingType, Field::MtpNumLayers];
         let message = "multi-token prediction needs rotary positions or none".to_owned();
-        refusals.push(Contradiction::new("mtp-positions", &fields, message).hint("--position-embedding-type rope"));
+        refusals.push(
+            Contradiction::new("mtp-positions", &fields, message).hint("--position-embedding-type rope"),
+        );
     }
     if layout.context > 1 && layout.context_kind == ContextKind::AllToAll {
         let (heads, groups) = (model.num_attention_heads, model.num_query_groups);

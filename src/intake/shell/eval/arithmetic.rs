@@ -42,7 +42,14 @@ impl Evaluator<'_> {
         if !self.spend(expression.weight(), expression.origin().unwrap_or_default()) {
             return Err(NoNumber::Wrong("too much work"));
         }
-        let mut reader = Reader { shell: self, value: expression, bytes: expression.text().as_bytes(), at: 0, depth, dry: 0 };
+        let mut reader = Reader {
+            shell: self,
+            value: expression,
+            bytes: expression.text().as_bytes(),
+            at: 0,
+            depth,
+            dry: 0,
+        };
         reader.blanks();
         if reader.at == reader.bytes.len() {
             return Ok(0);
@@ -67,8 +74,25 @@ struct Reader<'s, 'a, 'v> {
 
 /// Binary operators, longest first among those that share a start, with how tightly they bind.
 const OPERATORS: [(&str, u8); 19] = [
-    ("||", 1), ("&&", 2), ("==", 6), ("!=", 6), ("<=", 7), (">=", 7), ("<<", 8), (">>", 8), ("**", 11),
-    ("|", 3), ("^", 4), ("&", 5), ("<", 7), (">", 7), ("+", 9), ("-", 9), ("*", 10), ("/", 10), ("%", 10),
+    ("||", 1),
+    ("&&", 2),
+    ("==", 6),
+    ("!=", 6),
+    ("<=", 7),
+    (">=", 7),
+    ("<<", 8),
+    (">>", 8),
+    ("**", 11),
+    ("|", 3),
+    ("^", 4),
+    ("&", 5),
+    ("<", 7),
+    (">", 7),
+    ("+", 9),
+    ("-", 9),
+    ("*", 10),
+    ("/", 10),
+    ("%", 10),
 ];
 
 impl Reader<'_, '_, '_> {
@@ -126,7 +150,8 @@ impl Reader<'_, '_, '_> {
         let rest = self.bytes.get(self.at..)?;
         let found = OPERATORS.iter().copied().find(|(sign, _)| rest.starts_with(sign.as_bytes()))?;
         let after = rest.get(found.0.len());
-        let assigns = after == Some(&b'=') && !matches!(found.0, "==" | "!=" | "<=" | ">=" | "||" | "&&" | "<" | ">" | "**");
+        let assigns = after == Some(&b'=')
+            && !matches!(found.0, "==" | "!=" | "<=" | ">=" | "||" | "&&" | "<" | ">" | "**");
         if assigns { None } else { Some(found) }
     }
 

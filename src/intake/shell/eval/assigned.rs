@@ -15,7 +15,8 @@ pub(crate) fn names(list: &List) -> Vec<(String, Span)> {
 
 fn walk(list: &List, out: &mut Vec<(String, Span)>) {
     for statement in list {
-        let pipelines = std::iter::once(&statement.first).chain(statement.rest.iter().map(|(_, pipeline)| pipeline));
+        let pipelines =
+            std::iter::once(&statement.first).chain(statement.rest.iter().map(|(_, pipeline)| pipeline));
         for command in pipelines.flat_map(|pipeline| &pipeline.stages) {
             if out.len() >= NAMES {
                 return;
@@ -37,7 +38,10 @@ fn visit(command: &Command, out: &mut Vec<(String, Span)>) {
             }
         }
         Kind::Case { arms, .. } => arms.iter().for_each(|arm| walk(&arm.body, out)),
-        Kind::For { body, .. } | Kind::ForArithmetic { body, .. } | Kind::While { body, .. } | Kind::Group(body) => walk(body, out),
+        Kind::For { body, .. }
+        | Kind::ForArithmetic { body, .. }
+        | Kind::While { body, .. }
+        | Kind::Group(body) => walk(body, out),
         Kind::Function { .. } | Kind::Subshell(_) | Kind::Test(_) | Kind::Arithmetic(_) => {}
     }
 }

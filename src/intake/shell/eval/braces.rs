@@ -89,7 +89,8 @@ fn sequence(inner: &str) -> Option<Vec<String>> {
     }
     let step = step.map_or(Some(1), |step| step.parse::<i64>().ok())?.unsigned_abs().max(1);
     if let (Ok(from), Ok(to)) = (first.parse::<i64>(), last.parse::<i64>()) {
-        let padded = [first, last].iter().any(|end| end.trim_start_matches('-').starts_with('0') && end.len() > 1);
+        let padded =
+            [first, last].iter().any(|end| end.trim_start_matches('-').starts_with('0') && end.len() > 1);
         let width = if padded { first.len().max(last.len()) } else { 0 };
         let count = (to.abs_diff(from) / step).min(limits::WORDS as u64);
         let number = |turn: u64| {
@@ -100,11 +101,17 @@ fn sequence(inner: &str) -> Option<Vec<String>> {
     }
     let (mut from, mut to) = (first.chars(), last.chars());
     let (low, high) = (from.next()?, to.next()?);
-    if from.next().is_some() || to.next().is_some() || !low.is_ascii_alphabetic() || !high.is_ascii_alphabetic() {
+    if from.next().is_some()
+        || to.next().is_some()
+        || !low.is_ascii_alphabetic()
+        || !high.is_ascii_alphabetic()
+    {
         return None;
     }
     let step = usize::try_from(step).unwrap_or(1);
-    let letters = |range: std::ops::RangeInclusive<u8>| range.map(|byte| char::from(byte).to_string()).collect::<Vec<_>>();
+    let letters = |range: std::ops::RangeInclusive<u8>| {
+        range.map(|byte| char::from(byte).to_string()).collect::<Vec<_>>()
+    };
     let (low, high) = (u8::try_from(low).ok()?, u8::try_from(high).ok()?);
     let mut all = letters(low.min(high)..=low.max(high));
     if high < low {

@@ -9,11 +9,18 @@ use super::{arithmetic::NoNumber, format};
 use crate::text::Span;
 
 /// Runs a builtin; none if `program` is no builtin.
-pub(crate) fn run(shell: &mut Evaluator<'_>, program: &str, words: &[Word], declared: &[Assignment], span: Span) -> Option<Flow> {
+pub(crate) fn run(
+    shell: &mut Evaluator<'_>,
+    program: &str,
+    words: &[Word],
+    declared: &[Assignment],
+    span: Span,
+) -> Option<Flow> {
     let arguments = words.get(1..).unwrap_or(&[]);
     match program {
-        ":" | "true" | "trap" | "ulimit" | "umask" | "shopt" | "wait" | "hash" | "alias" | "unalias" | "times" | "disown" | "bg" | "fg"
-        | "jobs" | "sleep" | "sync" | "pushd" | "popd" | "enable" | "bind" | "history" | "set" => {
+        ":" | "true" | "trap" | "ulimit" | "umask" | "shopt" | "wait" | "hash" | "alias" | "unalias"
+        | "times" | "disown" | "bg" | "fg" | "jobs" | "sleep" | "sync" | "pushd" | "popd" | "enable"
+        | "bind" | "history" | "set" => {
             if program == "set" {
                 set(shell, arguments);
             }
@@ -31,7 +38,9 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, program: &str, words: &[Word], decl
         }
         "echo" => echo(shell, arguments, span),
         "printf" => printf(shell, arguments, span),
-        "export" | "declare" | "typeset" | "local" | "readonly" => declare(shell, program, arguments, declared, span),
+        "export" | "declare" | "typeset" | "local" | "readonly" => {
+            declare(shell, program, arguments, declared, span)
+        }
         "unset" => unset(shell, arguments),
         "shift" => shift(shell, arguments),
         "eval" => return Some(evaluate(shell, arguments)),
@@ -92,7 +101,9 @@ fn levels(arguments: &[Word]) -> u32 {
 }
 
 fn echo(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
-    let is_option = |text: &str| text.len() > 1 && text.starts_with('-') && text.bytes().skip(1).all(|byte| b"neE".contains(&byte));
+    let is_option = |text: &str| {
+        text.len() > 1 && text.starts_with('-') && text.bytes().skip(1).all(|byte| b"neE".contains(&byte))
+    };
     let options = arguments.iter().take_while(|word| is_option(word.text())).count();
     let has = |sign: char| arguments.iter().take(options).any(|word| word.text().contains(sign));
     let mut out = Value::default();
@@ -127,10 +138,21 @@ fn printf(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
     }
 }
 
-fn declare(shell: &mut Evaluator<'_>, program: &str, arguments: &[Word], declared: &[Assignment], span: Span) {
-    let flags: String = arguments.iter().map(Word::text).filter(|text| text.starts_with('-') && !text.contains('=')).collect();
+fn declare(
+    shell: &mut Evaluator<'_>,
+    program: &str,
+    arguments: &[Word],
+    declared: &[Assignment],
+    span: Span,
+) {
+    let flags: String = arguments
+        .iter()
+        .map(Word::text)
+        .filter(|text| text.starts_with('-') && !text.contains('='))
+        .collect();
     let exports = program == "export" || flags.contains('x');
-    let is_local = program == "local" || (matches!(program, "declare" | "typeset") && !shell.locals.is_empty());
+    let is_local =
+        program == "local" || (matches!(program, "declare" | "typeset") && !shell.locals.is_empty());
     let map = flags.contains('A');
     for assignment in declared {
         if is_local {
@@ -224,7 +246,10 @@ fn shift(shell: &mut Evaluator<'_>, arguments: &[Word]) {
 fn set(shell: &mut Evaluator<'_>, arguments: &[Word]) {
     let start = match arguments.iter().position(|word| word.text() == "--") {
         Some(at) => at + 1,
-        None => arguments.iter().take_while(|word| word.text().starts_with(['-', '+']) || word.text() == "pipefail").count(),
+        None => arguments
+            .iter()
+            .take_while(|word| word.text().starts_with(['-', '+']) || word.text() == "pipefail")
+            .count(),
     };
     if start < arguments.len() || arguments.iter().any(|word| word.text() == "--") {
         shell.positional.values = arguments.iter().skip(start).map(|word| word.value.clone()).collect();
@@ -257,7 +282,10 @@ fn source(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Flow {
         return if flow == Flow::Return { Flow::Next } else { flow };
     }
     let name = file.text().to_owned();
-    if shell.substituting == 0 && !shell.missing_files.iter().any(|(known, _)| *known == name) && shell.missing_files.len() < 100 {
+    if shell.substituting == 0
+        && !shell.missing_files.iter().any(|(known, _)| *known == name)
+        && shell.missing_files.len() < 100
+    {
         shell.missing_files.push((name, span));
     }
     shell.status = Status::ASSUMED;
@@ -268,7 +296,9 @@ fn exit(shell: &mut Evaluator<'_>) -> Flow {
     /// Options a command has at least when it is the training itself.
     const OPTIONS: usize = 4;
     let trained = || {
-        shell.commands.iter().any(|command| command.words.iter().filter(|word| word.text().starts_with("--")).count() >= OPTIONS)
+        shell.commands.iter().any(|command| {
+            command.words.iter().filter(|word| word.text().starts_with("--")).count() >= OPTIONS
+        })
     };
     let guard = shell.conditional > 0 && (shell.uncertain > 0 || !trained());
     if guard && shell.substituting == 0 { Flow::Guard } else { Flow::Stop }

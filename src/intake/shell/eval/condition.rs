@@ -72,7 +72,9 @@ impl Evaluator<'_> {
                 TestToken::Word(_) | TestToken::Less | TestToken::Greater => Sign::Operand,
             };
             let (value, pattern) = match token {
-                TestToken::Word(word) => (self.text_of(&word.parts), if equals { self.pattern_of(&word.parts) } else { None }),
+                TestToken::Word(word) => {
+                    (self.text_of(&word.parts), if equals { self.pattern_of(&word.parts) } else { None })
+                }
                 TestToken::Less => (Value::computed("<", Span::default()), None),
                 TestToken::Greater => (Value::computed(">", Span::default()), None),
                 _ => (Value::default(), None),
@@ -117,7 +119,9 @@ impl Evaluator<'_> {
                 None => text.push_str(piece.text),
                 Some(hole) => {
                     let kind = self.notes.holes.get(hole.0 as usize).map(|hole| hole.kind);
-                    if kind != Some(HoleKind::Variable) && !(positional_too && kind == Some(HoleKind::Positional)) {
+                    if kind != Some(HoleKind::Variable)
+                        && !(positional_too && kind == Some(HoleKind::Positional))
+                    {
                         return None;
                     }
                     unset = true;
@@ -188,7 +192,8 @@ impl Tester<'_, '_> {
     }
 
     fn binary_follows(&self) -> bool {
-        self.at + 2 < self.items.len() && self.items.get(self.at + 1).is_some_and(|item| is_binary(item.value.text()))
+        self.at + 2 < self.items.len()
+            && self.items.get(self.at + 1).is_some_and(|item| is_binary(item.value.text()))
     }
 
     fn primary(&mut self) -> Status {
@@ -233,7 +238,9 @@ impl Tester<'_, '_> {
     }
 
     fn binary(&mut self, at: usize) -> Status {
-        let (Some(left), Some(middle), Some(right)) = (self.items.get(at), self.items.get(at + 1), self.items.get(at + 2)) else {
+        let (Some(left), Some(middle), Some(right)) =
+            (self.items.get(at), self.items.get(at + 1), self.items.get(at + 2))
+        else {
             return Status::UNKNOWN;
         };
         let operator = middle.value.text();
@@ -251,7 +258,9 @@ impl Tester<'_, '_> {
     }
 
     fn decided(&mut self, at: usize) -> Status {
-        let (Some(left), Some(middle), Some(right)) = (self.items.get(at), self.items.get(at + 1), self.items.get(at + 2)) else {
+        let (Some(left), Some(middle), Some(right)) =
+            (self.items.get(at), self.items.get(at + 1), self.items.get(at + 2))
+        else {
             return Status::UNKNOWN;
         };
         let sides = (self.shell.resolved(&left.value, false), self.shell.resolved(&right.value, false));
@@ -259,7 +268,9 @@ impl Tester<'_, '_> {
         let certainty = if a_unset || b_unset { Certainty::Unset } else { Certainty::Certain };
         let operator = middle.value.text().to_owned();
         let equal = |pattern: &Option<String>| match pattern {
-            Some(pattern) if a.len().saturating_mul(pattern.len()) <= pattern::MATCH_COST => pattern::matches(pattern, &a),
+            Some(pattern) if a.len().saturating_mul(pattern.len()) <= pattern::MATCH_COST => {
+                pattern::matches(pattern, &a)
+            }
             _ => a == b,
         };
         let ok = match operator.as_str() {
@@ -274,7 +285,13 @@ impl Tester<'_, '_> {
             "-nt" | "-ot" | "-ef" => return Status::UNKNOWN,
             _ => match self.numbers(&a, &b) {
                 Some((a, b)) => compare(&operator, a, b),
-                None => return if certainty == Certainty::Unset { Status::unset(false) } else { Status::certain(false) },
+                None => {
+                    return if certainty == Certainty::Unset {
+                        Status::unset(false)
+                    } else {
+                        Status::certain(false)
+                    };
+                }
             },
         };
         Status { ok, certainty }
@@ -296,7 +313,20 @@ impl Tester<'_, '_> {
 fn is_binary(text: &str) -> bool {
     matches!(
         text,
-        "=" | "==" | "!=" | "<" | ">" | "=~" | "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-nt" | "-ot" | "-ef"
+        "=" | "=="
+            | "!="
+            | "<"
+            | ">"
+            | "=~"
+            | "-eq"
+            | "-ne"
+            | "-lt"
+            | "-le"
+            | "-gt"
+            | "-ge"
+            | "-nt"
+            | "-ot"
+            | "-ef"
     )
 }
 
@@ -319,13 +349,25 @@ pub(crate) fn both(left: Status, right: Status) -> Status {
         (true, true) => Status { ok: true, certainty: left.certainty.min(right.certainty) },
         (false, true) => left,
         (true, false) => right,
-        (false, false) => if left.certainty > right.certainty { left } else { right },
+        (false, false) => {
+            if left.certainty > right.certainty {
+                left
+            } else {
+                right
+            }
+        }
     }
 }
 
 pub(crate) fn either(left: Status, right: Status) -> Status {
     match (left.ok, right.ok) {
-        (true, true) => if left.certainty >= right.certainty { left } else { right },
+        (true, true) => {
+            if left.certainty >= right.certainty {
+                left
+            } else {
+                right
+            }
+        }
         (true, false) => left,
         (false, true) => right,
         (false, false) => Status { ok: false, certainty: left.certainty.min(right.certainty) },

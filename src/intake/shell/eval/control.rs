@@ -106,7 +106,9 @@ impl Evaluator<'_> {
                 let mut turns = 0;
                 loop {
                     let test = self.text_of(condition);
-                    if !test.text().trim().is_empty() && !matches!(self.number(&test, 0), Ok(number) if number != 0) {
+                    if !test.text().trim().is_empty()
+                        && !matches!(self.number(&test, 0), Ok(number) if number != 0)
+                    {
                         return Flow::Next;
                     }
                     if let Some(flow) = self.turn(body, &mut turns, command.span) {
@@ -208,14 +210,26 @@ impl Evaluator<'_> {
     }
 
     /// Remembers a branch; its index.
-    fn branch(&mut self, span: Span, taken: bool, decided: bool, holes: &[HoleId], sets: &[(String, Span)]) -> u16 {
+    fn branch(
+        &mut self,
+        span: Span,
+        taken: bool,
+        decided: bool,
+        holes: &[HoleId],
+        sets: &[(String, Span)],
+    ) -> u16 {
         let known = self.branches.iter().position(|branch| branch.span == span);
         if let Some(known) = known {
             return u16::try_from(known).unwrap_or(u16::MAX);
         }
         let index = u16::try_from(self.branches.len()).unwrap_or(u16::MAX);
         if self.branches.len() < limits::BRANCHES {
-            let names: Vec<&str> = holes.iter().filter_map(|id| self.notes.holes.get(id.0 as usize)).map(|hole| hole.name.as_str()).take(4).collect();
+            let names: Vec<&str> = holes
+                .iter()
+                .filter_map(|id| self.notes.holes.get(id.0 as usize))
+                .map(|hole| hole.name.as_str())
+                .take(4)
+                .collect();
             let why = match (decided, names.is_empty()) {
                 (true, true) => "a variable is not set".to_owned(),
                 (true, false) => format!("{} is not set", names.join(", ")),
@@ -298,7 +312,10 @@ impl Evaluator<'_> {
                     self.add_pattern_choice(value, &pattern);
                     pattern::matches(&pattern, text)
                 }
-                Some(text) => text.len().saturating_mul(pattern.len()) <= pattern::MATCH_COST && pattern::matches(&pattern, text),
+                Some(text) => {
+                    text.len().saturating_mul(pattern.len()) <= pattern::MATCH_COST
+                        && pattern::matches(&pattern, text)
+                }
                 None => {
                     self.add_pattern_choice(value, &pattern);
                     pattern == "*"
@@ -384,7 +401,10 @@ impl Evaluator<'_> {
 
     /// Calls a function.
     pub(crate) fn call(&mut self, body: &Command, arguments: Vec<Value>) -> Flow {
-        let positional = std::mem::replace(&mut self.positional, Positional { values: arguments, open: false, shifted: 0 });
+        let positional = std::mem::replace(
+            &mut self.positional,
+            Positional { values: arguments, open: false, shifted: 0 },
+        );
         let first_local = self.locals.len();
         let flow = self.run_command(body);
         for (name, old) in self.locals.split_off(first_local).into_iter().rev() {
@@ -401,10 +421,12 @@ impl Evaluator<'_> {
 /// `while true` and `while :`: such a loop restarts the training; one turn shows it.
 fn is_constant(condition: &List) -> bool {
     match condition.as_slice() {
-        [statement] if statement.rest.is_empty() && statement.first.stages.len() == 1 => match &statement.first.stages[0].kind {
-            Kind::Simple(simple) => simple.words.len() == 1,
-            _ => false,
-        },
+        [statement] if statement.rest.is_empty() && statement.first.stages.len() == 1 => {
+            match &statement.first.stages[0].kind {
+                Kind::Simple(simple) => simple.words.len() == 1,
+                _ => false,
+            }
+        }
         _ => false,
     }
 }

@@ -19,7 +19,11 @@ pub fn evaluate_part(source: &Source, part: usize, environment: &Environment) ->
     let whole = source.parts().get(part).map_or(Span::default(), |part| part.span);
     let text = source.slice(whole);
     if text.len() > limits::TEXT_BYTES {
-        let found = Diagnostic::error("text-too-long", "a launch script has a few kilobytes; this text has more than 4 MiB").at(whole);
+        let found = Diagnostic::error(
+            "text-too-long",
+            "a launch script has a few kilobytes; this text has more than 4 MiB",
+        )
+        .at(whole);
         return Script { diagnostics: vec![found], ..Script::default() };
     }
     let mut shell = Evaluator::new(source, text.len(), environment);
@@ -44,7 +48,11 @@ impl<'a> Evaluator<'a> {
             notes: Notes::new(length),
             variables: environment.variables.iter().map(|(name, text)| (name.clone(), slot(text))).collect(),
             functions: BTreeMap::new(),
-            positional: Positional { values: environment.arguments.iter().map(value).collect(), open: true, shifted: 0 },
+            positional: Positional {
+                values: environment.arguments.iter().map(value).collect(),
+                open: true,
+                shifted: 0,
+            },
             commands: Vec::new(),
             files: Vec::new(),
             files_run: Vec::new(),
@@ -68,8 +76,14 @@ impl<'a> Evaluator<'a> {
     }
 
     fn finish(self) -> Script {
-        let used: BTreeSet<u32> = self.commands.iter().flat_map(|command| &command.words).filter_map(|word| flag_start(&word.value)).collect();
-        let variables: Vec<Variable> = self.variables.into_iter().map(|(name, slot)| variable(name, slot)).collect();
+        let used: BTreeSet<u32> = self
+            .commands
+            .iter()
+            .flat_map(|command| &command.words)
+            .filter_map(|word| flag_start(&word.value))
+            .collect();
+        let variables: Vec<Variable> =
+            self.variables.into_iter().map(|(name, slot)| variable(name, slot)).collect();
         let fragments = fragments(&variables, &used);
         Script {
             commands: self.commands,
@@ -108,7 +122,13 @@ fn fragments(variables: &[Variable], used: &BTreeSet<u32>) -> Vec<Fragment> {
         let words: Vec<Word> = variable
             .values
             .iter()
-            .flat_map(|value| if value.text().contains("--") || !variable.array { value.fields(is_blank) } else { vec![value.clone()] })
+            .flat_map(|value| {
+                if value.text().contains("--") || !variable.array {
+                    value.fields(is_blank)
+                } else {
+                    vec![value.clone()]
+                }
+            })
             .map(|value| Word { value, span })
             .collect();
         let flags: BTreeSet<u32> = words.iter().filter_map(|word| flag_start(&word.value)).collect();
@@ -121,8 +141,12 @@ fn fragments(variables: &[Variable], used: &BTreeSet<u32>) -> Vec<Fragment> {
             other != at && flags.is_subset(theirs) && (flags.len() < theirs.len() || other < at)
         })
     };
-    let mut kept: Vec<Fragment> =
-        found.iter().enumerate().filter(|(at, (_, flags))| !covered(*at, flags)).map(|(_, (fragment, _))| fragment.clone()).collect();
+    let mut kept: Vec<Fragment> = found
+        .iter()
+        .enumerate()
+        .filter(|(at, (_, flags))| !covered(*at, flags))
+        .map(|(_, (fragment, _))| fragment.clone())
+        .collect();
     kept.sort_by_key(|fragment| fragment.span);
     kept
 }

@@ -13,7 +13,9 @@ const SHELLS: [&str; 6] = ["bash", "sh", "zsh", "dash", "sbatch", "qsub"];
 impl Evaluator<'_> {
     /// Runs a text in this very shell.
     pub(crate) fn run_text(&mut self, text: &Value) -> Flow {
-        if text.text().len() > limits::VALUE_BYTES || !self.spend(text.weight(), text.origin().unwrap_or_default()) {
+        if text.text().len() > limits::VALUE_BYTES
+            || !self.spend(text.weight(), text.origin().unwrap_or_default())
+        {
             return Flow::Next;
         }
         let list = parse::parse(text.text(), text.marks(), self.depth, &mut self.notes);
@@ -52,14 +54,18 @@ impl Evaluator<'_> {
         let base = |word: &Word| word.text().rsplit('/').next().unwrap_or("").to_owned();
         let at = words.iter().position(|word| SHELLS.contains(&base(word).as_str()))?;
         let rest = words.get(at + 1..)?;
-        let takes_commands = |text: &str| text.len() > 1 && text.starts_with('-') && !text.starts_with("--") && text.ends_with('c');
+        let takes_commands = |text: &str| {
+            text.len() > 1 && text.starts_with('-') && !text.starts_with("--") && text.ends_with('c')
+        };
         if base(&words[at]) != "sbatch"
             && let Some(flag) = rest.iter().take(4).position(|word| takes_commands(word.text()))
         {
             let text = rest.get(flag + 1)?.value.clone();
             return Some((text, rest.iter().skip(flag + 3).map(|word| word.value.clone()).collect()));
         }
-        let file = rest.iter().position(|word| !word.text().starts_with('-') && self.readable(&word.value).is_some());
+        let file = rest
+            .iter()
+            .position(|word| !word.text().starts_with('-') && self.readable(&word.value).is_some());
         if let Some(file) = file {
             let name = rest.get(file)?.value.clone();
             if let Some(known) = self.files.iter().position(|known| known.name.text() == name.text()) {
@@ -68,9 +74,11 @@ impl Evaluator<'_> {
             let text = self.readable(&name)?;
             return Some((text, rest.iter().skip(file + 1).map(|word| word.value.clone()).collect()));
         }
-        let options_only = rest.iter().all(|word| word.text().starts_with('-') && !word.text().starts_with("--wrap"));
+        let options_only =
+            rest.iter().all(|word| word.text().starts_with('-') && !word.text().starts_with("--wrap"));
         if options_only || base(&words[at]) == "sbatch" {
-            let input = self.input.clone().filter(|input| input.text().contains('\n') || input.text().contains(' '));
+            let input =
+                self.input.clone().filter(|input| input.text().contains('\n') || input.text().contains(' '));
             if let Some(input) = input {
                 return Some((input, Vec::new()));
             }
@@ -119,7 +127,9 @@ impl Evaluator<'_> {
     pub(crate) fn run_written_scripts(&mut self) {
         for at in 0..self.files.len().min(20) {
             let Some(file) = self.files.get(at) else { break };
-            let script = file.name.text().ends_with(".sh") || file.name.text().ends_with(".slurm") || file.content.text().starts_with("#!");
+            let script = file.name.text().ends_with(".sh")
+                || file.name.text().ends_with(".slurm")
+                || file.content.text().starts_with("#!");
             if !script || self.files_run.contains(&at) {
                 continue;
             }

@@ -39,7 +39,9 @@ impl Evaluator<'_> {
         }
         let found = self.lookup(parameter);
         let value = match &parameter.operation {
-            Operation::Fallback { sign, colon, word } => return self.fallback(parameter, found, *sign, *colon, word),
+            Operation::Fallback { sign, colon, word } => {
+                return self.fallback(parameter, found, *sign, *colon, word);
+            }
             operation => match found {
                 Some(value) => self.operate(operation, value, span),
                 None => self.missing(&parameter.name, span),
@@ -169,13 +171,19 @@ impl Evaluator<'_> {
                 let joined = found.as_ref().map(|values| joined(values, span));
                 let is_set = joined.as_ref().is_some_and(|value| !*colon || !value.is_empty());
                 match (is_set, *sign) {
-                    (true, b'+') | (false, b'-' | b'=' | b'?') => return self.fallback(parameter, joined, *sign, *colon, word),
+                    (true, b'+') | (false, b'-' | b'=' | b'?') => {
+                        return self.fallback(parameter, joined, *sign, *colon, word);
+                    }
                     (true, _) => found.unwrap_or_default(),
                     (false, _) => Vec::new(),
                 }
             }
-            (Operation::Slice { offset, length }, Some(values)) => self.slice_elements(values, offset, length.as_deref(), parameter),
-            (operation, Some(values)) => values.into_iter().map(|value| self.operate(operation, value, span)).collect(),
+            (Operation::Slice { offset, length }, Some(values)) => {
+                self.slice_elements(values, offset, length.as_deref(), parameter)
+            }
+            (operation, Some(values)) => {
+                values.into_iter().map(|value| self.operate(operation, value, span)).collect()
+            }
             (_, None) if matches!(parameter.name.as_str(), "@" | "*") => Vec::new(),
             (_, None) => vec![self.missing(&parameter.name, span)],
         };
@@ -183,7 +191,13 @@ impl Evaluator<'_> {
     }
 
     /// `${a[@]:from:count}`; among positional parameters the first has number 1.
-    fn slice_elements(&mut self, values: Vec<Value>, offset: &[Part], length: Option<&[Part]>, parameter: &Parameter) -> Vec<Value> {
+    fn slice_elements(
+        &mut self,
+        values: Vec<Value>,
+        offset: &[Part],
+        length: Option<&[Part]>,
+        parameter: &Parameter,
+    ) -> Vec<Value> {
         let offset = self.text_of(offset);
         let length = length.map(|length| self.text_of(length));
         let from = self.number(&offset, 0).unwrap_or(0);
@@ -192,7 +206,8 @@ impl Evaluator<'_> {
         let size = i64::try_from(values.len()).unwrap_or(i64::MAX);
         let from = if from < 0 { (size + from).max(0) } else { (from - first).max(0) };
         let count = count.unwrap_or(size).max(0);
-        let (from, count) = (usize::try_from(from).unwrap_or(usize::MAX), usize::try_from(count).unwrap_or(0));
+        let (from, count) =
+            (usize::try_from(from).unwrap_or(usize::MAX), usize::try_from(count).unwrap_or(0));
         values.into_iter().skip(from).take(count).collect()
     }
 
@@ -228,20 +243,36 @@ impl Evaluator<'_> {
         let name = target.as_ref().and_then(Value::known).filter(|name| is_name(name)).map(str::to_owned);
         let Some(name) = name else {
             let needs = target.iter().flat_map(Value::holes).collect();
-            return Expanded::One(self.unknown(HoleKind::Derived, &format!("!{}", parameter.name), span, needs));
+            return Expanded::One(self.unknown(
+                HoleKind::Derived,
+                &format!("!{}", parameter.name),
+                span,
+                needs,
+            ));
         };
         let found = self.named(&name, span);
         Expanded::One(match (&parameter.operation, found) {
-            (Operation::Fallback { sign, colon, word }, found) => return self.fallback(parameter, found, *sign, *colon, word),
+            (Operation::Fallback { sign, colon, word }, found) => {
+                return self.fallback(parameter, found, *sign, *colon, word);
+            }
             (operation, Some(value)) => self.operate(operation, value, span),
             (_, None) => self.missing(&name, span),
         })
     }
 
     /// `${x:-word}` and its kin.
-    fn fallback(&mut self, parameter: &Parameter, found: Option<Value>, sign: u8, colon: bool, word: &[Part]) -> Expanded {
-        let unknown_alone = found.as_ref().is_some_and(|value| value.only_hole().is_some_and(|hole| self.is_unset(hole)));
-        let is_set = found.as_ref().is_some_and(|value| !colon || !value.is_empty()) && !(colon && unknown_alone);
+    fn fallback(
+        &mut self,
+        parameter: &Parameter,
+        found: Option<Value>,
+        sign: u8,
+        colon: bool,
+        word: &[Part],
+    ) -> Expanded {
+        let unknown_alone =
+            found.as_ref().is_some_and(|value| value.only_hole().is_some_and(|hole| self.is_unset(hole)));
+        let is_set =
+            found.as_ref().is_some_and(|value| !colon || !value.is_empty()) && !(colon && unknown_alone);
         match (sign, is_set) {
             (b'+', false) => Expanded::One(Value::default()),
             (b'+', true) | (b'-', false) => {
@@ -271,7 +302,9 @@ impl Evaluator<'_> {
             return value;
         }
         let changed = match operation {
-            Operation::Trim { suffix, longest, pattern } => self.pattern_of(pattern).and_then(|pattern| trim(&value, &pattern, *suffix, *longest)),
+            Operation::Trim { suffix, longest, pattern } => {
+                self.pattern_of(pattern).and_then(|pattern| trim(&value, &pattern, *suffix, *longest))
+            }
             Operation::Replace { mode, pattern, with } => match self.pattern_of(pattern) {
                 Some(pattern) => {
                     let with = self.text_of(with);
@@ -279,14 +312,17 @@ impl Evaluator<'_> {
                 }
                 None => None,
             },
-            Operation::Case { upper, all } => value.known().map(|text| Value::computed(&change_case(text, *upper, *all), span)),
+            Operation::Case { upper, all } => {
+                value.known().map(|text| Value::computed(&change_case(text, *upper, *all), span))
+            }
             Operation::Slice { offset, length } => self.substring(&value, offset, length.as_deref()),
             Operation::Transform | Operation::None | Operation::Fallback { .. } => Some(value.clone()),
         };
         changed.unwrap_or_else(|| {
             let needs: Vec<HoleId> = value.holes().collect();
             if needs.is_empty() {
-                self.notes.report(Diagnostic::warning("expansion", "this expansion is not computed").at(span));
+                self.notes
+                    .report(Diagnostic::warning("expansion", "this expansion is not computed").at(span));
             }
             self.unknown(HoleKind::Derived, value.text(), span, needs)
         })
@@ -403,7 +439,9 @@ fn replace(value: &Value, pattern: &str, with: &Value, mode: ReplaceMode, span: 
 fn replace_plain(value: &Value, text: &str, pattern: &str, with: &Value, all: bool) -> Value {
     let mut out = Value::default();
     let mut at = 0;
-    while let Some(offset) = text.get(at..).filter(|_| !pattern.is_empty()).and_then(|rest| rest.find(pattern)) {
+    while let Some(offset) =
+        text.get(at..).filter(|_| !pattern.is_empty()).and_then(|rest| rest.find(pattern))
+    {
         out.append(&value.slice(at, at + offset));
         out.append(with);
         at += offset + pattern.len();

@@ -63,7 +63,8 @@ pub(crate) fn class(pattern: &[char], at: usize, c: char) -> Option<(bool, usize
             return Some((found != negated, index + 1));
         }
         if low == '[' && pattern.get(index + 1) == Some(&':') {
-            let close = (index + 2..pattern.len().min(index + 12)).find(|end| pattern[*end] == ':' && pattern.get(end + 1) == Some(&']'))?;
+            let close = (index + 2..pattern.len().min(index + 12))
+                .find(|end| pattern[*end] == ':' && pattern.get(end + 1) == Some(&']'))?;
             let name: String = pattern[index + 2..close].iter().collect();
             found |= in_class(&name, c);
             index = close + 2;

@@ -18,7 +18,9 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Opti
         "dirname" => dirname(arguments)?,
         "expr" => expr(shell, arguments, span)?,
         "seq" => seq(arguments, span)?,
-        "bc" => python::evaluate(known_input(shell)?.trim(), python::Dialect::Bc).map(|text| line(&text, span))?,
+        "bc" => {
+            python::evaluate(known_input(shell)?.trim(), python::Dialect::Bc).map(|text| line(&text, span))?
+        }
         "python" | "python3" => python_output(arguments, span)?,
         "wc" => count(shell, arguments, span)?,
         "cut" => cut(shell, arguments)?,
@@ -108,7 +110,8 @@ fn expr(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Val
         text.append(&word.value);
     }
     let numeric = text.pieces().all(|piece| {
-        piece.hole.is_some() || piece.text.bytes().all(|byte| byte.is_ascii_digit() || b" +-*/%()<>=&|!".contains(&byte))
+        piece.hole.is_some()
+            || piece.text.bytes().all(|byte| byte.is_ascii_digit() || b" +-*/%()<>=&|!".contains(&byte))
     });
     if !numeric {
         return None;
@@ -186,7 +189,9 @@ fn cut(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
     }
     let fields = fields?;
     let (first, last) = match fields.split_once('-') {
-        Some((low, high)) => (low.parse().unwrap_or(1), if high.is_empty() { usize::MAX } else { high.parse().ok()? }),
+        Some((low, high)) => {
+            (low.parse().unwrap_or(1), if high.is_empty() { usize::MAX } else { high.parse().ok()? })
+        }
         None => (fields.parse().ok()?, fields.parse().ok()?),
     };
     let input = shell.input.clone()?;
@@ -267,7 +272,12 @@ fn ends(shell: &mut Evaluator<'_>, first: bool, arguments: &[Word]) -> Option<Va
     if arguments.iter().any(|word| !word.text().starts_with('-') && digits(word.text()).is_none()) {
         return None;
     }
-    let mut starts: Vec<usize> = input.text().match_indices('\n').map(|(at, _)| at + 1).filter(|at| *at < input.text().len()).collect();
+    let mut starts: Vec<usize> = input
+        .text()
+        .match_indices('\n')
+        .map(|(at, _)| at + 1)
+        .filter(|at| *at < input.text().len())
+        .collect();
     starts.insert(0, 0);
     let length = input.text().len();
     Some(if first {
@@ -296,7 +306,13 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
     }
     let program = program?.trim();
     if let Some(body) = program.strip_prefix("BEGIN") {
-        let inner = body.trim().strip_prefix('{')?.strip_suffix('}')?.trim().trim_end_matches(';').strip_prefix("print")?;
+        let inner = body
+            .trim()
+            .strip_prefix('{')?
+            .strip_suffix('}')?
+            .trim()
+            .trim_end_matches(';')
+            .strip_prefix("print")?;
         return python::evaluate(inner.trim(), python::Dialect::Awk).map(|text| line(&text, span));
     }
     let field = program.strip_prefix('{')?.strip_suffix('}')?.trim().strip_prefix("print")?.trim();
@@ -336,7 +352,11 @@ fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)
     for text in input.text().split_inclusive('\n') {
         let content = text.trim_end_matches('\n');
         let chars: Vec<char> = content.chars().collect();
-        let found = if flags.contains('F') { content.contains(pattern).then_some((0, chars.len())) } else { regex::find(pattern, &chars)? };
+        let found = if flags.contains('F') {
+            content.contains(pattern).then_some((0, chars.len()))
+        } else {
+            regex::find(pattern, &chars)?
+        };
         let keeps = found.is_some() != flags.contains('v');
         if keeps && !flags.contains('q') {
             let byte = |at: usize| content.char_indices().nth(at).map_or(content.len(), |(byte, _)| byte);

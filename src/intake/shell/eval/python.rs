@@ -52,9 +52,13 @@ pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
             let digits = format!("{number:.scale$}");
             digits.strip_prefix("0.").map_or(digits.clone(), |rest| format!(".{rest}"))
         }
-        (Number::Real(number), Dialect::Awk) if number.fract() == 0.0 && number.abs() < 1e15 => format!("{number:.0}"),
+        (Number::Real(number), Dialect::Awk) if number.fract() == 0.0 && number.abs() < 1e15 => {
+            format!("{number:.0}")
+        }
         (Number::Real(number), Dialect::Awk) => format!("{}", (number * 1e6).round() / 1e6),
-        (Number::Real(number), Dialect::Python) if number.fract() == 0.0 && number.abs() < 1e16 => format!("{number:.1}"),
+        (Number::Real(number), Dialect::Python) if number.fract() == 0.0 && number.abs() < 1e16 => {
+            format!("{number:.1}")
+        }
         (Number::Real(number), Dialect::Python) => format!("{number}"),
     })
 }
@@ -96,7 +100,9 @@ impl Reader<'_> {
             }
             let right = self.product()?;
             left = match (left, right) {
-                (Number::Whole(a), Number::Whole(b)) => Number::Whole(if plus { a.checked_add(b)? } else { a.checked_sub(b)? }),
+                (Number::Whole(a), Number::Whole(b)) => {
+                    Number::Whole(if plus { a.checked_add(b)? } else { a.checked_sub(b)? })
+                }
                 (a, b) => Number::Real(if plus { a.real() + b.real() } else { a.real() - b.real() }),
             };
         }
@@ -116,9 +122,15 @@ impl Reader<'_> {
             left = match (sign, left, right) {
                 ("*", Number::Whole(a), Number::Whole(b)) => Number::Whole(a.checked_mul(b)?),
                 ("*", a, b) => Number::Real(a.real() * b.real()),
-                ("/", Number::Whole(a), Number::Whole(b)) if self.dialect == Dialect::Bc && self.scale == 0 => Number::Whole(a.checked_div(b)?),
+                ("/", Number::Whole(a), Number::Whole(b))
+                    if self.dialect == Dialect::Bc && self.scale == 0 =>
+                {
+                    Number::Whole(a.checked_div(b)?)
+                }
                 ("/", a, b) => Number::Real(a.real() / b.real()),
-                ("//", Number::Whole(a), Number::Whole(b)) => Number::Whole(a.checked_sub(a.checked_rem_euclid(b)?)?.checked_div(b)?),
+                ("//", Number::Whole(a), Number::Whole(b)) => {
+                    Number::Whole(a.checked_sub(a.checked_rem_euclid(b)?)?.checked_div(b)?)
+                }
                 ("//", a, b) => Number::Real((a.real() / b.real()).floor()),
                 (_, Number::Whole(a), Number::Whole(b)) => Number::Whole(a.checked_rem_euclid(b)?),
                 (_, a, b) => Number::Real(a.real().rem_euclid(b.real())),
@@ -138,7 +150,9 @@ impl Reader<'_> {
         let exponent = self.power()?;
         self.depth -= 1;
         match (base, exponent) {
-            (Number::Whole(a), Number::Whole(b)) if b >= 0 => Some(Number::Whole(a.checked_pow(u32::try_from(b).ok()?)?)),
+            (Number::Whole(a), Number::Whole(b)) if b >= 0 => {
+                Some(Number::Whole(a.checked_pow(u32::try_from(b).ok()?)?))
+            }
             (a, b) => Some(Number::Real(a.real().powf(b.real()))),
         }
     }
@@ -195,16 +209,28 @@ impl Reader<'_> {
         let start = self.at;
         let mut last = 0;
         while let Some(byte) = self.bytes.get(self.at) {
-            let part = byte.is_ascii_digit() || matches!(byte, b'.' | b'_' | b'e' | b'E') || (matches!(byte, b'+' | b'-') && matches!(last, b'e' | b'E'));
+            let part = byte.is_ascii_digit()
+                || matches!(byte, b'.' | b'_' | b'e' | b'E')
+                || (matches!(byte, b'+' | b'-') && matches!(last, b'e' | b'E'));
             if !part {
                 break;
             }
             last = *byte;
             self.at += 1;
         }
-        let text: String = self.bytes.get(start..self.at)?.iter().filter(|byte| **byte != b'_').map(|byte| char::from(*byte)).collect();
+        let text: String = self
+            .bytes
+            .get(start..self.at)?
+            .iter()
+            .filter(|byte| **byte != b'_')
+            .map(|byte| char::from(*byte))
+            .collect();
         self.blanks();
-        if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok().map(Number::Whole) } else { text.parse().ok().map(Number::Real) }
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            text.parse().ok().map(Number::Whole)
+        } else {
+            text.parse().ok().map(Number::Real)
+        }
     }
 }
 

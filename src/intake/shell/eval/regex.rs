@@ -200,7 +200,10 @@ impl Matcher<'_> {
             Node::Any if here.is_some() => out.push(at + 1),
             Node::Char(c) if here == Some(*c) => out.push(at + 1),
             Node::Class(start) => {
-                if here.and_then(|c| super::pattern::class(self.pattern, *start, c)).is_some_and(|(found, _)| found) {
+                if here
+                    .and_then(|c| super::pattern::class(self.pattern, *start, c))
+                    .is_some_and(|(found, _)| found)
+                {
                     out.push(at + 1);
                 }
             }

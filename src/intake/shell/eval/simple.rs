@@ -27,7 +27,9 @@ impl Evaluator<'_> {
                     input = Some(value);
                 }
                 RedirectKind::Read(word) => input = self.read_input(word, redirect.span),
-                RedirectKind::Write(word) | RedirectKind::Append(word) if matches!(redirect.descriptor, None | Some(1)) => {
+                RedirectKind::Write(word) | RedirectKind::Append(word)
+                    if matches!(redirect.descriptor, None | Some(1)) =>
+                {
                     let append = matches!(redirect.kind, RedirectKind::Append(_));
                     target = Some((self.text_of(&word.parts), append));
                 }
@@ -120,7 +122,10 @@ impl Evaluator<'_> {
         flow
     }
 
-    fn set_temporarily(&mut self, environment: &[(String, Word)]) -> Vec<(String, Option<super::state::Slot>)> {
+    fn set_temporarily(
+        &mut self,
+        environment: &[(String, Word)],
+    ) -> Vec<(String, Option<super::state::Slot>)> {
         let mut saved = Vec::new();
         for (name, word) in environment {
             saved.push((name.clone(), self.variables.remove(name)));
@@ -130,10 +135,19 @@ impl Evaluator<'_> {
         saved
     }
 
-    fn dispatch(&mut self, mut words: Vec<Word>, declared: &[Assignment], environment: &[(String, Word)], span: Span) -> Flow {
+    fn dispatch(
+        &mut self,
+        mut words: Vec<Word>,
+        declared: &[Assignment],
+        environment: &[(String, Word)],
+        span: Span,
+    ) -> Flow {
         self.status = Status::SUCCESS;
         let program = words.first().map(|word| word.text().to_owned()).unwrap_or_default();
-        if matches!(program.as_str(), "command" | "builtin" | "exec") && words.len() > 1 && !words[1].text().starts_with('-') {
+        if matches!(program.as_str(), "command" | "builtin" | "exec")
+            && words.len() > 1
+            && !words[1].text().starts_with('-')
+        {
             words.remove(0);
             return self.dispatch(words, declared, environment, span);
         }
@@ -149,7 +163,11 @@ impl Evaluator<'_> {
 
     /// A program: computed if it is one of the small pure ones and someone reads it, else kept for the reader.
     fn run_program(&mut self, words: Vec<Word>, environment: &[(String, Word)], span: Span) -> Flow {
-        let computed = if self.output.is_some() || self.input.is_some() { programs::run(self, &words, span) } else { None };
+        let computed = if self.output.is_some() || self.input.is_some() {
+            programs::run(self, &words, span)
+        } else {
+            None
+        };
         self.status = Status::ASSUMED;
         if let Some((value, status)) = computed {
             self.emit(&value, span);
@@ -160,7 +178,8 @@ impl Evaluator<'_> {
             let needs: Vec<HoleId> = words.iter().flat_map(|word| word.value.holes()).collect();
             let input: Vec<HoleId> = self.input.iter().flat_map(Value::holes).collect();
             let shown = joined(&words);
-            let needs = if input.is_empty() && !depends(&words) { Vec::new() } else { [input, needs].concat() };
+            let needs =
+                if input.is_empty() && !depends(&words) { Vec::new() } else { [input, needs].concat() };
             let value = self.unknown(HoleKind::Command, &shown, span, needs);
             self.write(&value);
             return Flow::Next;
@@ -170,7 +189,13 @@ impl Evaluator<'_> {
     }
 
     /// Keeps a command; its index.
-    pub(crate) fn record(&mut self, kind: CommandKind, words: Vec<Word>, environment: &[(String, Word)], span: Span) -> Option<usize> {
+    pub(crate) fn record(
+        &mut self,
+        kind: CommandKind,
+        words: Vec<Word>,
+        environment: &[(String, Word)],
+        span: Span,
+    ) -> Option<usize> {
         if self.commands.len() >= limits::COMMANDS || words.is_empty() {
             return None;
         }
@@ -232,7 +257,11 @@ impl Evaluator<'_> {
     fn assign_scalar(&mut self, assignment: &Assignment, value: Value, span: Span) {
         let name = assignment.name.as_str();
         let Some(index) = &assignment.index else {
-            let value = if assignment.append { self.appended(self.scalar(name).cloned(), value, name, span) } else { value };
+            let value = if assignment.append {
+                self.appended(self.scalar(name).cloned(), value, name, span)
+            } else {
+                value
+            };
             return self.set(name, value, Some(span));
         };
         let index = self.text_of(index);
@@ -315,8 +344,36 @@ fn is_simple(list: &List) -> bool {
             statement.rest.is_empty()
                 && statement.first.stages.iter().all(|stage| match &stage.kind {
                     tree::Kind::Simple(simple) => {
-                        let first = simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
-                        matches!(first, Some("echo" | "printf" | "expr" | "seq" | "cat" | "basename" | "dirname" | "wc" | "cut" | "tr" | "date" | "hostname" | "pwd" | "head" | "awk" | "sed" | "python" | "python3" | "bc" | "nvidia-smi" | "scontrol" | "realpath" | "grep"))
+                        let first =
+                            simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
+                        matches!(
+                            first,
+                            Some(
+                                "echo"
+                                    | "printf"
+                                    | "expr"
+                                    | "seq"
+                                    | "cat"
+                                    | "basename"
+                                    | "dirname"
+                                    | "wc"
+                                    | "cut"
+                                    | "tr"
+                                    | "date"
+                                    | "hostname"
+                                    | "pwd"
+                                    | "head"
+                                    | "awk"
+                                    | "sed"
+                                    | "python"
+                                    | "python3"
+                                    | "bc"
+                                    | "nvidia-smi"
+                                    | "scontrol"
+                                    | "realpath"
+                                    | "grep"
+                            )
+                        )
                     }
                     _ => false,
                 })
@@ -328,7 +385,10 @@ fn is_simple(list: &List) -> bool {
 /// Whether a program's answer hangs on its arguments: those that count a machine's devices or read its files do not.
 fn depends(words: &[Word]) -> bool {
     let first = words.first().map_or("", |word| word.text());
-    !matches!(first, "nvidia-smi" | "rocm-smi" | "npu-smi" | "scontrol" | "hostname" | "date" | "cat" | "nproc")
+    !matches!(
+        first,
+        "nvidia-smi" | "rocm-smi" | "npu-smi" | "scontrol" | "hostname" | "date" | "cat" | "nproc"
+    )
 }
 
 pub(crate) fn joined(words: &[Word]) -> String {

@@ -136,9 +136,12 @@ impl Evaluator<'_> {
             None => {
                 self.steps_left = 0;
                 self.notes.report(
-                    Diagnostic::error("too-much-work", "the script takes more steps than any launch script needs; evaluation ends here")
-                        .at(span)
-                        .hint("paste the part that sets the options, with loops written out"),
+                    Diagnostic::error(
+                        "too-much-work",
+                        "the script takes more steps than any launch script needs; evaluation ends here",
+                    )
+                    .at(span)
+                    .hint("paste the part that sets the options, with loops written out"),
                 );
                 false
             }
@@ -175,7 +178,8 @@ impl Evaluator<'_> {
                 }
             }
             None => {
-                self.variables.insert(name.to_owned(), Slot { data: Data::Scalar(value), exported: false, span });
+                self.variables
+                    .insert(name.to_owned(), Slot { data: Data::Scalar(value), exported: false, span });
             }
         }
     }

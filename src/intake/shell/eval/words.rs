@@ -71,7 +71,10 @@ impl Evaluator<'_> {
         }
         let room = limits::WORDS.saturating_sub(out.len());
         if fields.done.len() > room {
-            self.notes.report(Diagnostic::error("too-many-words", "a command has more words than any real one").at(word.span));
+            self.notes.report(
+                Diagnostic::error("too-many-words", "a command has more words than any real one")
+                    .at(word.span),
+            );
         }
         out.extend(fields.done.into_iter().take(room).map(|value| Word { value, span: word.span }));
     }
@@ -116,7 +119,11 @@ impl Evaluator<'_> {
             if at > 0 {
                 fields.cut();
             }
-            if quoted { fields.append(value) } else { self.split_into(value, fields) }
+            if quoted {
+                fields.append(value)
+            } else {
+                self.split_into(value, fields)
+            }
             if fields.done.len() > limits::WORDS {
                 return;
             }
@@ -130,11 +137,15 @@ impl Evaluator<'_> {
         }
         let separators = self.known("IFS").map(str::to_owned);
         let separates = |c: char| separators.as_ref().map_or(is_blank(c), |set| set.contains(c));
-        if value.text().starts_with(separates) && value.pieces().next().is_some_and(|piece| piece.hole.is_none()) {
+        if value.text().starts_with(separates)
+            && value.pieces().next().is_some_and(|piece| piece.hole.is_none())
+        {
             fields.cut();
         }
-        let ends_open = !value.text().ends_with(separates) || value.pieces().last().is_some_and(|piece| piece.hole.is_some());
-        let words = if separators.is_some() { strict_fields(value, separates) } else { value.fields(is_blank) };
+        let ends_open = !value.text().ends_with(separates)
+            || value.pieces().last().is_some_and(|piece| piece.hole.is_some());
+        let words =
+            if separators.is_some() { strict_fields(value, separates) } else { value.fields(is_blank) };
         for (at, word) in words.iter().enumerate() {
             if at > 0 {
                 fields.cut();

@@ -205,7 +205,11 @@ impl Parser<'_> {
         if self.eat("(") {
             self.skip_blanks();
             if !self.eat(")") {
-                return self.fail("unreadable-function", "() is expected after the name of a function", start);
+                return self.fail(
+                    "unreadable-function",
+                    "() is expected after the name of a function",
+                    start,
+                );
             }
         }
         self.function_body(name)
@@ -239,7 +243,11 @@ impl Parser<'_> {
                     let before = self.at;
                     let word = self.word()?;
                     if self.at == before {
-                        return self.fail("unreadable-test", "this is not expected between [[ and ]]", before);
+                        return self.fail(
+                            "unreadable-test",
+                            "this is not expected between [[ and ]]",
+                            before,
+                        );
                     }
                     regex = super::list::literal(&word.parts) == Some("=~");
                     TestToken::Word(word)

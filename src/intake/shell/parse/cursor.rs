@@ -33,7 +33,17 @@ pub(crate) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     pub(crate) fn new(text: &'a str, marks: &'a [Mark], depth: u32, notes: &'a mut Notes) -> Self {
-        Self { text, bytes: text.as_bytes(), marks, at: 0, end: text.len(), depth, strict: 0, here: None, notes }
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            marks,
+            at: 0,
+            end: text.len(),
+            depth,
+            strict: 0,
+            here: None,
+            notes,
+        }
     }
 
     pub(crate) fn peek(&self) -> Option<u8> {
@@ -89,7 +99,11 @@ impl<'a> Parser<'a> {
     /// Goes one level down for `inner`.
     pub(crate) fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= limits::DEPTH {
-            return self.fail("shell-too-deep", "commands, quotes or expansions are nested too deeply here", self.at);
+            return self.fail(
+                "shell-too-deep",
+                "commands, quotes or expansions are nested too deeply here",
+                self.at,
+            );
         }
         self.depth += 1;
         let result = inner(self);
@@ -118,7 +132,8 @@ impl<'a> Parser<'a> {
             return first.span;
         }
         let last = self.mark_at(to - 1);
-        let end = self.marks.get(last).map_or(first.span, |mark| piece(mark, self.mark_start(last), from, to).span);
+        let end =
+            self.marks.get(last).map_or(first.span, |mark| piece(mark, self.mark_start(last), from, to).span);
         if end.start >= first.span.start { first.span.to(end) } else { first.span }
     }
 
@@ -138,7 +153,11 @@ impl<'a> Parser<'a> {
         while start < to {
             let Some(mark) = self.marks.get(index) else { break };
             let end = to.min(mark.end as usize);
-            visit(self.text.get(start..end).unwrap_or(""), mark, piece(mark, self.mark_start(index), start, end));
+            visit(
+                self.text.get(start..end).unwrap_or(""),
+                mark,
+                piece(mark, self.mark_start(index), start, end),
+            );
             start = end;
             index += 1;
         }
@@ -160,7 +179,11 @@ impl<'a> Parser<'a> {
         match self.peek() {
             Some(b' ' | b'\t' | b'\r') => 1,
             Some(0xc2) if self.peek_at(1) == Some(0xa0) => 2,
-            Some(0xe2) if self.peek_at(1) == Some(0x80) && matches!(self.peek_at(2), Some(0x87 | 0x8b | 0xaf)) => 3,
+            Some(0xe2)
+                if self.peek_at(1) == Some(0x80) && matches!(self.peek_at(2), Some(0x87 | 0x8b | 0xaf)) =>
+            {
+                3
+            }
             Some(0xe3) if self.looking_at("\u{3000}") => 3,
             Some(0xef) if self.looking_at("\u{feff}") => 3,
             _ => 0,
@@ -205,9 +228,12 @@ impl<'a> Parser<'a> {
         if self.at > start + 1 && self.peek() == Some(b'\n') {
             let span = self.span(start, self.at);
             self.notes.report(
-                Diagnostic::warning("blank-after-backslash", "blanks after this backslash: bash would end the command here")
-                    .at(span)
-                    .hint("it is read as a continued line; remove the blanks"),
+                Diagnostic::warning(
+                    "blank-after-backslash",
+                    "blanks after this backslash: bash would end the command here",
+                )
+                .at(span)
+                .hint("it is read as a continued line; remove the blanks"),
             );
             self.at += 1;
             return true;
@@ -253,7 +279,11 @@ impl<'a> Parser<'a> {
     /// The unquoted word here, if it is made of letters and signs that reserved words have.
     pub(crate) fn keyword(&self) -> &'a str {
         let rest = self.bytes.get(self.at..self.end).unwrap_or(&[]);
-        let length = rest.iter().take(9).take_while(|byte| byte.is_ascii_lowercase() || b"{}![]".contains(byte)).count();
+        let length = rest
+            .iter()
+            .take(9)
+            .take_while(|byte| byte.is_ascii_lowercase() || b"{}![]".contains(byte))
+            .count();
         match rest.get(length) {
             None | Some(b' ' | b'\t' | b'\n' | b'\r' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>') => {
                 self.text.get(self.at..self.at + length).unwrap_or("")
@@ -277,10 +307,8 @@ fn piece(mark: &Mark, start: usize, from: usize, to: usize) -> Origin {
     let mut origin = mark.origin;
     if origin.exact {
         let (from, to) = (from.max(start) - start, to.min(mark.end as usize).max(start) - start);
-        origin.span = origin.span.part(
-            u32::try_from(from).unwrap_or(u32::MAX),
-            u32::try_from(to).unwrap_or(u32::MAX),
-        );
+        origin.span =
+            origin.span.part(u32::try_from(from).unwrap_or(u32::MAX), u32::try_from(to).unwrap_or(u32::MAX));
     }
     origin
 }

@@ -183,7 +183,11 @@ impl Parser<'_> {
             }
         }
         let close = self.at;
-        let body = if escaped { self.unescaped_list(inner, close, quoted)? } else { self.list_between(inner, close)? };
+        let body = if escaped {
+            self.unescaped_list(inner, close, quoted)?
+        } else {
+            self.list_between(inner, close)?
+        };
         self.at = close + 1;
         parts.push(Part::Command { body: Rc::new(body), span: self.span(open, self.at), quoted });
         Ok(())
@@ -200,7 +204,11 @@ impl Parser<'_> {
         self.end = end;
         self.here = here;
         if !complete && list.is_ok() {
-            return self.fail("unreadable-command", "the command between these backquotes cannot be read", from);
+            return self.fail(
+                "unreadable-command",
+                "the command between these backquotes cannot be read",
+                from,
+            );
         }
         list
     }
@@ -264,15 +272,20 @@ impl Parser<'_> {
 
     /// After `${`: the rest of the expansion, its brace taken.
     fn braced(&mut self, start: usize, quoted: bool) -> Parsed<Parameter> {
-        let length = self.peek() == Some(b'#') && !matches!(self.peek_at(1), Some(b'}' | b':' | b'-' | b'+' | b'='));
+        let length =
+            self.peek() == Some(b'#') && !matches!(self.peek_at(1), Some(b'}' | b':' | b'-' | b'+' | b'='));
         self.at += usize::from(length);
         let indirect = self.peek() == Some(b'!') && self.peek_at(1) != Some(b'}');
         self.at += usize::from(indirect);
         let name_start = self.at;
         let name_length = match self.peek() {
-            Some(byte) if byte.is_ascii_digit() => {
-                self.bytes.get(self.at..self.end).unwrap_or(&[]).iter().take_while(|byte| byte.is_ascii_digit()).count()
-            }
+            Some(byte) if byte.is_ascii_digit() => self
+                .bytes
+                .get(self.at..self.end)
+                .unwrap_or(&[])
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count(),
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => self.identifier_length(),
             Some(b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => 1,
             _ => return self.fail("unreadable-expansion", "no variable can have this name", start),
@@ -282,7 +295,11 @@ impl Parser<'_> {
         let index = self.index(start)?;
         let operation = self.operation(quoted)?;
         if !self.eat("}") {
-            return self.fail("unreadable-expansion", "this ${ is not closed, or its form is not known", start);
+            return self.fail(
+                "unreadable-expansion",
+                "this ${ is not closed, or its form is not known",
+                start,
+            );
         }
         Ok(Parameter { name, span: self.span(start, self.at), quoted, index, length, indirect, operation })
     }

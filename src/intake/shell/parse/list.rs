@@ -1,6 +1,8 @@
 use std::rc::Rc;
 
-use super::super::tree::{Assigned, Assignment, Command, Element, Joint, Kind, List, Part, Pipeline, Simple, Statement};
+use super::super::tree::{
+    Assigned, Assignment, Command, Element, Joint, Kind, List, Part, Pipeline, Simple, Statement,
+};
 use super::cursor::{Failure, Parsed, Parser};
 use super::word::Mode;
 use crate::text::Diagnostic;
@@ -80,7 +82,8 @@ impl Parser<'_> {
     /// Leaves out a closing word or sign that closes nothing.
     pub(crate) fn skip_stray_closer(&mut self) {
         let length = self.keyword().len().max(if self.looking_at(";;") { 2 } else { 1 });
-        let failure = Failure { code: "unexpected-word", message: "this closes nothing", at: self.at, fatal: false };
+        let failure =
+            Failure { code: "unexpected-word", message: "this closes nothing", at: self.at, fatal: false };
         self.report(&failure);
         self.at += length;
     }
@@ -102,7 +105,9 @@ impl Parser<'_> {
         }
         match self.peek() {
             None | Some(b'\n' | b';' | b'&' | b')' | b'}') => Ok(Statement { first, rest }),
-            Some(b'(') => self.fail("unexpected-sign", "( is not expected here; arithmetic is written $(( ))", self.at),
+            Some(b'(') => {
+                self.fail("unexpected-sign", "( is not expected here; arithmetic is written $(( ))", self.at)
+            }
             Some(_) if self.at_closer() => Ok(Statement { first, rest }),
             Some(_) => self.fail("unexpected-sign", "this is not expected here", self.at),
         }
@@ -167,7 +172,11 @@ impl Parser<'_> {
             }
             if simple.words.is_empty() || declaring {
                 if let Some(assignment) = self.assignment()? {
-                    if declaring { simple.declared.push(assignment) } else { simple.assignments.push(assignment) }
+                    if declaring {
+                        simple.declared.push(assignment)
+                    } else {
+                        simple.assignments.push(assignment)
+                    }
                     end = self.at;
                     continue;
                 }
@@ -201,15 +210,21 @@ impl Parser<'_> {
         }
         let span = self.span(start, self.at);
         self.notes.report(
-            Diagnostic::warning("option-outside-command", format!("{text} stands where a command is expected, so bash does not pass it on"))
-                .at(span)
-                .hint("the line above ends the command: it lacks a backslash, or it is a comment"),
+            Diagnostic::warning(
+                "option-outside-command",
+                format!("{text} stands where a command is expected, so bash does not pass it on"),
+            )
+            .at(span)
+            .hint("the line above ends the command: it lacks a backslash, or it is a comment"),
         );
     }
 
     fn is_definition(&self, simple: &Simple, start: usize, end: usize) -> bool {
         let named = simple.words.len() == 1 && simple.assignments.is_empty();
-        named && end > start && literal(&simple.words[0].parts).is_some() && self.peek_after_blanks(self.at + 1) == Some(b')')
+        named
+            && end > start
+            && literal(&simple.words[0].parts).is_some()
+            && self.peek_after_blanks(self.at + 1) == Some(b')')
     }
 
     fn peek_after_blanks(&self, from: usize) -> Option<u8> {
@@ -271,7 +286,10 @@ impl Parser<'_> {
         let start = self.at;
         self.at += 1;
         let line = self.bytes.get(self.at..self.end.min(self.at + 200)).unwrap_or(&[]);
-        let plausible = line.windows(2).take_while(|pair| pair[0] != b'\n').any(|pair| pair[0] == b']' && matches!(pair[1], b'=' | b'+'));
+        let plausible = line
+            .windows(2)
+            .take_while(|pair| pair[0] != b'\n')
+            .any(|pair| pair[0] == b']' && matches!(pair[1], b'=' | b'+'));
         if !plausible {
             self.at = start;
             return Ok(None);
@@ -290,7 +308,13 @@ impl Parser<'_> {
         loop {
             self.skip_lines();
             match self.peek() {
-                None => return self.fail("unclosed-array", "the parenthesis of this array is never closed", start),
+                None => {
+                    return self.fail(
+                        "unclosed-array",
+                        "the parenthesis of this array is never closed",
+                        start,
+                    );
+                }
                 Some(b')') => {
                     self.at += 1;
                     return Ok(elements);

@@ -87,7 +87,11 @@ impl Parser<'_> {
                 b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')' => break,
                 _ if self.blank_length() > 0 => break,
                 _ => {
-                    let length = self.text.get(self.at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
+                    let length = self
+                        .text
+                        .get(self.at..)
+                        .and_then(|rest| rest.chars().next())
+                        .map_or(1, char::len_utf8);
                     word.push_str(self.text.get(self.at..self.at + length).unwrap_or(""));
                     self.at += length;
                 }
@@ -139,7 +143,8 @@ impl Parser<'_> {
             let mut at = from;
             while at < to {
                 let rest = self.bytes.get(at..to).unwrap_or(&[]);
-                let length = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |length| length + 1);
+                let length =
+                    rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |length| length + 1);
                 let tabs = rest.iter().take_while(|byte| **byte == b'\t').count();
                 self.here_line(at + tabs, at + length, quoted, &mut parts)?;
                 at += length;

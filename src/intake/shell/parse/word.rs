@@ -71,7 +71,10 @@ impl Parser<'_> {
                 b'$' => self.opens_expansion(mode),
                 b'`' => true,
                 b'"' => !matches!(mode, Mode::Here | Mode::Arithmetic | Mode::Index) && mode != Mode::Double,
-                b'\'' => matches!(mode, Mode::Plain | Mode::Brace | Mode::Pattern | Mode::Regex) && !self.is_apostrophe(start),
+                b'\'' => {
+                    matches!(mode, Mode::Plain | Mode::Brace | Mode::Pattern | Mode::Regex)
+                        && !self.is_apostrophe(start)
+                }
                 _ => mode == Mode::Plain && self.opens_angle(),
             };
             if !special {
@@ -92,7 +95,10 @@ impl Parser<'_> {
     /// Whether the text read in this mode ends before this byte.
     fn ends(&self, mode: Mode, byte: u8, level: &mut u32) -> bool {
         match mode {
-            Mode::Plain => matches!(byte, b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>') || self.blank_length() > 0,
+            Mode::Plain => {
+                matches!(byte, b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
+                    || self.blank_length() > 0
+            }
             Mode::Double => byte == b'"',
             Mode::Here => false,
             Mode::Brace | Mode::BraceQuoted => byte == b'}',
@@ -127,7 +133,13 @@ impl Parser<'_> {
     }
 
     /// Keeps the literal text between two bytes.
-    pub(crate) fn flush(&mut self, from: usize, to: usize, quoted: bool, parts: &mut Vec<Part>) -> Parsed<()> {
+    pub(crate) fn flush(
+        &mut self,
+        from: usize,
+        to: usize,
+        quoted: bool,
+        parts: &mut Vec<Part>,
+    ) -> Parsed<()> {
         if from >= to {
             return Ok(());
         }
@@ -165,12 +177,15 @@ impl Parser<'_> {
             return self.flush(start, self.at, true, parts);
         };
         let kept = match mode {
-            Mode::Double | Mode::BraceQuoted => !b"$`\"\\}".contains(&next) || (next == b'}' && mode == Mode::Double),
+            Mode::Double | Mode::BraceQuoted => {
+                !b"$`\"\\}".contains(&next) || (next == b'}' && mode == Mode::Double)
+            }
             Mode::Here | Mode::Arithmetic | Mode::Index => !b"$`\\".contains(&next),
             Mode::Plain | Mode::Brace | Mode::Pattern => false,
             Mode::Regex => true,
         };
-        let length = self.text.get(start + 1..self.end).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
+        let length =
+            self.text.get(start + 1..self.end).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
         self.at = start + 1 + length;
         if kept {
             return self.flush(start, self.at, mode != Mode::Regex, parts);
@@ -258,7 +273,9 @@ impl Parser<'_> {
         let rest = self.bytes.get(self.at..self.end.min(self.at + LONGEST_PLACEHOLDER))?;
         let close = rest.iter().position(|byte| *byte == b'>')?;
         let inner = rest.get(1..close)?;
-        let plain = inner.iter().all(|byte| byte.is_ascii_alphanumeric() || b" _-./:,'*()+".contains(byte) || *byte >= 0x80);
+        let plain = inner
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b" _-./:,'*()+".contains(byte) || *byte >= 0x80);
         (plain && inner.last() != Some(&b' ')).then_some(self.at + close + 1)
     }
 
@@ -277,7 +294,9 @@ impl Parser<'_> {
         let rest = self.bytes.get(self.at..self.end.min(self.at + LONGEST_PLACEHOLDER)).unwrap_or(&[]);
         let close = rest.iter().position(|byte| matches!(byte, b')' | b'\n'));
         match close {
-            Some(length) if rest.first() == Some(&b'(') && rest.get(length) == Some(&b')') => self.at += length + 1,
+            Some(length) if rest.first() == Some(&b'(') && rest.get(length) == Some(&b')') => {
+                self.at += length + 1
+            }
             _ => self.at = start,
         }
     }

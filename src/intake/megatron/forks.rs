@@ -1,0 +1,191 @@
+//! Flags of Megatron-LM's forks, and what they say in Megatron's words. Sources: the argument parsers
+//! of bigscience and Microsoft Megatron-DeepSpeed, Ascend MindSpeed-LLM, epfLLM Megatron-LLM,
+//! Pai-Megatron-Patch, the zero-bubble fork, and their scripts.
+
+use super::flags::Arity;
+use crate::plan::Field;
+
+/// A fork's flag.
+#[derive(Debug)]
+pub(super) struct Fork {
+    /// Without dashes.
+    pub(super) name: &'static str,
+    /// What follows it.
+    pub(super) arity: Arity,
+    /// The settings it states; a value of its own, or the one given with the flag.
+    pub(super) states: &'static [(Field, Option<&'static str>)],
+    /// Something it does that is not estimated.
+    pub(super) lacking: Option<&'static str>,
+}
+
+const fn takes(name: &'static str, field: &'static [(Field, Option<&'static str>)]) -> Fork {
+    Fork { name, arity: Arity::One, states: field, lacking: None }
+}
+
+const fn switch(name: &'static str, states: &'static [(Field, Option<&'static str>)]) -> Fork {
+    Fork { name, arity: Arity::On, states, lacking: None }
+}
+
+const fn lacking(name: &'static str, arity: Arity, what: &'static str) -> Fork {
+    Fork { name, arity, states: &[], lacking: Some(what) }
+}
+
+const YES: Option<&str> = Some("true");
+
+const FORKS: &[Fork] = &[
+    // The launcher, where a line brings it along.
+    takes("nnodes", &[(Field::NumNodes, None)]),
+    takes("nproc-per-node", &[(Field::GpusPerNode, None)]),
+    takes("node-rank", &[]),
+    takes("master-addr", &[]),
+    takes("master-port", &[]),
+    // Megatron-DeepSpeed.
+    switch("deepspeed", &[]),
+    takes("deepspeed-config", &[]),
+    takes("deepspeed_config", &[]),
+    takes("zero-stage", &[(Field::ZeroStage, None)]),
+    switch("deepspeed-activation-checkpointing", &[]),
+    switch("no-pipeline-parallel", &[(Field::PipelineModelParallelSize, Some("1"))]),
+    takes(
+        "ds-sequence-parallel-size",
+        &[(Field::ContextParallelSize, None), (Field::CpCommType, Some("a2a"))],
+    ),
+    takes("num-key-value-heads", &[(Field::GroupQueryAttention, YES), (Field::NumQueryGroups, None)]),
+    takes("moe-expert-parallel-size", &[(Field::ExpertModelParallelSize, None)]),
+    takes("topk", &[(Field::MoeRouterTopk, None)]),
+    switch("cpu-optimizer", &[(Field::OffloadOptimizer, YES)]),
+    switch("use-flash-attn-v1", &[(Field::UseFlashAttn, YES)]),
+    switch("use-flash-attn-v2", &[(Field::UseFlashAttn, YES)]),
+    switch("use-flash-attn-triton", &[(Field::UseFlashAttn, YES)]),
+    switch("use-flash-attn-builder", &[(Field::UseFlashAttn, YES)]),
+    switch("partition-activations", &[(Field::DistributeSavedActivations, YES)]),
+    switch("checkpoint-in-cpu", &[]),
+    switch("contigious-checkpointing", &[]),
+    switch("synchronize-each-layer", &[]),
+    switch("enable-zbh1-pipeline", &[(Field::PipelineSchedule, Some("zb-h1"))]),
+    lacking("mlp-type", Arity::One, "residual experts"),
+    // bigscience.
+    takes("pad-vocab-size-to", &[(Field::PaddedVocabSize, None)]),
+    takes("tokenizer-name-or-path", &[(Field::TokenizerModel, None)]),
+    lacking("embed-layernorm", Arity::On, "the norm behind the word embedding"),
+    switch("sync-tp-duplicated-parameters", &[]),
+    // The zero-bubble fork.
+    switch("enable-zero-bubble", &[(Field::PipelineSchedule, Some("zb-h2"))]),
+    switch("zero-bubble-v-schedule", &[(Field::PipelineSchedule, Some("zb-v"))]),
+    switch("enable-1f1b-v", &[(Field::PipelineSchedule, Some("1f1b-v"))]),
+    // MindSpeed-LLM.
+    switch("use-fused-rmsnorm", &[]),
+    switch("use-fused-swiglu", &[(Field::BiasSwigluFusion, YES)]),
+    switch("use-fused-rotary-pos-emb", &[(Field::ApplyRopeFusion, YES)]),
+    takes("moe-intermediate-size", &[(Field::MoeFfnHiddenSize, None)]),
+    takes("qk-rope-head-dim", &[(Field::QkPosEmbHeadDim, None)]),
+    takes("qk-nope-head-dim", &[(Field::QkHeadDim, None)]),
+    takes("shared-moe-ffn-hidden-size", &[(Field::MoeSharedExpertIntermediateSize, None)]),
+    switch("shared-expert-gate", &[(Field::MoeSharedExpertGate, YES)]),
+    switch("geglu", &[(Field::QuickGeglu, YES)]),
+    takes("partial-rotary-factor", &[(Field::RotaryPercent, None)]),
+    lacking("reuse-fp32-param", Arity::On, "the reuse of fp32 weights"),
+    lacking("swap-optimizer", Arity::On, "optimizer states swapped to the host"),
+    lacking("swap-attention", Arity::On, "attention activations swapped to the host"),
+    lacking("recompute-activation-function", Arity::On, "recomputation of the activation function"),
+    lacking("recompute-norm", Arity::On, "recomputation of norms"),
+    lacking("moe-zero-memory", Arity::One, "MindSpeed's recomputation of experts"),
+    lacking("tp-2d", Arity::On, "two-dimensional tensor parallelism"),
+    lacking("post-norm", Arity::On, "norms behind attention and MLP"),
+    lacking("post-self-attn-layernorm", Arity::On, "norms behind attention"),
+    lacking("post-mlp-layernorm", Arity::On, "norms behind the MLP"),
+    // epfLLM, Pai and others.
+    switch("use-rms-norm", &[(Field::Normalization, Some("RMSNorm"))]),
+    switch("no-tie-embed-logits", &[(Field::UntieEmbeddingsAndOutputWeights, YES)]),
+    switch("add-qkv-bias-linear", &[(Field::AddQkvBias, YES)]),
+    takes("patch-tokenizer-type", &[(Field::TokenizerType, None)]),
+    takes("num-attention-heads-kv", &[(Field::GroupQueryAttention, YES), (Field::NumQueryGroups, None)]),
+    lacking("parallel-attn", Arity::On, "attention and MLP side by side"),
+];
+
+/// What a fork's flag says; `_` counts as `-`.
+pub(super) fn find(name: &str) -> Option<&'static Fork> {
+    let dashed = |byte: u8| if byte == b'_' { b'-' } else { byte };
+    let same = |known: &str| {
+        known.len() == name.len() && known.bytes().zip(name.bytes()).all(|(a, b)| dashed(a) == dashed(b))
+    };
+    FORKS.iter().find(|fork| same(fork.name))
+}
+
+/// A value that a fork's flag spells differently: the setting and its value in Megatron's words.
+pub(super) fn respelt(name: &str, value: &str) -> Vec<(Field, String)> {
+    let word = |field: Field, words: &[(&str, &str)]| {
+        let known = words.iter().find(|(fork, _)| fork.eq_ignore_ascii_case(value));
+        known.map(|(_, ours)| (field, (*ours).to_owned())).into_iter().collect()
+    };
+    let yes = |field: Field| (field, "true".to_owned());
+    match name {
+        "context-parallel-algo" => word(
+            Field::CpCommType,
+            &[
+                ("ulysses_cp_algo", "a2a"),
+                ("megatron_cp_algo", "p2p"),
+                ("kvallgather_cp_algo", "all_gather"),
+                ("hybrid_cp_algo", "a2a+p2p"),
+            ],
+        ),
+        "glu-activation" => match value {
+            "swiglu" => vec![yes(Field::Swiglu)],
+            "geglu" => vec![yes(Field::QuickGeglu)],
+            _ => Vec::new(),
+        },
+        "schedules-method" => word(Field::PipelineSchedule, &[("dualpipev", "dualpipe-v")]),
+        "zero-bubble-v-schedule-mem-setup" => {
+            word(Field::PipelineSchedule, &[("min", "v-min"), ("half", "v-half"), ("zb", "zb-v")])
+        }
+        "num-layer-list" => {
+            layer_list(value).map(|layout| (Field::PipelineModelParallelLayout, layout)).into_iter().collect()
+        }
+        // DeepSpeed then counts both embeddings as layers.
+        "pp-partition-method" if value.contains("embedding") => {
+            vec![yes(Field::AccountForEmbeddingInPipelineSplit), yes(Field::AccountForLossInPipelineSplit)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a flag's value may be spelt differently.
+pub(super) fn spells(name: &str) -> bool {
+    matches!(
+        name,
+        "context-parallel-algo"
+            | "glu-activation"
+            | "schedules-method"
+            | "zero-bubble-v-schedule-mem-setup"
+            | "num-layer-list"
+            | "pp-partition-method"
+    )
+}
+
+/// Layers of each stage (`7,7,8`) as a written-out layout.
+fn layer_list(value: &str) -> Option<String> {
+    let counts: Option<Vec<u64>> = value.split(',').map(|count| count.trim().parse().ok()).collect();
+    let stages: Vec<String> = counts?.iter().map(|count| format!("t*{count}")).collect();
+    (stages.len() > 1).then(|| format!("E{}L", stages.join("|")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{find, respelt};
+    use crate::plan::Field;
+
+    #[test]
+    fn forks_are_told_in_megatrons_words() {
+        assert!(find("ds_sequence_parallel_size").is_some());
+        assert!(find("num-layers").is_none());
+        assert_eq!(
+            respelt("num-layer-list", "7,8"),
+            vec![(Field::PipelineModelParallelLayout, "Et*7|t*8L".to_owned())]
+        );
+        assert_eq!(
+            respelt("context-parallel-algo", "ulysses_cp_algo"),
+            vec![(Field::CpCommType, "a2a".to_owned())]
+        );
+        assert_eq!(respelt("num-layer-list", "x"), []);
+    }
+}
