@@ -6,6 +6,7 @@ pub mod megatron;
 mod reading;
 mod resolve;
 pub mod shell;
+pub mod tree;
 
 pub use flags::plan_from_flags;
 pub use reading::{Argument, Found, Origin, Question, Reading};

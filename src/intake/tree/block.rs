@@ -1,0 +1,362 @@
+//! YAML as training configurations use it: block maps and lists by indentation, plain and quoted
+//! scalars over several lines, blocks of text, anchors, merges, tags (passed over), documents.
+//! Not read: keys that are not text (`? key`) and directives.
+
+use super::cursor::{Cursor, Tree};
+use super::node::{Entry, Node};
+
+/// Reads YAML; `base` is where `text` starts in its source.
+pub fn read_yaml(text: &str, base: u32) -> Tree {
+    let mut cursor = Cursor::new(text, base, "yaml-form");
+    let mut documents = Vec::new();
+    while !cursor.done() {
+        let document = match cursor.next_column() {
+            Some(column) => {
+                cursor.at += column;
+                Some(cursor.block(column))
+            }
+            None if cursor.looks_at("---") => {
+                cursor.at += 3;
+                cursor.after_marker()
+            }
+            None => {
+                cursor.skip_line();
+                None
+            }
+        };
+        if document.is_some() {
+            cursor.skip_rest();
+        }
+        documents.extend(document);
+    }
+    cursor.finish(documents)
+}
+
+/// What a value stands behind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behind {
+    Key,
+    Dash,
+    Marker,
+}
+
+impl<'a> Cursor<'a> {
+    /// From a line's start to the start of the next line that has content: its indentation.
+    /// None at the end of a document; the place is then at its marker or at the end of the text.
+    fn next_column(&mut self) -> Option<usize> {
+        while !self.done() {
+            let mut at = self.at;
+            while matches!(self.byte(at), b' ' | b'\t') {
+                at += 1;
+            }
+            match self.byte(at) {
+                b'\n' | b'#' => self.skip_line(),
+                b'\r' if self.byte(at + 1) == b'\n' => self.skip_line(),
+                0 if self.line_end(at) == at => self.skip_line(),
+                b'%' if at == self.at => self.skip_line(),
+                b'{' if self.is_template(at) => self.skip_line(),
+                b'-' | b'.' if at == self.at && self.at_marker() => return None,
+                _ => return Some(at - self.at),
+            }
+        }
+        None
+    }
+
+    /// Whether a line is nothing but `{{ ... }}`, a template's own instruction.
+    fn is_template(&self, at: usize) -> bool {
+        let line = self.slice(at, self.line_end(at)).trim_end();
+        line.starts_with("{{") && line.ends_with("}}")
+    }
+
+    pub(super) fn at_marker(&self) -> bool {
+        (self.looks_at("---") || self.looks_at("...")) && self.ends_word(self.at + 3)
+    }
+
+    /// What follows `---` on its line.
+    fn after_marker(&mut self) -> Option<Node> {
+        let line = self.at;
+        self.skip_blanks();
+        if matches!(self.peek(), b'\n' | 0) || self.at_comment(self.at) {
+            self.skip_line();
+            return None;
+        }
+        self.at = line;
+        Some(self.value(0, Behind::Marker))
+    }
+
+    /// Over lines that belong to nothing, each with a complaint.
+    fn skip_rest(&mut self) {
+        while let Some(column) = self.next_column() {
+            self.misplaced(column);
+        }
+    }
+
+    fn misplaced(&mut self, column: usize) {
+        let from = self.at + column;
+        self.complain(
+            "this line does not fit the lines around it and is not read",
+            from,
+            self.line_end(from),
+        );
+        self.skip_line();
+    }
+
+    fn ends_word(&self, at: usize) -> bool {
+        matches!(self.byte(at), b' ' | b'\t' | b'\r' | b'\n' | 0)
+    }
+
+    /// The value whose first byte is here, in this column; ends at a line's start.
+    fn block(&mut self, column: usize) -> Node {
+        let from = self.at;
+        if !self.enter() {
+            self.leave();
+            return Node::null(self.span(from, from));
+        }
+        let node = if self.peek() == b'-' && self.ends_word(self.at + 1) {
+            self.block_list(column)
+        } else if self.key_end(self.at).is_some() {
+            self.block_map(column)
+        } else {
+            self.value(column, Behind::Marker)
+        };
+        self.leave();
+        node
+    }
+
+    fn block_list(&mut self, column: usize) -> Node {
+        let from = self.at;
+        let mut items = Vec::new();
+        loop {
+            self.at += 1;
+            items.push(self.value(column, Behind::Dash));
+            if !self.sibling(column, true) {
+                break;
+            }
+        }
+        let mut node = self.list(items, from);
+        shrink(&mut node);
+        node
+    }
+
+    fn block_map(&mut self, column: usize) -> Node {
+        let from = self.at;
+        let mut entries = Vec::new();
+        while let Some(colon) = self.key_end(self.at) {
+            let key_at = self.at;
+            let key = match self.peek() {
+                b'"' | b'\'' => self.quoted(),
+                _ => self.slice(key_at, colon).trim_end().to_owned(),
+            };
+            let key_span = self.span(key_at, self.at.max(key_at + key.len()));
+            self.at = colon + 1;
+            let node = self.value(column, Behind::Key);
+            entries.push(Entry { key, key_span, node });
+            if !self.sibling(column, false) {
+                break;
+            }
+        }
+        let mut node = self.map(entries, from);
+        shrink(&mut node);
+        node
+    }
+
+    /// To the first byte of the next item of a list, or of the next key of a map, in `column`;
+    /// lines that are deeper or do not fit are passed over. A map may go on where a list of its own column ends.
+    fn sibling(&mut self, column: usize, list: bool) -> bool {
+        while let Some(next) = self.next_column() {
+            if next < column {
+                return false;
+            }
+            let at = self.at + next;
+            let fits = if list {
+                self.byte(at) == b'-' && self.ends_word(at + 1)
+            } else {
+                self.key_end(at).is_some()
+            };
+            if next == column && fits {
+                self.at += next;
+                return true;
+            }
+            if next == column && list {
+                return false;
+            }
+            self.misplaced(next);
+        }
+        false
+    }
+
+    /// The colon that ends the key at `at`, if a key stands there.
+    fn key_end(&self, at: usize) -> Option<usize> {
+        let end = self.line_end(at);
+        let mut colon = match self.byte(at) {
+            b'[' | b'{' | b'&' | b'*' | b'!' | b'|' | b'>' | b'%' | b'@' | b'`' | b'#' => return None,
+            quote @ (b'"' | b'\'') => {
+                let mut close = at + 1;
+                while close < end && self.byte(close) != quote {
+                    close += 1 + usize::from(quote == b'"' && self.byte(close) == b'\\');
+                }
+                close += 1;
+                while matches!(self.byte(close), b' ' | b'\t') {
+                    close += 1;
+                }
+                return (close < end && self.byte(close) == b':' && self.ends_word(close + 1))
+                    .then_some(close);
+            }
+            _ => at,
+        };
+        while colon < end {
+            match self.byte(colon) {
+                b':' if self.ends_word(colon + 1) => return Some(colon),
+                b'#' if self.at_comment(colon) => return None,
+                _ => colon += 1,
+            }
+        }
+        None
+    }
+
+    /// The value behind a key's colon, a list's dash or a document's marker that stands in `column`.
+    fn value(&mut self, column: usize, behind: Behind) -> Node {
+        self.skip_blanks();
+        let anchor = self.properties();
+        let node = self.value_itself(column, behind);
+        if let Some(name) = anchor
+            && self.charge(node.size())
+        {
+            self.anchors.push((name, node.clone()));
+        }
+        node
+    }
+
+    fn value_itself(&mut self, column: usize, behind: Behind) -> Node {
+        let from = self.at;
+        match self.peek() {
+            b'\n' | 0 => return self.value_below(column, behind),
+            b'#' if self.at_comment(from) => return self.value_below(column, behind),
+            b'|' | b'>' => {
+                if let Some(node) = self.text_block(column, behind) {
+                    return node;
+                }
+            }
+            b'-' if behind == Behind::Dash && self.ends_word(from + 1) => return self.compact(column),
+            _ if behind == Behind::Dash && self.key_end(from).is_some() => return self.compact(column),
+            _ => {}
+        }
+        let node = match self.peek() {
+            b'{' | b'[' | b'"' | b'\'' | b'*' => self.flow(b':'),
+            _ => self.plain(column, behind),
+        };
+        self.end_line();
+        node
+    }
+
+    /// `- key: value` and `- - value`: a block that starts behind the dash.
+    fn compact(&mut self, column: usize) -> Node {
+        let line = self.slice(0, self.at).rfind('\n').map_or(0, |end| end + 1);
+        let inner = self.at - line;
+        debug_assert!(inner > column, "a value stands behind its dash");
+        self.block(inner)
+    }
+
+    /// The value on the lines below, or nothing.
+    fn value_below(&mut self, column: usize, behind: Behind) -> Node {
+        let here = self.span(self.at, self.at);
+        self.skip_line();
+        let Some(next) = self.next_column() else { return Node::null(here) };
+        let at = self.at + next;
+        let dash = self.byte(at) == b'-' && self.ends_word(at + 1);
+        let deep = match behind {
+            Behind::Key => next > column || (next == column && dash),
+            Behind::Dash => next > column,
+            Behind::Marker => true,
+        };
+        if !deep {
+            return Node::null(here);
+        }
+        self.at = at;
+        self.block(next)
+    }
+
+    /// Over tags; the name of an anchor, if there is one.
+    fn properties(&mut self) -> Option<String> {
+        let mut anchor = None;
+        loop {
+            match self.peek() {
+                b'&' if self.byte(self.at + 1).is_ascii_alphanumeric() || self.byte(self.at + 1) == b'_' => {
+                    self.at += 1;
+                    anchor = Some(self.name().to_owned());
+                }
+                b'!' => {
+                    while !self.ends_word(self.at) {
+                        self.at += 1;
+                    }
+                }
+                _ => return anchor,
+            }
+            self.skip_blanks();
+        }
+    }
+
+    /// To the next line, over blanks and a comment.
+    fn end_line(&mut self) {
+        self.skip_blanks();
+        if !self.done() && self.peek() != b'\n' && !self.at_comment(self.at) {
+            self.complain("text after the value is not read", self.at, self.line_end(self.at));
+        }
+        self.skip_line();
+    }
+
+    /// A plain scalar, on this line and on deeper ones that are no keys.
+    fn plain(&mut self, column: usize, behind: Behind) -> Node {
+        let from = self.at;
+        let mut text = self.plain_line().to_owned();
+        let mut end = self.at;
+        loop {
+            self.skip_blanks();
+            if self.peek() != b'\n' {
+                break;
+            }
+            let mut ahead = self.at;
+            let mut indent = 0;
+            while matches!(self.byte(ahead), b' ' | b'\t' | b'\r' | b'\n') {
+                let line_end = self.byte(ahead) == b'\n';
+                indent = if line_end { 0 } else { indent + 1 };
+                ahead += 1;
+            }
+            let deeper =
+                indent > column || (behind == Behind::Marker && indent >= column && !self.at_marker());
+            let item = self.byte(ahead) == b'-' && self.ends_word(ahead + 1);
+            if !deeper
+                || item
+                || self.byte(ahead) == 0
+                || self.at_comment(ahead)
+                || self.key_end(ahead).is_some()
+            {
+                break;
+            }
+            self.fold(&mut text);
+            let line = self.plain_line();
+            text.push_str(line);
+            end = self.at;
+        }
+        self.at = end;
+        self.scalar(text, false, from)
+    }
+
+    fn plain_line(&mut self) -> &'a str {
+        let (from, end) = (self.at, self.line_end(self.at));
+        while self.at < end && !self.at_comment(self.at) {
+            self.at += 1;
+        }
+        let text = self.slice(from, self.at).trim_end();
+        self.at = from + text.len();
+        self.slice(from, self.at)
+    }
+}
+
+/// Ends the span of a block where its last value ends.
+fn shrink(node: &mut Node) {
+    let last = node.entries().last().map(|entry| entry.key_span.to(entry.node.span));
+    if let Some(last) = last.or_else(|| node.items().last().map(|item| item.span)) {
+        node.span.end = last.end.max(node.span.start);
+    }
+}
