@@ -55,7 +55,15 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
 /// `--step-batch-size-schedule "0:768 250B:1536"`: the size after the last threshold counts.
 fn schedule(table: &mut Table) {
     let text = table.word(Field::StepBatchSizeSchedule).to_owned();
-    if text.is_empty() || table.has(Field::GlobalBatchSize) {
+    if text.is_empty() {
+        return;
+    }
+    if table.has(Field::GlobalBatchSize) {
+        let fields = [Field::GlobalBatchSize, Field::StepBatchSizeSchedule];
+        let message = "a schedule of batch sizes and a global batch size exclude each other".to_owned();
+        table.refuse(
+            Contradiction::new("batch-given-twice", &fields, message).hint("leave --global-batch-size out"),
+        );
         return;
     }
     let steps = text.split([' ', ',']).filter(|step| !step.is_empty());

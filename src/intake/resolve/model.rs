@@ -138,6 +138,13 @@ fn refuse_heads(table: &mut Table, hidden: u64, heads: u64) {
 }
 
 fn groups(table: &mut Table) {
+    if table.on(Field::MultiLatentAttention) && table.on(Field::GroupQueryAttention) {
+        let fields = [Field::GroupQueryAttention, Field::MultiLatentAttention];
+        let message = "multi-latent attention has no query groups".to_owned();
+        table.refuse(
+            Contradiction::new("mla-groups", &fields, message).hint("leave --group-query-attention out"),
+        );
+    }
     let Some(heads) = table.count(Field::NumAttentionHeads) else { return };
     if table.on(Field::GroupQueryAttention) {
         // Megatron-LM's default up to core 0.15; refused without a number since.

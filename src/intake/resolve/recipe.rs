@@ -13,6 +13,7 @@ use crate::plan::{
 pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch: Batch) -> Option<Recipe> {
     let params_dtype = params_dtype(table);
     let recompute = recompute(table, software);
+    torch_fsdp2(table);
     Some(Recipe {
         micro_batch_size: batch.micro,
         global_batch_size: batch.global,
@@ -71,6 +72,10 @@ fn grads_dtype(table: &mut Table, params: Number) -> Number {
     let wide = params == Number::Bf16
         && !table.on(Field::GradReduceInBf16)
         && matches!(table.word(Field::MainGradsDtype), "" | "fp32");
+    if table.on(Field::GradReduceInBf16) && params == Number::Bf16 {
+        let rule = "off with --grad-reduce-in-bf16";
+        table.overrule(Field::AccumulateAllreduceGradsInFp32, Bool(false), rule);
+    }
     let rule = "on with --bf16, unless gradients are reduced in bf16";
     table.derive(Field::AccumulateAllreduceGradsInFp32, Bool(wide), rule);
     let dtype = if table.on(Field::AccumulateAllreduceGradsInFp32) { Number::Fp32 } else { params };
@@ -79,8 +84,12 @@ fn grads_dtype(table: &mut Table, params: Number) -> Number {
     number(table.word(Field::GradsDtype)).unwrap_or(dtype)
 }
 
-fn fp8(table: &Table) -> Option<Fp8> {
+fn fp8(table: &mut Table) -> Option<Fp8> {
     let four = !table.word(Field::Fp4).is_empty();
+    if four && table.has(Field::Fp8) {
+        let message = "fp4 and fp8 matmuls exclude each other".to_owned();
+        table.refuse(Contradiction::new("two-precisions", &[Field::Fp4, Field::Fp8], message));
+    }
     let format = table.word(Field::Fp8);
     if format.is_empty() && !four {
         return None;
@@ -139,6 +148,47 @@ fn dp_sharding(table: &mut Table) -> DpSharding {
     }
 }
 
+/// What PyTorch's FSDP2 excludes (`arguments.py:validate_args`).
+fn torch_fsdp2(table: &mut Table) {
+    if !table.on(Field::UseTorchFsdp2) {
+        return;
+    }
+    let excluded = [
+        (
+            table.degree(Field::PipelineModelParallelSize) > 1,
+            Field::PipelineModelParallelSize,
+            "pipeline parallelism",
+        ),
+        (
+            table.degree(Field::ExpertModelParallelSize) > 1,
+            Field::ExpertModelParallelSize,
+            "expert parallelism",
+        ),
+        (
+            table.on(Field::UseDistributedOptimizer),
+            Field::UseDistributedOptimizer,
+            "the distributed optimizer",
+        ),
+        (table.on(Field::Fp16), Field::Fp16, "fp16"),
+        (
+            !table.on(Field::UntieEmbeddingsAndOutputWeights),
+            Field::UntieEmbeddingsAndOutputWeights,
+            "tied embeddings (add --untie-embeddings-and-output-weights)",
+        ),
+        (
+            table.on(Field::GradientAccumulationFusion),
+            Field::GradientAccumulationFusion,
+            "fused gradient accumulation (add --no-gradient-accumulation-fusion)",
+        ),
+    ];
+    for (at_fault, field, what) in excluded {
+        if at_fault {
+            let message = format!("--use-torch-fsdp2 excludes {what}");
+            table.refuse(Contradiction::new("torch-fsdp2", &[field, Field::UseTorchFsdp2], message));
+        }
+    }
+}
+
 /// What is recomputed; none when the settings contradict each other (`transformer_config.py:__post_init__`).
 fn recompute(table: &mut Table, software: Software) -> Option<Recompute> {
     let refuse = |table: &mut Table, message: &str, hint: &str| {
@@ -147,6 +197,10 @@ fn recompute(table: &mut Table, software: Software) -> Option<Recompute> {
         None
     };
     let method = table.word(Field::RecomputeMethod).to_owned();
+    if table.on(Field::DistributeSavedActivations) && table.word(Field::RecomputeGranularity) != "full" {
+        let hint = "add --recompute-granularity full, or leave --distribute-saved-activations out";
+        return refuse(table, "distributing saved activations needs full recomputation", hint);
+    }
     match table.word(Field::RecomputeGranularity) {
         "" => Some(Recompute::None),
         "selective" if !method.is_empty() => refuse(
@@ -251,6 +305,9 @@ fn fusions(table: &mut Table, software: Software, model: &Model) -> Fusions {
         table.derive(Field::AttentionSoftmaxInFp32, Bool(true), rule);
     }
     table.default(Field::AttentionSoftmaxInFp32, Bool(false), super::defaults::whose(software));
+    if table.word(Field::PositionEmbeddingType) != "rope" {
+        table.overrule(Field::ApplyRopeFusion, Bool(false), "off for other position embeddings than rope");
+    }
     let bias_activation = match model.activation {
         Activation::Swiglu => table.on(Field::BiasSwigluFusion),
         // validate_args turns it off without biases.

@@ -22,8 +22,9 @@ pub(super) fn padded(table: &mut Table) -> Option<u64> {
         }
     }
     let mut size = table.count(Field::VocabSize)?;
-    if table.word(Field::TokenizerType) == "NullTokenizer" {
-        // The null tokenizer appends an end-of-document token of its own.
+    let old = matches!(table.word(Field::Software), "megatron_legacy" | "megatron_deepspeed");
+    if old && table.word(Field::TokenizerType) == "NullTokenizer" {
+        // Up to core 0.17 the null tokenizer appended an end-of-document token of its own.
         size += 1;
     }
     if table.switch(Field::PadVocabSize) == Some(false) {
