@@ -1,6 +1,7 @@
 //! From pasted text to a plan: readers say what they found and never fail, [`resolve`] adds defaults
 //! and rules and checks the whole.
 
+mod door;
 mod flags;
 pub mod megatron;
 mod reading;
@@ -8,6 +9,7 @@ mod resolve;
 pub mod shell;
 pub mod tree;
 
+pub use door::{Request, read, readings};
 pub use flags::plan_from_flags;
 pub use reading::{Argument, Found, Origin, Question, Reading};
 pub use resolve::{Resolution, Setting, SettingValue, resolve};

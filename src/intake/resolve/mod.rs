@@ -48,7 +48,10 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     let software = software(&mut table, readings);
     spelling::spell_out(&mut table);
     defaults::fill(&mut table, software);
-    let plan = parts(&mut table, software).and_then(|parts| checked(&mut table, parts));
+    // Nothing said: the readings tell why, and nothing is missing yet.
+    let nothing = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
+    let parts = if nothing { None } else { parts(&mut table, software) };
+    let plan = parts.and_then(|parts| checked(&mut table, parts));
     let settings = table.settings();
     let (questions, mut diagnostics) = (table.questions, table.diagnostics);
     diagnostics.sort_by_key(|diagnostic| std::cmp::Reverse(diagnostic.severity));

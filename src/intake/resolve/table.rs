@@ -23,8 +23,11 @@ impl Table {
             table.diagnostics.extend(reading.diagnostics.iter().cloned());
             table.questions.extend(reading.questions.iter().cloned());
         }
+        let set = |field: Field| overrides.iter().any(|(name, _)| Field::named(name) == Some(field));
         for found in readings.iter().flat_map(|reading| &reading.found) {
-            table.found(found);
+            if !set(found.field) {
+                table.found(found);
+            }
         }
         for (name, value) in overrides {
             match Field::named(name) {
@@ -70,11 +73,18 @@ impl Table {
         }
     }
 
-    /// A value that lacks a variable: asked for.
+    /// A value that lacks a variable: asked for, and no default takes its place where it matters.
     fn open(&mut self, found: &Found, hole: &str) {
+        if idle(found.field) {
+            return;
+        }
+        self.clear(found.field);
         let (name, about) = (found.field.name(), found.field.about());
         let message = format!("{name} ({about}) is left to {hole}, which the text does not set");
-        self.diagnostics.push(Diagnostic::warning("open-value", message).at_some(found.span));
+        self.diagnostics.push(Diagnostic::error("open-value", message).at_some(found.span));
+        if self.questions.iter().any(|asked| asked.name == hole) {
+            return;
+        }
         self.ask(Question {
             name: name.to_owned(),
             prompt: format!("{about}? The text leaves it to {hole}"),
@@ -247,4 +257,23 @@ impl Table {
         };
         Field::ALL.iter().map(|field| self.get(*field).cloned().unwrap_or_else(|| null(field))).collect()
     }
+}
+
+/// Settings that change no figure, or that a question of their own asks for.
+fn idle(field: Field) -> bool {
+    matches!(
+        field,
+        Field::TokenizerModel
+            | Field::TokenizerType
+            | Field::VocabFile
+            | Field::VocabSize
+            | Field::TrainIters
+            | Field::TrainSamples
+            | Field::RotaryBase
+            | Field::RotaryPercent
+            | Field::WindowSize
+            | Field::ApplyLayernorm1p
+            | Field::CalculatePerTokenLoss
+            | Field::UseCheckpointArgs
+    )
 }
