@@ -1,23 +1,45 @@
 //! The page: the plan on one side, its answer on the other.
 
+use gloo::timers::callback::Timeout;
 use yew::prelude::*;
 
 use super::dom;
-use super::parts::Theme;
+use super::parts::{Patterns, Theme};
 use super::store::Store;
-use super::views::Script;
-use shardscope::session::{Event, State, apply};
+use super::views::{Map, Questions, Script, Settings, Utilisation, Verdict, show_place};
+use shardscope::session::{Event, Hand, State};
+use shardscope::text::Span;
+
+/// How long the reader must pause before the answer follows. Unit: millisecond.
+const PAUSE: u32 = 150;
+
+/// The parts of the answer, in their order.
+const SECTIONS: [(&str, &str); 2] = [("matmuls", "Matrix products"), ("map", "Group map")];
 
 #[component]
 pub(crate) fn Page() -> Html {
     let session = use_reducer(|| {
-        let state = State::default();
         Store(match dom::kept(dom::TEXT) {
-            Some(text) => apply(state, Event::Edit(text)),
-            None => state,
+            Some(text) => State::new(Hand::of(&text)),
+            None => State::default(),
         })
     });
-    use_effect_with(session.text.clone(), |text| dom::keep(dom::TEXT, text));
+    {
+        let session = session.clone();
+        use_effect_with(session.hand.text.clone(), move |text| {
+            dom::keep(dom::TEXT, text);
+            let pause = Timeout::new(PAUSE, move || session.dispatch(Event::Settle));
+            move || drop(pause)
+        });
+    }
+    let send = {
+        let session = session.clone();
+        Callback::from(move |event| session.dispatch(event))
+    };
+    let onplace = {
+        let session = session.clone();
+        Callback::from(move |span: Span| show_place(&session, span))
+    };
     html! {
         <>
             <a class="skip" href="#answer">{ "To the answer" }</a>
@@ -26,10 +48,27 @@ pub(crate) fn Page() -> Html {
                 <p class="tagline">{ "What a training run takes, from its launch script" }</p>
                 <Theme />
             </header>
+            <Patterns />
             <main class="page">
-                <div class="plan-side"><Script session={session.clone()} /></div>
-                <div class="answer-side" id="answer"></div>
+                <div class="plan-side">
+                    <Script session={session.clone()} />
+                    <Questions answer={session.answer.clone()} send={send.clone()} />
+                    <Settings answer={session.answer.clone()} changed={session.hand.is_changed()} send={send.clone()} {onplace} />
+                </div>
+                <div class={classes!("answer-side", session.stale.then_some("is-stale"))} id="answer">
+                    if let Some(shown) = &session.shown {
+                        <Verdict shown={shown.clone()} stale={session.stale} send={send.clone()} />
+                        <nav class="sections" aria-label="Parts of the answer">
+                            { for SECTIONS.iter().map(|(id, name)| html! { <a href={format!("#{id}")}>{ *name }</a> }) }
+                        </nav>
+                        <Utilisation shown={shown.clone()} />
+                        <Map shown={shown.clone()} colour={session.colour} picked={session.picked} send={send.clone()} />
+                    }
+                </div>
             </main>
+            <footer class="foot">
+                <p>{ "Everything is computed in this page. Nothing you paste is sent anywhere." }</p>
+            </footer>
         </>
     }
 }

@@ -1,9 +1,22 @@
 //! What the reader has in hand: `apply(State, Event) -> State`. Pure, and tested without a browser.
 
+mod answer;
+mod branch;
 mod example;
+mod held;
+pub mod map;
+mod marks;
 mod offsets;
+mod settings;
 mod state;
+mod verdict;
 
+pub use answer::{Answer, Shown, answer};
+pub use branch::{Branch, Reason, plain};
 pub use example::EXAMPLE;
+pub use held::Held;
+pub use marks::{Piece, pieces};
 pub use offsets::{byte_offset, utf16_offset};
-pub use state::{Event, State, apply};
+pub use settings::{Chapter, Row, chapters};
+pub use state::{Event, Hand, State, apply};
+pub use verdict::{Fit, StageMemory, Use};

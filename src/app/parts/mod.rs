@@ -1,7 +1,15 @@
 //! Widgets shared by the views.
 
+mod bar;
+mod copy;
 mod icon;
 mod theme;
+mod tree;
+mod width;
 
+pub(crate) use bar::{Bar, Patterns, Piece, key};
+pub(crate) use copy::Copy;
 pub(crate) use icon::{Icon, Sign};
 pub(crate) use theme::Theme;
+pub(crate) use tree::Tree;
+pub(crate) use width::use_width;

@@ -1,5 +1,19 @@
 //! One file per panel.
 
+mod diagnostics;
+mod map;
+mod questions;
 mod script;
+mod settings;
+mod stages;
+mod utilisation;
+mod verdict;
 
-pub(crate) use script::Script;
+pub(crate) use diagnostics::Diagnostics;
+pub(crate) use map::Map;
+pub(crate) use questions::Questions;
+pub(crate) use script::{Script, show_place};
+pub(crate) use settings::Settings;
+pub(crate) use stages::StageBars;
+pub(crate) use utilisation::Utilisation;
+pub(crate) use verdict::Verdict;

@@ -1,0 +1,41 @@
+//! A button that copies text and says whether it did.
+
+use gloo::timers::callback::Timeout;
+use yew::prelude::*;
+
+use super::{Icon, Sign};
+use crate::app::dom;
+
+/// How long the button says that it copied. Unit: millisecond.
+const SAID: u32 = 2_000;
+
+#[derive(Properties, PartialEq)]
+pub(crate) struct Props {
+    pub text: AttrValue,
+    #[prop_or(AttrValue::Static("Copy"))]
+    pub label: AttrValue,
+}
+
+#[component]
+pub(crate) fn Copy(props: &Props) -> Html {
+    let done = use_state(|| None::<bool>);
+    let onclick = {
+        let (done, text) = (done.clone(), props.text.clone());
+        move |_| {
+            let done = done.clone();
+            dom::copy(&text, move |copied| {
+                done.set(Some(copied));
+                let done = done.clone();
+                Timeout::new(SAID, move || done.set(None)).forget();
+            });
+        }
+    };
+    let label = match *done {
+        Some(true) => "Copied".into(),
+        Some(false) => "Not allowed here".into(),
+        None => props.label.clone(),
+    };
+    html! {
+        <button type="button" class="button quiet" {onclick}><Icon sign={Sign::Copy} /><span aria-live="polite">{ label }</span></button>
+    }
+}

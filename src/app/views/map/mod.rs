@@ -1,0 +1,9 @@
+//! The map of the cluster: every GPU, its colour, and who it works with.
+
+mod about;
+mod cells;
+mod controls;
+mod cursor;
+mod view;
+
+pub(crate) use view::Map;

@@ -1,0 +1,146 @@
+//! Which colour and caption each GPU gets.
+
+use crate::plan::Plan;
+use crate::quantity::{Bytes, Quantity, gib, percent};
+use crate::topology::{GroupKind, Groups, Rank};
+
+/// What the colours of the map tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// The pipeline stage.
+    Stage,
+    /// The group of a kind.
+    Group(GroupKind),
+    /// How full the memory is.
+    Memory,
+    /// How much a GPU sends per iteration.
+    Traffic,
+}
+
+/// Hues for stages and groups; with more of them the hues begin again, and numbers tell them apart.
+pub const HUES: u64 = 8;
+
+/// Shades for amounts, the last for what does not fit.
+const FULL: [(f64, &str); 5] = [
+    (0.25, "up to 25 %"),
+    (0.5, "25 to 50 %"),
+    (0.75, "50 to 75 %"),
+    (0.9, "75 to 90 %"),
+    (1.0, "90 to 100 %"),
+];
+
+/// The colour of every GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paint {
+    /// By rank: which colour.
+    pub classes: Vec<u8>,
+    /// What the colours mean.
+    pub legend: Vec<Swatch>,
+    /// Whether the colours are an order of amounts instead of names.
+    pub ramp: bool,
+}
+
+/// One line of the legend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swatch {
+    /// Which colour.
+    pub class: u8,
+    /// What it means.
+    pub text: String,
+}
+
+/// What amounts are known of each rank.
+pub struct Amounts<'a> {
+    /// Memory of a rank at its peak.
+    pub memory: &'a dyn Fn(Rank) -> Option<Bytes>,
+    /// Bytes a rank sends per iteration.
+    pub traffic: &'a dyn Fn(Rank) -> Option<Bytes>,
+}
+
+fn hue(index: u64) -> u8 {
+    u8::try_from(index % HUES).unwrap_or(0)
+}
+
+/// The colours of all GPUs of `plan` that are drawn.
+#[must_use]
+pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts<'_>) -> Paint {
+    let groups = Groups::of(plan.layout());
+    let ranks = || (0..groups.world()).map(Rank::new);
+    match colour {
+        Colour::Stage => {
+            let stages = plan.layout().pipeline;
+            Paint {
+                classes: ranks().map(|rank| hue(groups.coordinates(rank).pipeline)).collect(),
+                legend: named(stages, "stage"),
+                ramp: false,
+            }
+        }
+        Colour::Group(kind) => {
+            let class = |rank| groups.group(kind, rank).map_or(NOTHING, |group| hue(group.index()));
+            Paint {
+                classes: ranks().map(class).collect(),
+                legend: named(groups.count(kind), "group"),
+                ramp: false,
+            }
+        }
+        Colour::Memory => {
+            let capacity = plan.cluster().accelerator.memory.number().max(1.0);
+            let class =
+                |rank| (amounts.memory)(rank).map_or(NOTHING, |used| fullness(used.number() / capacity));
+            Paint { classes: ranks().map(class).collect(), legend: full_legend(), ramp: true }
+        }
+        Colour::Traffic => {
+            let sent: Vec<Option<Bytes>> = ranks().map(amounts.traffic).collect();
+            let most = sent.iter().flatten().copied().max().unwrap_or_default();
+            let class = |sent: &Option<Bytes>| sent.map_or(NOTHING, |sent| fifth(sent, most));
+            Paint { classes: sent.iter().map(class).collect(), legend: traffic_legend(most), ramp: true }
+        }
+    }
+}
+
+/// The colour of a GPU of which nothing is known or that belongs to no group.
+pub const NOTHING: u8 = 9;
+
+fn named(count: u64, what: &str) -> Vec<Swatch> {
+    (0..count.min(HUES))
+        .map(|index| {
+            let more = if count > HUES { ", …" } else { "" };
+            let second = if index + HUES < count { format!(", {}", index + HUES) } else { String::new() };
+            Swatch {
+                class: hue(index),
+                text: format!("{what} {index}{second}{}", if second.is_empty() { "" } else { more }),
+            }
+        })
+        .collect()
+}
+
+fn fullness(share: f64) -> u8 {
+    let step = FULL.iter().position(|(most, _)| share <= *most).unwrap_or(FULL.len());
+    u8::try_from(step).unwrap_or(NOTHING)
+}
+
+fn full_legend() -> Vec<Swatch> {
+    let over = [(0.0, "does not fit")];
+    let texts = FULL.iter().chain(&over).map(|(_, text)| (*text).to_owned());
+    (0_u8..).zip(texts).map(|(class, text)| Swatch { class, text }).collect()
+}
+
+fn fifth(sent: Bytes, most: Bytes) -> u8 {
+    let share = sent.number() / most.number().max(1.0);
+    let step = [0.2, 0.4, 0.6, 0.8].iter().filter(|bound| share > **bound).count();
+    u8::try_from(step).unwrap_or(NOTHING)
+}
+
+fn traffic_legend(most: Bytes) -> Vec<Swatch> {
+    (0_u8..5)
+        .map(|class| {
+            let upper = f64::from(class + 1) / 5.0;
+            let text = if class == 4 {
+                format!("up to {}", gib(most))
+            } else {
+                format!("up to {} of that", percent(upper))
+            };
+            Swatch { class, text }
+        })
+        .collect()
+}

@@ -1,0 +1,349 @@
+//! Where every GPU of the cluster lies in a picture of a given width, by arithmetic both ways.
+//! Unit of all lengths: CSS pixel.
+
+/// Most GPUs that are drawn; above, the map is left to the table and the search.
+pub const MOST_DRAWN: u64 = 200_000;
+
+/// How much of a GPU there is room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// A mere dot.
+    Dot,
+    /// A box without text.
+    Box,
+    /// A box with a number.
+    Number,
+    /// A box with the label and a line of text.
+    Words,
+}
+
+/// Sizes of one level of detail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scale {
+    /// From this many GPUs on the level gives too much.
+    below: u64,
+    detail: Detail,
+    /// Width and height of a cell.
+    cell: (u32, u32),
+    /// Between cells.
+    gap: u32,
+    /// Between nodes.
+    between: u32,
+    /// Around the cells of a node.
+    pad: u32,
+    /// Above the cells, for the node's name.
+    head: u32,
+}
+
+const SCALES: [Scale; 4] = [
+    Scale { below: 65, detail: Detail::Words, cell: (78, 44), gap: 4, between: 12, pad: 8, head: 20 },
+    Scale { below: 513, detail: Detail::Number, cell: (26, 24), gap: 3, between: 10, pad: 6, head: 18 },
+    Scale { below: 2_049, detail: Detail::Box, cell: (14, 14), gap: 2, between: 8, pad: 4, head: 0 },
+    Scale { below: u64::MAX, detail: Detail::Dot, cell: (6, 6), gap: 1, between: 4, pad: 0, head: 0 },
+];
+
+/// Widest cell.
+const WIDEST: u32 = 120;
+/// Corners of cells with text are rounded by a stroke of this half width.
+const ROUNDING: u32 = 2;
+
+/// The cells of a cluster in a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    scale: Scale,
+    gpus: u64,
+    per_node: u64,
+    /// Cells side by side in a node.
+    columns: u64,
+    /// Nodes side by side.
+    across: u64,
+}
+
+/// A rectangle of the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// From the left.
+    pub x: u32,
+    /// From the top.
+    pub y: u32,
+    /// To the right.
+    pub width: u32,
+    /// Downwards.
+    pub height: u32,
+}
+
+impl Area {
+    /// Its middle.
+    #[must_use]
+    pub const fn middle(self) -> (u32, u32) {
+        (self.x + self.width / 2, self.y + self.height / 2)
+    }
+}
+
+/// Where an arrow key leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// One cell to the left.
+    Left,
+    /// One cell to the right.
+    Right,
+    /// One row up.
+    Up,
+    /// One row down.
+    Down,
+    /// The first GPU of the row.
+    RowStart,
+    /// The last GPU of the row.
+    RowEnd,
+    /// The first GPU of all.
+    First,
+    /// The last GPU of all.
+    Last,
+}
+
+fn narrow(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+impl Geometry {
+    /// The map of `gpus` accelerators on nodes of `per_node`, in a picture `width` wide.
+    #[must_use]
+    pub fn fit(gpus: u64, per_node: u64, width: u32) -> Self {
+        let per_node = per_node.clamp(1, gpus.max(1));
+        let scale = SCALES.into_iter().find(|scale| gpus < scale.below).unwrap_or(SCALES[3]);
+        let pitch = u64::from(scale.cell.0 + scale.gap);
+        let room = u64::from(width.saturating_sub(2 * scale.pad) + scale.gap);
+        let fitting = (room / pitch).clamp(1, per_node);
+        let columns = columns(per_node, fitting, scale.detail);
+        let mut geometry = Self { scale, gpus, per_node, columns, across: 1 };
+        geometry.widen(width);
+        let node = u64::from(geometry.node_size().0 + scale.between);
+        geometry.across = (u64::from(width + scale.between) / node).clamp(1, geometry.nodes().max(1));
+        geometry
+    }
+
+    /// Gives cells with words the room that is left.
+    fn widen(&mut self, width: u32) {
+        if self.scale.detail != Detail::Words {
+            return;
+        }
+        let Scale { cell, gap, pad, .. } = self.scale;
+        let columns = narrow(self.columns);
+        let each = (width.saturating_sub(2 * pad) + gap) / columns;
+        self.scale.cell.0 = each.saturating_sub(gap).clamp(cell.0, WIDEST);
+    }
+
+    /// How much is shown of each GPU.
+    #[must_use]
+    pub const fn detail(&self) -> Detail {
+        self.scale.detail
+    }
+
+    /// All GPUs.
+    #[must_use]
+    pub const fn gpus(&self) -> u64 {
+        self.gpus
+    }
+
+    /// Nodes, the last perhaps not full.
+    #[must_use]
+    pub const fn nodes(&self) -> u64 {
+        self.gpus.div_ceil(self.per_node)
+    }
+
+    /// GPUs of a node.
+    #[must_use]
+    pub const fn per_node(&self) -> u64 {
+        self.per_node
+    }
+
+    fn node_size(&self) -> (u32, u32) {
+        let Scale { cell, gap, pad, head, .. } = self.scale;
+        let (columns, rows) = (narrow(self.columns), narrow(self.rows()));
+        (
+            columns * (cell.0 + gap) - gap + 2 * pad,
+            rows.saturating_mul(cell.1 + gap).saturating_sub(gap) + 2 * pad + head,
+        )
+    }
+
+    fn rows(&self) -> u64 {
+        self.per_node.div_ceil(self.columns)
+    }
+
+    /// Width and height of the picture.
+    #[must_use]
+    pub fn size(&self) -> (u32, u32) {
+        let (width, height) = self.node_size();
+        let between = self.scale.between;
+        let down = narrow(self.nodes().div_ceil(self.across));
+        let across = narrow(self.across);
+        (across * (width + between) - between, down.saturating_mul(height + between).saturating_sub(between))
+    }
+
+    /// The box of node `node`.
+    #[must_use]
+    pub fn node(&self, node: u64) -> Area {
+        let (width, height) = self.node_size();
+        let between = self.scale.between;
+        let (column, row) = (narrow(node % self.across), narrow(node / self.across));
+        Area { x: column * (width + between), y: row.saturating_mul(height + between), width, height }
+    }
+
+    /// The cell of GPU `gpu`.
+    #[must_use]
+    pub fn cell(&self, gpu: u64) -> Area {
+        let Scale { cell, gap, pad, head, .. } = self.scale;
+        let node = self.node(gpu / self.per_node);
+        let place = gpu % self.per_node;
+        let (column, row) = (narrow(place % self.columns), narrow(place / self.columns));
+        Area {
+            x: node.x + pad + column * (cell.0 + gap),
+            y: node.y + pad + head + row * (cell.1 + gap),
+            width: cell.0,
+            height: cell.1,
+        }
+    }
+
+    /// The GPU at a point of the picture; the gap right of and below a cell counts to it.
+    #[must_use]
+    pub fn at(&self, x: f64, y: f64) -> Option<u64> {
+        if x < 0.0 || y < 0.0 || x > 1e7 || y > 1e7 {
+            return None;
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let (x, y) = (x as u32, y as u32);
+        let Scale { cell, gap, pad, head, between, .. } = self.scale;
+        let (width, height) = self.node_size();
+        let (column, row) = (x / (width + between), y / (height + between));
+        let inner_x = (x % (width + between)).checked_sub(pad)? / (cell.0 + gap);
+        let inner_y = (y % (height + between)).checked_sub(pad + head)? / (cell.1 + gap);
+        let (inner_x, inner_y) = (u64::from(inner_x), u64::from(inner_y));
+        let place = inner_y * self.columns + inner_x;
+        if u64::from(column) >= self.across || inner_x >= self.columns || place >= self.per_node {
+            return None;
+        }
+        let node = u64::from(row) * self.across + u64::from(column);
+        let gpu = node * self.per_node + place;
+        (gpu < self.gpus).then_some(gpu)
+    }
+
+    /// Row and column of a GPU in the picture, from 0.
+    #[must_use]
+    pub fn row_and_column(&self, gpu: u64) -> (u64, u64) {
+        let (node, place) = (gpu / self.per_node, gpu % self.per_node);
+        (
+            node / self.across * self.rows() + place / self.columns,
+            node % self.across * self.columns + place % self.columns,
+        )
+    }
+
+    /// Rows and columns of the whole picture.
+    #[must_use]
+    pub fn rows_and_columns(&self) -> (u64, u64) {
+        (self.nodes().div_ceil(self.across) * self.rows(), self.across * self.columns)
+    }
+
+    fn at_row_and_column(&self, row: u64, column: u64) -> Option<u64> {
+        let node = row / self.rows() * self.across + column / self.columns;
+        let place = row % self.rows() * self.columns + column % self.columns;
+        let gpu = node * self.per_node + place;
+        (column < self.across * self.columns && place < self.per_node && gpu < self.gpus).then_some(gpu)
+    }
+
+    /// Where `step` leads from `gpu`; it stays at the edges.
+    #[must_use]
+    pub fn step(&self, gpu: u64, step: Step) -> u64 {
+        let (row, column) = self.row_and_column(gpu);
+        let columns = self.across * self.columns;
+        let found = match step {
+            Step::Left => column.checked_sub(1).and_then(|column| self.at_row_and_column(row, column)),
+            Step::Right => self.at_row_and_column(row, column + 1),
+            Step::Up => row.checked_sub(1).and_then(|row| self.at_row_and_column(row, column)),
+            Step::Down => self.at_row_and_column(row + 1, column),
+            Step::RowStart => self.at_row_and_column(row, 0),
+            Step::RowEnd => (0..columns).rev().find_map(|column| self.at_row_and_column(row, column)),
+            Step::First => Some(0),
+            Step::Last => self.gpus.checked_sub(1),
+        };
+        found.unwrap_or(gpu)
+    }
+
+    /// One path around the cells of all `gpus`.
+    #[must_use]
+    pub fn path(&self, gpus: impl IntoIterator<Item = u64>) -> String {
+        use std::fmt::Write;
+        let mut path = String::new();
+        for gpu in gpus {
+            let Area { x, y, width, height } = self.cell(gpu);
+            let inset = if self.scale.detail >= Detail::Number { ROUNDING } else { 0 };
+            let (x, y, width, height) = (x + inset, y + inset, width - 2 * inset, height - 2 * inset);
+            // Writing into a String cannot fail.
+            let _ = write!(path, "M{x} {y}h{width}v{height}h-{width}z");
+        }
+        path
+    }
+}
+
+/// Cells side by side in a node: as many as fit where there is text, else about a square; a divisor of the
+/// node where one is near.
+fn columns(per_node: u64, fitting: u64, detail: Detail) -> u64 {
+    let divides = |columns: &u64| per_node.is_multiple_of(*columns);
+    let most = fitting.min(16);
+    if detail >= Detail::Number {
+        return (most.div_ceil(2)..=most).rev().find(divides).unwrap_or(most);
+    }
+    let square = (1..=per_node).find(|side| side * side >= per_node).unwrap_or(1).min(fitting);
+    (square..=most).find(divides).unwrap_or(square)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cell_is_found_again_at_its_middle_and_lies_in_the_picture() {
+        for (gpus, per_node) in
+            [(16, 8), (64, 4), (512, 8), (30, 6), (7, 8), (2_048, 8), (16_384, 8), (288, 72)]
+        {
+            for width in [300, 640, 1_180] {
+                let map = Geometry::fit(gpus, per_node, width);
+                let (wide, high) = map.size();
+                assert!(wide <= width, "{gpus} {width}: {wide}");
+                for gpu in 0..gpus {
+                    let cell = map.cell(gpu);
+                    assert!(cell.x + cell.width <= wide && cell.y + cell.height <= high);
+                    let (x, y) = cell.middle();
+                    assert_eq!(map.at(f64::from(x), f64::from(y)), Some(gpu), "{gpus} {per_node} {width}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn arrows_move_by_one_cell_and_stop_at_the_edge() {
+        let map = Geometry::fit(16, 8, 1_180);
+        assert_eq!(map.detail(), Detail::Words);
+        assert_eq!(map.step(0, Step::Right), 1);
+        assert_eq!(map.step(0, Step::Left), 0);
+        assert_eq!(map.step(3, Step::RowStart), 0);
+        assert_eq!(map.step(15, Step::Right), 15);
+        assert_eq!(map.step(15, Step::First), 0);
+        let mut seen = vec![0];
+        for gpu in 0..16 {
+            seen.push(map.step(gpu, Step::Right));
+            seen.push(map.step(gpu, Step::Down));
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 16, "every cell is reached by right and down");
+    }
+
+    #[test]
+    fn points_outside_are_no_gpu() {
+        let map = Geometry::fit(9, 8, 640);
+        assert_eq!(map.at(-1.0, 5.0), None);
+        assert_eq!(map.at(1e9, 5.0), None);
+        let last = map.cell(8);
+        assert_eq!(map.at(f64::from(last.x + last.width + 60), f64::from(last.y + 5)), None);
+    }
+}

@@ -1,0 +1,11 @@
+//! The map of the cluster: where each GPU lies, how it is coloured, and whom it works with.
+
+mod about;
+mod colour;
+mod geometry;
+mod picture;
+
+pub use about::{About, Relation, Wire, about, relation_name, relations, shared, wires};
+pub use colour::{Amounts, Colour, HUES, NOTHING, Paint, Swatch, paint};
+pub use geometry::{Area, Detail, Geometry, MOST_DRAWN, Step};
+pub use picture::{Caption, Picture, picture};
