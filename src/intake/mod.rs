@@ -3,6 +3,7 @@
 
 mod door;
 mod flags;
+pub mod launch;
 pub mod megatron;
 mod reading;
 mod resolve;

@@ -34,7 +34,7 @@ pub(crate) fn read(text: &Value) -> Vec<Directive> {
 /// The options of one line: `--key=value`, `--key value`, `-N 4`, `-N4`; a `#` starts a comment.
 fn options(marker: &str, line: &Value, out: &mut Vec<Directive>) {
     let words: Vec<Value> =
-        line.fields(is_blank).into_iter().take_while(|word| !word.text().starts_with('#')).collect();
+        line.fields().into_iter().take_while(|word| !word.text().starts_with('#')).collect();
     let mut words = words.into_iter().peekable();
     while let Some(word) = words.next() {
         let text = word.text().to_owned();

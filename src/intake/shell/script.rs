@@ -4,7 +4,8 @@ use crate::text::{Diagnostic, Span};
 /// What a script is given from outside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Variables by name, as `--env NAME=VALUE` gives them.
+    /// Variables by name, as `--env NAME=VALUE` gives them. A number stands for that positional parameter,
+    /// `arguments` for the whole call line.
     pub variables: Vec<(String, String)>,
     /// The words after the script in the line that calls it.
     pub arguments: Vec<String>,

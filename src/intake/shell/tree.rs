@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Case { subject: Word, arms: Vec<CaseArm> },
     For { name: String, words: Option<Vec<Word>>, body: List },
     ForArithmetic { header: [Vec<Part>; 3], body: List },
-    While { condition: List, until: bool, body: List },
+    While { condition: List, span: Span, until: bool, body: List },
     Function { name: String, body: Rc<Command> },
     Group(List),
     Subshell(List),

@@ -13,6 +13,8 @@ pub struct Origin {
     pub via: Option<Span>,
     /// Whether the piece is the text under `span`, byte for byte.
     pub exact: bool,
+    /// Whether it came from outside: the environment or the call line; it has no place in the text then.
+    pub given: bool,
     /// Index of the undecided branch that could have given another value.
     pub doubt: Option<u16>,
 }
@@ -20,12 +22,17 @@ pub struct Origin {
 impl Origin {
     /// Text standing at `span`.
     pub const fn written(span: Span) -> Self {
-        Self { span, via: None, exact: true, doubt: None }
+        Self { span, via: None, exact: true, given: false, doubt: None }
     }
 
     /// Text computed from what stands at `span`.
     pub const fn computed(span: Span) -> Self {
-        Self { span, via: None, exact: false, doubt: None }
+        Self { span, via: None, exact: false, given: false, doubt: None }
+    }
+
+    /// Text from outside.
+    pub const fn given() -> Self {
+        Self { span: Span::new(0, 0), via: None, exact: false, given: true, doubt: None }
     }
 }
 
@@ -136,6 +143,11 @@ impl Value {
         self.marks.iter().filter_map(|mark| mark.origin.doubt)
     }
 
+    /// Whether anything in it came from outside.
+    pub fn is_given(&self) -> bool {
+        self.marks.iter().any(|mark| mark.origin.given)
+    }
+
     /// Whether it is the empty text.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
@@ -152,11 +164,16 @@ impl Value {
     }
 
     /// Where the text was written: its first piece and those that follow it closely in the source. None for empty text.
+    /// Text from outside has the place of the expansion that brought it in.
     pub fn origin(&self) -> Option<Span> {
         /// Bytes between two pieces still taken as one place: a quote, a backslash and a line end.
         const GAP: u32 = 4;
         let mut marks = self.marks.iter();
-        let mut span = marks.next()?.origin.span;
+        let first = marks.next()?;
+        if first.origin.given {
+            return first.origin.via;
+        }
+        let mut span = first.origin.span;
         for mark in marks {
             let next = mark.origin.span;
             if next.start < span.end || next.start - span.end > GAP {
@@ -240,8 +257,19 @@ impl Value {
         out
     }
 
+    /// Its words: the text between blanks.
+    pub fn fields(&self) -> Vec<Value> {
+        self.fields_by(is_blank)
+    }
+
+    /// The text between two bytes; a hole cut through stays whole.
+    #[must_use]
+    pub fn part(&self, from: usize, to: usize) -> Value {
+        self.slice(from, to)
+    }
+
     /// The ranges of text between runs of separators; holes are never cut.
-    pub(crate) fn fields(&self, separator: impl Fn(char) -> bool) -> Vec<Value> {
+    pub(crate) fn fields_by(&self, separator: impl Fn(char) -> bool) -> Vec<Value> {
         let mut fields = Vec::new();
         let mut field = Value::default();
         for piece in self.pieces() {
@@ -297,6 +325,7 @@ fn joins(last: &Mark, next: Origin) -> bool {
         && last.origin.span.end == next.span.start
         && last.origin.via == next.via
         && last.origin.doubt == next.doubt
+        && !next.given
 }
 
 /// What separates words: blanks and line ends, also the no-break and zero-width kinds a browser pastes.
@@ -309,7 +338,7 @@ pub(crate) fn is_blank(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{HoleId, Origin, Value, is_blank};
+    use super::{HoleId, Origin, Value};
     use crate::text::Span;
 
     #[test]
@@ -317,7 +346,7 @@ mod tests {
         let mut value = Value::written("  --lr 1e-4 --n ", Span::new(100, 116));
         value.push("$(a b)", Origin::computed(Span::new(7, 13)), Some(HoleId(3)));
         value.push("x y", Origin::written(Span::new(116, 119)), None);
-        let fields = value.fields(is_blank);
+        let fields = value.fields();
         let texts: Vec<_> = fields.iter().map(Value::text).collect();
         assert_eq!(texts, ["--lr", "1e-4", "--n", "$(a b)x", "y"]);
         assert_eq!(fields[1].origin(), Some(Span::new(107, 111)));

@@ -362,6 +362,6 @@ fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
 fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
     let name = arguments.last().map(Word::text).filter(|text| is_name(text)).unwrap_or("MAPFILE").to_owned();
     let Some(input) = shell.input.take() else { return };
-    let lines = input.fields(|c| c == '\n');
+    let lines = input.fields_by(|c| c == '\n');
     shell.set_data(&name, Data::Array((0_u32..).zip(lines).collect()), span);
 }

@@ -118,7 +118,7 @@ impl Evaluator<'_> {
                     let _ = self.number(&step, 0);
                 }
             }
-            Kind::While { condition, until, body } => self.run_while(condition, *until, body, command.span),
+            Kind::While { condition, span, until, body } => self.run_while(condition, *span, *until, body),
             Kind::Function { name, body } => {
                 self.functions.insert(name.clone(), body.clone());
                 self.status = Status::SUCCESS;
@@ -354,7 +354,7 @@ impl Evaluator<'_> {
         Flow::Next
     }
 
-    fn run_while(&mut self, condition: &List, until: bool, body: &List, span: Span) -> Flow {
+    fn run_while(&mut self, condition: &List, condition_span: Span, until: bool, body: &List) -> Flow {
         let mut turns = 0;
         loop {
             let (status, holes, stop) = self.condition(condition);
@@ -365,7 +365,7 @@ impl Evaluator<'_> {
             if !status.ok || status.certainty == Certainty::Assumed {
                 if status.certainty <= Certainty::Assumed {
                     let names = assigned::names(body);
-                    let index = self.branch(span, false, false, &holes, &names);
+                    let index = self.branch(condition_span, false, false, &holes, &names);
                     self.mark_skipped(&[(index, holes, true)], &names);
                 }
                 self.status = Status::SUCCESS;
@@ -375,7 +375,7 @@ impl Evaluator<'_> {
             if endless {
                 return Flow::Next;
             }
-            if let Some(flow) = self.turn(body, &mut turns, span) {
+            if let Some(flow) = self.turn(body, &mut turns, condition_span) {
                 return flow;
             }
         }
@@ -403,7 +403,7 @@ impl Evaluator<'_> {
     pub(crate) fn call(&mut self, body: &Command, arguments: Vec<Value>) -> Flow {
         let positional = std::mem::replace(
             &mut self.positional,
-            Positional { values: arguments, open: false, shifted: 0 },
+            Positional { values: arguments, ..Positional::default() },
         );
         let first_local = self.locals.len();
         let flow = self.run_command(body);

@@ -4,10 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::notes::Notes;
 use super::super::script::{Environment, Fragment, Script, Variable};
-use super::super::value::{Value, Word, is_blank};
+use super::super::value::{Origin, Value, Word};
+use super::parameter::is_name;
 use super::super::{directives, limits, parse};
 use super::state::{Data, Evaluator, Positional, Slot, Status};
 use crate::text::{Diagnostic, Source, Span};
+
+/// Name under which [`Environment::variables`] may hold the whole call line.
+const ARGUMENTS: &str = "arguments";
 
 /// Reads the first text of a source as a shell script; the others are files it may read.
 pub fn evaluate(source: &Source, environment: &Environment) -> Script {
@@ -40,19 +44,14 @@ pub fn evaluate_part(source: &Source, part: usize, environment: &Environment) ->
 
 impl<'a> Evaluator<'a> {
     fn new(source: &'a Source, length: usize, environment: &Environment) -> Self {
-        let nowhere = Span::default();
-        let value = |text: &String| Value::computed(text, nowhere);
-        let slot = |text: &String| Slot { data: Data::Scalar(value(text)), exported: true, span: None };
+        let slot = |text: &str| Slot { data: Data::Scalar(given(text)), exported: true, span: None };
+        let named = environment.variables.iter().filter(|(name, _)| is_name(name) && name != ARGUMENTS);
         Self {
             source,
             notes: Notes::new(length),
-            variables: environment.variables.iter().map(|(name, text)| (name.clone(), slot(text))).collect(),
+            variables: named.map(|(name, text)| (name.clone(), slot(text))).collect(),
             functions: BTreeMap::new(),
-            positional: Positional {
-                values: environment.arguments.iter().map(value).collect(),
-                open: true,
-                shifted: 0,
-            },
+            positional: positional(environment),
             commands: Vec::new(),
             files: Vec::new(),
             files_run: Vec::new(),
@@ -99,6 +98,27 @@ impl<'a> Evaluator<'a> {
     }
 }
 
+fn given(text: &str) -> Value {
+    let mut value = Value::default();
+    value.push(text, Origin::given(), None);
+    value
+}
+
+/// The positional parameters: the call line, over which single ones may be set by number.
+fn positional(environment: &Environment) -> Positional {
+    let line = environment.variables.iter().rev().find(|(name, _)| name == ARGUMENTS);
+    let words: Vec<&str> = match line {
+        Some((_, line)) if environment.arguments.is_empty() => line.split_ascii_whitespace().collect(),
+        _ => environment.arguments.iter().map(String::as_str).collect(),
+    };
+    let values = words.into_iter().map(given).collect();
+    let numbered = environment.variables.iter().filter_map(|(name, text)| {
+        let number: usize = name.trim_start_matches('$').parse().ok()?;
+        (number > 0).then(|| (number, given(text)))
+    });
+    Positional { values, open: true, shifted: 0, numbered: numbered.collect() }
+}
+
 fn variable(name: String, slot: Slot) -> Variable {
     let (values, array) = match slot.data {
         Data::Scalar(value) => (vec![value], false),
@@ -124,7 +144,7 @@ fn fragments(variables: &[Variable], used: &BTreeSet<u32>) -> Vec<Fragment> {
             .iter()
             .flat_map(|value| {
                 if value.text().contains("--") || !variable.array {
-                    value.fields(is_blank)
+                    value.fields()
                 } else {
                     vec![value.clone()]
                 }

@@ -108,7 +108,7 @@ impl Evaluator<'_> {
         self.in_subshell(|shell| {
             shell.variables.retain(|_, slot| inherits && slot.exported);
             shell.functions.clear();
-            shell.positional = Positional { values: arguments, open: false, shifted: 0 };
+            shell.positional = Positional { values: arguments, ..Positional::default() };
             let found = directives::read(&text);
             directives::set_variables(shell, &found);
             shell.directives.extend(found);

@@ -67,7 +67,8 @@ impl Evaluator<'_> {
             "?" => if self.status.ok { "0" } else { "1" }.to_owned(),
             _ => {
                 let number: usize = name.parse().ok().filter(|number| *number > 0)?;
-                return match self.positional.values.get(number - 1) {
+                let numbered = self.positional.numbered.get(&(number + self.positional.shifted));
+                return match numbered.or_else(|| self.positional.values.get(number - 1)) {
                     Some(value) => Some(value.clone()),
                     None if self.positional.open => None,
                     None => Some(Value::default()),

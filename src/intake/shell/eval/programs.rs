@@ -325,7 +325,7 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
         let row = input.slice(start, start + text.trim_end_matches('\n').len());
         let fields = match separator {
             Some(sign) => super::words::strict_fields(&row, |c| c == sign),
-            None => row.fields(|c| c == ' ' || c == '\t'),
+            None => row.fields_by(|c| c == ' ' || c == '\t'),
         };
         let index = if field == "NF" { fields.len() } else { field.parse().ok()? };
         if let Some(value) = index.checked_sub(1).and_then(|index| fields.get(index)) {

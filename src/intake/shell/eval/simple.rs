@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::limits;
 use super::super::script::{Command, CommandKind, File, HoleKind};
 use super::super::tree::{self, Assigned, Assignment, Element, List, RedirectKind, Simple};
-use super::super::value::{HoleId, Value, Word, is_blank};
+use super::super::value::{HoleId, Value, Word};
 use super::state::{Data, Evaluator, Flow, Status};
 use super::{builtins, programs};
 use crate::text::Span;
@@ -210,7 +210,7 @@ impl Evaluator<'_> {
         if self.output.is_some() {
             self.write(value);
         } else if self.substituting == 0 && value.text().contains(" --") {
-            let words = value.fields(is_blank).into_iter().map(|value| Word { value, span }).collect();
+            let words = value.fields().into_iter().map(|value| Word { value, span }).collect();
             self.record(CommandKind::Shown, words, &[], span);
         }
     }

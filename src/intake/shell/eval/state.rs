@@ -84,6 +84,8 @@ pub(crate) struct Positional {
     /// Whether values past the end are unknown, the call not being given.
     pub(crate) open: bool,
     pub(crate) shifted: usize,
+    /// Single values given by number.
+    pub(crate) numbered: BTreeMap<usize, Value>,
 }
 
 /// A shell that runs nothing.

@@ -145,7 +145,7 @@ impl Evaluator<'_> {
         let ends_open = !value.text().ends_with(separates)
             || value.pieces().last().is_some_and(|piece| piece.hole.is_some());
         let words =
-            if separators.is_some() { strict_fields(value, separates) } else { value.fields(is_blank) };
+            if separators.is_some() { strict_fields(value, separates) } else { value.fields() };
         for (at, word) in words.iter().enumerate() {
             if at > 0 {
                 fields.cut();

@@ -174,9 +174,12 @@ impl Parser<'_> {
     }
 
     fn while_loop(&mut self, start: usize, until: bool) -> Parsed<Kind> {
+        self.skip_lines();
+        let from = self.at;
         let condition = self.nested(Parser::list)?;
+        let span = self.condition_span(from);
         let body = self.loop_body(start)?;
-        Ok(Kind::While { condition, until, body })
+        Ok(Kind::While { condition, span, until, body })
     }
 
     /// `do ... done`, or a group in braces.

@@ -1,0 +1,18 @@
+//! From a script to the training it starts: the command, its argument words with their places, and the world it runs in.
+//!
+//! The world is looked for in the order in which the places are to be believed: the launcher's own options
+//! (torchrun, `mpirun`, `deepspeed`, `srun`), the scheduler's lines, the environment of the command, Ray's actors,
+//! and last the script's variables by their usual names.
+
+mod choose;
+mod ask;
+mod line;
+mod reading;
+mod scheduler;
+mod tidy;
+mod world;
+
+pub use choose::{Chosen, choose};
+pub use line::{Launcher, Line};
+pub use reading::{Launch, read, read_part};
+pub use world::{Fact, Missing, Said, World};

@@ -1,0 +1,150 @@
+//! The whole way from a source to a [`Reading`].
+
+use super::ask;
+use super::choose::{Chosen, choose};
+use super::line::Line;
+use super::world::{Said, World};
+use crate::intake::megatron;
+use crate::intake::shell::{self, Branch, Environment, HoleId, HoleKind, Script, Word};
+use crate::intake::{Argument, Found, Origin, Reading};
+use crate::plan::Field;
+use crate::text::{Diagnostic, Severity, Source};
+
+/// A script with the training it starts.
+#[derive(Clone, Debug, Default)]
+pub struct Launch {
+    /// Everything the script comes to.
+    pub script: Script,
+    /// The training command taken apart.
+    pub line: Line,
+    /// The machines it runs on.
+    pub world: World,
+    /// The words after the program, for a reader of their language.
+    pub arguments: Vec<Argument>,
+    /// The holes of the arguments and of the world, with the name each is asked under.
+    holes: Vec<(String, HoleId)>,
+    /// What there is to say about the script and the choice of the command.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads the first text of a source.
+pub fn read(source: &Source, environment: &Environment) -> Launch {
+    read_part(source, 0, environment)
+}
+
+/// Reads one text of a source; the others are files that it may read.
+pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Launch {
+    let script = shell::evaluate_part(source, part, environment);
+    let mut launch = Launch { diagnostics: script.diagnostics.clone(), ..Launch::default() };
+    match choose(&script, source) {
+        Some(chosen) => launch.take(&script, &chosen),
+        None => {
+            let message = "no command with training options is found in this text";
+            let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";
+            launch.diagnostics.push(Diagnostic::error("no-training-command", message).hint(hint));
+        }
+    }
+    for (name, span) in script.missing_files.iter().filter(|(name, _)| matters(name)) {
+        let message = format!("{name} is read here and not at hand; what it sets is not known");
+        launch.diagnostics.push(Diagnostic::note("missing-file", message).at(*span).hint("paste or drop that file too"));
+    }
+    launch.script = script;
+    launch
+}
+
+/// Whether a sourced file may set options: environments of Python and of modules do not.
+fn matters(name: &str) -> bool {
+    !["activate", ".bashrc", ".bash_profile", "conda.sh", "modules", "/etc/profile", "setvars", "set_env", "/init/"]
+        .iter()
+        .any(|known| name.contains(known))
+}
+
+impl Launch {
+    fn take(&mut self, script: &Script, chosen: &Chosen) {
+        self.line = Line::of(chosen);
+        self.world = World::find(script, chosen, &self.line);
+        self.diagnostics.extend(chosen.diagnostics.iter().cloned());
+        let mut unset = Vec::new();
+        let words = std::mem::take(&mut self.line.arguments);
+        for (at, word) in words.iter().enumerate() {
+            let follows_flag = at > 0 && words.get(at - 1).is_some_and(|before| before.text().starts_with("--") && !before.text().contains('='));
+            if !follows_flag && let Some(name) = lone_variable(script, word) {
+                unset.push(name);
+                continue;
+            }
+            let argument = self.argument(script, word);
+            self.arguments.push(argument);
+        }
+        self.line.arguments = words;
+        unset.dedup();
+        if !unset.is_empty() {
+            let names = unset.join(", ");
+            let message = format!("{names} is used as options and not set in this text; it is read as empty");
+            self.diagnostics.push(Diagnostic::note("unset-options", message).at_some(chosen.span));
+        }
+    }
+
+    fn argument(&mut self, script: &Script, word: &Word) -> Argument {
+        let hole = word.value.holes().next().or_else(|| {
+            let branch: &Branch = word.value.doubts().find_map(|doubt| script.branches.get(usize::from(doubt)))?;
+            branch.needs.first().copied()
+        });
+        let hole = hole.map(|id| self.named(script, id));
+        Argument { text: word.text().to_owned(), span: Some(word.origin()), hole, answered: word.value.is_given() }
+    }
+
+    fn named(&mut self, script: &Script, id: HoleId) -> String {
+        let name = ask::name(script, id);
+        if !self.holes.iter().any(|(known, _)| *known == name) {
+            self.holes.push((name.clone(), id));
+        }
+        name
+    }
+
+    /// What the launch states, its arguments read as Megatron's.
+    #[must_use]
+    pub fn reading(&self) -> Reading {
+        let mut reading = megatron::read(&self.arguments);
+        let mut holes: Vec<(HoleId, String)> = Vec::new();
+        for found in &reading.found {
+            let known = found.hole.as_ref().and_then(|name| self.holes.iter().find(|(known, _)| known == name));
+            holes.extend(known.map(|(_, id)| (*id, found.field.name().to_owned())));
+        }
+        for (field, said) in [
+            (Field::NumNodes, &self.world.nodes),
+            (Field::GpusPerNode, &self.world.gpus_per_node),
+            (Field::WorldSize, &self.world.world_size),
+        ] {
+            match said {
+                Some(Said::Known(fact)) => {
+                    let origin = if fact.given { Origin::Environment } else { Origin::Script };
+                    let found = Found::new(field, fact.value.to_string(), origin).by(fact.by.clone(), fact.span).note(fact.how.clone());
+                    reading.take(found);
+                }
+                Some(Said::Open(missing)) if field != Field::WorldSize || self.is_worldless() => {
+                    let mut found = Found::new(field, String::new(), Origin::Script).by(missing.by.clone(), missing.span);
+                    found.hole = Some(missing.hole.map_or_else(|| missing.by.clone(), |id| ask::name(&self.script, id)));
+                    holes.extend(missing.hole.map(|id| (id, field.about().to_owned())));
+                    reading.take(found);
+                }
+                _ => {}
+            }
+        }
+        reading.questions.extend(ask::questions(&self.script, &holes));
+        let mut diagnostics = self.diagnostics.clone();
+        diagnostics.append(&mut reading.diagnostics);
+        diagnostics.sort_by_key(|diagnostic| std::cmp::Reverse(matches!(diagnostic.severity, Severity::Error)));
+        reading.diagnostics = diagnostics;
+        reading
+    }
+
+    fn is_worldless(&self) -> bool {
+        self.world.nodes.is_none() && self.world.gpus_per_node.is_none()
+    }
+}
+
+/// The name of a variable that nobody sets, if the word is that and nothing else.
+fn lone_variable(script: &Script, word: &Word) -> Option<String> {
+    let hole = script.hole(word.value.only_hole()?)?;
+    matches!(hole.kind, HoleKind::Variable | HoleKind::Branch).then(|| hole.name.clone())
+}
