@@ -1,9 +1,11 @@
 //! Known hardware, models and tokenizers as typed rows, each with its source.
 
 mod hardware;
+mod models;
 mod tokenizers;
 
 pub use hardware::{
     DEFAULT_ACCELERATOR, accelerator, accelerator_names, cluster, default_accelerator, usual_gpus_per_node,
 };
+pub use models::{model, model_names};
 pub use tokenizers::vocabulary;

@@ -6,6 +6,7 @@ mod buffers;
 mod drafts;
 mod flops;
 mod formula;
+mod models;
 mod parameters;
 mod random;
 mod resolve;

@@ -61,8 +61,11 @@ fn params_dtype(table: &mut Table) -> Number {
     let (name, rule) = match (table.on(Field::Bf16), table.on(Field::Fp16)) {
         (true, _) => ("bf16", "--bf16"),
         (false, true) => ("fp16", "--fp16"),
-        (false, false) => ("fp32", "neither --bf16 nor --fp16"),
+        (false, false) => ("fp32", "the default: neither --bf16 nor --fp16"),
     };
+    if name == "fp32" {
+        table.default(Field::ParamsDtype, Text(name.to_owned()), rule);
+    }
     table.derive(Field::ParamsDtype, Text(name.to_owned()), rule);
     number(table.word(Field::ParamsDtype)).unwrap_or(Number::Fp32)
 }
@@ -76,8 +79,11 @@ fn grads_dtype(table: &mut Table, params: Number) -> Number {
         let rule = "off with --grad-reduce-in-bf16";
         table.overrule(Field::AccumulateAllreduceGradsInFp32, Bool(false), rule);
     }
-    let rule = "on with --bf16, unless gradients are reduced in bf16";
-    table.derive(Field::AccumulateAllreduceGradsInFp32, Bool(wide), rule);
+    if wide {
+        let rule = "on with --bf16, unless gradients are reduced in bf16";
+        table.derive(Field::AccumulateAllreduceGradsInFp32, Bool(true), rule);
+    }
+    table.default(Field::AccumulateAllreduceGradsInFp32, Bool(false), "off unless asked for");
     let dtype = if table.on(Field::AccumulateAllreduceGradsInFp32) { Number::Fp32 } else { params };
     let rule = "fp32 with accumulate_allreduce_grads_in_fp32, else as the weights";
     table.derive(Field::GradsDtype, Text(dtype.name().to_owned()), rule);
@@ -139,6 +145,9 @@ fn dp_sharding(table: &mut Table) -> DpSharding {
         }
         () => (0, "without the distributed optimizer every replica holds all"),
     };
+    if stage == 0 {
+        table.default(Field::ZeroStage, Int(stage), rule);
+    }
     table.derive(Field::ZeroStage, Int(stage), rule);
     match table.count(Field::ZeroStage).unwrap_or(0) {
         0 => DpSharding::Replicated,

@@ -1,0 +1,64 @@
+//! The catalog's models against published parameter counts (the models' own cards and papers), equal.
+
+use shardscope::catalog::{model, model_names};
+use shardscope::estimate::parameters;
+use shardscope::intake::{Found, Origin, Reading, resolve};
+use shardscope::plan::{Field, Plan};
+
+fn plan(name: &str) -> Plan {
+    let (_, settings) = model(name).expect("a known model");
+    let found =
+        settings.into_iter().map(|(field, value)| Found::new(field, value, Origin::Catalog)).collect();
+    let mut reading = Reading { found, ..Reading::default() };
+    let positions = reading.value(Field::MaxPositionEmbeddings).expect("positions").to_owned();
+    for (field, value) in [
+        (Field::SeqLength, positions.as_str()),
+        (Field::MicroBatchSize, "1"),
+        (Field::WorldSize, "1"),
+        (Field::PadVocabSize, "false"),
+        (Field::Bf16, "true"),
+    ] {
+        reading.take(Found::new(field, value, Origin::User));
+    }
+    let resolution = resolve(&[reading], &[]);
+    resolution.plan.unwrap_or_else(|| panic!("{name}: {:?}", resolution.diagnostics))
+}
+
+#[test]
+fn every_model_is_a_plan() {
+    for name in model_names() {
+        assert!(parameters(&plan(name)).total.get() > 100_000_000, "{name}");
+    }
+}
+
+#[test]
+fn models_have_their_published_parameters() {
+    for (name, published) in [
+        ("GPT-2-124M", 124_439_808),
+        ("GPT-2-355M", 354_823_168),
+        ("GPT-2-774M", 774_030_080),
+        ("GPT-2-1.5B", 1_557_611_200),
+        ("Llama-2-7B", 6_738_415_616),
+        ("Llama-2-13B", 13_015_864_320),
+        ("Llama-2-70B", 68_976_648_192),
+        ("Llama-3-8B", 8_030_261_248),
+        ("Llama-3-70B", 70_553_706_496),
+        ("Llama-3.1-405B", 405_853_388_800),
+        ("Llama-3.2-1B", 1_235_814_400),
+        ("Llama-3.2-3B", 3_212_749_824),
+        ("Mistral-7B", 7_241_732_096),
+        ("Mixtral-8x7B", 46_702_792_704),
+        ("Qwen2.5-0.5B", 494_032_768),
+        ("Qwen2.5-1.5B", 1_543_714_304),
+        ("Qwen2.5-3B", 3_085_938_688),
+        ("Qwen2.5-7B", 7_615_616_512),
+        ("Qwen2.5-14B", 14_770_033_664),
+        ("Qwen2.5-32B", 32_763_876_352),
+        ("Qwen2.5-72B", 72_706_203_648),
+        ("Qwen3-0.6B", 596_049_920),
+        ("Qwen3-8B", 8_190_735_360),
+        ("Qwen3-30B-A3B", 30_532_122_624),
+    ] {
+        assert_eq!(parameters(&plan(name)).total.get(), published, "{name}");
+    }
+}
