@@ -14,6 +14,9 @@ fi
 TOOLS=$SHARDSCOPE_TOOLS
 export SHARDSCOPE_TOOLS PATH="$TOOLS/bin:$TOOLS/npm/node_modules/.bin:$PATH"
 
+# Trunk takes no other word for it: it refuses NO_COLOR=1.
+if [ -n "${NO_COLOR:-}" ]; then export NO_COLOR=true; fi
+
 WASM=wasm32-unknown-unknown
 
 say() { printf '%s\n' "==> $*"; }
