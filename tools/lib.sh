@@ -66,3 +66,10 @@ timed() {
   "$@" || return 1
   note "installed $what in $((SECONDS - start)) s"
 }
+
+# The release page, into dist/. Trunk 0.21 cannot minify what wasm-bindgen 0.2.129 writes and warns of it
+# every time, which costs a kilobyte and nothing else: its log is kept to errors.
+build_page() {
+  rm -rf "$ROOT/dist" # a build that fails leaves no older page behind
+  (cd "$ROOT" && trunk build --release --log error)
+}
