@@ -1,7 +1,6 @@
 //! The one door for pasted texts: what they say, resolved.
 
-use super::{Argument, Found, Origin, Question, Reading, Resolution, megatron, resolve, shell};
-use crate::plan::Field;
+use super::{Reading, Resolution, launch, resolve, shell};
 use crate::text::{Diagnostic, Source};
 
 /// What is to be read.
@@ -29,92 +28,7 @@ pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Readin
         let empty = Diagnostic::error("no-text", "there is nothing to read yet").hint(hint);
         return vec![Reading { diagnostics: vec![empty], ..Reading::default() }];
     }
-    vec![script(source, environment)]
-}
-
-/// A shell script.
-fn script(source: &Source, environment: &shell::Environment) -> Reading {
-    let script = shell::evaluate(source, environment);
-    let arguments = training_words(&script);
-    let mut reading = megatron::read(&arguments);
-    reading.diagnostics.extend(script.diagnostics.iter().cloned());
-    if reading.found.is_empty() {
-        let hint = "a launch script gives them as --num-layers 24 --hidden-size 1024 …";
-        let none = Diagnostic::error("no-options", "no training options are found in the text").hint(hint);
-        reading.diagnostics.push(none);
-    }
-    nodes(&mut reading, &script);
-    questions(&mut reading, &script);
-    reading
-}
-
-/// Variables that scripts use for the number of nodes and of accelerators per node.
-const NODES: [&str; 5] = ["NNODES", "NUM_NODES", "NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"];
-const PER_NODE: [&str; 5] =
-    ["GPUS_PER_NODE", "NPROC_PER_NODE", "NPUS_PER_NODE", "GPU_PER_NODE", "NGPUS_PER_NODE"];
-
-/// The machines by the script's own variables, where the command does not tell.
-fn nodes(reading: &mut Reading, script: &shell::Script) {
-    for (field, names) in [(Field::NumNodes, NODES), (Field::GpusPerNode, PER_NODE)] {
-        if reading.found.iter().any(|found| found.field == field) {
-            continue;
-        }
-        let told = names.iter().find_map(|name| {
-            let [value] = script.variable(name)?.values.as_slice() else { return None };
-            let count = value.known().filter(|text| text.parse::<u64>().is_ok())?;
-            Some((name, count.to_owned(), value.origin()))
-        });
-        if let Some((name, count, span)) = told {
-            reading.take(Found::new(field, count, Origin::Script).by(*name, span));
-        }
-    }
-}
-
-/// The words of the command with the most options, or of every string of options when no command has any.
-fn training_words(script: &shell::Script) -> Vec<Argument> {
-    /// Options that make a training command.
-    const FEWEST: usize = 3;
-    let options = |words: &[shell::Word]| words.iter().filter(|word| word.text().starts_with("--")).count();
-    let commands = script.commands.iter().map(|command| (options(&command.words), command));
-    let best = commands.max_by_key(|(count, command)| (*count, command.kind == shell::CommandKind::Run));
-    if let Some((count, command)) = best
-        && count >= FEWEST
-    {
-        return command.words.iter().map(|word| argument(script, word)).collect();
-    }
-    script.fragments.iter().flat_map(|fragment| &fragment.words).map(|word| argument(script, word)).collect()
-}
-
-fn argument(script: &shell::Script, word: &shell::Word) -> Argument {
-    let hole = word.value.holes().next().map(|id| {
-        let root = script.roots(id).first().copied().unwrap_or(id);
-        script.hole(root).map_or_else(|| word.text().to_owned(), |hole| hole.name.clone())
-    });
-    Argument { text: word.text().to_owned(), span: Some(word.origin()), hole, answered: false }
-}
-
-/// Asks for the variables that settings lack.
-fn questions(reading: &mut Reading, script: &shell::Script) {
-    let mut asked: Vec<(String, Vec<&'static str>)> = Vec::new();
-    for found in &reading.found {
-        let Some(name) = &found.hole else { continue };
-        match asked.iter_mut().find(|(known, _)| known == name) {
-            Some((_, fields)) => fields.push(found.field.name()),
-            None => asked.push((name.clone(), vec![found.field.name()])),
-        }
-    }
-    for (name, fields) in asked {
-        let hole = script.holes.iter().find(|hole| hole.name == name);
-        if !hole.is_some_and(|hole| hole.kind == shell::HoleKind::Variable) {
-            continue;
-        }
-        reading.questions.push(Question {
-            prompt: format!("{name} gives {}: which value has it?", fields.join(", ")),
-            choices: hole.map_or_else(Vec::new, |hole| hole.choices.clone()),
-            proposal: None,
-            name,
-        });
-    }
+    vec![launch::read(source, environment).reading()]
 }
 
 #[cfg(test)]
@@ -148,7 +62,7 @@ mod tests {
     #[test]
     fn what_is_no_script_is_said_so() {
         assert_eq!(said(" \n"), (false, vec!["no-text"]));
-        assert_eq!(said("Dear reader, this is a letter."), (false, vec!["no-options"]));
+        assert_eq!(said("Dear reader, this is a letter."), (false, vec!["no-training-command"]));
         assert!(!said("torchrun --nnodes $NODES pretrain_gpt.py --num-layers 2 --hidden-size 4 --bf16").0);
     }
 }

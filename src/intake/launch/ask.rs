@@ -52,7 +52,12 @@ pub(super) fn questions(script: &Script, holes: &[(HoleId, String)]) -> Vec<Ques
             HoleKind::Positional => format!("Argument {name} of the script's call? It decides {about}"),
             _ => format!("{name}? The text leaves it to its environment, and it decides {about}"),
         };
-        out.push(Question { name, prompt, choices: hole.choices.clone(), proposal: hole.choices.first().cloned() });
+        out.push(Question {
+            name,
+            prompt,
+            choices: hole.choices.clone(),
+            proposal: hole.choices.first().cloned(),
+        });
     }
     if positional > SINGLE_POSITIONALS {
         out.retain(|question| !question.name.starts_with('$'));
@@ -60,7 +65,8 @@ pub(super) fn questions(script: &Script, holes: &[(HoleId, String)]) -> Vec<Ques
             0,
             Question {
                 name: "arguments".to_owned(),
-                prompt: "Which words follow the script in the line that calls it? They decide most settings".to_owned(),
+                prompt: "Which words follow the script in the line that calls it? They decide most settings"
+                    .to_owned(),
                 choices: Vec::new(),
                 proposal: None,
             },

@@ -91,14 +91,18 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
 }
 
 fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, (usize, bool, bool, usize))]) {
-    let mut spans: Vec<Span> = rivals.iter().filter(|rival| rival.0 != index && rival.2.2).map(|rival| rival.1).collect();
+    let mut spans: Vec<Span> =
+        rivals.iter().filter(|rival| rival.0 != index && rival.2.2).map(|rival| rival.1).collect();
     spans.retain(|span| Some(*span) != chosen.span);
     spans.dedup();
     if let Some(first) = spans.first() {
         let count = spans.len() + 1;
-        let note = Diagnostic::note("several-commands", format!("{count} commands have training options; one of them is read"))
-            .hint("paste the one command that is meant, or remove the others")
-            .at_some(chosen.span.or(Some(*first)));
+        let note = Diagnostic::note(
+            "several-commands",
+            format!("{count} commands have training options; one of them is read"),
+        )
+        .hint("paste the one command that is meant, or remove the others")
+        .at_some(chosen.span.or(Some(*first)));
         chosen.diagnostics.push(note);
     }
 }
@@ -152,7 +156,9 @@ fn fragment(script: &Script, source: &Source) -> Option<Chosen> {
     }
     let message = match names.as_slice() {
         [] => "no command is here; the options are read as they stand".to_owned(),
-        names => format!("no command with training options is here; the options in {} are read", names.join(", ")),
+        names => {
+            format!("no command with training options is here; the options in {} are read", names.join(", "))
+        }
     };
     chosen.diagnostics.push(Diagnostic::note("fragment", message).at_some(chosen.span));
     Some(chosen)

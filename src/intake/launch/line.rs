@@ -125,7 +125,10 @@ pub(super) fn option(words: &[Word], names: &[&str]) -> Option<(Value, Word)> {
         if names.contains(&name.as_str()) {
             let value = match word.text().find('=') {
                 Some(equals) => Some(word.value.part(equals + 1, word.text().len())),
-                None => words.get(at + 1).filter(|next| !next.text().starts_with('-')).map(|next| next.value.clone()),
+                None => words
+                    .get(at + 1)
+                    .filter(|next| !next.text().starts_with('-'))
+                    .map(|next| next.value.clone()),
             };
             found = value.map(|value| (value, word.clone())).or(found);
             continue;
@@ -159,7 +162,11 @@ fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
             "ray" if next == "job" => Launcher::Ray,
             "accelerate" if next == "launch" => Launcher::Accelerate,
             "megatron" if matches!(next, "sft" | "pt" | "rlhf") => Launcher::Swift,
-            name if name.starts_with("python") && !name.contains('.') || name == "python3.10" || name == "python3.11" || name == "python3.12" => {
+            name if name.starts_with("python") && !name.contains('.')
+                || name == "python3.10"
+                || name == "python3.11"
+                || name == "python3.12" =>
+            {
                 Launcher::Python
             }
             _ => continue,

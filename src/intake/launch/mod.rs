@@ -4,8 +4,8 @@
 //! (torchrun, `mpirun`, `deepspeed`, `srun`), the scheduler's lines, the environment of the command, Ray's actors,
 //! and last the script's variables by their usual names.
 
-mod choose;
 mod ask;
+mod choose;
 mod line;
 mod reading;
 mod scheduler;

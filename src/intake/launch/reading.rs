@@ -46,7 +46,9 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     }
     for (name, span) in script.missing_files.iter().filter(|(name, _)| matters(name)) {
         let message = format!("{name} is read here and not at hand; what it sets is not known");
-        launch.diagnostics.push(Diagnostic::note("missing-file", message).at(*span).hint("paste or drop that file too"));
+        launch
+            .diagnostics
+            .push(Diagnostic::note("missing-file", message).at(*span).hint("paste or drop that file too"));
     }
     launch.script = script;
     launch
@@ -54,9 +56,19 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
 
 /// Whether a sourced file may set options: environments of Python and of modules do not.
 fn matters(name: &str) -> bool {
-    !["activate", ".bashrc", ".bash_profile", "conda.sh", "modules", "/etc/profile", "setvars", "set_env", "/init/"]
-        .iter()
-        .any(|known| name.contains(known))
+    ![
+        "activate",
+        ".bashrc",
+        ".bash_profile",
+        "conda.sh",
+        "modules",
+        "/etc/profile",
+        "setvars",
+        "set_env",
+        "/init/",
+    ]
+    .iter()
+    .any(|known| name.contains(known))
 }
 
 impl Launch {
@@ -67,7 +79,10 @@ impl Launch {
         let mut unset = Vec::new();
         let words = std::mem::take(&mut self.line.arguments);
         for (at, word) in words.iter().enumerate() {
-            let follows_flag = at > 0 && words.get(at - 1).is_some_and(|before| before.text().starts_with("--") && !before.text().contains('='));
+            let follows_flag = at > 0
+                && words
+                    .get(at - 1)
+                    .is_some_and(|before| before.text().starts_with("--") && !before.text().contains('='));
             if !follows_flag && let Some(name) = lone_variable(script, word) {
                 unset.push(name);
                 continue;
@@ -86,11 +101,17 @@ impl Launch {
 
     fn argument(&mut self, script: &Script, word: &Word) -> Argument {
         let hole = word.value.holes().next().or_else(|| {
-            let branch: &Branch = word.value.doubts().find_map(|doubt| script.branches.get(usize::from(doubt)))?;
+            let branch: &Branch =
+                word.value.doubts().find_map(|doubt| script.branches.get(usize::from(doubt)))?;
             branch.needs.first().copied()
         });
         let hole = hole.map(|id| self.named(script, id));
-        Argument { text: word.text().to_owned(), span: Some(word.origin()), hole, answered: word.value.is_given() }
+        Argument {
+            text: word.text().to_owned(),
+            span: Some(word.origin()),
+            hole,
+            answered: word.value.is_given(),
+        }
     }
 
     fn named(&mut self, script: &Script, id: HoleId) -> String {
@@ -107,7 +128,8 @@ impl Launch {
         let mut reading = megatron::read(&self.arguments);
         let mut holes: Vec<(HoleId, String)> = Vec::new();
         for found in &reading.found {
-            let known = found.hole.as_ref().and_then(|name| self.holes.iter().find(|(known, _)| known == name));
+            let known =
+                found.hole.as_ref().and_then(|name| self.holes.iter().find(|(known, _)| known == name));
             holes.extend(known.map(|(_, id)| (*id, found.field.name().to_owned())));
         }
         for (field, said) in [
@@ -118,12 +140,17 @@ impl Launch {
             match said {
                 Some(Said::Known(fact)) => {
                     let origin = if fact.given { Origin::Environment } else { Origin::Script };
-                    let found = Found::new(field, fact.value.to_string(), origin).by(fact.by.clone(), fact.span).note(fact.how.clone());
+                    let found = Found::new(field, fact.value.to_string(), origin)
+                        .by(fact.by.clone(), fact.span)
+                        .note(fact.how.clone());
                     reading.take(found);
                 }
                 Some(Said::Open(missing)) if field != Field::WorldSize || self.is_worldless() => {
-                    let mut found = Found::new(field, String::new(), Origin::Script).by(missing.by.clone(), missing.span);
-                    found.hole = Some(missing.hole.map_or_else(|| missing.by.clone(), |id| ask::name(&self.script, id)));
+                    let mut found =
+                        Found::new(field, String::new(), Origin::Script).by(missing.by.clone(), missing.span);
+                    found.hole = Some(
+                        missing.hole.map_or_else(|| missing.by.clone(), |id| ask::name(&self.script, id)),
+                    );
                     holes.extend(missing.hole.map(|id| (id, field.about().to_owned())));
                     reading.take(found);
                 }
@@ -133,7 +160,8 @@ impl Launch {
         reading.questions.extend(ask::questions(&self.script, &holes));
         let mut diagnostics = self.diagnostics.clone();
         diagnostics.append(&mut reading.diagnostics);
-        diagnostics.sort_by_key(|diagnostic| std::cmp::Reverse(matches!(diagnostic.severity, Severity::Error)));
+        diagnostics
+            .sort_by_key(|diagnostic| std::cmp::Reverse(matches!(diagnostic.severity, Severity::Error)));
         reading.diagnostics = diagnostics;
         reading
     }

@@ -28,21 +28,36 @@ struct Tidy<'a> {
 
 impl Tidy<'_> {
     fn keep(&mut self, word: Word) {
-        let place = word.value.pieces().next().map_or(word.span, |piece| piece.origin.via.unwrap_or(piece.origin.span));
+        let place = word
+            .value
+            .pieces()
+            .next()
+            .map_or(word.span, |piece| piece.origin.via.unwrap_or(piece.origin.span));
         if self.comment.is_some_and(|(from, to)| place.start > from && place.start < to) {
             return;
         }
         if word.text() == "\\" {
-            let warning = Diagnostic::warning("stray-backslash", "this backslash reaches the program as a word of its own");
-            self.diagnostics.push(warning.at(place).hint("it is left out here; remove it, or the blanks behind it"));
+            let warning = Diagnostic::warning(
+                "stray-backslash",
+                "this backslash reaches the program as a word of its own",
+            );
+            self.diagnostics
+                .push(warning.at(place).hint("it is left out here; remove it, or the blanks behind it"));
             return;
         }
         // Only a string keeps a comment: elsewhere the shell has taken it out.
         let written = self.source.slice(place);
         if word.text().starts_with('#') && written.starts_with('#') {
             let (line, _) = self.source.line(place.start);
-            let warning = Diagnostic::warning("comment-in-string", "a string knows no comments: this # reaches the program");
-            self.diagnostics.push(warning.at(place).hint("the rest of the line is left out here; move the line out of the string"));
+            let warning = Diagnostic::warning(
+                "comment-in-string",
+                "a string knows no comments: this # reaches the program",
+            );
+            self.diagnostics.push(
+                warning
+                    .at(place)
+                    .hint("the rest of the line is left out here; move the line out of the string"),
+            );
             self.comment = Some((place.start, line.end));
             return;
         }
@@ -97,6 +112,7 @@ fn split(value: &Value) -> Vec<Value> {
 
 fn unquoted(value: &Value, from: usize, to: usize) -> Value {
     let text = value.text().get(from..to).unwrap_or("");
-    let quoted = text.len() >= 2 && ['"', '\''].iter().any(|sign| text.starts_with(*sign) && text.ends_with(*sign));
+    let quoted =
+        text.len() >= 2 && ['"', '\''].iter().any(|sign| text.starts_with(*sign) && text.ends_with(*sign));
     if quoted { value.part(from + 1, to - 1) } else { value.part(from, to) }
 }

@@ -90,7 +90,11 @@ impl World {
             (value.part(0, first), by)
         });
         offer(&mut self.nodes, nodes, "the launcher's nodes");
-        offer(&mut self.gpus_per_node, line.option(launcher, &["--nproc-per-node"]), "the launcher's processes per node");
+        offer(
+            &mut self.gpus_per_node,
+            line.option(launcher, &["--nproc-per-node"]),
+            "the launcher's processes per node",
+        );
     }
 
     fn mpi(&mut self, script: &Script, line: &Line) {
@@ -110,7 +114,10 @@ impl World {
             let count = value.part(4, 4 + rest.find(':').unwrap_or(rest.len()));
             offer(&mut self.gpus_per_node, Some((count, by)), "MPI's processes per node");
         }
-        self.host_file(script, line.option(Launcher::Mpi, &["--hostfile", "-hostfile", "--machinefile", "-machinefile"]));
+        self.host_file(
+            script,
+            line.option(Launcher::Mpi, &["--hostfile", "-hostfile", "--machinefile", "-machinefile"]),
+        );
     }
 
     fn deepspeed(&mut self, script: &Script, line: &Line) {
@@ -135,9 +142,16 @@ impl World {
         let Some((name, by)) = named else { return };
         let Some(file) = script.files.iter().find(|file| file.name.text() == name.text()) else { return };
         let Some(content) = file.content.known() else { return };
-        let lines: Vec<&str> = content.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        let lines: Vec<&str> = content
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .collect();
         offer_number(&mut self.nodes, lines.len() as u64, &file.content, &by, "the lines of the host file");
-        let slots = |line: &&str| line.split_once("slots=").and_then(|(_, slots)| slots.split_whitespace().next()?.parse::<u64>().ok());
+        let slots = |line: &&str| {
+            line.split_once("slots=")
+                .and_then(|(_, slots)| slots.split_whitespace().next()?.parse::<u64>().ok())
+        };
         if let Some(first) = lines.first().and_then(slots)
             && lines.iter().all(|line| slots(line) == Some(first))
         {
@@ -148,15 +162,27 @@ impl World {
     fn srun(&mut self, line: &Line) {
         let launcher = Launcher::Srun;
         offer(&mut self.nodes, line.option(launcher, &["--nodes", "-N"]), "srun's nodes");
-        offer(&mut self.gpus_per_node, line.option(launcher, &["--ntasks-per-node"]), "srun's tasks per node");
+        offer(
+            &mut self.gpus_per_node,
+            line.option(launcher, &["--ntasks-per-node"]),
+            "srun's tasks per node",
+        );
         if line.option(launcher, &["--ntasks", "-n"]).is_some() {
             offer(&mut self.world_size, line.option(launcher, &["--ntasks", "-n"]), "srun's tasks");
         }
     }
 
     fn accelerate(&mut self, line: &Line) {
-        offer(&mut self.nodes, line.option(Launcher::Accelerate, &["--num-machines"]), "accelerate's machines");
-        offer(&mut self.world_size, line.option(Launcher::Accelerate, &["--num-processes"]), "accelerate's processes");
+        offer(
+            &mut self.nodes,
+            line.option(Launcher::Accelerate, &["--num-machines"]),
+            "accelerate's machines",
+        );
+        offer(
+            &mut self.world_size,
+            line.option(Launcher::Accelerate, &["--num-processes"]),
+            "accelerate's processes",
+        );
     }
 
     /// `NPROC_PER_NODE=8 command`
@@ -178,7 +204,8 @@ impl World {
                 offer(slot, Some((value, by)), "the script's variable");
             }
         }
-        let settled = matches!((&self.nodes, &self.gpus_per_node), (Some(Said::Known(_)), Some(Said::Known(_))));
+        let settled =
+            matches!((&self.nodes, &self.gpus_per_node), (Some(Said::Known(_)), Some(Said::Known(_))));
         if !settled && let Some(found) = variable(script, &TOTAL) {
             offer(&mut self.world_size, Some(found), "the script's variable for all GPUs");
         }
@@ -191,17 +218,40 @@ impl World {
         }
         let by = named("", chosen.span.unwrap_or_default());
         let nothing = Value::default();
-        if line.has(Launcher::DeepSpeed) && self.gpus_per_node.is_some() && line.option(Launcher::DeepSpeed, &["--hostfile", "-H"]).is_none() {
-            offer_number(&mut self.nodes, 1, &nothing, &by, "DeepSpeed stays on its node when no host file and no number of nodes is named");
+        if line.has(Launcher::DeepSpeed)
+            && self.gpus_per_node.is_some()
+            && line.option(Launcher::DeepSpeed, &["--hostfile", "-H"]).is_none()
+        {
+            offer_number(
+                &mut self.nodes,
+                1,
+                &nothing,
+                &by,
+                "DeepSpeed stays on its node when no host file and no number of nodes is named",
+            );
         }
         let torch = line.has(Launcher::Torch) || line.has(Launcher::Swift);
         if torch && !line.is_open(Launcher::Torch) {
-            offer_number(&mut self.nodes, 1, &nothing, &by, "torchrun stays on its node unless told otherwise");
+            offer_number(
+                &mut self.nodes,
+                1,
+                &nothing,
+                &by,
+                "torchrun stays on its node unless told otherwise",
+            );
             if line.has(Launcher::Torch) {
-                offer_number(&mut self.gpus_per_node, 1, &nothing, &by, "torchrun starts one process per node unless told otherwise");
+                offer_number(
+                    &mut self.gpus_per_node,
+                    1,
+                    &nothing,
+                    &by,
+                    "torchrun starts one process per node unless told otherwise",
+                );
             }
         }
-        let alone = line.launcher() == Some(Launcher::Python) && chosen.around.is_empty() && script.directives.is_empty();
+        let alone = line.launcher() == Some(Launcher::Python)
+            && chosen.around.is_empty()
+            && script.directives.is_empty();
         if alone && self.nodes.is_none() && self.gpus_per_node.is_none() {
             offer_number(&mut self.nodes, 1, &nothing, &by, "python alone starts one process");
             offer_number(&mut self.gpus_per_node, 1, &nothing, &by, "python alone starts one process");
@@ -230,7 +280,8 @@ const PER_NODE: [&str; 18] = [
     "GPUSNODE",
     "NUMGPUSNODE",
 ];
-const NODES: [&str; 8] = ["NNODES", "NNODE", "NUMNODES", "NUMNODE", "NODES", "NODENUM", "NODECOUNT", "NUMOFNODES"];
+const NODES: [&str; 8] =
+    ["NNODES", "NNODE", "NUMNODES", "NUMNODE", "NODES", "NODENUM", "NODECOUNT", "NUMOFNODES"];
 const TOTAL: [&str; 9] =
     ["WORLDSIZE", "NUMGPUS", "NGPUS", "NUMGPU", "NGPU", "TOTALGPUS", "GPUNUM", "GPUSTOTAL", "TOTALNUMGPUS"];
 
@@ -238,7 +289,8 @@ const TOTAL: [&str; 9] =
 fn variable(script: &Script, names: &[&str]) -> Option<(Value, Word)> {
     for name in names {
         for variable in &script.variables {
-            let plain = || variable.name.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_uppercase());
+            let plain =
+                || variable.name.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_uppercase());
             if plain().eq(name.bytes())
                 && !variable.array
                 && let Some(value) = variable.values.first().filter(|value| !value.is_empty())
@@ -263,9 +315,14 @@ pub(super) fn offer(slot: &mut Option<Said>, found: Option<(Value, Word)>, how: 
     }
     let flag = by.text().split('=').next().unwrap_or("").to_owned();
     let span = value.origin().or(Some(by.span)).filter(|span| !span.is_empty());
-    let number = value.known().and_then(|text| text.trim().trim_matches(['"', '\'']).parse::<u64>().ok()).filter(|number| *number > 0);
+    let number = value
+        .known()
+        .and_then(|text| text.trim().trim_matches(['"', '\'']).parse::<u64>().ok())
+        .filter(|number| *number > 0);
     *slot = Some(match number {
-        Some(number) => Said::Known(Fact { value: number, span, by: flag, how: how.to_owned(), given: value.is_given() }),
+        Some(number) => {
+            Said::Known(Fact { value: number, span, by: flag, how: how.to_owned(), given: value.is_given() })
+        }
         None => Said::Open(Missing { hole: value.holes().next(), span, by: flag }),
     });
 }

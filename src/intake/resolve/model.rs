@@ -63,7 +63,6 @@ fn missing(table: &mut Table) -> bool {
         Field::SeqLength,
         Field::MicroBatchSize,
     ];
-    let asked = |field: &Field| table.questions.iter().any(|question| question.name == field.name());
     let wrong = |field: &Field| {
         table
             .diagnostics
@@ -73,7 +72,7 @@ fn missing(table: &mut Table) -> bool {
     let absent: Vec<Field> = needed.into_iter().filter(|field| !table.has(*field)).collect();
     let unsaid: Vec<String> = absent
         .iter()
-        .filter(|field| !asked(field) && !wrong(field))
+        .filter(|field| !table.is_open(**field) && !wrong(field))
         .map(|field| format!("{} ({})", field.name(), field.about()))
         .collect();
     if !unsaid.is_empty() {

@@ -12,13 +12,19 @@ pub(super) struct Table {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// What is left open.
     pub(super) questions: Vec<Question>,
+    /// Settings whose stated value lacks a variable.
+    open: Vec<Field>,
 }
 
 impl Table {
     /// What the readings state, later ones winning, and what the user sets on top.
     pub(super) fn stated(readings: &[Reading], overrides: &[(String, String)]) -> Self {
-        let mut table =
-            Self { slots: vec![None; Field::ALL.len()], diagnostics: Vec::new(), questions: Vec::new() };
+        let mut table = Self {
+            slots: vec![None; Field::ALL.len()],
+            diagnostics: Vec::new(),
+            questions: Vec::new(),
+            open: Vec::new(),
+        };
         for reading in readings {
             table.diagnostics.extend(reading.diagnostics.iter().cloned());
             table.questions.extend(reading.questions.iter().cloned());
@@ -79,6 +85,7 @@ impl Table {
             return;
         }
         self.clear(found.field);
+        self.open.push(found.field);
         let (name, about) = (found.field.name(), found.field.about());
         let message = format!("{name} ({about}) is left to {hole}, which the text does not set");
         self.diagnostics.push(Diagnostic::error("open-value", message).at_some(found.span));
@@ -91,6 +98,11 @@ impl Table {
             choices: Vec::new(),
             proposal: None,
         });
+    }
+
+    /// Whether its stated value lacks a variable.
+    pub(super) fn is_open(&self, field: Field) -> bool {
+        self.open.contains(&field) && !self.has(field)
     }
 
     /// Asks, once for each name.

@@ -151,6 +151,11 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64
             proposal: Some(block.div_ceil(per_node.unwrap_or(usual).max(1)).max(1).to_string()),
         });
     }
+    // A place that leaves it open has said so.
+    let fields = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
+    if fields.into_iter().any(|field| table.is_open(field)) {
+        return;
+    }
     let message = match (nodes, per_node) {
         (None, Some(per_node)) => format!("the text gives {per_node} GPUs per node and no number of nodes"),
         (Some(nodes), None) => format!("the text gives {nodes} nodes and no number of GPUs per node"),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::notes::Notes;
 use super::super::script::{Environment, Fragment, Script, Variable};
 use super::super::value::{Origin, Value, Word};
-use super::parameter::is_name;
 use super::super::{directives, limits, parse};
+use super::parameter::is_name;
 use super::state::{Data, Evaluator, Positional, Slot, Status};
 use crate::text::{Diagnostic, Source, Span};
 

@@ -144,8 +144,7 @@ impl Evaluator<'_> {
         }
         let ends_open = !value.text().ends_with(separates)
             || value.pieces().last().is_some_and(|piece| piece.hole.is_some());
-        let words =
-            if separators.is_some() { strict_fields(value, separates) } else { value.fields() };
+        let words = if separators.is_some() { strict_fields(value, separates) } else { value.fields() };
         for (at, word) in words.iter().enumerate() {
             if at > 0 {
                 fields.cut();
