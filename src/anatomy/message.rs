@@ -76,11 +76,33 @@ impl Collective {
 /// A kind of call: who, what, in which pass, about which tensor, and why.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    pub(super) dimension: Dimension,
-    pub(super) collective: Collective,
-    pub(super) pass: Pass,
-    pub(super) tensor: &'static str,
-    pub(super) formula: Formula,
+    dimension: Dimension,
+    collective: Collective,
+    pass: Pass,
+    tensor: &'static str,
+    formula: Formula,
+}
+
+impl Call {
+    /// A forward call over `dimension`.
+    pub(super) const fn forward(
+        dimension: Dimension,
+        collective: Collective,
+        tensor: &'static str,
+        formula: Formula,
+    ) -> Self {
+        Self { dimension, collective, pass: Pass::Forward, tensor, formula }
+    }
+
+    /// A backward call over `dimension`.
+    pub(super) const fn backward(
+        dimension: Dimension,
+        collective: Collective,
+        tensor: &'static str,
+        formula: Formula,
+    ) -> Self {
+        Self { dimension, collective, pass: Pass::Backward, tensor, formula }
+    }
 }
 
 /// A message of one rank for one micro-batch in one operator.

@@ -3,6 +3,7 @@
 //! a new layer kind is a new folder here and a line in `operator.rs`.
 
 mod attention;
+mod context;
 mod creation;
 mod embedding;
 mod exchange;

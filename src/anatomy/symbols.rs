@@ -75,6 +75,8 @@ pub struct ExpertSizes {
     pub hidden: u64,
     /// Bytes of a routing probability, Bp.
     pub probability: u64,
+    /// Ranks that hold an expert of one token, at most.
+    pub fan: u64,
 }
 
 /// Widths of multi-latent attention.
@@ -175,6 +177,10 @@ impl<'a> Symbols<'a> {
             "dn" => latent.plain,
             "dr" => latent.rotary,
             "dv" => latent.value,
+            "c" => self.plan.layout().context,
+            "e" => self.plan.layout().expert,
+            "et" => self.plan.layout().expert_tensor,
+            "fan" => moe.fan,
             _ => return None,
         })
     }
@@ -254,6 +260,7 @@ impl ExpertSizes {
             shared: experts.shared_expert_intermediate_size.unwrap_or(0) / layout.tensor,
             hidden: experts.latent_size.unwrap_or(model.hidden_size),
             probability: recipe.moe.router_dtype.width(),
+            fan: experts.router_topk.min(layout.expert) * layout.expert_tensor,
         }
     }
 }

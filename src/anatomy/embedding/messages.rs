@@ -2,47 +2,31 @@
 //! the words of its own rows and has nothing for the others.
 
 use crate::anatomy::message::Call;
-use crate::anatomy::{Collective, Dimension, Message, Pass, Symbols};
+use crate::anatomy::{Collective, Dimension, Message, Symbols};
 use crate::explain::Formula;
 use crate::plan::{PositionEmbedding, Software};
 
-const SOURCE: &str = "Megatron-LM megatron/core/tensor_parallel/layers.py:VocabParallelEmbedding";
+const SOURCE: &str = "megatron/core/tensor_parallel/layers.py:VocabParallelEmbedding";
+const SIZE: &str = "s·b·h·B";
 
-static REDUCE: Call = Call {
-    dimension: Dimension::Tensor,
-    collective: Collective::AllReduce,
-    pass: Pass::Forward,
-    tensor: "output",
-    formula: Formula {
-        expression: "s·b·h·B",
-        meaning: "The rows of the vocabulary lie on all tensor ranks: what each found is added up.",
-        source: SOURCE,
-    },
-};
-
-static SCATTER: Call = Call {
-    dimension: Dimension::Tensor,
-    collective: Collective::ReduceScatter,
-    pass: Pass::Forward,
-    tensor: "output",
-    formula: Formula {
-        expression: "s·b·h·B",
-        meaning: "Sequence parallel: what each rank found is added up and cut by sequence.",
-        source: SOURCE,
-    },
-};
-
-static GATHER_GRADIENT: Call = Call {
-    dimension: Dimension::Tensor,
-    collective: Collective::AllGather,
-    pass: Pass::Backward,
-    tensor: "output gradient",
-    formula: Formula {
-        expression: "s·b·h·B",
-        meaning: "Sequence parallel: every rank needs the gradient of the whole sequence for its rows.",
-        source: SOURCE,
-    },
-};
+static REDUCE: Call = Call::forward(
+    Dimension::Tensor,
+    Collective::AllReduce,
+    "output",
+    Formula::new(SIZE, "The vocabulary lies on all tensor ranks: what each found is added up.", SOURCE),
+);
+static SCATTER: Call = Call::forward(
+    Dimension::Tensor,
+    Collective::ReduceScatter,
+    "output",
+    Formula::new(SIZE, "What each rank found is added up and cut by sequence.", SOURCE),
+);
+static GATHER_GRADIENT: Call = Call::backward(
+    Dimension::Tensor,
+    Collective::AllGather,
+    "output gradient",
+    Formula::new(SIZE, "Every rank needs the gradient of the whole sequence for its rows.", SOURCE),
+);
 
 pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     if x.t <= 1 {

@@ -2,43 +2,56 @@
 //! rank and send nothing; the latents are gathered in front of the up-projections, with sequence
 //! parallelism also the rotated part of the keys.
 
-use crate::anatomy::exchange::{HeadColumns, column, context, row, within};
+use crate::anatomy::context::{ContextCalls, HeadColumns, Sizes, context};
+use crate::anatomy::exchange::{ColumnCalls, FROM_RESIDUAL, column, row, within};
 use crate::anatomy::message::Call;
-use crate::anatomy::{Collective, Dimension, Message, Pass, Symbols};
+use crate::anatomy::{Collective, Dimension, Message, Symbols};
 use crate::explain::Formula;
 use crate::plan::{LatentAttention, RecomputeModule};
 
-const SOURCE: &str = "Megatron-LM megatron/core/transformer/multi_latent_attention.py";
+const SOURCE: &str = "megatron/core/transformer/multi_latent_attention.py";
+const UP: &[RecomputeModule] = &[RecomputeModule::MlaUpProjection];
 
-static GATHER_ROTATED: Call = Call {
-    dimension: Dimension::Tensor,
-    collective: Collective::AllGather,
-    pass: Pass::Forward,
-    tensor: "rotated keys",
-    formula: Formula {
-        expression: "s·b·d_r·B",
-        meaning: "The rotated part of the keys is one head for all; every rank needs it for the whole sequence.",
-        source: SOURCE,
-    },
-};
+static FROM_QUERY_LATENT: ColumnCalls = ColumnCalls::new("s·b·ql·B");
+static FROM_KEY_LATENT: ColumnCalls = ColumnCalls::new("s·b·kl·B");
 
-static SCATTER_ROTATED: Call = Call {
-    dimension: Dimension::Tensor,
-    collective: Collective::ReduceScatter,
-    pass: Pass::Backward,
-    tensor: "rotated key gradient",
-    formula: Formula {
-        expression: "s·b·d_r·B",
-        meaning: "Its gradient is added up over all heads and cut by sequence.",
-        source: SOURCE,
-    },
-};
+static CONTEXT: ContextCalls = ContextCalls::new(&Sizes {
+    keys_and_values: "s·b·a·(dn+dr+dv)·B",
+    query: "s·b·a·(dn+dr)·B",
+    key: "s·b·a·(dn+dr)·B",
+    value: "s·b·a·dv·B",
+    output: "s·b·a·dv·B",
+    whole_key: "c·s·b·a·(dn+dr)·B",
+    whole_value: "c·s·b·a·dv·B",
+});
+
+static GATHER_ROTATED: Call = Call::forward(
+    Dimension::Tensor,
+    Collective::AllGather,
+    "rotated keys",
+    Formula::new(
+        "s·b·dr·B",
+        "One rotated key for all heads; every rank needs it for the whole sequence.",
+        SOURCE,
+    ),
+);
+static SCATTER_ROTATED: Call = Call::backward(
+    Dimension::Tensor,
+    Collective::ReduceScatter,
+    "rotated key gradient",
+    Formula::new("s·b·dr·B", "Its gradient is added up over all heads and cut by sequence.", SOURCE),
+);
 
 pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     let Some(latent) = x.model().latent else { return Vec::new() };
-    let mut messages = up_projections(x, latent);
+    let queries = match latent.q_lora_rank {
+        Some(rank) => column(x, &FROM_QUERY_LATENT, "linear_q_up_proj", rank),
+        None => column(x, &FROM_RESIDUAL, "linear_q_proj", x.h),
+    };
+    let keys = column(x, &FROM_KEY_LATENT, "linear_kv_up_proj", latent.kv_lora_rank);
+    let mut messages: Vec<Message> = within(queries, UP).chain(within(keys, UP)).collect();
     messages.extend(rotated_keys(x, latent));
-    messages.extend(context(x, columns(x, latent)));
+    messages.extend(context(x, &CONTEXT, columns(x, latent)));
     messages.extend(row(x, "linear_proj"));
     messages
 }
@@ -47,17 +60,6 @@ fn columns(x: &Symbols<'_>, latent: LatentAttention) -> HeadColumns {
     let wide = x.a * latent.query_width();
     let narrow = x.a * latent.v_head_dim;
     HeadColumns { query: wide, key: wide, value: narrow, output: narrow }
-}
-
-fn up_projections(x: &Symbols<'_>, latent: LatentAttention) -> Vec<Message> {
-    let queries = match latent.q_lora_rank {
-        Some(rank) => column(x, "linear_q_up_proj", rank),
-        None => column(x, "linear_q_proj", x.h),
-    };
-    let keys = column(x, "linear_kv_up_proj", latent.kv_lora_rank);
-    within(queries, &[RecomputeModule::MlaUpProjection])
-        .chain(within(keys, &[RecomputeModule::MlaUpProjection]))
-        .collect()
 }
 
 fn rotated_keys(x: &Symbols<'_>, latent: LatentAttention) -> Vec<Message> {

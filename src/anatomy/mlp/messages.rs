@@ -1,11 +1,11 @@
 //! Messages: around the two projections.
 
-use crate::anatomy::exchange::{column, row, within};
+use crate::anatomy::exchange::{FROM_RESIDUAL, column, row, within};
 use crate::anatomy::{Message, Symbols};
 use crate::plan::RecomputeModule;
 
 pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
-    let mut messages = column(x, "linear_fc1", x.h);
+    let mut messages = column(x, &FROM_RESIDUAL, "linear_fc1", x.h);
     messages.extend(row(x, "linear_fc2"));
     within(messages, &[RecomputeModule::Mlp]).collect()
 }

@@ -2,47 +2,38 @@
 //! its own look-up in the word embedding, the projection of two hidden states to one, which is gathered
 //! at once, and its own pass through output layer and loss.
 
-use crate::anatomy::exchange::column;
+use crate::anatomy::exchange::{ColumnCalls, column};
 use crate::anatomy::message::Call;
-use crate::anatomy::{Collective, Dimension, Message, Pass, Symbols, embedding, output_layer};
+use crate::anatomy::{Collective, Dimension, Message, Symbols, embedding, output_layer};
 use crate::explain::Formula;
 
-const SOURCE: &str = "Megatron-LM megatron/core/transformer/multi_token_prediction.py";
+const SOURCE: &str = "megatron/core/transformer/multi_token_prediction.py";
 
-static GATHER_OUTPUT: Call = Call {
-    dimension: Dimension::Tensor,
-    collective: Collective::AllGather,
-    pass: Pass::Forward,
-    tensor: "output",
-    formula: Formula {
-        expression: "s·b·h·B",
-        meaning: "The columns of the projection are gathered, the layer behind it wants them whole.",
-        source: SOURCE,
-    },
-};
-
-static GATHER_GRADIENT: Call = Call {
-    dimension: Dimension::Tensor,
-    collective: Collective::AllGather,
-    pass: Pass::Backward,
-    tensor: "output gradient",
-    formula: Formula {
-        expression: "s·b·h·B",
-        meaning: "Sequence parallel: behind the projection the sequence is cut, so its gradient is gathered.",
-        source: SOURCE,
-    },
-};
+static FROM_BOTH: ColumnCalls = ColumnCalls::new("2·s·b·h·B");
+static GATHER_OUTPUT: Call = Call::forward(
+    Dimension::Tensor,
+    Collective::AllGather,
+    "output",
+    Formula::new(
+        "s·b·h·B",
+        "The projection's columns are gathered: the layer behind wants them whole.",
+        SOURCE,
+    ),
+);
+static GATHER_GRADIENT: Call = Call::backward(
+    Dimension::Tensor,
+    Collective::AllGather,
+    "output gradient",
+    Formula::new(
+        "s·b·h·B",
+        "Behind the projection the sequence is cut, so its gradient is gathered.",
+        SOURCE,
+    ),
+);
 
 pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     let mut messages = embedding::messages(x);
-    messages.extend(projection(x));
-    messages.extend(output_layer::messages(x));
-    messages
-}
-
-/// Around the projection: what full recomputation of the depth repeats.
-fn projection(x: &Symbols<'_>) -> Vec<Message> {
-    let mut messages = column(x, "mtp.eh_proj", 2 * x.h);
+    messages.extend(column(x, &FROM_BOTH, "mtp.eh_proj", 2 * x.h));
     if x.t > 1 {
         let message = |call| Message::new(x, call, "mtp.eh_proj", &[x.s, x.b, x.h]);
         messages.push(message(&GATHER_OUTPUT));
@@ -50,5 +41,6 @@ fn projection(x: &Symbols<'_>) -> Vec<Message> {
             messages.push(message(&GATHER_GRADIENT));
         }
     }
+    messages.extend(output_layer::messages(x));
     messages
 }
