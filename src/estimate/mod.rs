@@ -1,6 +1,7 @@
 //! What a plan needs and does: parameters, memory. Each estimate folds over the anatomy's operators and none
 //! of them matches on layer kinds; each takes a `&Plan` and cannot fail.
 
+pub mod collective;
 pub mod compute;
 mod flops;
 mod memory;

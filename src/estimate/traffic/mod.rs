@@ -1,5 +1,26 @@
-//! Who sends what to whom.
+//! Who sends what to whom: every collective with its size, how often each stage's ranks take part, over
+//! which link, and what it adds up to per GPU and over the cluster.
 
 mod buffers;
+mod builder;
+mod data;
+mod layers;
+mod ledger;
+mod pipeline;
+mod step;
 
 pub use buffers::{Buffer, buffers};
+pub use ledger::{DimensionTraffic, Operation, Parallelism, Place, Totals, Traffic};
+
+use crate::plan::Plan;
+
+/// Everything sent in one iteration of `plan`.
+#[must_use]
+pub fn traffic(plan: &Plan) -> Traffic {
+    let mut builder = builder::Builder::new(plan);
+    layers::add(&mut builder);
+    pipeline::add(&mut builder);
+    data::add(&mut builder);
+    step::add(&mut builder);
+    builder.finish()
+}
