@@ -181,6 +181,7 @@ impl<'a> Symbols<'a> {
             "e" => self.plan.layout().expert,
             "et" => self.plan.layout().expert_tensor,
             "fan" => moe.fan,
+            "Bg" => self.recipe().grads_dtype.width(),
             _ => return None,
         })
     }

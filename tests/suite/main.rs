@@ -14,4 +14,6 @@ mod saved;
 mod schedule;
 mod settings_tree;
 mod topology;
+mod traffic;
+mod traffic_walk;
 mod utilisation;

@@ -122,9 +122,8 @@ impl<'a> Builder<'a> {
             per_micro_batch: calls.per_micro_batch,
             per_iteration: calls.per_iteration,
         };
-        let same = |other: &&mut (Parallelism, Operation)| {
-            other.0 == parallelism && other.1.is_like(&operation)
-        };
+        let same =
+            |other: &&mut (Parallelism, Operation)| other.0 == parallelism && other.1.is_like(&operation);
         match self.operations.iter_mut().find(same) {
             Some((_, other)) => other.take(&operation),
             None => self.operations.push((parallelism, operation)),

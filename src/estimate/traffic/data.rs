@@ -13,27 +13,29 @@ const FSDP: &str = "megatron/core/distributed/fsdp; torch.distributed.fsdp";
 /// Elements of one reduction or gathering of DeepSpeed (`reduce_bucket_size`, `allgather_bucket_size`).
 const DEEPSPEED_BUCKET: u64 = 500_000_000;
 
-static REDUCE: Formula = Formula::new(
-    "elements·Bg",
-    "Every replica ends up with the sum of all gradients of a bucket.",
-    BUFFER,
-);
+static REDUCE: Formula =
+    Formula::new("elements·Bg", "Every replica ends up with the sum of all gradients of a bucket.", BUFFER);
 static SCATTER: Formula = Formula::new(
     "elements·Bg",
     "Each replica ends up with the summed gradients of the part whose optimizer state it holds.",
     BUFFER,
 );
 static ACROSS: Formula = Formula::new(
-    "elements/D·Bg",
+    "elements·Bg",
     "The shards of the gradients are added up across optimizer instances.",
     BUFFER,
 );
 static GATHER: Formula =
     Formula::new("elements·B", "Each replica gets the weights that the others have stepped.", BUFFER);
+static GATHER_FP8: Formula =
+    Formula::new("elements", "Each replica gets the weights that the others have stepped, in fp8.", BUFFER);
 static UNIT_GATHER: Formula =
     Formula::new("elements·B", "The weights of a unit are gathered just before they are used.", FSDP);
-static UNIT_SCATTER: Formula =
-    Formula::new("elements·Bg", "The gradients of a unit are added up and cut as soon as they are there.", FSDP);
+static UNIT_SCATTER: Formula = Formula::new(
+    "elements·Bg",
+    "The gradients of a unit are added up and cut as soon as they are there.",
+    FSDP,
+);
 
 /// Adds what replicas send each other.
 pub(super) fn add(builder: &mut Builder<'_>) {
@@ -62,7 +64,8 @@ fn whole_buffers(builder: &mut Builder<'_>) {
             gradients(builder, &bucket, Collective::AllReduce, once);
             continue;
         }
-        let reductions = if sharding == DpSharding::Gradients { each_backward(builder, &bucket) } else { once.clone() };
+        let reductions =
+            if sharding == DpSharding::Gradients { each_backward(builder, &bucket) } else { once.clone() };
         gradients(builder, &bucket, Collective::ReduceScatter, reductions.clone());
         across_instances(builder, &bucket, reductions);
         let weights = Sent {
@@ -74,7 +77,7 @@ fn whole_buffers(builder: &mut Builder<'_>) {
             width: bucket.format.width(),
             dtype: bucket.format.name(),
             overlapped: plan.recipe().overlap.param_gather,
-            formula: &GATHER,
+            formula: if bucket.format == Number::Fp8 { &GATHER_FP8 } else { &GATHER },
         };
         builder.add(Parallelism::Data, group(builder, bucket.group), weights, once);
     }

@@ -30,10 +30,8 @@ struct Runs {
 pub(super) fn add(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     let stages = &x.plan.layout().stages.stages;
-    let runs: Vec<Vec<Runs>> = stages
-        .iter()
-        .map(|stage| stage.chunks.iter().map(|chunk| Runs::of(&x, chunk)).collect())
-        .collect();
+    let runs: Vec<Vec<Runs>> =
+        stages.iter().map(|stage| stage.chunks.iter().map(|chunk| Runs::of(&x, chunk)).collect()).collect();
     for (index, kind) in SectionKind::ALL.into_iter().enumerate() {
         let present = runs.iter().flatten().any(|run| run.times[index] > 0);
         if !present || kind == SectionKind::MtpEmbedding {

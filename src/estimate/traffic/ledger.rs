@@ -1,10 +1,10 @@
 //! The ledger: every kind of message with its size and how often each stage's ranks take part in it.
 
-use crate::anatomy::{Collective, Pass, SectionKind, Shape};
+use crate::anatomy::{Collective, Pass, SectionKind, Shape, Symbols};
 use crate::estimate::collective::{Algorithm, wire_bytes};
-use crate::explain::Formula;
+use crate::explain::{Explanation, Formula, Symbol};
 use crate::plan::LayerKind;
-use crate::quantity::{Bytes, Count};
+use crate::quantity::{Bytes, Count, Quantity};
 use crate::topology::{GroupKind, Link};
 
 /// For which parallel dimension something is sent.
@@ -148,6 +148,17 @@ impl Operation {
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         Count::of_shape(&self.shape).bytes(self.width)
+    }
+
+    /// Why a message has its size: its formula with the values of the symbols under the plan of `x`.
+    #[must_use]
+    pub fn explain(&self, x: &Symbols<'_>) -> Explanation {
+        let mut why = x.explain(self.formula);
+        if self.formula.names().contains(&"elements") {
+            let value = Count::of_shape(&self.shape).number();
+            why.symbols.insert(0, Symbol { name: "elements", value });
+        }
+        why
     }
 
     /// Bytes that one rank sends for it under `algorithm`, on average.

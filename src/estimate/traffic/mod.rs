@@ -8,9 +8,11 @@ mod layers;
 mod ledger;
 mod pipeline;
 mod step;
+mod warnings;
 
 pub use buffers::{Buffer, buffers};
 pub use ledger::{DimensionTraffic, Operation, Parallelism, Place, Totals, Traffic};
+pub use warnings::{Detour, TrafficWarning, warnings};
 
 use crate::plan::Plan;
 

@@ -26,8 +26,11 @@ static NORM: Formula =
     Formula::new("4", "The sum of squares of all gradients, for clipping, fp32.", OPTIMIZER);
 static OVERFLOW: Formula =
     Formula::new("4", "Whether any gradient has overflowed, for the loss scale, fp32.", OPTIMIZER);
-static LOSS: Formula =
-    Formula::new("2·4", "Sum of losses and count of tokens, for the log, fp32.", "megatron/training/training.py");
+static LOSS: Formula = Formula::new(
+    "2·4",
+    "Sum of losses and count of tokens, for the log, fp32.",
+    "megatron/training/training.py",
+);
 
 /// Adds what is sent once a step.
 pub(super) fn add(builder: &mut Builder<'_>) {
@@ -73,7 +76,8 @@ fn whole_weights(builder: &mut Builder<'_>) {
     let elements: Vec<u64> = SectionKind::ALL
         .into_iter()
         .map(|kind| {
-            let own = kind.weights(&x).into_iter().filter(|weight| is_partial(layout.sequence_parallel, weight));
+            let own =
+                kind.weights(&x).into_iter().filter(|weight| is_partial(layout.sequence_parallel, weight));
             own.map(|weight| weight.count().get()).sum()
         })
         .collect();

@@ -1,0 +1,347 @@
+//! What one rank sends, message by message, as Megatron's code does.
+
+use super::run::{Again, Dispatch, Moe, Ring, Run};
+use shardscope::schedule::Action;
+use shardscope::topology::{GroupKind, Groups, Rank};
+use std::collections::BTreeMap;
+
+/// What a rank sends, in the order it sends it.
+#[derive(Default)]
+pub(super) struct Log {
+    pub(super) sums: BTreeMap<(&'static str, GroupKind), (u64, u64)>,
+    /// Per kind of group: what it did in its collectives, in order.
+    pub(super) order: BTreeMap<GroupKind, Vec<u64>>,
+    pub(super) sent: Vec<(u64, u64)>,
+    pub(super) received: Vec<(u64, u64)>,
+}
+
+impl Log {
+    fn collective(&mut self, of: &'static str, kind: GroupKind, groups: &Groups, bytes: u64) {
+        if groups.size(kind) > 1 {
+            let sum = self.sums.entry((of, kind)).or_default();
+            sum.0 += 1;
+            sum.1 += bytes;
+            self.order.entry(kind).or_default().push(bytes);
+        }
+    }
+
+    fn send(&mut self, of: &'static str, kind: GroupKind, to: u64, bytes: u64) {
+        let sum = self.sums.entry((of, kind)).or_default();
+        sum.0 += 1;
+        sum.1 += bytes;
+        self.sent.push((to, bytes));
+    }
+}
+
+/// One rank's view of the run.
+pub(super) struct Walker<'a> {
+    pub(super) run: &'a Run,
+    pub(super) groups: &'a Groups,
+    pub(super) rank: u64,
+    pub(super) log: Log,
+}
+
+impl Walker<'_> {
+    fn tensor(&mut self, bytes: u64) {
+        self.log.collective("tensor", GroupKind::Tensor, self.groups, bytes);
+    }
+
+    fn expert(&mut self, kind: GroupKind, bytes: u64) {
+        self.log.collective("expert", kind, self.groups, bytes);
+    }
+
+    /// Bytes of the residual stream, whole sequence of the context rank.
+    fn stream(&self) -> u64 {
+        self.run.s / self.run.c * self.run.b * self.run.h * 2
+    }
+
+    /// What goes round the context ring: each rank hands on to the next, and gets from the one before.
+    fn ring(&mut self, bytes: u64) {
+        let members = self.groups.group_of(GroupKind::Context, Rank::new(self.rank));
+        let here = members.iter().position(|rank| rank.get() == self.rank).unwrap();
+        let next = members[(here + 1) % members.len()].get();
+        let before = members[(here + members.len() - 1) % members.len()].get();
+        for _ in 1..members.len() {
+            self.log.send("context", GroupKind::Context, next, bytes);
+            self.log.received.push((before, bytes));
+        }
+    }
+
+    fn core_attention(&mut self, backward: bool) {
+        let run = *self.run;
+        if run.c == 1 {
+            return;
+        }
+        let tokens = run.s / run.c * run.b;
+        let (wide, narrow) = (tokens * run.h / run.t * 2, tokens * run.h / run.a * run.kv / run.t * 2);
+        match run.ring {
+            Ring::PointToPoint => {
+                for _ in 0..=u64::from(backward) {
+                    self.ring(2 * narrow);
+                }
+            }
+            Ring::AllGather => {
+                // Forward gathers keys and values; backward gathers both and scatters both gradients.
+                for _ in 0..if backward { 4 } else { 2 } {
+                    self.log.collective("context", GroupKind::Context, self.groups, run.c * narrow);
+                }
+            }
+            Ring::AllToAll => {
+                for bytes in [wide, narrow, narrow, wide] {
+                    self.log.collective("context", GroupKind::Context, self.groups, bytes);
+                }
+            }
+        }
+    }
+
+    /// A pair of column- and row-parallel layers.
+    fn pair_forward(&mut self, between: impl FnOnce(&mut Self)) {
+        let bytes = self.stream();
+        if self.run.sp {
+            self.tensor(bytes);
+        }
+        between(self);
+        self.tensor(bytes);
+    }
+
+    fn pair_backward(&mut self, between: impl FnOnce(&mut Self)) {
+        let bytes = self.stream();
+        if self.run.sp {
+            self.tensor(bytes);
+        }
+        between(self);
+        self.tensor(bytes);
+        if self.run.sp {
+            self.tensor(bytes);
+        }
+    }
+
+    fn layer_forward(&mut self) {
+        self.pair_forward(|walker| walker.core_attention(false));
+        match self.run.moe {
+            None => self.pair_forward(|_| {}),
+            Some(moe) => {
+                self.route(moe, false);
+                if moe.shared > 0 {
+                    self.pair_forward(|_| {});
+                }
+            }
+        }
+    }
+
+    fn layer_backward(&mut self) {
+        match self.run.moe {
+            None => self.pair_backward(|_| {}),
+            Some(moe) => {
+                if moe.shared > 0 {
+                    self.pair_backward(|_| {});
+                }
+                self.route(moe, true);
+            }
+        }
+        self.pair_backward(|walker| walker.core_attention(true));
+    }
+
+    /// Tokens to their experts and back, or their gradients the other way.
+    fn route(&mut self, moe: Moe, backward: bool) {
+        let run = *self.run;
+        let tokens = run.s / run.c * run.b / if run.sp { run.t } else { 1 };
+        let row = run.h * 2;
+        let both = moe.et * moe.e;
+        match moe.dispatch {
+            Dispatch::AllGather => {
+                if !backward {
+                    self.expert(GroupKind::TensorExpert, both * tokens * moe.experts);
+                }
+                self.expert(GroupKind::TensorExpert, both * tokens * moe.experts * 4);
+                self.expert(GroupKind::TensorExpert, both * tokens * row);
+                self.expert(GroupKind::TensorExpert, both * tokens * row);
+            }
+            Dispatch::AllToAll => {
+                let copies = tokens * moe.topk;
+                if !backward {
+                    self.expert(GroupKind::TensorExpert, both * moe.experts * 8);
+                }
+                // There and back, and the probabilities one way.
+                self.expert(GroupKind::Expert, copies * row);
+                self.expert(GroupKind::Expert, copies * 4);
+                self.expert(GroupKind::ExpertTensor, moe.et * copies * row);
+                self.expert(GroupKind::ExpertTensor, moe.et * copies * 4);
+                self.expert(GroupKind::ExpertTensor, moe.et * copies * row);
+                self.expert(GroupKind::Expert, copies * row);
+            }
+            Dispatch::Flex => {
+                let copies = tokens * moe.topk.min(moe.e) * moe.et;
+                self.expert(GroupKind::TensorExpert, copies * row);
+                self.expert(GroupKind::TensorExpert, copies * row);
+            }
+        }
+    }
+
+    fn embedding(&mut self, backward: bool) {
+        let bytes = self.stream();
+        if !backward || self.run.sp {
+            self.tensor(bytes);
+        }
+    }
+
+    fn output_layer(&mut self, backward: bool) {
+        let bytes = self.stream();
+        let tokens = self.run.s / self.run.c * self.run.b;
+        if backward {
+            self.tensor(bytes);
+            if self.run.sp {
+                self.tensor(bytes);
+            }
+            return;
+        }
+        if self.run.sp {
+            self.tensor(bytes);
+        }
+        self.tensor(tokens * 4);
+        if self.run.fused_loss {
+            self.tensor(2 * tokens * 4);
+        } else {
+            self.tensor(tokens * 4);
+            self.tensor(tokens * 4);
+        }
+    }
+}
+
+/// Layers of one chunk.
+fn layers_of_chunk(run: &Run) -> u64 {
+    run.layers / (run.p * run.v)
+}
+
+impl Walker<'_> {
+    pub(super) fn event(&mut self, stage: u64, action: Action, chunk: u64) {
+        let run = *self.run;
+        let part = chunk * run.p + stage;
+        let parts = run.p * run.v;
+        let (first, last) = (part == 0, part + 1 == parts);
+        let layers = layers_of_chunk(&run);
+        let message = self.stream() / if run.sp { run.t } else { 1 };
+        let pipeline = self.groups.group_of(GroupKind::Pipeline, Rank::new(self.rank));
+        let neighbour = |part: u64| pipeline[(part % run.p) as usize].get();
+        if action == Action::Forward {
+            if first {
+                self.embedding(false);
+            } else {
+                let from = neighbour(part - 1);
+                self.log.received.push((from, message));
+            }
+            for _ in 0..layers {
+                self.layer_forward();
+            }
+            if last {
+                self.output_layer(false);
+            } else {
+                let to = neighbour(part + 1);
+                self.log.send("pipeline", GroupKind::Pipeline, to, message);
+            }
+            return;
+        }
+        if last {
+            self.output_layer(true);
+        } else {
+            let from = neighbour(part + 1);
+            self.log.received.push((from, message));
+        }
+        for layer in (0..layers).rev() {
+            match run.again {
+                Again::Uniform => self.layer_forward(),
+                Again::Block(n) if layer < n => self.layer_forward(),
+                Again::CoreAttention => self.core_attention(false),
+                _ => {}
+            }
+            self.layer_backward();
+        }
+        if first {
+            self.embedding(true);
+        } else {
+            let to = neighbour(part - 1);
+            self.log.send("pipeline", GroupKind::Pipeline, to, message);
+        }
+    }
+
+    /// Once a step, when all micro-batches are through.
+    pub(super) fn step(&mut self, stage: u64) {
+        let run = *self.run;
+        let (first, last) = (stage == 0, stage + 1 == run.p);
+        let norm = if run.layer_norm { 2 * run.h } else { run.h };
+        let layers = layers_of_chunk(&run) * run.v;
+        if run.sp {
+            let mut whole = layers * 2 * norm + if last { norm } else { 0 };
+            if run.bias {
+                whole += layers * 2 * run.h;
+            }
+            if let Some(moe) = run.moe {
+                whole += layers * moe.experts * run.h;
+            }
+            self.tensor(4 * whole);
+        }
+        if run.tied && run.p > 1 && (first || last) {
+            let bytes = run.vocab / run.t * run.h * 4;
+            self.log.collective("embedding", GroupKind::Embedding, self.groups, bytes);
+        }
+        for chunk in 0..run.v {
+            self.replicas(stage, chunk);
+        }
+    }
+
+    /// Gradients and weights of one chunk.
+    fn replicas(&mut self, stage: u64, chunk: u64) {
+        let run = *self.run;
+        let part = chunk * run.p + stage;
+        let (first, last) = (part == 0, part + 1 == run.p * run.v);
+        let norm = if run.layer_norm { 2 * run.h } else { run.h };
+        let width = run.h / run.a;
+        let rows = (run.a + 2 * run.kv) * width / run.t;
+        let gate = if run.swiglu { 2 } else { 1 };
+        let bias = u64::from(run.bias);
+        let mut layer = 2 * norm + rows * run.h + bias * rows + run.h * run.h / run.t + bias * run.h;
+        let mut experts = 0;
+        match run.moe {
+            None => layer += (gate + 1) * run.f * run.h / run.t + bias * (gate * run.f / run.t + run.h),
+            Some(moe) => {
+                layer += moe.experts * run.h + (gate + 1) * moe.shared * run.h / run.t;
+                let own = moe.experts / moe.e * (gate + 1) * moe.width * run.h / moe.et;
+                if moe.e > 1 || moe.et != run.t {
+                    experts = own;
+                } else {
+                    layer += own;
+                }
+            }
+        }
+        let words = run.vocab / run.t * run.h;
+        let shared = if run.tied && run.p > 1 { words } else { 0 };
+        let mut dense = layers_of_chunk(&run) * layer;
+        let mut own_bucket = 0;
+        if first {
+            dense += if run.learned { run.s * run.h } else { 0 };
+            own_bucket += shared;
+            dense += words - shared;
+        }
+        if last {
+            dense += norm;
+            own_bucket += shared;
+            dense += if run.tied { 0 } else { words };
+        }
+        let experts = layers_of_chunk(&run) * experts;
+        if run.sharded {
+            self.reduce(GroupKind::DataContext, &[dense, own_bucket]);
+        } else {
+            self.reduce(GroupKind::DataContext, &[dense + own_bucket]);
+        }
+        self.reduce(GroupKind::ExpertData, &[experts]);
+    }
+
+    fn reduce(&mut self, kind: GroupKind, buckets: &[u64]) {
+        for &elements in buckets.iter().filter(|elements| **elements > 0) {
+            self.log.collective("data", kind, self.groups, 4 * elements);
+            if self.run.sharded {
+                self.log.collective("data", kind, self.groups, 2 * elements);
+            }
+        }
+    }
+}
