@@ -9,6 +9,7 @@ pub mod plan;
 pub mod quantity;
 pub mod report;
 pub mod schedule;
+pub mod search;
 pub mod session;
 pub mod share;
 pub mod text;
