@@ -2,6 +2,7 @@
 
 pub mod analysis_tool;
 mod document;
+pub mod text;
 mod tree;
 
 pub use document::{SCHEMA, document};

@@ -1,0 +1,77 @@
+//! The report as text for a terminal and as Markdown, block by block as the analysis tool of 2023 prints
+//! its own, with what it leaves out.
+
+mod groups;
+mod sheet;
+
+use crate::plan::Plan;
+use crate::quantity::grouped;
+
+use super::Report;
+use sheet::Sheet;
+
+/// The report as plain text.
+#[must_use]
+pub fn text(plan: &Plan, report: &Report) -> String {
+    let mut sheet = Sheet::plain();
+    write(&mut sheet, plan, report);
+    sheet.finish()
+}
+
+/// The report as Markdown.
+#[must_use]
+pub fn markdown(plan: &Plan, report: &Report) -> String {
+    let mut sheet = Sheet::markdown();
+    write(&mut sheet, plan, report);
+    sheet.finish()
+}
+
+fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
+    cluster(sheet, plan);
+    parameters(sheet, report);
+    groups::write(sheet, plan);
+}
+
+fn cluster(sheet: &mut Sheet, plan: &Plan) {
+    let (cluster, layout) = (plan.cluster(), plan.layout());
+    sheet.heading("Cluster");
+    sheet.table(
+        &["", ""],
+        &[
+            vec!["GPUs".into(), format!("{} x {} {}", cluster.num_nodes, cluster.gpus_per_node, cluster.accelerator.name)],
+            vec![
+                "Layout".into(),
+                format!(
+                    "TP {} x PP {} x DP {} x CP {}, EP {} x ETP {}",
+                    layout.tensor, layout.pipeline, layout.data, layout.context, layout.expert, layout.expert_tensor
+                ),
+            ],
+            vec![
+                "Batch".into(),
+                format!(
+                    "{} sequences of {} tokens: {} micro-batches of {}",
+                    plan.recipe().global_batch_size,
+                    plan.model().seq_length,
+                    plan.recipe().num_micro_batches,
+                    plan.recipe().micro_batch_size
+                ),
+            ],
+        ],
+    );
+}
+
+fn parameters(sheet: &mut Sheet, report: &Report) {
+    sheet.heading("Parameters");
+    sheet.line(&format!(
+        "whole model {}, of which a token meets {}",
+        grouped(report.parameters.total.get()),
+        grouped(report.parameters.active_per_token.get())
+    ));
+    let rows: Vec<Vec<String>> = report
+        .parameters
+        .ranks
+        .iter()
+        .map(|rank| vec![format!("stage {}", rank.pipeline_rank), grouped(rank.count.get())])
+        .collect();
+    sheet.table(&["rank", "parameters"], &rows);
+}
