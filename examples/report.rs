@@ -48,7 +48,9 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
             "--accelerator" => options.overrides.push(("accelerator".into(), value()?)),
             "--set" => options.overrides.push(pair(&value()?)?),
             "--env" => options.environment.variables.push(pair(&value()?)?),
-            "--args" => options.environment.arguments = value()?.split_ascii_whitespace().map(Into::into).collect(),
+            "--args" => {
+                options.environment.arguments = value()?.split_ascii_whitespace().map(Into::into).collect()
+            }
             "-h" | "--help" => return Err("the report of a launch script".into()),
             name if name.starts_with("--") => return Err(format!("no such option: {name}")),
             _ => options.files.push(word),

@@ -38,12 +38,20 @@ fn cluster(sheet: &mut Sheet, plan: &Plan) {
     sheet.table(
         &["", ""],
         &[
-            vec!["GPUs".into(), format!("{} x {} {}", cluster.num_nodes, cluster.gpus_per_node, cluster.accelerator.name)],
+            vec![
+                "GPUs".into(),
+                format!("{} x {} {}", cluster.num_nodes, cluster.gpus_per_node, cluster.accelerator.name),
+            ],
             vec![
                 "Layout".into(),
                 format!(
                     "TP {} x PP {} x DP {} x CP {}, EP {} x ETP {}",
-                    layout.tensor, layout.pipeline, layout.data, layout.context, layout.expert, layout.expert_tensor
+                    layout.tensor,
+                    layout.pipeline,
+                    layout.data,
+                    layout.context,
+                    layout.expert,
+                    layout.expert_tensor
                 ),
             ],
             vec![

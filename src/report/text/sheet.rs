@@ -53,7 +53,11 @@ impl Sheet {
     }
 
     fn markdown_table(&mut self, header: &[&str], rows: &[Vec<String>]) {
-        self.out += &format!("\n| {} |\n|---|{}\n", header.join(" | "), "---:|".repeat(header.len().saturating_sub(1)));
+        self.out += &format!(
+            "\n| {} |\n|---|{}\n",
+            header.join(" | "),
+            "---:|".repeat(header.len().saturating_sub(1))
+        );
         for row in rows {
             let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
             self.out += &format!("| {} |\n", cells.join(" | "));
