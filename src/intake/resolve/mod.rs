@@ -50,6 +50,7 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     defaults::fill(&mut table, software);
     // Nothing said: the readings tell why, and nothing is missing yet.
     let nothing = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
+    recipe::state(&mut table, software);
     let parts = if nothing { None } else { parts(&mut table, software) };
     let plan = parts.and_then(|parts| checked(&mut table, parts));
     let settings = table.settings();

@@ -9,6 +9,14 @@ use crate::plan::{
     RecomputeModule, Software,
 };
 
+/// Settings of the recipe that follow without model or machines.
+pub(super) fn state(table: &mut Table, software: Software) {
+    let params_dtype = params_dtype(table);
+    grads_dtype(table, params_dtype);
+    dp_sharding(table);
+    attention_kernel(table, software);
+}
+
 /// The recipe of the settings.
 pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch: Batch) -> Option<Recipe> {
     let params_dtype = params_dtype(table);
@@ -54,7 +62,8 @@ fn number(name: &str) -> Option<Number> {
 }
 
 fn params_dtype(table: &mut Table) -> Number {
-    if table.on(Field::Bf16) && table.on(Field::Fp16) {
+    let first = !table.has(Field::ParamsDtype);
+    if first && table.on(Field::Bf16) && table.on(Field::Fp16) {
         let message = "bf16 and fp16 exclude each other".to_owned();
         table.refuse(Contradiction::new("two-precisions", &[Field::Fp16, Field::Bf16], message));
     }
