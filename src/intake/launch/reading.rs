@@ -5,7 +5,7 @@ use super::choose::{Chosen, choose};
 use super::line::Line;
 use super::world::{Said, World};
 use crate::intake::megatron;
-use crate::intake::shell::{self, Branch, Environment, HoleId, HoleKind, Script, Word};
+use crate::intake::shell::{self, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
 use crate::intake::{Argument, Found, Origin, Reading};
 use crate::plan::Field;
 use crate::text::{Diagnostic, Severity, Source};
@@ -23,6 +23,8 @@ pub struct Launch {
     pub arguments: Vec<Argument>,
     /// The holes of the arguments and of the world, with the name each is asked under.
     holes: Vec<(String, HoleId)>,
+    /// Variables that hold options under conditions that are not decided.
+    open_options: Vec<(HoleId, String)>,
     /// What there is to say about the script and the choice of the command.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -83,8 +85,12 @@ impl Launch {
                 && words
                     .get(at - 1)
                     .is_some_and(|before| before.text().starts_with("--") && !before.text().contains('='));
-            if !follows_flag && let Some(name) = lone_variable(script, word) {
-                unset.push(name);
+            if !follows_flag && let Some((id, hole)) = lone_variable(script, word) {
+                if hole.needs.is_empty() {
+                    unset.push(hole.name.clone());
+                } else {
+                    self.open_options.push((id, format!("the options in {}", hole.name)));
+                }
                 continue;
             }
             let argument = self.argument(script, word);
@@ -126,7 +132,7 @@ impl Launch {
     #[must_use]
     pub fn reading(&self) -> Reading {
         let mut reading = megatron::read(&self.arguments);
-        let mut holes: Vec<(HoleId, String)> = Vec::new();
+        let mut holes = self.open_options.clone();
         for found in &reading.found {
             let known =
                 found.hole.as_ref().and_then(|name| self.holes.iter().find(|(known, _)| known == name));
@@ -171,8 +177,9 @@ impl Launch {
     }
 }
 
-/// The name of a variable that nobody sets, if the word is that and nothing else.
-fn lone_variable(script: &Script, word: &Word) -> Option<String> {
-    let hole = script.hole(word.value.only_hole()?)?;
-    matches!(hole.kind, HoleKind::Variable | HoleKind::Branch).then(|| hole.name.clone())
+/// A variable that is not set, if the word is that and nothing else.
+fn lone_variable<'s>(script: &'s Script, word: &Word) -> Option<(HoleId, &'s Hole)> {
+    let id = word.value.only_hole()?;
+    let hole = script.hole(id)?;
+    matches!(hole.kind, HoleKind::Variable | HoleKind::Branch).then_some((id, hole))
 }

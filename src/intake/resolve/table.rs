@@ -14,6 +14,8 @@ pub(super) struct Table {
     pub(super) questions: Vec<Question>,
     /// Settings whose stated value lacks a variable.
     open: Vec<Field>,
+    /// Settings that another question decides: the setting's name and that question's.
+    decided: Vec<(&'static str, String)>,
 }
 
 impl Table {
@@ -24,6 +26,7 @@ impl Table {
             diagnostics: Vec::new(),
             questions: Vec::new(),
             open: Vec::new(),
+            decided: Vec::new(),
         };
         for reading in readings {
             table.diagnostics.extend(reading.diagnostics.iter().cloned());
@@ -89,7 +92,11 @@ impl Table {
         let (name, about) = (found.field.name(), found.field.about());
         let message = format!("{name} ({about}) is left to {hole}, which the text does not set");
         self.diagnostics.push(Diagnostic::error("open-value", message).at_some(found.span));
-        if self.questions.iter().any(|asked| asked.name == hole) {
+        // `$1` and its like may be asked for all at once, as the words of the call.
+        let positional = hole.starts_with('$') && !hole.starts_with("$(");
+        let decides = |asked: &&Question| asked.name == hole || (positional && asked.name == "arguments");
+        if let Some(asked) = self.questions.iter().find(decides) {
+            self.decided.push((name, asked.name.clone()));
             return;
         }
         self.ask(Question {
@@ -105,10 +112,16 @@ impl Table {
         self.open.contains(&field) && !self.has(field)
     }
 
-    /// Asks, once for each name.
+    /// Asks, once for each name and each question that decides it; a later proposal joins an earlier question.
     pub(super) fn ask(&mut self, question: Question) {
-        if !self.questions.iter().any(|asked| asked.name == question.name) {
-            self.questions.push(question);
+        let decided = self.decided.iter().find(|(name, _)| *name == question.name);
+        let name = decided.map_or(question.name.as_str(), |(_, variable)| variable.as_str());
+        match self.questions.iter_mut().find(|asked| asked.name == name) {
+            Some(asked) if name != "arguments" => {
+                asked.proposal = asked.proposal.take().or(question.proposal);
+            }
+            Some(_) => {}
+            None => self.questions.push(question),
         }
     }
 

@@ -169,7 +169,7 @@ impl Evaluator<'_> {
         let values = match (&parameter.operation, found) {
             (Operation::Fallback { sign, colon, word }, found) => {
                 let found = found.filter(|values| !values.is_empty());
-                let joined = found.as_ref().map(|values| joined(values, span));
+                let joined = found.as_ref().map(|values| joined(values, " ", span));
                 let is_set = joined.as_ref().is_some_and(|value| !*colon || !value.is_empty());
                 match (is_set, *sign) {
                     (true, b'+') | (false, b'-' | b'=' | b'?') => {
@@ -188,7 +188,19 @@ impl Evaluator<'_> {
             (_, None) if matches!(parameter.name.as_str(), "@" | "*") => Vec::new(),
             (_, None) => vec![self.missing(&parameter.name, span)],
         };
-        if star && parameter.quoted { Expanded::One(joined(&values, span)) } else { Expanded::Many(values) }
+        if star && parameter.quoted {
+            Expanded::One(joined(&values, &self.joint(), span))
+        } else {
+            Expanded::Many(values)
+        }
+    }
+
+    /// What `$*` and `${a[*]}` put between elements: the first sign of IFS.
+    fn joint(&self) -> String {
+        match self.known("IFS") {
+            Some(signs) => signs.chars().take(1).collect(),
+            None => " ".to_owned(),
+        }
     }
 
     /// `${a[@]:from:count}`; among positional parameters the first has number 1.
@@ -357,11 +369,11 @@ fn position(values: &BTreeMap<u32, Value>, index: i64) -> Option<u32> {
     u32::try_from(if index < 0 { size.saturating_add(index) } else { index }).ok()
 }
 
-fn joined(values: &[Value], span: Span) -> Value {
+fn joined(values: &[Value], joint: &str, span: Span) -> Value {
     let mut out = Value::default();
     for (at, value) in values.iter().enumerate() {
         if at > 0 {
-            out.append(&Value::computed(" ", span));
+            out.append(&Value::computed(joint, span));
         }
         out.append(value);
         if out.text().len() > limits::VALUE_BYTES {
