@@ -8,6 +8,7 @@ mod tree;
 pub use document::{SCHEMA, document};
 
 use crate::estimate::compute::Measured;
+use crate::estimate::traffic::{Traffic, TrafficWarning, traffic, warnings};
 use crate::estimate::{FlopCounts, Parameters, Utilisation};
 use crate::plan::Plan;
 
@@ -18,6 +19,10 @@ pub struct Report {
     pub parameters: Parameters,
     /// FLOPs of a step by each convention.
     pub flops: FlopCounts,
+    /// Every message.
+    pub traffic: Traffic,
+    /// Groups that take a slower road than they should.
+    pub detours: Vec<TrafficWarning>,
     /// Every matrix product before and after sharding.
     pub utilisation: Vec<Utilisation>,
 }
@@ -25,7 +30,10 @@ pub struct Report {
 /// Every estimate of `plan`; `measured` rates take the place of the data sheet's.
 #[must_use]
 pub fn report(plan: &Plan, measured: &Measured) -> Report {
+    let traffic = traffic(plan);
     Report {
+        detours: warnings(plan, &traffic),
+        traffic,
         parameters: crate::estimate::parameters(plan),
         flops: crate::estimate::flops(plan),
         utilisation: crate::estimate::utilisation(plan, measured),

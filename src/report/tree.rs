@@ -61,7 +61,7 @@ pub(super) fn explain<Q: Quantity>(path: &str, node: &Breakdown<Q>, explanations
     }
 }
 
-fn explanation(why: &Explanation) -> Value {
+pub(super) fn explanation(why: &Explanation) -> Value {
     let symbols: Map<String, Value> =
         why.symbols.iter().map(|symbol| (symbol.name.to_owned(), whole(symbol.value))).collect();
     json!({

@@ -1,6 +1,7 @@
 //! The report as one JSON document, `shardscope/report/1`: the page's download, the JavaScript API and the
 //! terminal give the same one. Bare numbers only: bytes, counts, seconds, FLOPs, bytes per second.
 
+mod communication;
 mod parameters;
 mod settings;
 mod topology;
@@ -9,6 +10,7 @@ mod utilisation;
 use serde_json::{Map, Value, json};
 
 use super::Report;
+use crate::anatomy::Symbols;
 use crate::intake::Resolution;
 use crate::plan::Plan;
 use crate::text::Source;
@@ -33,12 +35,13 @@ pub fn document(source: &Source, resolution: &Resolution, report: Option<&Report
 }
 
 fn body(plan: &Plan, report: &Report) -> Value {
-    let explanations = Map::new();
+    let mut explanations = Map::new();
+    let x = Symbols::of(plan);
     json!({
         "parameters": parameters::parameters(&report.parameters),
         "topology": topology::topology(plan),
         "memory": null,
-        "communication": null,
+        "communication": communication::communication(&x, &report.traffic, &mut explanations),
         "utilisation": utilisation::utilisation(&report.utilisation),
         "time": null,
         "advice": [],

@@ -3,6 +3,7 @@
 
 mod groups;
 mod sheet;
+mod traffic;
 
 use crate::plan::Plan;
 use crate::quantity::grouped;
@@ -29,6 +30,7 @@ pub fn markdown(plan: &Plan, report: &Report) -> String {
 fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
     cluster(sheet, plan);
     parameters(sheet, report);
+    traffic::write(sheet, &report.traffic);
     groups::write(sheet, plan);
 }
 

@@ -1,0 +1,65 @@
+//! The communication blocks: the cluster's summary, then each dimension.
+
+use super::sheet::Sheet;
+use crate::estimate::traffic::{DimensionTraffic, Operation, Totals, Traffic};
+use crate::quantity::{Bytes, gib, grouped, mib};
+
+/// A size in the unit that suits it.
+fn size(bytes: Bytes) -> String {
+    if bytes >= Bytes::gib(1) { gib(bytes) } else { mib(bytes) }
+}
+
+pub(super) fn write(sheet: &mut Sheet, traffic: &Traffic) {
+    sheet.heading("Cluster communication of one iteration");
+    sheet.line("A collective counts with every member that takes part, a send where it is sent.");
+    let row = |name: &str, totals: Totals| {
+        vec![
+            name.to_owned(),
+            grouped(totals.calls),
+            size(totals.bytes),
+            size(totals.wire),
+            size(totals.network),
+        ]
+    };
+    let mut rows: Vec<Vec<String>> =
+        traffic.dimensions.iter().map(|of| row(of.parallelism.name(), of.cluster)).collect();
+    rows.push(row("all", traffic.cluster()));
+    sheet.table(&["dimension", "calls", "messages", "sent, ring", "sent over the network"], &rows);
+    for of in &traffic.dimensions {
+        dimension(sheet, of);
+    }
+}
+
+fn dimension(sheet: &mut Sheet, of: &DimensionTraffic) {
+    let mut name = of.parallelism.name().to_owned();
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    sheet.heading(&format!("{name} communication"));
+    sheet.line(&format!("{} groups of {} over {}", of.groups, of.group_size, of.link.name()));
+    let rows: Vec<Vec<String>> = of.operations.iter().map(operation).collect();
+    let header = ["what", "function", "where", "shape", "each", "per micro-batch", "per iteration", "hidden"];
+    sheet.table(&header, &rows);
+    let gpu = of.per_gpu();
+    sheet.line(&format!(
+        "each GPU of stage {}: {} calls, {} per iteration ({} sent by a ring)",
+        of.busiest(),
+        grouped(gpu.calls),
+        size(gpu.bytes),
+        size(gpu.wire)
+    ));
+}
+
+fn operation(of: &Operation) -> Vec<String> {
+    let shape: Vec<String> = of.shape.iter().map(ToString::to_string).collect();
+    vec![
+        format!("{}: {}", of.name, of.tensor),
+        of.collective.name().to_owned(),
+        of.place.words().to_owned(),
+        format!("[{}] {}", shape.join(","), of.dtype),
+        size(of.bytes()),
+        grouped(of.most_calls_per_micro_batch()),
+        grouped(of.most_calls()),
+        if of.overlapped { "yes" } else { "no" }.to_owned(),
+    ]
+}
