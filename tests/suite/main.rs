@@ -6,6 +6,7 @@ mod buffers;
 mod drafts;
 mod flops;
 mod formula;
+mod memory;
 mod models;
 mod parameters;
 mod random;
