@@ -188,6 +188,8 @@ fn recipe() -> Recipe {
         software: Software::MegatronCoreLocal,
         offload: Offload::default(),
         wgrad_deferral_limit: 0,
+        attention_mask: false,
+        deterministic: false,
         cuda_graphs: false,
     }
 }

@@ -2,7 +2,7 @@
 
 /// The value of `expression`, symbols looked up by `value`.
 #[track_caller]
-pub(crate) fn evaluate(expression: &str, value: &dyn Fn(&str) -> Option<u64>) -> f64 {
+pub(crate) fn evaluate(expression: &str, value: &dyn Fn(&str) -> Option<f64>) -> f64 {
     let mut reader = Reader { rest: expression, value };
     let result = reader.sum();
     assert!(reader.rest.trim().is_empty(), "`{}` is left of `{expression}`", reader.rest);
@@ -11,7 +11,7 @@ pub(crate) fn evaluate(expression: &str, value: &dyn Fn(&str) -> Option<u64>) ->
 
 struct Reader<'a> {
     rest: &'a str,
-    value: &'a dyn Fn(&str) -> Option<u64>,
+    value: &'a dyn Fn(&str) -> Option<f64>,
 }
 
 impl Reader<'_> {
@@ -61,12 +61,12 @@ impl Reader<'_> {
         if let Ok(number) = word.parse::<f64>() {
             return number;
         }
-        (self.value)(word).unwrap_or_else(|| panic!("no symbol `{word}`")) as f64
+        (self.value)(word).unwrap_or_else(|| panic!("no symbol `{word}`"))
     }
 }
 
 #[test]
 fn reads_products_before_sums() {
-    let value = |name: &str| if name == "n" { Some(4) } else { None };
+    let value = |name: &str| if name == "n" { Some(4.0) } else { None };
     assert!((evaluate("2·n·(3 + 1) - n/2", &value) - 30.0).abs() < 1e-9);
 }

@@ -1,9 +1,11 @@
 //! Peak memory against measurement, family by family.
 
+use super::formula::evaluate;
 use shardscope::estimate::{Memory, memory, memory_totals};
+use shardscope::explain::Breakdown;
 use shardscope::intake::plan_from_flags;
 use shardscope::plan::Plan;
-use shardscope::quantity::Quantity;
+use shardscope::quantity::{Bytes, Quantity};
 
 /// The four measured rows of the analysis tool's issue: tensor, pipeline, micro-batch, GiB
 /// (`torch.cuda.max_memory_allocated`, 8 H800).
@@ -55,4 +57,32 @@ fn totals_and_trees_tell_the_same() {
             assert_eq!(allocated.child("temporaries").expect("a node").value(), totals.temporaries);
         }
     }
+}
+
+/// Every explained leaf's formula works out to its value, and leaves without a reason are few.
+fn explained(node: &Breakdown<Bytes>, seen: &mut [usize; 2]) {
+    if let Some(why) = node.why() {
+        let value =
+            |name: &str| why.symbols.iter().find(|symbol| symbol.name == name).map(|symbol| symbol.value);
+        let worked_out = evaluate(why.formula.expression, &value);
+        let bytes = (node.value().number()) / node.multiplicity() as f64;
+        assert!((worked_out - bytes).abs() <= 1.0, "{}: {worked_out} is not {bytes}", node.label());
+        seen[0] += 1;
+    } else if node.children().is_empty() {
+        seen[1] += 1;
+    }
+    for child in node.children() {
+        explained(child, seen);
+    }
+}
+
+#[test]
+fn every_leaf_explains_itself() {
+    let mut seen = [0, 0];
+    for (tensor, pipeline, micro, _) in SEED_ROWS {
+        for rank in memory(&seed_plan(tensor, pipeline, micro)).ranks {
+            explained(&rank.breakdown, &mut seen);
+        }
+    }
+    assert!(seen[0] > 200 && seen[1] < 10, "{seen:?}");
 }

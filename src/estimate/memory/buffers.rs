@@ -30,12 +30,17 @@ static PREVIOUS: Formula = Formula::new(
     "The gradient sent to the stage before, still referenced while the next micro-batch runs.",
     SCHEDULE,
 );
-static CUBLAS_WORKSPACE: Formula =
-    Formula::new("2·M", "cuBLAS's workspace of M bytes, one for the forward thread, one for backward's.", CUBLAS);
-static ENGINE_WORKSPACE: Formula =
-    Formula::new("M", "Transformer Engine's own cuBLAS workspace.", ENGINE);
-static GROUPED_WORKSPACE: Formula =
-    Formula::new("4·M", "Transformer Engine's workspaces for grouped products, one for each of four streams.", ENGINE);
+static CUBLAS_WORKSPACE: Formula = Formula::new(
+    "2·Z",
+    "cuBLAS's workspace of Z bytes, one for the forward thread, one for backward's.",
+    CUBLAS,
+);
+static ENGINE_WORKSPACE: Formula = Formula::new("Z", "Transformer Engine's own cuBLAS workspace.", ENGINE);
+static GROUPED_WORKSPACE: Formula = Formula::new(
+    "4·Z",
+    "Transformer Engine's workspaces for grouped products, one for each of four streams.",
+    ENGINE,
+);
 static DEFER: Formula = Formula::new(
     "L·(n·V·B + S·h·B)",
     "Inputs and gradients of the output projection for the L micro-batches whose weight gradient is put off.",
@@ -84,9 +89,10 @@ fn stand_ins(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Option<Term> {
 /// layer, or the scores of unfused attention. Under Transformer Engine only the output layer is Megatron's.
 fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let own_layers = match x.recipe().software {
-        Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronDeepspeed | Software::GptNeox => {
-            true
-        }
+        Software::MegatronLegacy
+        | Software::MegatronCoreLocal
+        | Software::MegatronDeepspeed
+        | Software::GptNeox => true,
         Software::MegatronCoreTe => false,
         Software::Torchtitan | Software::Nanotron | Software::TorchFsdp => return None,
     };
@@ -107,7 +113,8 @@ fn deferred(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     if limit == 0 || counts[SectionKind::OutputLayer.index()] == 0 {
         return None;
     }
-    let each = Count::of_shape(&[x.n, x.v]).bytes(x.width) + Count::of_shape(&[x.s_local, x.h]).bytes(x.width);
+    let each =
+        Count::of_shape(&[x.n, x.v]).bytes(x.width) + Count::of_shape(&[x.s_local, x.h]).bytes(x.width);
     let given = [("L", Count::new(limit).number()), ("", 0.0)];
     Some(Term::new("deferred weight gradient", each * limit, &DEFER).given(given))
 }
@@ -115,10 +122,11 @@ fn deferred(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
 /// In steady state a stage that sends gradients on still refers to the one before.
 fn previous_gradient(x: &Symbols<'_>, rank: u64) -> Option<Term> {
     let bytes = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
-    (rank > 0 && x.recipe().num_micro_batches > 1).then(|| Term::new("gradient sent before", bytes, &PREVIOUS))
+    (rank > 0 && x.recipe().num_micro_batches > 1)
+        .then(|| Term::new("gradient sent before", bytes, &PREVIOUS))
 }
 
-/// cuBLAS's default workspace on Hopper.
+/// cuBLAS's default workspace on Hopper, and what deterministic runs must ask for (`CUBLAS_WORKSPACE_CONFIG=:4096:8`).
 const CUBLAS_HOPPER: Bytes = Bytes::mib(32);
 /// cuBLAS's default workspace elsewhere: two of 4096 KiB and eight of 16 KiB.
 const CUBLAS_ELSEWHERE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
@@ -131,9 +139,9 @@ fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
     let accelerator = &x.plan.cluster().accelerator;
     let is = |names: &[&str]| names.iter().any(|name| accelerator.generation.starts_with(name));
     let term = |name, bytes: Bytes, times, formula| {
-        Term::new(name, bytes * times, formula).given([("M", bytes.number()), ("", 0.0)])
+        Term::new(name, bytes * times, formula).given([("Z", bytes.number()), ("", 0.0)])
     };
-    let cublas = if is(&["H100"]) { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
+    let cublas = if is(&["H100"]) || x.recipe().deterministic { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
     let mut out = vec![term("cuBLAS workspaces", cublas, 2, &CUBLAS_WORKSPACE)];
     if x.recipe().software == Software::MegatronCoreTe {
         let own = if is(&["V100", "A100"]) { ENGINE_BEFORE } else { ENGINE_HOPPER };

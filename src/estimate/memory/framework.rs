@@ -13,8 +13,7 @@ const NCCL: &str = "NCCL: buffers of NCCL_BUFFSIZE per channel and peer";
 static SLACK: Formula =
     Formula::new("q·N", "Blocks cut or cached and not in use: a part q of what is not state.", ALLOCATOR);
 static DRIVER: Formula = Formula::new("C", "The driver's context and the kernels' code.", CONTEXT);
-static COMMUNICATORS: Formula =
-    Formula::new("k·M", "Buffers of k communicators, M bytes each.", NCCL);
+static COMMUNICATORS: Formula = Formula::new("c·Z", "Buffers of c communicators, Z bytes each.", NCCL);
 
 /// Part of the moving bytes that the caching allocator holds beside what is in use.
 const SLACK_PART: f64 = 0.06;
@@ -33,7 +32,7 @@ pub(super) fn framework(x: &Symbols<'_>, moving: Bytes) -> Vec<Term> {
     let communicators = communicators(x);
     let bytes = COMMUNICATOR * communicators;
     let count = crate::quantity::Count::new(communicators).number();
-    let given = [("k", count), ("M", COMMUNICATOR.number())];
+    let given = [("c", count), ("Z", COMMUNICATOR.number())];
     out.push(Term::new("communicators' buffers", bytes, &COMMUNICATORS).given(given));
     out
 }
@@ -42,5 +41,8 @@ pub(super) fn framework(x: &Symbols<'_>, moving: Bytes) -> Vec<Term> {
 fn communicators(x: &Symbols<'_>) -> u64 {
     let layout = x.plan.layout();
     let data = layout.data.saturating_mul(layout.context);
-    [layout.tensor, layout.pipeline, data, layout.context, layout.expert].iter().map(|&size| u64::from(size > 1)).sum()
+    [layout.tensor, layout.pipeline, data, layout.context, layout.expert]
+        .iter()
+        .map(|&size| u64::from(size > 1))
+        .sum()
 }

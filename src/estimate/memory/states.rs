@@ -13,8 +13,11 @@ static SHARED: Formula =
     Formula::new("P·w/D", "Every parameter of the rank, w bytes each, spread over D ranks.", OPTIMIZER);
 static HOST: Formula =
     Formula::new("P·w/D·q", "Spread over D ranks, of which the part q stays on the device.", OPTIMIZER);
-static COPIES: Formula =
-    Formula::new("P·w", "fp8 copies of the linear layers' weights, kept from micro-batch to micro-batch.", ENGINE);
+static COPIES: Formula = Formula::new(
+    "P·w",
+    "fp8 copies of the linear layers' weights, kept from micro-batch to micro-batch.",
+    ENGINE,
+);
 
 /// Which of the report's terms a state belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,52 @@ pub(super) struct Held {
     pub(super) all: Count,
     /// Those of linear layers, which fp8 and Muon treat apart.
     pub(super) linear: Count,
+    /// All, each parameter padded as the distributed optimizer's buffers have it.
+    pub(super) padded: Count,
+}
+
+/// Elements at a multiple of which each parameter begins under the distributed optimizer
+/// (`megatron/core/distributed/param_and_grad_buffer.py`).
+const PARAMETER_ALIGNMENT: u64 = 64;
+/// A buffer ends at a multiple of this and of the number of shards, in elements.
+const BUFFER_ALIGNMENT: u64 = 128;
+
+impl Held {
+    /// Adds a weight of `count` parameters on this rank.
+    pub(super) fn add(&mut self, count: Count, linear: bool) {
+        self.all += count;
+        self.padded += Count::new(count.get().next_multiple_of(PARAMETER_ALIGNMENT));
+        if linear {
+            self.linear += count;
+        }
+    }
+
+    /// Adds `times` of `other`.
+    pub(super) fn add_all(&mut self, other: Self, times: u64) {
+        self.all += other.all * times;
+        self.linear += other.linear * times;
+        self.padded += other.padded * times;
+    }
+
+    /// With what the plan's buffers add to the parameters: nothing but for the distributed optimizer of
+    /// Megatron core. Buckets beyond the first add a few hundred elements each and are left out.
+    fn in_buffers(self, plan: &Plan, shards: u64) -> Count {
+        let recipe = plan.recipe();
+        let core = matches!(recipe.software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
+        if !core || recipe.dp_sharding != DpSharding::OptimizerStates || self.all == Count::ZERO {
+            return self.all;
+        }
+        let least = common_multiple(shards.max(1), BUFFER_ALIGNMENT);
+        Count::new(self.padded.get().next_multiple_of(least))
+    }
+}
+
+fn common_multiple(one: u64, other: u64) -> u64 {
+    let (mut a, mut b) = (one, other);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    one / a.max(1) * other
 }
 
 /// One kind of state of one group of parameters.
@@ -107,6 +156,9 @@ pub(super) fn states(plan: &Plan, held: Held, shards: u64) -> Vec<State> {
     let mut out = Vec::with_capacity(8);
     for kind in kinds(recipe) {
         let count = match kind.of {
+            Of::All if matches!(kind.part, Part::Parameters | Part::Gradients) => {
+                held.in_buffers(plan, shards)
+            }
             Of::All => held.all,
             Of::Linear => held.linear,
             Of::Rest => Count::new(held.all.get().saturating_sub(held.linear.get())),
@@ -157,10 +209,7 @@ fn weights(recipe: &Recipe) -> Vec<Kind> {
             Kind { name: "fp8 weights", part, width: copies, spread, of: Of::Linear },
         ];
     }
-    vec![
-        all("weights", width),
-        Kind { name: FP8_COPIES, part, width: copies, spread: false, of: Of::Linear },
-    ]
+    vec![all("weights", width), Kind { name: FP8_COPIES, part, width: copies, spread: false, of: Of::Linear }]
 }
 
 /// Bytes of a weight's fp8 forms: as it is and transposed, or scaled along rows and along columns.

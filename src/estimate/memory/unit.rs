@@ -4,7 +4,7 @@ use super::kept::{kept_by, section_kept};
 use super::states::Held as Parameters;
 use crate::anatomy::{Held, Operator, SectionKind, Symbols, Weight, WeightGroup, section_counts};
 use crate::plan::Plan;
-use crate::quantity::{Bytes, Count};
+use crate::quantity::Bytes;
 
 /// The point of a section's passes at which most is alive.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,9 +53,8 @@ impl Unit {
                 WeightGroup::Dense => &mut unit.dense,
                 WeightGroup::Expert => &mut unit.expert,
             };
-            held.all += weight.count();
+            held.add(weight.count(), weight.linear);
             if weight.linear {
-                held.linear += weight.count();
                 unit.add_shape(&weight);
             }
         }
@@ -149,9 +148,7 @@ pub(super) struct Sum {
 impl Sum {
     /// Adds `times` of `unit`.
     pub(super) fn add(&mut self, unit: &Unit, times: u64) {
-        for (sum, held) in [(&mut self.dense, unit.dense), (&mut self.expert, unit.expert)] {
-            sum.all += Count::new(held.all.get().saturating_mul(times));
-            sum.linear += Count::new(held.linear.get().saturating_mul(times));
-        }
+        self.dense.add_all(unit.dense, times);
+        self.expert.add_all(unit.expert, times);
     }
 }
