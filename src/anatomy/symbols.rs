@@ -315,7 +315,7 @@ impl ExpertSizes {
             shared: experts.shared_expert_intermediate_size.unwrap_or(0) / cut.tensor.max(1),
             hidden: experts.latent_size.unwrap_or(model.hidden_size),
             probability: recipe.moe.router_dtype.width(),
-            fan: experts.router_topk.min(layout.expert) * layout.expert_tensor,
+            fan: experts.router_topk.min(cut.expert) * cut.expert_tensor,
         }
     }
 }
