@@ -1,8 +1,14 @@
 //! Works out a formula's expression, so that tests can hold it against the number it explains.
 
+/// The value of `expression`, whole-numbered symbols looked up by `value`.
+#[track_caller]
+pub(crate) fn evaluate(expression: &str, value: &dyn Fn(&str) -> Option<u64>) -> f64 {
+    evaluate_real(expression, &|name| value(name).map(|value| value as f64))
+}
+
 /// The value of `expression`, symbols looked up by `value`.
 #[track_caller]
-pub(crate) fn evaluate(expression: &str, value: &dyn Fn(&str) -> Option<f64>) -> f64 {
+pub(crate) fn evaluate_real(expression: &str, value: &dyn Fn(&str) -> Option<f64>) -> f64 {
     let mut reader = Reader { rest: expression, value };
     let result = reader.sum();
     assert!(reader.rest.trim().is_empty(), "`{}` is left of `{expression}`", reader.rest);
@@ -67,6 +73,6 @@ impl Reader<'_> {
 
 #[test]
 fn reads_products_before_sums() {
-    let value = |name: &str| if name == "n" { Some(4.0) } else { None };
+    let value = |name: &str| if name == "n" { Some(4) } else { None };
     assert!((evaluate("2·n·(3 + 1) - n/2", &value) - 30.0).abs() < 1e-9);
 }

@@ -1,6 +1,6 @@
 //! Peak memory against measurement, family by family.
 
-use super::formula::evaluate;
+use super::formula::evaluate_real;
 use shardscope::estimate::{Memory, memory, memory_totals};
 use shardscope::explain::Breakdown;
 use shardscope::intake::plan_from_flags;
@@ -64,7 +64,7 @@ fn explained(node: &Breakdown<Bytes>, seen: &mut [usize; 2]) {
     if let Some(why) = node.why() {
         let value =
             |name: &str| why.symbols.iter().find(|symbol| symbol.name == name).map(|symbol| symbol.value);
-        let worked_out = evaluate(why.formula.expression, &value);
+        let worked_out = evaluate_real(why.formula.expression, &value);
         let bytes = (node.value().number()) / node.multiplicity() as f64;
         assert!((worked_out - bytes).abs() <= 1.0, "{}: {worked_out} is not {bytes}", node.label());
         seen[0] += 1;

@@ -256,7 +256,7 @@ fn every_formula_works_out_to_its_bytes() {
         let mut operators = layer_operators(&x, kind(&plan)).to_vec();
         operators.extend([Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
         for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {
-            let value = evaluate(saved.formula.expression, &|name| x.value(name).map(|value| value as f64));
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
             assert_eq!(saved.bytes.get() as f64, value, "{}: {}", case["id"], saved.name);
             let why = x.explain(saved.formula);
             assert!(why.symbols.len() == saved.formula.names().len(), "{}", saved.formula.expression);
