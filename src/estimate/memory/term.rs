@@ -33,6 +33,7 @@ impl Term {
         let mut why = x.explain(self.formula);
         for (name, value) in self.given {
             if !name.is_empty() {
+                why.symbols.retain(|symbol| symbol.name != name);
                 why.symbols.push(crate::explain::Symbol { name, value });
             }
         }
