@@ -2,6 +2,7 @@
 //! terminal give the same one. Bare numbers only: bytes, counts, seconds, FLOPs, bytes per second.
 
 mod communication;
+mod memory;
 mod parameters;
 mod settings;
 mod topology;
@@ -40,7 +41,7 @@ fn body(plan: &Plan, report: &Report) -> Value {
     json!({
         "parameters": parameters::parameters(&report.parameters),
         "topology": topology::topology(plan),
-        "memory": null,
+        "memory": memory::memory(plan, &report.memory, &mut explanations),
         "communication": communication::communication(&x, &report.traffic, &mut explanations),
         "utilisation": utilisation::utilisation(&report.utilisation),
         "time": null,
