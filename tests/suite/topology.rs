@@ -103,6 +103,12 @@ fn groups_partition_the_ranks_and_know_their_members() {
         }
         let groups = Groups::of(&layout);
         for kind in groups.kinds() {
+            let machines = cluster(8, 8, layout.world_size);
+            for group in groups.all(kind) {
+                let walked = group.ranks().flat_map(|one| group.ranks().map(move |other| (one, other)));
+                let slowest = walked.map(|(one, other)| Link::between(&machines, one, other)).max();
+                assert_eq!(slowest, Some(group.link(&machines)), "{} {}", kind.short(), case["id"]);
+            }
             let mut seen = vec![0_u32; layout.world_size as usize];
             for group in groups.all(kind) {
                 for rank in group.ranks() {
