@@ -14,6 +14,7 @@ mod resolve;
 mod saved;
 mod schedule;
 mod settings_tree;
+mod shell_bash;
 mod topology;
 mod traffic;
 mod traffic_walk;
