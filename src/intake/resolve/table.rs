@@ -84,7 +84,7 @@ impl Table {
 
     /// A value that lacks a variable: asked for, and no default takes its place where it matters.
     fn open(&mut self, found: &Found, hole: &str) {
-        if idle(found.field) {
+        if found.field.is_idle() {
             return;
         }
         self.clear(found.field);
@@ -282,23 +282,4 @@ impl Table {
         };
         Field::ALL.iter().map(|field| self.get(*field).cloned().unwrap_or_else(|| null(field))).collect()
     }
-}
-
-/// Settings that change no figure, or that a question of their own asks for.
-fn idle(field: Field) -> bool {
-    matches!(
-        field,
-        Field::TokenizerModel
-            | Field::TokenizerType
-            | Field::VocabFile
-            | Field::VocabSize
-            | Field::TrainIters
-            | Field::TrainSamples
-            | Field::RotaryBase
-            | Field::RotaryPercent
-            | Field::WindowSize
-            | Field::ApplyLayernorm1p
-            | Field::CalculatePerTokenLoss
-            | Field::UseCheckpointArgs
-    )
 }

@@ -115,12 +115,18 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
         );
     }
     if layout.context > 1 && layout.context_kind == ContextKind::AllToAll {
-        let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
+        // Transformer Engine wants the query groups to divide too; other implementations repeat them.
+        let heads = model.num_attention_heads;
         refusals.unless(
-            heads.is_multiple_of(t * c) && groups.is_multiple_of(t * c),
+            heads.is_multiple_of(t * c),
             "cp-a2a-heads",
             &[Field::ContextParallelSize, Field::CpCommType, Field::NumAttentionHeads],
-            || format!("all-to-all context parallelism needs {heads} heads and {groups} query groups to divide by TP x CP = {}", t * c),
+            || {
+                format!(
+                    "all-to-all context parallelism needs the {heads} heads to divide by TP x CP = {}",
+                    t * c
+                )
+            },
         );
     }
 }
