@@ -3,6 +3,7 @@
 
 mod analysis_tool;
 mod buffers;
+mod departures;
 mod drafts;
 mod flops;
 mod formula;
