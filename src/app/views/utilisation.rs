@@ -20,7 +20,7 @@ pub(crate) fn Utilisation(props: &Props) -> Html {
                 <h2 id="matmuls-title">{ "Matrix products" }</h2>
                 <p>{ "The sizes of each product of a layer before and after sharding, and how much of the accelerator's dense peak they reach." }</p>
             </header>
-            <div class="wide">
+            <div class="wide" tabindex="0" role="group" aria-labelledby="matmuls-title">
                 <table class="figures">
                     <thead><tr>
                         <th scope="col">{ "Product" }</th>
