@@ -5,6 +5,7 @@ mod analysis_tool;
 mod buffers;
 mod departures;
 mod drafts;
+mod extremes;
 mod flops;
 mod formula;
 mod memory;
