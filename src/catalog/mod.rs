@@ -2,6 +2,7 @@
 
 mod hardware;
 mod models;
+mod platforms;
 mod tokenizers;
 
 pub use hardware::{
@@ -9,4 +10,5 @@ pub use hardware::{
     usual_gpus_per_node,
 };
 pub use models::{model, model_names};
+pub use platforms::{Platform, platform, platforms};
 pub use tokenizers::vocabulary;

@@ -114,6 +114,7 @@ fields! {
     MtpNumLayers "mtp_num_layers" Count(0, MAX_MTP), "multi-token-prediction depths";
     // The machines.
     Accelerator "accelerator" Text, "accelerator";
+    Platform "platform" Text, "kind of node: accelerator and network adapters together";
     NumNodes "num_nodes" Count(1, MAX_WORLD), "nodes";
     GpusPerNode "gpus_per_node" Count(1, MAX_WORLD), "accelerators per node";
     WorldSize "world_size" Count(1, MAX_WORLD), "accelerators in all";
