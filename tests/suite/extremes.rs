@@ -30,7 +30,9 @@ fn extreme(field: Field, random: &mut Random) -> String {
         Kind::Real(..) => ["0", "1", "0.5", "-1", "nan", "1e300"][random.below(6) as usize].to_owned(),
         Kind::Flag => ["true", "false"][random.below(2) as usize].to_owned(),
         Kind::Word(words) => words[random.below(words.len() as u64) as usize].to_owned(),
-        Kind::Text => ["", "1", "Et*4|t*4L", "([0]*4+[1]*4)", "999999999999"][random.below(5) as usize].to_owned(),
+        Kind::Text => {
+            ["", "1", "Et*4|t*4L", "([0]*4+[1]*4)", "999999999999"][random.below(5) as usize].to_owned()
+        }
         Kind::Counts => ["1 1 1", "2,2", "18446744073709551615", ""][random.below(4) as usize].to_owned(),
         Kind::Words => ["core_attn", "moe mlp", "x", "a2a"][random.below(4) as usize].to_owned(),
     }
@@ -53,7 +55,10 @@ fn no_setting_overflows_or_panics() {
                 plans += 1;
                 let total = parameters(plan).total.get();
                 assert!(total > 0, "{overrides:?}");
-                assert!(flops(plan).conventions().len() == 5 && !memory(plan).ranks.is_empty(), "{overrides:?}");
+                assert!(
+                    flops(plan).conventions().len() == 5 && !memory(plan).ranks.is_empty(),
+                    "{overrides:?}"
+                );
             }
             None => {
                 refused += 1;
