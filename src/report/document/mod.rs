@@ -5,6 +5,7 @@ mod communication;
 mod memory;
 mod parameters;
 mod settings;
+mod tool;
 mod topology;
 mod utilisation;
 
@@ -46,6 +47,8 @@ fn body(plan: &Plan, report: &Report) -> Value {
         "utilisation": utilisation::utilisation(&report.utilisation),
         "time": null,
         "advice": [],
+        "flops": tool::flops(&report.flops),
+        "analysis_tool": tool::analysis_tool(plan, report),
         "explanations": explanations,
     })
 }
