@@ -80,7 +80,8 @@ fn missing(table: &mut Table) -> bool {
         let flags: Vec<String> =
             absent.iter().map(|field| format!("--{}", field.name().replace('_', "-"))).collect();
         let hint = format!("add {}", flags.join(", "));
-        table.diagnostics.push(Diagnostic::error("missing-setting", message).hint(hint));
+        let error = Diagnostic::error("missing-setting", message).hint(hint);
+        table.diagnostics.push(error.at_some(table.anywhere()));
     }
     !absent.is_empty()
 }

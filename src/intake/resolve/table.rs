@@ -152,6 +152,11 @@ impl Table {
         self.get(field).and_then(|setting| setting.span)
     }
 
+    /// A place to point at when something is missing: the first setting that the text states.
+    pub(super) fn anywhere(&self) -> Option<Span> {
+        self.slots.iter().flatten().find_map(|setting| setting.span)
+    }
+
     /// A count.
     pub(super) fn count(&self, field: Field) -> Option<u64> {
         match self.get(field)?.value {

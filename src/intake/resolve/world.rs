@@ -187,5 +187,6 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64
         _ => "the text does not say on how many GPUs it runs".to_owned(),
     };
     let hint = "add the launch line (torchrun --nnodes 2 --nproc_per_node 8 …), or answer the questions";
-    table.diagnostics.push(Diagnostic::error("no-world-size", message).hint(hint));
+    let error = Diagnostic::error("no-world-size", message).hint(hint);
+    table.diagnostics.push(error.at_some(table.anywhere()));
 }
