@@ -6,19 +6,15 @@ use crate::plan::Software;
 use crate::quantity::Bytes;
 
 const AUTOGRAD: &str = "torch autograd: a node's gradients are alive while it runs";
-const LINEAR: &str =
-    "megatron/core/tensor_parallel/layers.py:LinearWithGradAccumulationAndAsyncCommunication";
+const LINEAR: &str = "megatron/core/tensor_parallel/layers.py:LinearWithGradAccumulationAndAsyncCommunication";
 
 static RESIDUAL: Formula =
     Formula::new("S·h·Br", "The residual stream's gradient, waiting for the branch's own.", AUTOGRAD);
 static MASKED: Formula = Formula::new("S·h·B", "The branch's gradient behind its dropout.", AUTOGRAD);
 static GATHERED: Formula =
     Formula::new("n·h·B", "A tensor of all tokens, gathered over the sequence-parallel ranks.", LINEAR);
-static SCATTERED: Formula = Formula::new(
-    "S·h·B",
-    "The input gradient, reduced and scattered over the sequence-parallel ranks.",
-    LINEAR,
-);
+static SCATTERED: Formula =
+    Formula::new("S·h·B", "The input gradient, reduced and scattered over the sequence-parallel ranks.", LINEAR);
 
 /// One point of one pass of an operator.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,9 +47,7 @@ pub(super) fn residual(x: &Symbols<'_>) -> Saved {
 
 /// The branch's gradient once it is behind the branch's dropout.
 pub(super) fn masked(x: &Symbols<'_>) -> Option<Saved> {
-    x.recipe()
-        .hidden_dropout
-        .then(|| Saved::new("gradient behind dropout", &[x.s_local, x.h], x.width, &MASKED))
+    x.recipe().hidden_dropout.then(|| Saved::new("gradient behind dropout", &[x.s_local, x.h], x.width, &MASKED))
 }
 
 /// What sequence parallelism gathers for a matrix product.

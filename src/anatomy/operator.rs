@@ -1,8 +1,8 @@
 //! The operators and their facets: the one place that knows every kind.
 
 use super::{
-    Held, Message, Saved, Symbols, Weight, Work, attention, embedding, experts, latent_attention, mlp, mtp,
-    norm, output_layer,
+    Held, Message, Saved, Symbols, Weight, Work, attention, embedding, experts, latent_attention, mlp, mtp, norm,
+    output_layer,
 };
 
 /// A piece of a transformer with weights, kept tensors, arithmetic and messages of its own.

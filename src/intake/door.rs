@@ -1,8 +1,6 @@
 //! The one door for pasted texts: what they say, resolved.
 
-use super::{Found, Origin, Reading, Resolution, launch, resolve, shell};
-use crate::catalog;
-use crate::plan::Field;
+use super::{Reading, Resolution, launch, resolve, shell};
 use crate::text::{Diagnostic, Source};
 
 /// What is to be read.
@@ -30,25 +28,7 @@ pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Readin
         let empty = Diagnostic::error("no-text", "there is nothing to read yet").hint(hint);
         return vec![Reading { diagnostics: vec![empty], ..Reading::default() }];
     }
-    let launch = launch::read(source, environment);
-    let mut reading = launch.reading();
-    accelerator(&mut reading, &launch.script);
-    vec![reading]
-}
-
-/// The accelerator that a line addressed to the scheduler asks for.
-fn accelerator(reading: &mut Reading, script: &shell::Script) {
-    const KEYS: [&str; 8] =
-        ["--constraint", "-C", "--gres", "--gpus", "--gpus-per-node", "--partition", "-p", "--gpus-per-task"];
-    let asks = |line: &&shell::Directive| KEYS.contains(&line.key.as_str());
-    let told = script.directives.iter().filter(asks).find_map(|line| {
-        let found = catalog::accelerator_in(line.value.text())?;
-        Some((found.name, line))
-    });
-    if let Some((name, line)) = told {
-        let found = Found::new(Field::Accelerator, name, Origin::Script);
-        reading.take(found.by(format!("#{} {}", line.scheduler, line.key), Some(line.span)));
-    }
+    vec![launch::read(source, environment).reading()]
 }
 
 #[cfg(test)]

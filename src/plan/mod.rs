@@ -14,7 +14,6 @@ mod recipe;
 mod rules;
 mod split;
 mod stage_text;
-mod variant;
 
 pub use checked::Plan;
 pub use cluster::{Accelerator, Cluster, Link, Peaks};
@@ -31,4 +30,3 @@ pub use recipe::{
     Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
-pub use variant::Variant;

@@ -1,6 +1,7 @@
 //! Every cut of a plan worth trying, in a fixed order.
 
-use crate::plan::{AttentionKernel, Plan, Recompute, RecomputeModule, Variant};
+use super::Variant;
+use crate::plan::{AttentionKernel, Plan, Recompute, RecomputeModule};
 
 /// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
 const MAX_PIPELINE: u64 = 64;
@@ -97,7 +98,6 @@ impl Space {
             sequence_parallel: tensor > 1,
             micro_batch_size: *self.micro_batch.get(micro_batch)?,
             recompute: self.recompute.get(recompute)?.clone(),
-            sharding: self.base.sharding,
         })
         .map(|variant| self.dense(variant))
     }

@@ -3,9 +3,7 @@
 
 mod analysis_tool;
 mod buffers;
-mod departures;
 mod drafts;
-mod extremes;
 mod flops;
 mod formula;
 mod memory;
@@ -13,6 +11,7 @@ mod models;
 mod parameters;
 mod random;
 mod resolve;
+mod session;
 mod saved;
 mod schedule;
 mod settings_tree;

@@ -191,7 +191,7 @@ fn flags(config: &Value) -> String {
     let get = |key| number(config, key).unwrap_or(1);
     let mut flags = format!(
         "--tensor-model-parallel-size {} --pipeline-model-parallel-size {} --context-parallel-size {} --num-layers {} \
-         --hidden-size 3072 --ffn-hidden-size 9216 --num-attention-heads 48 --seq-length 6144 --max-position-embeddings 6144 \
+         --hidden-size 3072 --ffn-hidden-size 9216 --num-attention-heads 48 --seq-length 4096 --max-position-embeddings 4096 \
          --vocab-size 32000 --micro-batch-size 1 --global-batch-size {} --bf16 --use-distributed-optimizer --transformer-impl transformer_engine",
         get("tp"),
         get("pp"),

@@ -16,8 +16,7 @@ static PROJECTION: Formula = Formula::new("A·h·B", "The output projection's we
 static PACKED: Formula = Formula::new("n·(A + 2·K)·B", "Gradients of queries, keys and values.", ATTENTION);
 static SUMMED: Formula = Formula::new("4·n·A", "The queries' gradient while it is summed in fp32.", FLASH);
 static SCORES: Formula = Formula::new("a·s·s·b·B", "Gradient of the attention probabilities.", ATTENTION);
-static BEFORE: Formula =
-    Formula::new("a·s·s·b·B", "Gradient of the probabilities before dropout.", ATTENTION);
+static BEFORE: Formula = Formula::new("a·s·s·b·B", "Gradient of the probabilities before dropout.", ATTENTION);
 static INPUT: Formula = Formula::new("n·h·B", "Gradient of the QKV projection's input.", ATTENTION);
 static QKV: Formula = Formula::new("(A + 2·K)·h·B", "The QKV projection's weight gradient.", ATTENTION);
 

@@ -1,6 +1,6 @@
 //! When a chunk that runs backward holds most, beside what all chunks keep.
 
-use super::kept::{LayersKept, layers_kept, rotary_table, run_input};
+use super::kept::{LayersKept, layers_kept, run_input, rotary_table};
 use super::unit::{Point, Unit, Units};
 use crate::anatomy::{SectionKind, Symbols, section_counts};
 use crate::plan::{Chunk, LayerKind};
@@ -86,11 +86,7 @@ fn fullest(x: &Symbols<'_>, units: &Units, chunk: &Chunk, sum: &ChunkSum) -> Opt
         let times = sum.counts[kind.index()];
         if times > 0 {
             let unit = units.get(kind);
-            walk.offer(
-                kind,
-                returned,
-                if kind == SectionKind::Mtp { unit.full.less(unit.kept) } else { Bytes::ZERO },
-            );
+            walk.offer(kind, returned, if kind == SectionKind::Mtp { unit.full.less(unit.kept) } else { Bytes::ZERO });
             returned += unit.kept * times;
         }
     }

@@ -111,8 +111,12 @@ fn rank_memory(x: &Symbols<'_>, units: &Units, index: u64, rank: &Rank, capacity
 }
 
 fn worst(ranks: &[RankMemory]) -> Worst {
-    let mut worst =
-        Worst { pipeline_rank: 0, peak_allocated: Bytes::ZERO, peak_reserved: Bytes::ZERO, at: "" };
+    let mut worst = Worst {
+        pipeline_rank: 0,
+        peak_allocated: Bytes::ZERO,
+        peak_reserved: Bytes::ZERO,
+        at: "",
+    };
     for rank in ranks {
         if rank.totals.peak_reserved > worst.peak_reserved {
             worst = Worst {

@@ -37,7 +37,6 @@ impl Term {
                 why.symbols.push(crate::explain::Symbol { name, value });
             }
         }
-        Breakdown::leaf(self.name, self.bytes)
-            .because(Explanation { formula: self.formula, symbols: why.symbols })
+        Breakdown::leaf(self.name, self.bytes).because(Explanation { formula: self.formula, symbols: why.symbols })
     }
 }

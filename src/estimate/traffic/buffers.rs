@@ -2,7 +2,7 @@
 //! (`megatron/core/distributed/param_and_grad_buffer.py`, `distributed_data_parallel.py`).
 
 use crate::anatomy::{Creation, SectionKind, Symbols, Weight, WeightGroup, section_counts};
-use crate::plan::{Chunk, DpSharding, Embeddings, Number, Plan, Software, Stage};
+use crate::plan::{Chunk, DpSharding, Embeddings, Number, Plan, Software};
 
 /// Elements at a multiple of which each parameter begins under the distributed optimizer.
 const PARAMETER_ALIGNMENT: u64 = 64;
@@ -217,17 +217,9 @@ pub(super) fn is_tied(plan: &Plan, weight: &Weight) -> bool {
         && (weight.copy || weight.name == "word_embeddings.weight")
 }
 
-/// Whether two stages hold the same word embedding: that of the first is the output layer's, or multi-token
-/// prediction's, on another. On a folded pipeline both ends are on one stage.
+/// Whether first and last stage both hold the word embedding.
 pub(super) fn shares_embedding(plan: &Plan) -> bool {
-    let stages = &plan.layout().stages.stages;
-    let mut holders = stages.iter().filter(|stage| holds_embedding(plan, stage));
-    holders.next().is_some() && holders.next().is_some()
-}
-
-/// Whether `stage` holds the word embedding, as such or in another part of the model.
-pub(super) fn holds_embedding(plan: &Plan, stage: &Stage) -> bool {
-    let tied = plan.model().embeddings == Embeddings::Tied;
-    let predicts = stage.chunks.iter().any(|chunk| chunk.mtp_layers > 0);
-    stage.has_embedding() || (tied && stage.has_output_layer()) || predicts
+    let model = plan.model();
+    let tied = model.embeddings == Embeddings::Tied || model.mtp_num_layers > 0;
+    tied && plan.layout().pipeline > 1
 }

@@ -243,13 +243,6 @@ fn recompute(table: &mut Table, software: Software) -> Option<Recompute> {
                 );
             };
             let distribute = table.on(Field::DistributeSavedActivations);
-            if method != "block" && num_layers == 0 {
-                return refuse(
-                    table,
-                    "uniform recomputation needs units of at least one layer",
-                    "--recompute-num-layers 1",
-                );
-            }
             if method == "block" {
                 Some(Recompute::Block { num_layers, distribute })
             } else {

@@ -5,7 +5,6 @@ mod communication;
 mod memory;
 mod parameters;
 mod settings;
-mod tool;
 mod topology;
 mod utilisation;
 
@@ -47,8 +46,6 @@ fn body(plan: &Plan, report: &Report) -> Value {
         "utilisation": utilisation::utilisation(&report.utilisation),
         "time": null,
         "advice": [],
-        "flops": tool::flops(&report.flops),
-        "analysis_tool": tool::analysis_tool(plan, report),
         "explanations": explanations,
     })
 }

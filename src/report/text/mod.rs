@@ -4,7 +4,6 @@
 mod groups;
 mod memory;
 mod sheet;
-mod tool;
 mod traffic;
 
 use crate::plan::Plan;
@@ -37,9 +36,6 @@ fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
     memory::write_layers(sheet, &report.memory);
     traffic::write(sheet, &report.traffic);
     groups::write(sheet, plan);
-    if plan.model().experts.is_none() && plan.model().latent.is_none() {
-        tool::write(sheet, plan, report);
-    }
 }
 
 fn cluster(sheet: &mut Sheet, plan: &Plan) {
