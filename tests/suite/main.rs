@@ -5,6 +5,7 @@ mod analysis_tool;
 mod buffers;
 mod drafts;
 mod flops;
+mod formats;
 mod formula;
 mod memory;
 mod models;
