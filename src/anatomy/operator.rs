@@ -1,7 +1,7 @@
 //! The operators and their facets: the one place that knows every kind.
 
 use super::{
-    Held, Message, Saved, Symbols, Weight, Work, attention, embedding, experts, latent_attention, mlp, mtp, norm,
+    Message, Saved, Symbols, Weight, Work, attention, embedding, experts, latent_attention, mlp, mtp, norm,
     output_layer,
 };
 
@@ -75,10 +75,6 @@ impl Operator {
         /// What it keeps for backward for one micro-batch on one rank, recomputation of named modules
         /// counted in, whole-layer recomputation not.
         saved -> Saved
-    );
-    facet!(
-        /// What its passes hold beside what forward keeps, at the points where they hold most.
-        held -> Held
     );
     facet!(
         /// Its arithmetic for one micro-batch on one rank.

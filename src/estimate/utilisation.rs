@@ -217,14 +217,7 @@ fn remarks(
     fused: bool,
 ) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    let width = if product.low { device.low_width } else { 2.0 };
-    let multiple = if width < 1.0 {
-        32
-    } else if width < 2.0 {
-        16
-    } else {
-        8
-    };
+    let multiple = product.run(device);
     for (name, size) in [("n", product.n), ("k", product.k)] {
         if !size.is_multiple_of(multiple) {
             remarks.push(Remark::Misaligned { name, size, multiple });

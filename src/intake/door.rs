@@ -1,7 +1,6 @@
 //! The one door for pasted texts: what they say, resolved.
 
-use super::gather::gather;
-use super::{Reading, Resolution, resolve, shell};
+use super::{Reading, Resolution, launch, resolve, shell};
 use crate::text::{Diagnostic, Source};
 
 /// What is to be read.
@@ -29,7 +28,7 @@ pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Readin
         let empty = Diagnostic::error("no-text", "there is nothing to read yet").hint(hint);
         return vec![Reading { diagnostics: vec![empty], ..Reading::default() }];
     }
-    gather(source, environment)
+    vec![launch::read(source, environment).reading()]
 }
 
 #[cfg(test)]

@@ -209,8 +209,6 @@ fields! {
     CrossEntropyFusionImpl "cross_entropy_fusion_impl" Word(&["native", "te"]), "which fused cross entropy";
     DeferEmbeddingWgradCompute "defer_embedding_wgrad_compute" Flag, "the output layer's weight gradient comes later";
     WgradDeferralLimit "wgrad_deferral_limit" Count(0, MAX_BATCH), "micro-batches whose output-layer weight gradient is deferred";
-    DeterministicMode "deterministic_mode" Flag, "kernels that give the same result each time, with a larger cuBLAS workspace";
-    CreateAttentionMaskInDataloader "create_attention_mask_in_dataloader" Flag, "an attention mask with every micro-batch";
     CudaGraphImpl "cuda_graph_impl" Word(&["none", "local", "transformer_engine", "full_iteration"]), "CUDA graphs";
     EnableCudaGraph "enable_cuda_graph" Flag, "older spelling of CUDA graphs";
     // Communication.

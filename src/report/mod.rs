@@ -10,7 +10,6 @@ pub use document::{SCHEMA, document};
 use crate::estimate::compute::Measured;
 use crate::estimate::traffic::{Traffic, TrafficWarning, traffic, warnings};
 use crate::estimate::{FlopCounts, Parameters, Utilisation};
-use crate::estimate::{Memory, memory};
 use crate::plan::Plan;
 
 /// Every estimate of one plan.
@@ -20,8 +19,6 @@ pub struct Report {
     pub parameters: Parameters,
     /// FLOPs of a step by each convention.
     pub flops: FlopCounts,
-    /// Memory of every rank.
-    pub memory: Memory,
     /// Every message.
     pub traffic: Traffic,
     /// Groups that take a slower road than they should.
@@ -37,7 +34,6 @@ pub fn report(plan: &Plan, measured: &Measured) -> Report {
     Report {
         detours: warnings(plan, &traffic),
         traffic,
-        memory: memory(plan),
         parameters: crate::estimate::parameters(plan),
         flops: crate::estimate::flops(plan),
         utilisation: crate::estimate::utilisation(plan, measured),

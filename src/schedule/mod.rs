@@ -9,7 +9,6 @@ mod dual;
 mod event;
 mod flight;
 mod order;
-mod run;
 mod shape;
 mod timeline;
 mod zero_bubble;

@@ -188,8 +188,6 @@ fn recipe() -> Recipe {
         software: Software::MegatronCoreLocal,
         offload: Offload::default(),
         wgrad_deferral_limit: 0,
-        attention_mask: false,
-        deterministic: false,
         cuda_graphs: false,
     }
 }

@@ -2,6 +2,3 @@
 
 mod harness;
 mod loading;
-mod looks;
-mod map;
-mod script;

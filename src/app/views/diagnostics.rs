@@ -66,13 +66,10 @@ fn line(found: &Diagnostic, answer: &Held<Answer>, onplace: &Callback<Span>) -> 
     }
 }
 
-/// The message with a capital at its head, unless it begins with a name.
+/// The message with a capital at its head.
 fn sentence(message: &str) -> String {
     let mut text = message.to_owned();
-    let first = message.split(' ').next().unwrap_or_default();
-    if first.bytes().all(|byte| byte.is_ascii_lowercase())
-        && let Some(head) = text.get_mut(..1)
-    {
+    if let Some(head) = text.get_mut(..1) {
         head.make_ascii_uppercase();
     }
     text

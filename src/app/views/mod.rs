@@ -2,7 +2,6 @@
 
 mod diagnostics;
 mod map;
-mod memory;
 mod questions;
 mod script;
 mod settings;
@@ -12,7 +11,6 @@ mod verdict;
 
 pub(crate) use diagnostics::Diagnostics;
 pub(crate) use map::Map;
-pub(crate) use memory::Memory;
 pub(crate) use questions::Questions;
 pub(crate) use script::{Script, show_place};
 pub(crate) use settings::Settings;

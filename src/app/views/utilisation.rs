@@ -6,8 +6,6 @@ use shardscope::quantity::{Quantity, decimal, grouped, mib, percent};
 use shardscope::session::{Held, Shown};
 use yew::prelude::*;
 
-use crate::app::parts::Wide;
-
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
     pub shown: Held<Shown>,
@@ -15,14 +13,14 @@ pub(crate) struct Props {
 
 #[component]
 pub(crate) fn Utilisation(props: &Props) -> Html {
-    let products = &props.shown.report.utilisation;
+    let products = &props.shown.utilisation;
     html! {
         <section class="panel" id="matmuls" aria-labelledby="matmuls-title">
             <header>
                 <h2 id="matmuls-title">{ "Matrix products" }</h2>
                 <p>{ "The sizes of each product of a layer before and after sharding, and how much of the accelerator's dense peak they reach." }</p>
             </header>
-            <Wide label="Table of matrix products">
+            <div class="wide">
                 <table class="figures">
                     <thead><tr>
                         <th scope="col">{ "Product" }</th>
@@ -35,7 +33,7 @@ pub(crate) fn Utilisation(props: &Props) -> Html {
                     </tr></thead>
                     <tbody>{ for products.iter().map(row) }</tbody>
                 </table>
-            </Wide>
+            </div>
         </section>
     }
 }

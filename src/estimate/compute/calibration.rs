@@ -26,6 +26,8 @@ pub struct Calibration {
     pub matmul: MatmulRates,
     /// Fixed cost of one wave of output tiles: prologue, epilogue and the wait for the slowest tile.
     pub wave: Seconds,
+    /// Share of the rate that is left when rows of an operand do not start at multiples of 16 bytes.
+    pub unaligned: f64,
     /// Share of the memory bandwidth that streaming kernels reach.
     pub memory: f64,
     /// Cost of a kernel launch that the device sees even when the host runs ahead.
@@ -46,12 +48,19 @@ pub struct Calibration {
     pub network_start: Seconds,
     /// Host time to issue one kernel from an eager training loop.
     pub host: Seconds,
+    /// Share of tensor-parallel traffic that user-buffer overlap (`--tp-comm-overlap`) hides.
+    pub user_buffer_overlap: f64,
+    /// What hidden communication takes from the arithmetic beside it, as a share of its own time.
+    pub contention: f64,
+    /// Once per step: data loading, logging, host synchronisation.
+    pub iteration: Seconds,
 }
 
 const V100: Calibration = Calibration {
     generation: "V100",
     matmul: MatmulRates { half: 0.62, fp8: 0.0, fp4: 0.0 },
     wave: Seconds::microseconds(2.0),
+    unaligned: 0.15,
     memory: 0.90,
     launch: Seconds::microseconds(3.0),
     attention_forward: 0.45,
@@ -62,44 +71,56 @@ const V100: Calibration = Calibration {
     network: 0.40,
     network_start: Seconds::microseconds(30.0),
     host: Seconds::microseconds(10.0),
+    user_buffer_overlap: 0.70,
+    contention: 0.05,
+    iteration: Seconds::milliseconds(20.0),
 };
 
 const A100: Calibration = Calibration {
     generation: "A100",
-    matmul: MatmulRates { half: 0.836, fp8: 0.0, fp4: 0.0 },
-    wave: Seconds::microseconds(9.5),
-    memory: 0.73,
-    launch: Seconds::microseconds(3.0),
+    matmul: MatmulRates { half: 0.757, fp8: 0.0, fp4: 0.0 },
+    wave: Seconds::microseconds(3.5),
+    unaligned: 0.044,
+    memory: 0.7,
+    launch: Seconds::microseconds(2.0),
     attention_forward: 0.64,
     attention_backward: 0.53,
     attention_tail_rows: 95.0,
-    fast_link: 0.77,
-    fast_start: Seconds::microseconds(50.0),
-    network: 0.41,
+    fast_link: 0.78,
+    fast_start: Seconds::microseconds(20.0),
+    network: 0.61,
     network_start: Seconds::microseconds(30.0),
-    host: Seconds::microseconds(10.0),
+    host: Seconds::microseconds(150.0),
+    user_buffer_overlap: 0.70,
+    contention: 0.0,
+    iteration: Seconds::milliseconds(10.0),
 };
 
 const H100: Calibration = Calibration {
     generation: "H100",
-    matmul: MatmulRates { half: 0.711, fp8: 0.669, fp4: 0.0 },
-    wave: Seconds::microseconds(10.0),
-    memory: 0.60,
-    launch: Seconds::microseconds(3.0),
-    attention_forward: 0.70,
-    attention_backward: 0.65,
+    matmul: MatmulRates { half: 0.8, fp8: 0.83, fp4: 0.0 },
+    wave: Seconds::microseconds(14.0),
+    unaligned: 0.15,
+    memory: 0.722,
+    launch: Seconds::microseconds(2.0),
+    attention_forward: 0.75,
+    attention_backward: 0.6,
     attention_tail_rows: 95.0,
     fast_link: 0.81,
-    fast_start: Seconds::microseconds(25.0),
-    network: 0.41,
+    fast_start: Seconds::microseconds(15.0),
+    network: 0.597,
     network_start: Seconds::microseconds(30.0),
-    host: Seconds::microseconds(8.0),
+    host: Seconds::microseconds(60.0),
+    user_buffer_overlap: 0.667,
+    contention: 0.3,
+    iteration: Seconds::milliseconds(10.0),
 };
 
 const B200: Calibration = Calibration {
     generation: "B200",
     matmul: MatmulRates { half: 0.60, fp8: 0.60, fp4: 0.70 },
     wave: Seconds::microseconds(10.0),
+    unaligned: 0.15,
     memory: 0.65,
     launch: Seconds::microseconds(3.0),
     attention_forward: 0.555,
@@ -110,17 +131,33 @@ const B200: Calibration = Calibration {
     network: 0.48,
     network_start: Seconds::microseconds(30.0),
     host: Seconds::microseconds(8.0),
+    user_buffer_overlap: 0.70,
+    contention: 0.05,
+    iteration: Seconds::milliseconds(20.0),
 };
 
-const B300: Calibration = Calibration {
-    generation: "B300",
+const GB200: Calibration = Calibration { generation: "GB200", ..B200 };
+
+const A100_40: Calibration = Calibration { generation: "A100-40", ..A100 };
+
+const H100_HBM2E: Calibration = Calibration { generation: "H100-HBM2e", ..H100 };
+
+const GB300: Calibration = Calibration {
+    generation: "GB300",
     matmul: MatmulRates { half: 0.80, fp8: 0.80, fp4: 0.69 },
+    unaligned: 0.15,
     memory: 0.74,
     ..B200
 };
 
 /// Every calibrated generation.
-pub const CALIBRATIONS: [Calibration; 5] = [V100, A100, H100, B200, B300];
+pub const CALIBRATIONS: [Calibration; 8] = [V100, A100, A100_40, H100, H100_HBM2E, B200, GB200, GB300];
+
+/// Whether the accelerator's generation has a set of its own.
+#[must_use]
+pub fn is_calibrated(accelerator: &Accelerator) -> bool {
+    CALIBRATIONS.iter().any(|set| set.generation == accelerator.generation)
+}
 
 /// The set of the accelerator's generation. An accelerator without one is taken as an A100 with its own
 /// data sheet: shares of peaks are closer to constant over generations than anything else

@@ -7,7 +7,9 @@ mod device;
 mod matmul;
 mod section;
 
-pub use calibration::{CALIBRATIONS, Calibration, MatmulRates, calibration};
+pub use calibration::{CALIBRATIONS, Calibration, MatmulRates, calibration, is_calibrated};
 pub use device::{Device, Measured};
 pub use matmul::{Bound, Product, ProductTime, Tile};
 pub use section::{Cost, Passes, linear_products, passes};
+
+pub(in crate::estimate) use device::real;

@@ -1,8 +1,8 @@
 //! Gradient buffers and their buckets: what a data-parallel collective carries
 //! (`megatron/core/distributed/param_and_grad_buffer.py`, `distributed_data_parallel.py`).
 
-use crate::anatomy::{Creation, SectionKind, Symbols, Weight, WeightGroup, section_counts};
-use crate::plan::{Chunk, DpSharding, Embeddings, Number, Plan, Software};
+use crate::anatomy::{Creation, Symbols, Weight, WeightGroup};
+use crate::plan::{DpSharding, Number, Plan, Software};
 
 /// Elements at a multiple of which each parameter begins under the distributed optimizer.
 const PARAMETER_ALIGNMENT: u64 = 64;
@@ -88,33 +88,6 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
         }
     }
     out
-}
-
-/// The buffers of every stage and chunk; equal chunks are laid out once.
-#[must_use]
-pub fn all_buffers(plan: &Plan) -> Vec<Vec<Vec<Buffer>>> {
-    let x = Symbols::of(plan);
-    let kinds = |chunk: &Chunk| chunk.layers.clone().map(|index| plan.model().layer_kind(index));
-    let mut known: Vec<(&Chunk, [u64; SectionKind::ALL.len()], Vec<Buffer>)> = Vec::new();
-    let stages = plan.layout().stages.stages.iter().enumerate();
-    let mut of = |stage: usize, index: usize, chunk| {
-        let counts = section_counts(&x, chunk);
-        if stage == 0 && index == 0 {
-            return buffers(plan, stage, index);
-        }
-        let same = |other: &&(&Chunk, _, _)| counts == other.1 && kinds(chunk).eq(kinds(other.0));
-        if let Some((_, _, buffers)) = known.iter().find(same) {
-            return buffers.clone();
-        }
-        let found = buffers(plan, stage, index);
-        known.push((chunk, counts, found.clone()));
-        found
-    };
-    stages
-        .map(|(stage, held)| {
-            held.chunks.iter().enumerate().map(|(index, chunk)| of(stage, index, chunk)).collect()
-        })
-        .collect()
 }
 
 /// Ranks over which `group`'s gradients are sharded or reduced, within one optimizer instance.
@@ -220,6 +193,6 @@ pub(super) fn is_tied(plan: &Plan, weight: &Weight) -> bool {
 /// Whether first and last stage both hold the word embedding.
 pub(super) fn shares_embedding(plan: &Plan) -> bool {
     let model = plan.model();
-    let tied = model.embeddings == Embeddings::Tied || model.mtp_num_layers > 0;
+    let tied = model.embeddings == crate::plan::Embeddings::Tied || model.mtp_num_layers > 0;
     tied && plan.layout().pipeline > 1
 }

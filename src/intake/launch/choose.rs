@@ -1,7 +1,6 @@
 //! Which of a script's commands is the training.
 
 use super::tidy;
-use crate::intake::formats;
 use crate::intake::shell::{CommandKind, Script, Word};
 use crate::text::{Diagnostic, Source, Span};
 
@@ -53,7 +52,7 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
     let mut best: Option<Candidate> = None;
     let mut rivals = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
-        if command.words.iter().all(|word| !word.text().contains("--") && !formats::is_setting(word.text())) {
+        if command.words.iter().all(|word| !word.text().contains("--")) {
             continue;
         }
         let mut diagnostics = Vec::new();
@@ -126,8 +125,7 @@ fn core(words: &[Word]) -> usize {
             seen[at] = true;
         }
     }
-    let dotted = words.iter().filter(|word| formats::is_setting(word.text())).count();
-    seen.iter().filter(|found| **found).count() + dotted.min(CORE.len())
+    seen.iter().filter(|found| **found).count()
 }
 
 /// An option's name with dashes: `--num_layers=4` is `--num-layers`.

@@ -54,8 +54,6 @@ const MEGATRON: &[(Field, &str)] = &[
     (Field::OverlapParamGather, "false"),
     (Field::TpCommOverlap, "false"),
     (Field::AsyncTensorModelParallelAllreduce, "true"),
-    (Field::DeterministicMode, "false"),
-    (Field::CreateAttentionMaskInDataloader, "true"),
     (Field::CudaGraphImpl, "none"),
 ];
 

@@ -47,8 +47,6 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
             parameters: table.on(Field::OffloadParam),
         },
         wgrad_deferral_limit: wgrad_deferral(table, batch),
-        attention_mask: table.on(Field::CreateAttentionMaskInDataloader),
-        deterministic: table.on(Field::DeterministicMode),
         cuda_graphs: !matches!(table.word(Field::CudaGraphImpl), "" | "none"),
     })
 }

@@ -2,7 +2,6 @@
 //! terminal give the same one. Bare numbers only: bytes, counts, seconds, FLOPs, bytes per second.
 
 mod communication;
-mod memory;
 mod parameters;
 mod settings;
 mod topology;
@@ -41,7 +40,7 @@ fn body(plan: &Plan, report: &Report) -> Value {
     json!({
         "parameters": parameters::parameters(&report.parameters),
         "topology": topology::topology(plan),
-        "memory": memory::memory(plan, &report.memory, &mut explanations),
+        "memory": null,
         "communication": communication::communication(&x, &report.traffic, &mut explanations),
         "utilisation": utilisation::utilisation(&report.utilisation),
         "time": null,

@@ -2,7 +2,6 @@
 //! its own, with what it leaves out.
 
 mod groups;
-mod memory;
 mod sheet;
 mod traffic;
 
@@ -29,11 +28,8 @@ pub fn markdown(plan: &Plan, report: &Report) -> String {
 }
 
 fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
-    memory::write_verdict(sheet, plan, &report.memory);
     cluster(sheet, plan);
     parameters(sheet, report);
-    memory::write_stages(sheet, &report.memory);
-    memory::write_layers(sheet, &report.memory);
     traffic::write(sheet, &report.traffic);
     groups::write(sheet, plan);
 }

@@ -1,0 +1,223 @@
+//! Putting the step together: the stages under their schedule, then the tail.
+
+use super::collective::Rings;
+use super::overlap::{Bounds, Overlaps};
+use super::parts::{ChunkParts, Parts, Setting};
+use super::tail::Tail;
+use crate::anatomy::{Collective, Symbols};
+use crate::estimate::RankParameters;
+use crate::estimate::compute::{Calibration, Device, Measured, real};
+use crate::estimate::parameters::rank_parameters;
+use crate::plan::{Plan, Software};
+use crate::quantity::{Bytes, FlopsPerSecond, Quantity, Seconds};
+use crate::schedule::{ChunkTime, Placement, Shape, StageDurations, totals};
+use crate::topology::Groups;
+
+/// Micro-batches of a stage that are simulated one by one, in rounds of the pipeline; a longer run goes
+/// on at the pace of its last round.
+const ROUNDS: u32 = 4;
+
+/// A step in pieces.
+pub(super) struct Run {
+    /// By stage and chunk of the schedule.
+    pub(super) stages: Vec<Vec<ChunkParts>>,
+    pub(super) durations: StageDurations,
+    pub(super) shape: Shape,
+    /// All micro-batches through the pipeline.
+    pub(super) pipe: Seconds,
+    /// The same if messages between stages took no time.
+    pub(super) pipe_free: Seconds,
+    pub(super) tail: Tail,
+    pub(super) tied: Seconds,
+    pub(super) iteration: Seconds,
+    /// The dense peak of the format the linear layers run in.
+    pub(super) peak: FlopsPerSecond,
+}
+
+impl Run {
+    pub(super) fn new(plan: &Plan, measured: &Measured, calibration: Calibration, bounds: Bounds) -> Self {
+        let x = Symbols::of(plan);
+        let device = Device::with(calibration, &plan.cluster().accelerator, plan.recipe(), measured);
+        let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
+        let overlaps = Overlaps::of(plan, &device, bounds);
+        Self::of(&Setting { x, device, rings, overlaps })
+    }
+
+    fn of(setting: &Setting<'_>) -> Self {
+        let plan = setting.x.plan;
+        let mut ranks = Vec::new();
+        let mut stages: Vec<Vec<ChunkParts>> = Vec::new();
+        for (index, stage) in (0..).zip(&plan.layout().stages.stages) {
+            let rank = rank_parameters(&setting.x, index, stage);
+            let mut chunks: Vec<ChunkParts> = stage.chunks.iter().map(|chunk| setting.chunk(chunk)).collect();
+            setting.around_micro_batches(&rank, &mut chunks);
+            stages.push(chunks);
+            ranks.push(rank);
+        }
+        let tail = setting.tails(&ranks, &stages);
+        let shape = Shape::of(plan);
+        let stages = by_schedule(&shape, stages);
+        let durations = setting.durations(&stages);
+        let free = StageDurations {
+            chunks: durations.chunks.clone(),
+            sends: vec![Seconds::ZERO; durations.sends.len()],
+            blocking: false,
+        };
+        Self {
+            pipe: settled(shape, &durations),
+            pipe_free: settled(shape, &free),
+            tail,
+            tied: setting.tied(),
+            iteration: setting.iteration(),
+            peak: setting.device.low_peak,
+            stages,
+            durations,
+            shape,
+        }
+    }
+
+    /// Micro-batches that go through each chunk of a stage.
+    pub(super) fn micro_batches(&self) -> f64 {
+        let all = f64::from(self.shape.micro_batches);
+        if self.shape.placement() == Placement::TwoWay { all / 2.0 } else { all }
+    }
+
+    /// The chunks of the stage with the most to do.
+    pub(super) fn slowest(&self) -> &[ChunkParts] {
+        let total = |chunks: &[ChunkParts]| chunks.iter().map(ChunkParts::total).sum::<Seconds>().get();
+        let slowest = self.stages.iter().max_by(|one, two| total(one).total_cmp(&total(two)));
+        slowest.map_or(&[], Vec::as_slice)
+    }
+
+    /// The whole step.
+    pub(super) fn step(&self) -> Seconds {
+        self.pipe + self.tail.data + self.tail.optimizer + self.tied + self.iteration
+    }
+}
+
+/// The chunks a schedule works with: two-way pipelines run the other direction's stage as a second one.
+fn by_schedule(shape: &Shape, stages: Vec<Vec<ChunkParts>>) -> Vec<Vec<ChunkParts>> {
+    if shape.placement() != Placement::TwoWay {
+        return stages;
+    }
+    let merged: Vec<ChunkParts> = stages.iter().map(|chunks| ChunkParts::of_all(chunks)).collect();
+    let mirrored = merged.iter().rev();
+    merged.iter().zip(mirrored).map(|(one, other)| vec![*one, *other]).collect()
+}
+
+/// The time of the pipeline: the first rounds run event by event, the rest at their pace.
+fn settled(shape: Shape, durations: &StageDurations) -> Seconds {
+    let of = |micro_batches| totals(Shape { micro_batches, ..shape }, durations).total;
+    let round = shape.group.max(shape.stages).max(1);
+    let most = (shape.micro_batches % round).saturating_add(round.saturating_mul(ROUNDS));
+    if shape.micro_batches <= most {
+        return of(shape.micro_batches);
+    }
+    let (short, long) = (of(most - round), of(most));
+    long + (long - short) * f64::from((shape.micro_batches - most) / round)
+}
+
+impl ChunkParts {
+    /// The passes over all of `chunks`.
+    pub(super) fn of_all(chunks: &[Self]) -> Self {
+        let mut all = Self::default();
+        for chunk in chunks {
+            all.forward += chunk.forward;
+            all.backward += chunk.backward;
+            all.weight += chunk.weight;
+            all.again += chunk.again;
+        }
+        all
+    }
+
+    /// Everything of the backward pass.
+    pub(super) fn behind(&self) -> Seconds {
+        self.backward.total() + self.weight.total() + self.again.total()
+    }
+
+    /// All that is not done again.
+    pub(super) fn once(&self) -> Parts {
+        let mut once = self.forward;
+        once += self.backward;
+        once += self.weight;
+        once
+    }
+}
+
+impl Setting<'_> {
+    fn durations(&self, stages: &[Vec<ChunkParts>]) -> StageDurations {
+        let time = |chunk: &ChunkParts| ChunkTime {
+            forward: chunk.forward.total(),
+            backward: chunk.backward.total() + chunk.again.total(),
+            weight: chunk.weight.total(),
+        };
+        StageDurations {
+            chunks: stages.iter().map(|chunks| chunks.iter().map(time).collect()).collect(),
+            sends: vec![self.send(); stages.len()],
+            blocking: match self.overlaps.bounds {
+                Bounds::Lower => false,
+                Bounds::Estimate => !self.x.recipe().overlap.pipeline,
+                Bounds::Upper => true,
+            },
+        }
+    }
+
+    /// One activation to the next stage. Megatron-LM of 2021 and 2022 sent each tensor rank's part and
+    /// gathered on arrival (`--no-scatter-gather-tensors-in-pipeline` turned it off).
+    fn send(&self) -> Seconds {
+        let plan = self.x.plan;
+        if plan.layout().pipeline < 2 || self.overlaps.bounds == Bounds::Lower {
+            return Seconds::ZERO;
+        }
+        let whole = Bytes::new(self.x.n * self.x.h * self.x.residual_width);
+        let cut = plan.layout().sequence_parallel;
+        let scattered = plan.recipe().software == Software::MegatronLegacy && !cut;
+        let part = if cut || scattered { Bytes::new(whole.get() / self.x.t) } else { whole };
+        let mut send = self.rings.pipeline.time(&self.device, Collective::SendRecv, part);
+        if scattered {
+            send += self.rings.tensor.time(&self.device, Collective::AllGather, whole);
+        }
+        send
+    }
+
+    fn iteration(&self) -> Seconds {
+        if self.overlaps.bounds == Bounds::Lower { Seconds::ZERO } else { self.device.calibration.iteration }
+    }
+
+    /// The tail of the step: the longest of each piece over the stages.
+    fn tails(&self, ranks: &[RankParameters], stages: &[Vec<ChunkParts>]) -> Tail {
+        let mut tail = Tail::default();
+        let mut slack = [Seconds::ZERO; 2];
+        let part = 1.0 / real(self.x.plan.layout().virtual_pipeline.max(1));
+        for (rank, chunks) in ranks.iter().zip(stages) {
+            let whole = ChunkParts::of_all(chunks);
+            let one = self.tail(rank, &whole, slack);
+            tail.data = tail.data.greater(one.data);
+            tail.optimizer = tail.optimizer.greater(one.optimizer);
+            slack[0] += whole.forward.total() * part;
+            slack[1] += whole.behind() * part;
+        }
+        tail
+    }
+
+    /// What stands around every micro-batch of a stage: sharded weights, and gradients that are added to
+    /// the main ones outside of the products. Chunks share it by their own time.
+    fn around_micro_batches(&self, rank: &RankParameters, chunks: &mut [ChunkParts]) {
+        let recipe = self.x.recipe();
+        let whole = ChunkParts::of_all(chunks);
+        let added = if recipe.fusions.gradient_accumulation {
+            Seconds::ZERO
+        } else {
+            let bytes = self.x.width + 2 * recipe.grads_dtype.width();
+            self.device.stream(real(rank.count.get()) * real(bytes))
+        };
+        let [ahead, back] = self.sharded_weights(rank, &whole);
+        let all = whole.total().get().max(f64::MIN_POSITIVE);
+        for chunk in chunks {
+            let share = chunk.total().get() / all;
+            chunk.forward.data += ahead * share;
+            chunk.backward.data += back * share;
+            chunk.weight.other += added * share;
+        }
+    }
+}

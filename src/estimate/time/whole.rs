@@ -1,0 +1,232 @@
+//! The time of a step as it is reported.
+
+use super::overlap::Bounds;
+use super::parts::Parts;
+use super::step::Run;
+use crate::estimate::compute::{Calibration, Measured, calibration};
+use crate::estimate::flops::{FlopCounts, flops};
+use crate::explain::{Breakdown, Explanation, Formula};
+use crate::plan::{PipelineSchedule, Plan};
+use crate::quantity::{FlopsPerSecond, Quantity, Seconds};
+use crate::schedule::{Order, Shape, StageDurations};
+
+/// The time of one step and what follows from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Time {
+    /// The estimate.
+    pub step: Seconds,
+    /// If everything overlapped that could.
+    pub lower_bound: Seconds,
+    /// If nothing overlapped.
+    pub upper_bound: Seconds,
+    /// Where the estimate goes; its children add up to it.
+    pub breakdown: Breakdown<Seconds>,
+    /// Tokens per second over all accelerators.
+    pub tokens_per_second: f64,
+    /// Samples per second over all accelerators.
+    pub samples_per_second: f64,
+    /// Tokens per second of one accelerator.
+    pub tokens_per_second_per_gpu: f64,
+    /// FLOPs of a step by every convention.
+    pub flops: FlopCounts,
+    /// Model FLOPs per second of one accelerator.
+    pub model_rate: FlopsPerSecond,
+    /// Hardware FLOPs per second of one accelerator.
+    pub hardware_rate: FlopsPerSecond,
+    /// The dense peak that the shares below are of: that of the format the linear layers run in.
+    pub peak: FlopsPerSecond,
+    /// Model FLOPs as a share of the peak.
+    pub mfu: f64,
+    /// Hardware FLOPs as a share of the peak.
+    pub hfu: f64,
+    /// Part of the pipeline's time in which its slowest stage waits, 0 to 1.
+    pub bubble_fraction: f64,
+    /// The schedule with its durations, from which the picture is drawn.
+    pub schedule: ScheduleTimes,
+}
+
+/// The schedule of the pipeline with the durations of this plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduleTimes {
+    /// `1f1b`, `interleaved`, `gpipe`, `zb-h1` and so on.
+    pub name: &'static str,
+    /// Its size.
+    pub shape: Shape,
+    /// By pipeline rank, the most micro-batches (chunk steps when there are several chunks) it holds.
+    pub in_flight: Vec<u64>,
+    /// How long every pass of every chunk takes.
+    pub durations: StageDurations,
+}
+
+/// The time of one step of `plan`; `measured` rates take the place of calibrated ones.
+#[must_use]
+pub fn time(plan: &Plan, measured: &Measured) -> Time {
+    time_with(plan, measured, calibration(&plan.cluster().accelerator))
+}
+
+/// The same with constants of the caller's choice.
+#[must_use]
+pub fn time_with(plan: &Plan, measured: &Measured, calibration: Calibration) -> Time {
+    let run = |bounds| Run::new(plan, measured, calibration, bounds);
+    let estimate = run(Bounds::Estimate);
+    let breakdown = breakdown(&estimate);
+    let step = breakdown.value();
+    let flops = flops(plan);
+    let gpus = number(plan.layout().world_size.max(1));
+    let seconds = step.get().max(f64::MIN_POSITIVE);
+    let samples = number(plan.recipe().global_batch_size) / seconds;
+    let tokens = samples * number(plan.model().seq_length);
+    let rate = |count: crate::quantity::Flops| FlopsPerSecond::new(count.get() / seconds / gpus);
+    let peak = estimate.peak;
+    let share = |rate: FlopsPerSecond| rate.get() / peak.get().max(f64::MIN_POSITIVE);
+    let (model_rate, hardware_rate) = (rate(flops.model), rate(flops.hardware));
+    let bubble = breakdown.child("bubble").map_or(Seconds::ZERO, Breakdown::value);
+    Time {
+        lower_bound: run(Bounds::Lower).step(),
+        upper_bound: run(Bounds::Upper).step().greater(step),
+        step,
+        tokens_per_second: tokens,
+        samples_per_second: samples,
+        tokens_per_second_per_gpu: tokens / gpus,
+        flops,
+        model_rate,
+        hardware_rate,
+        peak,
+        mfu: share(model_rate),
+        hfu: share(hardware_rate),
+        bubble_fraction: bubble.get() / estimate.pipe_free.get().max(f64::MIN_POSITIVE),
+        schedule: schedule(&estimate),
+        breakdown,
+    }
+}
+
+/// The estimate of the step alone, for a search over many plans.
+#[must_use]
+pub fn step_seconds(plan: &Plan, measured: &Measured) -> Seconds {
+    Run::new(plan, measured, calibration(&plan.cluster().accelerator), Bounds::Estimate).step()
+}
+
+fn schedule(run: &Run) -> ScheduleTimes {
+    let shape = run.shape;
+    // More micro-batches than these never add to what a stage holds.
+    let enough = shape.stages.saturating_mul(shape.chunks).saturating_mul(2).saturating_add(shape.group);
+    let held = |order: &Order, stage| order.peak(stage, &vec![1; shape.chunks as usize]);
+    let in_flight = if (0..shape.stages).all(|stage| shape.in_flight(stage).is_some()) {
+        (0..shape.stages).filter_map(|stage| shape.in_flight(stage)).collect()
+    } else {
+        let order = Order::of(Shape { micro_batches: shape.micro_batches.min(enough), ..shape });
+        (0..shape.stages).map(|stage| held(&order, stage)).collect()
+    };
+    ScheduleTimes { name: name(&shape), shape, in_flight, durations: run.durations.clone() }
+}
+
+/// The schedule's name in reports.
+const fn name(shape: &Shape) -> &'static str {
+    match shape.kind {
+        PipelineSchedule::OneForwardOneBackward if shape.chunks > 1 => "interleaved",
+        PipelineSchedule::OneForwardOneBackward => "1f1b",
+        PipelineSchedule::GPipe => "gpipe",
+        PipelineSchedule::ZeroBubbleH1 => "zb-h1",
+        PipelineSchedule::ZeroBubbleH2 => "zb-h2",
+        PipelineSchedule::ZeroBubbleV => "zb-v",
+        PipelineSchedule::VHalf => "v-half",
+        PipelineSchedule::VMin => "v-min",
+        PipelineSchedule::OneForwardOneBackwardV => "1f1b-v",
+        PipelineSchedule::DualPipe => "dualpipe",
+        PipelineSchedule::DualPipeV => "dualpipe-v",
+    }
+}
+
+const MODEL: &str = "Shardscope's step-time model (estimate/time)";
+static PER_MICRO_BATCH: Formula =
+    Formula::new("m·t", "So much of every micro-batch on the stage with the most to do.", MODEL);
+static TENSOR: Formula =
+    Formula::new("m·t", "Tensor-parallel messages that no arithmetic hides, on the slowest stage.", MODEL);
+static PIPELINE: Formula = Formula::new(
+    "T - Tf",
+    "What messages between stages add to the time of the pipeline: with them and without.",
+    MODEL,
+);
+static BUBBLE: Formula = Formula::new(
+    "Tf - m·t",
+    "The time of the pipeline in which its slowest stage waits for others: warm-up and cool-down.",
+    MODEL,
+);
+static DATA: Formula = Formula::new(
+    "g + e + m·t",
+    "Gradient reduction and gathering of weights beyond what they hide behind; the tied embedding's \
+     all-reduce; and, with sharded weights, what every micro-batch waits for them.",
+    MODEL,
+);
+static OPTIMIZER: Formula = Formula::new(
+    "o",
+    "Gradient norm, clipping, the update and the cast back: memory traffic of the rank's own shard.",
+    MODEL,
+);
+static OTHER: Formula = Formula::new(
+    "i + m·t",
+    "The fixed cost of an iteration; waiting for the host to issue kernels; gradients added outside of \
+     the products.",
+    MODEL,
+);
+
+fn breakdown(run: &Run) -> Breakdown<Seconds> {
+    let batches = run.micro_batches();
+    let mut once = Parts::default();
+    let mut again = Seconds::ZERO;
+    for chunk in run.slowest() {
+        once += chunk.once();
+        again += chunk.again.total();
+    }
+    let busy = (once.total() + again) * batches;
+    let per_batch = |label: &'static str, formula, each: Seconds| {
+        Breakdown::leaf(label, each * batches)
+            .because(Explanation::new(formula, &[("m", batches), ("t", each.get())]))
+    };
+    let compute = Breakdown::sum(
+        "compute",
+        vec![
+            per_batch("matrix products", &PER_MICRO_BATCH, once.compute.linear),
+            per_batch("attention", &PER_MICRO_BATCH, once.compute.attention),
+            per_batch("memory-bound kernels", &PER_MICRO_BATCH, once.compute.memory),
+        ],
+    );
+    let pipeline = Breakdown::leaf("pipeline", (run.pipe - run.pipe_free).greater(Seconds::ZERO))
+        .because(Explanation::new(&PIPELINE, &[("T", run.pipe.get()), ("Tf", run.pipe_free.get())]));
+    let bubble =
+        Breakdown::leaf("bubble", (run.pipe_free - busy).greater(Seconds::ZERO)).because(Explanation::new(
+            &BUBBLE,
+            &[("Tf", run.pipe_free.get()), ("m", batches), ("t", busy.get() / batches)],
+        ));
+    let (reduced, tied) = (run.tail.data, run.tied);
+    let data = Breakdown::leaf("data", reduced + tied + once.data * batches).because(Explanation::new(
+        &DATA,
+        &[("g", reduced.get()), ("e", tied.get()), ("m", batches), ("t", once.data.get())],
+    ));
+    let optimizer = Breakdown::leaf("optimizer", run.tail.optimizer)
+        .because(Explanation::new(&OPTIMIZER, &[("o", run.tail.optimizer.get())]));
+    let other = Breakdown::leaf("other", run.iteration + once.other * batches).because(Explanation::new(
+        &OTHER,
+        &[("i", run.iteration.get()), ("m", batches), ("t", once.other.get())],
+    ));
+    Breakdown::sum(
+        "step",
+        vec![
+            compute,
+            per_batch("recompute", &PER_MICRO_BATCH, again),
+            per_batch("tensor", &TENSOR, once.tensor),
+            pipeline,
+            data,
+            per_batch("context", &PER_MICRO_BATCH, once.context),
+            per_batch("expert", &PER_MICRO_BATCH, once.expert),
+            optimizer,
+            bubble,
+            other,
+        ],
+    )
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn number(value: u64) -> f64 {
+    value as f64
+}
