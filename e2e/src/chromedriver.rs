@@ -53,11 +53,15 @@ impl Chromedriver {
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
+
+    pub(crate) fn kill(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
 }
 
 impl Drop for Chromedriver {
     fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
+        self.kill();
     }
 }

@@ -18,6 +18,8 @@ use crate::watching::Watch;
 
 /// How long anything may take: for a loaded machine, not for a slow page.
 pub const PATIENCE: Duration = Duration::from_secs(40);
+/// How long a browser has to say its last and to end; one that hangs never does.
+const FAREWELL: Duration = Duration::from_secs(15);
 /// Between two looks at a page that is not yet as expected.
 pub(crate) const GLANCE: Duration = Duration::from_millis(40);
 /// Below the root, as on a project's page of a host: relative addresses are tested by the way.
@@ -138,15 +140,15 @@ impl Page {
 
     /// One attempt at something that the page may refuse for the moment.
     pub(crate) fn attempt<T>(&self, work: impl Future<Output = WebDriverResult<T>>) -> Result<T, String> {
-        match self.limited(work) {
+        match self.limited(PATIENCE, work) {
             Some(done) => done.map_err(|error| error.to_string()),
             None => Err(format!("not in {} s", PATIENCE.as_secs())),
         }
     }
 
-    /// Nothing where it takes longer than [`PATIENCE`].
-    fn limited<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        self.runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.ok() })
+    /// Nothing where it takes longer than `limit`.
+    fn limited<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        self.runtime.block_on(async { tokio::time::timeout(limit, work).await.ok() })
     }
 
     /// Looks again and again until there is something.
@@ -186,7 +188,7 @@ impl Page {
             drop(session.screenshot(&picture).await);
             session.browser_log().await.unwrap_or_default()
         };
-        let log = self.limited(traces);
+        let log = self.limited(FAREWELL, traces);
         eprintln!("screenshot: {}", picture.display());
         for entry in log.unwrap_or_default() {
             eprintln!("console: {} {}", entry.level, entry.message);
@@ -200,8 +202,11 @@ impl Drop for Page {
             if thread::panicking() {
                 self.leave_traces(&session);
             }
-            // the browser ends with its session; if that fails, killing the driver is all that is left
-            drop(self.limited(session.quit()));
+            // the browser ends with its session, or else with its driver and its folder
+            let mut quit = Box::pin(session.quit());
+            if self.limited(FAREWELL, &mut quit).is_none() {
+                self.driver.kill();
+            }
         }
     }
 }
