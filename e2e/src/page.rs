@@ -73,9 +73,15 @@ impl Page {
     /// Goes to another address of the page; one that differs in the fragment alone does not load it anew.
     #[track_caller]
     pub fn goto(&self, path: &str) {
+        self.goto_shell(path);
+        self.wait_for_engine();
+    }
+
+    /// The same without waiting for the engine, which may never come.
+    #[track_caller]
+    pub fn goto_shell(&self, path: &str) {
         let url = format!("{}{path}", self.site.url());
         self.wait(&url, self.session().goto(&url));
-        self.wait_for_engine();
     }
 
     /// Loads the page anew, as a reader does with the reload button.

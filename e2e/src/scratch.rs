@@ -1,5 +1,6 @@
 //! A folder of one browser: its profile, its temporary files, its downloads.
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{env, fs, process, thread};
@@ -18,6 +19,15 @@ impl Scratch {
         Self(folder)
     }
 
+    /// Numbers of the processes in whose command line this folder stands.
+    fn processes(&self) -> Vec<String> {
+        let list = Command::new("ps").args(["-A", "-ww", "-o", "pid=,args="]).output();
+        let text = list.map(|list| String::from_utf8_lossy(&list.stdout).into_owned()).unwrap_or_default();
+        let folder = format!("{}/", self.0.display());
+        let ours = text.lines().filter(|line| line.contains(&folder));
+        ours.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -25,6 +35,10 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        // a browser that hangs outlives its driver; everything that was started from here names the folder
+        for process in self.processes() {
+            drop(Command::new("kill").args(["-KILL", &process]).stderr(Stdio::null()).status());
+        }
         // a browser on its way out may still write
         for _ in 0..20 {
             if fs::remove_dir_all(&self.0).is_ok() {

@@ -21,6 +21,15 @@ pub struct Weight {
     pub brotli: u64,
 }
 
+/// Whether a page of `total` compressed bytes may be published; in words, either way.
+pub fn judge(total: u64) -> Result<String, String> {
+    if total > LIMIT {
+        return Err(format!("the page is above the limit of {LIMIT} bytes"));
+    }
+    let aim = if total > AIM { "above" } else { "within" };
+    Ok(format!("{aim} the aim of {AIM} bytes, within the limit of {LIMIT}"))
+}
+
 /// Weighs every file below `folder`, by name.
 pub fn weigh(folder: &Path) -> io::Result<Vec<Weight>> {
     let mut weights = Vec::new();
@@ -57,5 +66,12 @@ mod tests {
         // `printf 'a%.0s' $(seq 10000) | brotli -q 11 -c | wc -c`
         let weight = compressed(&[b'a'; 10_000]).unwrap();
         assert!((10..=20).contains(&weight), "{weight} bytes");
+    }
+
+    #[test]
+    fn only_what_is_above_the_limit_is_refused() {
+        assert!(judge(AIM).is_ok_and(|words| words.starts_with("within the aim")));
+        assert!(judge(LIMIT).is_ok_and(|words| words.starts_with("above the aim")));
+        assert!(judge(LIMIT + 1).is_err());
     }
 }

@@ -8,6 +8,7 @@ mod creation;
 mod embedding;
 mod exchange;
 mod experts;
+mod held;
 mod latent_attention;
 mod message;
 mod mlp;
@@ -23,6 +24,7 @@ mod symbols;
 mod work;
 
 pub use creation::Creation;
+pub use held::Held;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use operator::Operator;
 pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup};

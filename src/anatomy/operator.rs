@@ -1,8 +1,8 @@
 //! The operators and their facets: the one place that knows every kind.
 
 use super::{
-    Message, Saved, Symbols, Weight, Work, attention, embedding, experts, latent_attention, mlp, mtp, norm,
-    output_layer,
+    Held, Message, Saved, Symbols, Weight, Work, attention, embedding, experts, latent_attention, mlp, mtp,
+    norm, output_layer,
 };
 
 /// A piece of a transformer with weights, kept tensors, arithmetic and messages of its own.
@@ -75,6 +75,10 @@ impl Operator {
         /// What it keeps for backward for one micro-batch on one rank, recomputation of named modules
         /// counted in, whole-layer recomputation not.
         saved -> Saved
+    );
+    facet!(
+        /// What its passes hold beside what forward keeps, at the points where they hold most.
+        held -> Held
     );
     facet!(
         /// Its arithmetic for one micro-batch on one rank.

@@ -45,6 +45,20 @@ impl SectionKind {
         Self::OutputLayer,
     ];
 
+    /// Its place in [`SectionKind::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Embedding => 0,
+            Self::Layer(LayerKind::Dense) => 1,
+            Self::Layer(LayerKind::Moe) => 2,
+            Self::FinalNorm => 3,
+            Self::MtpEmbedding => 4,
+            Self::Mtp => 5,
+            Self::OutputLayer => 6,
+        }
+    }
+
     /// The name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -50,6 +50,10 @@ pub struct Symbols<'a> {
     pub moe: ExpertSizes,
     /// Sizes of multi-latent attention; all 0 without it.
     pub latent: LatentSizes,
+    /// Whether the residual stream is cut over the tensor ranks.
+    pub sequence_parallel: bool,
+    /// Ranks over which a sequence is cut, c.
+    pub context: u64,
     /// Whether named modules are taken as recomputed as the plan says; off while their backward runs.
     pub recomputing: bool,
 }
@@ -124,7 +128,32 @@ impl<'a> Symbols<'a> {
             qkv: qkv_width(model, t),
             moe: ExpertSizes::of(plan),
             latent: LatentSizes::of(model),
+            sequence_parallel: layout.sequence_parallel,
+            context: layout.context,
             recomputing: true,
+        }
+    }
+
+    /// The sizes of the same model when a single rank holds all of it; the plan's other choices stay.
+    #[must_use]
+    pub fn unsharded(self) -> Self {
+        let model = self.model();
+        let s = model.seq_length;
+        let n = s * self.b;
+        Self {
+            s,
+            n,
+            s_local: n,
+            t: 1,
+            a: model.num_attention_heads,
+            k: model.num_query_groups,
+            f: model.ffn_hidden_size,
+            v: model.padded_vocab_size,
+            qkv: qkv_width(model, 1),
+            moe: ExpertSizes::unsharded(self.plan),
+            sequence_parallel: false,
+            context: 1,
+            ..self
         }
     }
 
@@ -243,25 +272,50 @@ fn qkv_width(model: &Model, t: u64) -> u64 {
     rows * model.kv_channels
 }
 
+/// How experts and tokens are cut.
+struct Cut {
+    tokens: u64,
+    tensor: u64,
+    expert: u64,
+    expert_tensor: u64,
+    sequence_parallel: bool,
+}
+
 impl ExpertSizes {
     fn of(plan: &Plan) -> Self {
-        let (model, layout, recipe) = (plan.model(), plan.layout(), plan.recipe());
+        let layout = plan.layout();
+        let tokens = plan.model().seq_length / layout.context * plan.recipe().micro_batch_size;
+        let cut = Cut {
+            tokens: if layout.sequence_parallel { tokens / layout.tensor } else { tokens },
+            tensor: layout.tensor,
+            expert: layout.expert,
+            expert_tensor: layout.expert_tensor,
+            sequence_parallel: layout.sequence_parallel,
+        };
+        Self::cut(plan, &cut)
+    }
+
+    fn unsharded(plan: &Plan) -> Self {
+        let tokens = plan.model().seq_length * plan.recipe().micro_batch_size;
+        Self::cut(plan, &Cut { tokens, tensor: 1, expert: 1, expert_tensor: 1, sequence_parallel: false })
+    }
+
+    fn cut(plan: &Plan, cut: &Cut) -> Self {
+        let (model, recipe) = (plan.model(), plan.recipe());
         let Some(experts) = &model.experts else { return Self::default() };
-        let tokens = model.seq_length / layout.context * recipe.micro_batch_size;
-        let tokens = if layout.sequence_parallel { tokens / layout.tensor } else { tokens };
-        let sent = sent(recipe, experts, tokens);
-        let gathered = tokens * layout.expert_tensor * layout.expert;
+        let sent = sent(recipe, experts, cut.tokens);
+        let gathered = cut.tokens * cut.expert_tensor * cut.expert;
         Self {
             experts: experts.num_experts,
             topk: experts.router_topk,
             sent,
-            received: sent * if layout.sequence_parallel { layout.expert_tensor } else { 1 },
-            map: gathered * (experts.num_experts / layout.expert.max(1)),
-            ffn: experts.ffn_hidden_size / layout.expert_tensor.max(1),
-            shared: experts.shared_expert_intermediate_size.unwrap_or(0) / layout.tensor,
+            received: sent * if cut.sequence_parallel { cut.expert_tensor } else { 1 },
+            map: gathered * (experts.num_experts / cut.expert.max(1)),
+            ffn: experts.ffn_hidden_size / cut.expert_tensor.max(1),
+            shared: experts.shared_expert_intermediate_size.unwrap_or(0) / cut.tensor.max(1),
             hidden: experts.latent_size.unwrap_or(model.hidden_size),
             probability: recipe.moe.router_dtype.width(),
-            fan: experts.router_topk.min(layout.expert) * layout.expert_tensor,
+            fan: experts.router_topk.min(cut.expert) * cut.expert_tensor,
         }
     }
 }

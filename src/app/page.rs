@@ -4,9 +4,9 @@ use gloo::timers::callback::Timeout;
 use yew::prelude::*;
 
 use super::dom;
-use super::parts::{Patterns, Theme};
+use super::parts::{Explaining, Patterns, Theme};
 use super::store::Store;
-use super::views::{Map, Questions, Script, Settings, Utilisation, Verdict, show_place};
+use super::views::{Map, Memory, Questions, Script, Settings, Utilisation, Verdict, show_place};
 use shardscope::session::{Event, Hand, State};
 use shardscope::text::Span;
 
@@ -14,7 +14,8 @@ use shardscope::text::Span;
 const PAUSE: u32 = 150;
 
 /// The parts of the answer, in their order.
-const SECTIONS: [(&str, &str); 2] = [("matmuls", "Matrix products"), ("map", "Group map")];
+const SECTIONS: [(&str, &str); 3] =
+    [("memory", "Memory"), ("matmuls", "Matrix products"), ("map", "Group map")];
 
 #[component]
 pub(crate) fn Page() -> Html {
@@ -41,7 +42,7 @@ pub(crate) fn Page() -> Html {
         Callback::from(move |span: Span| show_place(&session, span))
     };
     html! {
-        <>
+        <Explaining>
             <a class="skip" href="#answer">{ "To the answer" }</a>
             <header class="top">
                 <h1>{ "Shardscope" }</h1>
@@ -61,6 +62,7 @@ pub(crate) fn Page() -> Html {
                         <nav class="sections" aria-label="Parts of the answer">
                             { for SECTIONS.iter().map(|(id, name)| html! { <a href={format!("#{id}")}>{ *name }</a> }) }
                         </nav>
+                        <Memory shown={shown.clone()} />
                         <Utilisation shown={shown.clone()} />
                         <Map shown={shown.clone()} colour={session.colour} picked={session.picked} send={send.clone()} />
                     }
@@ -69,6 +71,6 @@ pub(crate) fn Page() -> Html {
             <footer class="foot">
                 <p>{ "Everything is computed in this page. Nothing you paste is sent anywhere." }</p>
             </footer>
-        </>
+        </Explaining>
     }
 }

@@ -123,6 +123,47 @@ fn row(name: &str) -> Option<&'static Row> {
         .or_else(|| ROWS.iter().find(|row| begins(row.name)))
 }
 
+/// The accelerator that a scheduler's words name (`gpu:a100:8`, `v100-32g`), if any.
+#[must_use]
+pub fn accelerator_in(words: &str) -> Option<Accelerator> {
+    /// Words as clusters write them, the special ones first.
+    const WORDS: &[(&str, &str)] = &[
+        ("v100-16g", "V100-SXM2-16GB"),
+        ("v100-32g", "V100-SXM2-32GB"),
+        ("a100-40", "A100-SXM-40GB"),
+        ("a100_40", "A100-SXM-40GB"),
+        ("gb200", "GB200"),
+        ("gb300", "GB300"),
+        ("b200", "B200"),
+        ("b300", "B300"),
+        ("h100", "H100-SXM"),
+        ("h200", "H200-SXM"),
+        ("h800", "H800-SXM"),
+        ("a800", "A800-SXM-80GB"),
+        ("a100", "A100-SXM-80GB"),
+        ("v100", "V100-SXM2-32GB"),
+        ("l40s", "L40S"),
+        ("mi250x", "MI250X"),
+        ("mi250", "MI250X"),
+        ("mi300x", "MI300X"),
+        ("mi300", "MI300X"),
+        ("mi325x", "MI325X"),
+        ("mi355x", "MI355X"),
+    ];
+    let words = words.to_ascii_lowercase();
+    // Not a part of a longer word: neither "ga100x" nor "v1001".
+    let stands = |word: &str| {
+        words.match_indices(word).any(|(at, _)| {
+            let before = at.checked_sub(1).and_then(|at| words.as_bytes().get(at));
+            let after = words.as_bytes().get(at + word.len());
+            let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+            !joins(before) && (!joins(after) || word.contains(['-', '_']))
+        })
+    };
+    let (_, name) = WORDS.iter().find(|(word, _)| stands(word))?;
+    accelerator(name)
+}
+
 /// The usual part behind a bare family name.
 fn preferred(name: &str) -> Option<&'static Row> {
     const USUAL: &[(&str, &str)] = &[
@@ -166,7 +207,7 @@ fn typed(row: &Row) -> Accelerator {
 
 #[cfg(test)]
 mod tests {
-    use super::{accelerator, accelerator_names, cluster};
+    use super::{accelerator, accelerator_in, accelerator_names, cluster};
 
     #[track_caller]
     fn check(asked: &str, expected: Option<&str>) {
@@ -183,6 +224,15 @@ mod tests {
         check("B2", Some("B200"));
         check("", None);
         check("abacus", None);
+    }
+
+    #[test]
+    fn schedulers_name_accelerators() {
+        let named = |words| accelerator_in(words).map(|found| found.name);
+        assert_eq!(named("gpu:a100:8").as_deref(), Some("A100-SXM-80GB"));
+        assert_eq!(named("v100-32g").as_deref(), Some("V100-SXM2-32GB"));
+        assert_eq!(named("gpu-h100-80g").as_deref(), Some("H100-SXM"));
+        assert_eq!(named("batch,ga100x"), None);
     }
 
     #[test]

@@ -11,6 +11,9 @@ pub mod traffic;
 mod utilisation;
 
 pub use flops::{Convention, FlopCounts, flops};
-pub use memory::kept_by_chunk;
+pub use memory::{
+    ChunkMemory, LayerNode, Load, Memory, RankMemory, SavedActivations, Totals, Worst, kept_by_chunk, layers,
+    memory, memory_totals, saved_activations,
+};
 pub use parameters::{AccountCounts, Parameters, RankParameters, parameters};
 pub use utilisation::{Remark, Sizes, Utilisation, utilisation};

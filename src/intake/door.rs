@@ -1,6 +1,7 @@
 //! The one door for pasted texts: what they say, resolved.
 
-use super::{Reading, Resolution, launch, resolve, shell};
+use super::gather::gather;
+use super::{Reading, Resolution, resolve, shell};
 use crate::text::{Diagnostic, Source};
 
 /// What is to be read.
@@ -28,7 +29,7 @@ pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Readin
         let empty = Diagnostic::error("no-text", "there is nothing to read yet").hint(hint);
         return vec![Reading { diagnostics: vec![empty], ..Reading::default() }];
     }
-    vec![launch::read(source, environment).reading()]
+    gather(source, environment)
 }
 
 #[cfg(test)]

@@ -1,16 +1,22 @@
 //! From pasted text to a plan: readers say what they found and never fail, [`resolve`] adds defaults
 //! and rules and checks the whole.
 
+mod detect;
 mod door;
 mod flags;
+pub mod formats;
+mod gather;
 pub mod launch;
+mod log;
 pub mod megatron;
 mod reading;
 mod resolve;
 pub mod shell;
 pub mod tree;
 
+pub use detect::{Kind, detect};
 pub use door::{Request, read, readings};
 pub use flags::plan_from_flags;
+pub use log::{Iteration, Log, Memory, read_log};
 pub use reading::{Argument, Found, Origin, Question, Reading};
 pub use resolve::{Resolution, Setting, SettingValue, resolve};

@@ -76,10 +76,11 @@ impl Layout {
         let sizes = StageSizes {
             num_layers,
             pipeline: degrees.pipeline,
-            virtual_pipeline: degrees.virtual_pipeline.max(1),
+            virtual_pipeline: if folded(degrees) { 2 } else { degrees.virtual_pipeline.max(1) },
             mtp_num_layers,
         };
-        let stages = match StageMap::new(sizes, &degrees.split) {
+        let map = StageMap::new(sizes, &degrees.split);
+        let stages = match map.map(|map| if folded(degrees) { map.folded() } else { map }) {
             Ok(stages) if refused.is_empty() => stages,
             Ok(_) => return Err(refused),
             Err(contradiction) => {
@@ -109,6 +110,18 @@ impl Layout {
             stages,
         })
     }
+}
+
+/// Whether a rank holds stage r and stage 2p - 1 - r.
+fn folded(degrees: &Degrees) -> bool {
+    let kinds = [
+        PipelineSchedule::ZeroBubbleV,
+        PipelineSchedule::VHalf,
+        PipelineSchedule::VMin,
+        PipelineSchedule::OneForwardOneBackwardV,
+        PipelineSchedule::DualPipeV,
+    ];
+    degrees.pipeline > 1 && kinds.contains(&degrees.schedule)
 }
 
 /// World sizes a hint names.

@@ -64,6 +64,7 @@ const DTYPES: &[&str] = &["fp32", "bf16", "fp16", "fp8"];
 fields! {
     // The model.
     NumLayers "num_layers" Count(1, MAX_LAYERS), "transformer layers";
+    NoopLayers "noop_layers" Counts, "layers that are left out again (MindSpeed)";
     HiddenSize "hidden_size" Count(1, MAX_HIDDEN), "width of the residual stream";
     FfnHiddenSize "ffn_hidden_size" Count(1, MAX_FFN), "inner width of a dense MLP";
     NumAttentionHeads "num_attention_heads" Count(1, MAX_HEADS), "query heads";
@@ -105,12 +106,15 @@ fields! {
     MoeRouterTopk "moe_router_topk" Count(1, MAX_EXPERTS), "experts per token";
     MoeFfnHiddenSize "moe_ffn_hidden_size" Count(1, MAX_FFN), "inner width of one expert";
     MoeLayerFreq "moe_layer_freq" Text, "which layers are MoE layers";
+    FirstKDenseReplace "first_k_dense_replace" Text, "leading layers that are dense";
+    NSharedExperts "n_shared_experts" Count(0, 1024), "shared experts, each as wide as a routed one";
     MoeSharedExpertIntermediateSize "moe_shared_expert_intermediate_size" Count(0, MAX_FFN), "inner width of all shared experts together";
     MoeSharedExpertGate "moe_shared_expert_gate" Flag, "gate of the shared experts";
     MoeLatentSize "moe_latent_size" Count(1, MAX_HIDDEN), "narrower width in which experts work";
     MtpNumLayers "mtp_num_layers" Count(0, MAX_MTP), "multi-token-prediction depths";
     // The machines.
     Accelerator "accelerator" Text, "accelerator";
+    Platform "platform" Text, "kind of node: accelerator and network adapters together";
     NumNodes "num_nodes" Count(1, MAX_WORLD), "nodes";
     GpusPerNode "gpus_per_node" Count(1, MAX_WORLD), "accelerators per node";
     WorldSize "world_size" Count(1, MAX_WORLD), "accelerators in all";
@@ -184,7 +188,7 @@ fields! {
     // What is kept for the backward pass.
     RecomputeGranularity "recompute_granularity" Word(&["full", "selective"]), "what is recomputed";
     RecomputeMethod "recompute_method" Word(&["uniform", "block"]), "which layers are recomputed";
-    RecomputeNumLayers "recompute_num_layers" Count(1, MAX_LAYERS), "layers of one recomputed unit, or recomputed per chunk";
+    RecomputeNumLayers "recompute_num_layers" Count(0, MAX_LAYERS), "layers of one recomputed unit, or recomputed per chunk";
     RecomputeModules "recompute_modules" Words, "modules recomputed in every layer";
     RecomputeActivations "recompute_activations" Flag, "selective recomputation";
     CheckpointActivations "checkpoint_activations" Flag, "full recomputation, as it was called until 2022";
@@ -209,6 +213,8 @@ fields! {
     CrossEntropyFusionImpl "cross_entropy_fusion_impl" Word(&["native", "te"]), "which fused cross entropy";
     DeferEmbeddingWgradCompute "defer_embedding_wgrad_compute" Flag, "the output layer's weight gradient comes later";
     WgradDeferralLimit "wgrad_deferral_limit" Count(0, MAX_BATCH), "micro-batches whose output-layer weight gradient is deferred";
+    DeterministicMode "deterministic_mode" Flag, "kernels that give the same result each time, with a larger cuBLAS workspace";
+    CreateAttentionMaskInDataloader "create_attention_mask_in_dataloader" Flag, "an attention mask with every micro-batch";
     CudaGraphImpl "cuda_graph_impl" Word(&["none", "local", "transformer_engine", "full_iteration"]), "CUDA graphs";
     EnableCudaGraph "enable_cuda_graph" Flag, "older spelling of CUDA graphs";
     // Communication.
@@ -241,6 +247,26 @@ impl Field {
                 && known.bytes().zip(name.bytes()).all(|(a, b)| a == if b == b'-' { b'_' } else { b })
         };
         Self::ALL.iter().copied().find(|field| same(field.name()))
+    }
+
+    /// Whether it changes no figure, or only through another setting that is asked for.
+    #[must_use]
+    pub const fn is_idle(self) -> bool {
+        matches!(
+            self,
+            Self::TokenizerModel
+                | Self::TokenizerType
+                | Self::VocabFile
+                | Self::VocabSize
+                | Self::TrainIters
+                | Self::TrainSamples
+                | Self::RotaryBase
+                | Self::RotaryPercent
+                | Self::WindowSize
+                | Self::ApplyLayernorm1p
+                | Self::CalculatePerTokenLoss
+                | Self::UseCheckpointArgs
+        )
     }
 
     /// Its place in [`Field::ALL`].

@@ -14,6 +14,7 @@ mod recipe;
 mod rules;
 mod split;
 mod stage_text;
+mod variant;
 
 pub use checked::Plan;
 pub use cluster::{Accelerator, Cluster, Link, Peaks};
@@ -30,3 +31,4 @@ pub use recipe::{
     Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
+pub use variant::Variant;

@@ -44,6 +44,11 @@ pub struct Recipe {
     /// `--decoupled` deferral: micro-batches whose output-layer weight gradient is deferred
     /// (`--defer-embedding-wgrad-compute` with `--wgrad-deferral-limit`); 0 when off.
     pub wgrad_deferral_limit: u64,
+    /// Whether every micro-batch brings an attention mask (off with
+    /// `--no-create-attention-mask-in-dataloader`).
+    pub attention_mask: bool,
+    /// `--deterministic-mode`, which asks for a cuBLAS workspace of its own size.
+    pub deterministic: bool,
     /// Full-iteration or partial CUDA graphs (`--enable-cuda-graph`, `--cuda-graph-impl`).
     pub cuda_graphs: bool,
 }

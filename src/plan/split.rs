@@ -113,6 +113,15 @@ impl StageMap {
         self.stages.first().map_or(1, |stage| stage.chunks.len() as u64)
     }
 
+    /// The same dealt in a V: chunk 1 of rank r comes from rank p - 1 - r.
+    pub(super) fn folded(mut self) -> Self {
+        let mut second: Vec<Chunk> = self.stages.iter_mut().filter_map(|stage| stage.chunks.pop()).collect();
+        for stage in &mut self.stages {
+            stage.chunks.extend(second.pop());
+        }
+        self
+    }
+
     /// From the layers of every virtual stage (chunk · p + rank).
     fn from_counts(sizes: StageSizes, counts: &[u64]) -> Self {
         let last = counts.len().saturating_sub(1);
@@ -344,6 +353,17 @@ mod tests {
             &[&[(0, 4)], &[(4, 7)], &[(7, 10)]],
         );
         check((4, 2, 1), &StageSplit::Layout("Et|(t|)*2tL".into()), &[&[(0, 1), (2, 3)], &[(1, 2), (3, 4)]]);
+    }
+
+    #[test]
+    fn a_v_ends_where_it_begins() {
+        let sizes = StageSizes { num_layers: 8, pipeline: 2, virtual_pipeline: 2, mtp_num_layers: 0 };
+        let map = StageMap::new(sizes, &EVEN).map(StageMap::folded);
+        let stages = map.map(|map| map.stages).unwrap_or_default();
+        let of =
+            |stage: &super::Stage| stage.chunks.iter().map(|chunk| chunk.layers.clone()).collect::<Vec<_>>();
+        assert_eq!(stages.iter().map(of).collect::<Vec<_>>(), [[0..2, 6..8], [2..4, 4..6]]);
+        assert!(stages[0].has_embedding() && stages[0].has_output_layer());
     }
 
     #[test]

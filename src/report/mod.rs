@@ -4,12 +4,15 @@ pub mod analysis_tool;
 mod document;
 pub mod text;
 mod tree;
+mod whole;
 
 pub use document::{SCHEMA, document};
+pub use whole::uncut;
 
 use crate::estimate::compute::Measured;
 use crate::estimate::traffic::{Traffic, TrafficWarning, traffic, warnings};
 use crate::estimate::{FlopCounts, Parameters, Utilisation};
+use crate::estimate::{Memory, Totals, memory};
 use crate::plan::Plan;
 
 /// Every estimate of one plan.
@@ -19,6 +22,10 @@ pub struct Report {
     pub parameters: Parameters,
     /// FLOPs of a step by each convention.
     pub flops: FlopCounts,
+    /// What the whole model would take on one accelerator, one micro-batch in the step.
+    pub whole: Option<Totals>,
+    /// Memory of every rank.
+    pub memory: Memory,
     /// Every message.
     pub traffic: Traffic,
     /// Groups that take a slower road than they should.
@@ -34,6 +41,8 @@ pub fn report(plan: &Plan, measured: &Measured) -> Report {
     Report {
         detours: warnings(plan, &traffic),
         traffic,
+        whole: whole::whole_model(plan),
+        memory: memory(plan),
         parameters: crate::estimate::parameters(plan),
         flops: crate::estimate::flops(plan),
         utilisation: crate::estimate::utilisation(plan, measured),

@@ -9,6 +9,7 @@ mod dual;
 mod event;
 mod flight;
 mod order;
+mod run;
 mod shape;
 mod timeline;
 mod zero_bubble;

@@ -1,6 +1,7 @@
 //! When each event begins and ends: every stage takes its events in order and waits for what it needs.
 
-use super::{Action, Event, Order, Shape};
+use super::run::{Clock, run};
+use super::{Event, Order, Shape};
 use crate::quantity::Seconds;
 
 /// Events up to which [`totals`] lets every one of them run.
@@ -40,20 +41,8 @@ impl StageDurations {
         }
     }
 
-    fn of(&self, stage: usize, event: Event) -> f64 {
-        let Some(time) = self.chunks.get(stage).and_then(|chunks| chunks.get(event.chunk as usize)) else {
-            return 0.0;
-        };
-        match event.action {
-            Action::Forward => time.forward.get(),
-            Action::Backward => time.backward.get() + time.weight.get(),
-            Action::BackwardInput => time.backward.get(),
-            Action::WeightGradient => time.weight.get(),
-        }
-    }
-
     /// The time of a message between two stages; none on one and the same.
-    fn between(&self, one: u32, other: u32) -> f64 {
+    pub(super) fn between(&self, one: u32, other: u32) -> f64 {
         if one == other {
             return 0.0;
         }
@@ -152,145 +141,4 @@ pub fn totals(shape: Shape, durations: &StageDurations) -> Timeline {
     let (shorter, longer) = (of(long - group), of(long));
     let rounds = f64::from((shape.micro_batches - long) / group);
     longer.continued(&shorter, rounds)
-}
-
-#[derive(Clone, Copy, Default)]
-struct Clock {
-    /// Next event of the stage.
-    next: usize,
-    /// When the stage is free again.
-    free: f64,
-    /// When its last work ended.
-    end: f64,
-    /// When it first began.
-    first: f64,
-    /// Time spent at work.
-    busy: f64,
-}
-
-impl Clock {
-    fn took(&mut self, events: usize, start: f64, end: f64) {
-        if self.next == 0 {
-            self.first = start;
-        }
-        self.next += events;
-        self.busy += end - start;
-        self.end = end;
-    }
-}
-
-/// When results are ready, by part (times direction) and micro-batch; negative: not yet.
-struct Ready {
-    forward: Vec<f64>,
-    backward: Vec<f64>,
-    batches: usize,
-    parts: u32,
-}
-
-impl Ready {
-    const NOT_YET: f64 = -1.0;
-
-    fn of(shape: &Shape) -> Self {
-        let batches = shape.micro_batches as usize;
-        let parts = shape.parts();
-        let cells = batches * parts as usize;
-        Self { forward: vec![Self::NOT_YET; cells], backward: vec![Self::NOT_YET; cells], batches, parts }
-    }
-
-    fn cell(&self, part: u32, event: Event) -> usize {
-        part as usize * self.batches + event.micro_batch as usize
-    }
-
-    /// Notes that the result of `event` is ready at `end`.
-    fn set(&mut self, shape: &Shape, stage: u32, event: Event, end: f64) {
-        let cell = self.cell(shape.part(stage, event.chunk), event);
-        let list = match event.action {
-            Action::Forward => &mut self.forward,
-            Action::Backward | Action::BackwardInput => &mut self.backward,
-            Action::WeightGradient => return,
-        };
-        if let Some(slot) = list.get_mut(cell) {
-            *slot = end;
-        }
-    }
-
-    /// When `event` on `stage` has all it needs.
-    fn needs(&self, shape: &Shape, durations: &StageDurations, stage: u32, event: Event) -> f64 {
-        let part = shape.part(stage, event.chunk);
-        let from = |list: &[f64], other: u32| {
-            let ready = list.get(self.cell(other, event)).copied().unwrap_or(0.0);
-            let (sender, _) = shape.holder(other, event.chunk);
-            if ready < 0.0 { ready } else { ready + durations.between(sender, stage) }
-        };
-        match event.action {
-            Action::Forward if part == 0 => 0.0,
-            Action::Forward => from(&self.forward, part - 1),
-            Action::WeightGradient => from(&self.backward, part),
-            _ if part + 1 == self.parts => from(&self.forward, part),
-            _ => from(&self.backward, part + 1),
-        }
-    }
-}
-
-fn run(
-    order: &Order,
-    durations: &StageDurations,
-    mut note: impl FnMut(usize, Event, f64, f64),
-) -> Vec<Clock> {
-    let shape = *order.shape();
-    let mut ready = Ready::of(&shape);
-    let mut clocks = vec![Clock::default(); shape.stages as usize];
-    let mut moved = true;
-    while moved {
-        moved = false;
-        for stage in 0..shape.stages {
-            let events = order.stage(stage);
-            let Some(clock) = clocks.get_mut(stage as usize) else { continue };
-            while let Some(batch) = at_once(events, clock.next) {
-                let needed = batch.iter().map(|event| ready.needs(&shape, durations, stage, *event));
-                let Some(needed) = latest(needed) else { break };
-                let start = clock.free.max(needed);
-                let end = start + batch.iter().map(|event| durations.of(stage as usize, *event)).sum::<f64>();
-                let mut begin = start;
-                clock.free = end;
-                for &event in batch {
-                    let work = durations.of(stage as usize, event);
-                    note(stage as usize, event, begin, begin + work);
-                    begin += work;
-                    clock.free += sending(&shape, durations, stage, event);
-                    ready.set(&shape, stage, event, end);
-                }
-                clock.took(batch.len(), start, end);
-                moved = true;
-            }
-        }
-    }
-    clocks
-}
-
-/// The next event of a stage, or two where they run as one.
-fn at_once(events: &[Event], next: usize) -> Option<&[Event]> {
-    let count = if events.get(next)?.joined { 2 } else { 1 };
-    events.get(next..next + count)
-}
-
-/// The latest of the times; none while one of them is not known yet.
-fn latest(times: impl Iterator<Item = f64>) -> Option<f64> {
-    times
-        .reduce(|one, other| if one < 0.0 || other < 0.0 { Ready::NOT_YET } else { one.max(other) })
-        .filter(|time| *time >= 0.0)
-}
-
-/// The time `stage` stands still to send the result of `event`.
-fn sending(shape: &Shape, durations: &StageDurations, stage: u32, event: Event) -> f64 {
-    if !durations.blocking {
-        return 0.0;
-    }
-    let part = shape.part(stage, event.chunk);
-    let to = match event.action {
-        Action::Forward if part + 1 < shape.parts() => part + 1,
-        Action::Backward | Action::BackwardInput if part > 0 => part - 1,
-        _ => return 0.0,
-    };
-    durations.between(stage, shape.holder(to, event.chunk).0)
 }

@@ -1,7 +1,5 @@
 //! Other cuts of the same run: every layout that could hold, walked in steps that can be stopped.
 
 mod space;
-mod variant;
 
 pub use space::Space;
-pub use variant::Variant;

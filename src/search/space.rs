@@ -1,7 +1,6 @@
 //! Every cut of a plan worth trying, in a fixed order.
 
-use super::Variant;
-use crate::plan::{AttentionKernel, Plan, Recompute, RecomputeModule};
+use crate::plan::{AttentionKernel, Plan, Recompute, RecomputeModule, Variant};
 
 /// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
 const MAX_PIPELINE: u64 = 64;
@@ -98,6 +97,7 @@ impl Space {
             sequence_parallel: tensor > 1,
             micro_batch_size: *self.micro_batch.get(micro_batch)?,
             recompute: self.recompute.get(recompute)?.clone(),
+            sharding: self.base.sharding,
         })
         .map(|variant| self.dense(variant))
     }

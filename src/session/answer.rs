@@ -1,11 +1,12 @@
 //! What the engine says to what the reader has in hand.
 
-use super::{Hand, StageMemory};
+use super::{Hand, Held, StageMemory, stage_memories};
 use crate::estimate::compute::Measured;
-use crate::estimate::{Parameters, Utilisation, parameters, utilisation};
+use crate::estimate::{Memory, memory};
 use crate::intake::shell::Environment;
 use crate::intake::{Request, Resolution, read};
 use crate::plan::Plan;
+use crate::report::{Report, document, report};
 use crate::text::Source;
 
 /// The answer to one text.
@@ -13,24 +14,33 @@ use crate::text::Source;
 pub struct Answer {
     /// The text that it answers, for places in it.
     pub source: Source,
-    /// Settings, questions and diagnostics; the plan is taken out.
+    /// Plan, settings, questions and diagnostics.
     pub resolution: Resolution,
 }
 
 /// Everything shown of one plan.
 #[derive(Clone, Debug)]
 pub struct Shown {
+    /// What made the plan.
+    pub answer: Held<Answer>,
     /// The plan.
     pub plan: Plan,
-    /// The memory of each stage; empty while no engine tells it.
+    /// Every estimate.
+    pub report: Report,
+    /// The memory of every rank, explained.
+    pub memory: Memory,
+    /// The memory of each stage as it is shown.
     pub stages: Vec<StageMemory>,
-    /// Parameters of the model and of each rank.
-    pub parameters: Parameters,
-    /// Every matrix product.
-    pub utilisation: Vec<Utilisation>,
 }
 
 impl Shown {
+    /// The report as a JSON document.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let document = document(&self.answer.source, &self.answer.resolution, Some(&self.report));
+        format!("{document:#}\n")
+    }
+
     /// The stage that needs most.
     #[must_use]
     pub fn worst(&self) -> Option<&StageMemory> {
@@ -40,23 +50,25 @@ impl Shown {
 
 /// Reads what is in hand, and estimates what it takes if it is a plan.
 #[must_use]
-pub fn answer(hand: &Hand) -> (Answer, Option<Shown>) {
+pub fn answer(hand: &Hand) -> (Held<Answer>, Option<Shown>) {
     let source = Source::new(&hand.text);
     let environment = Environment {
         variables: hand.environment.clone(),
         arguments: hand.arguments.split_ascii_whitespace().map(str::to_owned).collect(),
     };
     let request = Request { source: &source, environment: &environment, overrides: &hand.settings };
-    let mut resolution = read(&request);
-    let shown = resolution.plan.take().map(show);
-    (Answer { source, resolution }, shown)
-}
-
-fn show(plan: Plan) -> Shown {
-    Shown {
-        stages: Vec::new(),
-        parameters: parameters(&plan),
-        utilisation: utilisation(&plan, &Measured::default()),
-        plan,
-    }
+    let resolution = read(&request);
+    let plan = resolution.plan.clone();
+    let answer = Held::new(Answer { source, resolution });
+    let shown = plan.map(|plan| {
+        let memory = memory(&plan);
+        Shown {
+            answer: answer.clone(),
+            report: report(&plan, &Measured::default()),
+            stages: stage_memories(&plan, &memory),
+            memory,
+            plan,
+        }
+    });
+    (answer, shown)
 }

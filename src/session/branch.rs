@@ -60,13 +60,22 @@ impl Branch {
 fn grow<Q: Quantity>(node: &Breakdown<Q>, show: fn(Q) -> String, whole: f64) -> Branch {
     let share = if whole > 0.0 { node.value().number() / whole } else { 0.0 };
     Branch {
-        label: node.label().to_owned(),
+        label: title(node.label()).to_owned(),
         value: show(node.value()),
         share,
         times: node.multiplicity(),
         greatest: node.rule() == Rule::Greatest && node.children().len() > 1,
         reason: node.why().map(Reason::of),
         parts: node.children().iter().map(|child| grow(child, show, whole)).collect(),
+    }
+}
+
+/// The words for labels that are names in the document.
+fn title(label: &str) -> &str {
+    match label {
+        "peak_reserved" => "on the device",
+        "peak_allocated" => "allocated by PyTorch",
+        other => other,
     }
 }
 

@@ -8,6 +8,7 @@ pub mod map;
 mod marks;
 mod offsets;
 mod settings;
+mod stages;
 mod state;
 mod verdict;
 
@@ -18,5 +19,6 @@ pub use held::Held;
 pub use marks::{Piece, pieces};
 pub use offsets::{byte_offset, utf16_offset};
 pub use settings::{Chapter, Row, chapters};
+pub use stages::{explain_memory, stage_memories};
 pub use state::{Event, Hand, State, apply};
 pub use verdict::{Fit, StageMemory, Use};

@@ -102,7 +102,7 @@ impl State {
         let (found, shown) = answer(&hand);
         Self {
             hand,
-            answer: Held::new(found),
+            answer: found,
             shown: shown.map(Held::new),
             stale: false,
             colour: Colour::Stage,
@@ -113,7 +113,7 @@ impl State {
 
     fn settle(&mut self) {
         let (found, shown) = answer(&self.hand);
-        self.answer = Held::new(found);
+        self.answer = found;
         self.stale = shown.is_none() && self.shown.is_some();
         if let Some(shown) = shown {
             let world = shown.plan.layout().world_size;

@@ -107,6 +107,10 @@ pub struct StageMemory {
     pub allocated: Bytes,
     /// What the device shows.
     pub reserved: Bytes,
+    /// What is allocated between two steps.
+    pub between_steps: Bytes,
+    /// Micro-batches held at the peak, by chunk.
+    pub in_flight: Vec<u64>,
     /// When the peak is.
     pub at: String,
     /// The verdict on it.

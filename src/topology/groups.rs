@@ -115,14 +115,16 @@ impl Group {
 
     /// Lowest and highest member.
     pub(super) fn ends(&self) -> (u64, u64) {
-        match self.pattern.cut {
-            Cut::Whole | Cut::Partial => {
-                let first = self.pattern.member(self.index, 0);
-                (first, first + self.pattern.members.span())
+        let Self { pattern, index } = self;
+        let first = pattern.member(*index, 0);
+        match pattern.cut {
+            Cut::Whole | Cut::Partial => (first, first + pattern.members.span()),
+            Cut::Slices { size, .. } => (first, pattern.member(*index, size - 1)),
+            // Underlying groups follow each other upwards: the last reaches highest.
+            Cut::Joined(groups) => {
+                let last = pattern.bases.at(index * groups + groups - 1);
+                (first, last + pattern.members.span())
             }
-            Cut::Slices { .. } | Cut::Joined(_) => self
-                .ranks()
-                .fold((u64::MAX, 0), |(low, high), rank| (low.min(rank.get()), high.max(rank.get()))),
         }
     }
 }
@@ -207,6 +209,9 @@ impl Groups {
     pub(super) fn is_aligned(&self, kind: GroupKind, cluster: &Cluster) -> bool {
         let pattern = self.pattern(kind);
         let extent = pattern.members.extent();
+        if pattern.size() <= 1 {
+            return true;
+        }
         !matches!(pattern.cut, Cut::Joined(_) | Cut::Partial)
             && extent > 0
             && cluster.fast_domain.is_multiple_of(extent)

@@ -24,7 +24,7 @@ fn buffers_are_those_of_the_distributed_optimizer() {
     for line in include_str!("../data/megatron/buffers.jsonl").lines() {
         let case: Value = serde_json::from_str(line).expect("a case a line");
         let world = case["world"].as_u64().unwrap();
-        let per_node = if world % 8 == 0 { 8 } else { 1 };
+        let per_node = if world.is_multiple_of(8) { 8 } else { 1 };
         for (kind, flag) in [("plain", ""), ("overlap", " --overlap-grad-reduce")] {
             let flags = format!("{}{flag} --use-distributed-optimizer", case["flags"].as_str().unwrap());
             let plan = plan_from_flags(&flags, world, per_node, "H100-SXM").expect("a plan");

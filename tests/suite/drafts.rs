@@ -14,6 +14,15 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        Self {
+            model: plan.model().clone(),
+            cluster: plan.cluster().clone(),
+            layout: plan.layout().clone(),
+            recipe: plan.recipe().clone(),
+        }
+    }
+
     pub(crate) fn plan(&self) -> Plan {
         let Self { mut model, mut cluster, layout, recipe } = self.clone();
         // What a draft leaves unsaid follows from what it says.
@@ -188,6 +197,8 @@ fn recipe() -> Recipe {
         software: Software::MegatronCoreLocal,
         offload: Offload::default(),
         wgrad_deferral_limit: 0,
+        attention_mask: false,
+        deterministic: false,
         cuda_graphs: false,
     }
 }

@@ -1,8 +1,14 @@
 //! Works out a formula's expression, so that tests can hold it against the number it explains.
 
-/// The value of `expression`, symbols looked up by `value`.
+/// The value of `expression`, whole-numbered symbols looked up by `value`.
 #[track_caller]
 pub(crate) fn evaluate(expression: &str, value: &dyn Fn(&str) -> Option<u64>) -> f64 {
+    evaluate_real(expression, &|name| value(name).map(|value| value as f64))
+}
+
+/// The value of `expression`, symbols looked up by `value`.
+#[track_caller]
+pub(crate) fn evaluate_real(expression: &str, value: &dyn Fn(&str) -> Option<f64>) -> f64 {
     let mut reader = Reader { rest: expression, value };
     let result = reader.sum();
     assert!(reader.rest.trim().is_empty(), "`{}` is left of `{expression}`", reader.rest);
@@ -11,7 +17,7 @@ pub(crate) fn evaluate(expression: &str, value: &dyn Fn(&str) -> Option<u64>) ->
 
 struct Reader<'a> {
     rest: &'a str,
-    value: &'a dyn Fn(&str) -> Option<u64>,
+    value: &'a dyn Fn(&str) -> Option<f64>,
 }
 
 impl Reader<'_> {
@@ -61,7 +67,7 @@ impl Reader<'_> {
         if let Ok(number) = word.parse::<f64>() {
             return number;
         }
-        (self.value)(word).unwrap_or_else(|| panic!("no symbol `{word}`")) as f64
+        (self.value)(word).unwrap_or_else(|| panic!("no symbol `{word}`"))
     }
 }
 

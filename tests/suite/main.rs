@@ -3,9 +3,13 @@
 
 mod analysis_tool;
 mod buffers;
+mod departures;
 mod drafts;
+mod extremes;
 mod flops;
+mod formats;
 mod formula;
+mod memory;
 mod models;
 mod parameters;
 mod random;
@@ -13,7 +17,9 @@ mod resolve;
 mod rows;
 mod saved;
 mod schedule;
+mod session;
 mod settings_tree;
+mod shell_bash;
 mod time;
 mod topology;
 mod traffic;

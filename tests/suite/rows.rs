@@ -198,6 +198,8 @@ impl Row {
             micro_batch_size: micro,
             global_batch_size: global,
             num_micro_batches: global / (micro * layout.data),
+            attention_mask: false,
+            deterministic: false,
             params_dtype: half,
             grads_dtype: self.grads(half),
             fp8: self.fp8(),

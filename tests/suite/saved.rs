@@ -231,7 +231,7 @@ fn every_kept_byte_is_known() {
         }
         let chunk = &plan.layout().stages.stages[0].chunks[0];
         let inner = Chunk { embedding: false, output_layer: false, ..chunk.clone() };
-        assert_eq!(kept_by_chunk(&x, &inner).get(), int(&case, "block"), "{id}: block");
+        assert_eq!(kept_by_chunk(&plan, &inner).get(), int(&case, "block"), "{id}: block");
         let mut ends = Vec::new();
         if chunk.embedding {
             ends.push(Operator::Embedding);
@@ -241,7 +241,7 @@ fn every_kept_byte_is_known() {
         }
         assert_eq!(by_saver(&x, &ends), expected(&case["top"]), "{id}: outside of the layers");
         let top: u64 = expected(&case["top"]).values().sum();
-        assert_eq!(kept_by_chunk(&x, chunk).get(), int(&case, "block") + top, "{id}: all");
+        assert_eq!(kept_by_chunk(&plan, chunk).get(), int(&case, "block") + top, "{id}: all");
         blocks += 1;
     }
     assert!(operations > 100 && blocks > 160, "{operations} layers and {blocks} blocks compared");

@@ -100,6 +100,16 @@ fn held_micro_batches_are_those_counted_in_megatron() {
     assert_eq!(ranks, 84);
 }
 
+/// The 2023 code ran all forwards first when there are as many micro-batches as stages.
+#[test]
+fn the_2023_code_keeps_everything_with_few_micro_batches() {
+    let kind = PipelineSchedule::OneForwardOneBackward;
+    let legacy = |m| Shape { all_warmup_when_few: true, ..shape(kind, 4, 2, m) };
+    assert_eq!(Order::of(legacy(4)).peak(3, &[1, 1]), 8);
+    assert_eq!(Order::of(shape(kind, 4, 2, 4)).peak(3, &[1, 1]), 5);
+    assert_eq!(Order::of(legacy(8)).peak(3, &[1, 1]), 5);
+}
+
 /// Every pass of every micro-batch on every chunk exactly once, and no stage waits for ever.
 #[test]
 fn every_order_is_complete_and_runs() {

@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use shardscope::intake::plan_from_flags;
 use shardscope::plan::{
     Accelerator, Cluster, ContextKind, Layout, Link as PlanLink, Peaks, PipelineSchedule, RankOrder, StageMap,
 };
@@ -103,6 +104,12 @@ fn groups_partition_the_ranks_and_know_their_members() {
         }
         let groups = Groups::of(&layout);
         for kind in groups.kinds() {
+            let machines = cluster(8, 8, layout.world_size);
+            for group in groups.all(kind) {
+                let walked = group.ranks().flat_map(|one| group.ranks().map(move |other| (one, other)));
+                let slowest = walked.map(|(one, other)| Link::between(&machines, one, other)).max();
+                assert_eq!(slowest, Some(group.link(&machines)), "{} {}", kind.short(), case["id"]);
+            }
             let mut seen = vec![0_u32; layout.world_size as usize];
             for group in groups.all(kind) {
                 for rank in group.ranks() {
@@ -177,4 +184,82 @@ fn llama3s_cluster_is_asked_rank_by_rank() {
     assert_eq!((here.tensor, here.data, here.pipeline), (7, 1249 % 128, 9));
     assert_eq!(groups.group_of(GroupKind::DataContext, rank).len(), 128);
     assert_eq!(groups.group(GroupKind::Tensor, rank).map(|group| group.index()), Some(1249));
+}
+
+/// A model that every layout of the cases can cut.
+fn flags(config: &Value) -> String {
+    let get = |key| number(config, key).unwrap_or(1);
+    let mut flags = format!(
+        "--tensor-model-parallel-size {} --pipeline-model-parallel-size {} --context-parallel-size {} --num-layers {} \
+         --hidden-size 3072 --ffn-hidden-size 9216 --num-attention-heads 48 --seq-length 6144 --max-position-embeddings 6144 \
+         --vocab-size 32000 --micro-batch-size 1 --global-batch-size {} --bf16 --use-distributed-optimizer --transformer-impl transformer_engine",
+        get("tp"),
+        get("pp"),
+        get("cp"),
+        get("pp") * get("vpp") * 2,
+        get("world_size") * get("pp"),
+    );
+    let mut add = |key: &str, flag: &str| {
+        if let Some(value) = number(config, key) {
+            flags.push_str(&format!(" {flag} {value}"));
+        }
+    };
+    add("etp", "--expert-tensor-parallel-size");
+    add("vpp", "--num-virtual-stages-per-pipeline-rank");
+    add("dist_opt_instances", "--num-distributed-optimizer-instances");
+    if get("ep") > 1 {
+        add(
+            "ep",
+            "--num-experts 64 --moe-router-topk 2 --moe-ffn-hidden-size 1024 --expert-model-parallel-size",
+        );
+    }
+    if config.get("use_tp_pp_dp_mapping") == Some(&Value::Bool(true)) {
+        flags.push_str(" --use-tp-pp-dp-mapping");
+    }
+    if let Some(levels) = config.get("hierarchical_cp").and_then(Value::as_array) {
+        flags.push_str(" --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes");
+        levels.iter().for_each(|level| flags.push_str(&format!(" {level}")));
+    }
+    if get("tp") > 1 {
+        flags.push_str(" --sequence-parallel");
+    }
+    flags
+}
+
+#[test]
+fn what_megatron_refuses_is_refused_for_its_reason() {
+    let mut refused = 0;
+    for line in include_str!("../data/megatron/groups.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).expect("a case a line");
+        let (world, per_node) = (
+            number(&case["config"], "world_size").unwrap(),
+            number(&case["config"], "gpus_per_node").unwrap(),
+        );
+        let per_node = if world.is_multiple_of(per_node) { per_node } else { 1 };
+        let found = plan_from_flags(&flags(&case["config"]), world, per_node, "H100-SXM");
+        let Some(error) = case.get("error").and_then(Value::as_str) else {
+            let plan = found.unwrap_or_else(|reasons| panic!("{}: {reasons:?}", case["id"]));
+            let found = plan.layout().clone();
+            let expected = Layout {
+                sequence_parallel: found.sequence_parallel,
+                context_kind: found.context_kind,
+                microbatch_group_size: found.microbatch_group_size,
+                stages: found.stages.clone(),
+                ..layout(&case["config"])
+            };
+            assert_eq!(found, expected, "{}", case["id"]);
+            continue;
+        };
+        let code = match error {
+            "world size not divisible by tp*pp*cp" => "world-size",
+            "world size not divisible by etp*ep*pp" => "expert-world-size",
+            "with --use-tp-pp-dp-mapping and pp>1, dp must equal expert dp" => "rank-order",
+            "virtual pipeline needs pp>1" => "vpp-without-pp",
+            other => panic!("{other}"),
+        };
+        let reasons = found.expect_err("refused");
+        assert!(reasons.iter().any(|reason| reason.code == code), "{} {code}: {reasons:?}", case["id"]);
+        refused += 1;
+    }
+    assert!(refused >= 8, "{refused}");
 }

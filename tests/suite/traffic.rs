@@ -6,7 +6,7 @@ use shardscope::anatomy::{Collective, Symbols};
 use shardscope::estimate::collective::Algorithm;
 use shardscope::estimate::traffic::{Detour, Operation, Parallelism, Traffic, traffic, warnings};
 use shardscope::intake::plan_from_flags;
-use shardscope::plan::Plan;
+use shardscope::plan::{DpSharding, Plan};
 use shardscope::quantity::{Bytes, Count};
 use shardscope::topology::Link;
 
@@ -183,21 +183,117 @@ fn interleaving_adds_boundaries() {
 fn sizes_are_what_their_formulas_say() {
     let mut compared = 0;
     for seed in 0..80 {
-        let plan = super::traffic_walk::random_plan(seed);
-        let x = Symbols::of(&plan);
-        for dimension in traffic(&plan).dimensions {
-            for operation in &dimension.operations {
-                let elements = Count::of_shape(&operation.shape).get();
-                let lookup = |name: &str| if name == "elements" { Some(elements) } else { x.value(name) };
-                let expected = evaluate(operation.formula.expression, &lookup);
-                let bytes = operation.bytes().get();
-                assert_eq!(expected, bytes as f64, "{} {}", operation.name, operation.tensor);
-                assert!(operation.explain(&x).symbols.len() >= operation.formula.names().len());
-                compared += 1;
-            }
-        }
+        compared += sizes_hold(&super::traffic_walk::random_plan(seed));
     }
     assert!(compared > 800, "only {compared}");
+}
+
+#[track_caller]
+fn sizes_hold(plan: &Plan) -> u32 {
+    let x = Symbols::of(plan);
+    let mut compared = 0;
+    for operation in traffic(plan).dimensions.iter().flat_map(|dimension| &dimension.operations) {
+        let elements = Count::of_shape(&operation.shape).get();
+        let lookup = |name: &str| if name == "elements" { Some(elements) } else { x.value(name) };
+        let expected = evaluate(operation.formula.expression, &lookup);
+        let bytes = operation.bytes().get();
+        assert_eq!(expected, bytes as f64, "{} {}", operation.name, operation.tensor);
+        assert!(operation.explain(&x).symbols.len() >= operation.formula.names().len());
+        compared += 1;
+    }
+    compared
+}
+
+const SMALL: &str = "--num-layers 8 --hidden-size 1024 --ffn-hidden-size 4096 --num-attention-heads 16 \
+    --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 32 --bf16 \
+    --vocab-size 32000 --untie-embeddings-and-output-weights --disable-bias-linear --normalization RMSNorm \
+    --position-embedding-type rope --swiglu --transformer-impl transformer_engine";
+
+/// Parameters of one of these layers: QKV and output projection, gated MLP, two norms.
+const SMALL_LAYER: u64 = 4 * 1024 * 1024 + 3 * 4096 * 1024 + 2 * 1024;
+
+/// ZeRO-2 reduces gradients behind every micro-batch, and gathers weights once.
+#[test]
+fn sharded_gradients_are_reduced_for_every_micro_batch() {
+    let mut draft = super::drafts::Draft::of(&plan(&format!("{SMALL} --use-distributed-optimizer"), 8));
+    draft.recipe.dp_sharding = DpSharding::Gradients;
+    let ledger = traffic(&draft.plan());
+    let scatter = find(&ledger, Parallelism::Data, "dense parameters", "gradients");
+    let gather = find(&ledger, Parallelism::Data, "dense parameters", "weights");
+    assert_eq!((scatter.most_calls_per_micro_batch(), scatter.calls(0), gather.calls(0)), (1, 4, 1));
+    let parameters = 8 * SMALL_LAYER + 1024 + 2 * 32000 * 1024;
+    assert_eq!(scatter.bytes().get(), 4 * parameters.next_multiple_of(128));
+}
+
+/// ZeRO-3 and FSDP gather every layer forward and backward and scatter its gradients, micro-batch by
+/// micro-batch.
+#[test]
+fn sharded_weights_are_gathered_unit_by_unit() {
+    let mut draft = super::drafts::Draft::of(&plan(&format!("{SMALL} --use-distributed-optimizer"), 8));
+    draft.recipe.dp_sharding = DpSharding::Parameters;
+    let ledger = traffic(&draft.plan());
+    let data = ledger.of(Parallelism::Data).unwrap();
+    let layers: Vec<&Operation> =
+        data.operations.iter().filter(|operation| operation.shape[0] == SMALL_LAYER).collect();
+    assert_eq!(layers.len(), 3, "gathered forward, gathered backward, scattered");
+    assert!(layers.iter().all(|operation| operation.calls(0) == 8 * 4));
+    let units = 8 * SMALL_LAYER + 1024 + 2 * 32000 * 1024;
+    assert_eq!(data.per_gpu().bytes.get(), 4 * (2 + 2 + 4) * units);
+}
+
+/// Multi-latent attention gathers latents instead of the residual stream; a depth of multi-token prediction
+/// adds a look-up, a projection, a layer, an output layer and a loss.
+#[test]
+fn latent_attention_and_multi_token_prediction() {
+    let flags = format!(
+        "{SMALL} --tensor-model-parallel-size 2 --sequence-parallel --multi-latent-attention --q-lora-rank 512 \
+         --kv-lora-rank 256 --qk-head-dim 64 --qk-pos-emb-head-dim 32 --v-head-dim 64 --mtp-num-layers 1"
+    );
+    let plan = plan(&flags, 2);
+    let ledger = traffic(&plan);
+    let (n, width) = (1024, 2);
+    let check = |name: &str, tensor: &str, columns: u64, calls: u64| {
+        let operations = &ledger.of(Parallelism::Tensor).unwrap().operations;
+        let own = operations.iter().filter(|one| one.name == name && one.tensor == tensor);
+        let (found, sizes): (Vec<u64>, Vec<u64>) =
+            own.map(|one| (one.per_micro_batch[0], one.bytes().get())).unzip();
+        assert_eq!(found.iter().sum::<u64>(), calls, "{name} {tensor}");
+        assert!(sizes.iter().all(|size| *size == n * columns * width), "{name} {tensor}");
+    };
+    // 8 layers and the depth's own.
+    for tensor in ["input", "input again", "input gradient"] {
+        check("linear_q_up_proj", tensor, 512, 9);
+        check("linear_kv_up_proj", tensor, 256, 9);
+        check("linear_fc1", tensor, 1024, 9);
+        check("mtp.eh_proj", tensor, 2048, 1);
+        check("output_layer", tensor, 1024, 2);
+    }
+    check("linear_kv_down_proj", "rotated keys", 32, 9);
+    check("linear_kv_down_proj", "rotated key gradient", 32, 9);
+    check("linear_proj", "output", 1024, 9);
+    check("linear_proj", "output gradient", 1024, 9);
+    check("mtp.eh_proj", "output", 1024, 1);
+    check("word_embeddings", "output", 1024, 2);
+    sizes_hold(&plan);
+    sizes_hold(&super::traffic::plan(&format!("{flags} --context-parallel-size 2"), 4));
+}
+
+/// Hierarchical context parallelism exchanges heads inside and goes round outside.
+#[test]
+fn hierarchical_context_parallelism() {
+    let flags = format!(
+        "{SMALL} --context-parallel-size 8 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 4 2"
+    );
+    let plan = plan(&flags, 8);
+    let ledger = traffic(&plan);
+    let context = ledger.of(Parallelism::Context).unwrap();
+    let calls = |ranks: u64| -> u64 {
+        let own = context.operations.iter().filter(|operation| operation.ranks == ranks);
+        own.map(|operation| operation.per_micro_batch[0]).sum()
+    };
+    assert_eq!(calls(4), 8 * 8, "four tensors and their gradients, per layer");
+    assert_eq!(calls(2), 8 * 3, "one step of the ring each way, gradients with it");
+    sizes_hold(&plan);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
-use e2e::weight::{AIM, LIMIT, weigh};
+use e2e::weight::{judge, weigh};
 
 fn main() -> ExitCode {
     let Some(folder) = env::args().nth(1) else {
@@ -21,11 +21,10 @@ fn main() -> ExitCode {
     }
     let total: u64 = weights.iter().map(|w| w.brotli).sum();
     println!("{:>10} {total:>10}  the whole page", weights.iter().map(|w| w.raw).sum::<u64>());
-    if total > LIMIT {
-        return fail(&format!("the page is above the limit of {LIMIT} bytes"));
+    match judge(total) {
+        Ok(words) => println!("{words}"),
+        Err(words) => return fail(&words),
     }
-    let aim = if total > AIM { "above" } else { "within" };
-    println!("{aim} the aim of {AIM} bytes, within the limit of {LIMIT}");
     ExitCode::SUCCESS
 }
 

@@ -1,5 +1,6 @@
 //! The page arrives: complete, silent, from one place, and accessible.
 use e2e::Page;
+use serde_json::json;
 
 #[test]
 fn the_page_loads_in_silence_from_its_own_folder() {
@@ -30,4 +31,14 @@ fn light_and_dark_follow_the_system_unless_the_reader_chose() {
     page.reload();
     assert_eq!(page.attribute("html", "data-theme").as_deref(), Some("light"));
     assert_eq!(background(), light);
+}
+
+#[test]
+fn without_its_engine_the_page_has_its_heading_and_says_what_is_wrong() {
+    let page = Page::blank();
+    page.devtools("Network.enable", json!({}));
+    page.devtools("Network.setBlockedURLs", json!({ "urls": ["*.wasm"] }));
+    page.goto_shell("");
+    assert_eq!(page.text("h1"), "Shardscope");
+    page.wait_text("#loading", "could not be loaded");
 }

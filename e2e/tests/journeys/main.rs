@@ -2,3 +2,6 @@
 
 mod harness;
 mod loading;
+mod looks;
+mod map;
+mod script;

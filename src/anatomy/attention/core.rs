@@ -95,7 +95,7 @@ fn is_exchanged(x: &Symbols<'_>) -> bool {
     let layout = x.plan.layout();
     let exchanges =
         matches!(layout.context_kind, ContextKind::AllToAll | ContextKind::AllToAllAndPointToPoint);
-    layout.context > 1 && exchanges
+    x.context > 1 && exchanges
 }
 
 /// Sequence first: the output needs no copy. Transformer Engine makes its inputs contiguous.

@@ -1,10 +1,12 @@
 //! Word and position embedding, first stage.
 
+mod held;
 mod messages;
 mod saved;
 mod weights;
 mod work;
 
+pub(super) use held::held;
 pub(super) use messages::messages;
 pub(super) use saved::saved;
 pub(super) use weights::weights;

@@ -54,14 +54,14 @@ fn latents(x: &Symbols<'_>) -> Vec<Saved> {
     let sizes = x.latent;
     let normed = x.model().qk_layernorm;
     let mut out = Vec::with_capacity(6);
-    let mut statistics = |out: &mut Vec<Saved>, name| {
+    let statistics = |out: &mut Vec<Saved>, name| {
         out.push(Saved::new(name, &[x.s_local], STATISTIC, &STATISTICS));
     };
     if sizes.query > 0 && normed {
         out.push(Saved::new("query norm input", &[x.n, sizes.query], x.width, &QUERY_NORM));
         statistics(&mut out, "query norm statistics");
     }
-    if x.plan.layout().sequence_parallel {
+    if x.sequence_parallel {
         if normed {
             out.push(Saved::new("kv norm input", &[x.s_local, sizes.key_value], x.width, &KV_NORM));
         }
@@ -76,7 +76,7 @@ fn latents(x: &Symbols<'_>) -> Vec<Saved> {
         let shape = [x.s_local, sizes.query];
         out.push(Saved::new("query up-projection input", &shape, x.input_width, &QUERY_UP));
     }
-    if normed || x.plan.layout().sequence_parallel {
+    if normed || x.sequence_parallel {
         let shape = [x.s_local, sizes.key_value];
         out.push(Saved::new("kv up-projection input", &shape, x.input_width, &KV_UP));
     }

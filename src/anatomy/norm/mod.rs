@@ -1,10 +1,12 @@
 //! LayerNorm and RMSNorm.
 
+mod held;
 mod messages;
 mod saved;
 mod weights;
 mod work;
 
+pub(super) use held::held;
 pub(super) use messages::messages;
 pub(super) use saved::{is_recomputed, kept, saved};
 pub(super) use weights::{scale, weights};

@@ -66,10 +66,13 @@ fn line(found: &Diagnostic, answer: &Held<Answer>, onplace: &Callback<Span>) -> 
     }
 }
 
-/// The message with a capital at its head.
+/// The message with a capital at its head, unless it begins with a name.
 fn sentence(message: &str) -> String {
     let mut text = message.to_owned();
-    if let Some(head) = text.get_mut(..1) {
+    let first = message.split(' ').next().unwrap_or_default();
+    if first.bytes().all(|byte| byte.is_ascii_lowercase())
+        && let Some(head) = text.get_mut(..1)
+    {
         head.make_ascii_uppercase();
     }
     text

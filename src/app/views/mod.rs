@@ -2,6 +2,7 @@
 
 mod diagnostics;
 mod map;
+mod memory;
 mod questions;
 mod script;
 mod settings;
@@ -11,6 +12,7 @@ mod verdict;
 
 pub(crate) use diagnostics::Diagnostics;
 pub(crate) use map::Map;
+pub(crate) use memory::Memory;
 pub(crate) use questions::Questions;
 pub(crate) use script::{Script, show_place};
 pub(crate) use settings::Settings;

@@ -90,6 +90,16 @@ fn line(row: &Row, props: &Props) -> Html {
         let value = event.target_dyn_into::<Element>().map(|field| value_of(&field)).unwrap_or_default();
         Event::Set { name: name.to_owned(), value }
     });
+    let onkeydown = {
+        let send = props.send.clone();
+        move |event: KeyboardEvent| {
+            if event.key() == "Enter"
+                && let Some(field) = event.target_dyn_into::<Element>()
+            {
+                send.emit(Event::Set { name: name.to_owned(), value: value_of(&field) });
+            }
+        }
+    };
     let written = setting.value.written();
     let choices = row.choices();
     let label = format!("{name}, {}", row.field.about());
@@ -98,7 +108,7 @@ fn line(row: &Row, props: &Props) -> Html {
             <th scope="row" title={row.field.about()}>{ breakable(name) }</th>
             <td>
                 if choices.is_empty() {
-                    <input class="field" value={written} aria-label={label} autocomplete="off" spellcheck="false" {onchange} />
+                    <input class="field" value={written} aria-label={label} autocomplete="off" spellcheck="false" {onchange} {onkeydown} />
                 } else {
                     <select class="field" aria-label={label} {onchange}>
                         { for choices.iter().map(|choice| html! { <option value={*choice} selected={**choice == *written}>{ shown(choice) }</option> }) }

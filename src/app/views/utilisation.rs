@@ -6,6 +6,8 @@ use shardscope::quantity::{Quantity, decimal, grouped, mib, percent};
 use shardscope::session::{Held, Shown};
 use yew::prelude::*;
 
+use crate::app::parts::Wide;
+
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
     pub shown: Held<Shown>,
@@ -13,14 +15,14 @@ pub(crate) struct Props {
 
 #[component]
 pub(crate) fn Utilisation(props: &Props) -> Html {
-    let products = &props.shown.utilisation;
+    let products = &props.shown.report.utilisation;
     html! {
         <section class="panel" id="matmuls" aria-labelledby="matmuls-title">
             <header>
                 <h2 id="matmuls-title">{ "Matrix products" }</h2>
                 <p>{ "The sizes of each product of a layer before and after sharding, and how much of the accelerator's dense peak they reach." }</p>
             </header>
-            <div class="wide">
+            <Wide label="Table of matrix products">
                 <table class="figures">
                     <thead><tr>
                         <th scope="col">{ "Product" }</th>
@@ -33,7 +35,7 @@ pub(crate) fn Utilisation(props: &Props) -> Html {
                     </tr></thead>
                     <tbody>{ for products.iter().map(row) }</tbody>
                 </table>
-            </div>
+            </Wide>
         </section>
     }
 }

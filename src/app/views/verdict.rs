@@ -7,6 +7,7 @@ use web_sys::HtmlSelectElement;
 use yew::prelude::*;
 
 use super::StageBars;
+use crate::app::dom;
 use crate::app::parts::{Icon, Sign};
 
 #[derive(Properties, PartialEq)]
@@ -24,6 +25,10 @@ pub(crate) fn Verdict(props: &Props) -> Html {
         name: "accelerator".to_owned(),
         value: event.target_dyn_into::<HtmlSelectElement>().map(|select| select.value()).unwrap_or_default(),
     });
+    let ondownload = {
+        let shown = shown.clone();
+        move |_| dom::download("shardscope.json", "application/json", &shown.json())
+    };
     let picker = html! {
         <label class="accelerator">{ "Accelerator" }
             <select class="field" {onchange}>
@@ -36,6 +41,7 @@ pub(crate) fn Verdict(props: &Props) -> Html {
             <header>
                 <h2 id="verdict-title" class="hidden">{ "Verdict" }</h2>
                 { picker }
+                <button type="button" class="button" onclick={ondownload}><Icon sign={Sign::Download} />{ "JSON" }</button>
             </header>
             if props.stale {
                 <p class="stale" role="status"><Icon sign={Sign::Tight} />{ "The text as it is now makes no plan. This is the answer to the last one that did." }</p>

@@ -32,7 +32,18 @@ pub(super) struct LayersKept {
     pub(super) layers: [u64; 2],
 }
 
-/// How the layers of `chunk` are kept, `counts` of each kind in it.
+impl LayersKept {
+    /// How many of the chunk's `times` sections of `kind` are kept as they are.
+    pub(super) fn kept_of(&self, kind: SectionKind, times: u64) -> u64 {
+        match kind {
+            SectionKind::Layer(LayerKind::Dense) => self.layers[0],
+            SectionKind::Layer(LayerKind::Moe) => self.layers[1],
+            _ => times,
+        }
+    }
+}
+
+/// How the layers of `chunk` are kept.
 pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
     let [_, dense, moe, ..] = section_counts(x, chunk);
     let all = dense + moe;
@@ -58,7 +69,7 @@ pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
         Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
         Recompute::None | Recompute::Selective(_) => false,
     };
-    if spread && !x.plan.layout().sequence_parallel {
+    if spread && !x.sequence_parallel {
         let shape = [x.s_local, x.h / x.t];
         Saved::new("input of a recomputed run", &shape, x.residual_width, &SPREAD_INPUT)
     } else {

@@ -1,26 +1,23 @@
-//! What a plan holds on each rank.
+//! What a plan holds on each rank, at the moment when it holds most.
+//!
+//! The anatomy says what each operator weighs, keeps for backward, and holds while it runs. Here each kind of
+//! section is worked out once ([`unit`]), a rank's chunks are added up from them ([`moments`]), micro-batches in
+//! flight come from the schedule ([`flight`]), states and buffers are added ([`states`], [`buffers`]), and the
+//! fullest moment is found ([`rank`]). The tree ([`tree`]) tells the same numbers with their reasons.
 
+mod buffers;
+mod flight;
+mod framework;
 mod kept;
+mod layers;
+mod moments;
+mod rank;
+mod report;
+mod states;
+mod term;
+mod tree;
+mod unit;
 
-use crate::anatomy::{SectionKind, Symbols};
-use crate::plan::Chunk;
-use crate::quantity::Bytes;
-
-/// Bytes kept from forward to backward by `chunk` for one micro-batch on one rank.
-#[must_use]
-pub fn kept_by_chunk(x: &Symbols<'_>, chunk: &Chunk) -> Bytes {
-    let layers = kept::layers_kept(x, chunk);
-    let mut sum = kept::run_input(x).bytes * layers.runs;
-    sum += kept::rotary_table(x).map_or(Bytes::ZERO, |table| table.bytes);
-    for (kind, times) in SectionKind::ALL.into_iter().zip(crate::anatomy::section_counts(x, chunk)) {
-        let times = match kind {
-            SectionKind::Layer(crate::plan::LayerKind::Dense) => layers.layers[0],
-            SectionKind::Layer(crate::plan::LayerKind::Moe) => layers.layers[1],
-            _ => times,
-        };
-        if times > 0 {
-            sum += kept::section_kept(x, kind) * times;
-        }
-    }
-    sum
-}
+pub use layers::{LayerNode, Load, SavedActivations, layers, saved_activations};
+pub use rank::Totals;
+pub use report::{ChunkMemory, Memory, RankMemory, Worst, kept_by_chunk, memory, memory_totals};

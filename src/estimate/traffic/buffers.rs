@@ -1,8 +1,8 @@
 //! Gradient buffers and their buckets: what a data-parallel collective carries
 //! (`megatron/core/distributed/param_and_grad_buffer.py`, `distributed_data_parallel.py`).
 
-use crate::anatomy::{Creation, Symbols, Weight, WeightGroup};
-use crate::plan::{DpSharding, Number, Plan, Software};
+use crate::anatomy::{Creation, SectionKind, Symbols, Weight, WeightGroup, section_counts};
+use crate::plan::{Chunk, DpSharding, Embeddings, Number, Plan, Software, Stage};
 
 /// Elements at a multiple of which each parameter begins under the distributed optimizer.
 const PARAMETER_ALIGNMENT: u64 = 64;
@@ -88,6 +88,33 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
         }
     }
     out
+}
+
+/// The buffers of every stage and chunk; equal chunks are laid out once.
+#[must_use]
+pub fn all_buffers(plan: &Plan) -> Vec<Vec<Vec<Buffer>>> {
+    let x = Symbols::of(plan);
+    let kinds = |chunk: &Chunk| chunk.layers.clone().map(|index| plan.model().layer_kind(index));
+    let mut known: Vec<(&Chunk, [u64; SectionKind::ALL.len()], Vec<Buffer>)> = Vec::new();
+    let stages = plan.layout().stages.stages.iter().enumerate();
+    let mut of = |stage: usize, index: usize, chunk| {
+        let counts = section_counts(&x, chunk);
+        if stage == 0 && index == 0 {
+            return buffers(plan, stage, index);
+        }
+        let same = |other: &&(&Chunk, _, _)| counts == other.1 && kinds(chunk).eq(kinds(other.0));
+        if let Some((_, _, buffers)) = known.iter().find(same) {
+            return buffers.clone();
+        }
+        let found = buffers(plan, stage, index);
+        known.push((chunk, counts, found.clone()));
+        found
+    };
+    stages
+        .map(|(stage, held)| {
+            held.chunks.iter().enumerate().map(|(index, chunk)| of(stage, index, chunk)).collect()
+        })
+        .collect()
 }
 
 /// Ranks over which `group`'s gradients are sharded or reduced, within one optimizer instance.
@@ -190,9 +217,17 @@ pub(super) fn is_tied(plan: &Plan, weight: &Weight) -> bool {
         && (weight.copy || weight.name == "word_embeddings.weight")
 }
 
-/// Whether first and last stage both hold the word embedding.
+/// Whether two stages hold the same word embedding: that of the first is the output layer's, or multi-token
+/// prediction's, on another. On a folded pipeline both ends are on one stage.
 pub(super) fn shares_embedding(plan: &Plan) -> bool {
-    let model = plan.model();
-    let tied = model.embeddings == crate::plan::Embeddings::Tied || model.mtp_num_layers > 0;
-    tied && plan.layout().pipeline > 1
+    let stages = &plan.layout().stages.stages;
+    let mut holders = stages.iter().filter(|stage| holds_embedding(plan, stage));
+    holders.next().is_some() && holders.next().is_some()
+}
+
+/// Whether `stage` holds the word embedding, as such or in another part of the model.
+pub(super) fn holds_embedding(plan: &Plan, stage: &Stage) -> bool {
+    let tied = plan.model().embeddings == Embeddings::Tied;
+    let predicts = stage.chunks.iter().any(|chunk| chunk.mtp_layers > 0);
+    stage.has_embedding() || (tied && stage.has_output_layer()) || predicts
 }

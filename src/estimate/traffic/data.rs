@@ -1,6 +1,6 @@
 //! Gradients and weights between replicas (`megatron/core/distributed`, `megatron/core/optimizer`).
 
-use super::buffers::{Buffer, buffers};
+use super::buffers::{Buffer, all_buffers};
 use super::builder::{Builder, Calls, Sent};
 use super::ledger::{Parallelism, Place};
 use crate::anatomy::{Collective, Pass, SectionKind, Shape, WeightGroup, section_counts};
@@ -152,20 +152,18 @@ fn all_buckets(builder: &Builder<'_>) -> Vec<Buckets> {
     let plan = builder.plan();
     let deepspeed = matches!(plan.recipe().software, Software::MegatronDeepspeed | Software::GptNeox);
     let mut out: Vec<Buckets> = Vec::new();
-    for (stage, held) in plan.layout().stages.stages.iter().enumerate() {
-        for chunk in 0..held.chunks.len() {
-            for buffer in buffers(plan, stage, chunk) {
-                let sizes = if deepspeed { even_pieces(&buffer) } else { buffer.buckets.clone() };
-                for elements in sizes {
-                    let Buffer { group, format, .. } = buffer;
-                    let same = |other: &&mut Buckets| {
-                        (other.stage, other.elements) == (stage, elements)
-                            && (other.group, other.format) == (group, format)
-                    };
-                    match out.iter_mut().find(same) {
-                        Some(bucket) => bucket.calls += 1,
-                        None => out.push(Buckets { stage, group, format, elements, calls: 1 }),
-                    }
+    for (stage, chunks) in all_buffers(plan).into_iter().enumerate() {
+        for buffer in chunks.into_iter().flatten() {
+            let sizes = if deepspeed { even_pieces(&buffer) } else { buffer.buckets };
+            let Buffer { group, format, .. } = buffer;
+            for elements in sizes {
+                let same = |other: &&mut Buckets| {
+                    (other.stage, other.elements) == (stage, elements)
+                        && (other.group, other.format) == (group, format)
+                };
+                match out.iter_mut().rev().find(same) {
+                    Some(bucket) => bucket.calls += 1,
+                    None => out.push(Buckets { stage, group, format, elements, calls: 1 }),
                 }
             }
         }

@@ -10,7 +10,7 @@ mod pipeline;
 mod step;
 mod warnings;
 
-pub use buffers::{Buffer, buffers};
+pub use buffers::{Buffer, all_buffers, buffers};
 pub use ledger::{DimensionTraffic, Operation, Parallelism, Place, Totals, Traffic};
 pub use warnings::{Detour, TrafficWarning, warnings};
 

@@ -1,12 +1,12 @@
 //! What is sent once a step: tied embeddings, gradients of weights that all tensor ranks hold, scalars
 //! (`megatron/core/distributed/finalize_model_grads.py`, `megatron/core/optimizer/optimizer.py`).
 
-use super::buffers::shares_embedding;
+use super::buffers::{holds_embedding, shares_embedding};
 use super::builder::{Builder, Sent};
 use super::ledger::{Parallelism, Place};
 use crate::anatomy::{Account, Collective, SectionKind, Shape, Shard, Weight, WeightGroup, section_counts};
 use crate::explain::Formula;
-use crate::plan::{DpSharding, Number};
+use crate::plan::{DpSharding, Number, Stage};
 use crate::topology::GroupKind;
 
 const FINALIZE: &str = "megatron/core/distributed/finalize_model_grads.py";
@@ -59,8 +59,10 @@ fn tied_embedding(builder: &mut Builder<'_>) {
         return;
     }
     let x = builder.symbols;
-    let last = builder.stages().saturating_sub(1);
-    let calls = builder.step_calls(|stage| u64::from(stage == 0 || stage == last));
+    let plan = builder.plan();
+    let stages = &plan.layout().stages.stages;
+    let holds = |stage: usize| stages.get(stage).is_some_and(|stage| holds_embedding(plan, stage));
+    let calls = builder.step_calls(|stage| u64::from(holds(stage)));
     let sent = gradient(builder, "word_embeddings", Shape::new(&[x.v, x.h]), &TIED);
     builder.add(Parallelism::Embedding, GroupKind::Embedding, sent, calls);
 }
@@ -120,8 +122,9 @@ fn scalars(builder: &mut Builder<'_>) {
     if recipe.params_dtype == Number::Fp16 {
         sent.push((number("loss scale", "overflow", 1, &OVERFLOW), group, every));
     }
-    let last = builder.stages().saturating_sub(1);
-    let at_end = builder.step_calls(|stage| u64::from(stage == last));
+    let stages = &builder.plan().layout().stages.stages;
+    let ends = |stage: usize| stages.get(stage).is_some_and(Stage::has_output_layer);
+    let at_end = builder.step_calls(|stage| u64::from(ends(stage)));
     sent.push((number("loss", "sum and count", 2, &LOSS), GroupKind::DataContext, at_end));
     for (sent, group, calls) in sent {
         builder.add(Parallelism::Scalars, group, sent, calls);

@@ -1,6 +1,7 @@
 //! Which of a script's commands is the training.
 
 use super::tidy;
+use crate::intake::formats;
 use crate::intake::shell::{CommandKind, Script, Word};
 use crate::text::{Diagnostic, Source, Span};
 
@@ -52,7 +53,7 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
     let mut best: Option<Candidate> = None;
     let mut rivals = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
-        if command.words.iter().all(|word| !word.text().contains("--")) {
+        if command.words.iter().all(|word| !word.text().contains("--") && !formats::is_setting(word.text())) {
             continue;
         }
         let mut diagnostics = Vec::new();
@@ -125,7 +126,8 @@ fn core(words: &[Word]) -> usize {
             seen[at] = true;
         }
     }
-    seen.iter().filter(|found| **found).count()
+    let dotted = words.iter().filter(|word| formats::is_setting(word.text())).count();
+    seen.iter().filter(|found| **found).count() + dotted.min(CORE.len())
 }
 
 /// An option's name with dashes: `--num_layers=4` is `--num-layers`.

@@ -4,7 +4,7 @@ use super::ask;
 use super::choose::{Chosen, choose};
 use super::line::Line;
 use super::world::{Said, World};
-use crate::intake::megatron;
+use crate::intake::{formats, megatron};
 use crate::intake::shell::{self, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
 use crate::intake::{Argument, Found, Origin, Reading};
 use crate::plan::Field;
@@ -131,7 +131,8 @@ impl Launch {
     /// What the launch states, its arguments read as Megatron's.
     #[must_use]
     pub fn reading(&self) -> Reading {
-        let mut reading = megatron::read(&self.arguments);
+        let mut reading =
+            formats::read_words(&self.arguments).unwrap_or_else(|| megatron::read(&self.arguments));
         let mut holes = self.open_options.clone();
         for found in &reading.found {
             let known =

@@ -83,6 +83,10 @@ const FORKS: &[Fork] = &[
     takes("shared-moe-ffn-hidden-size", &[(Field::MoeSharedExpertIntermediateSize, None)]),
     switch("shared-expert-gate", &[(Field::MoeSharedExpertGate, YES)]),
     switch("geglu", &[(Field::QuickGeglu, YES)]),
+    takes("first-k-dense-replace", &[(Field::FirstKDenseReplace, None)]),
+    takes("n-shared-experts", &[(Field::NSharedExperts, None)]),
+    takes("num-shared-experts", &[(Field::NSharedExperts, None)]),
+    takes("noop-layers", &[(Field::NoopLayers, None)]),
     takes("partial-rotary-factor", &[(Field::RotaryPercent, None)]),
     lacking("reuse-fp32-param", Arity::On, "the reuse of fp32 weights"),
     lacking("swap-optimizer", Arity::On, "optimizer states swapped to the host"),
@@ -110,6 +114,19 @@ pub(super) fn find(name: &str) -> Option<&'static Fork> {
         known.len() == name.len() && known.bytes().zip(name.bytes()).all(|(a, b)| dashed(a) == dashed(b))
     };
     FORKS.iter().find(|fork| same(fork.name))
+}
+
+/// Whether a flag is MindSpeed's, which runs on Ascend accelerators alone.
+pub(super) fn is_mindspeed(name: &str) -> bool {
+    const OWN: [&str; 6] = [
+        "use-fused-rmsnorm",
+        "use-fused-swiglu",
+        "use-fused-rotary-pos-emb",
+        "context-parallel-algo",
+        "reuse-fp32-param",
+        "swap-attention",
+    ];
+    OWN.contains(&name)
 }
 
 /// A value that a fork's flag spells differently: the setting and its value in Megatron's words.

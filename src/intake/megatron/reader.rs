@@ -34,6 +34,8 @@ struct Reader<'a> {
     unknown: Vec<String>,
     first_unknown: Option<Span>,
     underscored: Option<(String, Option<Span>)>,
+    /// MindSpeed's own flags are there.
+    ascend: bool,
 }
 
 /// A flag's value as it stands.
@@ -106,6 +108,7 @@ impl Reader<'_> {
     /// A flag of a fork.
     fn fork(&mut self, fork: &forks::Fork, inline: Option<Stated>, word: &Argument) {
         self.signs.see_unknown(fork.name);
+        self.ascend |= forks::is_mindspeed(fork.name);
         let Some(value) = self.value_of(fork.arity, inline, word) else {
             self.missing(fork.name, word);
             return;
@@ -158,7 +161,12 @@ impl Reader<'_> {
 
     fn missing(&mut self, flag: &str, word: &Argument) {
         let message = format!("--{flag} needs a value");
-        self.reading.diagnostics.push(Diagnostic::error("missing-value", message).at_some(word.span));
+        let dest = flags::find(flag).and_then(|known| known.dest).unwrap_or(flag);
+        let said = match Field::named(dest) {
+            Some(field) if !field.is_idle() => Diagnostic::error("missing-value", message),
+            _ => Diagnostic::warning("missing-value", message),
+        };
+        self.reading.diagnostics.push(said.at_some(word.span));
     }
 
     /// The flag's value, from after its `=` or from the words that follow; none when it is missing.
@@ -261,6 +269,10 @@ impl Reader<'_> {
         let unknown = "are no flags of Megatron-LM or of a fork that is known, and are left aside";
         let single = "is no flag of Megatron-LM or of a fork that is known, and is left aside";
         self.listed("unknown-flags", unknown, single, self.unknown.clone(), self.first_unknown);
+        if self.ascend && self.reading.value(Field::Accelerator).is_none() {
+            let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived);
+            self.reading.take(found.note("MindSpeed's own flags: it runs on Ascend accelerators"));
+        }
         self.reading.software = software(&self.signs, &self.reading);
         self.reading
     }

@@ -80,16 +80,18 @@ fn schedule(table: &mut Table) {
     }
 }
 
-/// A growing batch is estimated at its final size; sizes on the way must divide (until core 0.17).
+/// A growing batch is estimated at its final size (`num_microbatches_calculator.py`, until core 0.17).
 fn ramp_up(table: &mut Table, slice: u64, global: u64) {
     let ramp = table.counts(Field::RampupBatchSize);
     let [start, increment, _] = *ramp.as_slice() else { return };
-    let fits = start.is_multiple_of(slice) && increment.is_multiple_of(slice) && increment > 0;
-    if !fits || !global.saturating_sub(start).is_multiple_of(increment.max(1)) {
-        let message = format!(
-            "a batch growing from {start} by {increment} to {global} must do so in multiples of micro batch x DP = {slice}"
-        );
+    if increment == 0 || start > global || !(global - start).is_multiple_of(increment) {
+        let message = format!("a batch cannot grow from {start} by {increment} to {global}");
         let fields = [Field::RampupBatchSize, Field::GlobalBatchSize];
         table.refuse(Contradiction::new("rampup", &fields, message));
+    } else if !start.is_multiple_of(slice) || !increment.is_multiple_of(slice) {
+        let message = format!(
+            "a batch growing from {start} by {increment} is on the way no multiple of micro batch x DP = {slice}: a run from the start would stop"
+        );
+        table.warn("rampup", Field::RampupBatchSize, message);
     }
 }

@@ -54,6 +54,8 @@ const MEGATRON: &[(Field, &str)] = &[
     (Field::OverlapParamGather, "false"),
     (Field::TpCommOverlap, "false"),
     (Field::AsyncTensorModelParallelAllreduce, "true"),
+    (Field::DeterministicMode, "false"),
+    (Field::CreateAttentionMaskInDataloader, "true"),
     (Field::CudaGraphImpl, "none"),
 ];
 
@@ -99,9 +101,12 @@ const LATENT: &[(Field, &str)] = &[
 pub(super) fn fill(table: &mut Table, software: Software) {
     let whose = whose(software);
     all(table, MEGATRON, whose);
-    let core = matches!(software, Software::MegatronLegacy | Software::MegatronDeepspeed);
-    all(table, if core { LEGACY } else { CORE }, whose);
+    let old = matches!(software, Software::MegatronLegacy | Software::MegatronDeepspeed);
+    all(table, if old { LEGACY } else { CORE }, whose);
     if table.count(Field::NumExperts).unwrap_or(0) > 0 {
+        if software == Software::MegatronDeepspeed {
+            all(table, &[(Field::MoeRouterTopk, "1")], whose);
+        }
         all(table, MOE, whose);
     }
     if table.on(Field::MultiLatentAttention) {

@@ -9,9 +9,12 @@ use crate::plan::{
 
 /// The layout of the settings on `world_size` ranks; none when it cannot be formed.
 pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
-    let num_layers = table.count(Field::NumLayers)?;
+    let num_layers = super::model::layers(table)?;
     let mtp_num_layers = table.count(Field::MtpNumLayers).unwrap_or(0);
-    let degrees = degrees(table, world_size)?;
+    let mut degrees = degrees(table, world_size)?;
+    if let Some(layout) = without_noops(table, &degrees, mtp_num_layers) {
+        degrees.split = StageSplit::Layout(layout);
+    }
     match Layout::new(&degrees, num_layers, mtp_num_layers) {
         Ok(layout) => {
             state(table, &layout);
@@ -65,6 +68,28 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
         schedule: schedule(table),
         split,
     })
+}
+
+/// The stages of an even split written out, no-op layers left out.
+fn without_noops(table: &Table, degrees: &Degrees, mtp_num_layers: u64) -> Option<String> {
+    let stated = table.count(Field::NumLayers)?;
+    let noops = super::model::noops(table, stated);
+    let stages = degrees.pipeline.saturating_mul(degrees.virtual_pipeline);
+    if noops.is_empty() || matches!(degrees.split, StageSplit::Layout(_)) || !stated.is_multiple_of(stages) {
+        return None;
+    }
+    let of_stage = stated / stages;
+    let mut text = String::from("E");
+    for stage in 0..stages {
+        if stage > 0 {
+            text.push('|');
+        }
+        let layers = stage * of_stage..(stage + 1) * of_stage;
+        layers.filter(|layer| !noops.contains(layer)).for_each(|_| text.push('t'));
+    }
+    (0..mtp_num_layers).for_each(|_| text.push('m'));
+    text.push('L');
+    Some(text)
 }
 
 fn schedule(table: &Table) -> PipelineSchedule {

@@ -1,7 +1,7 @@
 //! The transformer's shape from the settings.
 
 use super::frequency::pattern;
-use super::setting::SettingValue::{Bool, Int, Text};
+use super::setting::SettingValue::{Bool, Int};
 use super::table::Table;
 use crate::plan::hints::{divisors, listed, nearest_of};
 use crate::plan::{
@@ -20,7 +20,7 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         return None;
     }
     Some(Model {
-        num_layers: table.count(Field::NumLayers)?,
+        num_layers: layers(table)?,
         hidden_size: table.count(Field::HiddenSize)?,
         ffn_hidden_size: table.count(Field::FfnHiddenSize)?,
         num_attention_heads: table.count(Field::NumAttentionHeads)?,
@@ -80,7 +80,8 @@ fn missing(table: &mut Table) -> bool {
         let flags: Vec<String> =
             absent.iter().map(|field| format!("--{}", field.name().replace('_', "-"))).collect();
         let hint = format!("add {}", flags.join(", "));
-        table.diagnostics.push(Diagnostic::error("missing-setting", message).hint(hint));
+        let error = Diagnostic::error("missing-setting", message).hint(hint);
+        table.diagnostics.push(error.at_some(table.anywhere()));
     }
     !absent.is_empty()
 }
@@ -122,6 +123,21 @@ fn shape(table: &mut Table) {
         );
     }
     table.derive(Field::AddQkvBias, Bool(false), "off with --disable-bias-linear unless asked for");
+}
+
+/// Layers that hold something: MindSpeed's no-op layers do not.
+pub(super) fn layers(table: &Table) -> Option<u64> {
+    let stated = table.count(Field::NumLayers)?;
+    Some(stated.saturating_sub(noops(table, stated).len() as u64))
+}
+
+/// The no-op layers among `stated` ones.
+pub(super) fn noops(table: &Table, stated: u64) -> Vec<u64> {
+    let mut noops = table.counts(Field::NoopLayers);
+    noops.retain(|layer| *layer < stated);
+    noops.sort_unstable();
+    noops.dedup();
+    noops
 }
 
 fn refuse_heads(table: &mut Table, hidden: u64, heads: u64) {
@@ -204,29 +220,23 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
     let Some(num_experts) = table.count(Field::NumExperts).filter(|experts| *experts > 0) else {
         return Some(None);
     };
+    // Megatron-DeepSpeed says a dense model so.
+    if num_experts == 1 && table.word(Field::Software) == "megatron_deepspeed" {
+        return Some(None);
+    }
     if let Some(width) = table.count(Field::FfnHiddenSize) {
         table.derive(Field::MoeFfnHiddenSize, Int(width), "ffn_hidden_size");
     }
-    let layers = table.count(Field::NumLayers)?;
-    let asked = table.word(Field::MoeLayerFreq).to_owned();
-    let pattern = match pattern(&asked, layers) {
-        Ok(pattern) => pattern,
-        Err(message) => {
-            let fields = [Field::MoeLayerFreq, Field::NumLayers];
-            table.refuse(
-                Contradiction::new("moe-layer-freq", &fields, message)
-                    .hint("1, 2, or a list such as ([0]*3+[1]*58)"),
-            );
-            return None;
-        }
-    };
-    if asked.is_empty() {
-        table.default(Field::MoeLayerFreq, Text("1".to_owned()), "default of Megatron-LM");
+    let width = table.count(Field::MoeFfnHiddenSize)?;
+    if let Some(shared) = table.count(Field::NSharedExperts).filter(|shared| *shared > 0) {
+        let rule = "n_shared_experts x moe_ffn_hidden_size";
+        table.derive(Field::MoeSharedExpertIntermediateSize, Int(shared.saturating_mul(width)), rule);
     }
+    let pattern = moe_layers(table)?;
     Some(Some(Experts {
         num_experts,
         router_topk: table.count(Field::MoeRouterTopk).unwrap_or(2),
-        ffn_hidden_size: table.count(Field::MoeFfnHiddenSize)?,
+        ffn_hidden_size: width,
         pattern,
         shared_expert_intermediate_size: table
             .count(Field::MoeSharedExpertIntermediateSize)
@@ -234,4 +244,31 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
         shared_expert_gate: table.on(Field::MoeSharedExpertGate),
         latent_size: table.count(Field::MoeLatentSize),
     }))
+}
+
+/// Which layers are MoE layers; none when the settings contradict each other.
+fn moe_layers(table: &mut Table) -> Option<Vec<bool>> {
+    let stated = table.count(Field::NumLayers)?;
+    let asked = table.word(Field::MoeLayerFreq).to_owned();
+    let dense: Option<usize> = table.word(Field::FirstKDenseReplace).parse().ok();
+    // MindSpeed writes -1 where it leaves the choice to first_k_dense_replace.
+    let asked = if asked == "-1" { "1" } else { asked.as_str() };
+    let mut pattern = match pattern(asked, stated) {
+        Ok(pattern) => pattern,
+        Err(message) => {
+            let fields = [Field::MoeLayerFreq, Field::NumLayers];
+            let refusal = Contradiction::new("moe-layer-freq", &fields, message);
+            table.refuse(refusal.hint("1, 2, or a list such as ([0]*3+[1]*58)"));
+            return None;
+        }
+    };
+    pattern.iter_mut().take(dense.unwrap_or(0)).for_each(|layer| *layer = false);
+    for noop in noops(table, stated).into_iter().rev() {
+        if let Ok(index) = usize::try_from(noop)
+            && index < pattern.len()
+        {
+            pattern.remove(index);
+        }
+    }
+    Some(pattern)
 }

@@ -47,6 +47,8 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
             parameters: table.on(Field::OffloadParam),
         },
         wgrad_deferral_limit: wgrad_deferral(table, batch),
+        attention_mask: table.on(Field::CreateAttentionMaskInDataloader),
+        deterministic: table.on(Field::DeterministicMode),
         cuda_graphs: !matches!(table.word(Field::CudaGraphImpl), "" | "none"),
     })
 }
@@ -241,6 +243,13 @@ fn recompute(table: &mut Table, software: Software) -> Option<Recompute> {
                 );
             };
             let distribute = table.on(Field::DistributeSavedActivations);
+            if method != "block" && num_layers == 0 {
+                return refuse(
+                    table,
+                    "uniform recomputation needs units of at least one layer",
+                    "--recompute-num-layers 1",
+                );
+            }
             if method == "block" {
                 Some(Recompute::Block { num_layers, distribute })
             } else {

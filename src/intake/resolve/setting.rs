@@ -127,8 +127,9 @@ fn truth(field: Field, text: &str) -> Result<bool, String> {
 }
 
 fn word(field: Field, text: &str, words: &[&str]) -> Result<String, String> {
-    // bigscience's word for rope.
-    let text = if field == Field::PositionEmbeddingType && text == "rotary" { "rope" } else { text };
+    // Words of bigscience and of MindSpeed for rope.
+    let rope = field == Field::PositionEmbeddingType && matches!(text, "rotary" | "deepseek4");
+    let text = if rope { "rope" } else { text };
     let known = words.iter().find(|word| word.eq_ignore_ascii_case(text));
     known
         .map(|word| (*word).to_owned())

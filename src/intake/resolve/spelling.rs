@@ -75,7 +75,7 @@ fn recomputation(table: &mut Table) {
             table.overrule(Field::RecomputeModules, modules, rule);
         }
     }
-    let legacy = table.word(Field::Software) == "megatron_legacy";
+    let legacy = matches!(table.word(Field::Software), "megatron_legacy" | "megatron_deepspeed");
     if table.word(Field::RecomputeGranularity) == "full" && (legacy || table.on(Field::CheckpointActivations))
     {
         table.default(Field::RecomputeNumLayers, Int(1), "default of Megatron-LM up to 23.06");

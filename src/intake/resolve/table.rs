@@ -84,7 +84,7 @@ impl Table {
 
     /// A value that lacks a variable: asked for, and no default takes its place where it matters.
     fn open(&mut self, found: &Found, hole: &str) {
-        if idle(found.field) {
+        if found.field.is_idle() {
             return;
         }
         self.clear(found.field);
@@ -150,6 +150,11 @@ impl Table {
     /// Where it was stated.
     pub(super) fn span(&self, field: Field) -> Option<Span> {
         self.get(field).and_then(|setting| setting.span)
+    }
+
+    /// A place to point at when something is missing: the first setting that the text states.
+    pub(super) fn anywhere(&self) -> Option<Span> {
+        self.slots.iter().flatten().find_map(|setting| setting.span)
     }
 
     /// A count.
@@ -282,23 +287,4 @@ impl Table {
         };
         Field::ALL.iter().map(|field| self.get(*field).cloned().unwrap_or_else(|| null(field))).collect()
     }
-}
-
-/// Settings that change no figure, or that a question of their own asks for.
-fn idle(field: Field) -> bool {
-    matches!(
-        field,
-        Field::TokenizerModel
-            | Field::TokenizerType
-            | Field::VocabFile
-            | Field::VocabSize
-            | Field::TrainIters
-            | Field::TrainSamples
-            | Field::RotaryBase
-            | Field::RotaryPercent
-            | Field::WindowSize
-            | Field::ApplyLayernorm1p
-            | Field::CalculatePerTokenLoss
-            | Field::UseCheckpointArgs
-    )
 }

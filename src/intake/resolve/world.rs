@@ -2,14 +2,18 @@
 
 use super::setting::SettingValue::{Int, Text};
 use super::table::Table;
-use crate::catalog;
+use crate::catalog::{self, Platform};
 use crate::intake::{Origin, Question};
 use crate::plan::{Cluster, Contradiction, Field};
 use crate::text::Diagnostic;
 
 /// The machines; none when their number is not known.
 pub(super) fn cluster(table: &mut Table) -> Option<Cluster> {
-    let accelerator = accelerator(table);
+    let platform = platform(table);
+    let mut accelerator = accelerator(table);
+    if let Some(platform) = platform {
+        accelerator.network = platform.network;
+    }
     let world = world(table, &accelerator.name)?;
     let per_node = table.count(Field::GpusPerNode)?;
     let nodes = table.count(Field::NumNodes)?;
@@ -17,6 +21,27 @@ pub(super) fn cluster(table: &mut Table) -> Option<Cluster> {
         return None;
     }
     Some(catalog::cluster(accelerator, nodes, per_node))
+}
+
+/// The kind of node, which brings its accelerator and network.
+fn platform(table: &mut Table) -> Option<Platform> {
+    let asked = table.word(Field::Platform).to_owned();
+    let found = catalog::platform(&asked);
+    match &found {
+        Some(platform) if !table.has(Field::Accelerator) => {
+            let accelerator = Text(platform.accelerator.to_owned());
+            table.fill(Field::Accelerator, accelerator, Origin::Catalog, platform.name);
+        }
+        None if !asked.is_empty() => {
+            let names: Vec<_> = catalog::platforms().map(|platform| platform.name).collect();
+            let warning =
+                Diagnostic::warning("unknown-platform", format!("{asked} is no platform of the catalog"));
+            let warning = warning.hint(format!("known are {}", names.join("; ")));
+            table.diagnostics.push(warning.at_some(table.span(Field::Platform)));
+        }
+        _ => {}
+    }
+    found
 }
 
 fn accelerator(table: &mut Table) -> crate::plan::Accelerator {
@@ -162,5 +187,6 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64
         _ => "the text does not say on how many GPUs it runs".to_owned(),
     };
     let hint = "add the launch line (torchrun --nnodes 2 --nproc_per_node 8 …), or answer the questions";
-    table.diagnostics.push(Diagnostic::error("no-world-size", message).hint(hint));
+    let error = Diagnostic::error("no-world-size", message).hint(hint);
+    table.diagnostics.push(error.at_some(table.anywhere()));
 }

@@ -8,7 +8,7 @@ mod parallel;
 mod shape;
 mod training;
 
-use super::hints::{divisors, listed, nearest_of};
+use super::hints::{divisors, listed, nearest_multiple, nearest_of};
 use super::{Contradiction, Field, Plan};
 
 /// Every reason against the plan.
@@ -37,6 +37,8 @@ struct Division<'a> {
     /// What is divided, in words with its number: "29 heads".
     what: &'a str,
     number: u64,
+    /// What is counted, where another number is an answer too.
+    noun: &'a str,
     /// By what, in words: "TP".
     by: &'a str,
     divisor: u64,
@@ -64,13 +66,16 @@ impl Refusals {
 
     /// Refuses what does not divide, naming the divisors that would.
     fn divides(&mut self, division: &Division) {
-        let Division { code, what, number, by, divisor, fields } = *division;
+        let Division { code, what, number, noun, by, divisor, fields } = *division;
         if divisor > 0 && number.is_multiple_of(divisor) {
             return;
         }
         let fitting = divisors(number);
         let message = format!("{what} cannot be split over {by} {divisor}");
-        let hint = format!("{by} {}", listed(&fitting, divisor));
+        let mut hint = format!("{by} {}", listed(&fitting, divisor));
+        if !noun.is_empty() && divisor > 0 {
+            hint.push_str(&format!(" would do, or {} {noun}", nearest_multiple(number, divisor)));
+        }
         let nearest = nearest_of(&fitting, divisor);
         self.push(Contradiction::new(code, fields, message).hint(hint).nearest(nearest));
     }

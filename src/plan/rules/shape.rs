@@ -11,6 +11,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         code: "heads-over-tp",
         what: &format!("{} heads", model.num_attention_heads),
         number: model.num_attention_heads,
+        noun: "heads",
         by: "TP",
         divisor: t,
         fields: &[Field::TensorModelParallelSize, Field::NumAttentionHeads],
@@ -22,6 +23,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
             code: "ffn-over-tp",
             what: &format!("ffn_hidden_size {}", model.ffn_hidden_size),
             number: model.ffn_hidden_size,
+            noun: "",
             by: "TP",
             divisor: t,
             fields: &[Field::TensorModelParallelSize, Field::FfnHiddenSize],
@@ -31,6 +33,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         code: "vocab-over-tp",
         what: &format!("{} padded rows of the vocabulary", model.padded_vocab_size),
         number: model.padded_vocab_size,
+        noun: "rows",
         by: "TP",
         divisor: t,
         fields: &[Field::TensorModelParallelSize, Field::PaddedVocabSize, Field::VocabSize],
@@ -42,7 +45,8 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
 fn groups(plan: &Plan, refusals: &mut Refusals) {
     let (model, t) = (plan.model(), plan.layout().tensor);
     let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
-    if model.latent.is_some() {
+    // Without grouping the heads themselves have said so.
+    if model.latent.is_some() || groups == heads {
         return;
     }
     if groups == 0 || !heads.is_multiple_of(groups) {
@@ -115,12 +119,18 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
         );
     }
     if layout.context > 1 && layout.context_kind == ContextKind::AllToAll {
-        let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
+        // Transformer Engine wants the query groups to divide too; other implementations repeat them.
+        let heads = model.num_attention_heads;
         refusals.unless(
-            heads.is_multiple_of(t * c) && groups.is_multiple_of(t * c),
+            heads.is_multiple_of(t * c),
             "cp-a2a-heads",
             &[Field::ContextParallelSize, Field::CpCommType, Field::NumAttentionHeads],
-            || format!("all-to-all context parallelism needs {heads} heads and {groups} query groups to divide by TP x CP = {}", t * c),
+            || {
+                format!(
+                    "all-to-all context parallelism needs the {heads} heads to divide by TP x CP = {}",
+                    t * c
+                )
+            },
         );
     }
 }

@@ -2,8 +2,10 @@
 //! terminal give the same one. Bare numbers only: bytes, counts, seconds, FLOPs, bytes per second.
 
 mod communication;
+mod memory;
 mod parameters;
 mod settings;
+mod tool;
 mod topology;
 mod utilisation;
 
@@ -40,11 +42,13 @@ fn body(plan: &Plan, report: &Report) -> Value {
     json!({
         "parameters": parameters::parameters(&report.parameters),
         "topology": topology::topology(plan),
-        "memory": null,
+        "memory": memory::memory(plan, &report.memory, &mut explanations),
         "communication": communication::communication(&x, &report.traffic, &mut explanations),
         "utilisation": utilisation::utilisation(&report.utilisation),
         "time": null,
         "advice": [],
+        "flops": tool::flops(&report.flops),
+        "analysis_tool": tool::analysis_tool(plan, report),
         "explanations": explanations,
     })
 }

@@ -2,7 +2,9 @@
 //! its own, with what it leaves out.
 
 mod groups;
+mod memory;
 mod sheet;
+mod tool;
 mod traffic;
 
 use crate::plan::Plan;
@@ -28,10 +30,16 @@ pub fn markdown(plan: &Plan, report: &Report) -> String {
 }
 
 fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
+    memory::write_verdict(sheet, plan, &report.memory);
     cluster(sheet, plan);
     parameters(sheet, report);
+    memory::write_stages(sheet, &report.memory);
+    memory::write_layers(sheet, &report.memory);
     traffic::write(sheet, &report.traffic);
     groups::write(sheet, plan);
+    if plan.model().experts.is_none() && plan.model().latent.is_none() {
+        tool::write(sheet, plan, report);
+    }
 }
 
 fn cluster(sheet: &mut Sheet, plan: &Plan) {

@@ -123,7 +123,9 @@ pub fn about(plan: &Plan, rank: Rank) -> Option<About> {
     })
 }
 
-fn holds(plan: &Plan, stage: u64) -> Vec<String> {
+/// What the GPUs of a stage hold, chunk by chunk, in words.
+#[must_use]
+pub fn holds(plan: &Plan, stage: u64) -> Vec<String> {
     let stages = &plan.layout().stages.stages;
     let Some(stage) = usize::try_from(stage).ok().and_then(|stage| stages.get(stage)) else {
         return Vec::new();

@@ -5,7 +5,7 @@ mod colour;
 mod geometry;
 mod picture;
 
-pub use about::{About, Relation, Wire, about, relation_name, relations, shared, wires};
+pub use about::{About, Relation, Wire, about, holds, relation_name, relations, shared, wires};
 pub use colour::{Amounts, Colour, HUES, NOTHING, Paint, Swatch, paint};
 pub use geometry::{Area, Detail, Geometry, MOST_DRAWN, Step};
 pub use picture::{Caption, Picture, picture};

@@ -97,7 +97,7 @@ impl Run {
         let v = if p > 1 { dice.pick(&[1, 1, 2]) } else { 1 };
         let mut sp = t > 1 && dice.flip();
         let mut moe = None;
-        if dice.roll() % 3 == 0 {
+        if dice.roll().is_multiple_of(3) {
             let et = dice.pick(&[t, t, 1]);
             let wide: Vec<u64> = [1, 2, 4].into_iter().filter(|e| (t * c * d) % (et * e) == 0).collect();
             let e = dice.pick(&wide);
@@ -222,7 +222,7 @@ impl Run {
 
     #[track_caller]
     pub(super) fn plan(&self) -> Plan {
-        let per_node = if self.world() % 8 == 0 { 8 } else { 1 };
+        let per_node = if self.world().is_multiple_of(8) { 8 } else { 1 };
         plan_from_flags(&self.flags(), self.world(), per_node, "H100-SXM")
             .unwrap_or_else(|reasons| panic!("{reasons:?}\n{}", self.flags()))
     }

@@ -180,9 +180,21 @@ impl Reader<'_, '_, '_> {
         number
     }
 
+    /// Takes `++` or `--` before a name; before a number they are two signs.
+    fn steps_name(&mut self, sign: &str) -> bool {
+        let start = self.at;
+        if self.eat(sign) {
+            if self.bytes.get(self.at).is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_') {
+                return true;
+            }
+            self.at = start;
+        }
+        false
+    }
+
     fn unary(&mut self) -> Number {
-        let before = self.eat("++");
-        if before || self.eat("--") {
+        let before = self.steps_name("++");
+        if before || self.steps_name("--") {
             let name = self.name();
             let index = self.index()?;
             let old = self.read(&name, index)?;

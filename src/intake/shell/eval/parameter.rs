@@ -11,14 +11,16 @@ use super::state::{Data, Evaluator};
 use crate::text::{Diagnostic, Span};
 
 /// What a parameter expands to.
-pub(crate) enum Expanded {
+pub(crate) enum Expanded<'p> {
     One(Value),
+    /// The word of `${x:-word}`, to be expanded where it stands.
+    Operand(&'p [Part]),
     /// `$@`, `${a[@]}`: each element a word of its own when quoted.
     Many(Vec<Value>),
 }
 
 impl Evaluator<'_> {
-    pub(crate) fn parameter(&mut self, parameter: &Parameter) -> Expanded {
+    pub(crate) fn parameter<'p>(&mut self, parameter: &'p Parameter) -> Expanded<'p> {
         if !self.spend(1, parameter.span) {
             return Expanded::One(Value::default());
         }
@@ -40,7 +42,7 @@ impl Evaluator<'_> {
         let found = self.lookup(parameter);
         let value = match &parameter.operation {
             Operation::Fallback { sign, colon, word } => {
-                return self.fallback(parameter, found, *sign, *colon, word);
+                return self.fallback(parameter, found, (*sign, *colon, word));
             }
             operation => match found {
                 Some(value) => self.operate(operation, value, span),
@@ -159,7 +161,7 @@ impl Evaluator<'_> {
         })
     }
 
-    fn elements(&mut self, parameter: &Parameter, star: bool) -> Expanded {
+    fn elements<'p>(&mut self, parameter: &'p Parameter, star: bool) -> Expanded<'p> {
         let span = parameter.span;
         let found = self.all_elements(&parameter.name);
         let weight = found.iter().flatten().map(Value::weight).fold(0_u32, u32::saturating_add);
@@ -173,7 +175,7 @@ impl Evaluator<'_> {
                 let is_set = joined.as_ref().is_some_and(|value| !*colon || !value.is_empty());
                 match (is_set, *sign) {
                     (true, b'+') | (false, b'-' | b'=' | b'?') => {
-                        return self.fallback(parameter, joined, *sign, *colon, word);
+                        return self.fallback(parameter, joined, (*sign, *colon, word));
                     }
                     (true, _) => found.unwrap_or_default(),
                     (false, _) => Vec::new(),
@@ -217,11 +219,19 @@ impl Evaluator<'_> {
         let count = length.map(|length| self.number(&length, 0).unwrap_or(0));
         let first = i64::from(matches!(parameter.name.as_str(), "@" | "*"));
         let size = i64::try_from(values.len()).unwrap_or(i64::MAX);
-        let from = if from < 0 { (size + from).max(0) } else { (from - first).max(0) };
+        let from = if from < 0 { size.saturating_add(from) } else { (from - first).max(0) };
+        if from < 0 {
+            return Vec::new();
+        }
         let count = count.unwrap_or(size).max(0);
         let (from, count) =
             (usize::try_from(from).unwrap_or(usize::MAX), usize::try_from(count).unwrap_or(0));
-        values.into_iter().skip(from).take(count).collect()
+        // In an array with gaps the offset is an index, not a place.
+        let skipped = match self.variables.get(&parameter.name).map(|slot| &slot.data) {
+            Some(Data::Array(array)) => array.keys().filter(|index| (**index as usize) < from).count(),
+            _ => from,
+        };
+        values.into_iter().skip(skipped).take(count).collect()
     }
 
     fn length(&mut self, parameter: &Parameter, all: bool) -> Value {
@@ -241,7 +251,7 @@ impl Evaluator<'_> {
     }
 
     /// `${!x}` and `${!a[@]}`.
-    fn indirect(&mut self, parameter: &Parameter) -> Expanded {
+    fn indirect<'p>(&mut self, parameter: &'p Parameter) -> Expanded<'p> {
         let span = parameter.span;
         if matches!(parameter.index, Some(Index::At | Index::Star)) {
             let keys = match self.variables.get(&parameter.name).map(|slot| &slot.data) {
@@ -266,7 +276,7 @@ impl Evaluator<'_> {
         let found = self.named(&name, span);
         Expanded::One(match (&parameter.operation, found) {
             (Operation::Fallback { sign, colon, word }, found) => {
-                return self.fallback(parameter, found, *sign, *colon, word);
+                return self.fallback(parameter, found, (*sign, *colon, word));
             }
             (operation, Some(value)) => self.operate(operation, value, span),
             (_, None) => self.missing(&name, span),
@@ -274,24 +284,19 @@ impl Evaluator<'_> {
     }
 
     /// `${x:-word}` and its kin.
-    fn fallback(
+    fn fallback<'p>(
         &mut self,
         parameter: &Parameter,
         found: Option<Value>,
-        sign: u8,
-        colon: bool,
-        word: &[Part],
-    ) -> Expanded {
+        (sign, colon, word): (u8, bool, &'p [Part]),
+    ) -> Expanded<'p> {
         let unknown_alone =
             found.as_ref().is_some_and(|value| value.only_hole().is_some_and(|hole| self.is_unset(hole)));
         let is_set =
             found.as_ref().is_some_and(|value| !colon || !value.is_empty()) && !(colon && unknown_alone);
         match (sign, is_set) {
             (b'+', false) => Expanded::One(Value::default()),
-            (b'+', true) | (b'-', false) => {
-                // A fallback that is itself an array stays one: ${x:-"${a[@]}"} is rare, text is enough.
-                Expanded::One(self.text_of(word))
-            }
+            (b'+', true) | (b'-', false) => Expanded::Operand(word),
             (b'=', false) => {
                 let value = self.text_of(word);
                 if is_name(&parameter.name) {
@@ -347,7 +352,10 @@ impl Evaluator<'_> {
         let length = length.map(|length| self.text_of(length));
         let size = i64::try_from(text.chars().count()).ok()?;
         let from = self.number(&offset, 0).ok()?;
-        let from = if from < 0 { size.saturating_add(from).max(0) } else { from.min(size) };
+        let from = if from < 0 { size.saturating_add(from) } else { from.min(size) };
+        if from < 0 {
+            return Some(Value::default());
+        }
         let to = match length {
             Some(length) => match self.number(&length, 0).ok()? {
                 count if count < 0 => size.saturating_add(count),

@@ -92,6 +92,7 @@ impl Evaluator<'_> {
                 match expanded {
                     Expanded::One(value) if parameter.quoted => fields.append(&placed(value, span, alone)),
                     Expanded::One(value) => self.split_into(&placed(value, span, alone), fields),
+                    Expanded::Operand(parts) => self.expand_operand(parts, parameter.quoted, fields),
                     Expanded::Many(values) => self.join_many(values, parameter.quoted, fields),
                 }
             }
@@ -109,6 +110,25 @@ impl Evaluator<'_> {
                 let path = self.unknown(HoleKind::Derived, "/dev/fd", *span, Vec::new());
                 self.input = Some(value);
                 fields.append(&path);
+            }
+        }
+    }
+
+    /// The word of `${x:-word}`: its own quotes hold, its unquoted text is split.
+    fn expand_operand(&mut self, parts: &[Part], quoted: bool, fields: &mut Fields) {
+        if quoted {
+            let value = self.text_of(parts);
+            fields.append(&value);
+            return;
+        }
+        for part in parts {
+            match part {
+                Part::Text { text, origin, quoted: false } => {
+                    let mut value = Value::default();
+                    value.push(text, *origin, None);
+                    self.split_into(&value, fields);
+                }
+                part => self.expand_part(part, false, fields),
             }
         }
     }
@@ -166,6 +186,7 @@ impl Evaluator<'_> {
                 Part::Hole { id, text, origin } => out.push(text, *origin, Some(*id)),
                 Part::Parameter(parameter) => match self.parameter(parameter) {
                     Expanded::One(value) => out.append(&placed(value, parameter.span, alone)),
+                    Expanded::Operand(parts) => out.append(&self.text_of(parts)),
                     Expanded::Many(values) => {
                         for (at, value) in values.iter().enumerate() {
                             if at > 0 {

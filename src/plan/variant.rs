@@ -1,8 +1,8 @@
-//! A plan with another cut: the degrees, batch and recomputation that a search varies.
+//! A plan with another cut: the degrees, batch, sharding and recomputation that advice and search vary.
 
-use crate::plan::{Degrees, Field, Layout, Plan, Recompute, RecomputeModule, StageSplit};
+use super::{Degrees, DpSharding, Field, Layout, Plan, Recompute, RecomputeModule, StageSplit};
 
-/// What a search varies. Everything else stays as in the plan it starts from.
+/// What advice and search vary. Everything else stays as in the plan it starts from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// Tensor parallel size.
@@ -23,6 +23,8 @@ pub struct Variant {
     pub micro_batch_size: u64,
     /// What is recomputed.
     pub recompute: Recompute,
+    /// What data-parallel replicas share.
+    pub sharding: DpSharding,
 }
 
 impl Variant {
@@ -40,6 +42,7 @@ impl Variant {
             sequence_parallel: layout.sequence_parallel,
             micro_batch_size: plan.recipe().micro_batch_size,
             recompute: plan.recipe().recompute.clone(),
+            sharding: plan.recipe().dp_sharding,
         }
     }
 
@@ -55,6 +58,7 @@ impl Variant {
         recipe.micro_batch_size = self.micro_batch_size;
         recipe.num_micro_batches = recipe.global_batch_size / batch;
         recipe.recompute = self.recompute.clone();
+        recipe.dp_sharding = self.sharding;
         recipe.overlap.pipeline = layout.virtual_pipeline > 1;
         recipe.overlap.tensor &= layout.sequence_parallel;
         Plan::new(plan.model().clone(), plan.cluster().clone(), layout, recipe).ok()
@@ -114,6 +118,13 @@ impl Variant {
         change(Field::MicroBatchSize, self.micro_batch_size, other.micro_batch_size);
         if self.sequence_parallel != other.sequence_parallel {
             changes.push((Field::SequenceParallel, self.sequence_parallel.to_string()));
+        }
+        if self.sharding != other.sharding {
+            changes.push(match self.sharding {
+                DpSharding::Replicated => (Field::UseDistributedOptimizer, "false".to_owned()),
+                DpSharding::OptimizerStates => (Field::UseDistributedOptimizer, "true".to_owned()),
+                sharding => (Field::ZeroStage, sharding.zero_stage().to_string()),
+            });
         }
         if self.recompute != other.recompute {
             changes.extend(recompute_settings(&self.recompute));

@@ -1,0 +1,68 @@
+//! The map of the cluster, by mouse and by keyboard alone.
+use e2e::{Key, Page};
+
+#[test]
+fn a_picked_gpu_shows_its_groups() {
+    let page = Page::open("");
+    page.wait_text("#map", "n0_g1");
+    // The cells themselves hear nothing: a click anywhere on the picture is placed by arithmetic.
+    page.js(
+        "const label = [...document.querySelectorAll('#map text')].find(e => e.textContent === 'n0_g1');
+         const box = label.getBoundingClientRect();
+         label.dispatchEvent(new MouseEvent('click',
+             { bubbles: true, clientX: box.x + box.width / 2, clientY: box.y + box.height / 2 }))",
+        &[],
+    );
+    let about = page.wait_text(".about-gpu", "rank 1");
+    for group in ["[n0_g0 n0_g1]", "[n0_g1 n1_g1]", "[n0_g1 n0_g3 n0_g5 n0_g7]"] {
+        assert!(about.contains(group), "{group} is missing in {about}");
+    }
+    assert!(page.count("#map .partner") >= 3);
+    page.screenshot("map");
+    page.assert_quiet();
+}
+
+#[test]
+fn the_keyboard_alone_walks_the_map() {
+    let page = Page::open("");
+    page.wait_text("#map", "n0_g1");
+    page.js("document.querySelector('#map select').focus()", &[]);
+    for _ in 0..3 {
+        page.press(Key::Tab);
+    }
+    assert!(page.focused().contains("n0_g0, rank 0"), "{}", page.focused());
+    page.press(Key::Right);
+    page.until("the next GPU", || page.focused().contains("n0_g1").then_some(()));
+    page.press(Key::Down);
+    page.until("the GPU below", || page.focused().contains("n1_g1").then_some(()));
+    page.press(Key::Enter);
+    page.wait_text(".about-gpu", "n1_g1");
+    page.press(Key::Home);
+    page.wait_text(".about-gpu", "n1_g0");
+}
+
+#[test]
+fn a_gpu_is_found_by_its_label() {
+    let page = Page::open("");
+    page.fill("#map input", "n1_g3");
+    page.press(Key::Enter);
+    page.wait_text(".about-gpu", "rank 11");
+    page.fill("#map input", "n9_g9");
+    page.press(Key::Enter);
+    page.wait_text("#unknown-gpu", "n1_g7");
+}
+
+#[test]
+fn sixteen_thousand_gpus_are_drawn() {
+    let page = Page::open("");
+    page.wait_text("#map", "n0_g1");
+    let script = super::script::replaced(&page, "NNODES=2", "NNODES=2048")
+        .replace("--global-batch-size 512", "--global-batch-size 16384");
+    page.fill("#script", &script);
+    page.until("a map of dots", || (page.count("#map text") == 0).then_some(()));
+    page.fill("#map input", "n2047_g7");
+    page.press(Key::Enter);
+    page.wait_text(".about-gpu", "rank 16383");
+    page.screenshot("map-16384");
+    page.assert_quiet();
+}

@@ -1,0 +1,124 @@
+//! The reader edits the script: the answer follows, and bad input gets a sentence while the last answer stays.
+use e2e::{Key, Page};
+
+/// The script of the box with `from` replaced.
+pub(crate) fn replaced(page: &Page, from: &str, to: &str) -> String {
+    let script = page.value("#script");
+    assert!(script.contains(from), "the box has no {from:?}");
+    script.replace(from, to)
+}
+
+#[test]
+fn the_answer_follows_the_text() {
+    let page = Page::open("");
+    page.wait_text("#map", "n1_g7");
+    let script = replaced(&page, "NNODES=2", "NNODES=4");
+    page.fill("#script", &script);
+    page.wait_text("#map", "n3_g7");
+    page.assert_quiet();
+}
+
+#[test]
+fn bad_input_gets_a_sentence_and_the_last_answer_stays() {
+    let page = Page::open("");
+    page.wait_text("#map", "n1_g7");
+    let example = page.value("#script");
+    let changed = |from: &str, to: &str| {
+        assert!(example.contains(from), "the example has no {from:?}");
+        example.replace(from, to)
+    };
+    let heads = changed("--num-attention-heads 32", "--num-attention-heads 29")
+        .replace("--tensor-model-parallel-size 2", "--tensor-model-parallel-size 4");
+    let cases = [
+        (String::new(), "nothing to read"),
+        ("Dear reader, does it fit?".to_owned(), "training options"),
+        (heads, "29"),
+        (changed("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 3"), "16"),
+        (changed("    --hidden-size 4096 \\\n", ""), "hidden_size"),
+        (changed("--num-layers 24", "--num-layers -24"), "-24"),
+        (changed("--hidden-size 4096", "--hidden-size 99999999999999999999999999"), "hidden_size"),
+    ];
+    for (text, sentence) in cases {
+        page.fill("#script", &text);
+        page.wait_text("#diagnostics [role=status]", sentence);
+        page.wait_for(".stale");
+        assert!(page.text("#map").contains("n1_g7"), "the last answer stays");
+        page.fill("#script", &example);
+        page.wait_gone(".stale");
+    }
+    page.fill("#script", "");
+    page.wait_for(".stale");
+    page.screenshot("stale");
+    page.assert_quiet();
+}
+
+#[test]
+fn noise_is_survived() {
+    let page = Page::open("");
+    page.wait_text("#map", "n1_g7");
+    page.js(
+        "const e = document.querySelector('#script'); let s = '';
+         for (let i = 0, x = 1; i < 1e6; i++) { x = (x * 48271) % 2147483647; s += String.fromCharCode(32 + x % 95) }
+         e.value = s; e.dispatchEvent(new InputEvent('input', { bubbles: true }))",
+        &[],
+    );
+    page.wait_for(".stale");
+    page.fill("#script", "prose");
+    page.wait_text("#diagnostics", "training options");
+    page.assert_quiet();
+}
+
+#[test]
+fn a_diagnostic_leads_to_its_place() {
+    let page = Page::open("");
+    let script = replaced(&page, "--num-layers 24", "--num-layers -24");
+    page.fill("#script", &script);
+    page.wait_text("#diagnostics", "-24");
+    page.wait_for("mark.error");
+    page.click("button.diagnostic.error");
+    let chosen = page.js(
+        "const e = document.activeElement; return e.value.slice(e.selectionStart, e.selectionEnd)",
+        &[],
+    );
+    assert_eq!(chosen, "-24");
+}
+
+#[test]
+fn a_setting_leads_to_its_place_and_can_be_changed() {
+    let page = Page::open("");
+    page.wait_for(".settings-table");
+    page.click("[aria-label^='seq_length is stated']");
+    let chosen = page.js(
+        "const e = document.activeElement; return e.value.slice(e.selectionStart, e.selectionEnd)",
+        &[],
+    );
+    assert_eq!(chosen, "2048");
+    page.fill("[aria-label^='num_nodes,']", "1");
+    page.press(Key::Enter);
+    page.wait_gone("[aria-label^='num_nodes is stated']");
+    page.until("one node", || (!page.text("#map").contains("n1_g0")).then_some(()));
+    page.click("[aria-label='Take back the change of num_nodes']");
+    page.wait_text("#map", "n1_g0");
+}
+
+#[test]
+fn a_reload_keeps_the_text() {
+    let page = Page::open("");
+    page.wait_text("#map", "n1_g7");
+    let script = replaced(&page, "NNODES=2", "NNODES=1 # mine");
+    page.fill("#script", &script);
+    page.wait_gone("#map text:nth-of-type(17)");
+    page.reload();
+    page.wait_text("#map", "n0_g7");
+    assert_eq!(page.value("#script"), script);
+}
+
+#[test]
+fn the_report_is_downloaded() {
+    let page = Page::open("");
+    page.click_text("button", "JSON");
+    let document: serde_json::Value =
+        serde_json::from_slice(&page.downloaded("shardscope.json")).expect("a JSON document");
+    assert_eq!(document["schema"], "shardscope/report/1");
+    assert_eq!(document["report"]["topology"]["world_size"], 16);
+}

@@ -1,0 +1,30 @@
+// The engine as functions on plain objects. `load` once, then everything is synchronous.
+import init, { initSync } from "./shardscope_js.js";
+import * as engine from "./shardscope_js.js";
+
+/** Loads the engine. In a browser or bundler no argument is needed; in Node hand in the bytes of the .wasm file. */
+export async function load(wasm) {
+  if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm)) initSync({ module: wasm });
+  else await init(wasm === undefined ? undefined : { module_or_path: wasm });
+}
+
+const call = (name, input) => JSON.parse(engine[name](JSON.stringify(normal(input))));
+const normal = (input) => (typeof input === "string" ? { text: input } : (input ?? {}));
+
+/** What the texts say: settings with their origin, open questions, diagnostics. */
+export const read = (input) => call("read", input);
+/** The whole document `shardscope/report/1`. */
+export const estimate = (input) => call("estimate", input);
+/** The report for people: "text" or "markdown"; empty when there is no plan. */
+export const report = (input, format = "text") =>
+  engine.reportText(JSON.stringify(normal(input)), format === "markdown");
+/** The fragment of a link (without #) that carries the input. */
+export const share = (input) => engine.share(JSON.stringify(normal(input)));
+/** The input that a link's fragment carries. Throws a sentence when the link cannot be read. */
+export function open(fragment) {
+  const input = JSON.parse(engine.open(fragment));
+  if (input.error) throw new Error(input.error);
+  return input;
+}
+/** The version of the document's form. */
+export const schema = () => engine.schema();

@@ -1,0 +1,155 @@
+//! One rank worked out: states, flight, the moment of the peak.
+
+use super::buffers::{Counts, buffers};
+use super::flight::{Flight, flights};
+use super::framework::framework;
+use super::moments::{ChunkSum, Moment};
+use super::states::{Part, State, states};
+use super::term::Term;
+use super::unit::{Point, Sum, Units};
+use crate::anatomy::{SectionKind, Symbols};
+use crate::plan::Stage;
+use crate::quantity::Bytes;
+
+/// Everything about one pipeline rank, as numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Rank {
+    pub(super) chunks: Vec<ChunkSum>,
+    pub(super) states: Vec<State>,
+    pub(super) buffers: Vec<Term>,
+    /// Micro-batches held at the peak.
+    pub(super) flight: Flight,
+    /// What runs at the peak; none in the optimizer step and where nothing runs.
+    pub(super) moment: Option<Moment>,
+    /// Whether the peak is in the optimizer step.
+    pub(super) in_step: bool,
+    pub(super) totals: Totals,
+}
+
+/// A rank's bytes by term.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Weights.
+    pub parameters: Bytes,
+    /// Gradients.
+    pub gradients: Bytes,
+    /// Optimizer states.
+    pub optimizer: Bytes,
+    /// Kept for backward at the moment of the peak.
+    pub activations: Bytes,
+    /// Alive at the moment of the peak beside that: gradients of activations, copies, buffers, workspaces.
+    pub temporaries: Bytes,
+    /// Their sum: what `torch.cuda.max_memory_allocated()` shows.
+    pub peak_allocated: Bytes,
+    /// What the device shows beside that: the allocator's slack, the driver's context, communicators.
+    pub framework: Bytes,
+    /// What the device shows.
+    pub peak_reserved: Bytes,
+    /// What is allocated when a step is over and the next has not begun.
+    pub between_steps: Bytes,
+}
+
+impl Rank {
+    pub(super) fn of(x: &Symbols<'_>, units: &Units, rank: u64, stage: &Stage) -> Self {
+        let chunks: Vec<ChunkSum> = stage.chunks.iter().map(|chunk| ChunkSum::of(x, units, chunk)).collect();
+        let mut parameters = Sum::default();
+        let mut counts = Counts::default();
+        for chunk in &chunks {
+            for (count, more) in counts.iter_mut().zip(chunk.counts) {
+                *count += more;
+            }
+        }
+        for ((_, unit), &count) in units.iter().zip(&counts) {
+            parameters.add(unit, count);
+        }
+        let layout = x.plan.layout();
+        let mut held = states(x.plan, parameters.dense, layout.dense_shards());
+        held.extend(states(x.plan, parameters.expert, layout.expert_shards()));
+        let (flight, moment) = peak(x, &chunks, rank);
+        let mut out = Self {
+            states: held,
+            buffers: buffers(x, units, &counts, rank),
+            chunks,
+            flight,
+            moment,
+            in_step: false,
+            totals: Totals::default(),
+        };
+        out.totals = out.add_up(x, units);
+        out
+    }
+
+    /// Bytes of the states of `part`.
+    pub(super) fn part(&self, part: Part) -> Bytes {
+        self.states.iter().filter(|state| state.part == part).map(State::bytes).sum()
+    }
+
+    fn add_up(&mut self, x: &Symbols<'_>, units: &Units) -> Totals {
+        let buffers: Bytes = self.buffers.iter().map(|term| term.bytes).sum();
+        let kept: Bytes =
+            self.chunks.iter().zip(&self.flight.counts).map(|(chunk, &count)| chunk.kept * count).sum();
+        let once: Bytes = self.chunks.iter().map(|chunk| chunk.once).sum();
+        let (mut activations, mut running) = (kept + once, Bytes::ZERO);
+        if let Some((moment, point)) = self.running(units) {
+            activations = activations.less(moment.returned + point.returned);
+            running = point.held.bytes() + point.recomputed + moment.recomputed;
+        }
+        let step = self.part(Part::Step);
+        if step > activations + running {
+            (self.in_step, self.moment) = (true, None);
+            self.flight.counts.fill(0);
+            (activations, running) = (Bytes::ZERO, step);
+        }
+        let parameters = self.part(Part::Parameters);
+        let gradients = self.part(Part::Gradients);
+        let optimizer = self.part(Part::Optimizer);
+        let temporaries = running + buffers;
+        let states = parameters + gradients + optimizer;
+        let peak_allocated = states + activations + temporaries;
+        let framework = framework(x, activations + temporaries).iter().map(|term| term.bytes).sum();
+        Totals {
+            parameters,
+            gradients,
+            optimizer,
+            activations,
+            temporaries,
+            peak_allocated,
+            framework,
+            peak_reserved: peak_allocated + framework,
+            between_steps: states + buffers + step,
+        }
+    }
+
+    /// What runs at the peak.
+    pub(super) fn running<'a>(&self, units: &'a Units) -> Option<(Moment, &'a Point)> {
+        self.moment.and_then(|moment| Some((moment, moment.point(units)?)))
+    }
+
+    /// When the peak is.
+    pub(super) fn at(&self, units: &Units) -> (&'static str, Option<SectionKind>) {
+        match self.running(units) {
+            _ if self.in_step => ("optimizer step", None),
+            Some((moment, point)) => (point.held.name, Some(moment.kind)),
+            None => ("forward of the last micro-batch in flight", None),
+        }
+    }
+}
+
+/// Of the flights that can be the fullest the one in which most is alive, and what runs then.
+fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, Option<Moment>) {
+    let stage = u32::try_from(rank).unwrap_or(u32::MAX);
+    let mut best = (Flight { counts: vec![0; chunks.len()], backward: 0 }, None, i128::MIN);
+    for flight in flights(x.plan, stage, chunks.len()) {
+        let kept: i128 = chunks
+            .iter()
+            .zip(&flight.counts)
+            .map(|(chunk, &count)| i128::from(chunk.kept.get()) * i128::from(count))
+            .sum();
+        let moment = chunks.get(flight.backward).and_then(|chunk| chunk.fullest);
+        let alive = kept + moment.map_or(0, |moment| moment.net);
+        if alive > best.2 {
+            best = (flight, moment, alive);
+        }
+    }
+    (best.0, best.1)
+}

@@ -1,0 +1,43 @@
+//! A number of bytes with its formula, explained only when asked.
+
+use crate::anatomy::Symbols;
+use crate::explain::{Breakdown, Explanation, Formula};
+use crate::quantity::Bytes;
+
+/// A number of bytes with its formula.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Term {
+    /// Short name.
+    pub(super) name: &'static str,
+    /// How many.
+    pub(super) bytes: Bytes,
+    /// Why so many.
+    pub(super) formula: &'static Formula,
+    /// Symbols of the formula that the plan's sizes do not have.
+    pub(super) given: [(&'static str, f64); 2],
+}
+
+impl Term {
+    /// A term in the plan's symbols alone.
+    pub(super) const fn new(name: &'static str, bytes: Bytes, formula: &'static Formula) -> Self {
+        Self { name, bytes, formula, given: [("", 0.0); 2] }
+    }
+
+    /// The same with symbols of its own.
+    pub(super) const fn given(self, given: [(&'static str, f64); 2]) -> Self {
+        Self { given, ..self }
+    }
+
+    /// As an explained leaf.
+    pub(super) fn leaf(&self, x: &Symbols<'_>) -> Breakdown<Bytes> {
+        let mut why = x.explain(self.formula);
+        for (name, value) in self.given {
+            if !name.is_empty() {
+                why.symbols.retain(|symbol| symbol.name != name);
+                why.symbols.push(crate::explain::Symbol { name, value });
+            }
+        }
+        Breakdown::leaf(self.name, self.bytes)
+            .because(Explanation { formula: self.formula, symbols: why.symbols })
+    }
+}

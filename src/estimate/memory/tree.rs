@@ -1,0 +1,122 @@
+//! A rank's bytes as a tree that explains itself.
+
+use super::framework::framework;
+use super::kept::{rotary_table, run_input};
+use super::moments::ChunkSum;
+use super::rank::Rank;
+use super::states::{Part, State};
+use super::term::Term;
+use super::unit::Units;
+use crate::anatomy::{Operator, Saved, SectionKind, Symbols};
+use crate::explain::Breakdown;
+use crate::plan::LayerKind;
+use crate::quantity::Bytes;
+
+type Tree = Breakdown<Bytes>;
+
+/// The whole rank: what is allocated, and what the device shows beside it.
+pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank) -> Tree {
+    let activations = activations(x, units, rank);
+    let temporaries = temporaries(x, units, rank);
+    let moving = activations.value() + temporaries.value();
+    let allocated = Breakdown::sum(
+        "peak_allocated",
+        vec![
+            part(rank, "parameters", Part::Parameters),
+            part(rank, "gradients", Part::Gradients),
+            part(rank, "optimizer", Part::Optimizer),
+            activations,
+            temporaries,
+        ],
+    );
+    let framework = leaves(x, "framework", &framework(x, moving));
+    Breakdown::sum("peak_reserved", vec![allocated, framework])
+}
+
+fn leaves(x: &Symbols<'_>, label: &'static str, terms: &[Term]) -> Tree {
+    Breakdown::sum(label, terms.iter().map(|term| term.leaf(x)).collect())
+}
+
+fn part(rank: &Rank, label: &'static str, part: Part) -> Tree {
+    let states = rank.states.iter().filter(|state| state.part == part);
+    Breakdown::sum(label, states.map(state).collect())
+}
+
+fn state(state: &State) -> Tree {
+    Breakdown::leaf(state.name, state.bytes()).because(state.why())
+}
+
+/// Kept tensors: whole for micro-batches that wait, and what is left of the one that runs backward.
+fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank) -> Tree {
+    let mut children = Vec::new();
+    let running = rank.running(units);
+    for (index, (chunk, &count)) in rank.chunks.iter().zip(&rank.flight.counts).enumerate() {
+        let returned = match running {
+            Some((moment, point)) if index == rank.flight.backward => moment.returned + point.returned,
+            _ => Bytes::ZERO,
+        };
+        let waiting = if returned > Bytes::ZERO { count.saturating_sub(1) } else { count };
+        if waiting > 0 {
+            children.push(micro_batch(x, units, chunk).times(waiting));
+        }
+        if waiting < count {
+            let left = chunk.kept.less(returned);
+            children.push(Breakdown::leaf("what is left of the micro-batch running backward", left));
+        }
+        if chunk.once > Bytes::ZERO && !rank.in_step {
+            children.extend(rotary_table(x).iter().map(|table| leaf(x, table)));
+        }
+    }
+    Breakdown::sum("activations", children)
+}
+
+/// What a chunk keeps for one micro-batch.
+fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
+    let mut children = Vec::with_capacity(6);
+    for ((kind, unit), times) in units.iter().zip(chunk.counts) {
+        let times = chunk.layers.kept_of(kind, times);
+        if times > 0 && unit.kept > Bytes::ZERO {
+            children.push(section(x, kind).times(times));
+        }
+        if matches!(kind, SectionKind::Layer(LayerKind::Moe)) && chunk.layers.runs > 0 {
+            children.push(leaf(x, &run_input(x)).times(chunk.layers.runs));
+        }
+    }
+    Breakdown::sum("micro-batch in flight", children)
+}
+
+/// What one section keeps, by operator and tensor.
+pub(super) fn section(x: &Symbols<'_>, kind: SectionKind) -> Tree {
+    let operators = match kind {
+        SectionKind::Mtp if x.recomputes_layers() => vec![Operator::MtpProjection],
+        _ => kind.operators(x),
+    };
+    let by_operator = operators.into_iter().filter_map(|operator| {
+        let tensors: Vec<Tree> = operator.saved(x).iter().map(|saved| leaf(x, saved)).collect();
+        (!tensors.is_empty()).then(|| Breakdown::sum(operator.name(), tensors))
+    });
+    Breakdown::sum(kind.name(), by_operator.collect())
+}
+
+fn leaf(x: &Symbols<'_>, saved: &Saved) -> Tree {
+    Breakdown::leaf(saved.name, saved.bytes).because(x.explain(saved.formula))
+}
+
+/// What is alive at the moment of the peak beside kept tensors.
+fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank) -> Tree {
+    let mut children = Vec::with_capacity(4);
+    if let Some((moment, point)) = rank.running(units) {
+        let mut tensors: Vec<Tree> = point.held.tensors.iter().map(|tensor| leaf(x, tensor)).collect();
+        let recomputed = point.recomputed + moment.recomputed;
+        if recomputed > Bytes::ZERO {
+            tensors.push(Breakdown::leaf("recomputed for this backward", recomputed));
+        }
+        children.push(Breakdown::sum(point.held.name, tensors));
+    }
+    if rank.in_step {
+        let states = rank.states.iter().filter(|state| state.part == Part::Step);
+        children.push(Breakdown::sum("optimizer step", states.map(state).collect()));
+    }
+    children.extend(rank.buffers.iter().map(|term| term.leaf(x)));
+    Breakdown::sum("temporaries", children)
+}

@@ -1,0 +1,154 @@
+//! Each kind of section worked out once: its parameters, what it keeps, and where its backward holds most.
+
+use super::kept::{kept_by, section_kept};
+use super::states::Held as Parameters;
+use crate::anatomy::{Held, Operator, SectionKind, Symbols, Weight, WeightGroup, section_counts};
+use crate::plan::Plan;
+use crate::quantity::Bytes;
+
+/// The point of a section's passes at which most is alive.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Point {
+    /// Operator that runs.
+    pub(super) operator: Operator,
+    /// What it holds.
+    pub(super) held: Held,
+    /// Bytes recomputed for the operator's backward.
+    pub(super) recomputed: Bytes,
+    /// Bytes given back by operators behind it, and by its own earlier steps.
+    pub(super) returned: Bytes,
+}
+
+impl Point {
+    /// Bytes alive beyond, less bytes given back.
+    pub(super) fn net(&self) -> i128 {
+        i128::from((self.held.bytes() + self.recomputed).get()) - i128::from(self.returned.get())
+    }
+}
+
+/// One section of a kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Unit {
+    /// Parameters outside of routed experts on one rank.
+    pub(super) dense: Parameters,
+    /// Parameters of routed experts on one rank.
+    pub(super) expert: Parameters,
+    /// Bytes kept for one micro-batch.
+    pub(super) kept: Bytes,
+    /// Bytes kept were nothing recomputed.
+    pub(super) full: Bytes,
+    /// Shapes of its linear weights on one rank, of one expert where there are several.
+    pub(super) shapes: Vec<[u64; 2]>,
+    /// Each operator's fullest point, the last operator first.
+    pub(super) points: Vec<Point>,
+    /// Which of them is the fullest.
+    pub(super) most: Option<usize>,
+}
+
+impl Unit {
+    fn of(x: &Symbols<'_>, kind: SectionKind) -> Self {
+        let mut unit = Self { kept: section_kept(x, kind), ..Self::default() };
+        for weight in kind.weights(x) {
+            let held = match weight.group {
+                WeightGroup::Dense => &mut unit.dense,
+                WeightGroup::Expert => &mut unit.expert,
+            };
+            held.add(weight.count(), weight.linear);
+            if weight.linear {
+                unit.add_shape(&weight);
+            }
+        }
+        if kind != SectionKind::MtpEmbedding {
+            let operators = kind.operators(x);
+            unit.full = kept_by(&x.recomputed(), &operators);
+            unit.points = points(x, &operators);
+            unit.most = (0..unit.points.len()).max_by_key(|&index| unit.points[index].net());
+        }
+        unit
+    }
+
+    fn add_shape(&mut self, weight: &Weight) {
+        let sizes = if weight.is_routed() { weight.local.get(1..) } else { weight.local.get(..) };
+        if let Some(&[out, inner]) = sizes
+            && !self.shapes.contains(&[out, inner])
+        {
+            self.shapes.push([out, inner]);
+        }
+    }
+}
+
+/// Each operator's fullest point, with what the operators behind it have given back by then. While a
+/// module that is recomputed runs backward, all of its tensors are alive.
+fn points(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Point> {
+    let all = x.recomputed();
+    let mut behind = Bytes::ZERO;
+    let mut out = Vec::with_capacity(operators.len());
+    for &operator in operators.iter().rev() {
+        let kept = kept_by(x, &[operator]);
+        let recomputed = kept_by(&all, &[operator]).less(kept);
+        let fullest = operator
+            .held(&all)
+            .into_iter()
+            .map(|held| Point { operator, recomputed, returned: behind + held.returned, held })
+            .max_by_key(Point::net);
+        out.extend(fullest);
+        behind += kept;
+    }
+    out
+}
+
+/// Every kind that the plan's stages hold, worked out once.
+#[derive(Clone, Debug)]
+pub(super) struct Units {
+    units: [Unit; SectionKind::ALL.len()],
+}
+
+impl Units {
+    /// The units of `plan`.
+    pub(super) fn of(x: &Symbols<'_>) -> Self {
+        let mut present = [false; SectionKind::ALL.len()];
+        for chunk in chunks(x.plan) {
+            for (present, count) in present.iter_mut().zip(section_counts(x, chunk)) {
+                *present |= count > 0;
+            }
+        }
+        let mut units: [Unit; SectionKind::ALL.len()] = Default::default();
+        for ((unit, kind), present) in units.iter_mut().zip(SectionKind::ALL).zip(present) {
+            if present {
+                *unit = Unit::of(x, kind);
+            }
+        }
+        Self { units }
+    }
+
+    /// The unit of `kind`; empty where no stage holds one.
+    pub(super) fn get(&self, kind: SectionKind) -> &Unit {
+        &self.units[kind.index()]
+    }
+
+    /// Units with their kinds, in the order of a chunk.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (SectionKind, &Unit)> {
+        SectionKind::ALL.into_iter().zip(&self.units)
+    }
+}
+
+fn chunks(plan: &Plan) -> impl Iterator<Item = &crate::plan::Chunk> {
+    plan.layout().stages.stages.iter().flat_map(|stage| &stage.chunks)
+}
+
+/// Parameters of a chunk or stage: dense and expert.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    /// Outside of routed experts.
+    pub(super) dense: Parameters,
+    /// Of routed experts.
+    pub(super) expert: Parameters,
+}
+
+impl Sum {
+    /// Adds `times` of `unit`.
+    pub(super) fn add(&mut self, unit: &Unit, times: u64) {
+        self.dense.add_all(unit.dense, times);
+        self.expert.add_all(unit.expert, times);
+    }
+}

@@ -1,0 +1,199 @@
+//! Megatron's flags as keys of a YAML file: Megatron-LM's functional tests (`MODEL_ARGS`), Primus
+//! (`overrides`), FlagScale (`system`, `model`, `data`), ms-swift. They are handed to the reader of
+//! the command line, which knows every flag.
+
+use super::leaves::{Leaf, Leaves, no_layers_is_none};
+use crate::catalog;
+use crate::intake::tree::{Node, Value};
+use crate::intake::{Argument, Found, Origin, Reading, megatron};
+use crate::plan::Field;
+use crate::text::{Diagnostic, Span};
+
+/// Groups of keys that are no flags of the training.
+const NOT_FLAGS: [&str; 14] = [
+    "experiment",
+    "defaults",
+    "hydra",
+    "action",
+    "ENV_VARS",
+    "METRICS",
+    "TEST_TYPE",
+    "LAUNCHER",
+    "MODE",
+    "BEFORE_SCRIPT",
+    "AFTER_SCRIPT",
+    "SCRIPT_SETUP",
+    "work_group",
+    "user_name",
+];
+
+/// Groups of FlagScale below which keys keep their own names.
+const GROUPED: [&str; 4] = ["system", "model", "data", "train"];
+
+/// Reads flags written as keys.
+pub(super) fn read(root: &Node) -> Reading {
+    let (node, primus) = match overrides(root) {
+        Some(node) => (node, true),
+        None => (root.get("MODEL_ARGS").unwrap_or(root), false),
+    };
+    let words = words(node, primus);
+    let mut reading = megatron::read(&words);
+    no_layers_is_none(&mut reading);
+    machines(&mut reading, root);
+    if primus {
+        preset(&mut reading, root);
+        defaults(&mut reading, node);
+    }
+    reading
+}
+
+/// The overrides of a Primus experiment.
+fn overrides(root: &Node) -> Option<&Node> {
+    let modules = root.get("modules")?;
+    let trainer =
+        modules.entries().iter().find(|entry| entry.key.contains("trainer")).map(|entry| &entry.node);
+    trainer?.get("overrides")
+}
+
+fn words(node: &Node, primus: bool) -> Vec<Argument> {
+    let mut leaves = Leaves::of(node);
+    let paths: Vec<String> = leaves.iter().map(|leaf| leaf.path.clone()).collect();
+    let mut words = Vec::new();
+    for path in paths {
+        let first = path.split('.').next().unwrap_or("");
+        let deep = path.contains('.');
+        if NOT_FLAGS.contains(&first) || (deep && primus) || (deep && !GROUPED.contains(&first)) {
+            continue;
+        }
+        let Some(leaf) = leaves.get(&path) else { continue };
+        push(&mut words, &leaf);
+    }
+    words
+}
+
+/// The flag of a leaf, with its value.
+fn push(words: &mut Vec<Argument>, leaf: &Leaf) {
+    let name = leaf.path.rsplit('.').next().unwrap_or("").trim_start_matches("--");
+    let argument = |text: String, span: Option<Span>, hole: Option<String>| Argument {
+        text,
+        span,
+        hole,
+        answered: false,
+    };
+    let flag = argument(format!("--{name}"), leaf.span, None);
+    let values: Vec<&str> =
+        leaf.value.split(['[', ']', ',']).map(str::trim).filter(|value| !value.is_empty()).collect();
+    let listed = leaf.value.starts_with('[');
+    match leaf.node().flag() {
+        Some(true) => words.push(flag),
+        Some(false) => words.extend([flag, argument("false".to_owned(), leaf.span, None)]),
+        None if listed && name != "moe_layer_freq" && name != "moe-layer-freq" => {
+            words.push(flag);
+            words.extend(values.into_iter().map(|value| argument(value.to_owned(), leaf.span, None)));
+        }
+        None => words.extend([flag, argument(leaf.value.clone(), leaf.span, leaf.hole.clone())]),
+    }
+}
+
+/// The machines, where such a file names them.
+fn machines(reading: &mut Reading, root: &Node) {
+    let rules = [
+        ("experiment.runner.nnodes", Field::NumNodes),
+        ("experiment.runner.nproc_per_node", Field::GpusPerNode),
+        ("ENV_VARS.GPUS_PER_NODE", Field::GpusPerNode),
+        ("ENV_VARS.NNODES", Field::NumNodes),
+        ("ENV_VARS.NUM_NODES", Field::NumNodes),
+    ];
+    for (path, field) in rules {
+        if let Some(node) = root.at(path).filter(|node| node.whole().is_some()) {
+            let count = node.whole().unwrap_or(0).to_string();
+            reading.take(Found::new(field, count, Origin::Script).by(path, Some(node.span)));
+        }
+    }
+}
+
+/// The model of a Primus experiment, which stands in a file of its own.
+fn preset(reading: &mut Reading, root: &Node) {
+    let Some(modules) = root.get("modules") else { return };
+    let trainer =
+        modules.entries().iter().find(|entry| entry.key.contains("trainer")).map(|entry| &entry.node);
+    let Some(named) = trainer.and_then(|trainer| trainer.get("model")) else { return };
+    let written = named.word().unwrap_or("");
+    let name = super::interpolate::with_defaults(written);
+    let name = name.trim_end_matches(".yaml").trim_end_matches(".yml");
+    let Some((known, settings)) = known_model(name) else {
+        let message = format!("the model stands in {name}.yaml, which is not among the texts");
+        let hint = "paste or drop that file too, or the model's config.json";
+        reading.diagnostics.push(Diagnostic::note("missing-file", message).at(named.span).hint(hint));
+        return;
+    };
+    for (field, value) in settings {
+        if !reading.found.iter().any(|found| found.field == field) {
+            let found = Found::new(field, value, Origin::Catalog).by("model", Some(named.span));
+            reading.take(found.note(format!("{known}, named as {written}")));
+        }
+    }
+}
+
+/// What Primus's own files set where the overrides do not (`trainer_base.yaml`, `pre_trainer.yaml`,
+/// `language_model.yaml`, and those of its MoE models).
+const PRIMUS: &[(Field, &str)] = &[
+    (Field::Bf16, "true"),
+    (Field::UseDistributedOptimizer, "true"),
+    (Field::MicroBatchSize, "2"),
+    (Field::GlobalBatchSize, "16"),
+    (Field::SeqLength, "1024"),
+];
+const PRIMUS_MOE: &[(Field, &str)] =
+    &[(Field::MoeTokenDispatcherType, "alltoall"), (Field::MoeGroupedGemm, "true")];
+
+fn defaults(reading: &mut Reading, overrides: &Node) {
+    if overrides.get("use_turbo_deepep").and_then(Node::flag) == Some(true) {
+        let span = overrides.get("use_turbo_deepep").map(|node| node.span);
+        for (field, value) in
+            [(Field::MoeTokenDispatcherType, "flex"), (Field::MoeFlexDispatcherBackend, "deepep")]
+        {
+            reading.take(Found::new(field, value, Origin::Script).by("use_turbo_deepep", span));
+        }
+    }
+    let mut all = PRIMUS.to_vec();
+    if reading.value(Field::NumExperts).is_some() {
+        all.extend(PRIMUS_MOE);
+    }
+    if reading.value(Field::TensorModelParallelSize).is_some_and(|degree| degree != "1") {
+        all.push((Field::SequenceParallel, "true"));
+    }
+    for (field, value) in all {
+        if !reading.found.iter().any(|found| found.field == field) {
+            reading.take(Found::new(field, value, Origin::Default).note("default of Primus"));
+        }
+    }
+}
+
+/// A catalog model by a file's name: `llama3.1_8B`, `deepseek_v2_lite`.
+pub(super) fn known_model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
+    let dashed = name.replace('_', "-");
+    let mut spaced = String::new();
+    let mut letters = dashed.chars().peekable();
+    let mut first_digit = true;
+    while let Some(letter) = letters.next() {
+        spaced.push(letter);
+        if first_digit && letter.is_ascii_alphabetic() && letters.peek().is_some_and(char::is_ascii_digit) {
+            spaced.push('-');
+            first_digit = false;
+        }
+    }
+    catalog::model(&dashed).or_else(|| catalog::model(&spaced))
+}
+
+/// Whether a map's keys are Megatron's flags or settings: how many of them.
+pub(super) fn count(node: &Node) -> usize {
+    let is_flag = |key: &str| {
+        let name = key.trim_start_matches("--");
+        Field::named(name).is_some() || (key.starts_with("--") && name.contains('-'))
+    };
+    node.entries()
+        .iter()
+        .filter(|entry| !matches!(entry.node.value, Value::Map(_)) && is_flag(&entry.key))
+        .count()
+}

@@ -1,0 +1,135 @@
+//! Which framework's file a tree is, and the reader for it.
+
+use super::{accelerate, deepspeed, flags, huggingface, kubernetes, nanotron, nemo, neox, titan};
+use crate::intake::Reading;
+use crate::intake::tree::{Node, Tree};
+
+/// Keys of Megatron that make a flat file one of flags.
+const ENOUGH_FLAGS: usize = 3;
+
+/// A framework's settings file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Hugging Face `config.json`.
+    HuggingFace,
+    /// DeepSpeed JSON.
+    DeepSpeed,
+    /// What `accelerate config` writes.
+    Accelerate,
+    /// GPT-NeoX.
+    GptNeox,
+    /// nanotron.
+    Nanotron,
+    /// NeMo 1 and its launcher.
+    Nemo,
+    /// Megatron's flags as keys: Megatron-LM's tests, Primus, FlagScale, ms-swift.
+    Flags,
+    /// torchtitan.
+    Torchtitan,
+    /// A Kubernetes job.
+    Kubernetes,
+}
+
+impl Format {
+    /// What it is called in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HuggingFace => "a Hugging Face model configuration",
+            Self::DeepSpeed => "a DeepSpeed configuration",
+            Self::Accelerate => "an accelerate configuration",
+            Self::GptNeox => "a GPT-NeoX configuration",
+            Self::Nanotron => "a nanotron configuration",
+            Self::Nemo => "a NeMo configuration",
+            Self::Flags => "Megatron's flags as keys",
+            Self::Torchtitan => "a torchtitan configuration",
+            Self::Kubernetes => "a Kubernetes job",
+        }
+    }
+}
+
+/// The framework of a settings file, told by its keys; none when no framework has such keys.
+#[must_use]
+pub fn classify(tree: &Tree) -> Option<Format> {
+    if tree.documents.iter().any(|node| node.get("apiVersion").is_some() && node.get("kind").is_some()) {
+        return Some(Format::Kubernetes);
+    }
+    let root = tree.documents.first()?;
+    let has = |paths: &[&str]| paths.iter().any(|path| root.at(path).is_some());
+    let all = |paths: &[&str]| paths.iter().all(|path| root.at(path).is_some());
+    let is_map = |key: &str| root.get(key).is_some_and(|node| !node.entries().is_empty());
+    let shape = flags::count(root);
+    Some(match () {
+        () if has(&["MODEL_ARGS", "modules"]) || all(&["experiment", "defaults"]) => Format::Flags,
+        () if has(&["model.model_config", "parallelism.tp_mode"]) || all(&["tokens", "parallelism"]) => {
+            Format::Nanotron
+        }
+        () if is_map("system") && (is_map("model") || is_map("data")) => Format::Flags,
+        () if has(&[
+            "model.flavor",
+            "training.seq_len",
+            "parallelism.tensor_parallel_degree",
+            "activation_checkpoint.mode",
+        ]) =>
+        {
+            Format::Torchtitan
+        }
+        () if has(&["trainer.num_nodes", "model.tensor_model_parallel_size", "training.model"]) => {
+            Format::Nemo
+        }
+        () if all(&["trainer", "model"]) => Format::Nemo,
+        () if has(&["pipe_parallel_size", "model_parallel_size", "no_weight_tying", "gpt_j_residual"]) => {
+            Format::GptNeox
+        }
+        () if all(&["train_micro_batch_size_per_gpu", "num_layers"]) => Format::GptNeox,
+        () if has(&["distributed_type", "num_machines"]) => Format::Accelerate,
+        () if has(&[
+            "architectures",
+            "model_type",
+            "text_config.model_type",
+            "num_hidden_layers",
+            "n_layer",
+        ]) =>
+        {
+            Format::HuggingFace
+        }
+        () if has(&[
+            "zero_optimization",
+            "train_micro_batch_size_per_gpu",
+            "train_batch_size",
+            "fp16.enabled",
+            "bf16.enabled",
+        ]) =>
+        {
+            Format::DeepSpeed
+        }
+        () if shape >= ENOUGH_FLAGS => Format::Flags,
+        () => return None,
+    })
+}
+
+/// Reads a settings file that is no job of Kubernetes.
+#[must_use]
+pub fn read(format: Format, tree: &Tree) -> Reading {
+    let nothing = Node::null(crate::text::Span::default());
+    let root = tree.documents.first().unwrap_or(&nothing);
+    let mut reading = match format {
+        Format::HuggingFace => huggingface::read(root),
+        Format::DeepSpeed => deepspeed::read(root),
+        Format::Accelerate => accelerate::read(root),
+        Format::GptNeox => neox::read(root),
+        Format::Nanotron => nanotron::read(root),
+        Format::Nemo => nemo::read(root),
+        Format::Flags => flags::read(root),
+        Format::Torchtitan => titan::read(root),
+        Format::Kubernetes => Reading::default(),
+    };
+    reading.diagnostics.splice(0..0, tree.diagnostics.iter().cloned());
+    reading
+}
+
+/// Reads the job in a text of Kubernetes; `base` is where the text starts in its source.
+#[must_use]
+pub fn read_job(tree: &Tree, text: &str, base: u32) -> kubernetes::Workload {
+    kubernetes::read(tree, text, base)
+}

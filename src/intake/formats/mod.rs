@@ -1,0 +1,21 @@
+//! Settings files of every framework, read into Megatron's settings: one reader per format.
+
+mod accelerate;
+mod deepspeed;
+mod flags;
+mod huggingface;
+mod interpolate;
+mod kind;
+mod kubernetes;
+mod leaves;
+mod merge;
+mod nanotron;
+mod nemo;
+mod neox;
+mod titan;
+mod words;
+
+pub use kind::{Format, classify, read, read_job};
+pub use kubernetes::Workload;
+pub use merge::{Text, merge};
+pub use words::{is_setting, read_words};

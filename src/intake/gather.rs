@@ -1,0 +1,150 @@
+//! Every pasted text by its kind, each read by its reader, and their readings in the order in which they count.
+
+use super::detect::{Kind, detect};
+use super::formats::{Format, Text, classify, merge, read as read_settings, read_job};
+use super::tree::{Tree, read_json};
+use super::{Found, Origin, Reading, launch, shell};
+use crate::catalog;
+use crate::plan::Field;
+use crate::text::{Diagnostic, Severity, Source, Span};
+
+/// What each text of a source says; later readings win.
+pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
+    let (mut texts, mut scripts, mut remarks) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, part) in source.parts().iter().enumerate() {
+        let text = source.part_text(index);
+        let mut add = |format, reading| texts.push(Text { name: part.name.clone(), format, reading });
+        match detect(&part.name, text, part.span.start) {
+            Kind::Script => scripts.push(index),
+            Kind::Settings(Format::Kubernetes, tree) => {
+                job(source, index, &tree, environment)
+                    .into_iter()
+                    .for_each(|(format, reading)| add(format, reading));
+            }
+            Kind::Settings(format, tree) => add(Some(format), read_settings(format, &tree)),
+            Kind::Log => remarks.push(log_note(part.span)),
+            Kind::Other(why) => remarks.push(why),
+        }
+    }
+    let alone = texts.is_empty() && remarks.is_empty();
+    texts.extend(script(source, &scripts, environment, alone));
+    if texts.iter().any(|text| !text.reading.found.is_empty()) {
+        // One of several that cannot be read does not spoil the rest.
+        remarks
+            .iter_mut()
+            .for_each(|remark: &mut Diagnostic| remark.severity = remark.severity.min(Severity::Warning));
+    }
+    let mut readings = vec![Reading { diagnostics: remarks, ..Reading::default() }];
+    readings.extend(merge(texts));
+    readings
+}
+
+fn log_note(span: Span) -> Diagnostic {
+    let message = "iteration lines of a training: they are held against the estimate, and state no setting";
+    Diagnostic::note("training-log", message).at(Span::new(span.start, span.start))
+}
+
+/// The script among several: the first that starts a training; the others are files it may read.
+fn script(source: &Source, parts: &[usize], environment: &shell::Environment, alone: bool) -> Vec<Text> {
+    let launches = parts.iter().map(|part| (*part, launch::read_part(source, *part, environment)));
+    let mut first = None;
+    for (part, launch) in launches {
+        let starts = !launch.arguments.is_empty();
+        if starts || first.is_none() {
+            first = Some((part, launch));
+        }
+        if starts {
+            break;
+        }
+    }
+    let Some((part, launch)) = first else { return Vec::new() };
+    let mut reading = launch.reading();
+    accelerator(&mut reading, &launch.script);
+    if !alone && launch.arguments.is_empty() {
+        // Other texts may say all there is to say.
+        let softer = |diagnostic: &mut Diagnostic| {
+            if diagnostic.code == "no-training-command" {
+                diagnostic.severity = Severity::Note;
+            }
+        };
+        reading.diagnostics.iter_mut().for_each(softer);
+    }
+    let name = source.parts().get(part).map_or_else(String::new, |part| part.name.clone());
+    let mut texts: Vec<Text> = launch.script.files.iter().filter_map(written).collect();
+    texts.push(Text { name, format: None, reading });
+    texts
+}
+
+/// The accelerator that a line addressed to the scheduler asks for.
+fn accelerator(reading: &mut Reading, script: &shell::Script) {
+    const KEYS: [&str; 8] =
+        ["--constraint", "-C", "--gres", "--gpus", "--gpus-per-node", "--partition", "-p", "--gpus-per-task"];
+    let asks = |line: &&shell::Directive| KEYS.contains(&line.key.as_str());
+    let told = script.directives.iter().filter(asks).find_map(|line| {
+        let found = catalog::accelerator_in(line.value.text())?;
+        Some((found.name, line))
+    });
+    if let Some((name, line)) = told {
+        let found = Found::new(Field::Accelerator, name, Origin::Script);
+        reading.take(found.by(format!("#{} {}", line.scheduler, line.key), Some(line.span)));
+    }
+}
+
+/// A DeepSpeed configuration that the script itself writes.
+fn written(file: &shell::File) -> Option<Text> {
+    let text = file.content.text();
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    let tree = read_json(text, 0);
+    let format = classify(&tree).filter(|format| *format == Format::DeepSpeed)?;
+    let mut reading = read_settings(format, &tree);
+    let place = |span: &mut Option<Span>| {
+        *span = span.and_then(|span| origin(&file.content, span)).or(Some(file.span))
+    };
+    reading.found.iter_mut().for_each(|found| place(&mut found.span));
+    reading.diagnostics.iter_mut().for_each(|diagnostic| place(&mut diagnostic.span));
+    Some(Text { name: file.name.text().to_owned(), format: Some(format), reading })
+}
+
+/// Where a part of a value's text was written.
+fn origin(value: &shell::Value, span: Span) -> Option<Span> {
+    let mut start = 0_u32;
+    for piece in value.pieces() {
+        let end = start.saturating_add(u32::try_from(piece.text.len()).ok()?);
+        if span.start < end {
+            let inside = piece.origin.exact && span.end <= end;
+            let whole = piece.origin.span;
+            return Some(if inside { whole.part(span.start - start, span.end - start) } else { whole });
+        }
+        start = end;
+    }
+    None
+}
+
+/// A Kubernetes job: its machines, and the script or words of its containers.
+fn job(
+    source: &Source,
+    part: usize,
+    tree: &Tree,
+    environment: &shell::Environment,
+) -> Vec<(Option<Format>, Reading)> {
+    let base = source.parts().get(part).map_or(0, |part| part.span.start);
+    let work = read_job(tree, source.part_text(part), base);
+    let mut given = environment.clone();
+    for (name, value) in work.variables {
+        if !given.variables.iter().any(|(known, _)| *known == name) {
+            given.variables.push((name, value));
+        }
+    }
+    let parts = source.parts().iter().enumerate();
+    let files = parts.map(|(index, known)| {
+        (known.name.as_str(), if index == part { work.script.as_str() } else { source.part_text(index) })
+    });
+    let blanked = Source::from_files(files);
+    let mut readings = vec![(Some(Format::Kubernetes), work.reading)];
+    if !work.script.trim().is_empty() {
+        readings.push((None, launch::read_part(&blanked, part, &given).reading()));
+    }
+    readings
+}

@@ -1,0 +1,176 @@
+//! Iteration lines that a training prints: time, throughput and memory, to be held against the estimate.
+//! Lines of Megatron-LM (`training.py`), its forks, and Megatron-DeepSpeed.
+
+/// Most samples kept.
+const MOST: usize = 100_000;
+/// Bytes of a MiB, the unit of the memory report's "MB" (`training/utils.py`, report_memory).
+const MIB: f64 = 1_048_576.0;
+
+/// One iteration as the log gives it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Iteration {
+    /// Its number, from 1.
+    pub number: Option<u64>,
+    /// Sequences of the step.
+    pub global_batch_size: Option<u64>,
+    /// Seconds of the step.
+    pub seconds: Option<f64>,
+    /// Model FLOPs per second and accelerator, in units of 10^12, by the log's own formula.
+    pub tflops_per_gpu: Option<f64>,
+}
+
+/// The memory of one rank as the log gives it, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// The rank that printed it.
+    pub rank: Option<u64>,
+    /// `torch.cuda.memory_allocated`.
+    pub allocated: Option<u64>,
+    /// `torch.cuda.max_memory_allocated`.
+    pub max_allocated: Option<u64>,
+    /// `torch.cuda.memory_reserved`.
+    pub reserved: Option<u64>,
+    /// `torch.cuda.max_memory_reserved`.
+    pub max_reserved: Option<u64>,
+}
+
+/// What a log tells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Log {
+    /// Its iterations, in the order printed.
+    pub iterations: Vec<Iteration>,
+    /// Its memory reports, in the order printed.
+    pub memory: Vec<Memory>,
+}
+
+impl Log {
+    /// The median time of a step without the first, which is spent on warming up; seconds.
+    #[must_use]
+    pub fn median_seconds(&self) -> Option<f64> {
+        let timed: Vec<f64> = self.iterations.iter().filter_map(|iteration| iteration.seconds).collect();
+        let mut steady = if timed.len() > 1 { timed.get(1..)?.to_vec() } else { timed };
+        steady.sort_by(f64::total_cmp);
+        steady.get(steady.len() / 2).copied()
+    }
+
+    /// The largest peak of allocated bytes over all ranks that report one.
+    #[must_use]
+    pub fn max_allocated(&self) -> Option<u64> {
+        self.memory.iter().filter_map(|memory| memory.max_allocated).max()
+    }
+}
+
+/// Whether a text is such a log.
+#[must_use]
+pub(super) fn is_log(text: &str) -> bool {
+    let marks = ["elapsed time per iteration", "| max allocated:", "| allocated:"];
+    let found = marks.iter().find_map(|mark| text.find(mark));
+    found.is_some_and(|at| !text.get(..at).unwrap_or("").contains("--num-layers "))
+}
+
+/// Reads the lines of a log; other lines are passed over.
+#[must_use]
+pub fn read_log(text: &str) -> Log {
+    let mut log = Log::default();
+    for line in text.lines() {
+        if log.iterations.len() + log.memory.len() == MOST {
+            break;
+        }
+        if let Some(iteration) = iteration(line) {
+            log.iterations.push(iteration);
+        }
+        if let Some(memory) = memory(line) {
+            log.memory.push(memory);
+        }
+    }
+    log
+}
+
+fn iteration(line: &str) -> Option<Iteration> {
+    let milliseconds = after(line, &["elapsed time per iteration (ms):"]);
+    let seconds =
+        milliseconds.map(|ms| ms / 1e3).or_else(|| after(line, &["elapsed time per iteration (s):"]));
+    let tflops = after(
+        line,
+        &["throughput per GPU (TFLOP/s/GPU):", "TFLOPs:", "TFLOP/s/GPU:", "samples per second and TFLOPs:"],
+    );
+    if seconds.is_none() && tflops.is_none() {
+        return None;
+    }
+    Some(Iteration {
+        number: after(line, &["iteration"]).and_then(whole),
+        global_batch_size: after(line, &["global batch size:"]).and_then(whole),
+        seconds: seconds.filter(|seconds| *seconds > 0.0),
+        tflops_per_gpu: tflops.filter(|tflops| *tflops > 0.0),
+    })
+}
+
+fn memory(line: &str) -> Option<Memory> {
+    let bytes = |mark: &str| after(line, &[mark]).and_then(|mib| whole((mib * MIB).round()));
+    let memory = Memory {
+        rank: after(line, &["[Rank"]).and_then(whole),
+        allocated: bytes("| allocated:")
+            .or_else(|| bytes("memory (MB) | allocated:"))
+            .or_else(|| bytes(" allocated:")),
+        max_allocated: bytes("| max allocated:"),
+        reserved: bytes("| reserved:"),
+        max_reserved: bytes("| max reserved:"),
+    };
+    (line.contains("allocated:") && memory.max_allocated.or(memory.allocated).is_some()).then_some(memory)
+}
+
+/// The number after the first of these marks.
+fn after(line: &str, marks: &[&str]) -> Option<f64> {
+    marks.iter().find_map(|mark| {
+        let rest = line.get(line.find(mark)? + mark.len()..)?.trim_start();
+        let end = rest
+            .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E')))
+            .unwrap_or(rest.len());
+        rest.get(..end)?.parse::<f64>().ok().filter(|number| number.is_finite())
+    })
+}
+
+/// A count that a log prints, as a whole number.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole(number: f64) -> Option<u64> {
+    /// Above it, an f64 has no digits for ones.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (number >= 0.0 && number <= EXACT && number.fract() == 0.0).then_some(number as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_log, read_log};
+
+    #[test]
+    fn megatron_lines() {
+        let text = " [2026-01-01 00:00:00] iteration        1/     100 | consumed samples:          512 | elapsed time per iteration (ms): 9000.0 | learning rate: 1.0E-06 | global batch size:   512 | lm loss: 1.0E+01 |\n\
+            [Rank 0] (after 1 iterations) memory (MB) | allocated: 20000.5 | max allocated: 40000.0 | reserved: 50000.0 | max reserved: 51000.0\n\
+            iteration        2/     100 | elapsed time per iteration (ms): 5100.5 | throughput per GPU (TFLOP/s/GPU): 410.3 | global batch size:   512 |\n\
+            iteration        3/     100 | elapsed time per iteration (ms): 5000.0 | throughput per GPU (TFLOP/s/GPU): 420.3 | global batch size:   512 |\n\
+            iteration        4/     100 | elapsed time per iteration (ms): 5050.0 |\nother text\n";
+        assert!(is_log(text));
+        let log = read_log(text);
+        assert_eq!(log.iterations.len(), 4);
+        assert_eq!(log.iterations[1].seconds, Some(5.1005));
+        assert_eq!(log.iterations[1].number, Some(2));
+        assert_eq!(log.iterations[0].global_batch_size, Some(512));
+        assert_eq!(log.iterations[2].tflops_per_gpu, Some(420.3));
+        assert_eq!(log.median_seconds(), Some(5.05));
+        assert_eq!(log.memory.len(), 1);
+        assert_eq!(log.memory[0].rank, Some(0));
+        assert_eq!(log.max_allocated(), Some(40_000 * 1_048_576));
+        assert_eq!(log.memory[0].allocated, Some(20_972_044_288 - 524_288 + 524_288));
+        assert_eq!(log.memory[0].max_reserved, Some(51_000 * 1_048_576));
+    }
+
+    #[test]
+    fn nonsense_is_no_log() {
+        assert!(!is_log("torchrun pretrain_gpt.py --num-layers 2"));
+        assert!(!is_log("# prints elapsed time\n"));
+        let log = read_log(
+            "iteration x | elapsed time per iteration (ms): abc |\n allocated: -5 | max allocated: 1e999",
+        );
+        assert!(log.iterations.is_empty() && log.max_allocated().is_none());
+    }
+}

@@ -1,0 +1,207 @@
+//! The tool's figures beside ours, line by line, with the reasons where they differ.
+
+use super::departures::{DEPARTURES, Departure};
+use super::figures::{ToolFigures, ToolMemory, tool_figures, tool_gb};
+use crate::anatomy::Collective;
+use crate::estimate::traffic::{DimensionTraffic, Parallelism, Totals as Sent};
+use crate::estimate::{RankMemory, Totals};
+use crate::plan::Plan;
+use crate::quantity::{Bytes, Quantity, gib, grouped, mib};
+use crate::report::Report;
+
+/// A figure of either side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// A number of parameters or messages.
+    Count(u64),
+    /// Bytes.
+    Bytes(Bytes),
+}
+
+impl Figure {
+    /// As it is shown.
+    #[must_use]
+    pub fn shown(self) -> String {
+        match self {
+            Self::Count(count) => grouped(count),
+            Self::Bytes(bytes) if bytes < Bytes::gib(1) => mib(bytes),
+            Self::Bytes(bytes) => gib(bytes),
+        }
+    }
+
+    /// Whether the two are one figure as the tool prints it: counts equal, bytes to a tenth of 2^30.
+    fn agrees(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Bytes(one), Self::Bytes(other)) => tool_gb(one) == tool_gb(other),
+            (one, other) => one == other,
+        }
+    }
+
+    fn number(self) -> f64 {
+        match self {
+            Self::Count(count) => crate::quantity::Count::new(count).number(),
+            Self::Bytes(bytes) => bytes.number(),
+        }
+    }
+}
+
+/// One line of the comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ToolRow {
+    /// The tool's block.
+    pub section: &'static str,
+    /// What is counted.
+    pub label: &'static str,
+    /// As the tool counts.
+    pub tool: Figure,
+    /// As it is.
+    pub ours: Figure,
+    /// Numbers of the [`DEPARTURES`] that make the difference.
+    pub departures: &'static [u8],
+}
+
+impl ToolRow {
+    /// Whether the tool is right, to the precision it prints.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        self.tool.agrees(self.ours)
+    }
+
+    /// The tool's figure over ours.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        if self.ours.number() == 0.0 { 1.0 } else { self.tool.number() / self.ours.number() }
+    }
+
+    /// Why they differ; nothing where they agree.
+    pub fn reasons(&self) -> impl Iterator<Item = &'static Departure> + use<> {
+        let numbers = if self.agrees() { &[] } else { self.departures };
+        numbers.iter().filter_map(|&number| DEPARTURES.iter().find(|departure| departure.number == number))
+    }
+}
+
+/// Every line of the tool's output for `plan` beside ours.
+#[must_use]
+pub fn compare(plan: &Plan, report: &Report) -> Vec<ToolRow> {
+    let tool = tool_figures(plan);
+    let mut rows = Vec::new();
+    if let Some(whole) = &report.whole {
+        let ours = (report.parameters.total.get(), whole);
+        rows.extend(memory("Full model without parallelism", &tool.full, ours, &FULL));
+    }
+    rows.extend(per_gpu(&tool, report));
+    rows.extend(communication(&tool, report));
+    rows
+}
+
+/// Departures behind each line of a memory block: count, parameters, gradients, optimizer, activations, total.
+type Reasons = [&'static [u8]; 6];
+const FULL: Reasons =
+    [&[1, 4, 6, 7], &[1, 4, 6, 7], &[1, 4, 6, 7], &[1, 4, 6, 7, 22], &[10, 11, 7, 22], &[10, 15]];
+const PER_GPU: Reasons = [
+    &[1, 2, 3, 4, 5, 6, 7],
+    &[1, 2, 3, 4, 5, 6, 7],
+    &[1, 2, 3, 4, 5, 6, 7],
+    &[1, 2, 3, 4, 5, 6, 7, 22],
+    &[8, 9, 10, 11, 7, 22],
+    &[8, 9, 10, 15],
+];
+
+fn memory<'a>(
+    section: &'static str,
+    tool: &'a ToolMemory,
+    (count, ours): (u64, &'a Totals),
+    reasons: &'a Reasons,
+) -> impl Iterator<Item = ToolRow> + 'a {
+    let lines = [
+        ("parameters", Figure::Count(tool.count.get()), Figure::Count(count)),
+        ("parameters' bytes", Figure::Bytes(tool.parameters), Figure::Bytes(ours.parameters)),
+        ("gradients", Figure::Bytes(tool.gradients), Figure::Bytes(ours.gradients)),
+        ("optimizer states", Figure::Bytes(tool.optimizer), Figure::Bytes(ours.optimizer)),
+        ("activations", Figure::Bytes(tool.activations), Figure::Bytes(ours.activations)),
+        ("memory requirement", Figure::Bytes(tool.total), Figure::Bytes(ours.peak_allocated)),
+    ];
+    let rows = lines.into_iter().zip(reasons);
+    rows.map(move |((label, tool, ours), &departures)| ToolRow { section, label, tool, ours, departures })
+}
+
+/// The fullest rank; the tool gives every GPU the same figure.
+fn per_gpu(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {
+    let fullest = report.memory.worst.pipeline_rank;
+    let of = |rank: &&RankMemory| rank.pipeline_rank == fullest;
+    let Some(rank) = report.memory.ranks.iter().find(of) else { return Vec::new() };
+    let parameters = report.parameters.ranks.iter().find(|rank| rank.pipeline_rank == fullest);
+    let count = parameters.map_or(0, |rank| rank.count.get());
+    memory("Memory on each GPU (ours: the fullest)", &tool.per_gpu, (count, &rank.totals), &PER_GPU).collect()
+}
+
+fn communication(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {
+    let sent = |parallelism| report.traffic.of(parallelism).map_or(Sent::default(), |of| of.cluster);
+    let pipeline = sent(Parallelism::Pipeline);
+    let data = sent(Parallelism::Data);
+    let tensor = sent(Parallelism::Tensor);
+    let all = report.traffic.cluster();
+    let tool_all = tool.all_communication();
+    let of_data = |collective| one_call(report.traffic.of(Parallelism::Data), collective);
+    let counts = |section, label, tool, ours, departures| ToolRow {
+        section,
+        label,
+        tool: Figure::Count(tool),
+        ours: Figure::Count(ours),
+        departures,
+    };
+    let bytes = |section, label, tool, ours, departures| ToolRow {
+        section,
+        label,
+        tool: Figure::Bytes(tool),
+        ours: Figure::Bytes(ours),
+        departures,
+    };
+    const PIPELINE: &str = "Pipeline parallel communication";
+    const DATA: &str = "Data parallel communication";
+    const TENSOR: &str = "Tensor parallel communication";
+    const ALL: &str = "All communication";
+    vec![
+        counts(
+            PIPELINE,
+            "messages of the cluster per iteration",
+            tool.pipeline.frequency,
+            pipeline.calls,
+            &[16],
+        ),
+        bytes(PIPELINE, "bytes of the cluster per iteration", tool.pipeline.volume, pipeline.bytes, &[16]),
+        bytes(
+            DATA,
+            "gradients' reduction of one GPU",
+            tool.reduce_scatter,
+            of_data(Collective::ReduceScatter),
+            &[1, 2, 3, 6],
+        ),
+        bytes(DATA, "weights' all-gather of one GPU", tool.all_gather, of_data(Collective::AllGather), &[18]),
+        counts(DATA, "operations of the cluster per iteration", tool.data.frequency, data.calls, &[17]),
+        bytes(DATA, "bytes of the cluster per iteration", tool.data.volume, data.bytes, &[17, 18]),
+        counts(
+            TENSOR,
+            "messages of the cluster per iteration",
+            tool.tensor.frequency,
+            tensor.calls,
+            &[19, 22],
+        ),
+        bytes(TENSOR, "bytes of the cluster per iteration", tool.tensor.volume, tensor.bytes, &[19, 22]),
+        counts(
+            ALL,
+            "messages of the cluster per iteration",
+            tool_all.frequency,
+            all.calls,
+            &[16, 17, 19, 20],
+        ),
+        bytes(ALL, "bytes of the cluster per iteration", tool_all.volume, all.bytes, &[16, 17, 18, 19, 20]),
+    ]
+}
+
+/// The largest message of a kind in the data-parallel ledger: the buffer of the fullest stage.
+fn one_call(data: Option<&DimensionTraffic>, collective: Collective) -> Bytes {
+    let operations = data.map(|data| data.operations.as_slice()).unwrap_or_default();
+    let of_kind = operations.iter().filter(|operation| operation.collective == collective);
+    of_kind.map(|operation| operation.bytes() * operation.most_calls()).max().unwrap_or_default()
+}

@@ -1,0 +1,88 @@
+//! Peak memory against measurement, family by family.
+
+use super::formula::evaluate_real;
+use shardscope::estimate::{Memory, memory, memory_totals};
+use shardscope::explain::Breakdown;
+use shardscope::intake::plan_from_flags;
+use shardscope::plan::Plan;
+use shardscope::quantity::{Bytes, Quantity};
+
+/// The four measured rows of the analysis tool's issue: tensor, pipeline, micro-batch, GiB
+/// (`torch.cuda.max_memory_allocated`, 8 H800).
+const SEED_ROWS: [(u64, u64, u64, f64); 4] =
+    [(1, 1, 2, 69.1), (2, 1, 4, 55.7), (1, 2, 2, 49.8), (8, 1, 4, 28.8)];
+
+fn seed_plan(tensor: u64, pipeline: u64, micro: u64) -> Plan {
+    let flags = format!(
+        "--tensor-model-parallel-size {tensor} --pipeline-model-parallel-size {pipeline} --num-layers 32 \
+         --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 --max-position-embeddings 2048 \
+         --micro-batch-size {micro} --global-batch-size 2048 --use-flash-attn --use-distributed-optimizer \
+         --swiglu --bf16 --vocab-size 50257"
+    );
+    plan_from_flags(&flags, 8, 8, "H800-SXM").expect("a plan")
+}
+
+fn peak_gib(memory: &Memory) -> f64 {
+    memory.worst.peak_allocated.in_gib()
+}
+
+#[test]
+fn the_seeds_measured_rows() {
+    for (tensor, pipeline, micro, measured) in SEED_ROWS {
+        let memory = memory(&seed_plan(tensor, pipeline, micro));
+        let error = peak_gib(&memory) / measured - 1.0;
+        println!(
+            "tp{tensor} pp{pipeline} b{micro}: {:.3} GiB, measured {measured}: {:+.2} % at {} ({:?})",
+            peak_gib(&memory),
+            error * 100.0,
+            memory.worst.at,
+            memory.ranks.iter().map(|rank| rank.totals.peak_allocated.in_gib()).collect::<Vec<_>>()
+        );
+        assert!(error.abs() < 0.004, "tp{tensor} pp{pipeline} b{micro}: {error}");
+    }
+}
+
+#[test]
+fn totals_and_trees_tell_the_same() {
+    for (tensor, pipeline, micro, _) in SEED_ROWS {
+        let plan = seed_plan(tensor, pipeline, micro);
+        let memory = memory(&plan);
+        let totals = memory_totals(&plan);
+        for (rank, totals) in memory.ranks.iter().zip(&totals) {
+            assert_eq!(rank.totals, *totals);
+            assert_eq!(rank.breakdown.value(), totals.peak_reserved);
+            let allocated = rank.breakdown.child("peak_allocated").expect("a node");
+            assert_eq!(allocated.value(), totals.peak_allocated);
+            assert_eq!(allocated.child("activations").expect("a node").value(), totals.activations);
+            assert_eq!(allocated.child("temporaries").expect("a node").value(), totals.temporaries);
+        }
+    }
+}
+
+/// Every explained leaf's formula works out to its value, and leaves without a reason are few.
+fn explained(node: &Breakdown<Bytes>, seen: &mut [usize; 2]) {
+    if let Some(why) = node.why() {
+        let value =
+            |name: &str| why.symbols.iter().find(|symbol| symbol.name == name).map(|symbol| symbol.value);
+        let worked_out = evaluate_real(why.formula.expression, &value);
+        let bytes = (node.value().number()) / node.multiplicity() as f64;
+        assert!((worked_out - bytes).abs() <= 1.0, "{}: {worked_out} is not {bytes}", node.label());
+        seen[0] += 1;
+    } else if node.children().is_empty() {
+        seen[1] += 1;
+    }
+    for child in node.children() {
+        explained(child, seen);
+    }
+}
+
+#[test]
+fn every_leaf_explains_itself() {
+    let mut seen = [0, 0];
+    for (tensor, pipeline, micro, _) in SEED_ROWS {
+        for rank in memory(&seed_plan(tensor, pipeline, micro)).ranks {
+            explained(&rank.breakdown, &mut seen);
+        }
+    }
+    assert!(seen[0] > 200 && seen[1] < 10, "{seen:?}");
+}

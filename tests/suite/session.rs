@@ -1,0 +1,112 @@
+//! What the reader sees when the text is not what it should be, and what follows when it is.
+
+use shardscope::intake::Origin;
+use shardscope::session::{EXAMPLE, Event, State, apply};
+use shardscope::text::{Diagnostic, Severity};
+
+/// The state after the box holds `text` for a while.
+fn after(text: &str) -> State {
+    let state = apply(State::default(), Event::Edit(text.to_owned()));
+    apply(state, Event::Settle)
+}
+
+fn example(from: &str, to: &str) -> String {
+    assert!(EXAMPLE.contains(from), "the example has no {from}");
+    EXAMPLE.replace(from, to)
+}
+
+/// The last good report stays, marked stale, and an error says `part` and, where `place` is given, points there.
+#[track_caller]
+fn refused(text: &str, part: &str, place: Option<&str>) -> Diagnostic {
+    let state = after(text);
+    assert!(state.stale && state.shown.is_some(), "the last good report stays");
+    let errors: Vec<&Diagnostic> =
+        state.answer.resolution.diagnostics.iter().filter(|found| found.severity == Severity::Error).collect();
+    let found = errors.iter().find(|error| error.message.contains(part));
+    let Some(found) = found else { panic!("no error says {part:?}: {errors:#?}") };
+    if let Some(place) = place {
+        let span = found.span.unwrap_or_else(|| panic!("no place: {found:?}"));
+        assert_eq!(state.answer.source.slice(span), place, "{found:?}");
+    }
+    (*found).clone()
+}
+
+#[test]
+fn the_example_is_answered() {
+    let state = State::default();
+    assert!(!state.stale);
+    assert!(state.answer.resolution.diagnostics.iter().all(|found| found.severity < Severity::Warning));
+    let shown = state.shown.expect("a plan");
+    let layout = shown.plan.layout();
+    assert_eq!((layout.world_size, layout.tensor, layout.pipeline, layout.data), (16, 2, 2, 4));
+    let setting = shown.answer.resolution.settings.iter().find(|setting| setting.name == "num_layers");
+    let setting = setting.expect("num_layers");
+    assert_eq!(setting.origin, Origin::Script);
+    assert_eq!(shown.answer.source.slice(setting.span.expect("its place")), "24");
+    assert!(shown.json().starts_with("{\n"));
+}
+
+#[test]
+fn an_empty_box_says_what_to_do() {
+    let found = refused("", "nothing to read", None);
+    assert!(found.hint.is_some());
+}
+
+#[test]
+fn prose_is_told_from_a_script() {
+    refused("Dear reader, how much memory would a training of ours take?", "training options", None);
+}
+
+#[test]
+fn a_script_without_a_launch_line_asks_for_the_machines() {
+    let text = example("torchrun $DISTRIBUTED_ARGS pretrain_gpt.py", "").replace("GPUS_PER_NODE=8\nNNODES=2", "");
+    refused(&text, "does not say on how many GPUs", None);
+    let state = after(&text);
+    let asked: Vec<&str> = state.answer.resolution.questions.iter().map(|asked| asked.name.as_str()).collect();
+    assert!(asked.contains(&"num_nodes"), "{asked:?}");
+    let answered = |state, name: &str, value: &str| {
+        apply(state, Event::Set { name: name.to_owned(), value: value.to_owned() })
+    };
+    let state = answered(answered(state, "num_nodes", "2"), "gpus_per_node", "8");
+    assert!(!state.stale, "{:?}", state.answer.resolution.diagnostics);
+}
+
+#[test]
+fn contradictions_point_at_the_number() {
+    let heads = example("--num-attention-heads 32", "--num-attention-heads 29")
+        .replace("--tensor-model-parallel-size 2", "--tensor-model-parallel-size 4");
+    let found = refused(&heads, "29", None);
+    assert!(found.span.is_some() && found.hint.is_some(), "{found:?}");
+    let ranks = example("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 3");
+    let found = refused(&ranks, "16", None);
+    assert!(found.span.is_some() && found.hint.is_some(), "{found:?}");
+}
+
+#[test]
+fn a_missing_size_is_named() {
+    let found = refused(&example("    --hidden-size 4096 \\\n", ""), "hidden_size", None);
+    assert!(found.hint.is_some() || !after(&example("    --hidden-size 4096 \\\n", "")).answer.resolution.questions.is_empty());
+}
+
+#[test]
+fn numbers_out_of_bounds_are_refused_where_they_stand() {
+    refused(&example("--num-layers 24", "--num-layers -24"), "-24", Some("-24"));
+    let enormous = "9".repeat(40);
+    refused(&example("--hidden-size 4096", &format!("--hidden-size {enormous}")), "hidden_size", Some(&enormous));
+    refused(&example("NNODES=2", "NNODES=123456789012"), "123456789012", None);
+}
+
+#[test]
+fn a_megabyte_of_noise_ends_in_a_sentence() {
+    let mut seed = 1_u64;
+    let mut noise = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as u8
+    };
+    let bytes: Vec<u8> = (0..1_000_000).map(|_| noise()).collect();
+    let state = after(&String::from_utf8_lossy(&bytes));
+    assert!(state.stale);
+    assert!(state.answer.resolution.diagnostics.iter().any(|found| found.severity == Severity::Error));
+    let printable: String = bytes.iter().map(|byte| char::from(32 + byte % 95)).collect();
+    assert!(after(&printable).stale);
+}
