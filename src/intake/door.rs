@@ -18,6 +18,11 @@ pub struct Request<'a> {
 /// Reads the texts and resolves what they say.
 #[must_use]
 pub fn read(request: &Request) -> Resolution {
+    // Settings alone are enough: a plan put together by hand, or opened from a link.
+    let nothing_pasted = request.source.text().trim().is_empty();
+    if nothing_pasted && !request.overrides.is_empty() {
+        return resolve(&[], request.overrides);
+    }
     resolve(&readings(request.source, request.environment), request.overrides)
 }
 

@@ -69,22 +69,35 @@ fn case(folder: &std::path::Path) -> (Vec<(String, String)>, String) {
     (files, expected.into_iter().next().expect("an expected file").1)
 }
 
-#[test]
-fn every_format_says_what_it_says() {
+/// One folder a case.
+pub(crate) fn folders() -> Vec<std::path::PathBuf> {
     let root = format!("{}/tests/data/formats/cases", env!("CARGO_MANIFEST_DIR"));
     let mut folders: Vec<_> = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
+    folders
+}
+
+/// The texts of a case and what they resolve to.
+pub(crate) fn resolution(folder: &std::path::Path) -> (Source, Resolution) {
+    let (files, expected) = case(folder);
+    let source = Source::from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+    let sets = expected.lines().filter_map(|line| line.strip_prefix("set ")?.split_once(" = "));
+    let overrides: Vec<_> = sets.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let resolution = resolved(&source, &overrides);
+    (source, resolution)
+}
+
+#[test]
+fn every_format_says_what_it_says() {
+    let folders = folders();
     assert_eq!(folders.len(), 25);
     let faults: Vec<String> = folders.iter().flat_map(|folder| faults(folder)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 fn faults(folder: &std::path::Path) -> Vec<String> {
-    let (files, expected) = case(folder);
-    let source = Source::from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
-    let sets = expected.lines().filter_map(|line| line.strip_prefix("set ")?.split_once(" = "));
-    let overrides: Vec<_> = sets.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let resolution = resolved(&source, &overrides);
+    let (_, expected) = case(folder);
+    let (source, resolution) = resolution(folder);
     let name = folder.file_name().unwrap().to_string_lossy().into_owned();
     let mut faults = Vec::new();
     for line in expected.lines().filter(|line| !line.starts_with("set ")) {

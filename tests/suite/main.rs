@@ -19,6 +19,7 @@ mod saved;
 mod schedule;
 mod session;
 mod settings_tree;
+mod sharing;
 mod shell_bash;
 mod time;
 mod topology;
