@@ -425,7 +425,8 @@ fn a_megabyte_against_the_readers_ends_soon() {
             let begin = std::time::Instant::now();
             let tree = read(bomb, 0);
             let seconds = begin.elapsed().as_secs_f64();
-            assert!(seconds < 2.0, "bomb {index}: {seconds} s (unoptimised)");
+            // Linear reading takes a tenth of a second; anything worse than linear takes minutes.
+            assert!(seconds < 15.0, "bomb {index}: {seconds} s");
             assert!(tree.diagnostics.len() <= 20);
         }
     }

@@ -3,133 +3,12 @@
 //! What an architecture fixes in code (biases, norms, gated MLP, tying) is not in the file; it is
 //! stated here per `model_type` after the model code of the transformers library (version 4.5x).
 
-use super::leaves::{Leaf, Leaves};
+use super::architecture::{Bias, GPT2, LLAMA, PARALLEL, Traits, is_foreign, traits as traits_of};
+use crate::intake::formats::leaves::{Leaf, Leaves};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Question, Reading};
 use crate::plan::Field;
 use crate::text::Diagnostic;
-
-/// Which linear layers of an architecture have biases, unless its keys say otherwise.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Bias {
-    None,
-    Qkv,
-    All,
-}
-
-/// What an architecture's code fixes.
-#[derive(Clone, Copy)]
-struct Traits {
-    gated: bool,
-    rms: bool,
-    position: &'static str,
-    bias: Bias,
-    qk_norm: bool,
-    tied: bool,
-    /// What of it is not estimated.
-    lacking: Option<&'static str>,
-}
-
-const LLAMA: Traits = Traits {
-    gated: true,
-    rms: true,
-    position: "rope",
-    bias: Bias::None,
-    qk_norm: false,
-    tied: false,
-    lacking: None,
-};
-const QWEN2: Traits = Traits { bias: Bias::Qkv, ..LLAMA };
-const QWEN3: Traits = Traits { qk_norm: true, ..LLAMA };
-const GEMMA: Traits = Traits { tied: true, ..LLAMA };
-const GEMMA2: Traits = Traits { lacking: Some("the norms behind attention and MLP"), ..GEMMA };
-const GPT2: Traits =
-    Traits { gated: false, rms: false, position: "learned_absolute", bias: Bias::All, tied: true, ..LLAMA };
-const NEOX: Traits = Traits { position: "rope", tied: false, ..GPT2 };
-const FALCON: Traits = Traits { position: "rope", bias: Bias::None, ..GPT2 };
-/// Attention and MLP side by side behind one norm.
-const PARALLEL: Option<&str> = Some("one norm for attention and MLP together");
-const PHI: Traits = Traits { lacking: PARALLEL, ..NEOX };
-const OLMO2: Traits = Traits { qk_norm: true, lacking: Some("query and key norms over all heads together"), ..LLAMA };
-
-/// Architectures by `model_type`.
-const KNOWN: &[(&str, Traits)] = &[
-    ("llama", LLAMA),
-    ("mistral", LLAMA),
-    ("mistral3", LLAMA),
-    ("ministral", LLAMA),
-    ("mixtral", LLAMA),
-    ("yi", LLAMA),
-    ("baichuan", LLAMA),
-    ("internlm2", LLAMA),
-    ("smollm3", LLAMA),
-    ("granite", LLAMA),
-    ("exaone", LLAMA),
-    ("phi3", LLAMA),
-    ("phimoe", Traits { bias: Bias::Qkv, rms: false, ..LLAMA }),
-    ("qwen2", QWEN2),
-    ("qwen2_moe", QWEN2),
-    ("qwen2_vl", QWEN2),
-    ("qwen2_5_vl", QWEN2),
-    ("seed_oss", QWEN2),
-    ("qwen3", QWEN3),
-    ("qwen3_moe", QWEN3),
-    ("qwen3_vl", QWEN3),
-    ("gemma", GEMMA),
-    ("gemma2", GEMMA2),
-    ("gemma3", Traits { qk_norm: true, ..GEMMA2 }),
-    ("gpt2", GPT2),
-    ("gpt_bigcode", GPT2),
-    ("opt", GPT2),
-    ("bloom", Traits { position: "alibi", ..GPT2 }),
-    ("mpt", Traits { position: "alibi", bias: Bias::None, ..GPT2 }),
-    ("gpt_neox", NEOX),
-    ("gptj", PHI),
-    ("phi", PHI),
-    ("stablelm", Traits { gated: true, bias: Bias::None, ..NEOX }),
-    ("starcoder2", Traits { tied: true, ..NEOX }),
-    ("falcon", FALCON),
-    ("refinedweb", FALCON),
-    ("refinedwebmodel", FALCON),
-    ("cohere", Traits { rms: false, tied: true, ..LLAMA }),
-    ("nemotron", Traits { gated: false, rms: false, ..LLAMA }),
-    ("olmo", Traits { lacking: Some("norms without weights"), ..LLAMA }),
-    ("olmo2", OLMO2),
-    ("olmoe", OLMO2),
-    ("deepseek", LLAMA),
-    ("deepseek_v2", QWEN3),
-    ("deepseek_v3", QWEN3),
-    ("kimi_k2", QWEN3),
-    ("glm", QWEN2),
-    ("glm4", Traits { bias: Bias::Qkv, ..GEMMA2 }),
-    ("glm4_moe", QWEN2),
-    ("llama4", LLAMA),
-    ("gpt_oss", Traits { bias: Bias::All, ..LLAMA }),
-];
-
-/// Architectures that are no decoder of attention and MLP layers.
-const FOREIGN: &[&str] = &[
-    "bert",
-    "roberta",
-    "t5",
-    "mt5",
-    "bart",
-    "whisper",
-    "clip",
-    "vit",
-    "mamba",
-    "mamba2",
-    "falcon_mamba",
-    "jamba",
-    "bamba",
-    "zamba",
-    "rwkv",
-    "qwen3_next",
-    "minimax",
-    "nemotron_h",
-    "recurrent_gemma",
-    "xlstm",
-];
 
 /// Keys that hold the same in every architecture.
 const PLAIN: &[(&[&str], Field)] = &[
@@ -146,22 +25,20 @@ const PLAIN: &[(&[&str], Field)] = &[
 ];
 
 /// Reads a `config.json`.
-pub(super) fn read(root: &Node) -> Reading {
+pub(in crate::intake::formats) fn read(root: &Node) -> Reading {
     let inner = ["text_config", "language_config", "llm_config", "thinker_config.text_config"];
     let node = inner.iter().find_map(|path| root.at(path)).filter(|_| !shaped(root)).unwrap_or(root);
     let model_type = [node, root].into_iter().find_map(|node| node.get("model_type")?.word()).unwrap_or("");
     let plain_type = model_type.strip_suffix("_text").unwrap_or(model_type);
     let mut leaves = Leaves::of(node);
-    if FOREIGN.contains(&plain_type) || root.get("is_encoder_decoder").and_then(Node::flag) == Some(true) {
+    if is_foreign(plain_type) || root.get("is_encoder_decoder").and_then(Node::flag) == Some(true) {
         foreign(&mut leaves, root, model_type);
         return leaves.reading;
     }
     for (paths, field) in PLAIN {
         leaves.take(paths, *field);
     }
-    let known =
-        KNOWN.iter().find(|(name, _)| name.eq_ignore_ascii_case(plain_type)).map(|(_, traits)| *traits);
-    let traits = known.unwrap_or_else(|| guessed(&mut leaves, root, model_type));
+    let traits = traits_of(plain_type).unwrap_or_else(|| guessed(&mut leaves, root, model_type));
     let why = if model_type.is_empty() {
         "as its keys suggest".to_owned()
     } else {
@@ -173,7 +50,8 @@ pub(super) fn read(root: &Node) -> Reading {
     ends(&mut leaves, plain_type, traits, &why);
     dropout(&mut leaves, &why);
     precision(&mut leaves, root);
-    let one_norm = leaves.flag("parallel_attn") == Some(true) && leaves.flag("new_decoder_architecture") != Some(true);
+    let one_norm =
+        leaves.flag("parallel_attn") == Some(true) && leaves.flag("new_decoder_architecture") != Some(true);
     if let Some(what) = traits.lacking.or(if one_norm { PARALLEL } else { None }) {
         let message = format!("{model_type} has {what}, not estimated yet");
         leaves.reading.diagnostics.push(Diagnostic::warning("not-estimated", message));

@@ -1,0 +1,6 @@
+//! Hugging Face `config.json`.
+
+mod architecture;
+mod read;
+
+pub(super) use read::read;
