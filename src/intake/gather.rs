@@ -2,10 +2,9 @@
 
 use super::detect::{Kind, detect};
 use super::formats::{Format, Text, classify, merge, read as read_settings, read_job};
+use super::surroundings;
 use super::tree::{Tree, read_json};
-use super::{Found, Origin, Reading, launch, shell};
-use crate::catalog;
-use crate::plan::Field;
+use super::{Reading, launch, shell};
 use crate::text::{Diagnostic, Severity, Source, Span};
 
 /// What each text of a source says; later readings win.
@@ -58,8 +57,7 @@ fn script(source: &Source, parts: &[usize], environment: &shell::Environment, al
         }
     }
     let Some((part, launch)) = first else { return Vec::new() };
-    let mut reading = launch.reading();
-    accelerator(&mut reading, &launch.script);
+    let mut reading = surroundings::reading(&launch);
     if !alone && launch.arguments.is_empty() {
         // Other texts may say all there is to say.
         let softer = |diagnostic: &mut Diagnostic| {
@@ -73,21 +71,6 @@ fn script(source: &Source, parts: &[usize], environment: &shell::Environment, al
     let mut texts: Vec<Text> = launch.script.files.iter().filter_map(written).collect();
     texts.push(Text { name, format: None, reading });
     texts
-}
-
-/// The accelerator that a line addressed to the scheduler asks for.
-fn accelerator(reading: &mut Reading, script: &shell::Script) {
-    const KEYS: [&str; 8] =
-        ["--constraint", "-C", "--gres", "--gpus", "--gpus-per-node", "--partition", "-p", "--gpus-per-task"];
-    let asks = |line: &&shell::Directive| KEYS.contains(&line.key.as_str());
-    let told = script.directives.iter().filter(asks).find_map(|line| {
-        let found = catalog::accelerator_in(line.value.text())?;
-        Some((found.name, line))
-    });
-    if let Some((name, line)) = told {
-        let found = Found::new(Field::Accelerator, name, Origin::Script);
-        reading.take(found.by(format!("#{} {}", line.scheduler, line.key), Some(line.span)));
-    }
 }
 
 /// A DeepSpeed configuration that the script itself writes.
@@ -144,7 +127,8 @@ fn job(
     let blanked = Source::from_files(files);
     let mut readings = vec![(Some(Format::Kubernetes), work.reading)];
     if !work.script.trim().is_empty() {
-        readings.push((None, launch::read_part(&blanked, part, &given).reading()));
+        let launch = launch::read_part(&blanked, part, &given);
+        readings.push((None, surroundings::reading(&launch)));
     }
     readings
 }

@@ -13,6 +13,7 @@ pub mod megatron;
 mod reading;
 mod resolve;
 pub mod shell;
+mod surroundings;
 pub mod tree;
 
 pub use detect::{Kind, detect};

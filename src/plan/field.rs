@@ -197,6 +197,8 @@ fields! {
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
     AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused"]), "attention kernel";
     AttentionBackend "attention_backend" Word(&["flash", "fused", "unfused", "local", "auto"]), "attention backend asked for";
+    NvteFlashAttn "nvte_flash_attn" Flag, "whether Transformer Engine may take flash-attn (NVTE_FLASH_ATTN)";
+    NvteFusedAttn "nvte_fused_attn" Flag, "whether Transformer Engine may take cuDNN's attention (NVTE_FUSED_ATTN)";
     UseFlashAttn "use_flash_attn" Flag, "the flash-attn package";
     HiddenDropout "hidden_dropout" Real(0.0, 1.0), "dropout of the residual branches";
     AttentionDropout "attention_dropout" Real(0.0, 1.0), "dropout of attention weights";

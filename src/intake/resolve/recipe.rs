@@ -315,7 +315,14 @@ fn attention_kernel(table: &mut Table, software: Software) -> AttentionKernel {
             "unfused" | "local" => ("unfused", "--attention-backend"),
             "fused" => ("fused", "--attention-backend"),
             "flash" => ("flash", "--attention-backend"),
-            _ => ("flash", "flash attention, where the software chooses by itself"),
+            _ => {
+                let may = |field| table.switch(field).unwrap_or(true);
+                match (may(Field::NvteFlashAttn), may(Field::NvteFusedAttn)) {
+                    (false, false) => ("unfused", "NVTE_FLASH_ATTN and NVTE_FUSED_ATTN are 0"),
+                    (false, true) => ("fused", "NVTE_FLASH_ATTN is 0"),
+                    (true, _) => ("flash", "flash attention, where the software chooses by itself"),
+                }
+            }
         },
     };
     table.derive(Field::AttentionKernel, Text(name.to_owned()), rule);
