@@ -100,22 +100,14 @@ pub(super) fn dtype(name: &str) -> &str {
 }
 
 fn sharding(leaves: &mut Leaves) {
-    let stage = leaves.get("zero_optimization.stage");
-    if let Some(leaf) = &stage {
+    // That the bf16 optimizer shards its states even at stage 0 is a rule of `resolve`.
+    if leaves.has("zero_optimization.stage") {
         leaves.take(&["zero_optimization.stage"], Field::ZeroStage);
-        let bf16 = leaves.reading.value(Field::Bf16) == Some("true");
-        if bf16 && leaf.node().whole() == Some(0) {
-            let note = "DeepSpeed's bf16 optimizer shards its states even at stage 0";
-            leaves.say_noted(Field::ZeroStage, "1", leaf, note);
-        }
     } else if let Some(leaf) = leaves.get("zero_optimization").filter(|leaf| leaf.node().flag() == Some(true))
     {
         leaves.say_noted(Field::ZeroStage, "1", &leaf, "zero_optimization as a switch is stage 1");
-    } else if leaves.has("zero_optimization") || leaves.reading.value(Field::Bf16) != Some("true") {
-        leaves.state(Field::ZeroStage, "0", Origin::Default, "DeepSpeed's default");
     } else {
-        let note = "DeepSpeed's bf16 optimizer shards its states even at stage 0";
-        leaves.state(Field::ZeroStage, "1", Origin::Derived, note);
+        leaves.state(Field::ZeroStage, "0", Origin::Default, "DeepSpeed's default");
     }
     let offload = [
         ("zero_optimization.offload_optimizer.device", Field::OffloadOptimizer),

@@ -160,7 +160,12 @@ fn dp_sharding(table: &mut Table) -> DpSharding {
         table.default(Field::ZeroStage, Int(stage), rule);
     }
     table.derive(Field::ZeroStage, Int(stage), rule);
+    let deepspeed = matches!(table.word(Field::Software), "megatron_deepspeed" | "gpt_neox");
     match table.count(Field::ZeroStage).unwrap_or(0) {
+        0 if deepspeed && table.on(Field::Bf16) => {
+            table.remark(Field::ZeroStage, "DeepSpeed's bf16 optimizer shards its states even at stage 0");
+            DpSharding::OptimizerStates
+        }
         0 => DpSharding::Replicated,
         1 => DpSharding::OptimizerStates,
         2 => DpSharding::Gradients,
