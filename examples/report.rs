@@ -9,10 +9,11 @@
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
+use shardscope::advice::advised;
 use shardscope::estimate::compute::Measured;
 use shardscope::intake::shell::Environment;
 use shardscope::intake::{Request, read};
-use shardscope::report::{document, report, text};
+use shardscope::report::{document, text};
 use shardscope::text::{Source, render};
 
 const USAGE: &str = "usage: report [--format json|text|markdown] [--accelerator NAME] [--set NAME=VALUE ...] \
@@ -95,7 +96,7 @@ fn run(options: &Options) -> ExitCode {
     let request =
         Request { source: &source, environment: &options.environment, overrides: &options.overrides };
     let resolution = read(&request);
-    let found = resolution.plan.as_ref().map(|plan| report(plan, &Measured::default()));
+    let found = resolution.plan.as_ref().map(|plan| advised(plan, &Measured::default()));
     let mut problems = String::new();
     for diagnostic in &resolution.diagnostics {
         problems += &render(&source, diagnostic);

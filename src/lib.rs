@@ -1,5 +1,6 @@
 //! Shardscope's engine: from a launch script to memory, communication and time, each number explained.
 
+pub mod advice;
 pub mod anatomy;
 pub mod catalog;
 pub mod estimate;

@@ -16,7 +16,8 @@ impl Input {
     /// # Errors
     /// A sentence that says what is wrong with the call.
     pub(crate) fn parse(json: &str) -> Result<Self, String> {
-        let value: Value = serde_json::from_str(json).map_err(|error| format!("the input is no JSON: {error}"))?;
+        let value: Value =
+            serde_json::from_str(json).map_err(|error| format!("the input is no JSON: {error}"))?;
         let object = value.as_object().ok_or("the input must be an object")?;
         let mut settings = pairs(object.get("settings"));
         if let Some(accelerator) = object.get("accelerator").and_then(Value::as_str) {

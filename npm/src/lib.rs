@@ -5,6 +5,7 @@ mod input;
 
 use input::Input;
 use serde_json::{Value, json};
+use shardscope::advice::advised;
 use shardscope::estimate::compute::Measured;
 use shardscope::report;
 use shardscope::share::{self, Shared};
@@ -25,7 +26,7 @@ pub fn estimate(input: &str) -> String {
     Input::parse(input).map_or_else(refusal, |input| {
         let source = input.source();
         let resolution = input.resolve(&source);
-        let found = resolution.plan.as_ref().map(|plan| report::report(plan, &Measured::default()));
+        let found = resolution.plan.as_ref().map(|plan| advised(plan, &Measured::default()));
         report::document(&source, &resolution, found.as_ref()).to_string()
     })
 }
@@ -36,7 +37,7 @@ pub fn report_text(input: &str, markdown: bool) -> String {
     let Ok(input) = Input::parse(input) else { return String::new() };
     let source = input.source();
     let Some(plan) = input.resolve(&source).plan else { return String::new() };
-    let found = report::report(&plan, &Measured::default());
+    let found = advised(&plan, &Measured::default());
     if markdown { report::text::markdown(&plan, &found) } else { report::text::text(&plan, &found) }
 }
 

@@ -24,7 +24,7 @@ pub use field::{Field, Kind};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use model::{
     Activation, AttentionSoftmax, Embeddings, Experts, LatentAttention, LayerKind, LinearBias, Model,
-    Normalization, PositionEmbedding,
+    Normalization, PositionEmbedding, VocabPadding,
 };
 pub use recipe::{
     AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe, Number,

@@ -21,6 +21,8 @@ pub struct Model {
     pub max_position_embeddings: u64,
     /// Rows of the embedding after padding to `make_vocab_size_divisible_by * tp`.
     pub padded_vocab_size: u64,
+    /// What it was padded from; none where the padded size itself is stated.
+    pub vocab_padding: Option<VocabPadding>,
     /// The MLP's activation function.
     pub activation: Activation,
     /// Which norm.
@@ -69,6 +71,23 @@ impl Model {
     #[must_use]
     pub fn heads_per_group(&self) -> u64 {
         self.num_attention_heads / self.num_query_groups.max(1)
+    }
+}
+
+/// A vocabulary as its tokenizer has it, and the rule of its padding (`megatron/training/vocab_utils.py`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VocabPadding {
+    /// Tokens of the tokenizer.
+    pub size: u64,
+    /// `--make-vocab-size-divisible-by`: rows come to a multiple of this times the tensor parallel size.
+    pub multiple: u64,
+}
+
+impl VocabPadding {
+    /// Rows of the embedding under tensor parallel size `tensor`.
+    #[must_use]
+    pub fn padded(self, tensor: u64) -> u64 {
+        self.size.next_multiple_of(self.multiple.saturating_mul(tensor).max(1))
     }
 }
 

@@ -61,7 +61,11 @@ impl Variant {
         recipe.dp_sharding = self.sharding;
         recipe.overlap.pipeline = layout.virtual_pipeline > 1;
         recipe.overlap.tensor &= layout.sequence_parallel;
-        Plan::new(plan.model().clone(), plan.cluster().clone(), layout, recipe).ok()
+        let mut model = plan.model().clone();
+        if let Some(padding) = model.vocab_padding {
+            model.padded_vocab_size = padding.padded(self.tensor);
+        }
+        Plan::new(model, plan.cluster().clone(), layout, recipe).ok()
     }
 
     fn layout(&self, plan: &Plan) -> Option<Layout> {
@@ -114,7 +118,10 @@ impl Variant {
         change(Field::VirtualPipelineModelParallelSize, self.virtual_pipeline, other.virtual_pipeline);
         change(Field::ContextParallelSize, self.context, other.context);
         change(Field::ExpertModelParallelSize, self.expert, other.expert);
-        change(Field::ExpertTensorParallelSize, self.expert_tensor, other.expert_tensor);
+        // Not given, it is the tensor size.
+        if self.expert_tensor != self.tensor {
+            change(Field::ExpertTensorParallelSize, self.expert_tensor, other.expert_tensor);
+        }
         change(Field::MicroBatchSize, self.micro_batch_size, other.micro_batch_size);
         if self.sequence_parallel != other.sequence_parallel {
             changes.push((Field::SequenceParallel, self.sequence_parallel.to_string()));

@@ -2,11 +2,13 @@
 
 pub mod analysis_tool;
 mod document;
+mod finding;
 pub mod text;
 mod tree;
 mod whole;
 
 pub use document::{SCHEMA, document};
+pub use finding::{Expected, Finding};
 pub use whole::uncut;
 
 use crate::estimate::compute::Measured;
@@ -32,6 +34,8 @@ pub struct Report {
     pub detours: Vec<TrafficWarning>,
     /// Every matrix product before and after sharding.
     pub utilisation: Vec<Utilisation>,
+    /// What could be better; filled by the advice, which reads the rest.
+    pub advice: Vec<Finding>,
 }
 
 /// Every estimate of `plan`; `measured` rates take the place of the data sheet's.
@@ -46,5 +50,6 @@ pub fn report(plan: &Plan, measured: &Measured) -> Report {
         parameters: crate::estimate::parameters(plan),
         flops: crate::estimate::flops(plan),
         utilisation: crate::estimate::utilisation(plan, measured),
+        advice: Vec::new(),
     }
 }

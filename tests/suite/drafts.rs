@@ -49,6 +49,7 @@ fn model() -> Model {
         seq_length: 64,
         max_position_embeddings: 64,
         padded_vocab_size: 512,
+        vocab_padding: None,
         activation: Activation::Swiglu,
         normalization: Normalization::RmsNorm,
         position_embedding: PositionEmbedding::Rope,

@@ -1,6 +1,7 @@
 //! The engine against data, one module per topic.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::cast_possible_truncation)]
 
+mod advice;
 mod analysis_tool;
 mod buffers;
 mod departures;

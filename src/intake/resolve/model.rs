@@ -14,7 +14,7 @@ use crate::text::Diagnostic;
 pub(super) fn model(table: &mut Table) -> Option<Model> {
     let missing = missing(table);
     shape(table);
-    let padded_vocab_size = super::vocabulary::padded(table);
+    let vocabulary = super::vocabulary::padded(table);
     let experts = experts(table);
     if missing {
         return None;
@@ -28,7 +28,8 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         kv_channels: table.count(Field::KvChannels)?,
         seq_length: table.count(Field::SeqLength)?,
         max_position_embeddings: table.count(Field::MaxPositionEmbeddings)?,
-        padded_vocab_size: padded_vocab_size?,
+        padded_vocab_size: vocabulary?.0,
+        vocab_padding: vocabulary?.1,
         activation: activation(table),
         normalization: if table.word(Field::Normalization) == "RMSNorm" {
             Normalization::RmsNorm

@@ -4,15 +4,15 @@ use super::setting::SettingValue::Int;
 use super::table::Table;
 use crate::catalog;
 use crate::intake::{Origin, Question};
-use crate::plan::Field;
+use crate::plan::{Field, VocabPadding};
 
 /// GPT-2's vocabulary, proposed where nothing tells another (Radford et al. 2019; Megatron-LM's examples use it).
 const PROPOSED: u64 = 50_257;
 
 /// Rows of the embedding (`vocab_utils.py`: a multiple of `make_vocab_size_divisible_by` times the tensor size).
-pub(super) fn padded(table: &mut Table) -> Option<u64> {
+pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
     if let Some(padded) = table.count(Field::PaddedVocabSize) {
-        return Some(padded);
+        return Some((padded, None));
     }
     let known = tokenizer(table);
     if !table.has(Field::VocabSize) {
@@ -29,13 +29,16 @@ pub(super) fn padded(table: &mut Table) -> Option<u64> {
     }
     if table.switch(Field::PadVocabSize) == Some(false) {
         table.derive(Field::PaddedVocabSize, Int(size), "not padded");
-        return Some(size);
+        return Some((size, None));
     }
-    let block = table.degree(Field::MakeVocabSizeDivisibleBy) * table.degree(Field::TensorModelParallelSize);
-    let padded = size.div_ceil(block) * block;
+    let multiple = table.degree(Field::MakeVocabSizeDivisibleBy);
+    let tensor = table.degree(Field::TensorModelParallelSize);
+    let padding = VocabPadding { size, multiple };
+    let padded = padding.padded(tensor);
+    let block = multiple.saturating_mul(tensor);
     let rule = format!("vocabulary rounded up to a multiple of make_vocab_size_divisible_by x TP = {block}");
     table.derive(Field::PaddedVocabSize, Int(padded), &rule);
-    Some(padded)
+    Some((padded, Some(padding)))
 }
 
 /// The vocabulary of the tokenizer that the text names, and how it is known.

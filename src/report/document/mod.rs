@@ -1,6 +1,7 @@
 //! The report as one JSON document, `shardscope/report/1`: the page's download, the JavaScript API and the
 //! terminal give the same one. Bare numbers only: bytes, counts, seconds, FLOPs, bytes per second.
 
+mod advice;
 mod communication;
 mod memory;
 mod parameters;
@@ -46,7 +47,7 @@ fn body(plan: &Plan, report: &Report) -> Value {
         "communication": communication::communication(&x, &report.traffic, &mut explanations),
         "utilisation": utilisation::utilisation(&report.utilisation),
         "time": null,
-        "advice": [],
+        "advice": advice::advice(&report.advice),
         "flops": tool::flops(&report.flops),
         "analysis_tool": tool::analysis_tool(plan, report),
         "explanations": explanations,

@@ -31,6 +31,7 @@ pub fn markdown(plan: &Plan, report: &Report) -> String {
 
 fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
     memory::write_verdict(sheet, plan, &report.memory);
+    advice(sheet, report);
     cluster(sheet, plan);
     parameters(sheet, report);
     memory::write_stages(sheet, &report.memory);
@@ -40,6 +41,19 @@ fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
     if plan.model().experts.is_none() && plan.model().latent.is_none() {
         tool::write(sheet, plan, report);
     }
+}
+
+fn advice(sheet: &mut Sheet, report: &Report) {
+    if report.advice.is_empty() {
+        return;
+    }
+    sheet.heading("Advice");
+    sheet.items(report.advice.iter().map(|finding| {
+        let changes: Vec<String> =
+            finding.change.iter().map(|(field, value)| format!("{}={value}", field.name())).collect();
+        let changes = if changes.is_empty() { String::new() } else { format!(" [{}]", changes.join(" ")) };
+        format!("{}{changes}: {}", finding.message, finding.why)
+    }));
 }
 
 fn cluster(sheet: &mut Sheet, plan: &Plan) {

@@ -1,0 +1,37 @@
+//! What could be better about a plan, what it costs, and which settings to change. One file per rule.
+
+mod finding;
+mod rules;
+
+pub use finding::Advisor;
+
+use crate::estimate::compute::Measured;
+use crate::plan::Plan;
+use crate::report::{Finding, Report, report};
+
+/// The report of `plan` with its advice: what the page, the terminal and the JavaScript API give.
+#[must_use]
+pub fn advised(plan: &Plan, measured: &Measured) -> Report {
+    let mut report = report(plan, measured);
+    report.advice = advice(plan, &report);
+    report
+}
+
+/// Everything the rules have to say about `plan`, what stands in the way first.
+#[must_use]
+pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
+    let advisor = Advisor::new(plan, report);
+    let mut findings = rules::out_of_memory::findings(&advisor);
+    let rest = [
+        rules::optimizer_not_sharded::finding(&advisor),
+        rules::sequence_parallel_off::finding(&advisor),
+        rules::tensor_leaves_domain::finding(&advisor),
+        rules::experts_cross_network::finding(&advisor),
+        rules::pipeline_inside_data_outside::finding(&advisor),
+        rules::recompute_too_much::finding(&advisor),
+        rules::deep_bubble::finding(&advisor),
+        rules::lower_tensor::finding(&advisor),
+    ];
+    findings.extend(rest.into_iter().flatten());
+    findings
+}

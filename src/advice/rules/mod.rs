@@ -1,0 +1,11 @@
+//! The rules.
+
+pub(super) mod deep_bubble;
+pub(super) mod experts_cross_network;
+pub(super) mod lower_tensor;
+pub(super) mod optimizer_not_sharded;
+pub(super) mod out_of_memory;
+pub(super) mod pipeline_inside_data_outside;
+pub(super) mod recompute_too_much;
+pub(super) mod sequence_parallel_off;
+pub(super) mod tensor_leaves_domain;
