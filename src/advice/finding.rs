@@ -1,8 +1,11 @@
 //! How a changed plan is tried.
 
+use crate::estimate::compute::Measured;
 use crate::estimate::memory_totals;
+use crate::estimate::time::step_seconds;
+use crate::explain::Breakdown;
 use crate::plan::{Field, Plan, Variant};
-use crate::quantity::{Bytes, Seconds};
+use crate::quantity::{Bytes, Seconds, percent, seconds};
 use crate::report::{Expected, Finding, Report};
 
 /// A plan with its report, and a hand for trying changes.
@@ -12,6 +15,8 @@ pub struct Advisor<'a> {
     pub plan: &'a Plan,
     /// Its report.
     pub report: &'a Report,
+    /// Rates measured by the user.
+    pub measured: &'a Measured,
 }
 
 /// A change that can be made, with what it comes to.
@@ -23,10 +28,25 @@ pub(super) struct Trial {
 }
 
 impl<'a> Advisor<'a> {
-    /// For `plan` and its `report`.
+    /// For `plan` and its `report`, made with `measured`.
     #[must_use]
-    pub fn new(plan: &'a Plan, report: &'a Report) -> Self {
-        Self { plan, report }
+    pub fn new(plan: &'a Plan, report: &'a Report, measured: &'a Measured) -> Self {
+        Self { plan, report, measured }
+    }
+
+    /// Whether `trial` is faster than the plan as it is.
+    pub(super) fn gains(&self, trial: &Trial) -> bool {
+        trial.step.is_some_and(|step| step < self.report.time.step)
+    }
+
+    /// What part of a step waits for a kind of communication (`tensor`, `expert`, `data`), in words.
+    pub(super) fn waiting(&self, kind: &str) -> String {
+        let waits = self.report.time.breakdown.child(kind).map_or(Seconds::ZERO, Breakdown::value);
+        format!(
+            "{} of every step ({}) wait for it",
+            seconds(waits),
+            percent(waits.get() / self.report.time.step.get().max(f64::MIN_POSITIVE))
+        )
     }
 
     /// The plan's own variant, to be changed.
@@ -42,7 +62,11 @@ impl<'a> Advisor<'a> {
         }
         let plan = variant.apply(self.plan)?;
         let peak = memory_totals(&plan).iter().map(|totals| totals.peak_reserved).max()?;
-        Some(Trial { change: variant.changes_from(&own), peak, step: step(&plan) })
+        Some(Trial {
+            change: variant.changes_from(&own),
+            peak,
+            step: Some(step_seconds(&plan, self.measured)),
+        })
     }
 
     /// What the device shows as total.
@@ -56,15 +80,15 @@ impl<'a> Advisor<'a> {
     }
 }
 
-/// The step's time.
-fn step(_plan: &Plan) -> Option<Seconds> {
-    None
-}
-
 impl Trial {
     /// Whether it fits in `capacity`.
     pub(super) fn fits(&self, capacity: Bytes) -> bool {
         self.peak <= capacity
+    }
+
+    /// The time of a step, in words.
+    pub(super) fn pace(&self) -> String {
+        self.step.map_or_else(String::new, |step| format!("; a step takes {}", seconds(step)))
     }
 
     /// The finding that proposes it.

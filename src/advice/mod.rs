@@ -13,14 +13,14 @@ use crate::report::{Finding, Report, report};
 #[must_use]
 pub fn advised(plan: &Plan, measured: &Measured) -> Report {
     let mut report = report(plan, measured);
-    report.advice = advice(plan, &report);
+    report.advice = advice(plan, &report, measured);
     report
 }
 
 /// Everything the rules have to say about `plan`, what stands in the way first.
 #[must_use]
-pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
-    let advisor = Advisor::new(plan, report);
+pub fn advice(plan: &Plan, report: &Report, measured: &Measured) -> Vec<Finding> {
+    let advisor = Advisor::new(plan, report, measured);
     let mut findings = rules::out_of_memory::findings(&advisor);
     let rest = [
         rules::optimizer_not_sharded::finding(&advisor),

@@ -12,6 +12,7 @@ pub use finding::{Expected, Finding};
 pub use whole::uncut;
 
 use crate::estimate::compute::Measured;
+use crate::estimate::time::{Time, Unknown, time, unknowns};
 use crate::estimate::traffic::{Traffic, TrafficWarning, traffic, warnings};
 use crate::estimate::{FlopCounts, Parameters, Utilisation};
 use crate::estimate::{Memory, Totals, memory};
@@ -32,6 +33,10 @@ pub struct Report {
     pub traffic: Traffic,
     /// Groups that take a slower road than they should.
     pub detours: Vec<TrafficWarning>,
+    /// Time of a step.
+    pub time: Time,
+    /// What the time cannot know.
+    pub unknowns: Vec<Unknown>,
     /// Every matrix product before and after sharding.
     pub utilisation: Vec<Utilisation>,
     /// What could be better; filled by the advice, which reads the rest.
@@ -49,6 +54,8 @@ pub fn report(plan: &Plan, measured: &Measured) -> Report {
         memory: memory(plan),
         parameters: crate::estimate::parameters(plan),
         flops: crate::estimate::flops(plan),
+        time: time(plan, measured),
+        unknowns: unknowns(plan),
         utilisation: crate::estimate::utilisation(plan, measured),
         advice: Vec::new(),
     }

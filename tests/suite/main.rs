@@ -18,6 +18,7 @@ mod resolve;
 mod rows;
 mod saved;
 mod schedule;
+mod search;
 mod session;
 mod settings_tree;
 mod sharing;

@@ -99,6 +99,7 @@ impl Row {
             seq_length: self.number("seq"),
             max_position_embeddings: self.number("seq"),
             padded_vocab_size: self.number("vocab").next_multiple_of(128 * tensor),
+            vocab_padding: None,
             activation: if gated { Activation::Swiglu } else { Activation::Gelu },
             normalization: if gated { Normalization::RmsNorm } else { Normalization::LayerNorm },
             position_embedding: if gated {

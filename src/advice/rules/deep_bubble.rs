@@ -31,9 +31,14 @@ pub(in crate::advice) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     } else {
         variant.virtual_pipeline *= 2;
     }
-    let trial = advisor.attempt(&variant)?;
+    let trial =
+        advisor.attempt(&variant).filter(|trial| advisor.gains(trial) && trial.fits(advisor.capacity()))?;
     let what = if smaller { "halve the micro-batch" } else { "interleave twice as many chunks" };
-    let message = format!("{what}, or raise the global batch: the bubble is {}", percent(1.0 - efficiency));
+    let message = format!(
+        "{what}, or raise the global batch: the bubble is {}{}",
+        percent(1.0 - efficiency),
+        trial.pace()
+    );
     Some(trial.finding("deep-bubble", message, why))
 }
 

@@ -11,9 +11,10 @@ pub(in crate::advice) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         code: "experts-cross-network",
         message: format!(
             "tokens cross the network on their way to experts: each GPU sends {} every step, {} of it with nothing \
-             to hide behind",
+             to hide behind; {}",
             gb(detour.wire),
-            gb(detour.exposed)
+            gb(detour.exposed),
+            advisor.waiting("expert")
         ),
         why: format!(
             "the {} ranks that exchange tokens span several fast-link domains; a smaller expert parallel size, or \

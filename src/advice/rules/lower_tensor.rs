@@ -15,11 +15,15 @@ pub(in crate::advice) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     variant.tensor /= 2;
     variant.sequence_parallel &= variant.tensor > 1;
     let trial = advisor.attempt(&variant)?;
-    if !trial.fits(advisor.capacity()) {
+    if !trial.fits(advisor.capacity()) || !advisor.gains(&trial) {
         return None;
     }
-    let message =
-        format!("tensor parallel size {} fits as well, with a peak of {}", variant.tensor, gib(trial.peak));
+    let message = format!(
+        "tensor parallel size {} fits as well, with a peak of {}{}",
+        variant.tensor,
+        gib(trial.peak),
+        trial.pace()
+    );
     Some(trial.finding(
         "lower-tensor",
         message,

@@ -109,7 +109,7 @@ pub(in crate::advice) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
     out.into_iter()
         .take(SHOWN)
         .map(|(name, trial)| {
-            let message = format!("{name}: the peak becomes {}", gib(trial.peak));
+            let message = format!("{name}: the peak becomes {}{}", gib(trial.peak), trial.pace());
             let why = format!("the plan as it is lacks {}", gib(lacking));
             trial.finding("out-of-memory", message, why)
         })

@@ -11,9 +11,11 @@ pub(in crate::advice) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     Some(Finding {
         code: "pipeline-inside-data-outside",
         message: format!(
-            "pipeline neighbours share a node while data-parallel groups of {} cross the network with {} per GPU and step",
+            "pipeline neighbours share a node while data-parallel groups of {} cross the network with {} per GPU \
+             and step; {}",
             detour.ranks,
-            gb(detour.wire)
+            gb(detour.wire),
+            advisor.waiting("data")
         ),
         why: "the fast links carry the smaller traffic; the default order of ranks puts pipeline stages on \
               different nodes (megatron/core/parallel_state.py)"

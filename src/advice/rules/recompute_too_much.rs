@@ -18,10 +18,10 @@ pub(in crate::advice) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         let mut variant = advisor.variant();
         variant.recompute = recompute;
         let trial = advisor.attempt(&variant)?;
-        trial.fits(advisor.capacity()).then_some((name, trial))
+        (trial.fits(advisor.capacity()) && advisor.gains(&trial)).then_some((name, trial))
     });
     let (name, trial) = fitting?;
-    let message = format!("{name}: the peak becomes {} and still fits", gib(trial.peak));
+    let message = format!("{name}: the peak becomes {} and still fits{}", gib(trial.peak), trial.pace());
     Some(trial.finding(
         "recompute-too-much",
         message,

@@ -10,11 +10,12 @@ pub(in crate::advice) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let domain = advisor.plan.cluster().fast_domain;
     let message = format!(
         "groups of {} tensor-parallel ranks leave the fast-link domain of {domain}: each GPU sends {} over the {} \
-         every step, {} of it with nothing to hide behind",
+         every step, {} of it with nothing to hide behind; {}",
         detour.ranks,
         gb(detour.wire),
         detour.link.name(),
-        gb(detour.exposed)
+        gb(detour.exposed),
+        advisor.waiting("tensor")
     );
     let why = "tensor parallelism communicates in every layer; keep it inside a node and use the pipeline across \
                (Narayanan et al. 2021, takeaway 1)";

@@ -6,6 +6,7 @@ mod communication;
 mod memory;
 mod parameters;
 mod settings;
+mod time;
 mod tool;
 mod topology;
 mod utilisation;
@@ -46,7 +47,7 @@ fn body(plan: &Plan, report: &Report) -> Value {
         "memory": memory::memory(plan, &report.memory, &mut explanations),
         "communication": communication::communication(&x, &report.traffic, &mut explanations),
         "utilisation": utilisation::utilisation(&report.utilisation),
-        "time": null,
+        "time": time::time(&report.time, &report.unknowns, &mut explanations),
         "advice": advice::advice(&report.advice),
         "flops": tool::flops(&report.flops),
         "analysis_tool": tool::analysis_tool(plan, report),

@@ -4,6 +4,7 @@
 mod groups;
 mod memory;
 mod sheet;
+mod time;
 mod tool;
 mod traffic;
 
@@ -31,6 +32,7 @@ pub fn markdown(plan: &Plan, report: &Report) -> String {
 
 fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
     memory::write_verdict(sheet, plan, &report.memory);
+    time::write(sheet, &report.time);
     advice(sheet, report);
     cluster(sheet, plan);
     parameters(sheet, report);
