@@ -6,7 +6,9 @@ use yew::prelude::*;
 use super::dom;
 use super::parts::{Explaining, Patterns, Theme};
 use super::store::Store;
-use super::views::{Map, Memory, Questions, Script, Settings, Utilisation, Verdict, show_place};
+use super::views::{
+    Communication, Layers, Map, Memory, Questions, Script, Settings, Utilisation, Verdict, show_place,
+};
 use shardscope::session::{Event, Hand, State};
 use shardscope::text::Span;
 
@@ -14,8 +16,13 @@ use shardscope::text::Span;
 const PAUSE: u32 = 150;
 
 /// The parts of the answer, in their order.
-const SECTIONS: [(&str, &str); 3] =
-    [("memory", "Memory"), ("matmuls", "Matrix products"), ("map", "Group map")];
+const SECTIONS: [(&str, &str); 5] = [
+    ("memory", "Memory"),
+    ("communication", "Communication"),
+    ("map", "Group map"),
+    ("layers", "Layers"),
+    ("matmuls", "Matrix products"),
+];
 
 #[component]
 pub(crate) fn Page() -> Html {
@@ -63,8 +70,10 @@ pub(crate) fn Page() -> Html {
                             { for SECTIONS.iter().map(|(id, name)| html! { <a href={format!("#{id}")}>{ *name }</a> }) }
                         </nav>
                         <Memory shown={shown.clone()} />
-                        <Utilisation shown={shown.clone()} />
+                        <Communication shown={shown.clone()} />
                         <Map shown={shown.clone()} colour={session.colour} picked={session.picked} send={send.clone()} />
+                        <Layers shown={shown.clone()} />
+                        <Utilisation shown={shown.clone()} />
                     }
                 </div>
             </main>

@@ -34,6 +34,31 @@ pub fn mib(bytes: Bytes) -> String {
     format!("{:.1} MiB", bytes.in_mib())
 }
 
+/// Memory in the binary unit that suits it: GiB, MiB, KiB or bytes.
+#[must_use]
+pub fn size(bytes: Bytes) -> String {
+    if bytes >= Bytes::gib(1) {
+        gib(bytes)
+    } else if bytes >= Bytes::mib(1) {
+        mib(bytes)
+    } else if bytes >= Bytes::new(1024) {
+        format!("{:.1} KiB", bytes.number() / 1024.0)
+    } else {
+        format!("{} B", bytes.get())
+    }
+}
+
+/// A count in words: `6.74 B`, `12.3 M`, `512`.
+#[must_use]
+pub fn rounded(count: f64) -> String {
+    let units = [(1e12, " T"), (1e9, " B"), (1e6, " M"), (1e4, " k")];
+    match units.into_iter().find(|(unit, _)| count >= *unit) {
+        Some((1e4, name)) => format!("{:.1}{name}", count / 1e3),
+        Some((unit, name)) => format!("{:.2}{name}", count / unit),
+        None => format!("{count:.0}"),
+    }
+}
+
 /// Decimal gigabytes (10^9 bytes), as links and data sheets count, two decimals.
 #[must_use]
 pub fn gb(bytes: Bytes) -> String {
@@ -84,6 +109,11 @@ mod tests {
         check(&gib(Bytes::gib(80)), "80.00 GiB");
         check(&gb(Bytes::gib(80)), "85.90 GB");
         check(&mib(Bytes::mib(64)), "64.0 MiB");
+        check(&size(Bytes::new(2_560)), "2.5 KiB");
+        check(&size(Bytes::gib(3)), "3.00 GiB");
+        check(&rounded(6_738_415_616.0), "6.74 B");
+        check(&rounded(12_288.0), "12.3 k");
+        check(&rounded(512.0), "512");
         check(&seconds(Seconds::milliseconds(12.5)), "12.50 ms");
         check(&percent(0.4567), "45.7 %");
     }

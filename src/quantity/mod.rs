@@ -10,7 +10,7 @@ mod real;
 
 pub use bytes::Bytes;
 pub use count::Count;
-pub use display::{decimal, gb, gib, grouped, mib, percent, seconds, tflops};
+pub use display::{decimal, gb, gib, grouped, mib, percent, rounded, seconds, size, tflops};
 pub use real::{BytesPerSecond, Flops, FlopsPerSecond, Seconds};
 
 /// What a breakdown can add up.

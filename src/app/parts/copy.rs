@@ -11,7 +11,8 @@ const SAID: u32 = 2_000;
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
-    pub text: AttrValue,
+    /// What is copied, worked out only when asked.
+    pub text: Callback<(), String>,
     #[prop_or(AttrValue::Static("Copy"))]
     pub label: AttrValue,
 }
@@ -23,7 +24,7 @@ pub(crate) fn Copy(props: &Props) -> Html {
         let (done, text) = (done.clone(), props.text.clone());
         move |_| {
             let done = done.clone();
-            dom::copy(&text, move |copied| {
+            dom::copy(&text.emit(()), move |copied| {
                 done.set(Some(copied));
                 let done = done.clone();
                 Timeout::new(SAID, move || done.set(None)).forget();

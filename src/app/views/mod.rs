@@ -1,6 +1,8 @@
 //! One file per panel.
 
+mod communication;
 mod diagnostics;
+mod layers;
 mod map;
 mod memory;
 mod questions;
@@ -10,7 +12,9 @@ mod stages;
 mod utilisation;
 mod verdict;
 
+pub(crate) use communication::Communication;
 pub(crate) use diagnostics::Diagnostics;
+pub(crate) use layers::Layers;
 pub(crate) use map::Map;
 pub(crate) use memory::Memory;
 pub(crate) use questions::Questions;

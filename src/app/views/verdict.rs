@@ -1,7 +1,7 @@
 //! The first thing to see: does it fit, how fast, where does it go.
 
 use shardscope::catalog::accelerator_names;
-use shardscope::quantity::gib;
+use shardscope::quantity::{Count, Quantity, gib, grouped, rounded};
 use shardscope::session::{Event, Fit, Held, Shown};
 use web_sys::HtmlSelectElement;
 use yew::prelude::*;
@@ -52,9 +52,36 @@ pub(crate) fn Verdict(props: &Props) -> Html {
                     <strong>{ worst.fit.words() }</strong>
                     <span>{ format!("on {}: the fullest GPU, of stage {}, needs {} of {}", accelerator.name, worst.stage, gib(worst.reserved), gib(accelerator.memory)) }</span>
                 </p>
+                { stats(shown) }
                 <StageBars stages={shown.stages.clone()} capacity={accelerator.memory} />
             }
         </section>
+    }
+}
+
+/// The figures everyone asks for first.
+fn stats(shown: &Held<Shown>) -> Html {
+    let (layout, recipe) = (shown.plan.layout(), shown.plan.recipe());
+    let parameters = &shown.report.parameters;
+    let tokens =
+        Count::new(recipe.global_batch_size).number() * Count::new(shown.plan.model().seq_length).number();
+    let mut cut = format!("TP {} × PP {} × DP {}", layout.tensor, layout.pipeline, layout.data);
+    for (name, degree) in [("CP", layout.context), ("EP", layout.expert)] {
+        if degree > 1 {
+            cut.push_str(&format!(" × {name} {degree}"));
+        }
+    }
+    html! {
+        <dl class="stats">
+            <div><dt>{ "Parameters" }</dt><dd>{ rounded(parameters.total.number()) }<span class="also">{ grouped(parameters.total.get()) }</span>
+                if parameters.active_per_token != parameters.total {
+                    <span class="also">{ format!("{} active per token", rounded(parameters.active_per_token.number())) }</span>
+                }
+            </dd></div>
+            <div><dt>{ "GPUs" }</dt><dd>{ grouped(layout.world_size) }<span class="also">{ cut }</span></dd></div>
+            <div><dt>{ "Tokens per step" }</dt><dd>{ rounded(tokens) }
+                <span class="also">{ format!("{} micro-batches of {}", grouped(recipe.num_micro_batches), grouped(recipe.micro_batch_size)) }</span></dd></div>
+        </dl>
     }
 }
 

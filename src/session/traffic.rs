@@ -1,0 +1,76 @@
+//! What the communication panel says in words.
+
+use super::{Branch, Reason};
+use crate::anatomy::Symbols;
+use crate::estimate::traffic::{Detour, DimensionTraffic, Operation, TrafficWarning};
+use crate::plan::Plan;
+use crate::quantity::size;
+use crate::topology::{GroupKind, Groups, Link, notation};
+
+/// A warning as a sentence.
+#[must_use]
+pub fn detour_sentence(warning: &TrafficWarning) -> String {
+    let what = match warning.detour {
+        Detour::TensorLeavesDomain => {
+            format!("Tensor-parallel groups of {} leave their NVLink domain", warning.ranks)
+        }
+        Detour::ExpertsCrossNetwork => {
+            format!("Tokens on their way to experts cross the network, in groups of {}", warning.ranks)
+        }
+        Detour::PipelineInsideDataOutside => {
+            "Pipeline neighbours share a node while data parallelism, which sends more, crosses the network"
+                .to_owned()
+        }
+    };
+    format!(
+        "{what}: {} per GPU and iteration, of which {} is not hidden behind compute.",
+        size(warning.wire),
+        size(warning.exposed)
+    )
+}
+
+/// The kind of link, as people call it.
+#[must_use]
+pub const fn link_name(link: Link) -> &'static str {
+    match link {
+        Link::Alone => "alone",
+        Link::Fast => "NVLink",
+        Link::Node => "inside the node, beyond NVLink",
+        Link::Network => "network",
+    }
+}
+
+/// The name of a dimension's row: `tensor`, its groups and their link.
+#[must_use]
+pub fn dimension_line(of: &DimensionTraffic) -> String {
+    let groups = if of.groups == 1 { "1 group".to_owned() } else { format!("{} groups", of.groups) };
+    format!("{groups} of {}, {}", of.group_size, link_name(of.link))
+}
+
+/// Why a message has its size.
+#[must_use]
+pub fn explain_message(plan: &Plan, of: &Operation) -> Branch {
+    let why = of.explain(&Symbols::of(plan));
+    Branch {
+        label: format!("{}: {}", of.name, of.tensor),
+        value: size(of.bytes()),
+        share: 1.0,
+        times: 1,
+        greatest: false,
+        reason: Some(Reason::of(&why)),
+        parts: Vec::new(),
+    }
+}
+
+/// Every group of a kind, one a line: `[n0_g0 n0_g1]`.
+#[must_use]
+pub fn written_groups(plan: &Plan, kind: GroupKind, most: usize) -> String {
+    let per_node = plan.cluster().gpus_per_node;
+    let groups = Groups::of(plan.layout());
+    let mut text = String::new();
+    for group in groups.all(kind).take(most) {
+        text.push_str(&notation(group.ranks(), per_node));
+        text.push('\n');
+    }
+    text
+}
