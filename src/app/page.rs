@@ -7,7 +7,8 @@ use super::dom;
 use super::parts::{Explaining, Patterns, Theme};
 use super::store::Store;
 use super::views::{
-    Communication, Layers, Map, Memory, Questions, Script, Settings, Utilisation, Verdict, show_place,
+    Communication, Layers, Map, Memory, Questions, Script, Settings, Time, Tool, Utilisation, Verdict,
+    show_place,
 };
 use shardscope::session::{Event, Hand, State};
 use shardscope::text::Span;
@@ -16,12 +17,14 @@ use shardscope::text::Span;
 const PAUSE: u32 = 150;
 
 /// The parts of the answer, in their order.
-const SECTIONS: [(&str, &str); 5] = [
+const SECTIONS: [(&str, &str); 7] = [
     ("memory", "Memory"),
+    ("time", "Time"),
     ("communication", "Communication"),
     ("map", "Group map"),
     ("layers", "Layers"),
     ("matmuls", "Matrix products"),
+    ("analysis-tool", "Tool of 2023"),
 ];
 
 #[component]
@@ -70,10 +73,12 @@ pub(crate) fn Page() -> Html {
                             { for SECTIONS.iter().map(|(id, name)| html! { <a href={format!("#{id}")}>{ *name }</a> }) }
                         </nav>
                         <Memory shown={shown.clone()} />
+                        <Time shown={shown.clone()} />
                         <Communication shown={shown.clone()} />
                         <Map shown={shown.clone()} colour={session.colour} picked={session.picked} send={send.clone()} />
                         <Layers shown={shown.clone()} />
                         <Utilisation shown={shown.clone()} />
+                        <Tool shown={shown.clone()} />
                     }
                 </div>
             </main>

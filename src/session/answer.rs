@@ -2,7 +2,7 @@
 
 use super::{Hand, Held, StageMemory, stage_memories};
 use crate::estimate::compute::Measured;
-use crate::estimate::{Memory, memory};
+use crate::estimate::time::{Time, time};
 use crate::intake::shell::Environment;
 use crate::intake::{Request, Resolution, read};
 use crate::plan::Plan;
@@ -27,8 +27,8 @@ pub struct Shown {
     pub plan: Plan,
     /// Every estimate.
     pub report: Report,
-    /// The memory of every rank, explained.
-    pub memory: Memory,
+    /// The time of a step.
+    pub time: Time,
     /// The memory of each stage as it is shown.
     pub stages: Vec<StageMemory>,
 }
@@ -61,12 +61,12 @@ pub fn answer(hand: &Hand) -> (Held<Answer>, Option<Shown>) {
     let plan = resolution.plan.clone();
     let answer = Held::new(Answer { source, resolution });
     let shown = plan.map(|plan| {
-        let memory = memory(&plan);
+        let report = report(&plan, &Measured::default());
         Shown {
             answer: answer.clone(),
-            report: report(&plan, &Measured::default()),
-            stages: stage_memories(&plan, &memory),
-            memory,
+            stages: stage_memories(&plan, &report.memory),
+            time: time(&plan, &Measured::default()),
+            report,
             plan,
         }
     });

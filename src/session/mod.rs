@@ -11,6 +11,7 @@ mod offsets;
 mod settings;
 mod stages;
 mod state;
+mod tool;
 mod traffic;
 mod verdict;
 
@@ -24,5 +25,6 @@ pub use offsets::{byte_offset, utf16_offset};
 pub use settings::{Chapter, Row, chapters};
 pub use stages::{explain_memory, stage_memories};
 pub use state::{Event, Hand, State, apply};
+pub use tool::{MeasuredLine, ToolBlock, ToolLine, measured_lines, tool_blocks};
 pub use traffic::{detour_sentence, dimension_line, explain_message, link_name, written_groups};
 pub use verdict::{Fit, StageMemory, Use};

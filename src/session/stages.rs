@@ -4,7 +4,7 @@ use super::map::holds;
 use super::{Branch, Fit, StageMemory, Use};
 use crate::estimate::{Memory, RankMemory};
 use crate::plan::Plan;
-use crate::quantity::gib;
+use crate::quantity::size;
 
 /// The memory of every stage of `plan`.
 #[must_use]
@@ -49,5 +49,5 @@ pub fn explain_memory(memory: &Memory, stage: u64, kind: Option<Use>) -> Option<
             rank.breakdown.child("peak_allocated").and_then(|allocated| allocated.child(kind.name()))
         }
     };
-    node.map(|node| Branch::of(node, gib))
+    node.map(|node| Branch::of(node, size))
 }

@@ -36,6 +36,9 @@ fn node(branch: &Branch, open: u32) -> Html {
             <summary>{ head }</summary>
             <div class="tree-inside">
                 if let Some(reason) = &branch.reason { { explain(reason) } }
+                if branch.times > 1 && !branch.parts.is_empty() {
+                    <p class="soft small">{ format!("{} equal ones; one of them:", branch.times) }</p>
+                }
                 if branch.greatest { <p class="soft small">{ "The greatest of these counts:" }</p> }
                 { for branch.parts.iter().map(|part| node(part, open.saturating_sub(1))) }
             </div>

@@ -12,7 +12,7 @@ pub(crate) struct Props {
 
 #[component]
 pub(crate) fn Layers(props: &Props) -> Html {
-    let root = use_memo(props.shown.clone(), |shown| layer_line(&shown.memory.layers));
+    let root = use_memo(props.shown.clone(), |shown| layer_line(&shown.report.memory.layers));
     html! {
         <section class="panel" id="layers" aria-labelledby="layers-title">
             <header>

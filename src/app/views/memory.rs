@@ -50,7 +50,7 @@ fn bare(bytes: shardscope::quantity::Bytes) -> String {
 fn row(shown: &Held<Shown>, stage: &StageMemory) -> Html {
     let why = |kind: Option<Use>| {
         let (shown, stage) = (shown.clone(), stage.stage);
-        Callback::from(move |()| explain_memory(&shown.memory, stage, kind))
+        Callback::from(move |()| explain_memory(&shown.report.memory, stage, kind))
     };
     let figure = |kind: Use, bytes| html! { <td class="number"><Number text={bare(bytes)} why={why(Some(kind))} /></td> };
     let uses = Use::ALL.iter().zip(stage.uses);
@@ -98,7 +98,7 @@ fn StageTree(props: &Props) -> Html {
             chosen.set(value.and_then(|value| value.parse().ok()));
         }
     };
-    let Some(root) = explain_memory(&shown.memory, stage, None) else { return Html::default() };
+    let Some(root) = explain_memory(&shown.report.memory, stage, None) else { return Html::default() };
     html! {
         <>
             <div class="sub tree-head">

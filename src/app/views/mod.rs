@@ -9,6 +9,8 @@ mod questions;
 mod script;
 mod settings;
 mod stages;
+mod time;
+mod tool;
 mod utilisation;
 mod verdict;
 
@@ -21,5 +23,7 @@ pub(crate) use questions::Questions;
 pub(crate) use script::{Script, show_place};
 pub(crate) use settings::Settings;
 pub(crate) use stages::StageBars;
+pub(crate) use time::Time;
+pub(crate) use tool::Tool;
 pub(crate) use utilisation::Utilisation;
 pub(crate) use verdict::Verdict;

@@ -1,7 +1,7 @@
 //! The first thing to see: does it fit, how fast, where does it go.
 
 use shardscope::catalog::accelerator_names;
-use shardscope::quantity::{Count, Quantity, gib, grouped, rounded};
+use shardscope::quantity::{Count, Quantity, gib, grouped, percent, rounded, seconds, tflops};
 use shardscope::session::{Event, Fit, Held, Shown};
 use web_sys::HtmlSelectElement;
 use yew::prelude::*;
@@ -73,6 +73,10 @@ fn stats(shown: &Held<Shown>) -> Html {
     }
     html! {
         <dl class="stats">
+            <div><dt>{ "Step time" }</dt><dd>{ seconds(shown.time.step) }
+                <span class="also">{ format!("{} to {}", seconds(shown.time.lower_bound), seconds(shown.time.upper_bound)) }</span></dd></div>
+            <div><dt>{ "Tokens per second" }</dt><dd>{ rounded(shown.time.tokens_per_second) }
+                <span class="also">{ format!("{} per GPU, MFU {}", tflops(shown.time.model_rate), percent(shown.time.mfu)) }</span></dd></div>
             <div><dt>{ "Parameters" }</dt><dd>{ rounded(parameters.total.number()) }<span class="also">{ grouped(parameters.total.get()) }</span>
                 if parameters.active_per_token != parameters.total {
                     <span class="also">{ format!("{} active per token", rounded(parameters.active_per_token.number())) }</span>
