@@ -254,8 +254,11 @@ impl<'a> Symbols<'a> {
     /// Whether whole layers are recomputed (`--recompute-granularity full`).
     #[must_use]
     pub fn recomputes_layers(&self) -> bool {
-        self.recomputing
-            && matches!(self.recipe().recompute, Recompute::Uniform { .. } | Recompute::Block { .. })
+        let layers = match self.recipe().recompute {
+            Recompute::Uniform { num_layers, .. } | Recompute::Block { num_layers, .. } => num_layers,
+            Recompute::None | Recompute::Selective(_) => 0,
+        };
+        self.recomputing && layers > 0
     }
 
     /// Whether the output layer reuses the word embedding.

@@ -48,6 +48,15 @@ pub struct Accelerator {
     pub source: String,
 }
 
+impl Accelerator {
+    /// The major compute capability (CUDA) of NVIDIA's generations; none for others.
+    #[must_use]
+    pub fn capability(&self) -> Option<u64> {
+        const MAJORS: [(&str, u64); 5] = [("V100", 7), ("A100", 8), ("H100", 9), ("B", 10), ("GB", 10)];
+        MAJORS.iter().find(|(start, _)| self.generation.starts_with(start)).map(|(_, major)| *major)
+    }
+}
+
 /// Dense arithmetic peaks, without sparsity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Peaks {

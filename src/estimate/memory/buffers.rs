@@ -136,15 +136,14 @@ const ENGINE_HOPPER: Bytes = Bytes::mib(32);
 const ENGINE_BEFORE: Bytes = Bytes::mib(4);
 
 fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
-    let accelerator = &x.plan.cluster().accelerator;
-    let is = |names: &[&str]| names.iter().any(|name| accelerator.generation.starts_with(name));
+    let capability = x.plan.cluster().accelerator.capability();
     let term = |name, bytes: Bytes, times, formula| {
         Term::new(name, bytes * times, formula).given([("Z", bytes.number()), ("", 0.0)])
     };
-    let cublas = if is(&["H100"]) || x.recipe().deterministic { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
+    let cublas = if capability == Some(9) || x.recipe().deterministic { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
     let mut out = vec![term("cuBLAS workspaces", cublas, 2, &CUBLAS_WORKSPACE)];
     if x.recipe().software == Software::MegatronCoreTe {
-        let own = if is(&["V100", "A100"]) { ENGINE_BEFORE } else { ENGINE_HOPPER };
+        let own = if capability.is_some_and(|major| major < 9) { ENGINE_BEFORE } else { ENGINE_HOPPER };
         out.push(term("Transformer Engine's workspace", own, 1, &ENGINE_WORKSPACE));
         if x.model().experts.is_some() && x.recipe().moe.grouped_gemm {
             out.push(term("workspaces of grouped products", own, 4, &GROUPED_WORKSPACE));

@@ -3,6 +3,7 @@
 use super::batch::Batch;
 use super::setting::SettingValue::{Bool, Int, List, Text};
 use super::table::Table;
+use crate::catalog;
 use crate::plan::{
     Activation, AttentionKernel, Contradiction, Dispatcher, DpSharding, Field, Fp8, Fusions, LoadBalancing,
     LossKind, Model, MoeRecipe, Number, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute,
@@ -316,6 +317,12 @@ fn attention_kernel(table: &mut Table, software: Software) -> AttentionKernel {
         }
         Software::MegatronLegacy | Software::MegatronDeepspeed => ("unfused", "without --use-flash-attn"),
         Software::MegatronCoreLocal => ("unfused", "core's own layers have no fused attention"),
+        Software::MegatronCoreTe => match table.word(Field::AttentionBackend) {
+            "unfused" | "local" => ("unfused", "--attention-backend"),
+            "fused" => ("fused", "--attention-backend"),
+            "flash" => ("flash", "--attention-backend"),
+            _ => engines_choice(table),
+        },
         _ => match table.word(Field::AttentionBackend) {
             "unfused" | "local" => ("unfused", "--attention-backend"),
             "fused" => ("fused", "--attention-backend"),
@@ -335,6 +342,19 @@ fn attention_kernel(table: &mut Table, software: Software) -> AttentionKernel {
         "unfused" => AttentionKernel::Unfused,
         "fused" => AttentionKernel::Fused,
         _ => AttentionKernel::Flash,
+    }
+}
+
+/// What Transformer Engine takes when it is left to it
+/// (`transformer_engine/pytorch/attention/dot_product_attention/utils.py:get_attention_backend`).
+fn engines_choice(table: &Table) -> (&'static str, &'static str) {
+    let capability = catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability());
+    match capability {
+        Some(10..) if table.on(Field::DeterministicMode) => {
+            ("flash", "Transformer Engine's choice for deterministic runs from Blackwell on")
+        }
+        Some(9..) => ("fused", "Transformer Engine prefers cuDNN's fused attention from Hopper on"),
+        _ => ("flash", "Transformer Engine prefers flash attention before Hopper"),
     }
 }
 
