@@ -1,6 +1,7 @@
 use shardscope::estimate::memory;
 use shardscope::explain::Breakdown;
-use shardscope::intake::plan_from_flags;
+use shardscope::intake::{Request, read, shell::Environment};
+use shardscope::text::Source;
 use shardscope::quantity::Bytes;
 fn show(node: &Breakdown<Bytes>, depth: usize, least: f64) {
     let v = node.value().in_mib();
@@ -15,7 +16,13 @@ fn main() {
     for row in rows.as_array().unwrap() {
         let id = row["id"].as_str().unwrap();
         if !only.is_empty() && !id.contains(&only) { continue; }
-        let plan = match plan_from_flags(row["flags"].as_str().unwrap(), row["gpus"].as_u64().unwrap(), row["per_node"].as_u64().unwrap(), row["gpu"].as_str().unwrap()) { Ok(p) => p, Err(e) => { println!("{id}: no plan {:?}", e.iter().map(|d| d.message.clone()).collect::<Vec<_>>()); continue; } };
+        let text = format!("{}\ntorchrun --nnodes {} --nproc_per_node {} pretrain_gpt.py {}", row["env"].as_str().unwrap_or(""), (row["gpus"].as_u64().unwrap()).div_ceil(row["per_node"].as_u64().unwrap()), row["per_node"].as_u64().unwrap().min(row["gpus"].as_u64().unwrap()), row["flags"].as_str().unwrap().replace("(", "'(").replace(")", ")'").replace("|", "\\|").replace("'(", "\\(").replace(")'", "\\)").replace("*", "\\*"));
+        let source = Source::new(&text);
+        let mut overrides = vec![("accelerator".to_string(), row["gpu"].as_str().unwrap().to_string())];
+        if let Some(s) = row["software"].as_str() { overrides.push(("software".into(), s.into())); }
+        if let Some(o) = row["set"].as_object() { for (k, v) in o { overrides.push((k.clone(), v.as_str().unwrap().to_string())); } }
+        let r = read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides });
+        let plan = match r.plan { Some(p) => p, None => { println!("{id}: no plan {:?}", r.diagnostics.iter().map(|d| d.message.clone()).collect::<Vec<_>>()); continue; } };
         let m = memory(&plan);
         for rank in row["ranks"].as_array().unwrap() {
             let r = &m.ranks[rank[0].as_u64().unwrap() as usize];

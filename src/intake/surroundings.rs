@@ -2,13 +2,13 @@
 
 use super::{Found, Origin, Reading, launch::Launch, shell};
 use crate::catalog;
-use crate::plan::Field;
+use crate::plan::{Field, Kind};
 
 /// The launch's reading with what stands around the command.
 pub(super) fn reading(launch: &Launch) -> Reading {
     let mut reading = launch.reading();
     accelerator(&mut reading, &launch.script);
-    attention(&mut reading, &launch.script);
+    libraries(&mut reading, &launch.script);
     reading
 }
 
@@ -27,16 +27,24 @@ fn accelerator(reading: &mut Reading, script: &shell::Script) {
     }
 }
 
-/// Attention kernels that Transformer Engine's variables allow.
-fn attention(reading: &mut Reading, script: &shell::Script) {
-    for (field, name) in
-        [(Field::NvteFlashAttn, "NVTE_FLASH_ATTN"), (Field::NvteFusedAttn, "NVTE_FUSED_ATTN")]
-    {
+/// Variables that choose kernels, workspaces and the allocator's ways.
+const VARIABLES: [(Field, &str); 5] = [
+    (Field::NvteFlashAttn, "NVTE_FLASH_ATTN"),
+    (Field::NvteFusedAttn, "NVTE_FUSED_ATTN"),
+    (Field::NvteAllowNondeterministicAlgo, "NVTE_ALLOW_NONDETERMINISTIC_ALGO"),
+    (Field::CublasWorkspaceConfig, "CUBLAS_WORKSPACE_CONFIG"),
+    (Field::PytorchCudaAllocConf, "PYTORCH_CUDA_ALLOC_CONF"),
+];
+
+/// What variables say to libraries rather than to the training program. Switches are 0 or 1.
+fn libraries(reading: &mut Reading, script: &shell::Script) {
+    for (field, name) in VARIABLES {
         let before = script.commands.iter().flat_map(|command| &command.environment);
         let prefixed = before.filter(|(known, _)| known == name).map(|(_, word)| &word.value).next_back();
         let set = script.variable(name).and_then(|variable| variable.values.last());
+        let switch = field.kind() == Kind::Flag;
         if let Some(value) = prefixed.or(set)
-            && let Some(text) = value.known().filter(|text| matches!(*text, "0" | "1"))
+            && let Some(text) = value.known().filter(|text| !switch || matches!(*text, "0" | "1"))
         {
             reading.take(Found::new(field, text, Origin::Script).by(name, value.origin()));
         }

@@ -217,6 +217,9 @@ fields! {
     WgradDeferralLimit "wgrad_deferral_limit" Count(0, MAX_BATCH), "micro-batches whose output-layer weight gradient is deferred";
     DeterministicMode "deterministic_mode" Flag, "kernels that give the same result each time, with a larger cuBLAS workspace";
     CreateAttentionMaskInDataloader "create_attention_mask_in_dataloader" Flag, "an attention mask with every micro-batch";
+    CublasWorkspaceConfig "cublas_workspace_config" Text, "cuBLAS workspaces as :KiB:count, from the variable CUBLAS_WORKSPACE_CONFIG";
+    NvteAllowNondeterministicAlgo "nvte_allow_nondeterministic_algo" Flag, "whether Transformer Engine may take kernels whose result varies, from the variable of that name";
+    PytorchCudaAllocConf "pytorch_cuda_alloc_conf" Text, "PyTorch's allocator, from the variable of that name";
     CudaGraphImpl "cuda_graph_impl" Word(&["none", "local", "transformer_engine", "full_iteration"]), "CUDA graphs";
     EnableCudaGraph "enable_cuda_graph" Flag, "older spelling of CUDA graphs";
     // Communication.

@@ -1,5 +1,7 @@
 //! How it is trained: batch, precision, optimizer, recomputation, kernels, overlap, software.
 
+use crate::quantity::Bytes;
+
 /// Everything about a run that is neither shape, machine nor cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
@@ -47,8 +49,11 @@ pub struct Recipe {
     /// Whether every micro-batch brings an attention mask (off with
     /// `--no-create-attention-mask-in-dataloader`).
     pub attention_mask: bool,
-    /// `--deterministic-mode`, which asks for a cuBLAS workspace of its own size.
-    pub deterministic: bool,
+    /// Bytes of one cuBLAS workspace where the run sets them (`CUBLAS_WORKSPACE_CONFIG`, which
+    /// `--deterministic-mode` asks for).
+    pub cublas_workspace: Option<Bytes>,
+    /// Whether PyTorch's allocator grows its segments (`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`).
+    pub expandable_segments: bool,
     /// Full-iteration or partial CUDA graphs (`--enable-cuda-graph`, `--cuda-graph-impl`).
     pub cuda_graphs: bool,
 }

@@ -199,7 +199,8 @@ fn recipe() -> Recipe {
         offload: Offload::default(),
         wgrad_deferral_limit: 0,
         attention_mask: false,
-        deterministic: false,
+        cublas_workspace: None,
+        expandable_segments: false,
         cuda_graphs: false,
     }
 }

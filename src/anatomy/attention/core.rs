@@ -102,6 +102,9 @@ fn is_exchanged(x: &Symbols<'_>) -> bool {
 fn fused(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     let mut out = if x.recipe().software == Software::MegatronCoreTe { copied(core) } else { as_given(core) };
     out.push(log_sum_exp(x));
+    if is_exchanged(x) {
+        out.push(core.raw_output);
+    }
     out.push(core.output);
     out
 }

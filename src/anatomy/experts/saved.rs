@@ -31,6 +31,11 @@ static PERMUTE: Formula = Formula::new("T·8", "Source row of every sent copy, i
 static UNPERMUTE: Formula = Formula::new("T·8", "Source row of every returned copy, int64.", DISPATCHER);
 static SORTED_MAP: Formula =
     Formula::new("S·E·8", "The sorted routing map, int64: it grows with all experts.", DISPATCHER);
+static ROW_MAP: Formula = Formula::new(
+    "S·(2·E + 1)·4",
+    "The fused permutation's row map, int32: it grows with all experts.",
+    "transformer_engine/pytorch/permutation.py",
+);
 static RECEIVED: Formula = Formula::new("R·8", "Source row of every received copy, int64.", DISPATCHER);
 static GATHERED_MAP: Formula =
     Formula::new("M", "The gathered routing map of the local experts, one byte each.", DISPATCHER);
@@ -107,8 +112,13 @@ fn dispatcher(x: &Symbols<'_>) -> Vec<Saved> {
     let moe = x.moe;
     let map = [x.s_local, moe.experts];
     if x.recipe().moe.capacity_factor.is_some() {
+        let mask = Saved::new("capacity mask", &map, 1, &CAPACITY);
+        if x.recipe().moe.permute_fusion {
+            let rows = [x.s_local, 2 * moe.experts + 1];
+            return vec![mask, Saved::new("row map", &rows, INDEX / 2, &ROW_MAP)];
+        }
         return vec![
-            Saved::new("capacity mask", &map, 1, &CAPACITY),
+            mask,
             Saved::new("permute indices", &[moe.sent], INDEX, &PERMUTE),
             Saved::new("unpermute indices", &[moe.sent], INDEX, &UNPERMUTE),
         ];
@@ -119,6 +129,9 @@ fn dispatcher(x: &Symbols<'_>) -> Vec<Saved> {
             Saved::new("routing map", &[moe.map], 1, &GATHERED_MAP),
             Saved::new("gathered probabilities", &[moe.map], moe.probability, &GATHERED_PROBABILITIES),
         ],
+        Dispatcher::AllToAll | Dispatcher::Flex if x.recipe().moe.permute_fusion => {
+            vec![Saved::new("row map", &[x.s_local, 2 * moe.experts + 1], INDEX / 2, &ROW_MAP)]
+        }
         Dispatcher::AllToAll | Dispatcher::Flex => vec![
             Saved::new("sorted routing map", &map, INDEX, &SORTED_MAP),
             Saved::new("permute indices", &[moe.sent], INDEX, &PERMUTE),

@@ -116,17 +116,17 @@ fn deferred(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let each =
         Count::of_shape(&[x.n, x.v]).bytes(x.width) + Count::of_shape(&[x.s_local, x.h]).bytes(x.width);
     let given = [("L", Count::new(limit).number()), ("", 0.0)];
-    Some(Term::new("deferred weight gradient", each * limit, &DEFER).given(given))
+    Some(Term::new("deferred weight gradient", each * limit, &DEFER).given(given).passing())
 }
 
 /// In steady state a stage that sends gradients on still refers to the one before.
 fn previous_gradient(x: &Symbols<'_>, rank: u64) -> Option<Term> {
     let bytes = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
     (rank > 0 && x.recipe().num_micro_batches > 1)
-        .then(|| Term::new("gradient sent before", bytes, &PREVIOUS))
+        .then(|| Term::new("gradient sent before", bytes, &PREVIOUS).passing())
 }
 
-/// cuBLAS's default workspace on Hopper, and what deterministic runs must ask for (`CUBLAS_WORKSPACE_CONFIG=:4096:8`).
+/// cuBLAS's default workspace on Hopper.
 const CUBLAS_HOPPER: Bytes = Bytes::mib(32);
 /// cuBLAS's default workspace elsewhere: two of 4096 KiB and eight of 16 KiB.
 const CUBLAS_ELSEWHERE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
@@ -140,7 +140,8 @@ fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
     let term = |name, bytes: Bytes, times, formula| {
         Term::new(name, bytes * times, formula).given([("Z", bytes.number()), ("", 0.0)])
     };
-    let cublas = if capability == Some(9) || x.recipe().deterministic { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
+    let default = if capability == Some(9) { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
+    let cublas = x.recipe().cublas_workspace.unwrap_or(default);
     let mut out = vec![term("cuBLAS workspaces", cublas, 2, &CUBLAS_WORKSPACE)];
     if x.recipe().software == Software::MegatronCoreTe {
         let own = if capability.is_some_and(|major| major < 9) { ENGINE_BEFORE } else { ENGINE_HOPPER };

@@ -9,7 +9,7 @@ use super::term::Term;
 use super::unit::{Point, Sum, Units};
 use crate::anatomy::{SectionKind, Symbols};
 use crate::plan::Stage;
-use crate::quantity::Bytes;
+use crate::quantity::{Bytes, Count};
 
 /// Everything about one pipeline rank, as numbers.
 #[derive(Clone, Debug)]
@@ -116,8 +116,17 @@ impl Rank {
             peak_allocated,
             framework,
             peak_reserved: peak_allocated + framework,
-            between_steps: states + buffers + step,
+            between_steps: states + self.between_steps(x) + step,
         }
+    }
+
+    /// Buffers that stay, and the last input of every chunk but the first with its gradient, to which the
+    /// model still refers (`megatron/core/transformer/transformer_block.py:set_input_tensor`).
+    fn between_steps(&self, x: &Symbols<'_>) -> Bytes {
+        let lasting: Bytes = self.buffers.iter().filter(|term| term.lasting).map(|term| term.bytes).sum();
+        let received = self.chunks.iter().filter(|chunk| chunk.counts[SectionKind::Embedding.index()] == 0);
+        let stream = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
+        lasting + stream * (2 * Count::new(received.map(|_| 1).sum()).get())
     }
 
     /// What runs at the peak.

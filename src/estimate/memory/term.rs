@@ -15,17 +15,24 @@ pub(super) struct Term {
     pub(super) formula: &'static Formula,
     /// Symbols of the formula that the plan's sizes do not have.
     pub(super) given: [(&'static str, f64); 2],
+    /// Whether it is there between steps too.
+    pub(super) lasting: bool,
 }
 
 impl Term {
     /// A term in the plan's symbols alone.
     pub(super) const fn new(name: &'static str, bytes: Bytes, formula: &'static Formula) -> Self {
-        Self { name, bytes, formula, given: [("", 0.0); 2] }
+        Self { name, bytes, formula, given: [("", 0.0); 2], lasting: true }
     }
 
     /// The same with symbols of its own.
     pub(super) const fn given(self, given: [(&'static str, f64); 2]) -> Self {
         Self { given, ..self }
+    }
+
+    /// The same, gone when the step is over.
+    pub(super) const fn passing(self) -> Self {
+        Self { lasting: false, ..self }
     }
 
     /// As an explained leaf.

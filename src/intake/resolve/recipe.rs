@@ -4,6 +4,7 @@ use super::batch::Batch;
 use super::setting::SettingValue::{Bool, Int, List, Text};
 use super::table::Table;
 use crate::catalog;
+use crate::quantity::Bytes;
 use crate::plan::{
     Activation, AttentionKernel, Contradiction, Dispatcher, DpSharding, Field, Fp8, Fusions, LoadBalancing,
     LossKind, Model, MoeRecipe, Number, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute,
@@ -49,7 +50,11 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
         },
         wgrad_deferral_limit: wgrad_deferral(table, batch),
         attention_mask: table.on(Field::CreateAttentionMaskInDataloader),
-        deterministic: table.on(Field::DeterministicMode),
+        cublas_workspace: cublas_workspace(table),
+        expandable_segments: table
+            .word(Field::PytorchCudaAllocConf)
+            .to_ascii_lowercase()
+            .contains("expandable_segments:true"),
         cuda_graphs: !matches!(table.word(Field::CudaGraphImpl), "" | "none"),
     })
 }
@@ -309,7 +314,7 @@ fn module(name: &str) -> Option<RecomputeModule> {
 }
 
 /// Which attention kernel each software runs: the legacy models and Megatron-DeepSpeed flash attention
-/// when asked to, core's own layers none, Transformer Engine what `--attention-backend` says (auto: flash).
+/// when asked to, core's own layers none, Transformer Engine what `--attention-backend` says or what it prefers.
 fn attention_kernel(table: &mut Table, software: Software) -> AttentionKernel {
     let (name, rule) = match software {
         Software::MegatronLegacy | Software::MegatronDeepspeed if table.on(Field::UseFlashAttn) => {
@@ -327,14 +332,7 @@ fn attention_kernel(table: &mut Table, software: Software) -> AttentionKernel {
             "unfused" | "local" => ("unfused", "--attention-backend"),
             "fused" => ("fused", "--attention-backend"),
             "flash" => ("flash", "--attention-backend"),
-            _ => {
-                let may = |field| table.switch(field).unwrap_or(true);
-                match (may(Field::NvteFlashAttn), may(Field::NvteFusedAttn)) {
-                    (false, false) => ("unfused", "NVTE_FLASH_ATTN and NVTE_FUSED_ATTN are 0"),
-                    (false, true) => ("fused", "NVTE_FLASH_ATTN is 0"),
-                    (true, _) => ("flash", "flash attention, where the software chooses by itself"),
-                }
-            }
+            _ => ("flash", "flash attention, where the software chooses by itself"),
         },
     };
     table.derive(Field::AttentionKernel, Text(name.to_owned()), rule);
@@ -345,15 +343,33 @@ fn attention_kernel(table: &mut Table, software: Software) -> AttentionKernel {
     }
 }
 
+/// Bytes of a cuBLAS workspace configured as `:KiB:count`, any number of times; deterministic runs must set
+/// `:4096:8` or less (PyTorch, `torch.use_deterministic_algorithms`).
+fn cublas_workspace(table: &Table) -> Option<Bytes> {
+    let asked = table.word(Field::CublasWorkspaceConfig);
+    let sizes: Vec<u64> = asked.split(':').filter_map(|part| part.trim().parse().ok()).collect();
+    let kib = sizes.chunks_exact(2).fold(0_u64, |sum, pair| sum.saturating_add(pair[0].saturating_mul(pair[1])));
+    match kib {
+        0 if table.on(Field::DeterministicMode) => Some(Bytes::mib(32)),
+        0 => None,
+        kib => Some(Bytes::new(kib.saturating_mul(1024))),
+    }
+}
+
 /// What Transformer Engine takes when it is left to it
 /// (`transformer_engine/pytorch/attention/dot_product_attention/utils.py:get_attention_backend`).
 fn engines_choice(table: &Table) -> (&'static str, &'static str) {
+    let may = |field| table.switch(field).unwrap_or(true);
     let capability = catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability());
-    match capability {
-        Some(10..) if table.on(Field::DeterministicMode) => {
+    let fixed = table.on(Field::DeterministicMode) || !may(Field::NvteAllowNondeterministicAlgo);
+    match (may(Field::NvteFlashAttn), may(Field::NvteFusedAttn), capability) {
+        (false, false, _) => ("unfused", "NVTE_FLASH_ATTN and NVTE_FUSED_ATTN are 0"),
+        (false, true, _) => ("fused", "NVTE_FLASH_ATTN is 0"),
+        (true, false, _) => ("flash", "NVTE_FUSED_ATTN is 0"),
+        (_, _, Some(10..)) if fixed => {
             ("flash", "Transformer Engine's choice for deterministic runs from Blackwell on")
         }
-        Some(9..) => ("fused", "Transformer Engine prefers cuDNN's fused attention from Hopper on"),
+        (_, _, Some(9..)) => ("fused", "Transformer Engine prefers cuDNN's fused attention from Hopper on"),
         _ => ("flash", "Transformer Engine prefers flash attention before Hopper"),
     }
 }
