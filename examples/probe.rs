@@ -25,7 +25,8 @@ fn main() {
         let plan = match r.plan { Some(p) => p, None => { println!("{id}: no plan {:?}", r.diagnostics.iter().map(|d| d.message.clone()).collect::<Vec<_>>()); continue; } };
         let m = memory(&plan);
         for rank in row["ranks"].as_array().unwrap() {
-            let r = &m.ranks[rank[0].as_u64().unwrap() as usize];
+            let r = match rank[0].as_u64() { Some(i) => &m.ranks[i as usize], None => m.ranks.iter().max_by_key(|r| r.totals.peak_allocated).unwrap() };
+            let rank = &serde_json::json!([r.pipeline_rank, rank[1], rank[2]]);
             let got = r.totals.peak_allocated.in_gib();
             let meas = rank[1].as_f64().unwrap();
             if let Some(st) = row["steady"].as_f64() { print!("[steady {:+.0} MiB of {:.0}; moving {:+.1}%] ", r.totals.between_steps.in_mib() - st/1048576.0, st/1048576.0, 100.0*((got*1024.0 - r.totals.between_steps.in_mib())/(meas*1024.0-st/1048576.0)-1.0)); }

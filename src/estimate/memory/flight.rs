@@ -8,6 +8,9 @@ use crate::schedule::{Action, Order, Shape};
 pub(super) struct Flight {
     /// By chunk, the one that begins its backward included.
     pub(super) counts: Vec<u64>,
+    /// By chunk, those whose weight gradients are put off: their linear layers' inputs and output gradients
+    /// are left. Empty where backward is one piece.
+    pub(super) waiting: Vec<u64>,
     /// The chunk that begins its backward.
     pub(super) backward: usize,
 }
@@ -21,18 +24,29 @@ pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> Vec<Flight> {
     match shape.kind {
         PipelineSchedule::GPipe => {
             let all = u64::from(shape.micro_batches);
-            vec![Flight { counts: vec![all; chunks], backward: chunks.saturating_sub(1) }]
+            vec![Flight { counts: vec![all; chunks], waiting: Vec::new(), backward: chunks.saturating_sub(1) }]
         }
         PipelineSchedule::OneForwardOneBackward if shape.chunks > 1 => interleaved(&shape, stage),
         PipelineSchedule::OneForwardOneBackward
         | PipelineSchedule::ZeroBubbleH1
         | PipelineSchedule::ZeroBubbleH2 => {
             let held = shape.in_flight(stage).unwrap_or(1);
+            let waiting = lag(&shape, stage).min(held.saturating_sub(1));
             let mut counts = vec![0; chunks.max(1)];
-            counts[0] = held;
-            vec![Flight { counts, backward: 0 }]
+            counts[0] = held - waiting;
+            let waiting = if waiting > 0 { vec![waiting] } else { Vec::new() };
+            vec![Flight { counts, waiting, backward: 0 }]
         }
         _ => walked(shape, stage, chunks),
+    }
+}
+
+/// Micro-batches whose weight gradients a zero-bubble stage puts off (Qi et al. 2023, section 2).
+fn lag(shape: &Shape, stage: u32) -> u64 {
+    match shape.kind {
+        PipelineSchedule::ZeroBubbleH1 => u64::from(stage),
+        PipelineSchedule::ZeroBubbleH2 => 2 * u64::from(stage),
+        _ => 0,
     }
 }
 
@@ -70,7 +84,8 @@ fn flight(shape: &Shape, forward: u64, backward: u64) -> Flight {
         .map(|chunk| done(shape, forward, chunk).saturating_sub(done(shape, backward, chunks - 1 - chunk)))
         .collect();
     let next = backward / u64::from(shape.group.max(1)) % chunks;
-    Flight { counts, backward: usize::try_from(chunks - 1 - next).unwrap_or(0) }
+    let backward = usize::try_from(chunks - 1 - next).unwrap_or(0);
+    Flight { counts, waiting: Vec::new(), backward }
 }
 
 /// How many of the first `steps` steps are of `chunk`, groups taken as full.
@@ -81,27 +96,31 @@ fn done(shape: &Shape, steps: u64, chunk: u64) -> u64 {
     (steps / period * group + rest).min(u64::from(shape.micro_batches))
 }
 
-/// Walks through an order, keeping every flight that holds more in all than any before it.
+/// Walks through an order, keeping what is held at every forward.
 fn walked(mut shape: Shape, stage: u32, chunks: usize) -> Vec<Flight> {
     shape.micro_batches = shape.micro_batches.min(WALKED_PER_STAGE.saturating_mul(shape.stages));
+    let splits = shape.splits_backward();
     let order = Order::of(shape);
-    let mut counts = vec![0_u64; chunks.max(2)];
-    let mut out = Vec::new();
-    let mut most = 0;
+    let size = chunks.max(2);
+    let (mut counts, mut waiting) = (vec![0_u64; size], vec![0_u64; size]);
+    let mut out: Vec<Flight> = Vec::new();
     for event in order.events(stage) {
-        let chunk = usize::try_from(event.chunk).unwrap_or(0).min(counts.len() - 1);
-        if event.action == Action::Forward {
-            counts[chunk] += 1;
-            let sum: u64 = counts.iter().sum();
-            if sum > most {
-                most = sum;
-                out.clear();
+        let chunk = usize::try_from(event.chunk).unwrap_or(0).min(size - 1);
+        match event.action {
+            Action::Forward => {
+                counts[chunk] += 1;
+                let waiting = if splits { waiting.clone() } else { Vec::new() };
+                let flight = Flight { counts: counts.clone(), waiting, backward: chunk };
+                if !out.contains(&flight) {
+                    out.push(flight);
+                }
             }
-            if sum == most {
-                out.push(Flight { counts: counts.clone(), backward: chunk });
+            Action::Backward => counts[chunk] = counts[chunk].saturating_sub(1),
+            Action::BackwardInput => {
+                counts[chunk] = counts[chunk].saturating_sub(1);
+                waiting[chunk] += 1;
             }
-        } else if event.action.releases() {
-            counts[chunk] = counts[chunk].saturating_sub(1);
+            Action::WeightGradient => waiting[chunk] = waiting[chunk].saturating_sub(1),
         }
     }
     out

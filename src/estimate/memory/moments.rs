@@ -15,6 +15,8 @@ pub(super) struct ChunkSum {
     pub(super) layers: LayersKept,
     /// Kept for one micro-batch.
     pub(super) kept: Bytes,
+    /// Left of one micro-batch between its input gradients and its weight gradients.
+    pub(super) waiting: Bytes,
     /// Kept once for all micro-batches.
     pub(super) once: Bytes,
     /// The fullest moment of its passes.
@@ -40,13 +42,14 @@ impl ChunkSum {
     pub(super) fn of(x: &Symbols<'_>, units: &Units, chunk: &Chunk) -> Self {
         let counts = section_counts(x, chunk);
         let layers = layers_kept(x, chunk);
-        let mut kept = Bytes::ZERO;
+        let (mut kept, mut waiting) = (Bytes::ZERO, Bytes::ZERO);
         if layers.runs > 0 {
             kept += run_input(x).bytes * layers.runs;
         }
         for ((kind, unit), times) in units.iter().zip(counts) {
             if times > 0 {
                 kept += unit.kept * layers.kept_of(kind, times);
+                waiting += unit.waiting * times;
             }
         }
         let once = if counts[1] + counts[2] > 0 {
@@ -54,7 +57,7 @@ impl ChunkSum {
         } else {
             Bytes::ZERO
         };
-        let mut sum = Self { counts, layers, kept, once, fullest: None };
+        let mut sum = Self { counts, layers, kept, waiting, once, fullest: None };
         sum.fullest = fullest(x, units, chunk, &sum);
         sum
     }

@@ -86,8 +86,7 @@ impl Rank {
 
     fn add_up(&mut self, x: &Symbols<'_>, units: &Units) -> Totals {
         let buffers: Bytes = self.buffers.iter().map(|term| term.bytes).sum();
-        let kept: Bytes =
-            self.chunks.iter().zip(&self.flight.counts).map(|(chunk, &count)| chunk.kept * count).sum();
+        let kept = held(&self.chunks, &self.flight);
         let once: Bytes = self.chunks.iter().map(|chunk| chunk.once).sum();
         let (mut activations, mut running) = (kept + once, Bytes::ZERO);
         if let Some((moment, point)) = self.running(units) {
@@ -98,6 +97,7 @@ impl Rank {
         if step > activations + running {
             (self.in_step, self.moment) = (true, None);
             self.flight.counts.fill(0);
+            self.flight.waiting.fill(0);
             (activations, running) = (Bytes::ZERO, step);
         }
         let parameters = self.part(Part::Parameters);
@@ -144,18 +144,21 @@ impl Rank {
     }
 }
 
+/// Bytes that `flight` keeps.
+fn held(chunks: &[ChunkSum], flight: &Flight) -> Bytes {
+    let kept: Bytes = chunks.iter().zip(&flight.counts).map(|(chunk, &count)| chunk.kept * count).sum();
+    let left: Bytes = chunks.iter().zip(&flight.waiting).map(|(chunk, &count)| chunk.waiting * count).sum();
+    kept + left
+}
+
 /// Of the flights that can be the fullest the one in which most is alive, and what runs then.
 fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, Option<Moment>) {
     let stage = u32::try_from(rank).unwrap_or(u32::MAX);
-    let mut best = (Flight { counts: vec![0; chunks.len()], backward: 0 }, None, i128::MIN);
+    let none = Flight { counts: vec![0; chunks.len()], waiting: Vec::new(), backward: 0 };
+    let mut best = (none, None, i128::MIN);
     for flight in flights(x.plan, stage, chunks.len()) {
-        let kept: i128 = chunks
-            .iter()
-            .zip(&flight.counts)
-            .map(|(chunk, &count)| i128::from(chunk.kept.get()) * i128::from(count))
-            .sum();
         let moment = chunks.get(flight.backward).and_then(|chunk| chunk.fullest);
-        let alive = kept + moment.map_or(0, |moment| moment.net);
+        let alive = i128::from(held(chunks, &flight).get()) + moment.map_or(0, |moment| moment.net);
         if alive > best.2 {
             best = (flight, moment, alive);
         }

@@ -63,6 +63,11 @@ fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank) -> Tree {
             let left = chunk.kept.less(returned);
             children.push(Breakdown::leaf("what is left of the micro-batch running backward", left));
         }
+        if let Some(&waiting) = rank.flight.waiting.get(index)
+            && waiting > 0
+        {
+            children.push(Breakdown::leaf("left for weight gradients put off", chunk.waiting).times(waiting));
+        }
         if chunk.once > Bytes::ZERO && !rank.in_step {
             children.extend(rotary_table(x).iter().map(|table| leaf(x, table)));
         }

@@ -2,9 +2,10 @@
 
 use super::kept::{kept_by, section_kept};
 use super::states::Held as Parameters;
-use crate::anatomy::{Held, Operator, SectionKind, Symbols, Weight, WeightGroup, section_counts};
+use crate::anatomy::{Held, Operator, SectionKind, Symbols, Weight, WeightGroup, Work, section_counts};
 use crate::plan::Plan;
 use crate::quantity::Bytes;
+use crate::schedule::Shape;
 
 /// The point of a section's passes at which most is alive.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +36,8 @@ pub(super) struct Unit {
     pub(super) expert: Parameters,
     /// Bytes kept for one micro-batch.
     pub(super) kept: Bytes,
+    /// Bytes left of it between its input gradient and its weight gradient.
+    pub(super) waiting: Bytes,
     /// Bytes kept were nothing recomputed.
     pub(super) full: Bytes,
     /// Shapes of its linear weights on one rank, of one expert where there are several.
@@ -60,6 +63,7 @@ impl Unit {
         }
         if kind != SectionKind::MtpEmbedding {
             let operators = kind.operators(x);
+            unit.waiting = waiting(x, &operators);
             unit.full = kept_by(&x.recomputed(), &operators);
             unit.points = points(x, &operators);
             unit.most = (0..unit.points.len()).max_by_key(|&index| unit.points[index].net());
@@ -75,6 +79,24 @@ impl Unit {
             self.shapes.push([out, inner]);
         }
     }
+}
+
+/// Input and output gradient of every linear layer: what its weight gradient is made from.
+fn waiting(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
+    if !Shape::of(x.plan).splits_backward() {
+        return Bytes::ZERO;
+    }
+    let matmuls = operators.iter().flat_map(|operator| operator.work(x)).filter_map(|work| match work {
+        Work::Matmul(matmul) if matmul.kind.has_weight() => Some(matmul),
+        Work::Matmul(_) | Work::Kernel(_) => None,
+    });
+    matmuls
+        .map(|matmul| {
+            let [rows, outer, inner] = matmul.local;
+            let elements = rows.saturating_mul(outer.saturating_add(inner)).saturating_mul(matmul.batch);
+            Bytes::new(elements.saturating_mul(x.width))
+        })
+        .sum()
 }
 
 /// Each operator's fullest point, with what the operators behind it have given back by then. While a
