@@ -30,24 +30,25 @@ pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> Vec<Flight> {
         PipelineSchedule::OneForwardOneBackward
         | PipelineSchedule::ZeroBubbleH1
         | PipelineSchedule::ZeroBubbleH2 => {
-            let held = shape.in_flight(stage).unwrap_or(1);
-            let waiting = lag(&shape, stage).min(held.saturating_sub(1));
+            let held = limit(&shape).or(shape.in_flight(stage)).unwrap_or(1);
             let mut counts = vec![0; chunks.max(1)];
-            counts[0] = held - waiting;
-            let waiting = if waiting > 0 { vec![waiting] } else { Vec::new() };
-            vec![Flight { counts, waiting, backward: 0 }]
+            counts[0] = held;
+            vec![Flight { counts, waiting: Vec::new(), backward: 0 }]
         }
         _ => walked(shape, stage, chunks),
     }
 }
 
-/// Micro-batches whose weight gradients a zero-bubble stage puts off (Qi et al. 2023, section 2).
-fn lag(shape: &Shape, stage: u32) -> u64 {
-    match shape.kind {
-        PipelineSchedule::ZeroBubbleH1 => u64::from(stage),
-        PipelineSchedule::ZeroBubbleH2 => 2 * u64::from(stage),
-        _ => 0,
-    }
+/// Micro-batches' worth of memory that the automatic zero-bubble orders are given and fill on every stage: p
+/// for ZB-1p, 2p for ZB-2p (Qi et al. 2023, section 4.1).
+fn limit(shape: &Shape) -> Option<u64> {
+    let stages = u64::from(shape.stages);
+    let limit = match shape.kind {
+        PipelineSchedule::ZeroBubbleH1 => stages,
+        PipelineSchedule::ZeroBubbleH2 => 2 * stages,
+        _ => return None,
+    };
+    Some(limit.min(u64::from(shape.micro_batches)))
 }
 
 /// Forward and backward go through the chunks in groups, so that the counts change along straight lines:
