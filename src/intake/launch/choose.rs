@@ -53,7 +53,8 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
     let mut best: Option<Candidate> = None;
     let mut rivals = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
-        if command.words.iter().all(|word| !word.text().contains("--") && !formats::is_setting(word.text())) {
+        if is_bare(&command.words)
+            || command.words.iter().all(|word| !word.text().contains("--") && !formats::is_setting(word.text())) {
             continue;
         }
         let mut diagnostics = Vec::new();
@@ -65,6 +66,13 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
         let flags = words.iter().filter(|word| word.text().starts_with("--")).count();
         // Only whole commands compare: an evaluation after the training has about as many options.
         let score = (core.min(6), is_training(&words), command.kind == CommandKind::Run, flags);
+        // A command whose words hold this one as a text is no rival but its launcher.
+        if let Some(outer) = command.outer {
+            rivals.retain(|(rival, _, _)| *rival != outer);
+            if best.as_ref().is_some_and(|best| best.index == outer) {
+                best = None;
+            }
+        }
         rivals.push((index, command.span, score));
         if best.as_ref().is_none_or(|best| score > best.score) {
             best = Some(Candidate { index, words, score, diagnostics });
@@ -117,6 +125,11 @@ fn is_training(words: &[Word]) -> bool {
     })
 }
 
+/// Options where a command should stand.
+fn is_bare(words: &[Word]) -> bool {
+    words.first().is_some_and(|word| word.text().starts_with("--"))
+}
+
 /// How many different core options the words have.
 fn core(words: &[Word]) -> usize {
     let mut seen = [false; CORE.len()];
@@ -148,8 +161,7 @@ fn fragment(script: &Script, source: &Source) -> Option<Chosen> {
         chosen.words.extend(tidy::words(&fragment.words, source, &mut chosen.diagnostics));
         names.push(fragment.name.as_str());
     }
-    let bare = |words: &[Word]| words.first().is_some_and(|word| word.text().starts_with("--"));
-    for command in script.commands.iter().filter(|command| bare(&command.words)) {
+    for command in script.commands.iter().filter(|command| is_bare(&command.words)) {
         chosen.span = chosen.span.or(Some(command.span));
         chosen.words.extend(tidy::words(&command.words, source, &mut chosen.diagnostics));
     }

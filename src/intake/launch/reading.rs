@@ -39,7 +39,12 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     let script = shell::evaluate_part(source, part, environment);
     let mut launch = Launch { diagnostics: script.diagnostics.clone(), ..Launch::default() };
     match choose(&script, source) {
-        Some(chosen) => launch.take(&script, &chosen),
+        Some(chosen) => {
+            if chosen.fragment {
+                launch.diagnostics.retain(|diagnostic| diagnostic.code != "option-outside-command");
+            }
+            launch.take(&script, &chosen);
+        }
         None => {
             let message = "no command with training options is found in this text";
             let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";
@@ -106,11 +111,11 @@ impl Launch {
     }
 
     fn argument(&mut self, script: &Script, word: &Word) -> Argument {
-        let hole = word.value.holes().next().or_else(|| {
-            let branch: &Branch =
-                word.value.doubts().find_map(|doubt| script.branches.get(usize::from(doubt)))?;
-            branch.needs.first().copied()
-        });
+        let branch = word.value.doubts().find_map(|doubt| script.branches.get(usize::from(doubt)));
+        let hole = word.value.holes().next().or_else(|| branch?.needs.first().copied());
+        if let Some(branch) = branch.filter(|_| hole.is_none()) {
+            self.tell_doubt(word, branch);
+        }
         let hole = hole.map(|id| self.named(script, id));
         Argument {
             text: word.text().to_owned(),
@@ -118,6 +123,12 @@ impl Launch {
             hole,
             answered: word.value.is_given(),
         }
+    }
+
+    /// A value that a condition about the machine could change.
+    fn tell_doubt(&mut self, word: &Word, branch: &Branch) {
+        let message = format!("{} holds as long as the condition here does not: {}", word.text(), branch.why);
+        self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
     }
 
     fn named(&mut self, script: &Script, id: HoleId) -> String {

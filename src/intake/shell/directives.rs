@@ -114,8 +114,11 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
             },
         )
     };
-    if let Some(nodes) = ["node_f", "rt_F", "rt_HF"].into_iter().find_map(resource) {
+    let kinds = ["node_f", "rt_F", "rt_AF", "rt_HF"];
+    if let Some((kind, nodes)) = kinds.into_iter().find_map(|kind| Some((kind, resource(kind)?))) {
+        let span = nodes.origin().unwrap_or_default();
         provide(shell, "NHOSTS", nodes);
+        provide(shell, "SGE_RESOURCE_TYPE", Value::computed(kind, span));
     }
 }
 
@@ -128,7 +131,9 @@ fn per_node_span(directive: &Directive) -> Span {
 }
 
 fn provide(shell: &mut Evaluator<'_>, name: &str, value: Value) {
-    if shell.variables.contains_key(name) || number(&value).is_none() && name != "SLURM_JOB_NAME" {
+    if shell.variables.contains_key(name)
+        || !(number(&value).is_some() || matches!(name, "SLURM_JOB_NAME" | "SGE_RESOURCE_TYPE"))
+    {
         return;
     }
     let span = value.origin();

@@ -1,7 +1,7 @@
 //! Lists, pipelines, conditions and loops; branches the text does not decide are read as not taken, and remembered.
 
 use super::super::limits;
-use super::super::script::{Branch, HoleKind};
+use super::super::script::{Branch, Hole, HoleKind};
 use super::super::tree::{Arm, CaseArm, CaseEnding, Command, Joint, Kind, List, Pipeline, Statement, Word};
 use super::super::value::{HoleId, Value};
 use super::state::{Certainty, Data, Evaluator, Flow, Positional, Status};
@@ -224,12 +224,12 @@ impl Evaluator<'_> {
         }
         let index = u16::try_from(self.branches.len()).unwrap_or(u16::MAX);
         if self.branches.len() < limits::BRANCHES {
-            let names: Vec<&str> = holes
-                .iter()
-                .filter_map(|id| self.notes.holes.get(id.0 as usize))
-                .map(|hole| hole.name.as_str())
-                .take(4)
-                .collect();
+            let name = |hole: &Hole| match hole.kind {
+                HoleKind::Positional => format!("${}", hole.name),
+                _ => hole.name.clone(),
+            };
+            let known = holes.iter().filter_map(|id| self.notes.holes.get(id.0 as usize));
+            let names: Vec<String> = known.map(name).take(4).collect();
             let why = match (decided, names.is_empty()) {
                 (true, true) => "a variable is not set".to_owned(),
                 (true, false) => format!("{} is not set", names.join(", ")),
@@ -254,6 +254,7 @@ impl Evaluator<'_> {
                     needs.sort_unstable();
                     needs.dedup();
                     let value = self.unknown(HoleKind::Branch, name, *span, needs);
+                    self.branch_of.extend(value.only_hole().filter(|_| unknown).map(|hole| (hole, *index)));
                     self.set(name, value, Some(*span));
                 }
                 Some(slot) if unknown => match &mut slot.data {

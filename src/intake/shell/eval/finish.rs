@@ -57,6 +57,7 @@ impl<'a> Evaluator<'a> {
             files_run: Vec::new(),
             directives: Vec::new(),
             branches: Vec::new(),
+            branch_of: BTreeMap::new(),
             missing_files: Vec::new(),
             status: Status::SUCCESS,
             output: None,

@@ -296,9 +296,15 @@ impl Evaluator<'_> {
             found.as_ref().is_some_and(|value| !colon || !value.is_empty()) && !(colon && unknown_alone);
         match (sign, is_set) {
             (b'+', false) => Expanded::One(Value::default()),
+            (b'-', false) if found.as_ref().is_some_and(Value::has_holes) => {
+                let mut value = self.text_of(word);
+                self.doubt_after(found.as_ref(), &mut value);
+                Expanded::One(value)
+            }
             (b'+', true) | (b'-', false) => Expanded::Operand(word),
             (b'=', false) => {
-                let value = self.text_of(word);
+                let mut value = self.text_of(word);
+                self.doubt_after(found.as_ref(), &mut value);
                 if is_name(&parameter.name) {
                     self.set(&parameter.name, value.clone(), Some(parameter.span));
                 }
@@ -312,7 +318,15 @@ impl Evaluator<'_> {
     /// Whether a hole is a variable that nobody sets, or a positional parameter of a call not given.
     pub(crate) fn is_unset(&self, hole: HoleId) -> bool {
         let kind = self.notes.holes.get(hole.0 as usize).map(|hole| hole.kind);
-        matches!(kind, Some(HoleKind::Variable | HoleKind::Positional))
+        matches!(kind, Some(HoleKind::Variable | HoleKind::Positional | HoleKind::Branch))
+    }
+
+    /// A default that stands in for what a branch not taken would have set is as doubtful as that branch.
+    fn doubt_after(&self, instead_of: Option<&Value>, value: &mut Value) {
+        let branch = instead_of.and_then(Value::only_hole).and_then(|hole| self.branch_of.get(&hole));
+        if let Some(branch) = branch {
+            value.set_doubt(*branch);
+        }
     }
 
     fn operate(&mut self, operation: &Operation, value: Value, span: Span) -> Value {

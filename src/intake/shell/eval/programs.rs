@@ -21,7 +21,7 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Opti
         "bc" => {
             python::evaluate(known_input(shell)?.trim(), python::Dialect::Bc).map(|text| line(&text, span))?
         }
-        "python" | "python3" => python_output(arguments, span)?,
+        "python" | "python3" => python_output(shell, arguments, span)?,
         "wc" => count(shell, arguments, span)?,
         "cut" => cut(shell, arguments)?,
         "tr" => tr(shell, arguments, span)?,
@@ -151,16 +151,33 @@ fn seq(arguments: &[Word], span: Span) -> Option<Value> {
 }
 
 /// `python -c "print(1024 * 8)"`
-fn python_output(arguments: &[Word], span: Span) -> Option<Value> {
+fn python_output(shell: &Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
     let flag = arguments.iter().position(|word| word.text() == "-c")?;
     let code = arguments.get(flag + 1)?.known()?.trim();
+    if code.contains("device_count()") {
+        return machine_count(shell, code);
+    }
     let inner = code.strip_prefix("print(")?.trim_end_matches(';').strip_suffix(')')?;
     python::evaluate(inner, python::Dialect::Python).map(|text| line(&text, span))
+}
+
+/// What the scheduler's lines say in place of a count that a program takes on the machine.
+pub(crate) fn machine_count(shell: &Evaluator<'_>, program: &str) -> Option<Value> {
+    let devices =
+        ["nvidia-smi", "rocm-smi", "amd-smi", "npu-smi"].iter().any(|name| program.starts_with(name));
+    if devices || program.contains("device_count()") {
+        return shell.scalar("SLURM_GPUS_ON_NODE").cloned();
+    }
+    program.starts_with("scontrol show hostname").then(|| shell.scalar("SLURM_NNODES").cloned())?
 }
 
 fn count(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
     if !operands(arguments).is_empty() {
         return None;
+    }
+    let hole = shell.input.as_ref().and_then(Value::only_hole);
+    if let Some(program) = hole.and_then(|hole| shell.notes.holes.get(hole.0 as usize)) {
+        return machine_count(shell, &program.name);
     }
     let text = known_input(shell)?;
     let number = match arguments.first()?.text() {

@@ -101,6 +101,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) files_run: Vec<usize>,
     pub(crate) directives: Vec<Directive>,
     pub(crate) branches: Vec<Branch>,
+    /// The branch that each hole of kind [`HoleKind::Branch`] comes from.
+    pub(crate) branch_of: BTreeMap<HoleId, u16>,
     pub(crate) missing_files: Vec<(String, Span)>,
     pub(crate) status: Status,
     /// What commands write, when something collects it.

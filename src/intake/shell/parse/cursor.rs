@@ -77,7 +77,12 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn report(&mut self, failure: &Failure) {
         let span = self.span(failure.at, self.character_end(failure.at));
-        self.notes.report(Diagnostic::error(failure.code, failure.message).at(span));
+        let found = if failure.fatal {
+            Diagnostic::error(failure.code, failure.message)
+        } else {
+            Diagnostic::warning(failure.code, failure.message).hint("the line is left out")
+        };
+        self.notes.report(found.at(span));
     }
 
     /// Counts a piece of the tree.

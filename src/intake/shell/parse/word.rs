@@ -70,9 +70,9 @@ impl Parser<'_> {
                 b'\\' => true,
                 b'$' => self.opens_expansion(mode),
                 b'`' => true,
-                b'"' => !matches!(mode, Mode::Here | Mode::Arithmetic | Mode::Index) && mode != Mode::Double,
+                b'"' => !matches!(mode, Mode::Here | Mode::Arithmetic | Mode::Double),
                 b'\'' => {
-                    matches!(mode, Mode::Plain | Mode::Brace | Mode::Pattern | Mode::Regex)
+                    matches!(mode, Mode::Plain | Mode::Brace | Mode::Pattern | Mode::Regex | Mode::Index)
                         && !self.is_apostrophe(start)
                 }
                 _ => mode == Mode::Plain && self.opens_angle(),

@@ -1,0 +1,5 @@
+--num-layers 24 \
+--hidden-size 1024 \
+--num-attention-heads 16 --seq-length 1024
+--micro-batch-size 4
+--bf16
