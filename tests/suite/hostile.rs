@@ -1,14 +1,11 @@
-//! Texts made to take long or to grow without bound, about a megabyte each where size is the point.
+//! Texts made to take long or to grow without bound.
 
-/// Bytes of the long ones.
-const MEGABYTE: usize = 1 << 20;
-
-fn filled(unit: &str) -> String {
-    unit.repeat(MEGABYTE / unit.len() + 1)
+fn filled(unit: &str, size: usize) -> String {
+    unit.repeat(size / unit.len() + 1)
 }
 
-/// Each with its name.
-pub(crate) fn texts() -> Vec<(&'static str, String)> {
+/// Each with its name; the long ones have about `size` bytes.
+pub(crate) fn texts(size: usize) -> Vec<(&'static str, String)> {
     let mut texts: Vec<(&'static str, String)> = [
         "(",
         ")",
@@ -74,7 +71,7 @@ pub(crate) fn texts() -> Vec<(&'static str, String)> {
         "A='",
     ]
     .into_iter()
-    .map(|unit| (unit, filled(unit)))
+    .map(|unit| (unit, filled(unit, size)))
     .collect();
     let doubling = "x=aaaaaaaaaaaaaaaa\n".to_owned() + &"x=$x$x\n".repeat(60) + "echo $x";
     let bomb = format!("torchrun {} x.py", "{a,b}".repeat(60));
@@ -128,8 +125,8 @@ pub(crate) fn texts() -> Vec<(&'static str, String)> {
         ("sed", sed),
         ("huge index", "a[4294967295]=x; a[9999999999999]=y; a[-5]=z; a+=(q); echo ${a[@]: -9999999999:99999999999} ${a:9223372036854775807:9223372036854775807}".to_owned()),
         ("integer edges", "echo $((9223372036854775807+1)) $((-9223372036854775808/-1)) $((1<<999)) $((2**99999999999)) $((5%0)) $((0x)) $((99#1)) $((08)) ${x:0:-9223372036854775808}".to_owned()),
-        ("prose", filled("It's a dream (isn't it?) that \"every\" GPU could've been used & paid for; don't you think? ")),
-        ("lines of prose", filled("It's a dream (isn't it?) that \"every\" GPU could've been used & paid for;\ndon't you think? ")),
+        ("prose", filled("It's a dream (isn't it?) that \"every\" GPU could've been used & paid for; don't you think? ", size)),
+        ("lines of prose", filled("It's a dream (isn't it?) that \"every\" GPU could've been used & paid for;\ndon't you think? ", size)),
     ] {
         texts.push((name, text));
     }

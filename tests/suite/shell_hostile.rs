@@ -7,6 +7,9 @@ use shardscope::text::{Severity, Source, render};
 use super::hostile::texts;
 use super::random::Random;
 
+/// Bytes of the long texts; the benchmark takes megabytes.
+const SIZE: usize = 100_000;
+
 /// Bytes of text that a script keeps in its values.
 fn kept(script: &Script) -> usize {
     let words: usize =
@@ -19,7 +22,7 @@ fn kept(script: &Script) -> usize {
 
 #[test]
 fn hostile_texts_end_and_stay_small() {
-    for (name, text) in texts() {
+    for (name, text) in texts(SIZE) {
         let source = Source::new(&text);
         let launch = launch::read(&source, &Environment::default());
         let script = &launch.script;
@@ -47,7 +50,7 @@ fn work_without_end_is_refused_by_name() {
         "eval doubling",
         "doubling array",
     ] {
-        let text = texts().into_iter().find(|(known, _)| *known == name).expect("the text").1;
+        let text = texts(SIZE).into_iter().find(|(known, _)| *known == name).expect("the text").1;
         let launch = launch::read(&Source::new(&text), &Environment::default());
         let refused = launch.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
         assert!(refused, "{name}: {:?}", launch.diagnostics);

@@ -324,7 +324,7 @@ impl Evaluator<'_> {
                 _ => BTreeMap::new(),
             };
         }
-        let mut next = values.keys().next_back().map_or(0, |last| last + 1);
+        let mut next = values.keys().next_back().map_or(0, |last| last.saturating_add(1));
         for (at, value) in added.into_iter().take(limits::WORDS) {
             let at = at.unwrap_or(next);
             values.insert(at, value);
