@@ -54,7 +54,11 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
     let mut rivals = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
         if is_bare(&command.words)
-            || command.words.iter().all(|word| !word.text().contains("--") && !formats::is_setting(word.text())) {
+            || command
+                .words
+                .iter()
+                .all(|word| !word.text().contains("--") && !formats::is_setting(word.text()))
+        {
             continue;
         }
         let mut diagnostics = Vec::new();

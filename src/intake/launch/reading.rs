@@ -4,9 +4,9 @@ use super::ask;
 use super::choose::{Chosen, choose};
 use super::line::Line;
 use super::world::{Said, World};
-use crate::intake::{formats, megatron};
 use crate::intake::shell::{self, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
 use crate::intake::{Argument, Found, Origin, Reading};
+use crate::intake::{formats, megatron};
 use crate::plan::Field;
 use crate::text::{Diagnostic, Severity, Source};
 
