@@ -167,6 +167,11 @@ impl Parser<'_> {
                 end = self.at;
                 continue;
             }
+            if let Some(word) = self.bare_expression(simple.words.last()) {
+                simple.words.push(word);
+                end = self.at;
+                continue;
+            }
             if byte == b'(' && self.is_definition(&simple, start, end) {
                 return self.definition(start, end);
             }

@@ -1,5 +1,6 @@
 //! Bash grammar by recursive descent over text that may carry marks from an earlier expansion.
 
+mod bare;
 mod compound;
 mod cursor;
 mod expansion;
