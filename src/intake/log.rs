@@ -135,7 +135,7 @@ fn after(line: &str, marks: &[&str]) -> Option<f64> {
 fn whole(number: f64) -> Option<u64> {
     /// Above it, an f64 has no digits for ones.
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    (number >= 0.0 && number <= EXACT && number.fract() == 0.0).then_some(number as u64)
+    ((0.0..=EXACT).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod detect;
 mod door;
+pub mod export;
 mod flags;
 pub mod formats;
 mod gather;

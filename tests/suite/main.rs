@@ -7,6 +7,7 @@ mod buffers;
 mod departures;
 mod drafts;
 mod extremes;
+mod export;
 mod flops;
 mod formats;
 mod formula;

@@ -166,10 +166,8 @@ fn blank(text: &str, kept: &[Span], base: u32) -> String {
             room.copy_from_slice(inner);
         }
     }
-    if text.ends_with('\n') {
-        if let Some(last) = out.last_mut() {
-            *last = b'\n';
-        }
+    if let Some(last) = out.last_mut().filter(|_| text.ends_with('\n')) {
+        *last = b'\n';
     }
     String::from_utf8(out).unwrap_or_default()
 }

@@ -49,17 +49,11 @@ fn yield_proposals(texts: &mut [Text]) {
     for index in 0..texts.len() {
         let others: Vec<Field> = stated_beside(texts, index);
         let has_precision = precision.iter().any(|field| others.contains(field));
-        let trained_elsewhere = texts.iter().any(|text| text.format != Some(Format::HuggingFace));
         let Some(text) = texts.get_mut(index) else { continue };
-        let model_only = text.format == Some(Format::HuggingFace);
         text.reading.found.retain(|found| {
             let proposed = matches!(found.origin, Origin::Default | Origin::Derived | Origin::Catalog);
             let beaten = others.contains(&found.field) || (precision.contains(&found.field) && has_precision);
-            let foreign = model_only
-                && trained_elsewhere
-                && precision.contains(&found.field)
-                && found.origin == Origin::Default;
-            !(proposed && beaten) && !(foreign && has_precision)
+            !(proposed && beaten)
         });
     }
 }

@@ -43,6 +43,11 @@ const OUTSIDE: &[(&str, Field)] = &[
     ("dataset.seq_length", Field::SeqLength),
     ("data.seq_length", Field::SeqLength),
     ("comm_overlap.tp_comm_overlap", Field::TpCommOverlap),
+    ("comm_overlap.defer_embedding_wgrad_compute", Field::DeferEmbeddingWgradCompute),
+    ("comm_overlap.wgrad_deferral_limit", Field::WgradDeferralLimit),
+    ("ddp.grad_reduce_in_fp32", Field::AccumulateAllreduceGradsInFp32),
+    ("optimizer.optimizer", Field::Optimizer),
+    ("model.transformer_impl", Field::TransformerImpl),
 ];
 
 /// Groups of keys whose last name is Megatron's own (Megatron-Bridge, NeMo 2, NeMo 1).
@@ -98,7 +103,9 @@ fn recipe(leaves: &mut Leaves, words: &[Argument]) {
 
 fn software(leaves: &mut Leaves, what: &str) -> Option<(Software, String)> {
     let engine = leaves.flag("model.transformer_engine");
+    let local = leaves.text("model.transformer_impl").is_some_and(|name| name == "local");
     match engine {
+        _ if local => Some((Software::MegatronCoreLocal, "model.transformer_impl is local".to_owned())),
         Some(false) => Some((Software::MegatronCoreLocal, "transformer_engine is off".to_owned())),
         _ => Some((Software::MegatronCoreTe, what.to_owned())),
     }
@@ -176,6 +183,10 @@ fn shape(leaves: &mut Leaves) {
     {
         let silu = leaves.text("model.activation_func").is_none_or(|act| act.contains("silu"));
         leaves.switch(if silu { Field::Swiglu } else { Field::QuickGeglu }, true, &leaf);
+    }
+    if let Some(leaf) = leaves.get("model.activation_func").filter(|leaf| leaf.value.contains("squared_relu"))
+    {
+        leaves.switch(Field::SquaredRelu, true, &leaf);
     }
     if let Some(leaf) = leaves.get("model.share_embeddings_and_output_weights") {
         leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.node().flag() == Some(false), &leaf);

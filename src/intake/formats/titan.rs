@@ -166,13 +166,11 @@ fn sharding(leaves: &mut Leaves) {
         let data = shards.max(1).saturating_mul(replicas);
         leaves.say_noted(Field::DataParallelSize, data.to_string(), leaf, "replicas x shards");
     }
-    if replicas > 1 && shards != Some(1) {
-        if let Some(leaf) = &replicate {
-            leaves.not_estimated(
-                leaf,
-                "weights are sharded inside each replica; here they count as sharded over all",
-            );
-        }
+    if let Some(leaf) = replicate.as_ref().filter(|_| replicas > 1 && shards != Some(1)) {
+        leaves.not_estimated(
+            leaf,
+            "weights are sharded inside each replica; here they count as sharded over all",
+        );
     }
     let reshard = leaves.get("parallelism.fsdp_reshard_after_forward");
     let piped = leaves.reading.value(Field::PipelineModelParallelSize).is_some_and(|stages| stages != "1");

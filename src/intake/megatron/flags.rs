@@ -58,6 +58,12 @@ pub(super) fn find(name: &str) -> Option<Flag> {
     TABLE.lines().find(|line| same(line)).and_then(parse)
 }
 
+/// The flags that state a setting, in the order of the table.
+pub(super) fn of_setting(setting: &str) -> impl Iterator<Item = Flag> + '_ {
+    let snake = move |name: &str| name.len() == setting.len() && name.replace('-', "_") == setting;
+    TABLE.lines().filter_map(parse).filter(move |flag| flag.dest.map_or_else(|| snake(flag.name), |dest| dest == setting))
+}
+
 fn name_of(line: &str) -> &str {
     let rest = line.get(4..).unwrap_or("");
     rest.split_once(' ').map_or(rest, |(name, _)| name)

@@ -6,5 +6,7 @@ mod reader;
 mod release;
 mod renamed;
 mod software;
+mod spell;
 
 pub use reader::read;
+pub(in crate::intake) use spell::spell;

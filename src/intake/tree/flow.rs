@@ -294,11 +294,12 @@ impl<'a> Cursor<'a> {
         let unit = |cursor: &Self, at: usize| u32::from_str_radix(cursor.slice(at, at + digits), 16).ok();
         let Some(mut code) = unit(self, self.at) else { return char::REPLACEMENT_CHARACTER };
         self.at += digits;
-        if (0xd800..0xdc00).contains(&code) && self.looks_at("\\u") {
-            if let Some(low) = unit(self, self.at + 2).filter(|low| (0xdc00..0xe000).contains(low)) {
-                code = 0x1_0000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-                self.at += 2 + digits;
-            }
+        if (0xd800..0xdc00).contains(&code)
+            && self.looks_at("\\u")
+            && let Some(low) = unit(self, self.at + 2).filter(|low| (0xdc00..0xe000).contains(low))
+        {
+            code = 0x1_0000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+            self.at += 2 + digits;
         }
         char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
     }

@@ -215,15 +215,13 @@ fn experts(leaves: &mut Leaves, kind: &str) {
             "n_shared_experts x moe_intermediate_size",
         );
     }
-    if kind == "llama4" {
-        if let Some(leaf) = &width {
-            leaves.say_noted(
-                Field::MoeSharedExpertIntermediateSize,
-                leaf.value.clone(),
-                leaf,
-                "one shared expert",
-            );
-        }
+    if let Some(leaf) = width.as_ref().filter(|_| kind == "llama4") {
+        leaves.say_noted(
+            Field::MoeSharedExpertIntermediateSize,
+            leaf.value.clone(),
+            leaf,
+            "one shared expert",
+        );
     }
     if let Some(pattern) = pattern(leaves) {
         leaves.say_noted(

@@ -1,0 +1,104 @@
+//! A plan as the overrides of Megatron-Bridge: `model.tensor_model_parallel_size=8`.
+//! Names: `megatron/bridge/training/config.py`, Megatron core's `TransformerConfig`.
+
+use super::megatron::{launch, lay, quoted};
+use super::round::{Exported, write};
+use crate::intake::Resolution;
+use crate::plan::Field;
+
+/// Settings under other keys than `model.` and their own name.
+const KEYS: &[(Field, &str)] = &[
+    (Field::NumExperts, "model.num_moe_experts"),
+    (Field::DecoderFirstPipelineNumLayers, "model.num_layers_in_first_pipeline_stage"),
+    (Field::DecoderLastPipelineNumLayers, "model.num_layers_in_last_pipeline_stage"),
+    (Field::MicroBatchSize, "train.micro_batch_size"),
+    (Field::GlobalBatchSize, "train.global_batch_size"),
+    (Field::RampupBatchSize, "train.rampup_batch_size"),
+    (Field::DecreaseBatchSizeIfNeeded, "train.decrease_batch_size_if_needed"),
+    (Field::TrainIters, "train.train_iters"),
+    (Field::UseDistributedOptimizer, "ddp.use_distributed_optimizer"),
+    (Field::UseMegatronFsdp, "ddp.use_megatron_fsdp"),
+    (Field::DataParallelShardingStrategy, "ddp.data_parallel_sharding_strategy"),
+    (Field::OverlapGradReduce, "ddp.overlap_grad_reduce"),
+    (Field::OverlapParamGather, "ddp.overlap_param_gather"),
+    (Field::AccumulateAllreduceGradsInFp32, "ddp.grad_reduce_in_fp32"),
+    (Field::NumDistributedOptimizerInstances, "ddp.num_distributed_optimizer_instances"),
+    (Field::Optimizer, "optimizer.optimizer"),
+    (Field::SgdMomentum, "optimizer.sgd_momentum"),
+    (Field::UsePrecisionAwareOptimizer, "optimizer.use_precision_aware_optimizer"),
+    (Field::MainGradsDtype, "optimizer.main_grads_dtype"),
+    (Field::MainParamsDtype, "optimizer.main_params_dtype"),
+    (Field::ExpAvgDtype, "optimizer.exp_avg_dtype"),
+    (Field::ExpAvgSqDtype, "optimizer.exp_avg_sq_dtype"),
+    (Field::OptimizerCpuOffload, "optimizer.optimizer_cpu_offload"),
+    (Field::OptimizerOffloadFraction, "optimizer.optimizer_offload_fraction"),
+    (Field::TpCommOverlap, "comm_overlap.tp_comm_overlap"),
+    (Field::DeferEmbeddingWgradCompute, "comm_overlap.defer_embedding_wgrad_compute"),
+    (Field::WgradDeferralLimit, "comm_overlap.wgrad_deferral_limit"),
+    (Field::Fp8, "model.fp8"),
+];
+
+/// Settings that such a file has no key for, or that another of its keys says.
+const NONE: &[Field] = &[
+    Field::GroupQueryAttention,
+    Field::Accelerator,
+    Field::ZeroStage,
+    Field::OffloadOptimizer,
+    Field::OffloadParam,
+    Field::AttentionKernel,
+    Field::UseFlashAttn,
+    Field::UseTpPpDpMapping,
+    Field::VocabFile,
+    Field::TokenizerType,
+    Field::TokenizerModel,
+];
+
+/// The plan as a Megatron-Bridge command.
+#[must_use]
+pub fn bridge_command(resolution: &Resolution) -> Exported {
+    let head = launch(resolution, "run_recipe.py");
+    write(resolution, &spell_words, &|said| lay(&head, said))
+}
+
+/// One setting as words of a command.
+pub(super) fn spell_words(field: Field, value: &str) -> Option<String> {
+    spell(field, value).map(|words| quote_all(&words))
+}
+
+fn quote_all(words: &str) -> String {
+    words.split('\n').map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// One setting, several words on a line each.
+fn spell(field: Field, value: &str) -> Option<String> {
+    let on = value == "true";
+    Some(match field {
+        _ if NONE.contains(&field) => return None,
+        Field::Swiglu if on => "model.gated_linear_unit=true\nmodel.activation_func=silu".to_owned(),
+        Field::QuickGeglu if on => "model.gated_linear_unit=true\nmodel.activation_func=gelu".to_owned(),
+        Field::SquaredRelu if on => "model.activation_func=squared_relu".to_owned(),
+        Field::Swiglu | Field::QuickGeglu | Field::SquaredRelu => return None,
+        Field::Bf16 if on => "mixed_precision=bf16_mixed".to_owned(),
+        Field::Fp16 if on => "mixed_precision=fp16_mixed".to_owned(),
+        Field::Bf16 | Field::Fp16 => return None,
+        Field::Software if value == "megatron_core_local" => "model.transformer_impl=local".to_owned(),
+        Field::Software => return None,
+        Field::UntieEmbeddingsAndOutputWeights => {
+            format!("model.share_embeddings_and_output_weights={}", !on)
+        }
+        _ => {
+            let key = KEYS.iter().find(|(known, _)| *known == field).map(|(_, key)| (*key).to_owned());
+            format!("{}={}", key.unwrap_or_else(|| format!("model.{}", field.name())), listed(field, value))
+        }
+    })
+}
+
+/// Several values as a list.
+fn listed(field: Field, value: &str) -> String {
+    match field.kind() {
+        crate::plan::Kind::Counts | crate::plan::Kind::Words => {
+            format!("[{}]", value.split_ascii_whitespace().collect::<Vec<_>>().join(","))
+        }
+        _ => value.to_owned(),
+    }
+}
