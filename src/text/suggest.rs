@@ -7,10 +7,14 @@ pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     if word.len() < 2 || word.len() > LONGEST_WORD {
         return None;
     }
+    let letters = count(word);
     let mut best = None;
     let mut bound = (word.len() / 4).max(1) + 1;
     for candidate in candidates {
         if candidate.len() > LONGEST_WORD || candidate.len().abs_diff(word.len()) >= bound {
+            continue;
+        }
+        if strangers(&letters, candidate) >= bound {
             continue;
         }
         let distance = edits(word.as_bytes(), candidate.as_bytes(), bound);
@@ -20,6 +24,30 @@ pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
     }
     best
+}
+
+/// How often each letter is in a word, by its low bits.
+fn count(word: &str) -> [i8; 32] {
+    let mut letters = [0_i8; 32];
+    for byte in word.bytes() {
+        let slot = &mut letters[usize::from(fold(byte) & 31)];
+        *slot = slot.saturating_add(1);
+    }
+    letters
+}
+
+/// Letters that one of two words has and the other lacks: no fewer edits lead from one to the other.
+fn strangers(letters: &[i8; 32], candidate: &str) -> usize {
+    let (mut more, mut fewer) = (0_usize, 0_usize);
+    for (left, right) in letters.iter().zip(count(candidate)) {
+        let apart = usize::from(left.abs_diff(right));
+        if *left > right {
+            more += apart;
+        } else {
+            fewer += apart;
+        }
+    }
+    more.max(fewer)
 }
 
 /// Edit distance with swaps of neighbours, given up (as `bound`) once it cannot be below `bound`.
@@ -52,8 +80,11 @@ fn edits(left: &[u8], right: &[u8], bound: usize) -> usize {
 }
 
 fn same(a: u8, b: u8) -> bool {
-    let fold = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
     fold(a) == fold(b)
+}
+
+fn fold(byte: u8) -> u8 {
+    if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() }
 }
 
 #[cfg(test)]

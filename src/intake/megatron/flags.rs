@@ -7,7 +7,10 @@
 //! communication, `h` the launch, `.` none of these); the first release that has it; the last one
 //! (`.`: still there). Source: the argument parsers themselves, at each release.
 
+use std::sync::OnceLock;
+
 use super::release::Release;
+use crate::text::suggest;
 
 const TABLE: &str = include_str!("flags.txt");
 
@@ -43,19 +46,47 @@ pub(super) struct Flag {
     pub(super) until: Option<Release>,
 }
 
-/// The names of every flag, without dashes.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.lines().map(name_of)
+/// A line of the table with the letters of its name.
+struct Line {
+    letters: u32,
+    text: &'static str,
+}
+
+/// The table by name.
+fn sorted() -> &'static [Line] {
+    static SORTED: OnceLock<Vec<Line>> = OnceLock::new();
+    SORTED.get_or_init(|| {
+        let mut lines: Vec<Line> =
+            TABLE.lines().map(|text| Line { letters: letters(name_of(text)), text }).collect();
+        lines.sort_unstable_by(|a, b| dashed(name_of(a.text)).cmp(dashed(name_of(b.text))));
+        lines
+    })
 }
 
 /// The flag of a name without dashes; `_` counts as `-`.
 pub(super) fn find(name: &str) -> Option<Flag> {
-    let dashed = |byte: u8| if byte == b'_' { b'-' } else { byte };
-    let same = |line: &str| {
-        let known = name_of(line);
-        known.len() == name.len() && known.bytes().zip(name.bytes()).all(|(a, b)| dashed(a) == dashed(b))
-    };
-    TABLE.lines().find(|line| same(line)).and_then(parse)
+    let lines = sorted();
+    let found = lines.binary_search_by(|line| dashed(name_of(line.text)).cmp(dashed(name)));
+    found.ok().and_then(|at| lines.get(at)).and_then(|line| parse(line.text))
+}
+
+/// The flag nearest to a misspelt name, if one is near.
+pub(super) fn near(name: &str) -> Option<&'static str> {
+    let own = letters(name);
+    let most = u32::try_from(name.len() / 4).unwrap_or(0).max(1);
+    // A letter that only one of the two has costs an edit.
+    let alike = |line: &&Line| (own & !line.letters).count_ones().max((line.letters & !own).count_ones()) <= most;
+    suggest(name, sorted().iter().filter(alike).map(|line| name_of(line.text)))
+}
+
+/// Which letters a name has, one bit each.
+fn letters(name: &str) -> u32 {
+    dashed(name).fold(0, |set, byte| set | 1 << (byte.to_ascii_lowercase() & 31))
+}
+
+/// A name's bytes with `_` as `-`.
+fn dashed(name: &str) -> impl Iterator<Item = u8> + '_ {
+    name.bytes().map(|byte| if byte == b'_' { b'-' } else { byte })
 }
 
 /// The flags that state a setting, in the order of the table.
@@ -93,14 +124,15 @@ fn parse(line: &'static str) -> Option<Flag> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arity, find, names};
+    use super::{Arity, find, name_of, near, sorted};
 
     #[test]
     fn every_line_is_a_flag() {
-        assert_eq!(names().count(), 971);
-        for name in names() {
-            assert_eq!(find(name).map(|flag| flag.name), Some(name));
+        assert_eq!(sorted().len(), 971);
+        for line in sorted() {
+            assert_eq!(find(name_of(line.text)).map(|flag| flag.name), Some(name_of(line.text)));
         }
+        assert_eq!((near("num-layer"), near("hidden-sizes"), near("my-own-thing")), (Some("num-layers"), Some("hidden-size"), None));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::renamed;
 use super::software::{Signs, software};
 use crate::intake::{Argument, Found, Origin, Reading};
 use crate::plan::{Field, Kind};
-use crate::text::{Diagnostic, Span, suggest};
+use crate::text::{Diagnostic, Span};
 
 /// Flags listed by name in one note at most.
 const LISTED: usize = 40;
@@ -243,7 +243,7 @@ impl Reader<'_> {
         if word.hole.is_some() {
             return;
         }
-        let Some(near) = suggest(name, flags::names()) else {
+        let Some(near) = flags::near(name) else {
             self.first_unknown = self.first_unknown.or(word.span);
             self.unknown.push(format!("--{name}"));
             return;
