@@ -51,7 +51,7 @@ impl Shown {
 /// Reads what is in hand, and estimates what it takes if it is a plan.
 #[must_use]
 pub fn answer(hand: &Hand) -> (Held<Answer>, Option<Shown>) {
-    let source = Source::new(&hand.text);
+    let source = hand.source();
     let environment = Environment {
         variables: hand.environment.clone(),
         arguments: hand.arguments.split_ascii_whitespace().map(str::to_owned).collect(),

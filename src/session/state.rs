@@ -3,22 +3,9 @@
 use std::rc::Rc;
 
 use super::map::Colour;
-use super::{Answer, EXAMPLE, Held, Shown, answer};
-use crate::plan::Field;
+use super::{Answer, EXAMPLE, Hand, Held, Kept, Shown, Steps, answer};
+use crate::share::{self, LinkError};
 use crate::topology::Rank;
-
-/// What the reader gave: everything that an answer follows from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hand {
-    /// What the box holds.
-    pub text: Rc<str>,
-    /// Settings changed by hand, by Megatron's names.
-    pub settings: Vec<(String, String)>,
-    /// Answers for variables that the script leaves to its environment.
-    pub environment: Vec<(String, String)>,
-    /// The words after the script in its call.
-    pub arguments: String,
-}
 
 /// Everything the reader has in hand and sees.
 #[derive(Clone, Debug)]
@@ -35,8 +22,25 @@ pub struct State {
     pub colour: Colour,
     /// The GPU picked on the map.
     pub picked: Option<Rank>,
+    /// A plan held beside the one in hand, to be compared with it.
+    pub pinned: Option<Held<Pinned>>,
+    /// What was in hand before, and what was undone.
+    pub steps: Steps,
+    /// Why a link could not be opened.
+    pub broken_link: Option<LinkError>,
+    /// Counts the plans taken up whole, each an entry of its own in the browser's history.
+    pub entries: u64,
     /// Counts the events applied, so that equal states are told apart cheaply.
     pub revision: u64,
+}
+
+/// A plan held beside another.
+#[derive(Clone, Debug)]
+pub struct Pinned {
+    /// What made it.
+    pub hand: Hand,
+    /// The plan with its estimates.
+    pub shown: Held<Shown>,
 }
 
 /// What can happen.
@@ -46,8 +50,24 @@ pub enum Event {
     Edit(String),
     /// The reader paused.
     Settle,
-    /// Another text takes the place of everything.
-    Load(String),
+    /// Something else takes the place of everything in hand: a file, an example.
+    Open(Box<Hand>),
+    /// What a link's fragment carries takes the place of everything in hand; what cannot be read leaves it.
+    Follow(String),
+    /// What the browser kept comes back.
+    Restore(Box<Kept>),
+    /// One step back.
+    Undo,
+    /// One step forth again.
+    Redo,
+    /// The plan shown is held beside what follows, or the one held is let go.
+    Pin,
+    /// No plan is held any more.
+    Unpin,
+    /// The plan held and the one in hand change places.
+    Swap,
+    /// The remark about a link was read.
+    Dismiss,
     /// A setting or a variable gets a value by hand; an empty one takes it back.
     Set {
         /// A setting's name, or a variable's.
@@ -65,36 +85,6 @@ pub enum Event {
     Pick(Option<Rank>),
 }
 
-impl Hand {
-    /// A text and nothing changed by hand.
-    #[must_use]
-    pub fn of(text: &str) -> Self {
-        Self { text: Rc::from(text), settings: Vec::new(), environment: Vec::new(), arguments: String::new() }
-    }
-
-    fn values(&mut self, name: &str) -> &mut Vec<(String, String)> {
-        let is_setting = Field::ALL.iter().any(|field| field.name() == name);
-        if is_setting { &mut self.settings } else { &mut self.environment }
-    }
-
-    fn unset(&mut self, name: &str) {
-        self.values(name).retain(|(other, _)| other != name);
-    }
-
-    fn set(&mut self, name: String, value: String) {
-        self.unset(&name);
-        if !value.is_empty() {
-            self.values(&name).push((name, value));
-        }
-    }
-
-    /// Whether anything was changed by hand.
-    #[must_use]
-    pub fn is_changed(&self) -> bool {
-        !self.settings.is_empty() || !self.environment.is_empty() || !self.arguments.is_empty()
-    }
-}
-
 impl State {
     /// The state with `hand`, answered.
     #[must_use]
@@ -107,6 +97,10 @@ impl State {
             stale: false,
             colour: Colour::Stage,
             picked: None,
+            pinned: None,
+            steps: Steps::default(),
+            broken_link: None,
+            entries: 0,
             revision: 0,
         }
     }
@@ -123,6 +117,46 @@ impl State {
     }
 }
 
+impl State {
+    /// Takes up `hand` in the place of the one there.
+    fn take(&mut self, hand: Hand) {
+        if hand != self.hand {
+            self.steps.record(&self.hand);
+            self.hand = hand;
+            self.picked = None;
+            self.settle();
+        }
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Hand)) {
+        let before = self.hand.clone();
+        change(&mut self.hand);
+        if before != self.hand {
+            self.steps.record(&before);
+        }
+        self.settle();
+    }
+
+    fn step(&mut self, step: fn(&mut Steps, &Hand) -> Option<Hand>) {
+        if let Some(hand) = step(&mut self.steps, &self.hand) {
+            self.hand = hand;
+            self.settle();
+        }
+    }
+
+    fn follow(&mut self, fragment: &str) {
+        match share::decode_pair(fragment) {
+            Ok((None, _)) => {}
+            Ok((Some(shared), pinned)) => {
+                self.broken_link = None;
+                self.take(Hand::of_shared(shared));
+                self.pinned = pinned.map(Hand::of_shared).and_then(pin);
+            }
+            Err(error) => self.broken_link = Some(error),
+        }
+    }
+}
+
 impl Default for State {
     fn default() -> Self {
         Self::new(Hand::of(EXAMPLE))
@@ -134,29 +168,48 @@ impl Default for State {
 pub fn apply(mut state: State, event: Event) -> State {
     state.revision += 1;
     match event {
-        Event::Edit(text) => state.hand.text = Rc::from(text),
+        Event::Edit(text) => {
+            state.steps.record_typing(&state.hand, &text);
+            state.hand.text = Rc::from(text);
+        }
         Event::Settle => state.settle(),
-        Event::Load(text) => {
-            state.hand = Hand::of(&text);
-            state.picked = None;
-            state.settle();
+        Event::Open(hand) => {
+            state.entries += 1;
+            state.take(*hand);
         }
-        Event::Set { name, value } => {
-            state.hand.set(name, value);
-            state.settle();
+        Event::Follow(fragment) => state.follow(&fragment),
+        Event::Restore(kept) => {
+            state.take(kept.hand);
+            state.pinned = kept.pinned.and_then(pin);
         }
-        Event::Unset(name) => {
-            state.hand.unset(&name);
-            state.settle();
+        Event::Undo => state.step(Steps::undo),
+        Event::Redo => state.step(Steps::redo),
+        Event::Pin => {
+            let hand = state.hand.clone();
+            state.pinned = state.shown.clone().map(|shown| Held::new(Pinned { hand, shown }));
         }
-        Event::UnsetAll => {
-            state.hand = Hand { text: state.hand.text, ..Hand::of("") };
-            state.settle();
+        Event::Unpin => state.pinned = None,
+        Event::Swap => {
+            if let (Some(pinned), Some(shown)) = (state.pinned.take(), state.shown.clone()) {
+                let hand = state.hand.clone();
+                state.take(pinned.hand.clone());
+                state.pinned = Some(Held::new(Pinned { hand, shown }));
+            }
         }
+        Event::Dismiss => state.broken_link = None,
+        Event::Set { name, value } => state.change(|hand| hand.set(name, value)),
+        Event::Unset(name) => state.change(|hand| hand.unset(&name)),
+        Event::UnsetAll => state.change(Hand::unset_all),
         Event::Paint(colour) => state.colour = colour,
         Event::Pick(picked) => state.picked = picked,
     }
     state
+}
+
+/// `hand` as it is held; nothing when it makes no plan.
+fn pin(hand: Hand) -> Option<Held<Pinned>> {
+    let shown = Held::new(answer(&hand).1?);
+    Some(Held::new(Pinned { hand, shown }))
 }
 
 #[cfg(test)]
@@ -178,7 +231,7 @@ mod tests {
     fn the_last_good_plan_stays_and_is_marked_stale() {
         let state = after(vec![Event::Edit("prose, not a script".into()), Event::Settle]);
         assert!(state.stale && state.shown.is_some());
-        let state = apply(state, Event::Load(EXAMPLE.to_owned()));
+        let state = apply(state, Event::Open(Box::new(Hand::of(EXAMPLE))));
         assert!(!state.stale);
     }
 
@@ -191,5 +244,64 @@ mod tests {
         let state = apply(state, Event::Unset("num_nodes".into()));
         assert_eq!(state.shown.as_ref().map(|shown| shown.plan.layout().world_size), Some(16));
         assert_eq!(state.picked, None, "it is no more");
+    }
+
+    fn set(name: &str, value: &str) -> Event {
+        Event::Set { name: name.into(), value: value.into() }
+    }
+
+    fn world(state: &State) -> Option<u64> {
+        state.shown.as_ref().map(|shown| shown.plan.layout().world_size)
+    }
+
+    #[test]
+    fn every_change_can_be_undone_and_done_again() {
+        let hand = Hand::of_settings(vec![("num_layers".into(), "2".into())]);
+        let events =
+            vec![set("num_nodes", "4"), Event::Edit("x".into()), Event::Settle, Event::Open(Box::new(hand))];
+        let state = after(events);
+        let last = state.hand.clone();
+        let state = apply(apply(state, Event::Undo), Event::Undo);
+        assert_eq!((world(&state), state.stale), (Some(32), false));
+        let state = apply(apply(state, Event::Undo), Event::Undo);
+        assert_eq!((world(&state), state.steps.can_undo()), (Some(16), false));
+        let state = (0..4).fold(state, |state, _| apply(state, Event::Redo));
+        assert_eq!(state.hand, last);
+    }
+
+    #[test]
+    fn a_link_is_taken_up_and_a_broken_one_leaves_everything() {
+        let state = after(vec![Event::Follow("#z1:AAAA".into())]);
+        assert!(state.broken_link.is_some());
+        assert_eq!(&*state.hand.text, EXAMPLE);
+        let state = apply(
+            state,
+            Event::Follow(
+                "#/1?layers=2&hidden=64&heads=4&seq=32&mbs=1&nodes=1&gpus_per_node=8&colour=red&bf16".into(),
+            ),
+        );
+        assert_eq!(
+            (world(&state), state.stale),
+            (Some(8), false),
+            "{:?}",
+            state.answer.resolution.diagnostics
+        );
+        assert!(state.broken_link.is_none() && state.hand.is_settings_alone());
+        let told = |code| state.answer.resolution.diagnostics.iter().any(|said| said.code == code);
+        assert!(told("unknown-setting"), "a newer version's setting is told");
+        let state = apply(state, Event::Follow("#memory".into()));
+        assert!(state.hand.is_settings_alone(), "an anchor is no link");
+        assert_eq!(&*apply(state, Event::Undo).hand.text, EXAMPLE);
+    }
+
+    #[test]
+    fn a_pinned_plan_stays_and_changes_places() {
+        let state = after(vec![Event::Pin, set("num_nodes", "4")]);
+        let pinned =
+            |state: &State| state.pinned.as_ref().map(|pinned| pinned.shown.plan.layout().world_size);
+        assert_eq!((pinned(&state), world(&state)), (Some(16), Some(32)));
+        let state = apply(state, Event::Swap);
+        assert_eq!((pinned(&state), world(&state)), (Some(32), Some(16)));
+        assert_eq!(pinned(&apply(state, Event::Unpin)), None);
     }
 }

@@ -31,7 +31,27 @@ pub struct PastedText {
 /// Compression level: the best, links are written rarely.
 const LEVEL: u8 = 9;
 
-pub(super) fn encode(pasted: &Pasted) -> String {
+impl Pasted {
+    /// As JSON, equal contents in equal form.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json(self)
+    }
+
+    /// From what [`Pasted::to_json`] gave, whoever wrote it.
+    #[must_use]
+    pub fn from_json(value: &Value) -> Option<Self> {
+        let object = value.as_object()?;
+        Some(Self {
+            texts: object.get("texts")?.as_array()?.iter().filter_map(text).collect(),
+            settings: pairs(object.get("settings")),
+            environment: pairs(object.get("environment")),
+            arguments: object.get("arguments").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+fn json(pasted: &Pasted) -> Value {
     let texts = pasted
         .texts
         .iter()
@@ -50,7 +70,11 @@ pub(super) fn encode(pasted: &Pasted) -> String {
     if !pasted.arguments.is_empty() {
         object.insert("arguments".into(), Value::from(pasted.arguments.as_str()));
     }
-    let json = Value::Object(object).to_string();
+    Value::Object(object)
+}
+
+pub(super) fn encode(pasted: &Pasted) -> String {
+    let json = pasted.to_json().to_string();
     format!("z1:{}", URL_SAFE_NO_PAD.encode(miniz_oxide::deflate::compress_to_vec(json.as_bytes(), LEVEL)))
 }
 
@@ -60,14 +84,7 @@ pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
     let json = miniz_oxide::inflate::decompress_to_vec_with_limit(&bytes, MAX_TEXT)
         .map_err(|_| broken("it does not unfold, or to more than 1 MiB"))?;
     let value: Value = serde_json::from_slice(&json).map_err(|_| broken("no JSON inside"))?;
-    let object = value.as_object().ok_or_else(|| broken("no object inside"))?;
-    let texts = object.get("texts").and_then(Value::as_array).ok_or_else(|| broken("no text inside"))?;
-    Ok(Pasted {
-        texts: texts.iter().filter_map(text).collect(),
-        settings: pairs(object.get("settings")),
-        environment: pairs(object.get("environment")),
-        arguments: object.get("arguments").and_then(Value::as_str).unwrap_or_default().to_owned(),
-    })
+    Pasted::from_json(&value).ok_or_else(|| broken("no text inside"))
 }
 
 fn text(value: &Value) -> Option<PastedText> {

@@ -1,6 +1,6 @@
 //! The script box: a textarea over a sheet with its underlines, and what there is to say below.
 
-use shardscope::session::{EXAMPLE, Event, Piece, pieces, utf16_offset};
+use shardscope::session::{EXAMPLE, Event, Hand, Piece, pieces, utf16_offset};
 use shardscope::text::{Severity, Span};
 use web_sys::{Element, HtmlInputElement, HtmlTextAreaElement};
 use yew::prelude::*;
@@ -44,7 +44,7 @@ pub(crate) fn Script(props: &Props) -> Html {
     let numbers =
         use_memo(text.bytes().filter(|byte| *byte == b'\n').count(), |breaks| line_numbers(*breaks + 1));
     // Underlines belong to the text that was answered; while the reader types ahead of it there are none.
-    let answered = session.answer.source.text() == &**text;
+    let answered = session.answer.source.part_text(0) == &**text;
     let found = if answered { session.answer.resolution.diagnostics.as_slice() } else { &[] };
     let bad = found.iter().any(|one| one.severity == Severity::Error);
     let onplace = {
@@ -55,7 +55,7 @@ pub(crate) fn Script(props: &Props) -> Html {
         let session = session.clone();
         move |files| {
             let session = session.clone();
-            dom::read_first(files, move |text| session.dispatch(Event::Load(text)));
+            dom::read_first(files, move |text| session.dispatch(Event::Open(Box::new(Hand::of(&text)))));
         }
     };
     let onfile = {
@@ -92,7 +92,7 @@ pub(crate) fn Script(props: &Props) -> Html {
     };
     let load = |text: &'static str| {
         let session = session.clone();
-        move |_| session.dispatch(Event::Load(text.to_owned()))
+        move |_| session.dispatch(Event::Open(Box::new(Hand::of(text))))
     };
     html! {
         <section class="panel script" aria-labelledby="script-title">

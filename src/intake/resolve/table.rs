@@ -49,10 +49,12 @@ impl Table {
     }
 
     fn unknown_override(&mut self, name: &str) {
+        // A link of a newer version may name what is not known here.
         let names = Field::ALL.iter().map(|field| field.name());
-        let mut error = Diagnostic::error("unknown-setting", format!("there is no setting {name}"));
-        error.hint = suggest(name, names).map(|near| format!("{near} is the nearest"));
-        self.diagnostics.push(error);
+        let mut unknown =
+            Diagnostic::warning("unknown-setting", format!("there is no setting {name}; it is left out"));
+        unknown.hint = suggest(name, names).map(|near| format!("{near} is the nearest"));
+        self.diagnostics.push(unknown);
     }
 
     fn found(&mut self, found: &Found) {

@@ -1,0 +1,160 @@
+//! Undo and redo: what was in hand before, step by step.
+
+use std::rc::Rc;
+
+use super::Hand;
+
+/// Most steps that are kept.
+const MOST: usize = 200;
+
+/// What was in hand before and after now. Typing on at one place is one step, until a line is ended.
+#[derive(Clone, Debug, Default)]
+pub struct Steps {
+    past: Vec<Rc<Hand>>,
+    future: Vec<Rc<Hand>>,
+    /// Where the last typed character ended. Unit: byte.
+    typed_at: Option<usize>,
+}
+
+/// The piece in which two texts differ. Unit: byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where it starts in both.
+    pub start: usize,
+    /// Where it ends in the older text.
+    pub old_end: usize,
+    /// Where it ends in the newer text.
+    pub new_end: usize,
+}
+
+impl Difference {
+    /// Between `old` and `new`, whole characters only; none when they are equal.
+    #[must_use]
+    pub fn between(old: &str, new: &str) -> Option<Self> {
+        if old == new {
+            return None;
+        }
+        let mut start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+        while !old.is_char_boundary(start) || !new.is_char_boundary(start) {
+            start -= 1;
+        }
+        let room = old.len().min(new.len()) - start;
+        let mut same =
+            old.bytes().rev().zip(new.bytes().rev()).take(room).take_while(|(a, b)| a == b).count();
+        while !old.is_char_boundary(old.len() - same) || !new.is_char_boundary(new.len() - same) {
+            same -= 1;
+        }
+        Some(Self { start, old_end: old.len() - same, new_end: new.len() - same })
+    }
+}
+
+impl Steps {
+    /// Whether there is something to go back to.
+    #[must_use]
+    pub fn can_undo(&self) -> bool {
+        !self.past.is_empty()
+    }
+
+    /// Whether there is something to come again.
+    #[must_use]
+    pub fn can_redo(&self) -> bool {
+        !self.future.is_empty()
+    }
+
+    /// Something other than typing is about to change `now`.
+    pub(super) fn record(&mut self, now: &Hand) {
+        self.typed_at = None;
+        self.push(now);
+    }
+
+    /// The text of `now` is about to become `text` by typing, pasting or cutting.
+    pub(super) fn record_typing(&mut self, now: &Hand, text: &str) {
+        let Some(change) = Difference::between(&now.text, text) else { return };
+        let typed = text.get(change.start..change.new_end).unwrap_or_default();
+        let small = typed.chars().count() <= 1 && change.old_end - change.start <= 4;
+        // Typing on goes on at the place, deleting ends there.
+        let goes_on = self.typed_at.is_some_and(|at| at == change.start || at == change.old_end);
+        if !(small && goes_on) {
+            self.push(now);
+        }
+        self.future.clear();
+        self.typed_at = (small && typed != "\n").then_some(change.new_end);
+    }
+
+    fn push(&mut self, now: &Hand) {
+        self.future.clear();
+        if self.past.len() == MOST {
+            self.past.remove(0);
+        }
+        self.past.push(Rc::new(now.clone()));
+    }
+
+    pub(super) fn undo(&mut self, now: &Hand) -> Option<Hand> {
+        let before = self.past.pop()?;
+        self.future.push(Rc::new(now.clone()));
+        self.typed_at = None;
+        Some((*before).clone())
+    }
+
+    pub(super) fn redo(&mut self, now: &Hand) -> Option<Hand> {
+        let after = self.future.pop()?;
+        self.past.push(Rc::new(now.clone()));
+        self.typed_at = None;
+        Some((*after).clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Difference, Hand, Steps};
+
+    /// Types each text over the one before, then undoes everything; the texts seen on the way back.
+    fn back(texts: &[&str]) -> Vec<String> {
+        let (mut steps, mut hand) = (Steps::default(), Hand::of(texts[0]));
+        for text in &texts[1..] {
+            steps.record_typing(&hand, text);
+            hand.text = (*text).into();
+        }
+        let mut seen = Vec::new();
+        while let Some(before) = steps.undo(&hand) {
+            hand = before;
+            seen.push(hand.text.to_string());
+        }
+        seen
+    }
+
+    #[test]
+    fn typing_on_is_one_step_until_the_line_ends() {
+        assert_eq!(back(&["", "a", "ab", "abc"]), [""]);
+        assert_eq!(back(&["", "a", "a\n", "a\nb", "a\nbc"]), ["a\n", ""]);
+        assert_eq!(back(&["abc", "ab", "a"]), ["abc"]);
+        assert_eq!(back(&["", "é", "éü"]), [""]);
+    }
+
+    #[test]
+    fn another_place_and_a_paste_are_steps_of_their_own() {
+        assert_eq!(back(&["abc", "abcd", "xabcd"]), ["abcd", "abc"]);
+        assert_eq!(back(&["", "a", "a pasted"]), ["a", ""]);
+        assert_eq!(back(&["a", "a"]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_new_step_forgets_what_was_undone() {
+        let mut steps = Steps::default();
+        steps.record(&Hand::of("a"));
+        let hand = steps.undo(&Hand::of("b"));
+        assert_eq!(hand.map(|hand| hand.text.to_string()).as_deref(), Some("a"));
+        assert!(steps.can_redo() && !steps.can_undo());
+        steps.record(&Hand::of("a"));
+        assert!(!steps.can_redo());
+    }
+
+    #[test]
+    fn differences_are_whole_characters() {
+        let between = Difference::between;
+        assert_eq!(between("é", "è"), Some(Difference { start: 0, old_end: 2, new_end: 2 }));
+        assert_eq!(between("aa", "aaa"), Some(Difference { start: 2, old_end: 2, new_end: 3 }));
+        assert_eq!(between("one two", "one 2 two"), Some(Difference { start: 4, old_end: 4, new_end: 6 }));
+        assert_eq!(between("x", "x"), None);
+    }
+}
