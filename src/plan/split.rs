@@ -153,11 +153,11 @@ impl StageMap {
 fn even(sizes: StageSizes, ends: [u64; 2]) -> Result<Vec<u64>, Contradiction> {
     let StageSizes { num_layers, pipeline, virtual_pipeline, .. } = sizes;
     let total = num_layers + ends[0] + ends[1];
-    if total % pipeline != 0 {
+    if !total.is_multiple_of(pipeline) {
         return Err(uneven(sizes, total));
     }
     let of_rank = total / pipeline;
-    if of_rank % virtual_pipeline != 0 {
+    if !of_rank.is_multiple_of(virtual_pipeline) {
         return Err(uneven_chunks(of_rank, virtual_pipeline));
     }
     let mut counts = vec![of_rank / virtual_pipeline; index(pipeline * virtual_pipeline)];
@@ -281,7 +281,7 @@ fn written_out(sizes: StageSizes, text: &str) -> Result<StageMap, Contradiction>
     let stages = parse_stages(text).map_err(|message| refuse(message).hint("for example Et*3|(tt|)*14tL"))?;
     let StageSizes { num_layers, pipeline, mtp_num_layers, .. } = sizes;
     let count = stages.len() as u64;
-    if count % pipeline != 0 {
+    if !count.is_multiple_of(pipeline) {
         let sizes_that_work = divisors(count);
         return Err(refuse(format!("the {count} stages of the layout do not divide by PP {pipeline}"))
             .hint(format!("PP {} would do", listed(&sizes_that_work, pipeline))));

@@ -29,7 +29,8 @@ impl WrittenStage {
 }
 
 /// Longest layout, written out, in symbols.
-const LONGEST: usize = 4 * MAX_LAYERS as usize;
+const LONGEST: usize = 16_384;
+const _: () = assert!(LONGEST as u64 == 4 * MAX_LAYERS);
 
 /// The stages of a layout, or what is wrong with it.
 pub(super) fn parse_stages(text: &str) -> Result<Vec<WrittenStage>, String> {

@@ -66,8 +66,8 @@ fn schedule(table: &mut Table) {
         );
         return;
     }
-    let steps = text.split([' ', ',']).filter(|step| !step.is_empty());
-    let last = steps.last().and_then(|step| step.rsplit(':').next()?.trim().parse::<u64>().ok());
+    let mut steps = text.split([' ', ',']).filter(|step| !step.is_empty());
+    let last = steps.next_back().and_then(|step| step.rsplit(':').next()?.trim().parse::<u64>().ok());
     match last.filter(|size| *size > 0) {
         Some(size) => {
             table.derive(Field::GlobalBatchSize, Int(size), "the last size of step_batch_size_schedule")

@@ -3,10 +3,14 @@
 mod batch;
 mod defaults;
 mod frequency;
+mod kernels;
 mod layout;
 mod model;
+mod precision;
 mod recipe;
+mod recompute;
 mod setting;
+mod sharding;
 mod spelling;
 mod table;
 mod vocabulary;
