@@ -1,7 +1,7 @@
 //! Every pasted text by its kind, each read by its reader, and their readings in the order in which they count.
 
 use super::detect::{Kind, detect};
-use super::formats::{Format, Text, classify, merge, read as read_settings, read_job};
+use super::formats::{Format, Text, bases, classify, merge, read as read_settings, read_job};
 use super::surroundings;
 use super::tree::{Tree, read_json};
 use super::{Reading, launch, shell};
@@ -9,7 +9,7 @@ use crate::text::{Diagnostic, Severity, Source, Span};
 
 /// What each text of a source says; later readings win.
 pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
-    let (mut texts, mut scripts, mut remarks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut texts, mut scripts, mut remarks, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (index, part) in source.parts().iter().enumerate() {
         let text = source.part_text(index);
         let mut add = |format, reading| texts.push(Text { name: part.name.clone(), format, reading });
@@ -20,11 +20,18 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
                     .into_iter()
                     .for_each(|(format, reading)| add(format, reading));
             }
-            Kind::Settings(format, tree) => add(Some(format), read_settings(format, &tree)),
+            Kind::Settings(format, tree) => {
+                let mut reading = read_settings(format, &tree);
+                let (here, lacking) = files(source, &tree);
+                reading.diagnostics.extend(lacking.into_iter().map(|lacking| missing(format, lacking)));
+                order.push((part.name.clone(), here));
+                add(Some(format), reading);
+            }
             Kind::Log => remarks.push(log_note(part.span)),
             Kind::Other(why) => remarks.push(why),
         }
     }
+    texts.sort_by_key(|text: &Text| depth(&text.name, &order, 0));
     let alone = texts.is_empty() && remarks.is_empty();
     texts.extend(script(source, &scripts, environment, alone));
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
@@ -36,6 +43,34 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
     let mut readings = vec![Reading { diagnostics: remarks, ..Reading::default() }];
     readings.extend(merge(texts));
     readings
+}
+
+/// The files that a settings file builds on: those at hand, and those that are not.
+fn files(source: &Source, tree: &Tree) -> (Vec<String>, Vec<(String, Span)>) {
+    let there = |name: &str| source.parts().iter().any(|part| part.name == name);
+    let (here, lacking): (Vec<_>, Vec<_>) = bases(tree).into_iter().partition(|(name, _)| there(name));
+    (here.into_iter().map(|(name, _)| name).collect(), lacking)
+}
+
+fn missing(format: Format, (name, span): (String, Span)) -> Diagnostic {
+    let message = format!("{name} is built on here and is not among the texts; what it sets is not known");
+    let said = if format == Format::Flags {
+        Diagnostic::warning("missing-file", message)
+    } else {
+        Diagnostic::note("missing-file", message)
+    };
+    said.at(span).hint("paste or drop that file too")
+}
+
+/// How many files a file builds on, one on the other.
+fn depth(name: &str, order: &[(String, Vec<String>)], below: usize) -> usize {
+    /// Longest chain followed.
+    const LONGEST: usize = 8;
+    let bases = order.iter().filter(|(known, _)| known == name).flat_map(|(_, bases)| bases);
+    match below {
+        LONGEST => 0,
+        _ => bases.take(LONGEST).map(|base| 1 + depth(base, order, below + 1)).max().unwrap_or(0),
+    }
 }
 
 fn log_note(span: Span) -> Diagnostic {

@@ -36,6 +36,7 @@ const KEYS: &[(Field, &str)] = &[
     (Field::DeferEmbeddingWgradCompute, "comm_overlap.defer_embedding_wgrad_compute"),
     (Field::WgradDeferralLimit, "comm_overlap.wgrad_deferral_limit"),
     (Field::Fp8, "model.fp8"),
+    (Field::AttentionKernel, "model.attention_backend"),
 ];
 
 /// Settings that such a file has no key for, or that another of its keys says.
@@ -45,7 +46,6 @@ const NONE: &[Field] = &[
     Field::ZeroStage,
     Field::OffloadOptimizer,
     Field::OffloadParam,
-    Field::AttentionKernel,
     Field::UseFlashAttn,
     Field::UseTpPpDpMapping,
     Field::VocabFile,

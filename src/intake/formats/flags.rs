@@ -7,7 +7,7 @@ use crate::catalog;
 use crate::intake::tree::{Node, Value};
 use crate::intake::{Argument, Found, Origin, Reading, megatron};
 use crate::plan::Field;
-use crate::text::{Diagnostic, Span};
+use crate::text::Span;
 
 /// Groups of keys that are no flags of the training.
 const NOT_FLAGS: [&str; 14] = [
@@ -41,8 +41,19 @@ pub(super) fn read(root: &Node) -> Reading {
     no_layers_is_none(&mut reading);
     machines(&mut reading, root);
     if primus {
-        preset(&mut reading, root);
+        if let Some((named, name)) = named_model(root) {
+            preset(&mut reading, named, &name);
+        }
         defaults(&mut reading, node);
+    }
+    if let Some(named) = root.get("model").filter(|node| !primus && node.word().is_some()) {
+        // ms-swift: the model by name, and the longest sample.
+        preset(&mut reading, named, named.word().unwrap_or(""));
+        if let Some(node) = root.get("max_length").filter(|node| node.whole().is_some()) {
+            let length = node.whole().unwrap_or(0).to_string();
+            reading
+                .take(Found::new(Field::SeqLength, length, Origin::Script).by("max_length", Some(node.span)));
+        }
     }
     reading
 }
@@ -112,27 +123,51 @@ fn machines(reading: &mut Reading, root: &Node) {
     }
 }
 
-/// The model of a Primus experiment, which stands in a file of its own.
-fn preset(reading: &mut Reading, root: &Node) {
-    let Some(modules) = root.get("modules") else { return };
+/// The model of a Primus experiment, which stands in a file of its own: where it is named, and the file's name.
+fn named_model(root: &Node) -> Option<(&Node, String)> {
+    let modules = root.get("modules")?;
     let trainer =
         modules.entries().iter().find(|entry| entry.key.contains("trainer")).map(|entry| &entry.node);
-    let Some(named) = trainer.and_then(|trainer| trainer.get("model")) else { return };
-    let written = named.word().unwrap_or("");
-    let name = super::interpolate::with_defaults(written);
+    let named = trainer?.get("model")?;
+    Some((named, super::interpolate::with_defaults(named.word()?)))
+}
+
+/// The shape of a model that the text names, where the catalog knows it.
+fn preset(reading: &mut Reading, named: &Node, name: &str) {
     let name = name.trim_end_matches(".yaml").trim_end_matches(".yml");
-    let Some((known, settings)) = known_model(name) else {
-        let message = format!("the model stands in {name}.yaml, which is not among the texts");
-        let hint = "paste or drop that file too, or the model's config.json";
-        reading.diagnostics.push(Diagnostic::note("missing-file", message).at(named.span).hint(hint));
-        return;
-    };
+    let Some((known, settings)) = known_model(name) else { return };
     for (field, value) in settings {
         if !reading.found.iter().any(|found| found.field == field) {
             let found = Found::new(field, value, Origin::Catalog).by("model", Some(named.span));
-            reading.take(found.note(format!("{known}, named as {written}")));
+            reading.take(found.note(format!("{known}, named as {}", named.word().unwrap_or(name))));
         }
     }
+}
+
+/// Files whose settings a text builds on, each with the place that names it.
+pub(super) fn bases(root: &Node) -> Vec<(String, Span)> {
+    let mut names = Vec::new();
+    for key in ["extends", "includes", "include", "defaults"] {
+        let Some(node) = root.get(key) else { continue };
+        let items = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
+        for item in items {
+            names.extend(item.word().map(|name| (name, item.span)));
+            let chosen = item.entries().iter().filter(|entry| !entry.key.contains(['@', ' ']));
+            names.extend(chosen.filter_map(|entry| Some((entry.node.word()?, entry.node.span))));
+        }
+    }
+    let file = |name: &str| {
+        let last = name.rsplit('/').next().unwrap_or(name);
+        if last.contains(".y") { last.to_owned() } else { format!("{last}.yaml") }
+    };
+    let named = names.into_iter().filter(|(name, _)| *name != "_self_" && !name.contains(['@', '$', ' ']));
+    let mut bases: Vec<(String, Span)> = named.map(|(name, span)| (file(name), span)).collect();
+    if let Some((node, name)) =
+        named_model(root).filter(|(_, name)| known_model(name.trim_end_matches(".yaml")).is_none())
+    {
+        bases.push((file(&name), node.span));
+    }
+    bases
 }
 
 /// What Primus's own files set where the overrides do not (`trainer_base.yaml`, `pre_trainer.yaml`,

@@ -3,6 +3,7 @@
 use super::{accelerate, deepspeed, flags, huggingface, kubernetes, nanotron, nemo, neox, titan};
 use crate::intake::Reading;
 use crate::intake::tree::{Node, Tree};
+use crate::text::Span;
 
 /// Keys of Megatron that make a flat file one of flags.
 const ENOUGH_FLAGS: usize = 3;
@@ -78,6 +79,14 @@ pub fn classify(tree: &Tree) -> Option<Format> {
             Format::Nemo
         }
         () if all(&["trainer", "model"]) => Format::Nemo,
+        () if has(&[
+            "train.micro_batch_size",
+            "train.global_batch_size",
+            "ddp.use_distributed_optimizer",
+        ]) =>
+        {
+            Format::Nemo
+        }
         () if has(&["pipe_parallel_size", "model_parallel_size", "no_weight_tying", "gpt_j_residual"]) => {
             Format::GptNeox
         }
@@ -103,7 +112,7 @@ pub fn classify(tree: &Tree) -> Option<Format> {
         {
             Format::DeepSpeed
         }
-        () if shape >= ENOUGH_FLAGS => Format::Flags,
+        () if shape >= ENOUGH_FLAGS || (shape > 0 && has(&["extends", "includes"])) => Format::Flags,
         () => return None,
     })
 }
@@ -111,7 +120,7 @@ pub fn classify(tree: &Tree) -> Option<Format> {
 /// Reads a settings file that is no job of Kubernetes.
 #[must_use]
 pub fn read(format: Format, tree: &Tree) -> Reading {
-    let nothing = Node::null(crate::text::Span::default());
+    let nothing = Node::null(Span::default());
     let root = tree.documents.first().unwrap_or(&nothing);
     let mut reading = match format {
         Format::HuggingFace => huggingface::read(root),
@@ -126,6 +135,12 @@ pub fn read(format: Format, tree: &Tree) -> Reading {
     };
     reading.diagnostics.splice(0..0, tree.diagnostics.iter().cloned());
     reading
+}
+
+/// Files whose settings a settings file builds on, each with the place that names it.
+#[must_use]
+pub fn bases(tree: &Tree) -> Vec<(String, Span)> {
+    tree.documents.first().map(flags::bases).unwrap_or_default()
 }
 
 /// Reads the job in a text of Kubernetes; `base` is where the text starts in its source.

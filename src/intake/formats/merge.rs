@@ -24,6 +24,7 @@ pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
     let several = texts.len() > 1;
     if several {
         yield_proposals(&mut texts);
+        yield_unknowns(&mut texts);
         engine_decides(&mut texts);
         say_differences(&mut texts);
     }
@@ -55,6 +56,15 @@ fn yield_proposals(texts: &mut [Text]) {
             let beaten = others.contains(&found.field) || (precision.contains(&found.field) && has_precision);
             !(proposed && beaten)
         });
+    }
+}
+
+/// What a text leaves open gives way to what another states.
+fn yield_unknowns(texts: &mut [Text]) {
+    let found = texts.iter().flat_map(|text| &text.reading.found);
+    let known: Vec<Field> = found.filter(|found| found.hole.is_none()).map(|found| found.field).collect();
+    for text in texts {
+        text.reading.found.retain(|found| found.hole.is_none() || !known.contains(&found.field));
     }
 }
 
