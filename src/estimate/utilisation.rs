@@ -180,7 +180,7 @@ fn judge(device: &Device, x: &Symbols<'_>, matmul: &Matmul, stage: u64) -> Utili
         // Inside a fused kernel the product has no operands in memory: its speed is the kernel's.
         let share = |matmul: &Matmul| {
             let useful = matmul.flops().get() * matmul.share;
-            useful / device.attention_forward(matmul).get() / device.peak.get()
+            useful / device.fused_forward(matmul).get() / device.peak.get()
         };
         let mut uncut = matmul.clone();
         (uncut.batch, uncut.local) = (matmul.full_batch, matmul.full);

@@ -76,13 +76,14 @@ impl Row {
             "megatron_deepspeed" => Software::MegatronDeepspeed,
             "torchtitan" => Software::Torchtitan,
             "torch_fsdp" => Software::TorchFsdp,
+            "megatron_deepspeed_flash" => Software::MegatronDeepspeed,
             "internevo" | "modellink" => Software::MegatronCoreLocal,
             _ => Software::MegatronCoreTe,
         }
     }
 
     fn legacy(&self) -> bool {
-        matches!(self.software(), Software::MegatronLegacy | Software::MegatronDeepspeed)
+        matches!(self.text("software"), "megatron_legacy" | "megatron_deepspeed")
     }
 
     fn model(&self) -> Model {
@@ -225,12 +226,12 @@ impl Row {
             hidden_dropout: legacy,
             attention_dropout: legacy,
             fusions: Fusions {
-                bias_activation: true,
+                bias_activation: !self.uncompiled(),
                 masked_softmax: true,
                 softmax_in_fp32: false,
                 gradient_accumulation: !self.separate_accumulation(),
                 bias_dropout_add: true,
-                rope: true,
+                rope: !self.uncompiled(),
                 memory_efficient_norm: false,
             },
             loss: LossKind::Unfused,
@@ -244,8 +245,8 @@ impl Row {
                 tensor_backward: self.has('b'),
             },
             moe: MoeRecipe {
-                dispatcher: Dispatcher::AllToAll,
-                grouped_gemm: true,
+                dispatcher: if self.has('x') { Dispatcher::Flex } else { Dispatcher::AllToAll },
+                grouped_gemm: self.family() != "ms-swift",
                 capacity_factor: None,
                 pad_to_capacity: false,
                 permute_fusion: true,
@@ -254,7 +255,7 @@ impl Row {
                 pre_softmax: false,
             },
             software: self.software(),
-            offload: Offload::default(),
+            offload: Offload { optimizer: self.text("offload") == "1", ..Offload::default() },
             wgrad_deferral_limit: 0,
             cuda_graphs: self.text("graphs").contains("full_iteration"),
         }
@@ -268,6 +269,11 @@ impl Row {
                 self.software(),
                 Software::TorchFsdp | Software::Torchtitan | Software::MegatronDeepspeed
             )
+    }
+
+    /// torchtitan without torch.compile.
+    fn uncompiled(&self) -> bool {
+        self.software() == Software::Torchtitan && !self.has('c')
     }
 
     fn grads(&self, half: Number) -> Number {
@@ -292,7 +298,11 @@ impl Row {
             "nvfp4" => "nvfp4",
             _ => return None,
         };
-        Some(Fp8 { format: "hybrid".into(), recipe: recipe.into(), param_gather: false })
+        Some(Fp8 {
+            format: "hybrid".into(),
+            recipe: recipe.into(),
+            param_gather: self.software() == Software::Torchtitan,
+        })
     }
 
     fn recompute(&self) -> Recompute {

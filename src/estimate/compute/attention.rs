@@ -7,7 +7,7 @@
 use super::Device;
 use super::device::real;
 use crate::anatomy::{Matmul, MatmulKind};
-use crate::quantity::Seconds;
+use crate::quantity::{FlopsPerSecond, Seconds};
 
 /// Head widths below this fill the tensor cores less; exponent from FlashAttention-2's own tables of
 /// widths 64 and 128 (Dao 2023, figures 4-6).
@@ -17,24 +17,23 @@ const HEAD_WIDTH_EXPONENT: f64 = 0.3;
 impl Device {
     /// One of attention's two products inside a fused kernel, forward.
     #[must_use]
-    pub fn attention_forward(&self, product: &Matmul) -> Seconds {
-        self.fused(product, self.calibration.attention_forward, 1.0)
+    pub fn fused_forward(&self, product: &Matmul) -> Seconds {
+        self.fused(product, self.attention_forward, 1.0)
     }
 
     /// The same backward: one product per operand, and the scores once more.
     #[must_use]
-    pub fn attention_backward(&self, product: &Matmul) -> Seconds {
+    pub fn fused_backward(&self, product: &Matmul) -> Seconds {
         let products = if product.kind == MatmulKind::Scores { 3.0 } else { 2.0 };
-        self.fused(product, self.calibration.attention_backward, products)
+        self.fused(product, self.attention_backward, products)
     }
 
-    fn fused(&self, product: &Matmul, share: f64, products: f64) -> Seconds {
+    fn fused(&self, product: &Matmul, rate: FlopsPerSecond, products: f64) -> Seconds {
         let [_, outer, inner] = product.local;
         let width = real(outer.min(inner));
         let narrow = (width / FULL_HEAD_WIDTH).min(1.0).powf(HEAD_WIDTH_EXPONENT);
-        let rate = self.half.get() / self.calibration.matmul.half * share * narrow;
         let whole = product.flops().get() * product.share;
         let alone = 2.0 * self.calibration.attention_tail_rows * real(outer) * real(inner);
-        Seconds::new(products * (whole + alone * real(self.multiprocessors)) / rate)
+        Seconds::new(products * (whole + alone * real(self.multiprocessors)) / (rate.get() * narrow))
     }
 }

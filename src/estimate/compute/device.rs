@@ -1,7 +1,7 @@
 //! One accelerator with what is known of its real speed.
 
 use super::{Calibration, MatmulRates, calibration};
-use crate::plan::{Accelerator, Cluster, Number, Recipe};
+use crate::plan::{Accelerator, Cluster, Number, Recipe, Software};
 use crate::quantity::{BytesPerSecond, FlopsPerSecond, Seconds};
 
 /// What the user measured on the machine itself; each takes the place of the calibrated share.
@@ -26,6 +26,10 @@ pub struct Device {
     pub low: FlopsPerSecond,
     /// Bytes of one input element of a low-precision product.
     pub low_width: f64,
+    /// Fused attention, forward, on the causal half.
+    pub attention_forward: FlopsPerSecond,
+    /// The same backward.
+    pub attention_backward: FlopsPerSecond,
     /// The dense peak of 16-bit products.
     pub peak: FlopsPerSecond,
     /// The dense peak in the recipe's low precision.
@@ -70,14 +74,26 @@ impl Device {
         let peak = if single { peaks.fp32 } else { peaks.half };
         let rates = calibration.matmul;
         // A measured product scales every format: it tells of clocks and power, which they share.
-        let factor = measured.matmul.map_or(1.0, |rate| rate.get() / (peaks.half.get() * rates.half));
+        let factor = match measured.matmul {
+            Some(rate) => rate.get() / (peaks.half.get() * rates.half),
+            None if is_plain(recipe.software) => calibration.eager,
+            None => 1.0,
+        };
         let (low_peak, share, low_width) = low_precision(recipe, accelerator, rates, peak);
         let memory_peak = accelerator.memory_bandwidth;
+        let clocks = measured.matmul.map_or(1.0, |_| factor);
+        let kernel = match recipe.software {
+            Software::TorchFsdp => calibration.attention_triton,
+            Software::Torchtitan => calibration.attention_pytorch,
+            _ => 1.0,
+        };
         Self {
             calibration,
             half: peak * (rates.half * factor),
             low: low_peak * (share * factor),
             low_width,
+            attention_forward: peaks.half * (calibration.attention_forward * kernel * clocks),
+            attention_backward: peaks.half * (calibration.attention_backward * kernel * clocks),
             peak,
             low_peak,
             memory: memory_peak * calibration.memory,
@@ -99,6 +115,11 @@ impl Device {
     pub fn stream(&self, bytes: f64) -> Seconds {
         Seconds::new(bytes / self.memory.get())
     }
+}
+
+/// Software whose linear layers are PyTorch's own.
+const fn is_plain(software: Software) -> bool {
+    matches!(software, Software::TorchFsdp | Software::Torchtitan | Software::Nanotron)
 }
 
 /// Peak, reached share and input width of the products that run in low precision.

@@ -108,10 +108,12 @@ fn linear(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cos
     let [forward, input, weight] = linear_products(x, matmul);
     let [m, n, k] = matmul.local.map(real);
     let cast = if forward.low { CAST_BYTES * real(matmul.batch) } else { 0.0 };
+    // Without grouped products every expert is a launch of its own.
+    let launches = if x.recipe().moe.grouped_gemm { 1 } else { matmul.batch };
     let cost = |product: &Product, cast: f64| Cost {
-        linear: product.time(device).time,
-        memory: device.kernel(cast, u64::from(cast > 0.0)),
-        launches: 1.0,
+        linear: Product { batch: matmul.batch / launches, ..*product }.time(device).time * real(launches),
+        memory: device.kernel(cast, launches * u64::from(cast > 0.0)),
+        launches: real(launches),
         ..Cost::default()
     };
     (cost(&forward, cast * m * k), cost(&input, cast * m * n), cost(&weight, 0.0))
@@ -126,7 +128,7 @@ fn attention(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, 
         };
         (time(m, n, k), time(m, k, n) + time(k, n, m), 1.0)
     } else {
-        (device.attention_forward(matmul), device.attention_backward(matmul), 0.5)
+        (device.fused_forward(matmul), device.fused_backward(matmul), 0.5)
     };
     let cost = |attention, launches| Cost { attention, launches, ..Cost::default() };
     (cost(forward, launches), cost(backward, 2.0 * launches), Cost::default())

@@ -10,10 +10,6 @@ use crate::plan::Cluster;
 use crate::quantity::{Bytes, Quantity, Seconds};
 use crate::topology::{GroupKind, Groups, Rank};
 
-/// Every doubling of the number of nodes adds this to a ring's or tree's start. Unit: seconds.
-/// One switch hop and one network card's processing (NCCL trees are of logarithmic depth).
-const PER_DOUBLING: Seconds = Seconds::microseconds(2.0);
-
 /// A group as a collective sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ring {
@@ -45,7 +41,7 @@ impl Ring {
         if self.domains() <= 1 {
             return (fast, device.calibration.fast_start);
         }
-        let start = device.calibration.network_start + PER_DOUBLING * real(self.domains()).log2();
+        let start = device.calibration.network_start;
         (fast.min(device.network.get() * real(self.together)), start)
     }
 
@@ -57,6 +53,7 @@ impl Ring {
         }
         let (bandwidth, start) = self.link(device);
         let part = bytes.number() * (real(self.size) - 1.0) / real(self.size);
+        let start = start + self.hops(device, collective);
         let moving = match collective {
             Collective::AllReduce => 2.0 * part / bandwidth,
             Collective::AllGather | Collective::ReduceScatter => part / bandwidth,
@@ -64,6 +61,20 @@ impl Ring {
             Collective::SendRecv | Collective::Broadcast => bytes.number() / bandwidth,
         };
         start + Seconds::new(moving)
+    }
+
+    /// The first piece goes through every rank of a ring (twice when it comes back as a sum) before the
+    /// last one ends; NCCL turns to trees, of logarithmic depth, where that would be long.
+    fn hops(self, device: &Device, collective: Collective) -> Seconds {
+        if self.domains() <= 1 {
+            return Seconds::ZERO;
+        }
+        let hop = device.calibration.network_hop;
+        match collective {
+            Collective::AllReduce => hop * (4.0 * real(self.domains()).log2()),
+            Collective::AllGather | Collective::ReduceScatter => hop * real(self.size),
+            Collective::AllToAll | Collective::SendRecv | Collective::Broadcast => Seconds::ZERO,
+        }
     }
 
     /// Every member sends an equal part to every other, those of other domains through the network.

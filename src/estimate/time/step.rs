@@ -30,6 +30,8 @@ pub(super) struct Run {
     pub(super) tail: Tail,
     pub(super) tied: Seconds,
     pub(super) iteration: Seconds,
+    /// Waiting for the slowest rank, as a share of the rest.
+    pub(super) straggling: f64,
     /// The dense peak of the format the linear layers run in.
     pub(super) peak: FlopsPerSecond,
 }
@@ -69,6 +71,7 @@ impl Run {
             tail,
             tied: setting.tied(),
             iteration: setting.iteration(),
+            straggling: setting.straggling(),
             peak: setting.device.low_peak,
             stages,
             durations,
@@ -89,9 +92,14 @@ impl Run {
         slowest.map_or(&[], Vec::as_slice)
     }
 
+    /// The step if all ranks were equally fast.
+    pub(super) fn alone(&self) -> Seconds {
+        self.pipe + self.tail.data + self.tail.optimizer + self.tied + self.iteration
+    }
+
     /// The whole step.
     pub(super) fn step(&self) -> Seconds {
-        self.pipe + self.tail.data + self.tail.optimizer + self.tied + self.iteration
+        self.alone() * (1.0 + self.straggling)
     }
 }
 
@@ -182,6 +190,15 @@ impl Setting<'_> {
 
     fn iteration(&self) -> Seconds {
         if self.overlaps.bounds == Bounds::Lower { Seconds::ZERO } else { self.device.calibration.iteration }
+    }
+
+    fn straggling(&self) -> f64 {
+        let nodes = real(self.x.plan.cluster().num_nodes.max(1));
+        if self.overlaps.bounds == Bounds::Lower {
+            0.0
+        } else {
+            self.device.calibration.straggling * nodes.log2()
+        }
     }
 
     /// The tail of the step: the longest of each piece over the stages.

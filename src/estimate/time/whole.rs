@@ -103,7 +103,13 @@ pub fn time_with(plan: &Plan, measured: &Measured, calibration: Calibration) -> 
 /// The estimate of the step alone, for a search over many plans.
 #[must_use]
 pub fn step_seconds(plan: &Plan, measured: &Measured) -> Seconds {
-    Run::new(plan, measured, calibration(&plan.cluster().accelerator), Bounds::Estimate).step()
+    step_seconds_with(plan, measured, calibration(&plan.cluster().accelerator))
+}
+
+/// The same with constants of the caller's choice.
+#[must_use]
+pub fn step_seconds_with(plan: &Plan, measured: &Measured, calibration: Calibration) -> Seconds {
+    Run::new(plan, measured, calibration, Bounds::Estimate).step()
 }
 
 fn schedule(run: &Run) -> ScheduleTimes {
@@ -164,9 +170,9 @@ static OPTIMIZER: Formula = Formula::new(
     MODEL,
 );
 static OTHER: Formula = Formula::new(
-    "i + m·t",
+    "i + m·t + w",
     "The fixed cost of an iteration; waiting for the host to issue kernels; gradients added outside of \
-     the products.",
+     the products; waiting for the slowest of many ranks.",
     MODEL,
 );
 
@@ -205,9 +211,11 @@ fn breakdown(run: &Run) -> Breakdown<Seconds> {
     ));
     let optimizer = Breakdown::leaf("optimizer", run.tail.optimizer)
         .because(Explanation::new(&OPTIMIZER, &[("o", run.tail.optimizer.get())]));
-    let other = Breakdown::leaf("other", run.iteration + once.other * batches).because(Explanation::new(
+    let waiting = run.step() - run.alone();
+    let other = run.iteration + once.other * batches + waiting;
+    let other = Breakdown::leaf("other", other).because(Explanation::new(
         &OTHER,
-        &[("i", run.iteration.get()), ("m", batches), ("t", once.other.get())],
+        &[("i", run.iteration.get()), ("m", batches), ("t", once.other.get()), ("w", waiting.get())],
     ));
     Breakdown::sum(
         "step",
