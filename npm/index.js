@@ -18,6 +18,12 @@ export const estimate = (input) => call("estimate", input);
 /** The report for people: "text" or "markdown"; empty when there is no plan. */
 export const report = (input, format = "text") =>
   engine.reportText(JSON.stringify(normal(input)), format === "markdown");
+/** Other layouts of the same run: the fastest that fit, and those that none beats in both time and memory. */
+export function search(input, { limit = 20, tries = 0 } = {}) {
+  const found = JSON.parse(engine.search(JSON.stringify(normal(input)), limit, tries));
+  if (found.error) throw new Error(found.error);
+  return found;
+}
 /** The fragment of a link (without #) that carries the input. */
 export const share = (input) => engine.share(JSON.stringify(normal(input)));
 /** The input that a link's fragment carries. Throws a sentence when the link cannot be read. */

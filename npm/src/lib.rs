@@ -4,10 +4,11 @@
 mod input;
 
 use input::Input;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shardscope::advice::advised;
 use shardscope::estimate::compute::Measured;
 use shardscope::report;
+use shardscope::search::{Outcome, Walk};
 use shardscope::share::{self, Shared};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -39,6 +40,44 @@ pub fn report_text(input: &str, markdown: bool) -> String {
     let Some(plan) = input.resolve(&source).plan else { return String::new() };
     let found = advised(&plan, &Measured::default());
     if markdown { report::text::markdown(&plan, &found) } else { report::text::text(&plan, &found) }
+}
+
+/// The layouts that a search finds: `{tried, of, refused, too_large, best: […], frontier: […]}`, at most `limit` of
+/// each; `tries` bounds the work (0: all combinations). An error is `{"error": …}`.
+#[wasm_bindgen]
+pub fn search(input: &str, limit: u32, tries: u32) -> String {
+    let input = match Input::parse(input) {
+        Ok(input) => input,
+        Err(problem) => return json!({ "error": problem }).to_string(),
+    };
+    let source = input.source();
+    let Some(plan) = input.resolve(&source).plan else {
+        return json!({ "error": "the input makes no plan; `read` says why" }).to_string();
+    };
+    let mut walk = Walk::new(&plan, Measured::default());
+    let tries = if tries == 0 { u64::MAX } else { u64::from(tries) };
+    walk.step(tries);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let list = |outcomes: &[Outcome]| -> Vec<Value> { outcomes.iter().take(limit).map(outcome).collect() };
+    let (tried, of) = walk.progress();
+    json!({
+        "tried": tried,
+        "of": of,
+        "refused": walk.refused(),
+        "too_large": walk.too_large(),
+        "best": list(walk.best()),
+        "frontier": list(walk.frontier()),
+    })
+    .to_string()
+}
+
+fn outcome(outcome: &Outcome) -> Value {
+    let change: Map<String, Value> = outcome
+        .changes
+        .iter()
+        .map(|(field, value)| (field.name().to_owned(), Value::from(value.as_str())))
+        .collect();
+    json!({ "change": change, "peak_reserved": outcome.peak.get(), "step_seconds": outcome.step.get() })
 }
 
 /// The fragment of a link that carries the input: by name when it is settings alone, else with its texts.

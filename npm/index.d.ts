@@ -1,0 +1,209 @@
+/** Where a setting's value comes from. */
+export type Origin = "script" | "environment" | "catalog" | "default" | "derived" | "user";
+
+/** What is handed in: a script as a string, or texts with settings and answers. */
+export type Input =
+  | string
+  | {
+      text?: string;
+      texts?: (string | { name?: string; text: string })[];
+      /** Name as in the catalog, for example "H100-SXM". */
+      accelerator?: string;
+      /** Settings by Megatron's names, on top of what the texts say. */
+      settings?: Record<string, string | number | boolean | null>;
+      /** Variables that the texts leave to their environment. */
+      environment?: Record<string, string>;
+      /** The words after the script in its call. */
+      arguments?: string;
+    };
+
+export interface Setting {
+  value: number | string | boolean | null | unknown[];
+  origin: Origin;
+  flag?: string;
+  line?: number;
+  column?: number;
+  length?: number;
+  file?: string;
+  note?: string;
+}
+export interface Question {
+  name: string;
+  prompt: string;
+  choices?: string[];
+  proposal?: string;
+}
+export interface Diagnostic {
+  severity: "error" | "warning" | "note";
+  code: string;
+  message: string;
+  hint?: string;
+  line?: number;
+  column?: number;
+  length?: number;
+  file?: string;
+}
+/** A labelled value; a parent is computed from its children. */
+export interface Tree {
+  label: string;
+  value: number;
+  formula?: string;
+  times?: number;
+  children?: Tree[];
+}
+export interface RankParameters {
+  pipeline_rank: number;
+  tensor_rank: number;
+  expert_rank: number;
+  count: number;
+  breakdown: Record<
+    "embedding" | "attention" | "mlp" | "router" | "experts" | "shared_experts" | "norms" | "output_layer" | "other",
+    number
+  >;
+}
+/** Bytes. */
+export interface RankMemory {
+  pipeline_rank: number;
+  tensor_rank: number;
+  expert_rank: number;
+  gpus: string[];
+  parameters: number;
+  gradients: number;
+  optimizer: number;
+  activations: number;
+  temporaries: number;
+  peak_allocated: number;
+  framework: number;
+  peak_reserved: number;
+  fits: boolean;
+  at: string;
+  breakdown: Tree;
+}
+export interface Totals {
+  calls_per_iteration: number;
+  bytes_per_iteration: number;
+  wire_bytes_per_iteration: number;
+  network_wire_bytes_per_iteration: number;
+}
+export interface Operation {
+  name: string;
+  collective: "all_reduce" | "all_gather" | "reduce_scatter" | "all_to_all" | "send_recv" | "broadcast";
+  where: string;
+  shape: number[];
+  dtype: string;
+  bytes_per_call: number;
+  calls_per_micro_batch_per_gpu: number;
+  calls_per_iteration_per_gpu: number;
+  group_kind: string;
+  group_size: number;
+  link: string;
+  overlapped: boolean;
+}
+export interface DimensionTraffic {
+  groups: number;
+  group_size: number;
+  operations: Operation[];
+  per_gpu: Totals;
+  stages: Totals[];
+  cluster: Totals;
+}
+export interface Time {
+  step_seconds: number;
+  lower_bound_seconds: number;
+  upper_bound_seconds: number;
+  tokens_per_second: number;
+  tokens_per_second_per_gpu: number;
+  samples_per_second: number;
+  model_flops_per_step: number;
+  hardware_flops_per_step: number;
+  model_tflops_per_gpu: number;
+  hardware_tflops_per_gpu: number;
+  mfu: number;
+  hfu: number;
+  bubble_fraction: number;
+  breakdown: Tree;
+  schedule: { name: string; in_flight: number[] };
+}
+export interface Report {
+  parameters: { total: number; active_per_token: number; ranks: RankParameters[] };
+  topology: {
+    world_size: number;
+    num_nodes: number;
+    gpus_per_node: number;
+    groups: Record<string, number[][] | null>;
+    labels: string[];
+    stages: {
+      pipeline_rank: number;
+      chunks: { virtual_rank: number; layers: [number, number] | []; embedding: boolean; output_layer: boolean }[];
+    }[];
+  };
+  memory: {
+    ranks: RankMemory[];
+    worst: { pipeline_rank: number; peak_allocated: number; peak_reserved: number; at: string };
+    capacity: number;
+    fits: boolean;
+    layers: unknown;
+    saved_activations: { dense: number | null; moe: number | null };
+  };
+  communication: { dimensions: Record<string, DimensionTraffic | null>; total: Totals };
+  utilisation: {
+    name: string;
+    stage: number;
+    full: { m: number; n: number; k: number; batch: number };
+    sharded: { m: number; n: number; k: number; batch: number };
+    flops: number;
+    bytes: number;
+    arithmetic_intensity: number;
+    efficiency: number;
+    bound: "compute" | "memory";
+    note: string | null;
+  }[];
+  time: Time;
+  advice: {
+    code: string;
+    message: string;
+    why: string;
+    change: Record<string, string>;
+    expected: { step_seconds: number | null; peak_reserved: number | null };
+  }[];
+  explanations: Record<string, { formula: string; meaning: string; symbols: Record<string, number>; source: string }>;
+}
+/** The document `shardscope/report/1`. Bytes, counts, seconds, FLOPs: bare numbers. */
+export interface Document {
+  schema: "shardscope/report/1";
+  settings: Record<string, Setting>;
+  questions: Question[];
+  diagnostics: Diagnostic[];
+  report: Report | null;
+}
+export interface Outcome {
+  /** Settings that differ from the input's plan. */
+  change: Record<string, string>;
+  peak_reserved: number;
+  step_seconds: number;
+}
+export interface Search {
+  tried: number;
+  of: number;
+  refused: number;
+  too_large: number;
+  best: Outcome[];
+  frontier: Outcome[];
+}
+
+/** Loads the engine; in Node the package does it by itself. */
+export function load(wasm?: BufferSource | URL | string | Response | Promise<Response>): Promise<void>;
+/** What the texts say: settings with their origin, open questions, diagnostics; `report` is null. */
+export function read(input: Input): Document;
+/** The whole document. */
+export function estimate(input: Input): Document;
+/** The report for people; empty when the input makes no plan. */
+export function report(input: Input, format?: "text" | "markdown"): string;
+/** Other layouts of the same run. Throws when the input makes no plan. */
+export function search(input: Input, options?: { limit?: number; tries?: number }): Search;
+/** The fragment of a link (without #) that carries the input. */
+export function share(input: Input): string;
+/** The input that a link's fragment carries. Throws a sentence when it cannot be read. */
+export function open(fragment: string): Exclude<Input, string>;
+/** The version of the document's form. */
+export function schema(): string;
