@@ -1,0 +1,8 @@
+//! Worked examples, each one click away: published runs and models everyone knows.
+
+mod example;
+mod known;
+mod scaling;
+mod tool;
+
+pub use example::{Chapter as ExampleChapter, Example, gallery};
