@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn carets_stand_under_the_place() {
         let source = Source::new("A=1\n\té --num-layer 2\n");
-        let at = source.text().find("--num").map_or(0, |at| at as u32);
+        let at = u32::try_from(source.text().find("--num").unwrap()).unwrap();
         let found = Diagnostic::warning("unknown-flag", "--num-layer is not known")
             .at(Span::new(at, at + 11))
             .hint("--num-layers");

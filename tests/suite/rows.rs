@@ -44,20 +44,13 @@ impl Row {
     }
 
     /// Seconds of a step, as published.
+    #[allow(dead_code, reason = "only the evidence example, which shares this file, looks at the time")]
     pub(crate) fn measured(&self) -> f64 {
         self.text("measured").parse().expect("seconds")
     }
 
     pub(crate) fn family(&self) -> &'static str {
         self.text("family")
-    }
-
-    pub(crate) fn is_moe(&self) -> bool {
-        self.maybe("experts").is_some()
-    }
-
-    pub(crate) fn sharded_weights(&self) -> bool {
-        self.text("sharding") == "zero3"
     }
 
     /// The run as a plan.

@@ -20,8 +20,13 @@ fn example(from: &str, to: &str) -> String {
 fn refused(text: &str, part: &str, place: Option<&str>) -> Diagnostic {
     let state = after(text);
     assert!(state.stale && state.shown.is_some(), "the last good report stays");
-    let errors: Vec<&Diagnostic> =
-        state.answer.resolution.diagnostics.iter().filter(|found| found.severity == Severity::Error).collect();
+    let errors: Vec<&Diagnostic> = state
+        .answer
+        .resolution
+        .diagnostics
+        .iter()
+        .filter(|found| found.severity == Severity::Error)
+        .collect();
     let found = errors.iter().find(|error| error.message.contains(part));
     let Some(found) = found else { panic!("no error says {part:?}: {errors:#?}") };
     if let Some(place) = place {
@@ -59,10 +64,12 @@ fn prose_is_told_from_a_script() {
 
 #[test]
 fn a_script_without_a_launch_line_asks_for_the_machines() {
-    let text = example("torchrun $DISTRIBUTED_ARGS pretrain_gpt.py", "").replace("GPUS_PER_NODE=8\nNNODES=2", "");
+    let text =
+        example("torchrun $DISTRIBUTED_ARGS pretrain_gpt.py", "").replace("GPUS_PER_NODE=8\nNNODES=2", "");
     refused(&text, "does not say on how many GPUs", None);
     let state = after(&text);
-    let asked: Vec<&str> = state.answer.resolution.questions.iter().map(|asked| asked.name.as_str()).collect();
+    let asked: Vec<&str> =
+        state.answer.resolution.questions.iter().map(|asked| asked.name.as_str()).collect();
     assert!(asked.contains(&"num_nodes"), "{asked:?}");
     let answered = |state, name: &str, value: &str| {
         apply(state, Event::Set { name: name.to_owned(), value: value.to_owned() })
@@ -85,14 +92,21 @@ fn contradictions_point_at_the_number() {
 #[test]
 fn a_missing_size_is_named() {
     let found = refused(&example("    --hidden-size 4096 \\\n", ""), "hidden_size", None);
-    assert!(found.hint.is_some() || !after(&example("    --hidden-size 4096 \\\n", "")).answer.resolution.questions.is_empty());
+    assert!(
+        found.hint.is_some()
+            || !after(&example("    --hidden-size 4096 \\\n", "")).answer.resolution.questions.is_empty()
+    );
 }
 
 #[test]
 fn numbers_out_of_bounds_are_refused_where_they_stand() {
     refused(&example("--num-layers 24", "--num-layers -24"), "-24", Some("-24"));
     let enormous = "9".repeat(40);
-    refused(&example("--hidden-size 4096", &format!("--hidden-size {enormous}")), "hidden_size", Some(&enormous));
+    refused(
+        &example("--hidden-size 4096", &format!("--hidden-size {enormous}")),
+        "hidden_size",
+        Some(&enormous),
+    );
     refused(&example("NNODES=2", "NNODES=123456789012"), "123456789012", None);
 }
 

@@ -202,7 +202,7 @@ impl Writer {
             0 => format!("[ \"${a}\" = \"{word}\" ]"),
             1 => format!("[[ ${a} == {word} ]]"),
             2 => format!("[[ ${a} == *[0-9]* ]]"),
-            3 => format!("[ $N -gt $M ]"),
+            3 => "[ $N -gt $M ]".to_owned(),
             4 => format!("(( {n} < {m} ))"),
             5 => format!("[ -z \"${a}\" ]"),
             6 => format!("[[ -n ${a} && $K -le 5 ]]"),

@@ -76,10 +76,8 @@ fn a_diagnostic_leads_to_its_place() {
     page.wait_text("#diagnostics", "-24");
     page.wait_for("mark.error");
     page.click("button.diagnostic.error");
-    let chosen = page.js(
-        "const e = document.activeElement; return e.value.slice(e.selectionStart, e.selectionEnd)",
-        &[],
-    );
+    let chosen = page
+        .js("const e = document.activeElement; return e.value.slice(e.selectionStart, e.selectionEnd)", &[]);
     assert_eq!(chosen, "-24");
 }
 
@@ -88,10 +86,8 @@ fn a_setting_leads_to_its_place_and_can_be_changed() {
     let page = Page::open("");
     page.wait_for(".settings-table");
     page.click("[aria-label^='seq_length is stated']");
-    let chosen = page.js(
-        "const e = document.activeElement; return e.value.slice(e.selectionStart, e.selectionEnd)",
-        &[],
-    );
+    let chosen = page
+        .js("const e = document.activeElement; return e.value.slice(e.selectionStart, e.selectionEnd)", &[]);
     assert_eq!(chosen, "2048");
     page.fill("[aria-label^='num_nodes,']", "1");
     page.press(Key::Enter);

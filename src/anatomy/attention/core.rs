@@ -158,6 +158,6 @@ fn softmax_is_fused(x: &Symbols<'_>) -> bool {
         && x.recipe().params_dtype != Number::Fp32
         && x.s > SHORTEST_FUSED_ROW
         && x.s <= LONGEST_FUSED_ROW
-        && x.s % 4 == 0
-        && (x.b * x.a) % 4 == 0
+        && x.s.is_multiple_of(4)
+        && (x.b * x.a).is_multiple_of(4)
 }

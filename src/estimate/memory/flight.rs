@@ -24,7 +24,11 @@ pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> Vec<Flight> {
     match shape.kind {
         PipelineSchedule::GPipe => {
             let all = u64::from(shape.micro_batches);
-            vec![Flight { counts: vec![all; chunks], waiting: Vec::new(), backward: chunks.saturating_sub(1) }]
+            vec![Flight {
+                counts: vec![all; chunks],
+                waiting: Vec::new(),
+                backward: chunks.saturating_sub(1),
+            }]
         }
         PipelineSchedule::OneForwardOneBackward if shape.chunks > 1 => interleaved(&shape, stage),
         PipelineSchedule::OneForwardOneBackward
@@ -75,7 +79,7 @@ fn interleaved(shape: &Shape, stage: u32) -> Vec<Flight> {
 
 /// Whether the step after `step` steps is of another chunk than the one before.
 fn turns(shape: &Shape, step: u64) -> bool {
-    step % u64::from(shape.group.max(1)) == 0
+    step.is_multiple_of(u64::from(shape.group.max(1)))
 }
 
 /// Counts after so many forward and backward steps.

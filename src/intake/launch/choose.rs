@@ -44,7 +44,7 @@ pub struct Chosen {
 struct Candidate {
     index: usize,
     words: Vec<Word>,
-    score: (usize, bool, bool, usize),
+    score: Score,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -103,7 +103,10 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
     Some(chosen)
 }
 
-fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, (usize, bool, bool, usize))]) {
+/// How much a command looks like the training: its known options, its name, whether it runs, all its options.
+type Score = (usize, bool, bool, usize);
+
+fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)]) {
     let mut spans: Vec<Span> =
         rivals.iter().filter(|rival| rival.0 != index && rival.2.2).map(|rival| rival.1).collect();
     spans.retain(|span| Some(*span) != chosen.span);

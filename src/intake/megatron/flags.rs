@@ -75,7 +75,8 @@ pub(super) fn near(name: &str) -> Option<&'static str> {
     let own = letters(name);
     let most = u32::try_from(name.len() / 4).unwrap_or(0).max(1);
     // A letter that only one of the two has costs an edit.
-    let alike = |line: &&Line| (own & !line.letters).count_ones().max((line.letters & !own).count_ones()) <= most;
+    let alike =
+        |line: &&Line| (own & !line.letters).count_ones().max((line.letters & !own).count_ones()) <= most;
     suggest(name, sorted().iter().filter(alike).map(|line| name_of(line.text)))
 }
 
@@ -92,7 +93,10 @@ fn dashed(name: &str) -> impl Iterator<Item = u8> + '_ {
 /// The flags that state a setting, in the order of the table.
 pub(super) fn of_setting(setting: &str) -> impl Iterator<Item = Flag> + '_ {
     let snake = move |name: &str| name.len() == setting.len() && name.replace('-', "_") == setting;
-    TABLE.lines().filter_map(parse).filter(move |flag| flag.dest.map_or_else(|| snake(flag.name), |dest| dest == setting))
+    TABLE
+        .lines()
+        .filter_map(parse)
+        .filter(move |flag| flag.dest.map_or_else(|| snake(flag.name), |dest| dest == setting))
 }
 
 fn name_of(line: &str) -> &str {
@@ -132,7 +136,10 @@ mod tests {
         for line in sorted() {
             assert_eq!(find(name_of(line.text)).map(|flag| flag.name), Some(name_of(line.text)));
         }
-        assert_eq!((near("num-layer"), near("hidden-sizes"), near("my-own-thing")), (Some("num-layers"), Some("hidden-size"), None));
+        assert_eq!(
+            (near("num-layer"), near("hidden-sizes"), near("my-own-thing")),
+            (Some("num-layers"), Some("hidden-size"), None)
+        );
     }
 
     #[test]

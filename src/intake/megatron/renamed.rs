@@ -103,7 +103,10 @@ pub(super) fn find(name: &str) -> Option<&'static Renamed> {
 
 /// The old flag that states just this value of a setting.
 pub(super) fn stating(field: Field, value: &str) -> Option<&'static str> {
-    RENAMED.iter().find(|renamed| matches!(renamed.states, [(known, Some(text))] if *known == field && *text == value)).map(|renamed| renamed.old)
+    RENAMED
+        .iter()
+        .find(|renamed| matches!(renamed.states, [(known, Some(text))] if *known == field && *text == value))
+        .map(|renamed| renamed.old)
 }
 
 #[cfg(test)]

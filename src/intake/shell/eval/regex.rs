@@ -199,13 +199,12 @@ impl Matcher<'_> {
         match node {
             Node::Any if here.is_some() => out.push(at + 1),
             Node::Char(c) if here == Some(*c) => out.push(at + 1),
-            Node::Class(start) => {
+            Node::Class(start)
                 if here
                     .and_then(|c| super::pattern::class(self.pattern, *start, c))
-                    .is_some_and(|(found, _)| found)
-                {
-                    out.push(at + 1);
-                }
+                    .is_some_and(|(found, _)| found) =>
+            {
+                out.push(at + 1);
             }
             Node::Start if at == 0 => out.push(at),
             Node::End if at == self.text.len() => out.push(at),

@@ -175,16 +175,16 @@ impl Parser<'_> {
             if byte == b'(' && self.is_definition(&simple, start, end) {
                 return self.definition(start, end);
             }
-            if simple.words.is_empty() || declaring {
-                if let Some(assignment) = self.assignment()? {
-                    if declaring {
-                        simple.declared.push(assignment)
-                    } else {
-                        simple.assignments.push(assignment)
-                    }
-                    end = self.at;
-                    continue;
+            if (simple.words.is_empty() || declaring)
+                && let Some(assignment) = self.assignment()?
+            {
+                if declaring {
+                    simple.declared.push(assignment)
+                } else {
+                    simple.assignments.push(assignment)
                 }
+                end = self.at;
+                continue;
             }
             let before = self.at;
             let word = self.word()?;
