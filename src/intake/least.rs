@@ -24,8 +24,14 @@ pub fn least_settings(resolution: &Resolution) -> Option<Named> {
 }
 
 fn written(resolution: &Resolution, keep: impl Fn(&Setting) -> bool) -> Named {
-    let kept =
-        resolution.settings.iter().filter(|setting| setting.value != SettingValue::Null && keep(setting));
+    // What padding gives is not said: the plan keeps how the vocabulary is padded.
+    let padded = |setting: &Setting| {
+        setting.name == Field::PaddedVocabSize.name() && setting.origin == Origin::Derived
+    };
+    let kept = resolution
+        .settings
+        .iter()
+        .filter(|setting| setting.value != SettingValue::Null && keep(setting) && !padded(setting));
     kept.map(|setting| (setting.name.to_owned(), setting.value.written())).collect()
 }
 

@@ -19,7 +19,7 @@ mod world;
 pub use setting::{Setting, SettingValue};
 
 use super::{Origin, Question, Reading};
-use crate::plan::{Cluster, Field, Layout, Model, Plan, Recipe, Software};
+use crate::plan::{Accelerator, Cluster, Field, Layout, Model, Plan, Recipe, Software};
 use crate::text::{Diagnostic, Severity};
 use table::Table;
 
@@ -54,8 +54,9 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     defaults::fill(&mut table, software);
     // Nothing said: the readings tell why, and nothing is missing yet.
     let nothing = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
+    let accelerator = world::machine(&mut table);
     recipe::state(&mut table, software);
-    let parts = if nothing { None } else { parts(&mut table, software) };
+    let parts = if nothing { None } else { parts(&mut table, software, accelerator) };
     let plan = parts.and_then(|parts| checked(&mut table, parts));
     let settings = table.settings();
     let (questions, mut diagnostics) = (table.questions, table.diagnostics);
@@ -72,9 +73,9 @@ struct Parts {
 }
 
 /// The four parts, each saying what is wrong with it before the next is tried.
-fn parts(table: &mut Table, software: Software) -> Option<Parts> {
+fn parts(table: &mut Table, software: Software, accelerator: Accelerator) -> Option<Parts> {
     let model = model::model(table);
-    let cluster = world::cluster(table);
+    let cluster = world::cluster(table, accelerator);
     let layout = cluster.as_ref().and_then(|cluster| layout::layout(table, cluster.gpus()));
     let batch = layout.as_ref().and_then(|layout| batch::batch(table, layout.data));
     let model = model?;

@@ -5,6 +5,9 @@ use crate::intake::{Found, Origin, Question, Reading};
 use crate::plan::{Contradiction, Field};
 use crate::text::{Diagnostic, Span, suggest};
 
+/// Settings that say how many accelerators there are.
+const MACHINES: [Field; 3] = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
+
 /// All settings, by [`Field`].
 pub(super) struct Table {
     slots: Vec<Option<Setting>>,
@@ -12,8 +15,8 @@ pub(super) struct Table {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// What is left open.
     pub(super) questions: Vec<Question>,
-    /// Settings whose stated value lacks a variable.
-    open: Vec<Field>,
+    /// Settings whose stated value lacks a variable, which, and where.
+    open: Vec<(Field, String, Option<Span>)>,
     /// Settings that another question decides: the setting's name and that question's.
     decided: Vec<(&'static str, String)>,
 }
@@ -90,7 +93,11 @@ impl Table {
             return;
         }
         self.clear(found.field);
-        self.open.push(found.field);
+        self.open.push((found.field, hole.to_owned(), found.span));
+        // The machines are asked for together.
+        if MACHINES.contains(&found.field) {
+            return;
+        }
         let (name, about) = (found.field.name(), found.field.about());
         let message = format!("{name} ({about}) is left to {hole}, which the text does not set");
         self.diagnostics.push(Diagnostic::error("open-value", message).at_some(found.span));
@@ -111,7 +118,23 @@ impl Table {
 
     /// Whether its stated value lacks a variable.
     pub(super) fn is_open(&self, field: Field) -> bool {
-        self.open.contains(&field) && !self.has(field)
+        self.left_to(field).is_some()
+    }
+
+    /// The variable that its stated value lacks, and where.
+    pub(super) fn left_to(&self, field: Field) -> Option<(&str, Option<Span>)> {
+        let open = self.open.iter().find(|(open, _, _)| *open == field && !self.has(field))?;
+        Some((&open.1, open.2))
+    }
+
+    /// Takes back the questions for variables that decide nothing but the machines.
+    pub(super) fn ask_for_machines_by_name(&mut self) {
+        let open = &self.open;
+        let machines_alone = |name: &str| {
+            let mut fields = open.iter().filter(|(_, hole, _)| hole == name).map(|(field, _, _)| field).peekable();
+            fields.peek().is_some() && fields.all(|field| MACHINES.contains(field))
+        };
+        self.questions.retain(|question| !machines_alone(&question.name));
     }
 
     /// Asks, once for each name and each question that decides it; a later proposal joins an earlier question.

@@ -4,16 +4,21 @@ use super::setting::SettingValue::{Int, Text};
 use super::table::Table;
 use crate::catalog::{self, Platform};
 use crate::intake::{Origin, Question};
-use crate::plan::{Cluster, Contradiction, Field};
+use crate::plan::{Accelerator, Cluster, Contradiction, Field};
 use crate::text::Diagnostic;
 
-/// The machines; none when their number is not known.
-pub(super) fn cluster(table: &mut Table) -> Option<Cluster> {
+/// The accelerator of the settings, on the network of their platform; what other settings follow from.
+pub(super) fn machine(table: &mut Table) -> Accelerator {
     let platform = platform(table);
     let mut accelerator = accelerator(table);
     if let Some(platform) = platform {
         accelerator.network = platform.network;
     }
+    accelerator
+}
+
+/// The machines; none when their number is not known.
+pub(super) fn cluster(table: &mut Table, accelerator: Accelerator) -> Option<Cluster> {
     let world = world(table, &accelerator.name)?;
     let per_node = table.count(Field::GpusPerNode)?;
     let nodes = table.count(Field::NumNodes)?;
@@ -44,7 +49,7 @@ fn platform(table: &mut Table) -> Option<Platform> {
     found
 }
 
-fn accelerator(table: &mut Table) -> crate::plan::Accelerator {
+fn accelerator(table: &mut Table) -> Accelerator {
     let asked = table.word(Field::Accelerator).to_owned();
     if let Some(found) = catalog::accelerator(&asked) {
         if found.name != asked {
@@ -165,6 +170,7 @@ fn ask_per_node(table: &mut Table, usual: u64) {
 
 /// The number of accelerators is not known: says so and asks, with the smallest number that fits.
 fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64, usual: u64) {
+    table.ask_for_machines_by_name();
     if per_node.is_none() {
         ask_per_node(table, usual);
     }
@@ -176,17 +182,23 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64
             proposal: Some(block.div_ceil(per_node.unwrap_or(usual).max(1)).max(1).to_string()),
         });
     }
-    // A place that leaves it open has said so.
-    let fields = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
-    if fields.into_iter().any(|field| table.is_open(field)) {
-        return;
-    }
-    let message = match (nodes, per_node) {
+    let left: Vec<String> = [(Field::NumNodes, nodes), (Field::GpusPerNode, per_node)]
+        .into_iter()
+        .filter(|(_, known)| known.is_none())
+        .filter_map(|(field, _)| table.left_to(field).map(|(hole, _)| format!("{} to {hole}", field.about())))
+        .collect();
+    let mut message = match (nodes, per_node) {
         (None, Some(per_node)) => format!("the text gives {per_node} GPUs per node and no number of nodes"),
         (Some(nodes), None) => format!("the text gives {nodes} nodes and no number of GPUs per node"),
         _ => "the text does not say on how many GPUs it runs".to_owned(),
     };
+    if !left.is_empty() {
+        message.push_str(&format!(": it leaves {}", left.join(", and ")));
+    }
+    let place = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize]
+        .into_iter()
+        .find_map(|field| table.left_to(field).and_then(|(_, span)| span));
     let hint = "add the launch line (torchrun --nnodes 2 --nproc_per_node 8 …), or answer the questions";
     let error = Diagnostic::error("no-world-size", message).hint(hint);
-    table.diagnostics.push(error.at_some(table.anywhere()));
+    table.diagnostics.push(error.at_some(place.or_else(|| table.anywhere())));
 }
