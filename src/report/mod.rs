@@ -1,12 +1,15 @@
 //! Every estimate of one plan as one value, as JSON and as text.
 
 pub mod analysis_tool;
+pub mod compare;
+mod csv;
 mod document;
 mod finding;
 pub mod text;
 mod tree;
 mod whole;
 
+pub use csv::{communication_csv, memory_csv, settings_csv};
 pub use document::{SCHEMA, document};
 pub use finding::{Expected, Finding};
 pub use whole::uncut;

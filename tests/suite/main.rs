@@ -4,6 +4,7 @@
 mod advice;
 mod analysis_tool;
 mod buffers;
+mod compare;
 mod departures;
 mod drafts;
 mod export;
