@@ -10,6 +10,10 @@ use shardscope::text::Source;
 #[path = "../tests/suite/hostile.rs"]
 mod hostile;
 
+/// Flags that Megatron-LM knows, for lack of unknown ones in real scripts.
+const FLAGS: [&str; 8] =
+    ["--lr", "--min-lr", "--clip-grad", "--eval-iters", "--log-interval", "--save-interval", "--weight-decay", "--seed"];
+
 /// A launch script of about 15 kB: strings, arrays, an if-chain, loops, a here-document, comments.
 fn script() -> String {
     let mut text = String::from("#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\n");
@@ -22,12 +26,14 @@ fn script() -> String {
     }
     text += "GPT_ARGS=\"\n";
     for option in 0..120 {
-        text += &format!("    --option-number-{option} ${{VALUE_{option}:-{option}}} \\\n");
+        let flag = FLAGS[option % FLAGS.len()];
+        text += &format!("    {flag} ${{VALUE_{option}:-{option}}} \\\n");
     }
     text += "    --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --micro-batch-size 1 \"\n";
     text += "ARGS=(\n";
     for option in 0..80 {
-        text += &format!("    --array-option-{option} \"$(( {option} + 1 ))\" # a comment\n");
+        let flag = FLAGS[option % FLAGS.len()];
+        text += &format!("    {flag} \"$(( {option} + 1 ))\" # a comment\n");
     }
     text += ")\nfor i in $(seq 1 94); do L+=(1); done\ncat <<EOT > ds.json\n{ \"stage\": $ZERO, \"x\": [1, 2, 3] }\nEOT\n";
     text += "torchrun --nproc_per_node 8 --nnodes $SLURM_NNODES pretrain_gpt.py $GPT_ARGS \"${ARGS[@]}\" 2>&1 | tee log\n";
@@ -35,10 +41,19 @@ fn script() -> String {
 }
 
 fn time(text: &str) -> Duration {
-    let started = Instant::now();
+    let (started, used) = (Instant::now(), processor_time());
     let source = Source::new(text);
     black_box(launch::read(&source, &Environment::default()).reading());
-    started.elapsed()
+    match (used, processor_time()) {
+        (Some(before), Some(after)) => after.saturating_sub(before),
+        _ => started.elapsed(),
+    }
+}
+
+/// Time on a processor, where the system tells it (Linux): other programs do not count then.
+fn processor_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
 fn main() {
@@ -48,7 +63,7 @@ fn main() {
     println!("{:>9.3} ms of 2 ms    {} kB script, median of 200", millis(times[100]), text.len() / 1000);
     for (name, text) in hostile::texts(1 << 20) {
         let best = (0..3).map(|_| time(&text)).min().unwrap_or_default();
-        println!("{:>9.3} ms of 100 ms  {name}, {} kB", millis(best), text.len() / 1000);
+        println!("{:>9.3} ms of 100 ms  {name:?}, {} kB", millis(best), text.len() / 1000);
     }
 }
 

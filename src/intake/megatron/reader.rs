@@ -34,6 +34,8 @@ struct Reader<'a> {
     unknown: Vec<String>,
     first_unknown: Option<Span>,
     underscored: Option<(String, Option<Span>)>,
+    /// Unknown flags met.
+    looked_up: usize,
     /// MindSpeed's own flags are there.
     ascend: bool,
 }
@@ -243,7 +245,10 @@ impl Reader<'_> {
         if word.hole.is_some() {
             return;
         }
-        let Some(near) = flags::near(name) else {
+        // A text with more unknown flags than that is written for another program.
+        self.looked_up += 1;
+        let near = if self.looked_up <= LISTED { flags::near(name) } else { None };
+        let Some(near) = near else {
             self.first_unknown = self.first_unknown.or(word.span);
             self.unknown.push(format!("--{name}"));
             return;

@@ -23,17 +23,16 @@ impl Notes {
             diagnostics: Vec::new(),
             holes: Vec::new(),
             nodes_left: limits::TREE_NODES,
-            waste_left: text_bytes.saturating_mul(4),
+            waste_left: text_bytes.saturating_mul(4).saturating_add(limits::WASTE_BYTES),
         }
     }
 
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
-        let full = self.diagnostics.len() >= limits::DIAGNOSTICS;
-        let repeated = self
-            .diagnostics
-            .iter()
-            .any(|known| known.span == diagnostic.span && known.code == diagnostic.code);
-        if !full && !repeated {
+        if self.diagnostics.len() >= limits::DIAGNOSTICS {
+            return;
+        }
+        let repeated = |known: &Diagnostic| known.span == diagnostic.span && known.code == diagnostic.code;
+        if !self.diagnostics.iter().any(repeated) {
             self.diagnostics.push(diagnostic);
         }
     }

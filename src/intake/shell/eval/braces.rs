@@ -3,10 +3,13 @@
 use super::super::limits;
 use super::super::tree::Part;
 
+/// Longest piece in which braces are looked at, in bytes.
+const LONGEST: usize = 2048;
+
 /// The first piece that braces multiply, and the texts it becomes.
 pub(crate) fn alternatives(parts: &[Part]) -> Option<(usize, Vec<String>)> {
     parts.iter().enumerate().find_map(|(at, part)| match part {
-        Part::Text { text, quoted: false, .. } if text.contains('{') => {
+        Part::Text { text, quoted: false, .. } if text.len() <= LONGEST && text.contains('{') => {
             let mut out = Vec::new();
             expand(text, 0, &mut out);
             (out.len() != 1 || out.first() != Some(text)).then_some((at, out))

@@ -34,11 +34,18 @@ impl Parser<'_> {
     /// Leaves out the line on which a statement could not be read.
     fn recover(&mut self, start: usize, failure: &Failure) -> Parsed<()> {
         self.report(failure);
-        let wasted = self.at.abs_diff(start).max(1);
+        let wasted = self.at.abs_diff(start);
         self.at = start;
         self.here = None;
         self.skip_line();
-        match self.notes.waste_left.checked_sub(wasted) {
+        self.waste(wasted)
+    }
+
+    /// Pays for text that could not be read.
+    fn waste(&mut self, bytes: usize) -> Parsed<()> {
+        /// What a statement costs besides its bytes.
+        const STATEMENT: usize = 256;
+        match self.notes.waste_left.checked_sub(bytes + STATEMENT) {
             Some(left) => {
                 self.notes.waste_left = left;
                 Ok(())
@@ -46,7 +53,7 @@ impl Parser<'_> {
             None => Err(Failure {
                 code: "not-a-script",
                 message: "the text cannot be read as a shell script from here on",
-                at: start,
+                at: self.at,
                 fatal: true,
             }),
         }
@@ -80,12 +87,13 @@ impl Parser<'_> {
     }
 
     /// Leaves out a closing word or sign that closes nothing.
-    pub(crate) fn skip_stray_closer(&mut self) {
+    pub(crate) fn skip_stray_closer(&mut self) -> Parsed<()> {
         let length = self.keyword().len().max(if self.looking_at(";;") { 2 } else { 1 });
         let failure =
             Failure { code: "unexpected-word", message: "this closes nothing", at: self.at, fatal: false };
         self.report(&failure);
         self.at += length;
+        self.waste(length)
     }
 
     fn statement(&mut self) -> Parsed<Statement> {

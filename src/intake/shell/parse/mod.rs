@@ -20,17 +20,16 @@ pub(crate) fn parse(text: &str, marks: &[Mark], depth: u32, notes: &mut Notes) -
     let mut parser = Parser::new(text, marks, depth, notes);
     let mut list = List::new();
     loop {
-        match parser.list() {
-            Ok(more) => list.extend(more),
-            Err(failure) => {
-                parser.report(&failure);
-                break;
-            }
+        let read = parser.list().and_then(|more| {
+            list.extend(more);
+            if parser.at_end() { Ok(()) } else { parser.skip_stray_closer() }
+        });
+        if let Err(failure) = &read {
+            parser.report(failure);
         }
-        if parser.at_end() {
+        if read.is_err() || parser.at_end() {
             break;
         }
-        parser.skip_stray_closer();
     }
     list
 }
