@@ -58,6 +58,9 @@ impl Evaluator<'_> {
         let last = pipeline.stages.len().saturating_sub(1);
         let mut flow = Flow::Next;
         let outer_input = if last > 0 { self.input.clone() } else { None };
+        if !self.spend(outer_input.as_ref().map_or(0, Value::weight), Span::default()) {
+            return Flow::Stop;
+        }
         for (at, stage) in pipeline.stages.iter().enumerate() {
             let outer_output = if at < last { Some(self.output.replace(Value::default())) } else { None };
             flow = self.run_command(stage);

@@ -1,6 +1,7 @@
 //! Simple commands: assignments, builtins, functions, programs; their redirections.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::super::limits;
 use super::super::script::{Command, CommandKind, File, HoleKind};
@@ -170,6 +171,9 @@ impl Evaluator<'_> {
         };
         self.status = Status::ASSUMED;
         if let Some((value, status)) = computed {
+            if !self.spend(value.weight(), span) {
+                return Flow::Stop;
+            }
             self.emit(&value, span);
             self.status = status;
             return Flow::Next;
@@ -225,7 +229,7 @@ impl Evaluator<'_> {
         let status = self.status;
         self.substituting += 1;
         self.depth += 1;
-        if body.len() == 1 && is_simple(body) {
+        if is_simple(body, &self.functions) {
             self.run_list(body);
         } else {
             self.in_subshell(|shell| shell.run_list(body));
@@ -338,48 +342,37 @@ impl Evaluator<'_> {
 }
 
 /// Whether a list is one plain command, which cannot change variables for others.
-fn is_simple(list: &List) -> bool {
-    match list.as_slice() {
-        [statement] => {
-            statement.rest.is_empty()
-                && statement.first.stages.iter().all(|stage| match &stage.kind {
-                    tree::Kind::Simple(simple) => {
-                        let first =
-                            simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
-                        matches!(
-                            first,
-                            Some(
-                                "echo"
-                                    | "printf"
-                                    | "expr"
-                                    | "seq"
-                                    | "cat"
-                                    | "basename"
-                                    | "dirname"
-                                    | "wc"
-                                    | "cut"
-                                    | "tr"
-                                    | "date"
-                                    | "hostname"
-                                    | "pwd"
-                                    | "head"
-                                    | "awk"
-                                    | "sed"
-                                    | "python"
-                                    | "python3"
-                                    | "bc"
-                                    | "nvidia-smi"
-                                    | "scontrol"
-                                    | "realpath"
-                                    | "grep"
-                            )
-                        )
-                    }
-                    _ => false,
-                })
-        }
-        _ => false,
-    }
+fn is_simple(list: &List, functions: &BTreeMap<String, Rc<tree::Command>>) -> bool {
+    /// Commands that change the shell they run in.
+    const CHANGING: [&str; 20] = [
+        "export",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "unset",
+        "read",
+        "mapfile",
+        "readarray",
+        "eval",
+        "source",
+        ".",
+        "set",
+        "shift",
+        "let",
+        "printf",
+        "cd",
+        "exec",
+        "exit",
+        "return",
+    ];
+    let [statement] = list.as_slice() else { return false };
+    let plain = |stage: &tree::Command| {
+        let tree::Kind::Simple(simple) = &stage.kind else { return false };
+        let first = simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
+        first.is_some_and(|first| !CHANGING.contains(&first) && !functions.contains_key(first))
+    };
+    statement.rest.is_empty() && statement.first.stages.iter().all(plain)
 }
 
 /// Whether a program's answer hangs on its arguments: those that count a machine's devices or read its files do not.

@@ -103,7 +103,7 @@ impl Parser<'_> {
     }
 
     /// Whether the two parentheses at a byte are closed by two that stand together.
-    pub(crate) fn closes_arithmetic(&self, open: usize) -> bool {
+    pub(crate) fn closes_arithmetic(&mut self, open: usize) -> bool {
         let rest = self.bytes.get(open..self.end.min(open + ARITHMETIC_REACH)).unwrap_or(&[]);
         let mut level = 0_u32;
         for (at, byte) in rest.iter().enumerate() {
@@ -114,6 +114,8 @@ impl Parser<'_> {
                 _ => {}
             }
         }
+        // What was looked through in vain is paid for, so that it cannot happen over and over.
+        self.notes.waste_left = self.notes.waste_left.saturating_sub(rest.len());
         false
     }
 
