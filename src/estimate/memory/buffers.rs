@@ -79,9 +79,9 @@ fn stand_ins(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Option<Term> {
         }
     }
     let elements: Count = shapes.iter().map(|shape| Count::of_shape(shape)).sum();
-    let given = [("W", elements.number()), ("", 0.0)];
+    let given = [("W", elements.number())];
     (elements > Count::ZERO).then(|| {
-        Term::new("stand-ins for weight gradients", elements.bytes(x.width), &STAND_INS).given(given)
+        Term::new("stand-ins for weight gradients", elements.bytes(x.width), &STAND_INS).given(&given)
     })
 }
 
@@ -115,8 +115,8 @@ fn deferred(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     }
     let each =
         Count::of_shape(&[x.n, x.v]).bytes(x.width) + Count::of_shape(&[x.s_local, x.h]).bytes(x.width);
-    let given = [("L", Count::new(limit).number()), ("", 0.0)];
-    Some(Term::new("deferred weight gradient", each * limit, &DEFER).given(given).passing())
+    let given = [("L", Count::new(limit).number())];
+    Some(Term::new("deferred weight gradient", each * limit, &DEFER).given(&given).passing())
 }
 
 /// In steady state a stage that sends gradients on still refers to the one before.
@@ -138,7 +138,7 @@ const ENGINE_BEFORE: Bytes = Bytes::mib(4);
 fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
     let capability = x.plan.cluster().accelerator.capability();
     let term = |name, bytes: Bytes, times, formula| {
-        Term::new(name, bytes * times, formula).given([("Z", bytes.number()), ("", 0.0)])
+        Term::new(name, bytes * times, formula).given(&[("Z", bytes.number())])
     };
     let default = if capability == Some(9) { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
     let cublas = x.recipe().cublas_workspace.unwrap_or(default);

@@ -1,48 +1,172 @@
-//! From what torch counts as allocated to what the device shows: the allocator's slack, the driver's context,
-//! the communicators' buffers. Each is a term of its own that can be switched off.
+//! From what torch counts as allocated to what the device shows: the allocator's slack, DeepSpeed's flat
+//! buffers, the driver's context, the communicators' buffers. Each is a term of its own.
 
 use super::term::Term;
 use crate::anatomy::Symbols;
 use crate::explain::Formula;
-use crate::quantity::{Bytes, Quantity};
+use crate::plan::{DpSharding, Number, Software};
+use crate::quantity::{Bytes, Count, Quantity};
 
-const ALLOCATOR: &str = "c10/cuda/CUDACachingAllocator.cpp; SimuMax B200 runs: reserved over allocated";
+const ALLOCATOR: &str =
+    "c10/cuda/CUDACachingAllocator.cpp; reserved over allocated of 13 stages on B200 (SimuMax)";
 const CONTEXT: &str = "catalog: bytes of the driver's context on the accelerator";
-const NCCL: &str = "NCCL: buffers of NCCL_BUFFSIZE per channel and peer";
+const NCCL: &str = "NCCL src/include/device.h: buffers of the LL, LL128 and Simple protocols per connection";
+const DEEPSPEED: &str = "deepspeed/runtime/zero/stage_1_and_2.py: reduce_bucket_size, allgather_bucket_size";
+const FLAT: &str = "deepspeed/runtime/zero/stage_1_and_2.py:step";
+const BF16: &str = "deepspeed/runtime/bf16_optimizer.py:_setup_for_real_optimizer";
+const ENGINE: &str = "deepspeed/runtime/engine.py:buffered_allreduce_fallback";
 
-static SLACK: Formula =
-    Formula::new("q·N", "Blocks cut or cached and not in use: a part q of what is not state.", ALLOCATOR);
+static SLACK: Formula = Formula::new(
+    "k+q·N",
+    "Blocks cut or cached and not in use: k bytes and the part q of what is not state. Where the device is \
+     nearly full the allocator gives them back.",
+    ALLOCATOR,
+);
 static DRIVER: Formula = Formula::new("C", "The driver's context and the kernels' code.", CONTEXT);
 static COMMUNICATORS: Formula = Formula::new("c·Z", "Buffers of c communicators, Z bytes each.", NCCL);
+static BUCKETS: Formula =
+    Formula::new("2·K·w", "Buckets of K elements to reduce gradients and to gather weights.", DEEPSPEED);
+static REDUCED: Formula =
+    Formula::new("4·K", "A flat copy of K elements of fp32 gradients, which is reduced.", ENGINE);
+static FLAT_COPIES: Formula = Formula::new(
+    "w·K",
+    "Flat copies of the K elements that the rank updates: gradient in 16 and 32 bits, weight in 16 bits, less \
+     those alive at the peak.",
+    FLAT,
+);
+static FIRST_WEIGHTS: Formula = Formula::new(
+    "2·P",
+    "Blocks of the weights from before they were put into one flat buffer; freed, but cached.",
+    BF16,
+);
 
-/// Part of the moving bytes that the caching allocator holds beside what is in use.
-const SLACK_PART: f64 = 0.06;
-/// Bytes of one communicator's buffers.
-const COMMUNICATOR: Bytes = Bytes::mib(256);
+/// Bytes that the caching allocator holds beside what is in use, whatever runs.
+const SLACK_LEAST: Bytes = Bytes::mib(920);
+/// Part of the moving bytes that it holds beside what is in use.
+const SLACK_PART: f64 = 0.14;
+/// The same where segments grow, so that freed room is used again whatever its size
+/// (`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`).
+const SLACK_PART_EXPANDABLE: f64 = 0.04;
+/// The same where the device is full and cached blocks are given back: only what is cut remains, the least
+/// part seen.
+const SLACK_PART_LEAST: f64 = 0.07;
+/// Bytes of one communicator's buffers: 16 channels of two connections of 9.2 MiB.
+const COMMUNICATOR: Bytes = Bytes::mib(294);
+/// Elements of DeepSpeed's default buckets.
+const BUCKET: u64 = 500_000_000;
+/// Bytes of the flat copies per element of a rank's part.
+const FLAT_WIDTH: u64 = 8;
+/// Of these, bytes that the optimizer step has among its own.
+const FLAT_IN_STEP: u64 = 4;
 
-/// The terms of a rank whose moving bytes (activations and temporaries) are `moving` at the peak.
-pub(super) fn framework(x: &Symbols<'_>, moving: Bytes) -> Vec<Term> {
-    let mut out = Vec::with_capacity(3);
-    let slack = crate::quantity::Count::rounded_up(moving.number() * SLACK_PART).bytes(1);
-    out.push(
-        Term::new("allocator's slack", slack, &SLACK).given([("q", SLACK_PART), ("N", moving.number())]),
-    );
-    let context = x.plan.cluster().accelerator.context;
-    out.push(Term::new("driver's context", context, &DRIVER).given([("C", context.number()), ("", 0.0)]));
-    let communicators = communicators(x);
-    let bytes = COMMUNICATOR * communicators;
-    let count = crate::quantity::Count::new(communicators).number();
-    let given = [("c", count), ("Z", COMMUNICATOR.number())];
-    out.push(Term::new("communicators' buffers", bytes, &COMMUNICATORS).given(given));
-    out
+/// What the terms depend on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Load {
+    /// Allocated at the peak.
+    pub(super) allocated: Bytes,
+    /// Of that, activations and temporaries.
+    pub(super) moving: Bytes,
+    /// Whether the peak is in the optimizer step.
+    pub(super) in_step: bool,
+    /// Parameters of the rank.
+    pub(super) parameters: Count,
+    /// Parameters whose states the rank holds.
+    pub(super) part: Count,
 }
 
-/// Groups of more than one rank that a rank takes part in.
-fn communicators(x: &Symbols<'_>) -> u64 {
+/// What is beside the allocated.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Framework {
+    /// Held by torch's allocator.
+    pub(super) cached: Vec<Term>,
+    /// Held outside of it.
+    pub(super) outside: Vec<Term>,
+}
+
+impl Framework {
+    /// The terms of a rank with `load`.
+    pub(super) fn of(x: &Symbols<'_>, load: Load) -> Self {
+        let outside = vec![context(x), communicators(x)];
+        let mut cached = deepspeed(x, load);
+        let used = load.allocated + sum(&outside) + sum(&cached);
+        cached.push(slack(x, load, x.plan.cluster().accelerator.memory.less(used)));
+        Self { cached, outside }
+    }
+
+    /// Bytes that torch's allocator holds beside what is allocated.
+    pub(super) fn cached(&self) -> Bytes {
+        sum(&self.cached)
+    }
+
+    /// Bytes in all.
+    pub(super) fn bytes(&self) -> Bytes {
+        self.cached() + sum(&self.outside)
+    }
+}
+
+fn sum(terms: &[Term]) -> Bytes {
+    terms.iter().map(|term| term.bytes).sum()
+}
+
+fn context(x: &Symbols<'_>) -> Term {
+    let context = x.plan.cluster().accelerator.context;
+    Term::new("driver's context", context, &DRIVER).given(&[("C", context.number())])
+}
+
+fn communicators(x: &Symbols<'_>) -> Term {
+    let count = groups(x);
+    Term::new("communicators' buffers", COMMUNICATOR * count, &COMMUNICATORS)
+        .given(&[("c", Count::new(count).number()), ("Z", COMMUNICATOR.number())])
+}
+
+/// What the allocator caches: as much as `room` allows, but never less than what is cut.
+fn slack(x: &Symbols<'_>, load: Load, room: Bytes) -> Term {
+    let of_moving = |part: f64| SLACK_LEAST + Count::rounded_up(load.moving.number() * part).bytes(1);
+    let part = if x.recipe().expandable_segments { SLACK_PART_EXPANDABLE } else { SLACK_PART };
+    let least = of_moving(SLACK_PART_LEAST.min(part));
+    let cached = of_moving(part).min(room.max(least));
+    let moving = load.moving.number();
+    let part = cached.less(SLACK_LEAST).number() / moving.max(1.0);
+    let given = [("k", SLACK_LEAST.number()), ("q", part), ("N", moving)];
+    Term::new("allocator's slack", cached, &SLACK).given(&given)
+}
+
+/// DeepSpeed's flat buffers, larger than any block that is free when they are asked for.
+fn deepspeed(x: &Symbols<'_>, load: Load) -> Vec<Term> {
+    let recipe = x.recipe();
+    if !matches!(recipe.software, Software::MegatronDeepspeed | Software::GptNeox)
+        || recipe.dp_sharding == DpSharding::Replicated
+    {
+        return Vec::new();
+    }
+    let bucket = load.parameters.min(Count::new(BUCKET));
+    let elements = ("K", bucket.number());
+    if recipe.params_dtype == Number::Bf16 {
+        let shared = u64::from(x.plan.layout().data > 1);
+        let first = ("P", load.parameters.number());
+        return vec![
+            Term::new("flat copy to reduce", bucket.bytes(4 * shared), &REDUCED).given(&[elements]),
+            Term::new("blocks of the first weights", load.parameters.bytes(2), &FIRST_WEIGHTS)
+                .given(&[first]),
+        ];
+    }
+    let width = if load.in_step { FLAT_WIDTH - FLAT_IN_STEP } else { FLAT_WIDTH };
+    let of_width = |width: u64| ("w", Count::new(width).number());
+    vec![
+        Term::new("reduction and gather buckets", bucket.bytes(2 * x.width), &BUCKETS)
+            .given(&[elements, of_width(x.width)]),
+        Term::new("flat copies of the step", load.part.bytes(width), &FLAT_COPIES)
+            .given(&[("K", load.part.number()), of_width(width)]),
+    ]
+}
+
+/// Groups of more than one rank that a rank takes part in: tensor, pipeline with one for each neighbour, data,
+/// context, expert, all of one replica (the gradient's norm), and all.
+fn groups(x: &Symbols<'_>) -> u64 {
     let layout = x.plan.layout();
     let data = layout.data.saturating_mul(layout.context);
-    [layout.tensor, layout.pipeline, data, layout.context, layout.expert]
-        .iter()
-        .map(|&size| u64::from(size > 1))
-        .sum()
+    let sizes =
+        [layout.tensor, data, layout.context, layout.expert, layout.model_parallel(), layout.world_size];
+    let groups: u64 = sizes.iter().map(|&size| u64::from(size > 1)).sum();
+    groups + 2 * u64::from(layout.pipeline > 1)
 }

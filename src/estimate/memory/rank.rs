@@ -2,7 +2,7 @@
 
 use super::buffers::{Counts, buffers};
 use super::flight::{Flight, flights};
-use super::framework::framework;
+use super::framework::{Framework, Load};
 use super::moments::{ChunkSum, Moment};
 use super::states::{Part, State, states};
 use super::term::Term;
@@ -17,6 +17,8 @@ pub(super) struct Rank {
     pub(super) chunks: Vec<ChunkSum>,
     pub(super) states: Vec<State>,
     pub(super) buffers: Vec<Term>,
+    /// What the device shows beside what is allocated.
+    pub(super) framework: Framework,
     /// Micro-batches held at the peak.
     pub(super) flight: Flight,
     /// What runs at the peak; none in the optimizer step and where nothing runs.
@@ -41,7 +43,9 @@ pub struct Totals {
     pub temporaries: Bytes,
     /// Their sum: what `torch.cuda.max_memory_allocated()` shows.
     pub peak_allocated: Bytes,
-    /// What the device shows beside that: the allocator's slack, the driver's context, communicators.
+    /// With what the allocator has cached or cut: what `torch.cuda.max_memory_reserved()` shows.
+    pub peak_cached: Bytes,
+    /// What the device shows beside the allocated: the allocator's slack, the driver's context, communicators.
     pub framework: Bytes,
     /// What the device shows.
     pub peak_reserved: Bytes,
@@ -69,13 +73,21 @@ impl Rank {
         let mut out = Self {
             states: held,
             buffers: buffers(x, units, &counts, rank),
+            framework: Framework::default(),
             chunks,
             flight,
             moment,
             in_step: false,
             totals: Totals::default(),
         };
-        out.totals = out.add_up(x, units);
+        let part = parameters.dense.all.get() / layout.dense_shards().max(1)
+            + parameters.expert.all.get() / layout.expert_shards().max(1);
+        let load = Load {
+            parameters: parameters.dense.all + parameters.expert.all,
+            part: Count::new(part),
+            ..Load::default()
+        };
+        out.totals = out.add_up(x, units, load);
         out
     }
 
@@ -84,7 +96,7 @@ impl Rank {
         self.states.iter().filter(|state| state.part == part).map(State::bytes).sum()
     }
 
-    fn add_up(&mut self, x: &Symbols<'_>, units: &Units) -> Totals {
+    fn add_up(&mut self, x: &Symbols<'_>, units: &Units, load: Load) -> Totals {
         let buffers: Bytes = self.buffers.iter().map(|term| term.bytes).sum();
         let kept = held(&self.chunks, &self.flight);
         let once: Bytes = self.chunks.iter().map(|chunk| chunk.once).sum();
@@ -106,7 +118,10 @@ impl Rank {
         let temporaries = running + buffers;
         let states = parameters + gradients + optimizer;
         let peak_allocated = states + activations + temporaries;
-        let framework = framework(x, activations + temporaries).iter().map(|term| term.bytes).sum();
+        let load =
+            Load { allocated: peak_allocated, moving: activations + running, in_step: self.in_step, ..load };
+        self.framework = Framework::of(x, load);
+        let framework = self.framework.bytes();
         Totals {
             parameters,
             gradients,
@@ -114,6 +129,7 @@ impl Rank {
             activations,
             temporaries,
             peak_allocated,
+            peak_cached: peak_allocated + self.framework.cached(),
             framework,
             peak_reserved: peak_allocated + framework,
             between_steps: states + self.between_steps(x) + step,

@@ -181,9 +181,21 @@ fn kinds(recipe: &Recipe) -> Vec<Kind> {
     let mut out = weights(recipe);
     let spread = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
     let width = if is_torch_fsdp(recipe) { Number::Fp32.width() } else { recipe.grads_dtype.width() };
-    out.push(Kind { name: "gradients", part: Part::Gradients, width, spread, of: Of::All });
+    let gradients = |name, width| Kind { name, part: Part::Gradients, width, spread, of: Of::All };
+    out.push(gradients("gradients", width));
+    if keeps_both_gradients(recipe) {
+        out.push(gradients("16-bit gradients", recipe.params_dtype.width()));
+    }
     out.extend(optimizer(recipe));
     out
+}
+
+/// Whether gradients are kept as backward makes them beside the fp32 sums
+/// (`deepspeed/runtime/bf16_optimizer.py:update_hp_grads`, called with `clear_lp_grads=False`).
+fn keeps_both_gradients(recipe: &Recipe) -> bool {
+    matches!(recipe.software, Software::MegatronDeepspeed | Software::GptNeox)
+        && recipe.params_dtype == Number::Bf16
+        && recipe.grads_dtype == Number::Fp32
 }
 
 /// Whether PyTorch's FSDP holds the weights: as fp32 shards, cast when they are gathered.

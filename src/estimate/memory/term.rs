@@ -14,7 +14,7 @@ pub(super) struct Term {
     /// Why so many.
     pub(super) formula: &'static Formula,
     /// Symbols of the formula that the plan's sizes do not have.
-    pub(super) given: [(&'static str, f64); 2],
+    pub(super) given: [(&'static str, f64); 3],
     /// Whether it is there between steps too.
     pub(super) lasting: bool,
 }
@@ -22,12 +22,15 @@ pub(super) struct Term {
 impl Term {
     /// A term in the plan's symbols alone.
     pub(super) const fn new(name: &'static str, bytes: Bytes, formula: &'static Formula) -> Self {
-        Self { name, bytes, formula, given: [("", 0.0); 2], lasting: true }
+        Self { name, bytes, formula, given: [("", 0.0); 3], lasting: true }
     }
 
-    /// The same with symbols of its own.
-    pub(super) const fn given(self, given: [(&'static str, f64); 2]) -> Self {
-        Self { given, ..self }
+    /// The same with symbols of its own, three at most.
+    pub(super) fn given(mut self, given: &[(&'static str, f64)]) -> Self {
+        for (own, symbol) in self.given.iter_mut().zip(given) {
+            *own = *symbol;
+        }
+        self
     }
 
     /// The same, gone when the step is over.

@@ -1,6 +1,5 @@
 //! A rank's bytes as a tree that explains itself.
 
-use super::framework::framework;
 use super::kept::{rotary_table, run_input};
 use super::moments::ChunkSum;
 use super::rank::Rank;
@@ -18,7 +17,6 @@ type Tree = Breakdown<Bytes>;
 pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank) -> Tree {
     let activations = activations(x, units, rank);
     let temporaries = temporaries(x, units, rank);
-    let moving = activations.value() + temporaries.value();
     let allocated = Breakdown::sum(
         "peak_allocated",
         vec![
@@ -29,12 +27,14 @@ pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank) -> Tree {
             temporaries,
         ],
     );
-    let framework = leaves(x, "framework", &framework(x, moving));
+    let mut framework = leaves(x, &rank.framework.outside);
+    framework.extend(leaves(x, &rank.framework.cached));
+    let framework = Breakdown::sum("framework", framework);
     Breakdown::sum("peak_reserved", vec![allocated, framework])
 }
 
-fn leaves(x: &Symbols<'_>, label: &'static str, terms: &[Term]) -> Tree {
-    Breakdown::sum(label, terms.iter().map(|term| term.leaf(x)).collect())
+fn leaves(x: &Symbols<'_>, terms: &[Term]) -> Vec<Tree> {
+    terms.iter().map(|term| term.leaf(x)).collect()
 }
 
 fn part(rank: &Rank, label: &'static str, part: Part) -> Tree {
