@@ -1,15 +1,11 @@
 //! `[ ]`, `[[ ]]` and `(( ))`: true, false, decided by an unset variable, or not known.
 
-use super::super::script::HoleKind;
 use super::super::tree::{Part, TestToken};
-use super::super::value::{HoleId, Value};
+use super::super::value::Value;
 use super::arithmetic::NoNumber;
 use super::state::{Certainty, Evaluator, Status};
 use super::{pattern, regex};
 use crate::text::Span;
-
-/// Literals kept as a menu for one unknown.
-const CHOICES: usize = 64;
 
 /// One word of a test.
 pub(crate) struct Item {
@@ -108,39 +104,6 @@ impl Evaluator<'_> {
         }
         let mut tester = Tester { shell: self, items, at: 0, double, depth: 0 };
         tester.any()
-    }
-
-    /// The text with unset variables taken as empty, and whether there are any; none when something else is unknown.
-    fn resolved(&self, value: &Value, positional_too: bool) -> Option<(String, bool)> {
-        let mut text = String::new();
-        let mut unset = false;
-        for piece in value.pieces() {
-            match piece.hole {
-                None => text.push_str(piece.text),
-                Some(hole) => {
-                    let kind = self.notes.holes.get(hole.0 as usize).map(|hole| hole.kind);
-                    if kind != Some(HoleKind::Variable)
-                        && !(positional_too && kind == Some(HoleKind::Positional))
-                    {
-                        return None;
-                    }
-                    unset = true;
-                }
-            }
-        }
-        Some((text, unset))
-    }
-
-    /// Remembers a literal that an unknown is compared with.
-    pub(crate) fn add_choice(&mut self, hole: HoleId, literal: &str) {
-        if let Some(hole) = self.notes.holes.get_mut(hole.0 as usize)
-            && !literal.is_empty()
-            && !literal.contains(['*', '^', '$', '[', '('])
-            && hole.choices.len() < CHOICES
-            && !hole.choices.iter().any(|known| known == literal)
-        {
-            hole.choices.push(literal.to_owned());
-        }
     }
 }
 

@@ -1,14 +1,17 @@
 //! What a script would do, as far as its text says: nothing is run, nothing is read from the machine.
 
 mod arithmetic;
+mod assign;
 mod assigned;
 mod braces;
+mod branch;
 mod builtins;
 mod condition;
 mod control;
 mod finish;
 mod format;
 mod inner;
+mod operation;
 mod parameter;
 mod pattern;
 mod programs;
@@ -17,6 +20,7 @@ mod regex;
 mod sed;
 mod simple;
 mod state;
+mod unset;
 mod words;
 
 pub(crate) use state::Evaluator;

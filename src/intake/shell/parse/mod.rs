@@ -1,6 +1,7 @@
 //! Bash grammar by recursive descent over text that may carry marks from an earlier expansion.
 
 mod bare;
+mod braced;
 mod compound;
 mod cursor;
 mod expansion;

@@ -1,0 +1,73 @@
+//! What conditions make of holes: unset variables are empty texts, and literals they are compared with a menu.
+
+use super::super::script::HoleKind;
+use super::super::value::{HoleId, Value};
+use super::state::Evaluator;
+
+/// Literals kept as a menu for one unknown.
+const CHOICES: usize = 64;
+
+/// Variables that every shell or login sets.
+const ALWAYS_SET: [&str; 14] = [
+    "0",
+    "!",
+    "$",
+    "-",
+    "_",
+    "PWD",
+    "HOME",
+    "PATH",
+    "USER",
+    "HOSTNAME",
+    "BASH_SOURCE",
+    "RANDOM",
+    "UID",
+    "SHELL",
+];
+
+impl Evaluator<'_> {
+    /// The text with unset variables taken as empty, and whether there are any; none when something else is unknown.
+    pub(crate) fn resolved(&self, value: &Value, positional_too: bool) -> Option<(String, bool)> {
+        let mut text = String::new();
+        let mut unset = false;
+        for piece in value.pieces() {
+            match piece.hole {
+                None => text.push_str(piece.text),
+                Some(hole) if self.is_empty_hole(hole, positional_too, 0) => unset = true,
+                Some(_) => return None,
+            }
+        }
+        Some((text, unset))
+    }
+
+    /// Whether a hole is an unset variable, or what a program makes of one that prints nothing for no text.
+    fn is_empty_hole(&self, hole: HoleId, positional_too: bool, depth: u32) -> bool {
+        let Some(hole) = self.notes.holes.get(hole.0 as usize) else { return false };
+        match hole.kind {
+            HoleKind::Variable => !ALWAYS_SET.contains(&hole.name.as_str()),
+            HoleKind::Positional => positional_too,
+            HoleKind::Command | HoleKind::Derived => {
+                let program = hole.name.split(' ').next().unwrap_or("");
+                let faithful = hole.kind == HoleKind::Derived
+                    || matches!(program, "basename" | "tr" | "cut" | "sed" | "awk" | "head" | "tail");
+                faithful
+                    && depth < 8
+                    && !hole.needs.is_empty()
+                    && hole.needs.iter().all(|need| self.is_empty_hole(*need, positional_too, depth + 1))
+            }
+            HoleKind::Placeholder | HoleKind::Branch | HoleKind::Arithmetic => false,
+        }
+    }
+
+    /// Remembers a literal that an unknown is compared with.
+    pub(crate) fn add_choice(&mut self, hole: HoleId, literal: &str) {
+        if let Some(hole) = self.notes.holes.get_mut(hole.0 as usize)
+            && !literal.is_empty()
+            && !literal.contains(['*', '^', '$', '[', '('])
+            && hole.choices.len() < CHOICES
+            && !hole.choices.iter().any(|known| known == literal)
+        {
+            hole.choices.push(literal.to_owned());
+        }
+    }
+}

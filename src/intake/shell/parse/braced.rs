@@ -1,0 +1,141 @@
+//! `${...}` in all its forms.
+
+use super::super::tree::{Index, Operation, Parameter, Part, ReplaceMode};
+use super::cursor::{Parsed, Parser};
+use super::word::Mode;
+
+impl Parser<'_> {
+    /// After `${`: the rest of the expansion, its brace taken.
+    pub(crate) fn braced(&mut self, start: usize, quoted: bool) -> Parsed<Parameter> {
+        let length =
+            self.peek() == Some(b'#') && !matches!(self.peek_at(1), Some(b'}' | b':' | b'-' | b'+' | b'='));
+        self.at += usize::from(length);
+        let indirect = self.peek() == Some(b'!') && self.peek_at(1) != Some(b'}');
+        self.at += usize::from(indirect);
+        let name_start = self.at;
+        let name_length = match self.peek() {
+            Some(byte) if byte.is_ascii_digit() => self
+                .bytes
+                .get(self.at..self.end)
+                .unwrap_or(&[])
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count(),
+            Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => self.identifier_length(),
+            Some(b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => 1,
+            _ => return self.fail("unreadable-expansion", "no variable can have this name", start),
+        };
+        self.at += name_length;
+        let name = self.text.get(name_start..self.at).unwrap_or("").to_owned();
+        let index = self.index(start)?;
+        let operation = self.operation(quoted)?;
+        if !self.eat("}") {
+            return self.fail(
+                "unreadable-expansion",
+                "this ${ is not closed, or its form is not known",
+                start,
+            );
+        }
+        Ok(Parameter { name, span: self.span(start, self.at), quoted, index, length, indirect, operation })
+    }
+
+    fn index(&mut self, start: usize) -> Parsed<Option<Index>> {
+        if self.eat("[@]") {
+            return Ok(Some(Index::At));
+        }
+        if self.eat("[*]") {
+            return Ok(Some(Index::Star));
+        }
+        if !self.eat("[") {
+            return Ok(None);
+        }
+        let parts = self.nested(|parser| parser.parts(Mode::Index))?;
+        if !self.eat("]") {
+            return self.fail("unclosed-expansion", "this index is never closed", start);
+        }
+        Ok(Some(Index::One(parts)))
+    }
+
+    fn operation(&mut self, quoted: bool) -> Parsed<Operation> {
+        let operand = if quoted { Mode::BraceQuoted } else { Mode::Brace };
+        let first = self.peek();
+        let colon = first == Some(b':');
+        let sign = if colon { self.peek_at(1) } else { first };
+        Ok(match sign {
+            Some(sign @ (b'-' | b'=' | b'?' | b'+')) => {
+                self.at += 1 + usize::from(colon);
+                Operation::Fallback { sign, colon, word: self.parts(operand)? }
+            }
+            _ if colon => self.slice()?,
+            Some(sign @ (b'#' | b'%')) => {
+                self.at += 1;
+                let longest = self.peek() == Some(sign);
+                self.at += usize::from(longest);
+                Operation::Trim { suffix: sign == b'%', longest, pattern: self.parts(Mode::Brace)? }
+            }
+            Some(b'/') => self.replacement(operand)?,
+            Some(sign @ (b'^' | b',')) => {
+                self.at += 1;
+                let all = self.peek() == Some(sign);
+                self.at += usize::from(all);
+                self.parts(Mode::Brace)?;
+                Operation::Case { upper: sign == b'^', all }
+            }
+            Some(b'@') => {
+                self.at += 2;
+                Operation::Transform
+            }
+            _ => Operation::None,
+        })
+    }
+
+    /// `${x:offset:length}`
+    fn slice(&mut self) -> Parsed<Operation> {
+        self.at += 1;
+        let open = self.at;
+        let mut cut = None;
+        let mut level = 0_u32;
+        let mut close = open;
+        while let Some(byte) = self.bytes.get(close).filter(|_| close < self.end) {
+            match byte {
+                b'{' | b'(' => level += 1,
+                b'}' if level == 0 => break,
+                b'}' | b')' => level = level.saturating_sub(1),
+                b':' if level == 0 && cut.is_none() => cut = Some(close),
+                b'\n' => return self.fail("unreadable-expansion", "this ${ is not closed", open),
+                _ => {}
+            }
+            close += 1;
+        }
+        let offset = self.parts_between(open, cut.unwrap_or(close))?;
+        let length = match cut {
+            Some(cut) => Some(self.parts_between(cut + 1, close)?),
+            None => None,
+        };
+        Ok(Operation::Slice { offset, length })
+    }
+
+    fn parts_between(&mut self, from: usize, to: usize) -> Parsed<Vec<Part>> {
+        let end = self.end;
+        self.at = from;
+        self.end = to;
+        let parts = self.parts(Mode::Here);
+        self.end = end;
+        parts
+    }
+
+    /// `${x/pattern/text}`
+    fn replacement(&mut self, operand: Mode) -> Parsed<Operation> {
+        self.at += 1;
+        let mode = match self.peek() {
+            Some(b'/') => ReplaceMode::All,
+            Some(b'#') => ReplaceMode::Prefix,
+            Some(b'%') => ReplaceMode::Suffix,
+            _ => ReplaceMode::First,
+        };
+        self.at += usize::from(mode != ReplaceMode::First);
+        let pattern = self.parts(Mode::Pattern)?;
+        let with = if self.eat("/") { self.parts(operand)? } else { Vec::new() };
+        Ok(Operation::Replace { mode, pattern, with })
+    }
+}
