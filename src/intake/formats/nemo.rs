@@ -255,6 +255,9 @@ fn optimizer(leaves: &mut Leaves) {
 }
 
 fn overlap(leaves: &mut Leaves) {
+    if leaves.flag("model.cpu_offloading") == Some(false) {
+        leaves.reading.found.retain(|found| found.field != Field::CpuOffloadingNumLayers);
+    }
     let path = "model.fsdp";
     if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.node().flag() == Some(true)) {
         let hybrid = leaves.text("model.fsdp_sharding_strategy").is_some_and(|name| name == "grad");
