@@ -5,7 +5,7 @@ use super::formats::{Format, Text, bases, classify, merge, read as read_settings
 use super::surroundings;
 use super::tree::{Tree, read_json};
 use super::{Reading, launch, shell};
-use crate::text::{Diagnostic, Severity, Source, Span};
+use crate::text::{Diagnostic, Severity, Source, Span, sort};
 
 /// What each text of a source says; later readings win.
 pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
@@ -31,7 +31,8 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
             Kind::Other(why) => remarks.push(why),
         }
     }
-    texts.sort_by_key(|text: &Text| depth(&text.name, &order, 0));
+    let depths = |text: &Text| depth(&text.name, &order, 0);
+    sort(&mut texts, &|left, right| depths(left).cmp(&depths(right)));
     let alone = texts.is_empty() && remarks.is_empty();
     texts.extend(script(source, &scripts, environment, alone));
     if texts.iter().any(|text| !text.reading.found.is_empty()) {

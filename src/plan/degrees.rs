@@ -130,7 +130,7 @@ fn smallest_worlds(block: u64, per_node: u64) -> String {
     let mut worlds = vec![first, first.saturating_mul(2), first.saturating_mul(4)];
     worlds.push(nearest_multiple(first, per_node.max(1)).max(first));
     worlds.retain(|world| world % first == 0);
-    worlds.sort_unstable();
+    crate::text::sort(&mut worlds, &u64::cmp);
     worlds.dedup();
     listed(&worlds, first)
 }

@@ -2,11 +2,13 @@
 
 mod caret;
 mod diagnostic;
+mod order;
 mod source;
 mod span;
 mod suggest;
 
 pub use caret::render;
+pub use order::{order, sort};
 pub use diagnostic::{Diagnostic, Severity};
 pub use source::{Part, Position, Source};
 pub use span::Span;

@@ -6,7 +6,7 @@ use super::round::written;
 use crate::intake::formats::is_setting;
 use crate::intake::{Origin, Resolution, megatron};
 use crate::plan::{Field, Kind};
-use crate::text::{Source, Span};
+use crate::text::{Source, Span, sort};
 
 /// Most settings beside which an addition is tried.
 const ANCHORS: usize = 6;
@@ -96,7 +96,7 @@ pub(super) fn added(source: &Source, now: &Resolution, field: Field, value: &str
         .filter(|setting| setting.origin == Origin::Script)
         .filter_map(|setting| setting.span.filter(|span| !span.is_empty()))
         .collect();
-    anchors.sort_unstable();
+    sort(&mut anchors, &Span::cmp);
     anchors.dedup();
     let mut changes = Vec::new();
     for (file, span) in anchors.into_iter().rev().take(ANCHORS).filter_map(|span| local(source, span)) {

@@ -23,7 +23,7 @@ pub(super) fn keys(leaves: &mut Leaves) {
     optimizer(leaves);
     activations(leaves);
     for (path, what) in NOT_ESTIMATED {
-        if let Some(leaf) = leaves.get(path).filter(says_yes) {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| says_yes(leaf)) {
             leaves.not_estimated(&leaf, what);
         }
     }
@@ -41,7 +41,7 @@ const NOT_ESTIMATED: &[(&str, &str)] = &[
 ];
 
 fn says_yes(leaf: &Leaf) -> bool {
-    leaf.node().flag() != Some(false) && leaf.node().whole().is_none_or(|count| count > 1)
+    leaf.flag() != Some(false) && leaf.whole().is_none_or(|count| count > 1)
 }
 
 /// Takes a key unless it is left to the trainer ("auto").
@@ -80,7 +80,7 @@ fn precision(leaves: &mut Leaves) {
         ("fp16.fp16", Field::Fp16),
     ];
     for (path, field) in formats {
-        if leaves.get(path).is_some_and(|leaf| leaf.node().flag() != Some(false)) {
+        if leaves.get(path).is_some_and(|leaf| leaf.flag() != Some(false)) {
             take(leaves, path, field);
         }
     }
@@ -103,8 +103,7 @@ fn sharding(leaves: &mut Leaves) {
     // That the bf16 optimizer shards its states even at stage 0 is a rule of `resolve`.
     if leaves.has("zero_optimization.stage") {
         leaves.take(&["zero_optimization.stage"], Field::ZeroStage);
-    } else if let Some(leaf) = leaves.get("zero_optimization").filter(|leaf| leaf.node().flag() == Some(true))
-    {
+    } else if let Some(leaf) = leaves.get("zero_optimization").filter(|leaf| leaf.flag() == Some(true)) {
         leaves.say_noted(Field::ZeroStage, "1", &leaf, "zero_optimization as a switch is stage 1");
     } else {
         leaves.state(Field::ZeroStage, "0", Origin::Default, "DeepSpeed's default");
@@ -117,7 +116,7 @@ fn sharding(leaves: &mut Leaves) {
     ];
     for (path, field) in offload {
         if let Some(leaf) = leaves.get(path) {
-            let away = leaf.node().flag().unwrap_or(leaf.value != "none");
+            let away = leaf.flag().unwrap_or(leaf.value != "none");
             leaves.switch(field, away, &leaf);
         }
     }
@@ -132,14 +131,14 @@ fn optimizer(leaves: &mut Leaves) {
     let name = leaf.value.to_ascii_lowercase();
     match name.as_str() {
         name if name.contains("adam") || name.contains("lamb") => leaves.say(Field::Optimizer, "adam", &leaf),
-        "sgd" | "muon" | "lion" => leaves.say(Field::Optimizer, name, &leaf),
+        "sgd" | "muon" | "lion" => leaves.say(Field::Optimizer, &name, &leaf),
         _ => leaves.not_estimated(&leaf, "this optimizer is taken for Adam"),
     }
 }
 
 fn activations(leaves: &mut Leaves) {
     let path = "activation_checkpointing.partition_activations";
-    if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.node().flag() == Some(true)) {
+    if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() == Some(true)) {
         leaves.switch(Field::DistributeSavedActivations, true, &leaf);
     }
 }

@@ -95,7 +95,7 @@ fn push(words: &mut Vec<Argument>, leaf: &Leaf) {
     let values: Vec<&str> =
         leaf.value.split(['[', ']', ',']).map(str::trim).filter(|value| !value.is_empty()).collect();
     let listed = leaf.value.starts_with('[');
-    match leaf.node().flag() {
+    match leaf.flag() {
         Some(true) => words.push(flag),
         Some(false) => words.extend([flag, argument("false".to_owned(), leaf.span, None)]),
         None if listed && name != "moe_layer_freq" && name != "moe-layer-freq" => {

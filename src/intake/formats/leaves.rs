@@ -2,9 +2,10 @@
 //! from it, and what it leaves aside.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use super::interpolate::expand;
-use crate::intake::tree::{Node, Value};
+use crate::intake::tree::{Node, Value, scalar};
 use crate::intake::{Argument, Found, Origin, Reading};
 use crate::plan::{Field, Kind};
 use crate::text::{Diagnostic, Span};
@@ -20,7 +21,7 @@ const MAX_LEAVES: usize = 20_000;
 const MAX_LOOKUPS: u32 = 2_000;
 
 /// One scalar, or list of scalars, of a settings file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Leaf {
     /// Its keys, joined by dots.
     pub(super) path: String,
@@ -30,13 +31,13 @@ pub(super) struct Leaf {
     pub(super) span: Option<Span>,
     /// The variable that the value lacks, when it is not known.
     pub(super) hole: Option<String>,
-    used: bool,
+    used: Cell<bool>,
 }
 
 /// The scalars of a settings file, and what has been taken from them.
 #[derive(Debug, Default)]
 pub(super) struct Leaves {
-    leaves: Vec<Leaf>,
+    leaves: Vec<Rc<Leaf>>,
     pub(super) reading: Reading,
 }
 
@@ -72,7 +73,7 @@ impl Leaves {
                 }
                 _ => continue,
             };
-            leaves.leaves.push(leaf);
+            leaves.leaves.push(Rc::new(leaf));
         }
         leaves.expand_all();
         leaves
@@ -80,7 +81,7 @@ impl Leaves {
 
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Leaf> {
-        self.leaves.iter()
+        self.leaves.iter().map(Rc::as_ref)
     }
 
     fn collect(&mut self, node: &Node, path: &mut String) {
@@ -111,7 +112,7 @@ impl Leaves {
         if self.leaves.len() == MAX_LEAVES {
             return;
         }
-        self.leaves.push(leaf(path, value, Some(span), None));
+        self.leaves.push(Rc::new(leaf(path, value, Some(span), None)));
     }
 
     fn expand_all(&mut self) {
@@ -126,9 +127,10 @@ impl Leaves {
                 at.and_then(|at| self.leaves.get(at)).map(|leaf| leaf.value.clone())
             };
             let expanded = expand(&leaf.value, &leaf.path, &look);
+            let leaf = Rc::make_mut(&mut self.leaves[index]);
             match expanded {
-                Ok(value) => self.leaves[index].value = value,
-                Err(name) => self.leaves[index].hole = Some(name),
+                Ok(value) => leaf.value = value,
+                Err(name) => leaf.hole = Some(name),
             }
         }
     }
@@ -138,14 +140,14 @@ impl Leaves {
     }
 
     /// The last leaf of that path, if it holds something; `-` and `_` count as one letter.
-    pub(super) fn get(&mut self, path: &str) -> Option<Leaf> {
-        let leaf = self.find(path).and_then(|at| self.leaves.get_mut(at))?;
-        leaf.used = true;
+    pub(super) fn get(&self, path: &str) -> Option<Rc<Leaf>> {
+        let leaf = self.find(path).and_then(|at| self.leaves.get(at))?;
+        leaf.used.set(true);
         (!leaf.value.is_empty()).then(|| leaf.clone())
     }
 
     /// The first of several paths that holds something.
-    pub(super) fn first(&mut self, paths: &[&str]) -> Option<Leaf> {
+    pub(super) fn first(&self, paths: &[&str]) -> Option<Rc<Leaf>> {
         paths.iter().find_map(|path| self.get(path))
     }
 
@@ -155,18 +157,18 @@ impl Leaves {
     }
 
     /// The text of a path.
-    pub(super) fn text(&mut self, path: &str) -> Option<String> {
-        self.get(path).map(|leaf| leaf.value)
+    pub(super) fn text(&self, path: &str) -> Option<String> {
+        self.get(path).map(|leaf| leaf.value.clone())
     }
 
     /// The whole number of a path.
-    pub(super) fn whole(&mut self, path: &str) -> Option<u64> {
-        self.get(path).and_then(|leaf| leaf.node().whole())
+    pub(super) fn whole(&self, path: &str) -> Option<u64> {
+        self.get(path).and_then(|leaf| leaf.whole())
     }
 
     /// Yes or no under a path.
-    pub(super) fn flag(&mut self, path: &str) -> Option<bool> {
-        self.get(path).and_then(|leaf| leaf.node().flag())
+    pub(super) fn flag(&self, path: &str) -> Option<bool> {
+        self.get(path).and_then(|leaf| leaf.flag())
     }
 
     /// Takes the value under the first of these paths that holds one.
@@ -174,11 +176,11 @@ impl Leaves {
         let Some(leaf) = self.first(paths) else { return false };
         let value = match field.kind() {
             // Numbers in the spellings of every format.
-            Kind::Count(..) => leaf.node().whole().map(|whole| whole.to_string()),
-            Kind::Flag => leaf.node().flag().map(|flag| flag.to_string()),
+            Kind::Count(..) => leaf.whole().map(|whole| whole.to_string()),
+            Kind::Flag => leaf.flag().map(|flag| flag.to_string()),
             _ => None,
         };
-        self.say(field, value.unwrap_or_else(|| leaf.value.clone()), &leaf);
+        self.say(field, value.as_deref().unwrap_or(&leaf.value), &leaf);
         true
     }
 
@@ -190,14 +192,14 @@ impl Leaves {
     }
 
     /// States a value that follows from a leaf.
-    pub(super) fn say(&mut self, field: Field, value: impl Into<String>, leaf: &Leaf) {
+    pub(super) fn say(&mut self, field: Field, value: &str, leaf: &Leaf) {
         let mut found = Found::new(field, value, Origin::Script).by(leaf.path.clone(), leaf.span);
         found.hole = leaf.hole.clone().or_else(|| placeholder(field, &found.value));
         self.reading.take(found);
     }
 
     /// The same with a remark.
-    pub(super) fn say_noted(&mut self, field: Field, value: impl Into<String>, leaf: &Leaf, note: &str) {
+    pub(super) fn say_noted(&mut self, field: Field, value: &str, leaf: &Leaf, note: &str) {
         self.say(field, value, leaf);
         if let Some(found) = self.reading.found.iter_mut().find(|found| found.field == field) {
             found.note = Some(note.to_owned());
@@ -206,11 +208,11 @@ impl Leaves {
 
     /// Turns a setting on or off as a leaf says.
     pub(super) fn switch(&mut self, field: Field, on: bool, leaf: &Leaf) {
-        self.say(field, on.to_string(), leaf);
+        self.say(field, if on { "true" } else { "false" }, leaf);
     }
 
     /// States what follows from the whole, unless it is stated already.
-    pub(super) fn state(&mut self, field: Field, value: impl Into<String>, origin: Origin, note: &str) {
+    pub(super) fn state(&mut self, field: Field, value: &str, origin: Origin, note: &str) {
         if !self.reading.found.iter().any(|found| found.field == field) {
             self.reading.take(Found::new(field, value, origin).note(note));
         }
@@ -219,7 +221,7 @@ impl Leaves {
     /// States several such values.
     pub(super) fn state_all(&mut self, values: &[(Field, &str)], origin: Origin, note: &str) {
         for (field, value) in values {
-            self.state(*field, *value, origin, note);
+            self.state(*field, value, origin, note);
         }
     }
 
@@ -230,14 +232,14 @@ impl Leaves {
     }
 
     /// Marks a key as read.
-    pub(super) fn pass(&mut self, path: &str) {
+    pub(super) fn pass(&self, path: &str) {
         self.get(path);
     }
 
     /// The reading, with a note on the keys that were left aside.
     pub(super) fn finish(mut self, format: &str) -> Reading {
-        let left: Vec<&Leaf> =
-            self.leaves.iter().filter(|leaf| !leaf.used && !leaf.value.is_empty()).collect();
+        let left: Vec<&Rc<Leaf>> =
+            self.leaves.iter().filter(|leaf| !leaf.used.get() && !leaf.value.is_empty()).collect();
         if let Some(first) = left.first() {
             let names: Vec<&str> = left.iter().take(LISTED).map(|leaf| leaf.path.as_str()).collect();
             let more = if left.len() > LISTED { ", …" } else { "" };
@@ -266,15 +268,20 @@ pub(super) fn no_layers_is_none(reading: &mut Reading) {
 }
 
 impl Leaf {
-    /// As a node, for its spellings of numbers and truth.
-    pub(super) fn node(&self) -> Node {
-        Node::plain(&self.value, self.span.unwrap_or_default())
+    /// Its whole number, in any format's spelling.
+    pub(super) fn whole(&self) -> Option<u64> {
+        scalar::whole(&self.value)
+    }
+
+    /// Its yes or no.
+    pub(super) fn flag(&self) -> Option<bool> {
+        scalar::flag(&self.value)
     }
 }
 
 fn leaf(path: &str, value: &str, span: Option<Span>, hole: Option<String>) -> Leaf {
     let value = if matches!(value, "null" | "None" | "~") { "" } else { value };
-    Leaf { path: path.to_owned(), value: value.to_owned(), span, hole, used: false }
+    Leaf { path: path.to_owned(), value: value.to_owned(), span, hole, used: Cell::new(false) }
 }
 
 /// Whether a word is keys joined by dots (or Megatron-Bridge's one key without any).

@@ -3,7 +3,7 @@
 use super::Format;
 use crate::intake::{Origin, Reading};
 use crate::plan::Field;
-use crate::text::Diagnostic;
+use crate::text::{Diagnostic, sort};
 
 /// One text as read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Text {
 /// machines', then a framework's settings, and the script's own flags last. Says where they differ.
 #[must_use]
 pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
-    texts.sort_by_key(|text| rank(text.format));
+    sort(&mut texts, &|left, right| rank(left.format).cmp(&rank(right.format)));
     let several = texts.len() > 1;
     if several {
         yield_proposals(&mut texts);

@@ -81,15 +81,15 @@ pub(super) fn read(root: &Node) -> Reading {
 fn attention(leaves: &mut Leaves) {
     let heads = leaves.whole("model.model_config.num_attention_heads");
     let groups = ["model.model_config.num_key_value_heads", "model.model_config.num_kv_heads"];
-    if let Some(leaf) = leaves.first(&groups).filter(|leaf| leaf.node().whole() != heads) {
+    if let Some(leaf) = leaves.first(&groups).filter(|leaf| leaf.whole() != heads) {
         leaves.switch(Field::GroupQueryAttention, true, &leaf);
-        leaves.say(Field::NumQueryGroups, leaf.value.clone(), &leaf);
+        leaves.say(Field::NumQueryGroups, &leaf.value, &leaf);
     }
     if let Some(leaf) = leaves.get("model.model_config.attention_bias") {
-        leaves.switch(Field::AddQkvBias, leaf.node().flag() == Some(true), &leaf);
+        leaves.switch(Field::AddQkvBias, leaf.flag() == Some(true), &leaf);
     }
     if let Some(leaf) = leaves.get("model.model_config.tie_word_embeddings") {
-        leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.node().flag() == Some(false), &leaf);
+        leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), &leaf);
     }
     for path in ["hidden_act", "_attn_implementation", "is_llama_config", "is_qwen2_config", "rms_norm_eps"] {
         leaves.pass(&format!("model.model_config.{path}"));
@@ -134,15 +134,13 @@ fn layout(leaves: &mut Leaves) {
     if let Some(leaf) = leaves.get("parallelism.pp_engine") {
         leaves.say(Field::PipelineSchedule, if leaf.value == "1f1b" { "1f1b" } else { "gpipe" }, &leaf);
     }
-    if let Some(leaf) =
-        leaves.get("parallelism.recompute_layer").filter(|leaf| leaf.node().flag() == Some(true))
-    {
+    if let Some(leaf) = leaves.get("parallelism.recompute_layer").filter(|leaf| leaf.flag() == Some(true)) {
         leaves.say(Field::RecomputeGranularity, "full", &leaf);
         leaves.say(Field::RecomputeMethod, "uniform", &leaf);
         leaves.say(Field::RecomputeNumLayers, "1", &leaf);
     }
     let asynchronous = leaves.get("parallelism.tp_linear_async_communication");
     if let Some(leaf) = asynchronous {
-        leaves.switch(Field::AsyncTensorModelParallelAllreduce, leaf.node().flag() == Some(true), &leaf);
+        leaves.switch(Field::AsyncTensorModelParallelAllreduce, leaf.flag() == Some(true), &leaf);
     }
 }

@@ -2,7 +2,7 @@
 //! Keys and defaults: `megatron_gpt_config.yaml` and `megatron_gpt_model.py` of NeMo 1.23,
 //! `megatron/bridge/training/config.py`.
 
-use super::leaves::{Leaf, Leaves, no_layers_is_none};
+use super::leaves::{Leaves, no_layers_is_none};
 use crate::intake::tree::Node;
 use crate::intake::{Argument, Origin, Reading};
 use crate::plan::{Field, Kind, Software};
@@ -97,7 +97,7 @@ fn recipe(leaves: &mut Leaves, words: &[Argument]) {
     let Some((known, settings)) = super::flags::known_model(&name.text) else { return };
     let note = format!("{known}, named as {}", name.text);
     for (field, value) in settings {
-        leaves.state(field, value, Origin::Catalog, &note);
+        leaves.state(field, &value, Origin::Catalog, &note);
     }
 }
 
@@ -132,7 +132,7 @@ fn keys(leaves: &mut Leaves) {
     let micro = leaves.first(&["model.micro_batch_size", "train.micro_batch_size", "data.micro_batch_size"]);
     let accumulate = leaves.get("trainer.accumulate_grad_batches");
     if let Some(leaf) = accumulate.filter(|_| micro.is_none()) {
-        leaves.say(Field::NumMicroBatches, leaf.value.clone(), &leaf);
+        leaves.say(Field::NumMicroBatches, &leaf.value, &leaf);
     }
 }
 
@@ -179,8 +179,7 @@ fn shape(leaves: &mut Leaves) {
             leaves.switch(field, true, &leaf);
         }
     }
-    if let Some(leaf) = leaves.get("model.gated_linear_unit").filter(|leaf| leaf.node().flag() == Some(true))
-    {
+    if let Some(leaf) = leaves.get("model.gated_linear_unit").filter(|leaf| leaf.flag() == Some(true)) {
         let silu = leaves.text("model.activation_func").is_none_or(|act| act.contains("silu"));
         leaves.switch(if silu { Field::Swiglu } else { Field::QuickGeglu }, true, &leaf);
     }
@@ -189,15 +188,15 @@ fn shape(leaves: &mut Leaves) {
         leaves.switch(Field::SquaredRelu, true, &leaf);
     }
     if let Some(leaf) = leaves.get("model.share_embeddings_and_output_weights") {
-        leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.node().flag() == Some(false), &leaf);
+        leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), &leaf);
     }
     if let Some(leaf) = leaves.get("model.bias_activation_fusion") {
-        let on = leaf.node().flag() != Some(false);
+        let on = leaf.flag() != Some(false);
         leaves.switch(Field::BiasGeluFusion, on, &leaf);
         leaves.switch(Field::BiasSwigluFusion, on, &leaf);
     }
     if let Some(leaf) = leaves.get("model.recompute_granularity") {
-        leaves.say(Field::RecomputeGranularity, leaf.value.clone(), &leaf);
+        leaves.say(Field::RecomputeGranularity, &leaf.value, &leaf);
     }
 }
 
@@ -225,17 +224,17 @@ fn precision(leaves: &mut Leaves) {
         }
     }
     for (path, field) in [("model.bf16", Field::Bf16), ("model.fp16", Field::Fp16)] {
-        if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.node().flag() == Some(true)) {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() == Some(true)) {
             leaves.switch(field, true, &leaf);
         }
     }
     match leaves.get("model.fp8") {
-        Some(leaf) if leaf.node().flag() == Some(true) => {
+        Some(leaf) if leaf.flag() == Some(true) => {
             let format = if leaves.flag("model.fp8_e4m3") == Some(true) { "e4m3" } else { "hybrid" };
             leaves.say(Field::Fp8, format, &leaf);
         }
         Some(leaf) if matches!(leaf.value.as_str(), "e4m3" | "hybrid") => {
-            leaves.say(Field::Fp8, leaf.value.clone(), &leaf)
+            leaves.say(Field::Fp8, &leaf.value, &leaf)
         }
         _ => {}
     }
@@ -259,7 +258,7 @@ fn overlap(leaves: &mut Leaves) {
         leaves.reading.found.retain(|found| found.field != Field::CpuOffloadingNumLayers);
     }
     let path = "model.fsdp";
-    if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.node().flag() == Some(true)) {
+    if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() == Some(true)) {
         let hybrid = leaves.text("model.fsdp_sharding_strategy").is_some_and(|name| name == "grad");
         leaves.say(Field::ZeroStage, if hybrid { "2" } else { "3" }, &leaf);
     }
@@ -270,12 +269,12 @@ fn overlap(leaves: &mut Leaves) {
 /// What NeMo 1 takes where a key is left out: an MLP of 4 x hidden_size, gated or not; and query-key
 /// layer scaling with fp16 alone.
 fn omitted(leaves: &mut Leaves) {
-    let hidden: Option<Leaf> = leaves.get("model.hidden_size");
-    let width = hidden.and_then(|leaf| leaf.node().whole()).and_then(|hidden| hidden.checked_mul(4));
+    let hidden = leaves.get("model.hidden_size");
+    let width = hidden.and_then(|leaf| leaf.whole()).and_then(|hidden| hidden.checked_mul(4));
     if let Some(width) = width {
         leaves.state(
             Field::FfnHiddenSize,
-            width.to_string(),
+            &width.to_string(),
             Origin::Default,
             "4 x hidden_size, default of NeMo",
         );

@@ -58,9 +58,8 @@ pub(super) fn read(root: &Node) -> Reading {
     precision(&mut leaves);
     deepspeed::keys(&mut leaves);
     if let Some(leaf) = leaves.get("pipe_parallel_size") {
-        let stages =
-            leaf.node().whole().map_or_else(|| leaf.value.clone(), |stages| stages.max(1).to_string());
-        leaves.say(Field::PipelineModelParallelSize, stages, &leaf);
+        let stages = leaf.whole().map_or_else(|| leaf.value.clone(), |stages| stages.max(1).to_string());
+        leaves.say(Field::PipelineModelParallelSize, &stages, &leaf);
     }
     attention(&mut leaves);
     mlp(&mut leaves);
@@ -97,7 +96,7 @@ fn attention(leaves: &mut Leaves) {
     for (field, on) in [(Field::AddBiasLinear, linear && mlp), (Field::AddQkvBias, linear)] {
         match leaves.first(&["use_bias_in_attn_linear", "use_bias_in_mlp"]) {
             Some(leaf) => leaves.switch(field, on, &leaf),
-            None => leaves.state(field, on.to_string(), Origin::Default, WHOSE),
+            None => leaves.state(field, &on.to_string(), Origin::Default, WHOSE),
         }
     }
     match leaves.get("attention_config") {
@@ -124,7 +123,7 @@ fn mlp(leaves: &mut Leaves) {
     }
     let hidden = leaves.whole("hidden_size");
     let asked = leaves.get("intermediate_size");
-    let width = asked.as_ref().and_then(|leaf| leaf.node().whole());
+    let width = asked.as_ref().and_then(|leaf| leaf.whole());
     let Some(width) = width.or_else(|| hidden?.checked_mul(4)).filter(|width| *width < 1 << 32) else {
         return;
     };
@@ -134,12 +133,12 @@ fn mlp(leaves: &mut Leaves) {
     match asked {
         Some(leaf) if gated.is_some() => {
             let note = "a third of intermediate_size, rounded up to mlp_multiple_of: GPT-NeoX gives a gated MLP two thirds in two halves";
-            leaves.say_noted(Field::FfnHiddenSize, width.to_string(), &leaf, note);
+            leaves.say_noted(Field::FfnHiddenSize, &width.to_string(), &leaf, note);
         }
-        Some(leaf) => leaves.say(Field::FfnHiddenSize, width.to_string(), &leaf),
+        Some(leaf) => leaves.say(Field::FfnHiddenSize, &width.to_string(), &leaf),
         None => leaves.state(
             Field::FfnHiddenSize,
-            width.to_string(),
+            &width.to_string(),
             Origin::Derived,
             "from 4 x hidden_size, as GPT-NeoX does",
         ),
@@ -169,14 +168,12 @@ fn precision(leaves: &mut Leaves) {
 }
 
 fn recompute(leaves: &mut Leaves) {
-    if let Some(leaf) = leaves.get("checkpoint_activations").filter(|leaf| leaf.node().flag() == Some(true)) {
+    if let Some(leaf) = leaves.get("checkpoint_activations").filter(|leaf| leaf.flag() == Some(true)) {
         leaves.say(Field::RecomputeGranularity, "full", &leaf);
         leaves.say(Field::RecomputeMethod, "uniform", &leaf);
         leaves.take(&["checkpoint_num_layers"], Field::RecomputeNumLayers);
         leaves.state(Field::RecomputeNumLayers, "1", Origin::Default, WHOSE);
-        if let Some(leaf) =
-            leaves.get("partition_activations").filter(|leaf| leaf.node().flag() == Some(true))
-        {
+        if let Some(leaf) = leaves.get("partition_activations").filter(|leaf| leaf.flag() == Some(true)) {
             leaves.switch(Field::DistributeSavedActivations, true, &leaf);
         }
     }

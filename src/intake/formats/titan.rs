@@ -1,6 +1,8 @@
 //! torchtitan: the TOML files it had until February 2026, and its command line (`--training.seq_len 8192`).
 //! Keys and defaults: `torchtitan/config/job_config.py` of January 2026 and older names of its keys.
 
+use std::rc::Rc;
+
 use super::leaves::{Leaf, Leaves};
 use crate::catalog;
 use crate::intake::tree::Node;
@@ -100,7 +102,7 @@ fn model(leaves: &mut Leaves) {
         Some((known, settings)) => {
             let note = format!("{known}, the model of {} {}", name.value, flavor.value);
             for (field, value) in settings {
-                leaves.state(field, value, Origin::Catalog, &note);
+                leaves.state(field, &value, Origin::Catalog, &note);
             }
         }
         None => {
@@ -119,24 +121,24 @@ fn batch(leaves: &mut Leaves) {
     let local = leaves.first(&["training.local_batch_size", "training.batch_size"]);
     let stages =
         leaves.reading.value(Field::PipelineModelParallelSize).and_then(|text| text.parse::<u64>().ok());
-    let size = local.as_ref().map_or(Some(8), |leaf| leaf.node().whole());
+    let size = local.as_ref().map_or(Some(8), |leaf| leaf.whole());
     let slice = leaves.get("parallelism.pipeline_parallel_microbatch_size");
-    let global = leaves.get("training.global_batch_size").filter(|leaf| leaf.node().whole().is_some());
+    let global = leaves.get("training.global_batch_size").filter(|leaf| leaf.whole().is_some());
     if stages.unwrap_or(1) > 1 {
-        let micro = slice.as_ref().and_then(|leaf| leaf.node().whole()).unwrap_or(1).max(1);
+        let micro = slice.as_ref().and_then(|leaf| leaf.whole()).unwrap_or(1).max(1);
         match &slice {
-            Some(leaf) => leaves.say(Field::MicroBatchSize, micro.to_string(), leaf),
+            Some(leaf) => leaves.say(Field::MicroBatchSize, &micro.to_string(), leaf),
             None => leaves.state(Field::MicroBatchSize, "1", Origin::Default, WHOSE),
         }
         let count = size.unwrap_or(micro) / micro;
         match (&local, &global) {
             (Some(leaf), None) => leaves.say_noted(
                 Field::NumMicroBatches,
-                count.to_string(),
+                &count.to_string(),
                 leaf,
                 "the local batch over its micro-batches",
             ),
-            (None, None) => leaves.state(Field::NumMicroBatches, count.to_string(), Origin::Default, WHOSE),
+            (None, None) => leaves.state(Field::NumMicroBatches, &count.to_string(), Origin::Default, WHOSE),
             _ => {}
         }
     } else {
@@ -149,7 +151,7 @@ fn batch(leaves: &mut Leaves) {
         }
     }
     if let Some(leaf) = &global {
-        leaves.say(Field::GlobalBatchSize, leaf.value.clone(), leaf);
+        leaves.say(Field::GlobalBatchSize, &leaf.value, leaf);
     }
 }
 
@@ -159,12 +161,12 @@ fn sharding(leaves: &mut Leaves) {
         leaves.first(&["parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree"]);
     let replicate = leaves
         .first(&["parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"]);
-    let degree = |leaf: &Option<Leaf>| leaf.as_ref().and_then(|leaf| leaf.node().whole());
+    let degree = |leaf: &Option<Rc<Leaf>>| leaf.as_ref().and_then(|leaf| leaf.whole());
     let shards = if shard.is_some() { degree(&shard) } else { None };
     let replicas = degree(&replicate).unwrap_or(1).max(1);
     if let (Some(shards), Some(leaf)) = (shards, &shard) {
         let data = shards.max(1).saturating_mul(replicas);
-        leaves.say_noted(Field::DataParallelSize, data.to_string(), leaf, "replicas x shards");
+        leaves.say_noted(Field::DataParallelSize, &data.to_string(), leaf, "replicas x shards");
     }
     if let Some(leaf) = replicate.as_ref().filter(|_| replicas > 1 && shards != Some(1)) {
         leaves.not_estimated(
@@ -185,9 +187,7 @@ fn sharding(leaves: &mut Leaves) {
         (_, false) => ("3", "FSDP2"),
     };
     leaves.state(Field::ZeroStage, stage, Origin::Derived, note);
-    if let Some(leaf) =
-        leaves.get("training.enable_cpu_offload").filter(|leaf| leaf.node().flag() == Some(true))
-    {
+    if let Some(leaf) = leaves.get("training.enable_cpu_offload").filter(|leaf| leaf.flag() == Some(true)) {
         leaves.switch(Field::OffloadOptimizer, true, &leaf);
         leaves.switch(Field::OffloadParam, true, &leaf);
     }
@@ -216,7 +216,7 @@ fn pipeline(leaves: &mut Leaves) {
     let per_stage = leaves.get("parallelism.pipeline_parallel_layers_per_stage");
     if chunks > 1 {
         match per_stage {
-            Some(leaf) => leaves.say(Field::NumLayersPerVirtualPipelineStage, leaf.value.clone(), &leaf),
+            Some(leaf) => leaves.say(Field::NumLayersPerVirtualPipelineStage, &leaf.value, &leaf),
             None => leaves.say_noted(
                 Field::VirtualPipelineModelParallelSize,
                 "2",
@@ -231,7 +231,7 @@ fn recompute(leaves: &mut Leaves) {
     let mode = leaves.get("activation_checkpoint.mode");
     let option = leaves.get("activation_checkpoint.selective_ac_option");
     let word = mode.as_ref().map_or("selective", |leaf| leaf.value.as_str());
-    let every = option.as_ref().map_or(Some(2), |leaf| leaf.node().whole());
+    let every = option.as_ref().map_or(Some(2), |leaf| leaf.whole());
     let layers = leaves.reading.value(Field::NumLayers).and_then(|text| text.parse::<u64>().ok());
     let stages =
         leaves.reading.value(Field::PipelineModelParallelSize).and_then(|text| text.parse::<u64>().ok());
@@ -258,9 +258,9 @@ fn whole_layers(leaves: &mut Leaves, leaf: &Leaf, method: &str, layers: u64, not
     ];
     for (field, value) in values {
         if leaf.path.is_empty() {
-            leaves.state(field, value, Origin::Default, &format!("{note}: {WHOSE}"));
+            leaves.state(field, &value, Origin::Default, &format!("{note}: {WHOSE}"));
         } else {
-            leaves.say_noted(field, value, leaf, note);
+            leaves.say_noted(field, &value, leaf, note);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::intake::shell::{self, Branch, Environment, Hole, HoleId, HoleKind, Sc
 use crate::intake::{Argument, Found, Origin, Reading};
 use crate::intake::{formats, megatron};
 use crate::plan::Field;
-use crate::text::{Diagnostic, Severity, Source};
+use crate::text::{Diagnostic, Severity, Source, sort};
 
 /// A script with the training it starts.
 #[derive(Clone, Debug, Default)]
@@ -178,8 +178,8 @@ impl Launch {
         reading.questions.extend(ask::questions(&self.script, &holes));
         let mut diagnostics = self.diagnostics.clone();
         diagnostics.append(&mut reading.diagnostics);
-        diagnostics
-            .sort_by_key(|diagnostic| std::cmp::Reverse(matches!(diagnostic.severity, Severity::Error)));
+        let fault = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
+        sort(&mut diagnostics, &|left, right| fault(right).cmp(&fault(left)));
         reading.diagnostics = diagnostics;
         reading
     }

@@ -10,7 +10,7 @@
 use std::sync::OnceLock;
 
 use super::release::Release;
-use crate::text::suggest;
+use crate::text::{sort, suggest};
 
 const TABLE: &str = include_str!("flags.txt");
 
@@ -58,7 +58,7 @@ fn sorted() -> &'static [Line] {
     SORTED.get_or_init(|| {
         let mut lines: Vec<Line> =
             TABLE.lines().map(|text| Line { letters: letters(name_of(text)), text }).collect();
-        lines.sort_unstable_by(|a, b| dashed(name_of(a.text)).cmp(dashed(name_of(b.text))));
+        sort(&mut lines, &|a, b| dashed(name_of(a.text)).cmp(dashed(name_of(b.text))));
         lines
     })
 }

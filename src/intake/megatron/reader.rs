@@ -6,7 +6,7 @@ use super::renamed;
 use super::software::{Signs, software};
 use crate::intake::{Argument, Found, Origin, Reading};
 use crate::plan::{Field, Kind};
-use crate::text::{Diagnostic, Span};
+use crate::text::{Diagnostic, Span, sort};
 
 /// Flags listed by name in one note at most.
 const LISTED: usize = 40;
@@ -293,7 +293,7 @@ impl Reader<'_> {
         mut flags: Vec<String>,
         span: Option<Span>,
     ) {
-        flags.sort_unstable();
+        sort(&mut flags, &String::cmp);
         flags.dedup();
         let message = match flags.as_slice() {
             [] => return,

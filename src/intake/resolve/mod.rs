@@ -20,7 +20,7 @@ pub use setting::{Setting, SettingValue};
 
 use super::{Origin, Question, Reading};
 use crate::plan::{Accelerator, Cluster, Field, Layout, Model, Plan, Recipe, Software};
-use crate::text::{Diagnostic, Severity};
+use crate::text::{Diagnostic, Severity, sort};
 use table::Table;
 
 /// What came of the readings.
@@ -60,7 +60,7 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     let plan = parts.and_then(|parts| checked(&mut table, parts));
     let settings = table.settings();
     let (questions, mut diagnostics) = (table.questions, table.diagnostics);
-    diagnostics.sort_by_key(|diagnostic| std::cmp::Reverse(diagnostic.severity));
+    sort(&mut diagnostics, &|left, right| right.severity.cmp(&left.severity));
     let refused = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
     Resolution { plan: plan.filter(|_| !refused), settings, questions, diagnostics }
 }

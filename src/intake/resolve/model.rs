@@ -8,7 +8,7 @@ use crate::plan::{
     Activation, AttentionSoftmax, Contradiction, Embeddings, Experts, Field, LatentAttention, LinearBias,
     Model, Normalization, PositionEmbedding,
 };
-use crate::text::Diagnostic;
+use crate::text::{Diagnostic, sort};
 
 /// The model; none when a size is missing or contradicts another.
 pub(super) fn model(table: &mut Table) -> Option<Model> {
@@ -136,7 +136,7 @@ pub(super) fn layers(table: &Table) -> Option<u64> {
 pub(super) fn noops(table: &Table, stated: u64) -> Vec<u64> {
     let mut noops = table.counts(Field::NoopLayers);
     noops.retain(|layer| *layer < stated);
-    noops.sort_unstable();
+    sort(&mut noops, &u64::cmp);
     noops.dedup();
     noops
 }

@@ -1,5 +1,5 @@
 use super::node::{Entry, Node, Scalar, Value};
-use crate::text::{Diagnostic, Span};
+use crate::text::{Diagnostic, Span, order};
 
 /// Deepest nesting read.
 const MAX_DEPTH: usize = 64;
@@ -166,8 +166,7 @@ impl<'a> Cursor<'a> {
 
     /// Drops all but the last of equal keys, and says so unless an inherited one is replaced.
     fn keep_last(&mut self, entries: &mut Vec<Entry>, inherited: usize) {
-        let mut order: Vec<usize> = (0..entries.len()).collect();
-        order.sort_by(|a, b| entries[*a].key.cmp(&entries[*b].key).then(a.cmp(b)));
+        let order = order(entries.len(), &|left, right| entries[left].key.cmp(&entries[right].key));
         let mut dead = vec![false; entries.len()];
         for pair in order.windows(2) {
             let (first, second) = (pair[0], pair[1]);

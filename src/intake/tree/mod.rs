@@ -6,7 +6,7 @@ mod cursor;
 mod flow;
 mod lines;
 mod node;
-mod scalar;
+pub(in crate::intake) mod scalar;
 mod toml;
 
 pub use block::read_yaml;

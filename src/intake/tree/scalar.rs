@@ -9,14 +9,14 @@ pub(super) fn is_null(text: &str) -> bool {
 }
 
 /// Yes or no.
-pub(super) fn flag(text: &str) -> Option<bool> {
+pub(in crate::intake) fn flag(text: &str) -> Option<bool> {
     const WORDS: [(&str, bool); 6] =
         [("true", true), ("false", false), ("yes", true), ("no", false), ("on", true), ("off", false)];
     WORDS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).map(|&(_, value)| value)
 }
 
 /// A whole number: digits with `_` between them, or a real spelling that comes to one (`1e6`, `5.0e+08`, `16.0`).
-pub(super) fn whole(text: &str) -> Option<u64> {
+pub(in crate::intake) fn whole(text: &str) -> Option<u64> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
         return digits

@@ -87,11 +87,10 @@ fn guessed(leaves: &mut Leaves, root: &Node, model_type: &str) -> Traits {
 }
 
 fn attention(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
-    let heads =
-        leaves.first(&["num_attention_heads", "n_head", "n_heads"]).and_then(|leaf| leaf.node().whole());
+    let heads = leaves.first(&["num_attention_heads", "n_head", "n_heads"]).and_then(|leaf| leaf.whole());
     let latent = leaves.get("kv_lora_rank");
     let groups = leaves.first(&["num_key_value_heads", "num_kv_heads", "attn_config.kv_n_heads"]);
-    let multi_query = leaves.get("multi_query").filter(|leaf| leaf.node().flag() == Some(true));
+    let multi_query = leaves.get("multi_query").filter(|leaf| leaf.flag() == Some(true));
     let grouped = !matches!(kind, "falcon" | "refinedweb" | "refinedwebmodel")
         || leaves.flag("new_decoder_architecture") == Some(true);
     if let Some(leaf) = &latent {
@@ -104,9 +103,9 @@ fn attention(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
             ("v_head_dim", Field::VHeadDim),
         ]);
     } else if let Some(leaf) = groups.filter(|_| grouped) {
-        if leaf.node().whole() != heads {
+        if leaf.whole() != heads {
             leaves.switch(Field::GroupQueryAttention, true, &leaf);
-            leaves.say(Field::NumQueryGroups, leaf.value.clone(), &leaf);
+            leaves.say(Field::NumQueryGroups, &leaf.value, &leaf);
         }
     } else if let Some(leaf) = multi_query {
         leaves.switch(Field::GroupQueryAttention, true, &leaf);
@@ -119,9 +118,9 @@ fn attention(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
         leaves.state(Field::KvChannels, "256", Origin::Default, why);
     }
     bias(leaves, traits, why);
-    let norms = leaves.first(&["use_qk_norm", "qk_layernorm"]).filter(|leaf| leaf.node().flag().is_some());
+    let norms = leaves.first(&["use_qk_norm", "qk_layernorm"]).filter(|leaf| leaf.flag().is_some());
     match norms {
-        Some(leaf) => leaves.switch(Field::QkLayernorm, leaf.node().flag() == Some(true), &leaf),
+        Some(leaf) => leaves.switch(Field::QkLayernorm, leaf.flag() == Some(true), &leaf),
         None if traits.qk_norm => leaves.state(Field::QkLayernorm, "true", Origin::Derived, why),
         None => {}
     }
@@ -131,29 +130,30 @@ fn attention(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
 }
 
 fn bias(leaves: &mut Leaves, traits: Traits, why: &str) {
-    let said = |leaf: &Leaf| leaf.node().flag();
+    let said = |leaf: &Leaf| leaf.flag();
     let every = leaves.first(&["bias", "use_bias"]).filter(|leaf| said(leaf).is_some());
     let of_qkv =
         leaves.first(&["attention_bias", "qkv_bias", "use_qkv_bias"]).filter(|leaf| said(leaf).is_some());
     let of_mlp = leaves.flag("mlp_bias").unwrap_or(false);
     let stated = every.as_ref().or(of_qkv.as_ref());
-    let (all, qkv) = match (every.as_ref().and_then(said), of_qkv.as_ref().and_then(said)) {
-        (Some(on), _) => (on, on),
-        (None, Some(true)) => (of_mlp || traits.bias == Bias::All, true),
-        (None, Some(false)) => (false, false),
-        (None, None) => (traits.bias == Bias::All, traits.bias != Bias::None),
-    };
+    let (all, qkv) =
+        match (every.as_ref().and_then(|leaf| said(leaf)), of_qkv.as_ref().and_then(|leaf| said(leaf))) {
+            (Some(on), _) => (on, on),
+            (None, Some(true)) => (of_mlp || traits.bias == Bias::All, true),
+            (None, Some(false)) => (false, false),
+            (None, None) => (traits.bias == Bias::All, traits.bias != Bias::None),
+        };
     for (field, on) in [(Field::AddBiasLinear, all), (Field::AddQkvBias, qkv)] {
         match stated {
             Some(leaf) => leaves.switch(field, on, leaf),
-            None => leaves.state(field, on.to_string(), Origin::Derived, why),
+            None => leaves.state(field, &on.to_string(), Origin::Derived, why),
         }
     }
 }
 
 fn mlp(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
     let acts = ["hidden_act", "hidden_activation", "activation_function", "act_fn"];
-    let act = leaves.first(&acts).map(|leaf| leaf.value).unwrap_or_default();
+    let act = leaves.first(&acts).map(|leaf| leaf.value.clone()).unwrap_or_default();
     let field = match (traits.gated, act.as_str()) {
         (true, act) if act.starts_with("gelu") => Some(Field::QuickGeglu),
         (true, _) => Some(Field::Swiglu),
@@ -171,11 +171,11 @@ fn mlp(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
         return;
     }
     let ratio = leaves.whole("expansion_ratio").unwrap_or(4);
-    let hidden = leaves.first(&["hidden_size", "n_embd", "d_model"]).and_then(|leaf| leaf.node().whole());
+    let hidden = leaves.first(&["hidden_size", "n_embd", "d_model"]).and_then(|leaf| leaf.whole());
     if let Some(width) = hidden.and_then(|hidden| hidden.checked_mul(ratio)) {
         leaves.state(
             Field::FfnHiddenSize,
-            width.to_string(),
+            &width.to_string(),
             Origin::Default,
             &format!("{ratio} x hidden_size, {why}"),
         );
@@ -184,8 +184,7 @@ fn mlp(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
 
 fn experts(leaves: &mut Leaves, kind: &str) {
     let names = ["n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"];
-    let Some(experts) = leaves.first(&names).filter(|leaf| leaf.node().whole().is_none_or(|count| count > 1))
-    else {
+    let Some(experts) = leaves.first(&names).filter(|leaf| leaf.whole().is_none_or(|count| count > 1)) else {
         return;
     };
     leaves.take(&names, Field::NumExperts);
@@ -194,39 +193,34 @@ fn experts(leaves: &mut Leaves, kind: &str) {
     leaves.take(&one, Field::MoeFfnHiddenSize);
     let width = leaves.first(&one).or_else(|| leaves.get("intermediate_size"));
     if let Some(leaf) = &width {
-        leaves.say(Field::MoeFfnHiddenSize, leaf.value.clone(), leaf);
+        leaves.say(Field::MoeFfnHiddenSize, &leaf.value, leaf);
     }
     if let Some(leaf) = leaves.get("shared_expert_intermediate_size") {
-        leaves.say(Field::MoeSharedExpertIntermediateSize, leaf.value.clone(), &leaf);
+        leaves.say(Field::MoeSharedExpertIntermediateSize, &leaf.value, &leaf);
         leaves.state(
             Field::MoeSharedExpertGate,
-            (kind == "qwen2_moe").to_string(),
+            if kind == "qwen2_moe" { "true" } else { "false" },
             Origin::Derived,
             "the code of qwen2_moe",
         );
     }
     let shared = leaves.get("n_shared_experts");
-    if let (Some(leaf), Some(width)) = (shared, width.as_ref().and_then(|leaf| leaf.node().whole())) {
-        let all = leaf.node().whole().and_then(|count| count.checked_mul(width)).unwrap_or(0);
+    if let (Some(leaf), Some(width)) = (shared, width.as_ref().and_then(|leaf| leaf.whole())) {
+        let all = leaf.whole().and_then(|count| count.checked_mul(width)).unwrap_or(0);
         leaves.say_noted(
             Field::MoeSharedExpertIntermediateSize,
-            all.to_string(),
+            &all.to_string(),
             &leaf,
             "n_shared_experts x moe_intermediate_size",
         );
     }
     if let Some(leaf) = width.as_ref().filter(|_| kind == "llama4") {
-        leaves.say_noted(
-            Field::MoeSharedExpertIntermediateSize,
-            leaf.value.clone(),
-            leaf,
-            "one shared expert",
-        );
+        leaves.say_noted(Field::MoeSharedExpertIntermediateSize, &leaf.value, leaf, "one shared expert");
     }
     if let Some(pattern) = pattern(leaves) {
         leaves.say_noted(
             Field::MoeLayerFreq,
-            pattern,
+            &pattern,
             &experts,
             "which layers have experts, from the configuration",
         );
@@ -242,11 +236,11 @@ fn pattern(leaves: &mut Leaves) -> Option<String> {
     /// Most layers of a model.
     const MOST: u64 = 4096;
     let names = ["num_hidden_layers", "n_layer", "num_layers"];
-    let layers = leaves.first(&names)?.node().whole().filter(|layers| *layers <= MOST)?;
+    let layers = leaves.first(&names)?.whole().filter(|layers| *layers <= MOST)?;
     let dense_first = leaves.whole("first_k_dense_replace").unwrap_or(0);
     let every = leaves.whole("moe_layer_freq").unwrap_or(1).max(1);
     let step = leaves.first(&["decoder_sparse_step", "interleave_moe_layer_step"]);
-    let step = step.and_then(|leaf| leaf.node().whole()).unwrap_or(1).max(1);
+    let step = step.and_then(|leaf| leaf.whole()).unwrap_or(1).max(1);
     let dense = leaves.text("mlp_only_layers").unwrap_or_default();
     let dense: Vec<u64> = dense.split(['[', ',', ']', ' ']).filter_map(|layer| layer.parse().ok()).collect();
     let moe = |layer: u64| {
@@ -277,14 +271,14 @@ fn ends(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
         position
     };
     leaves.state(Field::PositionEmbeddingType, position, Origin::Derived, why);
-    match leaves.get("tie_word_embeddings").filter(|leaf| leaf.node().flag().is_some()) {
+    match leaves.get("tie_word_embeddings").filter(|leaf| leaf.flag().is_some()) {
         Some(leaf) => {
-            leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.node().flag() == Some(false), &leaf);
+            leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), &leaf);
         }
         None => {
             leaves.state(
                 Field::UntieEmbeddingsAndOutputWeights,
-                (!traits.tied).to_string(),
+                &(!traits.tied).to_string(),
                 Origin::Default,
                 why,
             );

@@ -6,7 +6,7 @@ use super::super::tree::{Arm, CaseArm, CaseEnding, List, Word};
 use super::super::value::{HoleId, Value};
 use super::state::{Certainty, Data, Evaluator, Flow, Status};
 use super::{assigned, pattern};
-use crate::text::Span;
+use crate::text::{Span, sort};
 
 impl Evaluator<'_> {
     pub(crate) fn run_if(&mut self, arms: &[Arm], otherwise: Option<&List>) -> Flow {
@@ -56,7 +56,7 @@ impl Evaluator<'_> {
         self.status = Status::SUCCESS;
         let flow = self.run_list(condition);
         let mut holes = std::mem::replace(&mut self.condition_holes, outer);
-        holes.sort_unstable();
+        sort(&mut holes, &HoleId::cmp);
         holes.dedup();
         let stop = if matches!(flow, Flow::Next | Flow::Guard) { None } else { Some(flow) };
         (self.status, holes, stop)
@@ -104,7 +104,7 @@ impl Evaluator<'_> {
             match self.variables.get_mut(name) {
                 None => {
                     let mut needs = needs.clone();
-                    needs.sort_unstable();
+                    sort(&mut needs, &HoleId::cmp);
                     needs.dedup();
                     let value = self.unknown(HoleKind::Branch, name, *span, needs);
                     self.branch_of.extend(value.only_hole().filter(|_| unknown).map(|hole| (hole, *index)));

@@ -8,7 +8,7 @@ use super::super::value::{Origin, Value, Word};
 use super::super::{directives, limits, parse};
 use super::parameter::is_name;
 use super::state::{Data, Evaluator, Positional, Slot, Status};
-use crate::text::{Diagnostic, Source, Span};
+use crate::text::{Diagnostic, Source, Span, sort};
 
 /// Name under which [`Environment::variables`] may hold the whole call line.
 const ARGUMENTS: &str = "arguments";
@@ -168,6 +168,6 @@ fn fragments(variables: &[Variable], used: &BTreeSet<u32>) -> Vec<Fragment> {
         .filter(|(at, (_, flags))| !covered(*at, flags))
         .map(|(_, (fragment, _))| fragment.clone())
         .collect();
-    kept.sort_by_key(|fragment| fragment.span);
+    sort(&mut kept, &|left, right| left.span.cmp(&right.span));
     kept
 }
