@@ -17,6 +17,7 @@ mod norm;
 mod operator;
 mod output_layer;
 mod part;
+mod sampled;
 mod shape;
 mod shared;
 mod stack;

@@ -2,7 +2,7 @@
 
 use super::{
     Held, Message, Saved, Symbols, Weight, Work, attention, embedding, experts, latent_attention, mlp, mtp,
-    norm, output_layer,
+    norm, output_layer, sampled,
 };
 
 /// A piece of a transformer with weights, kept tensors, arithmetic and messages of its own.
@@ -30,21 +30,18 @@ pub enum Operator {
     MtpProjection,
 }
 
+/// The facet `$name` of the operator that `$operator` is.
 macro_rules! facet {
-    ($(#[$doc:meta])* $name:ident -> $item:ty) => {
-        $(#[$doc])*
-        #[must_use]
-        pub fn $name(self, x: &Symbols<'_>) -> Vec<$item> {
-            match self {
-                Self::Embedding => embedding::$name(x),
-                Self::InputNorm | Self::PreMlpNorm | Self::FinalNorm => norm::$name(self, x),
-                Self::SelfAttention => attention::$name(x),
-                Self::LatentAttention => latent_attention::$name(x),
-                Self::Mlp => mlp::$name(x),
-                Self::Experts => experts::$name(x),
-                Self::OutputLayer => output_layer::$name(x),
-                Self::MtpProjection => mtp::$name(x),
-            }
+    ($operator:ident, $name:ident, $x:ident) => {
+        match $operator {
+            Self::Embedding => embedding::$name($x),
+            Self::InputNorm | Self::PreMlpNorm | Self::FinalNorm => norm::$name($operator, $x),
+            Self::SelfAttention => attention::$name($x),
+            Self::LatentAttention => latent_attention::$name($x),
+            Self::Mlp => mlp::$name($x),
+            Self::Experts => experts::$name($x),
+            Self::OutputLayer => output_layer::$name($x),
+            Self::MtpProjection => mtp::$name($x),
         }
     };
 }
@@ -67,25 +64,34 @@ impl Operator {
         }
     }
 
-    facet!(
-        /// Its weights, full and on one rank.
-        weights -> Weight
-    );
-    facet!(
-        /// What it keeps for backward for one micro-batch on one rank, recomputation of named modules
-        /// counted in, whole-layer recomputation not.
-        saved -> Saved
-    );
-    facet!(
-        /// What its passes hold beside what forward keeps, at the points where they hold most.
-        held -> Held
-    );
-    facet!(
-        /// Its arithmetic for one micro-batch on one rank.
-        work -> Work
-    );
-    facet!(
-        /// What it sends for one micro-batch on one rank.
-        messages -> Message
-    );
+    /// Its weights, full and on one rank.
+    #[must_use]
+    pub fn weights(self, x: &Symbols<'_>) -> Vec<Weight> {
+        facet!(self, weights, x)
+    }
+
+    /// What it keeps for backward for one micro-batch on one rank, recomputation within a layer counted in,
+    /// whole-layer recomputation not.
+    #[must_use]
+    pub fn saved(self, x: &Symbols<'_>) -> Vec<Saved> {
+        sampled::saved(self, x).unwrap_or_else(|| facet!(self, saved, x))
+    }
+
+    /// What its passes hold beside what forward keeps, at the points where they hold most.
+    #[must_use]
+    pub fn held(self, x: &Symbols<'_>) -> Vec<Held> {
+        facet!(self, held, x)
+    }
+
+    /// Its arithmetic for one micro-batch on one rank.
+    #[must_use]
+    pub fn work(self, x: &Symbols<'_>) -> Vec<Work> {
+        facet!(self, work, x)
+    }
+
+    /// What it sends for one micro-batch on one rank.
+    #[must_use]
+    pub fn messages(self, x: &Symbols<'_>) -> Vec<Message> {
+        facet!(self, messages, x)
+    }
 }

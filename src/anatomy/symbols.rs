@@ -163,6 +163,17 @@ impl<'a> Symbols<'a> {
         Self { recomputing: false, ..self }
     }
 
+    /// Whether recomputation counts at all.
+    pub(super) fn recomputing(&self) -> bool {
+        self.recomputing
+    }
+
+    /// Whether a layer's tensors are all computed again at once when backward reaches it, but some are kept.
+    #[must_use]
+    pub fn samples_layers(&self) -> bool {
+        super::sampled::is_sampled(self)
+    }
+
     /// Whether `module` is recomputed on its own, so that forward does not keep what is within.
     #[must_use]
     pub fn recomputes(&self, module: RecomputeModule) -> bool {

@@ -248,6 +248,8 @@ pub enum LossKind {
     Legacy,
     /// Megatron core, not fused.
     Unfused,
+    /// `torch.nn.functional.cross_entropy` on an fp32 copy of the logits.
+    Torch,
     /// `--cross-entropy-loss-fusion` with the native implementation.
     NativeFused,
     /// `--cross-entropy-loss-fusion --cross-entropy-fusion-impl te`.

@@ -20,15 +20,25 @@ static MASK: Formula = Formula::new("b·s·s", "The micro-batch's attention mask
 static ONE_MASK: Formula =
     Formula::new("s·s", "The attention mask of all sequences of the micro-batch, one byte each.", BATCH);
 static GRADIENT: Formula = Formula::new("n·V·B", "Gradient of the logits.", OUTPUT);
+static GRADIENTS: Formula = Formula::new(
+    "8·n·V",
+    "Gradient of the log-softmax and of the logits, both in fp32.",
+    "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward",
+);
 static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output projection's input.", OUTPUT);
 static WEIGHT: Formula =
     Formula::new("V·h·B", "The output projection's weight gradient, or the stand-in for it.", OUTPUT);
 
 pub(in crate::anatomy) fn held(x: &Symbols<'_>) -> Vec<Held> {
-    vec![
+    let mut out = vec![
         Held::new("loss", Bytes::ZERO, loss(x)),
         Held::new("backward of the output layer", loss_returned(x), backward(x)),
-    ]
+    ];
+    if x.recipe().loss == LossKind::Torch {
+        let gradients = Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &GRADIENTS);
+        out.push(Held::new("backward of the loss", Bytes::ZERO, vec![gradients]));
+    }
+    out
 }
 
 /// What the loss holds beside the softmax that it keeps. In fp32 the logits need no copy to be read.
@@ -38,7 +48,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Saved> {
     if narrow && x.recipe().loss != LossKind::TransformerEngine {
         out.push(Saved::new("logits", &[x.n, x.v], x.width, &LOGITS));
     }
-    if matches!(x.recipe().loss, LossKind::Legacy | LossKind::NativeFused) {
+    if matches!(x.recipe().loss, LossKind::Legacy | LossKind::NativeFused | LossKind::Torch) {
         out.push(Saved::new("fp32 logits", &[x.n, x.v], FLOAT, &COPY));
     }
     out.push(Saved::new("labels and loss mask", &[3, x.n], FLOAT, &LABELS));

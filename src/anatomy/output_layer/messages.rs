@@ -47,7 +47,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
     let message =
         |call, rows: u64| Message::new(x, call, "cross_entropy", &[rows * x.s, x.b]).in_format(Number::Fp32);
     match x.recipe().loss {
-        LossKind::Legacy | LossKind::Unfused => {
+        LossKind::Legacy | LossKind::Unfused | LossKind::Torch => {
             [&GREATEST, &TARGET, &SUM].map(|call| message(call, 1)).to_vec()
         }
         LossKind::NativeFused => vec![message(&GREATEST, 1), message(&TARGET_AND_SUM, 2)],

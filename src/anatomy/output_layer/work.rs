@@ -23,6 +23,8 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
         // Cast to fp32, maximum, clone, subtraction, exponential, sum, division; backward product and cast.
         LossKind::Legacy => ([w + 4 + 4 + 8 + 8 + 8 + 4 + 8, 8 + 4 + w], [8, 4]),
         LossKind::Unfused => ([w + 4 + 4 + 8 + 8 + 4 + 8, 8 + 4 + w], [7, 4]),
+        // Cast to fp32, log-softmax, pick; backward fills, then two reads and a write, and a cast.
+        LossKind::Torch => ([w + 4 + 8 + 4, 4 + 12 + 4 + w], [3, 4]),
         // The same passes, those between the collectives compiled into one each.
         LossKind::NativeFused => ([w + 4 + 4 + 8 + 4 + 4, 4 + w], [4, 2]),
         // Online softmax: two reads and one write of the logits; backward scales in place.

@@ -1,6 +1,7 @@
 //! What a rank holds all through training beside its states: stand-ins for weight gradients, buffers that
 //! grow once and stay, and the workspaces of the matrix libraries.
 
+use super::gathered::gathered;
 use super::term::Term;
 use super::unit::Units;
 use crate::anatomy::{SectionKind, Symbols};
@@ -57,6 +58,7 @@ pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts, rank: u64
     out.extend(growing(x, counts));
     out.extend(deferred(x, counts));
     out.extend(previous_gradient(x, rank));
+    out.extend(gathered(x, units, counts));
     out.extend(workspaces(x));
     out
 }

@@ -8,6 +8,7 @@
 mod buffers;
 mod flight;
 mod framework;
+mod gathered;
 mod kept;
 mod layers;
 mod moments;

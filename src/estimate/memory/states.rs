@@ -183,6 +183,10 @@ fn kinds(recipe: &Recipe) -> Vec<Kind> {
     let width = if is_torch_fsdp(recipe) { Number::Fp32.width() } else { recipe.grads_dtype.width() };
     let gradients = |name, width| Kind { name, part: Part::Gradients, width, spread, of: Of::All };
     out.push(gradients("gradients", width));
+    if is_torch_fsdp(recipe) && recipe.dp_sharding == DpSharding::Gradients && recipe.num_micro_batches > 1 {
+        let part = Part::Gradients;
+        out.push(Kind { name: "gradients not yet shared", part, width, spread: false, of: Of::All });
+    }
     if keeps_both_gradients(recipe) {
         out.push(gradients("16-bit gradients", recipe.params_dtype.width()));
     }
@@ -200,8 +204,8 @@ fn keeps_both_gradients(recipe: &Recipe) -> bool {
 
 /// Whether PyTorch's FSDP holds the weights: as fp32 shards, cast when they are gathered.
 fn is_torch_fsdp(recipe: &Recipe) -> bool {
-    recipe.dp_sharding == DpSharding::Parameters
-        && matches!(recipe.software, Software::Torchtitan | Software::TorchFsdp)
+    matches!(recipe.software, Software::Torchtitan | Software::TorchFsdp)
+        && matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters)
 }
 
 fn weights(recipe: &Recipe) -> Vec<Kind> {
@@ -209,7 +213,10 @@ fn weights(recipe: &Recipe) -> Vec<Kind> {
     let spread = recipe.dp_sharding == DpSharding::Parameters;
     let all = |name, width| Kind { name, part, width, spread, of: Of::All };
     if is_torch_fsdp(recipe) {
-        return vec![all("fp32 weights", Number::Fp32.width())];
+        let shards =
+            Kind { name: "fp32 weights", part, width: Number::Fp32.width(), spread: true, of: Of::All };
+        let gathered = all("gathered weights", recipe.params_dtype.width());
+        return if spread { vec![shards] } else { vec![shards, gathered] };
     }
     let width = recipe.params_dtype.width();
     let Some(fp8) = &recipe.fp8 else { return vec![all("weights", width)] };

@@ -100,14 +100,16 @@ fn waiting(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
 }
 
 /// Each operator's fullest point, with what the operators behind it have given back by then. While a
-/// module that is recomputed runs backward, all of its tensors are alive.
+/// module that is recomputed runs backward, all of its tensors are alive; where a whole layer is computed
+/// again at once, so are those of the operators before it.
 fn points(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Point> {
     let all = x.recomputed();
     let mut behind = Bytes::ZERO;
     let mut out = Vec::with_capacity(operators.len());
-    for &operator in operators.iter().rev() {
+    for (index, &operator) in operators.iter().enumerate().rev() {
         let kept = kept_by(x, &[operator]);
-        let recomputed = kept_by(&all, &[operator]).less(kept);
+        let alive = if x.samples_layers() { &operators[..=index] } else { &operators[index..=index] };
+        let recomputed = kept_by(&all, alive).less(kept_by(x, alive));
         let fullest = operator
             .held(&all)
             .into_iter()

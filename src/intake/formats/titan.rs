@@ -243,8 +243,12 @@ fn recompute(leaves: &mut Leaves) {
             let note = format!("one layer in {every} is recomputed");
             whole_layers(leaves, &place, "block", (layers / every).max(1), &note);
         }
-        ("selective" | "memory_budget", ..) => {
-            leaves.not_estimated(&place, "activations are chosen per operation; here nothing is recomputed");
+        ("selective", ..) => {
+            let note = "every second matrix product and the attention are kept";
+            leaves.say_noted(Field::RecomputeGranularity, "selective", &place, note);
+        }
+        ("memory_budget", ..) => {
+            leaves.not_estimated(&place, "activations are chosen by the compiler; here nothing is recomputed");
         }
         _ => {}
     }

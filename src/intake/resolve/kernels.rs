@@ -100,6 +100,9 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
     if matches!(software, Software::MegatronLegacy | Software::MegatronDeepspeed) {
         return LossKind::Legacy;
     }
+    if matches!(software, Software::Torchtitan | Software::TorchFsdp) {
+        return LossKind::Torch;
+    }
     match (table.on(Field::CrossEntropyLossFusion), table.word(Field::CrossEntropyFusionImpl)) {
         (false, _) => LossKind::Unfused,
         (true, "te") => LossKind::TransformerEngine,
