@@ -1,5 +1,6 @@
 //! What the reader sees: views of a [`shardscope::session::State`], which compute nothing themselves.
 
+mod desk;
 mod dom;
 mod page;
 mod parts;

@@ -3,27 +3,29 @@
 use gloo::timers::callback::Timeout;
 use yew::prelude::*;
 
+use super::desk::{Desk, Panel};
 use super::dom;
-use super::parts::{Explaining, Patterns, Theme};
-use super::store::Store;
+use super::parts::{Sign, Theme, card, icon};
+use super::store::{Session, Store};
 use super::views::{
-    Communication, Layers, Map, Memory, Questions, Script, Settings, Time, Tool, Utilisation, Verdict,
-    show_place,
+    Map, Script, Search, Settings, advice, communication, layers, memory, questions, show_place, time, tool,
+    utilisation, verdict,
 };
-use shardscope::session::{Event, Hand, State};
+use shardscope::session::{Branch, Event, Hand, Held, Shown, State};
 use shardscope::text::Span;
 
 /// How long the reader must pause before the answer follows. Unit: millisecond.
 const PAUSE: u32 = 150;
 
 /// The parts of the answer, in their order.
-const SECTIONS: [(&str, &str); 7] = [
+const SECTIONS: [(&str, &str); 8] = [
     ("memory", "Memory"),
     ("time", "Time"),
     ("communication", "Communication"),
     ("map", "Group map"),
     ("layers", "Layers"),
     ("matmuls", "Matrix products"),
+    ("search", "Other layouts"),
     ("analysis-tool", "Tool of 2023"),
 ];
 
@@ -43,48 +45,71 @@ pub(crate) fn Page() -> Html {
             move || drop(pause)
         });
     }
+    let told = use_state(|| None::<Branch>);
+    let explain = {
+        let tell = told.setter();
+        use_callback((), move |branch, ()| tell.set(branch))
+    };
     let send = {
-        let session = session.clone();
-        Callback::from(move |event| session.dispatch(event))
+        let dispatcher = session.dispatcher();
+        use_callback((), move |event, ()| dispatcher.dispatch(event))
     };
     let onplace = {
         let session = session.clone();
         Callback::from(move |span: Span| show_place(&session, span))
     };
     html! {
-        <Explaining>
+        <>
             <a class="skip" href="#answer">{ "To the answer" }</a>
             <header class="top">
                 <h1>{ "Shardscope" }</h1>
                 <p class="tagline">{ "What a training run takes, from its launch script" }</p>
                 <Theme />
             </header>
-            <Patterns />
             <main class="page">
                 <div class="plan-side">
                     <Script session={session.clone()} />
-                    <Questions answer={session.answer.clone()} send={send.clone()} />
+                    { questions(&session.answer, &send) }
                     <Settings answer={session.answer.clone()} changed={session.hand.is_changed()} send={send.clone()} {onplace} />
                 </div>
                 <div class={classes!("answer-side", session.stale.then_some("is-stale"))} id="answer">
-                    if let Some(shown) = &session.shown {
-                        <Verdict shown={shown.clone()} stale={session.stale} send={send.clone()} />
-                        <nav class="sections" aria-label="Parts of the answer">
-                            { for SECTIONS.iter().map(|(id, name)| html! { <a href={format!("#{id}")}>{ *name }</a> }) }
-                        </nav>
-                        <Memory shown={shown.clone()} />
-                        <Time shown={shown.clone()} />
-                        <Communication shown={shown.clone()} />
-                        <Map shown={shown.clone()} colour={session.colour} picked={session.picked} send={send.clone()} />
-                        <Layers shown={shown.clone()} />
-                        <Utilisation shown={shown.clone()} />
-                        <Tool shown={shown.clone()} />
+                    if session.stale {
+                        <p class="stale" role="status">{ icon(Sign::Tight) }{ "The text as it is now makes no plan. This is the answer to the last one that did." }</p>
                     }
+                    if let Some(shown) = &session.shown { { panels(&session, shown, send, explain) } }
                 </div>
             </main>
             <footer class="foot">
                 <p>{ "Everything is computed in this page. Nothing you paste is sent anywhere." }</p>
             </footer>
-        </Explaining>
+            { card(told.as_ref()) }
+        </>
+    }
+}
+
+fn panels(
+    session: &Session,
+    shown: &Held<Shown>,
+    send: Callback<Event>,
+    explain: Callback<Option<Branch>>,
+) -> Html {
+    let desk = Desk { shown: shown.clone(), send: send.clone(), explain };
+    let panel = |draw: fn(&Desk) -> Html| html! { <Panel desk={desk.clone()} {draw} /> };
+    html! {
+        <>
+            { panel(verdict) }
+            <nav class="sections" aria-label="Parts of the answer">
+                { for SECTIONS.iter().map(|(id, name)| html! { <a href={format!("#{id}")}>{ *name }</a> }) }
+            </nav>
+            { panel(advice) }
+            { panel(memory) }
+            { panel(time) }
+            { panel(communication) }
+            <Map shown={shown.clone()} colour={session.colour} picked={session.picked} {send} />
+            { panel(layers) }
+            { panel(utilisation) }
+            <Search desk={desk.clone()} />
+            { panel(tool) }
+        </>
     }
 }

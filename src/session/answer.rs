@@ -1,13 +1,16 @@
 //! What the engine says to what the reader has in hand.
 
 use super::{Hand, Held, StageMemory, stage_memories};
+use crate::advice::advised;
 use crate::estimate::compute::Measured;
-use crate::estimate::time::{Time, time};
 use crate::intake::shell::Environment;
 use crate::intake::{Request, Resolution, read};
 use crate::plan::Plan;
-use crate::report::{Report, document, report};
+use crate::quantity::Bytes;
+use crate::report::text::text;
+use crate::report::{Report, document};
 use crate::text::Source;
+use crate::topology::{Groups, Rank};
 
 /// The answer to one text.
 #[derive(Clone, Debug)]
@@ -27,8 +30,6 @@ pub struct Shown {
     pub plan: Plan,
     /// Every estimate.
     pub report: Report,
-    /// The time of a step.
-    pub time: Time,
     /// The memory of each stage as it is shown.
     pub stages: Vec<StageMemory>,
 }
@@ -39,6 +40,22 @@ impl Shown {
     pub fn json(&self) -> String {
         let document = document(&self.answer.source, &self.answer.resolution, Some(&self.report));
         format!("{document:#}\n")
+    }
+
+    /// The report as plain text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text(&self.plan, &self.report)
+    }
+
+    fn stage_of(&self, rank: Rank) -> Option<usize> {
+        usize::try_from(Groups::of(self.plan.layout()).coordinates(rank).pipeline).ok()
+    }
+
+    /// What a GPU needs at its peak.
+    #[must_use]
+    pub fn memory_of(&self, rank: Rank) -> Option<Bytes> {
+        self.stages.get(self.stage_of(rank)?).map(|stage| stage.reserved)
     }
 
     /// The stage that needs most.
@@ -61,14 +78,8 @@ pub fn answer(hand: &Hand) -> (Held<Answer>, Option<Shown>) {
     let plan = resolution.plan.clone();
     let answer = Held::new(Answer { source, resolution });
     let shown = plan.map(|plan| {
-        let report = report(&plan, &Measured::default());
-        Shown {
-            answer: answer.clone(),
-            stages: stage_memories(&plan, &report.memory),
-            time: time(&plan, &Measured::default()),
-            report,
-            plan,
-        }
+        let report = advised(&plan, &Measured::default());
+        Shown { answer: answer.clone(), stages: stage_memories(&plan, &report.memory), report, plan }
     });
     (answer, shown)
 }

@@ -122,6 +122,12 @@ impl Hand {
         }
     }
 
+    /// Sets a value even when it is empty, which takes back what the text states.
+    pub(super) fn put(&mut self, (name, value): (String, String)) {
+        self.unset(&name);
+        self.values(&name).push((name, value));
+    }
+
     pub(super) fn unset_all(&mut self) {
         self.settings.clear();
         self.environment.clear();

@@ -68,6 +68,8 @@ pub enum Event {
     Swap,
     /// The remark about a link was read.
     Dismiss,
+    /// Several settings get values by hand at once; an empty value takes back what the text states.
+    Try(Vec<(String, String)>),
     /// A setting or a variable gets a value by hand; an empty one takes it back.
     Set {
         /// A setting's name, or a variable's.
@@ -197,6 +199,7 @@ pub fn apply(mut state: State, event: Event) -> State {
             }
         }
         Event::Dismiss => state.broken_link = None,
+        Event::Try(values) => state.change(|hand| values.into_iter().for_each(|one| hand.put(one))),
         Event::Set { name, value } => state.change(|hand| hand.set(name, value)),
         Event::Unset(name) => state.change(|hand| hand.unset(&name)),
         Event::UnsetAll => state.change(Hand::unset_all),

@@ -124,3 +124,52 @@ fn a_megabyte_of_noise_ends_in_a_sentence() {
     let printable: String = bytes.iter().map(|byte| char::from(32 + byte % 95)).collect();
     assert!(after(&printable).stale);
 }
+
+#[test]
+fn the_map_colours_what_is_asked_for() {
+    use shardscope::session::map::{Amounts, Colour, paint};
+    use shardscope::topology::GroupKind;
+    let shown = State::default().shown.expect("a plan");
+    let amounts = Amounts {
+        memory: shown.stages.iter().map(|stage| stage.reserved).collect(),
+        traffic: shown.report.traffic.stages().iter().map(|stage| stage.wire).collect(),
+    };
+    let classes = |colour| paint(&shown.plan, colour, &amounts).classes;
+    assert_eq!(classes(Colour::Stage), [[0; 8], [1; 8]].concat());
+    assert_eq!(classes(Colour::Group(GroupKind::Tensor))[..6], [0, 0, 1, 1, 2, 2]);
+    // 34 and 26 GiB of 80: both between a quarter and a half.
+    assert_eq!(classes(Colour::Memory), [1; 16]);
+    assert!(classes(Colour::Traffic).iter().all(|class| *class < 5));
+}
+
+#[test]
+fn a_picked_gpu_is_told_with_its_partners() {
+    use shardscope::session::map::{Geometry, about, all_groups, gpu_lines, shared, wires};
+    use shardscope::topology::{Link, Rank};
+    let shown = State::default().shown.expect("a plan");
+    let about = about(&shown.plan, Rank::new(1)).expect("rank 1");
+    assert_eq!(about.holds, ["embedding, layers 0 to 11"]);
+    let written: Vec<&str> = about.relations.iter().map(|relation| relation.written.as_str()).collect();
+    assert_eq!(written, ["[n0_g0 n0_g1]", "[n0_g1 n1_g1]", "[n0_g1 n0_g3 n0_g5 n0_g7]", "[n0_g1 n1_g1]"]);
+    let partner = shared(&about).into_iter().find(|(rank, _)| *rank == Rank::new(9)).expect("rank 9");
+    assert_eq!(partner.1, "PP · EMB");
+    let wires = wires(&shown.plan, &about, &Geometry::fit(16, 8, 700));
+    assert_eq!(wires.iter().filter(|wire| wire.link == Link::Network).count(), 2);
+    assert_eq!(wires.iter().filter(|wire| wire.link == Link::Fast).count(), 4);
+    assert_eq!(gpu_lines(&shown.plan, 8, 100).len(), 8);
+    let text = all_groups(&shown.plan);
+    assert!(text.starts_with("8 tensor parallel groups\n[n0_g0 n0_g1]\n[n0_g2 n0_g3]\n"), "{text}");
+}
+
+#[test]
+fn every_figure_of_the_memory_table_says_why() {
+    use shardscope::session::{Use, explain_memory};
+    let shown = State::default().shown.expect("a plan");
+    for stage in &shown.stages {
+        for kind in [None, Some(Use::Parameters), Some(Use::Gradients), Some(Use::Optimizer), Some(Use::Activations), Some(Use::Temporaries), Some(Use::Framework)] {
+            let branch = explain_memory(&shown.report.memory, stage.stage, kind);
+            let branch = branch.unwrap_or_else(|| panic!("{kind:?} of stage {} says nothing", stage.stage));
+            assert!(!branch.parts.is_empty() || branch.reason.is_some());
+        }
+    }
+}

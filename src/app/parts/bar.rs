@@ -4,25 +4,16 @@ use shardscope::session::Use;
 use yew::prelude::*;
 
 /// One piece.
-#[derive(Clone, PartialEq)]
 pub(crate) struct Piece {
     pub kind: Use,
     /// Share of the whole width of the bar, 0 to 1.
     pub share: f64,
     /// What a pointer resting on it is told.
-    pub title: AttrValue,
+    pub title: String,
 }
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub pieces: Vec<Piece>,
-    /// Where the limit lies, as a share of the width.
-    #[prop_or_default]
-    pub limit: Option<f64>,
-}
-
-#[component]
-pub(crate) fn Bar(props: &Props) -> Html {
+/// The bar; `limit` is where the limit lies, as a share of the width.
+pub(crate) fn bar(pieces: &[Piece], limit: f64) -> Html {
     let mut from = 0.0;
     let piece = |piece: &Piece| {
         let (x, width) = (percent(from), percent(piece.share));
@@ -39,10 +30,8 @@ pub(crate) fn Bar(props: &Props) -> Html {
     };
     html! {
         <svg class="bar" aria-hidden="true">
-            { for props.pieces.iter().map(piece) }
-            if let Some(limit) = props.limit {
-                <line class="limit" x1={percent(limit)} x2={percent(limit)} y1="0" y2="100%" />
-            }
+            { for pieces.iter().map(piece) }
+            <line class="limit" x1={percent(limit)} x2={percent(limit)} y1="0" y2="100%" />
         </svg>
     }
 }
@@ -51,6 +40,7 @@ fn percent(share: f64) -> String {
     format!("{:.3}%", share * 100.0)
 }
 
+/// Its pattern, drawn by `index.html`.
 const fn pattern(kind: Use) -> Option<&'static str> {
     match kind {
         Use::Parameters | Use::Activations => None,
@@ -58,21 +48,6 @@ const fn pattern(kind: Use) -> Option<&'static str> {
         Use::Optimizer => Some("url(#dots)"),
         Use::Temporaries => Some("url(#rising)"),
         Use::Framework => Some("url(#crossed)"),
-    }
-}
-
-/// The patterns that bars refer to; once on the page.
-#[component]
-pub(crate) fn Patterns() -> Html {
-    html! {
-        <svg width="0" height="0" class="hidden" aria-hidden="true">
-            <defs>
-                <pattern id="falling" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0v7" class="ink-line" /></pattern>
-                <pattern id="rising" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><path d="M0 0v7" class="ink-line" /></pattern>
-                <pattern id="dots" width="7" height="7" patternUnits="userSpaceOnUse"><circle cx="2" cy="2" r="1" class="ink-dot" /></pattern>
-                <pattern id="crossed" width="7" height="7" patternUnits="userSpaceOnUse"><path d="M0 0l7 7M7 0l-7 7" class="ink-line" /></pattern>
-            </defs>
-        </svg>
     }
 }
 

@@ -3,7 +3,7 @@
 use gloo::timers::callback::Timeout;
 use yew::prelude::*;
 
-use super::{Icon, Sign};
+use super::{Sign, icon};
 use crate::app::dom;
 
 /// How long the button says that it copied. Unit: millisecond.
@@ -37,6 +37,6 @@ pub(crate) fn Copy(props: &Props) -> Html {
         None => props.label.clone(),
     };
     html! {
-        <button type="button" class="button quiet" {onclick}><Icon sign={Sign::Copy} /><span aria-live="polite">{ label }</span></button>
+        <button type="button" class="button quiet" {onclick}>{ icon(Sign::Copy) }<span aria-live="polite">{ label }</span></button>
     }
 }

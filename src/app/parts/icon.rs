@@ -15,7 +15,6 @@ pub(crate) enum Sign {
     Download,
     Copy,
     Open,
-    Undo,
     Close,
 }
 
@@ -24,7 +23,7 @@ impl Sign {
         match self {
             Self::Good => "M3 8.5l3.2 3.2L13 4.8",
             Self::Tight => "M8 2.2L14.5 13.5h-13zM8 6.5v3.2M8 11.6v.2",
-            Self::Bad => "M4 4l8 8M12 4l-8 8",
+            Self::Bad | Self::Close => "M4 4l8 8M12 4l-8 8",
             Self::Note => "M8 1.8a6.2 6.2 0 100 12.4A6.2 6.2 0 008 1.8zM8 7.2v4M8 4.8v.2",
             Self::Sun => {
                 "M8 5a3 3 0 100 6 3 3 0 000-6zM8 1v1.6M8 13.4V15M1 8h1.6M13.4 8H15M3 3l1.2 1.2M11.8 11.8L13 13M13 3l-1.2 1.2M4.2 11.8L3 13"
@@ -34,23 +33,16 @@ impl Sign {
             Self::Download => "M8 2v8M4.8 7L8 10.2 11.2 7M2.5 13.5h11",
             Self::Copy => "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
             Self::Open => "M1.8 13V3h4l1.6 2h6.8v8z",
-            Self::Undo => "M3 7h7a3.5 3.5 0 010 7H6M3 7l3.2-3.2M3 7l3.2 3.2",
-            Self::Close => "M4 4l8 8M12 4l-8 8",
         }
     }
 }
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct IconProps {
-    pub sign: Sign,
-}
-
-#[component]
-pub(crate) fn Icon(props: &IconProps) -> Html {
-    let fill = if props.sign == Sign::Half { "currentColor" } else { "none" };
+/// The sign, as large as its place wants it.
+pub(crate) fn icon(sign: Sign) -> Html {
+    let fill = if sign == Sign::Half { "currentColor" } else { "none" };
     html! {
         <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false" {fill}>
-            <path d={props.sign.path()} stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" />
+            <path d={sign.path()} stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" />
         </svg>
     }
 }

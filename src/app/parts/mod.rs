@@ -1,19 +1,19 @@
-//! Widgets shared by the views.
+//! Widgets shared by the views. Most are plain functions: a component costs kilobytes.
 
 mod bar;
 mod copy;
 mod icon;
+mod table;
 mod theme;
 mod tree;
 mod why;
-mod wide;
 mod width;
 
-pub(crate) use bar::{Bar, Patterns, Piece, key};
+pub(crate) use bar::{Piece, bar, key};
 pub(crate) use copy::Copy;
-pub(crate) use icon::{Icon, Sign};
+pub(crate) use icon::{Sign, icon};
+pub(crate) use table::{Cell, Row, head, row, table, wide};
 pub(crate) use theme::Theme;
-pub(crate) use tree::Tree;
-pub(crate) use why::{Explaining, Number};
-pub(crate) use wide::Wide;
+pub(crate) use tree::tree;
+pub(crate) use why::{card, number};
 pub(crate) use width::use_width;

@@ -2,7 +2,7 @@
 
 use yew::prelude::*;
 
-use super::{Icon, Sign};
+use super::{Sign, icon};
 use crate::app::dom;
 
 const CHOICES: [(&str, &str, Sign); 3] =
@@ -27,7 +27,7 @@ pub(crate) fn Theme() -> Html {
         html! {
             <label title={label}>
                 <input type="radio" name="theme" {value} checked={*chosen == value} {onchange} aria-label={label} />
-                <span><Icon {sign} /></span>
+                <span>{ icon(sign) }</span>
             </label>
         }
     };

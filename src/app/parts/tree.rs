@@ -3,17 +3,9 @@
 use shardscope::session::{Branch, Reason};
 use yew::prelude::*;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub root: Branch,
-    /// How many levels are open to begin with.
-    #[prop_or(1)]
-    pub open: u32,
-}
-
-#[component]
-pub(crate) fn Tree(props: &Props) -> Html {
-    html! { <div class="tree">{ node(&props.root, props.open) }</div> }
+/// The tree of `root` with its first `open` levels open.
+pub(crate) fn tree(root: &Branch, open: u32) -> Html {
+    html! { <div class="tree">{ node(root, open) }</div> }
 }
 
 fn node(branch: &Branch, open: u32) -> Html {
@@ -47,7 +39,7 @@ fn node(branch: &Branch, open: u32) -> Html {
 }
 
 /// A formula with its symbols and source.
-pub(crate) fn explain(reason: &Reason) -> Html {
+fn explain(reason: &Reason) -> Html {
     html! {
         <div class="reason">
             <p class="formula mono">{ reason.expression }</p>

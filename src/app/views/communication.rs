@@ -3,132 +3,128 @@
 use shardscope::estimate::traffic::{DimensionTraffic, Operation, Totals};
 use shardscope::quantity::{grouped, size};
 use shardscope::session::{
-    Held, Shown, detour_sentence, dimension_line, explain_message, link_name, written_groups,
+    Shown, detour_sentence, dimension_line, explain_message, link_name, written_groups,
 };
 use yew::prelude::*;
 
-use crate::app::parts::{Copy, Icon, Number, Sign, Wide};
+use crate::app::desk::Desk;
+use crate::app::parts::{Cell, Copy, Row, Sign, head, icon, number, row, table, wide};
 
 /// Groups listed before the rest is only counted.
 const LISTED: usize = 16;
 /// Groups that a copy holds at most.
 const COPIED: usize = 20_000;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub shown: Held<Shown>,
-}
-
-#[component]
-pub(crate) fn Communication(props: &Props) -> Html {
-    let shown = &props.shown;
-    let traffic = &shown.report.traffic;
+pub(crate) fn communication(desk: &Desk) -> Html {
+    let report = &desk.shown.report;
     html! {
         <section class="panel" id="communication" aria-labelledby="communication-title">
             <header>
                 <h2 id="communication-title">{ "Communication per iteration" }</h2>
                 <p>{ "Messages are what is handed to a collective; wire is what a ring sends for it. A collective counts with every member, a send where it is sent." }</p>
             </header>
-            if traffic.dimensions.is_empty() {
+            if report.traffic.dimensions.is_empty() {
                 <p>{ "One GPU talks to nobody." }</p>
             } else {
-                if !shown.report.detours.is_empty() {
-                    <ul class="warnings">
-                        { for shown.report.detours.iter().map(|warning| html! { <li><Icon sign={Sign::Tight} />{ detour_sentence(warning) }</li> }) }
-                    </ul>
-                }
-                <Wide label="Communication of each dimension">{ summary(shown) }</Wide>
+                <ul class="warnings">
+                    { for report.detours.iter().map(|warning| html! { <li>{ icon(Sign::Tight) }{ detour_sentence(warning) }</li> }) }
+                </ul>
+                { wide("Communication of each dimension", summary(&desk.shown)) }
                 <h3 class="sub">{ "Dimension by dimension" }</h3>
-                { for traffic.dimensions.iter().map(|of| dimension(shown, of)) }
+                { for report.traffic.dimensions.iter().enumerate().map(|(index, of)| dimension(desk, index, of)) }
             }
         </section>
     }
 }
 
-fn summary(shown: &Held<Shown>) -> Html {
+fn summary(shown: &Shown) -> Html {
     let traffic = &shown.report.traffic;
     let busiest = traffic.stages().into_iter().max_by_key(|stage| stage.bytes).unwrap_or_default();
-    let row = |name: &str, line: String, gpu: Totals, cluster: Totals| {
-        html! {
-            <>
-                <th scope="row">{ name.to_owned() }<span class="before">{ line }</span></th>
-                <td class="number">{ grouped(gpu.calls) }</td>
-                <td class="number">{ size(gpu.bytes) }</td>
-                <td class="number">{ size(gpu.wire) }</td>
-                <td class="number">{ grouped(cluster.calls) }</td>
-                <td class="number">{ size(cluster.bytes) }</td>
-                <td class="number">{ size(cluster.wire) }</td>
-                <td class="number">{ size(cluster.network) }</td>
-            </>
-        }
-    };
+    let mut rows: Vec<Row> = traffic
+        .dimensions
+        .iter()
+        .map(|of| totals(of.parallelism.name(), dimension_line(of), of.per_gpu(), of.cluster))
+        .collect();
+    rows.push(Row { class: "total", ..totals("all", String::new(), busiest, traffic.cluster()) });
+    let headings =
+        ["Dimension", ">calls", ">messages", ">wire", ">calls", ">messages", ">wire", ">by network"];
     html! {
         <table class="figures memory">
             <thead>
                 <tr><td></td><th scope="colgroup" colspan="3" class="number">{ "one GPU of the busiest stage" }</th>
                     <th scope="colgroup" colspan="4" class="number">{ "the whole cluster" }</th></tr>
-                <tr>
-                    <th scope="col">{ "Dimension" }</th>
-                    { for ["calls", "messages", "wire", "calls", "messages", "wire", "by network"].iter().map(|name| html! { <th scope="col" class="number">{ *name }</th> }) }
-                </tr>
+                <tr>{ for headings.into_iter().map(head) }</tr>
             </thead>
-            <tbody>
-                { for traffic.dimensions.iter().map(|of| html! { <tr>{ row(of.parallelism.name(), dimension_line(of), of.per_gpu(), of.cluster) }</tr> }) }
-                <tr class="total">{ row("all", String::new(), busiest, traffic.cluster()) }</tr>
-            </tbody>
+            <tbody>{ for rows.into_iter().map(|one| row(one, 8)) }</tbody>
         </table>
     }
 }
 
-fn dimension(shown: &Held<Shown>, of: &DimensionTraffic) -> Html {
+fn totals(name: &str, line: String, gpu: Totals, cluster: Totals) -> Row {
+    Row::of(vec![
+        Cell::Two(name.to_owned(), line),
+        Cell::Number(grouped(gpu.calls)),
+        Cell::Number(size(gpu.bytes)),
+        Cell::Number(size(gpu.wire)),
+        Cell::Number(grouped(cluster.calls)),
+        Cell::Number(size(cluster.bytes)),
+        Cell::Number(size(cluster.wire)),
+        Cell::Number(size(cluster.network)),
+    ])
+}
+
+fn dimension(desk: &Desk, index: usize, of: &DimensionTraffic) -> Html {
     let name = of.parallelism.name();
-    let listed = written_groups(&shown.plan, of.group, LISTED);
-    let more = of.groups.saturating_sub(LISTED as u64);
+    let mut listed = written_groups(&desk.shown.plan, of.group, LISTED);
+    if let Some(more @ 1..) = of.groups.checked_sub(LISTED as u64) {
+        listed.push_str(&format!("… and {more} more"));
+    }
     let text = {
-        let (shown, kind) = (shown.clone(), of.group);
+        let (shown, kind) = (desk.shown.clone(), of.group);
         Callback::from(move |()| written_groups(&shown.plan, kind, COPIED))
     };
+    let rows = of
+        .operations
+        .iter()
+        .enumerate()
+        .map(|(place, operation)| message(desk, of, (index, place), operation));
+    let headings =
+        ["What", "Function and place", "Shape", ">each", ">per micro-batch", ">per iteration", "hidden"];
     html! {
         <details class="dimension">
             <summary><strong>{ name }</strong><span class="soft">{ dimension_line(of) }</span><span class="end">{ format!("{} per GPU", size(of.per_gpu().bytes)) }</span></summary>
-            <Wide label={format!("Messages of the {name} dimension")}>
-                <table class="figures">
-                    <thead><tr>
-                        <th scope="col">{ "What" }</th><th scope="col">{ "Function and place" }</th>
-                        <th scope="col">{ "Shape" }</th><th scope="col" class="number">{ "each" }</th>
-                        <th scope="col" class="number">{ "per micro-batch" }</th><th scope="col" class="number">{ "per iteration" }</th>
-                        <th scope="col">{ "hidden" }</th>
-                    </tr></thead>
-                    <tbody>{ for of.operations.iter().map(|operation| message(shown, of, operation)) }</tbody>
-                </table>
-            </Wide>
+            { table(&format!("Messages of the {name} dimension"), "", &headings, rows.collect()) }
             <div class="group-list">
                 <p class="soft small">{ format!("Groups: {}", dimension_line(of)) }</p>
                 <Copy {text} label="Copy the groups" />
-                <pre class="mono members">{ listed }{ if more > 0 { format!("… and {more} more") } else { String::new() } }</pre>
+                <pre class="mono members">{ listed }</pre>
             </div>
         </details>
     }
 }
 
-fn message(shown: &Held<Shown>, of: &DimensionTraffic, operation: &Operation) -> Html {
-    let shape: Vec<String> = operation.shape.iter().map(|size| size.to_string()).collect();
-    let why = {
-        let (shown, operation) = (shown.clone(), operation.clone());
-        Callback::from(move |()| Some(explain_message(&shown.plan, &operation)))
+fn message(
+    desk: &Desk,
+    of: &DimensionTraffic,
+    (dimension, place): (usize, usize),
+    operation: &Operation,
+) -> Row {
+    let shape: Vec<String> = operation.shape.iter().map(ToString::to_string).collect();
+    let why = move |shown: &Shown| {
+        let operation = shown.report.traffic.dimensions.get(dimension)?.operations.get(place)?;
+        Some(explain_message(&shown.plan, operation))
     };
-    let in_others = operation.group != of.group || operation.link != of.link;
-    html! {
-        <tr>
-            <th scope="row">{ operation.name }<span class="before">{ operation.tensor }</span></th>
-            <td><span class="mono">{ operation.collective.name() }</span>
-                if in_others { { format!(", {} GPUs, {}", operation.ranks, link_name(operation.link)) } }
-                <span class="before">{ operation.place.words() }</span></td>
-            <td class="mono">{ format!("[{}]", shape.join(", ")) }<span class="before">{ operation.dtype }</span></td>
-            <td class="number"><Number text={size(operation.bytes())} {why} /></td>
-            <td class="number">{ grouped(operation.most_calls_per_micro_batch()) }</td>
-            <td class="number">{ grouped(operation.most_calls()) }</td>
-            <td>{ if operation.overlapped { "yes" } else { "no" } }</td>
-        </tr>
+    let mut function = operation.collective.name().to_owned();
+    if operation.group != of.group || operation.link != of.link {
+        function.push_str(&format!(", {} GPUs, {}", operation.ranks, link_name(operation.link)));
     }
+    Row::of(vec![
+        Cell::Two(operation.name.to_owned(), operation.tensor.to_owned()),
+        Cell::Two(function, operation.place.words().to_owned()),
+        Cell::Two(format!("[{}]", shape.join(", ")), operation.dtype.to_owned()),
+        Cell::DrawnNumber(number(desk, size(operation.bytes()), Box::new(why))),
+        Cell::Number(grouped(operation.most_calls_per_micro_batch())),
+        Cell::Number(grouped(operation.most_calls())),
+        Cell::Text(if operation.overlapped { "yes" } else { "no" }.to_owned()),
+    ])
 }

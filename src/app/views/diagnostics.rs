@@ -4,19 +4,13 @@ use shardscope::session::{Answer, Held};
 use shardscope::text::{Diagnostic, Severity, Span};
 use yew::prelude::*;
 
-use crate::app::parts::{Icon, Sign};
+use crate::app::parts::{Sign, icon};
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub answer: Held<Answer>,
-    pub onplace: Callback<Span>,
-}
-
-#[component]
-pub(crate) fn Diagnostics(props: &Props) -> Html {
-    let found = &props.answer.resolution.diagnostics;
+/// The lines below the box.
+pub(crate) fn diagnostics(answer: &Held<Answer>, onplace: &Callback<Span>) -> Html {
+    let found = &answer.resolution.diagnostics;
     let (notes, grave): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.severity == Severity::Note);
-    let line = |one: &&Diagnostic| line(one, &props.answer, &props.onplace);
+    let line = |one: &&Diagnostic| line(one, answer, onplace);
     let count = notes.len();
     html! {
         <div class="diagnostics" id="diagnostics">
@@ -45,7 +39,7 @@ fn line(found: &Diagnostic, answer: &Held<Answer>, onplace: &Callback<Span>) -> 
     };
     let words = html! {
         <>
-            <span class="sign"><Icon {sign} /></span>
+            <span class="sign">{ icon(sign) }</span>
             <span class="text"><span class="hidden">{ spoken }</span>{ sentence(&found.message) }
                 if let Some(hint) = &found.hint { <span class="hint">{ sentence(hint) }</span> }
             </span>
@@ -67,7 +61,7 @@ fn line(found: &Diagnostic, answer: &Held<Answer>, onplace: &Callback<Span>) -> 
 }
 
 /// The message with a capital at its head, unless it begins with a name.
-fn sentence(message: &str) -> String {
+pub(crate) fn sentence(message: &str) -> String {
     let mut text = message.to_owned();
     let first = message.split(' ').next().unwrap_or_default();
     if first.bytes().all(|byte| byte.is_ascii_lowercase())

@@ -1,49 +1,40 @@
 //! The layers of the whole model beside what one GPU holds of each.
 
-use shardscope::session::{Held, LayerFigures, LayerLine, Shown, layer_line};
+use shardscope::session::{LayerFigures, LayerLine, layer_line};
 use yew::prelude::*;
 
-use crate::app::parts::Wide;
+use crate::app::desk::Desk;
+use crate::app::parts::wide;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub shown: Held<Shown>,
-}
-
-#[component]
-pub(crate) fn Layers(props: &Props) -> Html {
-    let root = use_memo(props.shown.clone(), |shown| layer_line(&shown.report.memory.layers));
+pub(crate) fn layers(desk: &Desk) -> Html {
+    let root = layer_line(&desk.shown.report.memory.layers);
+    let tree = html! {
+        <div class="layers">
+            <div class="layer head" aria-hidden="true">
+                <span></span><span class="span">{ "whole model" }</span><span class="span">{ "one GPU" }</span>
+            </div>
+            <div class="layer head">
+                <span>{ "Part" }</span>
+                { for ["shape", "weights", "kept", "shape", "weights", "kept"].iter().map(|name| html! { <span class="number">{ *name }</span> }) }
+            </div>
+            { line(&root, 0) }
+        </div>
+    };
     html! {
         <section class="panel" id="layers" aria-labelledby="layers-title">
             <header>
                 <h2 id="layers-title">{ "Layers" }</h2>
                 <p>{ "The whole model beside one GPU that holds the part: weights, and what is kept of one micro-batch for the backward pass." }</p>
             </header>
-            <Wide label="Table of the layers">
-                <div class="layers">
-                    <div class="layer head" aria-hidden="true">
-                        <span></span><span class="span">{ "whole model" }</span><span class="span">{ "one GPU" }</span>
-                    </div>
-                    <div class="layer head">
-                        <span>{ "Part" }</span>
-                        { for ["shape", "weights", "kept", "shape", "weights", "kept"].iter().map(|name| html! { <span class="number">{ *name }</span> }) }
-                    </div>
-                    { line(&root, 0) }
-                </div>
-            </Wide>
+            { wide("Table of the layers", tree) }
         </section>
     }
 }
 
 fn line(of: &LayerLine, depth: usize) -> Html {
+    let name = if of.times > 1 { format!("{} × {}", of.name, of.times) } else { of.name.to_owned() };
     let cells = html! {
-        <>
-            <span class={format!("layer-name depth-{depth}")}>{ of.name }
-                if of.times > 1 { <span class="times">{ format!(" × {}", of.times) }</span> }
-            </span>
-            { figures(&of.whole) }
-            { figures(&of.sharded) }
-        </>
+        <><span class={format!("layer-name depth-{depth}")}>{ name }</span>{ figures(&of.whole) }{ figures(&of.sharded) }</>
     };
     if of.parts.is_empty() {
         return html! { <div class="layer">{ cells }</div> };
@@ -57,11 +48,10 @@ fn line(of: &LayerLine, depth: usize) -> Html {
 }
 
 fn figures(of: &LayerFigures) -> Html {
-    let title = format!("{} parameters", of.parameters);
     html! {
         <>
             <span class="number mono shape">{ &of.shape }</span>
-            <span class="number" {title}>{ &of.weights }</span>
+            <span class="number" title={format!("{} parameters", of.parameters)}>{ &of.weights }</span>
             <span class="number">{ &of.kept }</span>
         </>
     }

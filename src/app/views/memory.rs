@@ -1,72 +1,66 @@
 //! The memory of each stage: a table of figures that explain themselves, and the tree of one stage.
 
-use shardscope::quantity::{gib, grouped};
-use shardscope::session::{Held, Shown, StageMemory, Use, explain_memory};
+use shardscope::quantity::{Bytes, gib, grouped};
+use shardscope::session::{StageMemory, Use, explain_memory};
 use web_sys::HtmlSelectElement;
 use yew::prelude::*;
 
-use crate::app::parts::{Number, Tree, Wide, key};
+use crate::app::desk::Desk;
+use crate::app::parts::{Cell, Row, key, number, row, tree, wide};
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub shown: Held<Shown>,
-}
+/// Columns of the table.
+const COLUMNS: usize = 9;
 
-#[component]
-pub(crate) fn Memory(props: &Props) -> Html {
-    let shown = &props.shown;
+pub(crate) fn memory(desk: &Desk) -> Html {
     html! {
         <section class="panel" id="memory" aria-labelledby="memory-title">
             <header>
                 <h2 id="memory-title">{ "Memory per GPU" }</h2>
                 <p>{ "At the fullest moment of each pipeline stage, in GiB (2^30 bytes). All GPUs of a stage hold equally much. Press a number to see why." }</p>
             </header>
-            <Wide label="Memory of each stage">{ table(shown) }</Wide>
-            <StageTree shown={shown.clone()} />
+            { wide("Memory of each stage", table(desk)) }
+            <StageTree desk={desk.clone()} />
         </section>
     }
 }
 
-fn table(shown: &Held<Shown>) -> Html {
+fn table(desk: &Desk) -> Html {
+    let head = |kind: &Use| html! { <th scope="col" class="number">{ key(*kind) }{ kind.name() }</th> };
     html! {
         <table class="figures memory">
             <thead><tr>
                 <th scope="col">{ "Stage" }</th>
-                { for Use::ALL[..5].iter().map(|kind| html! { <th scope="col" class="number">{ key(*kind) }{ kind.name() }</th> }) }
+                { for Use::ALL[..5].iter().map(head) }
                 <th scope="col" class="number">{ "allocated" }</th>
-                <th scope="col" class="number">{ key(Use::Framework) }{ "framework" }</th>
+                { head(&Use::Framework) }
                 <th scope="col" class="number">{ "device" }</th>
             </tr></thead>
-            <tbody>{ for shown.stages.iter().map(|stage| row(shown, stage)) }</tbody>
+            <tbody>{ for desk.shown.stages.iter().map(|stage| row(line(desk, stage), COLUMNS)) }</tbody>
         </table>
     }
 }
 
 /// GiB without the unit, which stands above the table.
-fn bare(bytes: shardscope::quantity::Bytes) -> String {
+fn bare(bytes: Bytes) -> String {
     gib(bytes).trim_end_matches(" GiB").to_owned()
 }
 
-fn row(shown: &Held<Shown>, stage: &StageMemory) -> Html {
-    let why = |kind: Option<Use>| {
-        let (shown, stage) = (shown.clone(), stage.stage);
-        Callback::from(move |()| explain_memory(&shown.report.memory, stage, kind))
+fn line(desk: &Desk, stage: &StageMemory) -> Row {
+    let rank = stage.stage;
+    let figure = |kind: Option<Use>, bytes| {
+        number(desk, bare(bytes), Box::new(move |shown| explain_memory(&shown.report.memory, rank, kind)))
     };
-    let figure = |kind: Use, bytes| html! { <td class="number"><Number text={bare(bytes)} why={why(Some(kind))} /></td> };
-    let uses = Use::ALL.iter().zip(stage.uses);
-    html! {
-        <>
-            <tr>
-                <th scope="row">{ stage.stage.to_string() }</th>
-                { for uses.clone().take(5).map(|(kind, bytes)| figure(*kind, bytes)) }
-                <td class="number strong">{ bare(stage.allocated) }</td>
-                { for uses.skip(5).map(|(kind, bytes)| figure(*kind, bytes)) }
-                <td class={classes!("number", "strong", stage.fit.class())}><Number text={bare(stage.reserved)} why={why(None)} />
-                    <span class="hidden">{ stage.fit.words() }</span></td>
-            </tr>
-            <tr class="about-row"><td></td><td colspan="8">{ about(stage) }</td></tr>
-        </>
+    let mut cells = vec![Cell::Text(rank.to_string())];
+    for (kind, bytes) in Use::ALL.into_iter().zip(stage.uses) {
+        if kind == Use::Framework {
+            cells.push(Cell::Strong(bare(stage.allocated)));
+        }
+        cells.push(Cell::DrawnNumber(figure(Some(kind), bytes)));
     }
+    cells.push(Cell::DrawnNumber(html! {
+        <strong class={stage.fit.class()}>{ figure(None, stage.reserved) }<span class="hidden">{ stage.fit.words() }</span></strong>
+    }));
+    Row { cells, note: Some(about(stage)), class: "" }
 }
 
 fn about(stage: &StageMemory) -> String {
@@ -76,17 +70,22 @@ fn about(stage: &StageMemory) -> String {
         _ => format!("{} micro-batches", flight.join(" + ")),
     };
     format!(
-        "{}; fullest at the {}, holding {held}; {} between steps",
+        "Holds {}. Fullest at the {}, with {held} in flight; {} between steps.",
         stage.holds,
         stage.at,
         gib(stage.between_steps)
     )
 }
 
+#[derive(Properties, PartialEq)]
+struct TreeProps {
+    desk: Desk,
+}
+
 /// All of one stage's memory, down to the tensor.
 #[component]
-fn StageTree(props: &Props) -> Html {
-    let shown = &props.shown;
+fn StageTree(props: &TreeProps) -> Html {
+    let shown = &props.desk.shown;
     let worst = shown.worst().map_or(0, |worst| worst.stage);
     let chosen = use_state(|| None::<u64>);
     let stage =
@@ -99,19 +98,17 @@ fn StageTree(props: &Props) -> Html {
         }
     };
     let Some(root) = explain_memory(&shown.report.memory, stage, None) else { return Html::default() };
+    let option = |known: &StageMemory| {
+        let value = known.stage.to_string();
+        html! { <option value={value.clone()} selected={known.stage == stage}>{ value }</option> }
+    };
     html! {
         <>
             <div class="sub tree-head">
                 <h3>{ "Down to the tensor" }</h3>
-                <label class="small">{ "Stage " }
-                    <select class="field" {onchange}>
-                        { for shown.stages.iter().map(|known| html! {
-                            <option value={known.stage.to_string()} selected={known.stage == stage}>{ known.stage.to_string() }</option>
-                        }) }
-                    </select>
-                </label>
+                <label class="small">{ "Stage " }<select class="field" {onchange}>{ for shown.stages.iter().map(option) }</select></label>
             </div>
-            <Tree {root} open={2} />
+            { tree(&root, 2) }
         </>
     }
 }

@@ -1,5 +1,6 @@
-//! One file per panel.
+//! One file per panel. Those that only show a plan are functions of the [`Desk`](super::desk::Desk).
 
+mod advice;
 mod communication;
 mod diagnostics;
 mod layers;
@@ -7,6 +8,7 @@ mod map;
 mod memory;
 mod questions;
 mod script;
+mod search;
 mod settings;
 mod stages;
 mod time;
@@ -14,16 +16,16 @@ mod tool;
 mod utilisation;
 mod verdict;
 
-pub(crate) use communication::Communication;
-pub(crate) use diagnostics::Diagnostics;
-pub(crate) use layers::Layers;
+pub(crate) use advice::advice;
+pub(crate) use communication::communication;
+pub(crate) use layers::layers;
 pub(crate) use map::Map;
-pub(crate) use memory::Memory;
-pub(crate) use questions::Questions;
+pub(crate) use memory::memory;
+pub(crate) use questions::questions;
 pub(crate) use script::{Script, show_place};
+pub(crate) use search::Search;
 pub(crate) use settings::Settings;
-pub(crate) use stages::StageBars;
-pub(crate) use time::Time;
-pub(crate) use tool::Tool;
-pub(crate) use utilisation::Utilisation;
-pub(crate) use verdict::Verdict;
+pub(crate) use time::time;
+pub(crate) use tool::tool;
+pub(crate) use utilisation::utilisation;
+pub(crate) use verdict::verdict;

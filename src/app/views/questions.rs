@@ -1,19 +1,13 @@
 //! What the text leaves open, as fields with a proposal.
 
 use shardscope::intake::Question;
-use shardscope::session::{Answer, Event, Held};
+use shardscope::session::{Answer, Event};
 use web_sys::{Element, HtmlInputElement, HtmlSelectElement};
 use yew::prelude::*;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub answer: Held<Answer>,
-    pub send: Callback<Event>,
-}
-
-#[component]
-pub(crate) fn Questions(props: &Props) -> Html {
-    let questions = &props.answer.resolution.questions;
+/// The questions of `answer`; nothing when there are none.
+pub(crate) fn questions(answer: &Answer, send: &Callback<Event>) -> Html {
+    let questions = &answer.resolution.questions;
     if questions.is_empty() {
         return Html::default();
     }
@@ -23,23 +17,16 @@ pub(crate) fn Questions(props: &Props) -> Html {
                 <h2 id="questions-title">{ "The text leaves open" }</h2>
                 <p>{ "Answer, and the report follows. Answers are kept beside the text." }</p>
             </header>
-            { for questions.iter().map(|question| html! { <Ask key={question.name.clone()} question={question.clone()} send={props.send.clone()} /> }) }
+            { for questions.iter().map(|question| ask(question, send)) }
         </section>
     }
 }
 
-#[derive(Properties, PartialEq)]
-struct AskProps {
-    question: Question,
-    send: Callback<Event>,
-}
-
-#[component]
-fn Ask(props: &AskProps) -> Html {
-    let Question { name, prompt, choices, proposal } = &props.question;
+fn ask(question: &Question, send: &Callback<Event>) -> Html {
+    let Question { name, prompt, choices, proposal } = question;
     let id = format!("ask-{name}");
     let onsubmit = {
-        let (name, send) = (name.clone(), props.send.clone());
+        let (name, send) = (name.clone(), send.clone());
         move |event: SubmitEvent| {
             event.prevent_default();
             let field = event
@@ -52,7 +39,7 @@ fn Ask(props: &AskProps) -> Html {
         }
     };
     html! {
-        <form class="question" {onsubmit}>
+        <form class="question" key={name.clone()} {onsubmit}>
             <label for={id.clone()}>{ prompt } <code>{ name }</code></label>
             <div>
                 if choices.is_empty() {

@@ -5,9 +5,9 @@ use shardscope::text::{Severity, Span};
 use web_sys::{Element, HtmlInputElement, HtmlTextAreaElement};
 use yew::prelude::*;
 
-use super::Diagnostics;
+use super::diagnostics::diagnostics;
 use crate::app::dom;
-use crate::app::parts::{Icon, Sign};
+use crate::app::parts::{Sign, icon};
 use crate::app::store::Session;
 
 #[derive(Properties, PartialEq)]
@@ -99,7 +99,7 @@ pub(crate) fn Script(props: &Props) -> Html {
             <header>
                 <h2 id="script-title">{ "Launch script" }</h2>
                 <div class="tools">
-                    <label class="button quiet file"><Icon sign={Sign::Open} />{ "Open" }
+                    <label class="button quiet file">{ icon(Sign::Open) }{ "Open" }
                         <input type="file" class="hidden" onchange={onfile} />
                     </label>
                     if &**text != EXAMPLE {
@@ -120,7 +120,7 @@ pub(crate) fn Script(props: &Props) -> Html {
                         placeholder="Paste the script that launches the training run" />
                 </div>
             </div>
-            <Diagnostics answer={session.answer.clone()} {onplace} />
+            { diagnostics(&session.answer, &onplace) }
         </section>
     }
 }

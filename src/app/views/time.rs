@@ -1,20 +1,17 @@
 //! How long a step takes, and where it goes.
 
-use shardscope::estimate::time::{Time as StepTime, unknowns};
+use shardscope::estimate::time::Time;
 use shardscope::quantity::{Quantity, percent, rounded, seconds, tflops};
-use shardscope::session::{Branch, Held, Shown};
+use shardscope::session::Branch;
 use yew::prelude::*;
 
-use crate::app::parts::Tree;
+use super::verdict::stat;
+use crate::app::desk::Desk;
+use crate::app::parts::tree;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub shown: Held<Shown>,
-}
-
-#[component]
-pub(crate) fn Time(props: &Props) -> Html {
-    let time = &props.shown.time;
+pub(crate) fn time(desk: &Desk) -> Html {
+    let report = &desk.shown.report;
+    let time = &report.time;
     html! {
         <section class="panel" id="time" aria-labelledby="time-title">
             <header>
@@ -23,20 +20,20 @@ pub(crate) fn Time(props: &Props) -> Html {
             </header>
             { range(time) }
             <dl class="stats">
-                <div><dt>{ "Tokens per second" }</dt><dd>{ rounded(time.tokens_per_second) }<span class="also">{ format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)) }</span></dd></div>
-                <div><dt>{ "Model FLOPs" }</dt><dd>{ tflops(time.model_rate) }<span class="also">{ format!("per GPU, {} of the peak (MFU)", percent(time.mfu)) }</span></dd></div>
-                <div><dt>{ "Hardware FLOPs" }</dt><dd>{ tflops(time.hardware_rate) }<span class="also">{ format!("recomputation counted, {} (HFU)", percent(time.hfu)) }</span></dd></div>
-                <div><dt>{ "Pipeline bubble" }</dt><dd>{ percent(time.bubble_fraction) }<span class="also">{ format!("schedule {}", time.schedule.name) }</span></dd></div>
+                { stat("Tokens per second", rounded(time.tokens_per_second), format!("{} per GPU", rounded(time.tokens_per_second_per_gpu))) }
+                { stat("Model FLOPs", tflops(time.model_rate), format!("per GPU, {} of the peak (MFU)", percent(time.mfu))) }
+                { stat("Hardware FLOPs", tflops(time.hardware_rate), format!("recomputation counted, {} (HFU)", percent(time.hfu))) }
+                { stat("Pipeline bubble", percent(time.bubble_fraction), format!("schedule {}", time.schedule.name)) }
             </dl>
             <h3 class="sub">{ "Where it goes" }</h3>
-            <Tree root={Branch::of_time(&time.breakdown)} open={1} />
-            <ul class="unknowns">{ for unknowns(&props.shown.plan).iter().map(|unknown| html! { <li>{ unknown.sentence() }</li> }) }</ul>
+            { tree(&Branch::of_time(&time.breakdown), 1) }
+            <ul class="unknowns">{ for report.unknowns.iter().map(|unknown| html! { <li>{ unknown.sentence() }</li> }) }</ul>
         </section>
     }
 }
 
 /// The estimate between its bounds.
-fn range(time: &StepTime) -> Html {
+fn range(time: &Time) -> Html {
     let whole = time.upper_bound.number().max(f64::MIN_POSITIVE) * 1.05;
     let at = |value: f64| format!("{:.2}%", value / whole * 100.0);
     let (low, high) = (time.lower_bound.number(), time.upper_bound.number());

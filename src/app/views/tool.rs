@@ -1,52 +1,38 @@
 //! As the analysis tool of 2023 counts, beside ours.
 
-use shardscope::session::{Held, MeasuredLine, Shown, ToolBlock, ToolLine, measured_lines, tool_blocks};
+use shardscope::session::{MeasuredLine, ToolBlock, ToolLine, measured_lines, tool_blocks};
 use yew::prelude::*;
 
-use crate::app::parts::Wide;
+use crate::app::desk::{Desk, Lazy};
+use crate::app::parts::{Cell, Row, head, row, table, wide};
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub shown: Held<Shown>,
-}
-
-#[component]
-pub(crate) fn Tool(props: &Props) -> Html {
-    let open = use_state(|| false);
-    let ontoggle = {
-        let open = open.clone();
-        move |event: Event| {
-            let now = event
-                .target_dyn_into::<web_sys::Element>()
-                .is_some_and(|details| details.has_attribute("open"));
-            open.set(now);
-        }
+pub(crate) fn tool(desk: &Desk) -> Html {
+    let summary = html! {
+        <>
+            <h2>{ "Beside the analysis tool of 2023" }</h2>
+            <p class="soft small">{ "The tool proposed for Megatron-LM in September 2023: what it prints for this plan, where that departs from what really happens, and the four runs it was measured with." }</p>
+        </>
     };
-    html! {
-        <details class="panel tool" id="analysis-tool" {ontoggle}>
-            <summary>
-                <h2>{ "Beside the analysis tool of 2023" }</h2>
-                <p class="soft small">{ "The tool proposed for Megatron-LM in September 2023: what it prints for this plan, where that departs from what really happens, and the four runs it was measured with." }</p>
-            </summary>
-            if *open {
-                <Figures shown={props.shown.clone()} />
-                <Runs />
-            }
-        </details>
-    }
+    html! { <Lazy desk={desk.clone()} class="panel tool" id="analysis-tool" {summary} draw={inside as fn(&Desk) -> Html} /> }
 }
 
-#[component]
-fn Figures(props: &Props) -> Html {
-    let blocks = use_memo(props.shown.clone(), |shown| tool_blocks(&shown.plan, &shown.report));
+fn inside(desk: &Desk) -> Html {
+    let blocks = tool_blocks(&desk.shown.plan, &desk.shown.report);
+    let headings = ["As printed by the tool", ">tool", ">here", "the tool is off by"];
+    let figures = html! {
+        <table class="figures">
+            <thead><tr>{ for headings.into_iter().map(head) }</tr></thead>
+            { for blocks.iter().map(block) }
+        </table>
+    };
+    let runs = measured_lines().iter().map(run).collect();
     html! {
-        <Wide label="The tool's figures beside ours">
-            <table class="figures">
-                <thead><tr><th scope="col">{ "As printed by the tool" }</th><th scope="col" class="number">{ "tool" }</th>
-                    <th scope="col" class="number">{ "here" }</th><th scope="col">{ "the tool is off by" }</th></tr></thead>
-                { for blocks.iter().map(block) }
-            </table>
-        </Wide>
+        <>
+            { wide("The tool's figures beside ours", figures) }
+            <h3 class="sub">{ "Its four measured runs" }</h3>
+            <p class="soft small">{ "Llama2 7B as the tool models it, bf16, eight H800; peak by torch.cuda.max_memory_allocated, in GiB." }</p>
+            { table("Measured runs and predictions", "", &["Layout", "Global batch, of micro-batch", ">measured", ">here", ">tool"], runs) }
+        </>
     }
 }
 
@@ -54,53 +40,37 @@ fn block(block: &ToolBlock) -> Html {
     html! {
         <tbody>
             <tr><th scope="rowgroup" colspan="4" class="block">{ block.title }</th></tr>
-            { for block.lines.iter().map(line) }
+            { for block.lines.iter().map(|one| row(line(one), 4)) }
         </tbody>
     }
 }
 
-fn line(line: &ToolLine) -> Html {
-    html! {
-        <tr>
-            <th scope="row">{ line.label }
-                if !line.reasons.is_empty() {
-                    <details class="reasons"><summary>{ "why" }</summary><ul>{ for line.reasons.iter().map(|reason| html! { <li>{ *reason }</li> }) }</ul></details>
-                }
-            </th>
-            <td class="number">{ &line.tool }</td>
-            <td class="number strong">{ &line.ours }</td>
-            <td>{ line.difference.as_deref().unwrap_or("agrees").to_owned() }</td>
-        </tr>
-    }
-}
-
-/// The four published runs.
-#[component]
-fn Runs() -> Html {
-    let lines = use_memo((), |()| measured_lines());
-    html! {
+fn line(line: &ToolLine) -> Row {
+    let label = html! {
         <>
-            <h3 class="sub">{ "Its four measured runs" }</h3>
-            <p class="soft small">{ "Llama2 7B as the tool models it, bf16, eight H800; peak by torch.cuda.max_memory_allocated, in GiB." }</p>
-            <Wide label="Measured runs and predictions">
-                <table class="figures">
-                    <thead><tr><th scope="col">{ "Layout" }</th><th scope="col">{ "Global batch, of micro-batch" }</th>
-                        <th scope="col" class="number">{ "measured" }</th><th scope="col" class="number">{ "here" }</th><th scope="col" class="number">{ "tool" }</th></tr></thead>
-                    <tbody>{ for lines.iter().map(run) }</tbody>
-                </table>
-            </Wide>
+            { line.label }
+            if !line.reasons.is_empty() {
+                <details class="reasons"><summary>{ "why" }</summary><ul>{ for line.reasons.iter().map(|reason| html! { <li>{ *reason }</li> }) }</ul></details>
+            }
         </>
-    }
+    };
+    Row::of(vec![
+        Cell::Drawn(label),
+        Cell::Number(line.tool.clone()),
+        Cell::Strong(line.ours.clone()),
+        Cell::Text(line.difference.as_deref().unwrap_or("agrees").to_owned()),
+    ])
 }
 
-fn run(line: &MeasuredLine) -> Html {
-    html! {
-        <tr>
-            <th scope="row">{ &line.layout }</th>
-            <td>{ &line.batch }</td>
-            <td class="number strong">{ &line.measured }</td>
-            <td class="number">{ &line.ours.0 }<span class="before">{ &line.ours.1 }</span></td>
-            <td class="number">{ &line.tool.0 }<span class="before">{ &line.tool.1 }</span></td>
-        </tr>
-    }
+fn run(line: &MeasuredLine) -> Row {
+    let predicted = |(value, error): &(String, String)| {
+        Cell::DrawnNumber(html! { <>{ value }<span class="before">{ error }</span></> })
+    };
+    Row::of(vec![
+        Cell::Text(line.layout.clone()),
+        Cell::Text(line.batch.clone()),
+        Cell::Strong(line.measured.clone()),
+        predicted(&line.ours),
+        predicted(&line.tool),
+    ])
 }

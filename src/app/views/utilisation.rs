@@ -1,67 +1,53 @@
 //! Every matrix product before and after sharding, and what sharding does to it.
 
 use shardscope::estimate::compute::Bound;
-use shardscope::estimate::{Sizes, Utilisation as Product};
+use shardscope::estimate::{Sizes, Utilisation};
 use shardscope::quantity::{Quantity, decimal, grouped, mib, percent};
-use shardscope::session::{Held, Shown};
 use yew::prelude::*;
 
-use crate::app::parts::Wide;
+use crate::app::desk::Desk;
+use crate::app::parts::{Cell, Row, table};
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub shown: Held<Shown>,
-}
-
-#[component]
-pub(crate) fn Utilisation(props: &Props) -> Html {
-    let products = &props.shown.report.utilisation;
+pub(crate) fn utilisation(desk: &Desk) -> Html {
+    let rows = desk.shown.report.utilisation.iter().map(row).collect();
+    let headings = [
+        "Product",
+        "m × n × k on one GPU, whole below",
+        ">GFLOP",
+        ">moved",
+        ">FLOP/byte",
+        ">of peak",
+        "bound by",
+    ];
     html! {
         <section class="panel" id="matmuls" aria-labelledby="matmuls-title">
             <header>
                 <h2 id="matmuls-title">{ "Matrix products" }</h2>
                 <p>{ "The sizes of each product of a layer before and after sharding, and how much of the accelerator's dense peak they reach." }</p>
             </header>
-            <Wide label="Table of matrix products">
-                <table class="figures">
-                    <thead><tr>
-                        <th scope="col">{ "Product" }</th>
-                        <th scope="col">{ "m × n × k: whole, then on one GPU" }</th>
-                        <th scope="col" class="number">{ "GFLOP" }</th>
-                        <th scope="col" class="number">{ "moved" }</th>
-                        <th scope="col" class="number">{ "FLOP/byte" }</th>
-                        <th scope="col" class="number">{ "of peak" }</th>
-                        <th scope="col">{ "bound by" }</th>
-                    </tr></thead>
-                    <tbody>{ for products.iter().map(row) }</tbody>
-                </table>
-            </Wide>
+            { table("Table of matrix products", "", &headings, rows) }
         </section>
     }
 }
 
-fn row(product: &Product) -> Html {
+fn row(product: &Utilisation) -> Row {
     let bound = match product.bound {
         Bound::Compute => "arithmetic",
         Bound::Memory => "memory",
     };
-    let stage = if product.stage > 0 { format!(" (stage {})", product.stage) } else { String::new() };
-    html! {
-        <>
-            <tr>
-                <th scope="row" class="mono">{ product.name }<span class="soft">{ stage }</span></th>
-                <td class="mono"><span class="before">{ sizes(product.full) }</span>{ sizes(product.sharded) }</td>
-                <td class="number">{ decimal(product.flops.number() / 1e9, 1) }</td>
-                <td class="number">{ mib(product.bytes) }</td>
-                <td class="number">{ decimal(product.intensity, 0) }</td>
-                <td class="number"><span class="before">{ percent(product.full_efficiency) }</span>{ percent(product.efficiency) }</td>
-                <td>{ bound }</td>
-            </tr>
-            if let Some(note) = product.note() {
-                <tr class="remark"><td colspan="7">{ note }</td></tr>
-            }
-        </>
-    }
+    let stage = if product.stage > 0 { format!("stage {}", product.stage) } else { String::new() };
+    let cells = vec![
+        Cell::Two(product.name.to_owned(), stage),
+        Cell::Two(sizes(product.sharded), sizes(product.full)),
+        Cell::Number(decimal(product.flops.number() / 1e9, 1)),
+        Cell::Number(mib(product.bytes)),
+        Cell::Number(decimal(product.intensity, 0)),
+        Cell::DrawnNumber(
+            html! { <>{ percent(product.efficiency) }<span class="before">{ percent(product.full_efficiency) }</span></> },
+        ),
+        Cell::Text(bound.to_owned()),
+    ];
+    Row { cells, note: product.note(), class: "" }
 }
 
 fn sizes(sizes: Sizes) -> String {

@@ -2,66 +2,65 @@
 
 use shardscope::catalog::accelerator_names;
 use shardscope::quantity::{Count, Quantity, gib, grouped, percent, rounded, seconds, tflops};
-use shardscope::session::{Event, Fit, Held, Shown};
+use shardscope::session::{Event, Fit, Shown};
 use web_sys::HtmlSelectElement;
 use yew::prelude::*;
 
-use super::StageBars;
+use super::stages::stage_bars;
+use crate::app::desk::Desk;
 use crate::app::dom;
-use crate::app::parts::{Icon, Sign};
+use crate::app::parts::{Sign, icon};
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub shown: Held<Shown>,
-    pub stale: bool,
-    pub send: Callback<Event>,
-}
-
-#[component]
-pub(crate) fn Verdict(props: &Props) -> Html {
-    let shown = &props.shown;
+pub(crate) fn verdict(desk: &Desk) -> Html {
+    let shown = &desk.shown;
     let accelerator = &shown.plan.cluster().accelerator;
-    let onchange = props.send.reform(|event: yew::Event| Event::Set {
-        name: "accelerator".to_owned(),
-        value: event.target_dyn_into::<HtmlSelectElement>().map(|select| select.value()).unwrap_or_default(),
-    });
-    let ondownload = {
-        let shown = shown.clone();
-        move |_| dom::download("shardscope.json", "application/json", &shown.json())
-    };
-    let picker = html! {
-        <label class="accelerator">{ "Accelerator" }
-            <select class="field" {onchange}>
-                { for accelerator_names().map(|name| html! { <option value={name} selected={name == accelerator.name}>{ name }</option> }) }
-            </select>
-        </label>
-    };
     html! {
         <section class="panel verdict" aria-labelledby="verdict-title">
-            <header>
-                <h2 id="verdict-title" class="hidden">{ "Verdict" }</h2>
-                { picker }
-                <button type="button" class="button" onclick={ondownload}><Icon sign={Sign::Download} />{ "JSON" }</button>
-            </header>
-            if props.stale {
-                <p class="stale" role="status"><Icon sign={Sign::Tight} />{ "The text as it is now makes no plan. This is the answer to the last one that did." }</p>
-            }
+            <header><h2 id="verdict-title" class="hidden">{ "Verdict" }</h2>{ picker(desk) }{ downloads(desk) }</header>
             if let Some(worst) = shown.worst() {
                 <p class={classes!("big", worst.fit.class())} role="status">
-                    <Icon sign={sign(worst.fit)} />
+                    { icon(sign(worst.fit)) }
                     <strong>{ worst.fit.words() }</strong>
                     <span>{ format!("on {}: the fullest GPU, of stage {}, needs {} of {}", accelerator.name, worst.stage, gib(worst.reserved), gib(accelerator.memory)) }</span>
                 </p>
-                { stats(shown) }
-                <StageBars stages={shown.stages.clone()} capacity={accelerator.memory} />
             }
+            { stats(shown) }
+            { stage_bars(&shown.stages, accelerator.memory) }
         </section>
     }
 }
 
+fn picker(desk: &Desk) -> Html {
+    let onchange = desk.send.reform(|event: yew::Event| Event::Set {
+        name: "accelerator".to_owned(),
+        value: event.target_dyn_into::<HtmlSelectElement>().map(|select| select.value()).unwrap_or_default(),
+    });
+    let chosen = desk.shown.plan.cluster().accelerator.name.as_str();
+    html! {
+        <label class="accelerator">{ "Accelerator" }
+            <select class="field" {onchange}>
+                { for accelerator_names().map(|name| html! { <option value={name} selected={name == chosen}>{ name }</option> }) }
+            </select>
+        </label>
+    }
+}
+
+fn downloads(desk: &Desk) -> Html {
+    let give = |name: &'static str, kind: &'static str, text: fn(&Shown) -> String| {
+        let shown = desk.shown.clone();
+        Callback::from(move |_: MouseEvent| dom::download(name, kind, &text(&shown)))
+    };
+    html! {
+        <div class="downloads">
+            <button type="button" class="button" title="Download the report as a JSON document" onclick={give("shardscope.json", "application/json", Shown::json)}>{ icon(Sign::Download) }{ "JSON" }</button>
+            <button type="button" class="button" title="Download the report as text" onclick={give("shardscope.txt", "text/plain", Shown::text)}>{ icon(Sign::Download) }{ "Text" }</button>
+        </div>
+    }
+}
+
 /// The figures everyone asks for first.
-fn stats(shown: &Held<Shown>) -> Html {
-    let (layout, recipe) = (shown.plan.layout(), shown.plan.recipe());
+fn stats(shown: &Shown) -> Html {
+    let (layout, recipe, time) = (shown.plan.layout(), shown.plan.recipe(), &shown.report.time);
     let parameters = &shown.report.parameters;
     let tokens =
         Count::new(recipe.global_batch_size).number() * Count::new(shown.plan.model().seq_length).number();
@@ -71,22 +70,30 @@ fn stats(shown: &Held<Shown>) -> Html {
             cut.push_str(&format!(" × {name} {degree}"));
         }
     }
+    let mut exact = grouped(parameters.total.get());
+    if parameters.active_per_token != parameters.total {
+        exact.push_str(&format!(", {} active per token", rounded(parameters.active_per_token.number())));
+    }
+    let speed = format!("{} per GPU, MFU {}", tflops(time.model_rate), percent(time.mfu));
+    let batches = format!(
+        "{} micro-batches of {}",
+        grouped(recipe.num_micro_batches),
+        grouped(recipe.micro_batch_size)
+    );
     html! {
         <dl class="stats">
-            <div><dt>{ "Step time" }</dt><dd>{ seconds(shown.time.step) }
-                <span class="also">{ format!("{} to {}", seconds(shown.time.lower_bound), seconds(shown.time.upper_bound)) }</span></dd></div>
-            <div><dt>{ "Tokens per second" }</dt><dd>{ rounded(shown.time.tokens_per_second) }
-                <span class="also">{ format!("{} per GPU, MFU {}", tflops(shown.time.model_rate), percent(shown.time.mfu)) }</span></dd></div>
-            <div><dt>{ "Parameters" }</dt><dd>{ rounded(parameters.total.number()) }<span class="also">{ grouped(parameters.total.get()) }</span>
-                if parameters.active_per_token != parameters.total {
-                    <span class="also">{ format!("{} active per token", rounded(parameters.active_per_token.number())) }</span>
-                }
-            </dd></div>
-            <div><dt>{ "GPUs" }</dt><dd>{ grouped(layout.world_size) }<span class="also">{ cut }</span></dd></div>
-            <div><dt>{ "Tokens per step" }</dt><dd>{ rounded(tokens) }
-                <span class="also">{ format!("{} micro-batches of {}", grouped(recipe.num_micro_batches), grouped(recipe.micro_batch_size)) }</span></dd></div>
+            { stat("Step time", seconds(time.step), format!("{} to {}", seconds(time.lower_bound), seconds(time.upper_bound))) }
+            { stat("Tokens per second", rounded(time.tokens_per_second), speed) }
+            { stat("Parameters", rounded(parameters.total.number()), exact) }
+            { stat("GPUs", grouped(layout.world_size), cut) }
+            { stat("Tokens per step", rounded(tokens), batches) }
         </dl>
     }
+}
+
+/// A figure with its name above and more about it below.
+pub(crate) fn stat(name: &'static str, figure: String, also: String) -> Html {
+    html! { <div><dt>{ name }</dt><dd>{ figure }<span class="also">{ also }</span></dd></div> }
 }
 
 const fn sign(fit: Fit) -> Sign {

@@ -49,12 +49,24 @@ pub struct Swatch {
     pub text: String,
 }
 
-/// What amounts are known of each rank.
-pub struct Amounts<'a> {
-    /// Memory of a rank at its peak.
-    pub memory: &'a dyn Fn(Rank) -> Option<Bytes>,
-    /// Bytes a rank sends per iteration.
-    pub traffic: &'a dyn Fn(Rank) -> Option<Bytes>,
+/// What is known of the GPUs of each stage.
+#[derive(Clone, Debug, Default)]
+pub struct Amounts {
+    /// Memory at the peak, by stage.
+    pub memory: Vec<Bytes>,
+    /// Bytes on the wire per iteration, by stage.
+    pub traffic: Vec<Bytes>,
+}
+
+impl Amounts {
+    pub(super) fn of(&self, colour: Colour, stage: u64) -> Option<Bytes> {
+        let stage = usize::try_from(stage).ok()?;
+        match colour {
+            Colour::Memory => self.memory.get(stage).copied(),
+            Colour::Traffic => self.traffic.get(stage).copied(),
+            Colour::Stage | Colour::Group(_) => None,
+        }
+    }
 }
 
 fn hue(index: u64) -> u8 {
@@ -63,9 +75,15 @@ fn hue(index: u64) -> u8 {
 
 /// The colours of all GPUs of `plan` that are drawn.
 #[must_use]
-pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts<'_>) -> Paint {
+pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts) -> Paint {
     let groups = Groups::of(plan.layout());
     let ranks = || (0..groups.world()).map(Rank::new);
+    let spread = |by_stage: &[u8]| -> Vec<u8> {
+        let class = |rank| {
+            usize::try_from(groups.coordinates(rank).pipeline).ok().and_then(|stage| by_stage.get(stage))
+        };
+        ranks().map(|rank| class(rank).copied().unwrap_or(NOTHING)).collect()
+    };
     match colour {
         Colour::Stage => {
             let stages = plan.layout().pipeline;
@@ -85,17 +103,19 @@ pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts<'_>) -> Paint {
         }
         Colour::Memory => {
             let capacity = plan.cluster().accelerator.memory.number().max(1.0);
-            let class =
-                |rank| (amounts.memory)(rank).map_or(NOTHING, |used| fullness(used.number() / capacity));
-            Paint { classes: ranks().map(class).collect(), legend: full_legend(), ramp: true }
+            let by_stage = classes(&amounts.memory, |used| fullness(used.number() / capacity));
+            Paint { classes: spread(&by_stage), legend: full_legend(), ramp: true }
         }
         Colour::Traffic => {
-            let sent: Vec<Option<Bytes>> = ranks().map(amounts.traffic).collect();
-            let most = sent.iter().flatten().copied().max().unwrap_or_default();
-            let class = |sent: &Option<Bytes>| sent.map_or(NOTHING, |sent| fifth(sent, most));
-            Paint { classes: sent.iter().map(class).collect(), legend: traffic_legend(most), ramp: true }
+            let most = amounts.traffic.iter().copied().max().unwrap_or_default();
+            let by_stage = classes(&amounts.traffic, |sent| fifth(sent, most));
+            Paint { classes: spread(&by_stage), legend: traffic_legend(most), ramp: true }
         }
     }
+}
+
+fn classes(amounts: &[Bytes], class: impl Fn(Bytes) -> u8) -> Vec<u8> {
+    amounts.iter().map(|amount| class(*amount)).collect()
 }
 
 /// The colour of a GPU of which nothing is known or that belongs to no group.

@@ -4,8 +4,10 @@ mod about;
 mod colour;
 mod geometry;
 mod picture;
+mod table;
 
 pub use about::{About, Relation, Wire, about, holds, relation_name, relations, shared, wires};
 pub use colour::{Amounts, Colour, HUES, NOTHING, Paint, Swatch, paint};
 pub use geometry::{Area, Detail, Geometry, MOST_DRAWN, Step};
 pub use picture::{Caption, Picture, picture};
+pub use table::{GpuLine, all_groups, gpu_lines};

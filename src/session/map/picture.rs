@@ -2,7 +2,7 @@
 
 use super::{Amounts, Area, Colour, Detail, Geometry, NOTHING, Paint, Swatch, paint};
 use crate::plan::Plan;
-use crate::quantity::gib;
+use crate::quantity::size;
 use crate::topology::{Groups, Rank};
 
 /// Everything drawn that does not depend on which GPU is picked.
@@ -35,7 +35,7 @@ pub struct Caption {
 
 /// The map of `plan`, `width` wide.
 #[must_use]
-pub fn picture(plan: &Plan, colour: Colour, amounts: &Amounts<'_>, width: u32) -> Picture {
+pub fn picture(plan: &Plan, colour: Colour, amounts: &Amounts, width: u32) -> Picture {
     let geometry = Geometry::fit(plan.layout().world_size, plan.cluster().gpus_per_node, width);
     let Paint { classes, legend, ramp } = paint(plan, colour, amounts);
     let detail = geometry.detail();
@@ -63,7 +63,7 @@ fn fills(geometry: &Geometry, classes: &[u8]) -> Vec<(u8, String)> {
     (0..=NOTHING).map(of_class).filter(|(_, path)| !path.is_empty()).collect()
 }
 
-fn value(plan: &Plan, colour: Colour, amounts: &Amounts<'_>, rank: Rank, detail: Detail) -> String {
+fn value(plan: &Plan, colour: Colour, amounts: &Amounts, rank: Rank, detail: Detail) -> String {
     let groups = Groups::of(plan.layout());
     let wordy = detail == Detail::Words;
     match colour {
@@ -76,8 +76,9 @@ fn value(plan: &Plan, colour: Colour, amounts: &Amounts<'_>, rank: Rank, detail:
             Some(group) => group.index().to_string(),
             None => "–".to_owned(),
         },
-        Colour::Memory if wordy => (amounts.memory)(rank).map_or_else(String::new, gib),
-        Colour::Traffic if wordy => (amounts.traffic)(rank).map_or_else(String::new, gib),
+        Colour::Memory | Colour::Traffic if wordy => {
+            amounts.of(colour, groups.coordinates(rank).pipeline).map_or_else(String::new, size)
+        }
         Colour::Memory | Colour::Traffic => String::new(),
     }
 }

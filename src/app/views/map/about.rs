@@ -4,17 +4,10 @@ use shardscope::session::map::{About, Relation};
 use shardscope::topology::Link;
 use yew::prelude::*;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub about: About,
-    pub memory: Option<AttrValue>,
-    pub onclose: Callback<()>,
-}
-
-#[component]
-pub(crate) fn AboutGpu(props: &Props) -> Html {
-    let About { rank, label, stage, holds, relations } = &props.about;
-    let onclick = props.onclose.reform(|_| ());
+/// The panel about the picked GPU.
+pub(crate) fn about_gpu(about: &About, memory: Option<String>, onclose: &Callback<()>) -> Html {
+    let About { rank, label, stage, holds, relations } = about;
+    let onclick = onclose.reform(|_: MouseEvent| ());
     html! {
         <aside class="about-gpu" aria-label="The picked GPU">
             <header>
@@ -30,7 +23,7 @@ pub(crate) fn AboutGpu(props: &Props) -> Html {
                         <dd>{ text }</dd>
                     </div>
                 }) }
-                if let Some(memory) = &props.memory {
+                if let Some(memory) = memory {
                     <div><dt>{ "Memory at the peak" }</dt><dd>{ memory }</dd></div>
                 }
             </dl>

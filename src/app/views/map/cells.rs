@@ -4,15 +4,27 @@ use shardscope::session::Held;
 use shardscope::session::map::{Area, Caption, Detail, Picture};
 use yew::prelude::*;
 
-#[derive(Properties, PartialEq)]
+#[derive(Properties)]
 pub(crate) struct Props {
     pub picture: Held<Picture>,
+    /// Draws a part of it; the same for the life of the component.
+    pub draw: fn(&Picture) -> Html,
+}
+
+impl PartialEq for Props {
+    fn eq(&self, other: &Self) -> bool {
+        self.picture == other.picture
+    }
+}
+
+/// A part of the picture, drawn anew only with another picture.
+#[component]
+pub(crate) fn Drawn(props: &Props) -> Html {
+    (props.draw)(&props.picture)
 }
 
 /// The nodes and the coloured cells.
-#[component]
-pub(crate) fn Cells(props: &Props) -> Html {
-    let picture = &props.picture;
+pub(crate) fn cells(picture: &Picture) -> Html {
     let hue = if picture.ramp { "r" } else { "c" };
     let rounded = (picture.geometry.detail() >= Detail::Number).then_some("rounded");
     html! {
@@ -24,9 +36,8 @@ pub(crate) fn Cells(props: &Props) -> Html {
 }
 
 /// The texts in the cells, above everything drawn between.
-#[component]
-pub(crate) fn Captions(props: &Props) -> Html {
-    html! { <g aria-hidden="true" class="captions">{ for props.picture.captions.iter().map(caption) }</g> }
+pub(crate) fn captions(picture: &Picture) -> Html {
+    html! { <g aria-hidden="true" class="captions">{ for picture.captions.iter().map(caption) }</g> }
 }
 
 fn node((area, name): &(Area, String)) -> Html {

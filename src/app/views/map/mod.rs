@@ -4,6 +4,7 @@ mod about;
 mod cells;
 mod controls;
 mod cursor;
+mod table;
 mod view;
 
 pub(crate) use view::Map;

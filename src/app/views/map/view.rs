@@ -1,6 +1,7 @@
 //! The panel as a whole.
 
 use shardscope::plan::Plan;
+use shardscope::quantity::gib;
 use shardscope::session::map::{
     About, Amounts, Colour, Detail, MOST_DRAWN, Picture, Relation, Wire, about, picture, relations, shared,
     wires,
@@ -10,10 +11,11 @@ use shardscope::topology::{Link, Rank};
 use web_sys::Element;
 use yew::prelude::*;
 
-use super::about::AboutGpu;
-use super::cells::{Captions, Cells};
+use super::about::about_gpu;
+use super::cells::{Drawn, captions, cells};
 use super::controls::Controls;
 use super::cursor::{Cursor, spoken};
+use super::table::AsTable;
 use crate::app::parts::use_width;
 
 #[derive(Properties, PartialEq)]
@@ -34,7 +36,10 @@ pub(crate) fn Map(props: &Props) -> Html {
     let drawn = {
         use_memo((shown.clone(), props.colour, width), |(shown, colour, width)| {
             let plan = &shown.plan;
-            let amounts = Amounts { memory: &|_| None, traffic: &|_| None };
+            let amounts = Amounts {
+                memory: shown.stages.iter().map(|stage| stage.reserved).collect(),
+                traffic: shown.report.traffic.stages().iter().map(|stage| stage.wire).collect(),
+            };
             (*width > 0 && plan.layout().world_size <= MOST_DRAWN)
                 .then(|| Held::new(picture(plan, *colour, &amounts, *width)))
         })
@@ -67,6 +72,7 @@ pub(crate) fn Map(props: &Props) -> Html {
             }
         }
     };
+    let memory = props.picked.and_then(|rank| shown.memory_of(rank)).map(gib);
     let onclose = props.send.reform(|()| Event::Pick(None));
     let oncolour = props.send.reform(Event::Paint);
     html! {
@@ -75,7 +81,7 @@ pub(crate) fn Map(props: &Props) -> Html {
                 <h2 id="map-title">{ "Group map" }</h2>
                 <p>{ "Every GPU of the cluster. Pick one to see the groups it works in and the links to its partners." }</p>
             </header>
-            <Controls colour={props.colour} amounts={Vec::new()} kinds={relations(plan)} {gpus}
+            <Controls colour={props.colour} amounts={vec![Colour::Memory, Colour::Traffic]} kinds={relations(plan)} {gpus}
                 per_node={plan.cluster().gpus_per_node} {oncolour} onpick={pick.clone()} />
             <div class="map-frame" ref={frame} {onclick}>
                     if let Some(picture) = drawn.as_ref() {
@@ -88,7 +94,8 @@ pub(crate) fn Map(props: &Props) -> Html {
                     }
             </div>
             if let Some(picture) = drawn.as_ref() { { legend(picture) } }
-            if let Some(chosen) = chosen { <AboutGpu about={chosen} memory={None} {onclose} /> }
+            <AsTable shown={shown.clone()} />
+            if let Some(chosen) = chosen { { about_gpu(&chosen, memory, &onclose) } }
         </section>
     }
 }
@@ -107,9 +114,9 @@ fn draw(picture: &Held<Picture>, chosen: Option<(&Plan, &About)>, cursor: Html) 
     html! {
         <svg role="grid" aria-label="GPUs of the cluster" aria-rowcount={rows.to_string()} aria-colcount={columns.to_string()}
             class={chosen.map(|_| "lit")} width={width.to_string()} height={height.to_string()} viewBox={format!("0 0 {width} {height}")}>
-            <Cells picture={picture.clone()} />
+            <Drawn picture={picture.clone()} draw={cells as fn(&Picture) -> Html} />
             if let Some((plan, chosen)) = chosen { { company(plan, chosen, picture) } }
-            <Captions picture={picture.clone()} />
+            <Drawn picture={picture.clone()} draw={captions as fn(&Picture) -> Html} />
             if let Some((_, chosen)) = chosen { { tags(chosen, picture) } }
             { cursor }
         </svg>
