@@ -165,7 +165,7 @@ pub fn map_svg(shown: &Shown) -> String {
     let gpus = plan.layout().world_size;
     let drawn = gpus.min(MOST_GPUS);
     let geometry = Geometry::fit(drawn, plan.cluster().gpus_per_node, WIDTH - 2 * MARGIN);
-    let paint = paint(plan, Colour::Stage, &Amounts { memory: &|_| None, traffic: &|_| None });
+    let paint = paint(plan, Colour::Stage, &Amounts::default());
     let mut sheet = Sheet { out: String::new(), height: MARGIN + 14 };
     sheet.text(MARGIN, r##"font-size="17" font-weight="650" fill="#1a1d21""##, &name);
     sheet.height += 22;

@@ -166,7 +166,15 @@ fn every_figure_of_the_memory_table_says_why() {
     use shardscope::session::{Use, explain_memory};
     let shown = State::default().shown.expect("a plan");
     for stage in &shown.stages {
-        for kind in [None, Some(Use::Parameters), Some(Use::Gradients), Some(Use::Optimizer), Some(Use::Activations), Some(Use::Temporaries), Some(Use::Framework)] {
+        for kind in [
+            None,
+            Some(Use::Parameters),
+            Some(Use::Gradients),
+            Some(Use::Optimizer),
+            Some(Use::Activations),
+            Some(Use::Temporaries),
+            Some(Use::Framework),
+        ] {
             let branch = explain_memory(&shown.report.memory, stage.stage, kind);
             let branch = branch.unwrap_or_else(|| panic!("{kind:?} of stage {} says nothing", stage.stage));
             assert!(!branch.parts.is_empty() || branch.reason.is_some());

@@ -7,12 +7,13 @@ fn a_number_says_why() {
     page.click("#memory .number-button");
     page.wait_text("#why", "Parameters: ");
     page.click("#why .tree-inside summary");
-    page.wait_text("#why .reason", "=");
+    page.wait_text("#why .reason", "Every parameter of the rank");
     assert_eq!(page.axe(), []);
     page.screenshot("why");
     page.press(Key::Escape);
     page.until("the card closed", || {
-        (page.js("return document.querySelector('#why').matches(':popover-open')", &[]) == false).then_some(())
+        (page.js("return document.querySelector('#why').matches(':popover-open')", &[]) == false)
+            .then_some(())
     });
     page.assert_quiet();
 }

@@ -85,15 +85,15 @@ fn a_diagnostic_leads_to_its_place() {
 fn a_setting_leads_to_its_place_and_can_be_changed() {
     let page = Page::open("");
     page.wait_for(".settings-table");
-    page.click("[aria-label^='seq_length is stated']");
+    page.click("tr:has([aria-label^='seq_length,']) .link");
     let chosen = page
         .js("const e = document.activeElement; return e.value.slice(e.selectionStart, e.selectionEnd)", &[]);
     assert_eq!(chosen, "2048");
     page.fill("[aria-label^='num_nodes,']", "1");
     page.press(Key::Enter);
-    page.wait_gone("[aria-label^='num_nodes is stated']");
+    page.wait_text("tr:has([aria-label^='num_nodes,']) .link", "yours");
     page.until("one node", || (!page.text("#map").contains("n1_g0")).then_some(()));
-    page.click("[aria-label='Take back the change of num_nodes']");
+    page.click("tr:has([aria-label^='num_nodes,']) .link");
     page.wait_text("#map", "n1_g0");
 }
 

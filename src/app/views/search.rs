@@ -34,10 +34,12 @@ pub(crate) fn Search(props: &Props) -> Html {
         let walk = walk.clone();
         use_effect_with(props.desk.shown.clone(), move |_| walk.set(None));
     }
-    let more = walk.as_ref().is_some_and(|walk| {
-        let (tried, all) = walk.borrow().progress();
-        tried < all
-    });
+    let stopped = use_state(|| false);
+    let more = !*stopped
+        && walk.as_ref().is_some_and(|walk| {
+            let (tried, all) = walk.borrow().progress();
+            tried < all
+        });
     {
         let (walk, tick) = (walk.clone(), tick.clone());
         use_effect_with((*tick, more), move |(now, more)| {
@@ -55,8 +57,18 @@ pub(crate) fn Search(props: &Props) -> Html {
         });
     }
     let onclick = {
-        let (walk, shown) = (walk.clone(), props.desk.shown.clone());
-        move |_| walk.set(Some(Rc::new(RefCell::new(Walk::new(&shown.plan, Measured::default())))))
+        let (walk, stopped, shown) = (walk.clone(), stopped.clone(), props.desk.shown.clone());
+        move |_: MouseEvent| {
+            stopped.set(more);
+            if !more {
+                walk.set(Some(Rc::new(RefCell::new(Walk::new(&shown.plan, Measured::default())))));
+            }
+        }
+    };
+    let label = match (more, walk.is_some()) {
+        (true, _) => "Stop",
+        (false, true) => "Search again",
+        (false, false) => "Search",
     };
     html! {
         <section class="panel" id="search" aria-labelledby="search-title">
@@ -64,10 +76,8 @@ pub(crate) fn Search(props: &Props) -> Html {
                 <h2 id="search-title">{ "Other layouts" }</h2>
                 <p>{ "Every way to cut the same model over the same GPUs that Megatron accepts, with micro-batch, recomputation and sharding; the fastest that fit." }</p>
             </header>
-            { match walk.as_ref() {
-                None => html! { <button type="button" class="button" {onclick}>{ "Search" }</button> },
-                Some(walk) => results(&walk.borrow(), more, &props.desk),
-            } }
+            <button type="button" class="button" {onclick}>{ label }</button>
+            if let Some(walk) = walk.as_ref() { { results(&walk.borrow(), more, &props.desk) } }
         </section>
     }
 }
@@ -82,7 +92,7 @@ fn results(walk: &Walk, more: bool, desk: &Desk) -> Html {
     };
     html! {
         <>
-            <p class="small soft" role="status">
+            <p class="small soft searched" role="status">
                 { format!("{}{} of {} combinations, {} refused by Megatron, {} too large", if more { "Searching: " } else { "" },
                     grouped(tried), grouped(all), grouped(walk.refused()), grouped(walk.too_large())) }
             </p>

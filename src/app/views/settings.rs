@@ -147,7 +147,7 @@ fn origin(row: &Row, props: &Props) -> Html {
             let name = setting.name;
             let onclick = props.send.reform(move |_| Event::Unset(name.to_owned()));
             return html! {
-                <button type="button" class="link" {onclick} aria-label={format!("Take back the change of {name}")}>{ "yours, undo" }</button>
+                <button type="button" class="link" {onclick}>{ "yours, undo" }<span class="hidden">{ format!(" the change of {name}") }</span></button>
             };
         }
     };
@@ -156,8 +156,8 @@ fn origin(row: &Row, props: &Props) -> Html {
             let place = props.answer.source.position(span.start);
             let onclick = props.onplace.reform(move |_| span);
             html! {
-                <button type="button" class="link" title={note} {onclick} aria-label={format!("{} is stated in line {}", setting.name, place.line)}>
-                    { format!("line {}", place.line) }
+                <button type="button" class="link" title={note} {onclick}>
+                    { format!("line {}", place.line) }<span class="hidden">{ format!(" states {}", setting.name) }</span>
                 </button>
             }
         }
