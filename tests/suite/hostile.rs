@@ -77,29 +77,29 @@ pub(crate) fn texts(size: usize) -> Vec<(&'static str, String)> {
     let bomb = format!("torchrun {} x.py", "{a,b}".repeat(60));
     let nested_loops = "for i in {1..1000}; do ".repeat(12) + "x=$((x+1))" + &"; done".repeat(12);
     let eval = "x='eval \"$x\"; eval \"$x\"'; eval \"$x\"";
-    let arithmetic = format!("echo $(({}1{}))", "(".repeat(200_000), ")".repeat(200_000));
-    let sums = format!("x=$((1{}))", "+1".repeat(400_000));
+    let arithmetic = format!("echo $(({}1{}))", "(".repeat(size / 5), ")".repeat(size / 5));
+    let sums = format!("x=$((1{}))", "+1".repeat(size / 3));
     let stars = format!(
         "x={}\ncase $x in {}b) ;; esac\necho ${{x//{}b/c}} ${{x%%{}}}",
-        "a".repeat(200_000),
+        "a".repeat(size / 5),
         "*a".repeat(100),
         "*a".repeat(40),
         "*a".repeat(40)
     );
-    let regex = format!("x={}\n[[ $x =~ ^(a*)*(a*)*(a*)*b$ ]] && y=1", "a".repeat(100_000));
+    let regex = format!("x={}\n[[ $x =~ ^(a*)*(a*)*(a*)*b$ ]] && y=1", "a".repeat(size / 10));
     let array = "a=({1..4000})\n".to_owned() + &"a=(\"${a[@]}\" \"${a[@]}\")\n".repeat(30) + "echo ${a[@]}";
-    let files = "echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx >> f\n".repeat(25_000);
+    let files = "echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx >> f\n".repeat(size / 40);
     let cats = "echo x > f\n".to_owned() + &"cat f f > g; cat g g > f\n".repeat(200);
-    let printf = "printf -v x '%999999999d' 1; printf -v y '%s%s' $x $x\n".repeat(2000);
-    let branches =
-        (0..20_000).fold(String::new(), |text, at| text + &format!("if [ $v{at} = a ]; then w{at}=1; fi\n"));
+    let printf = "printf -v x '%999999999d' 1; printf -v y '%s%s' $x $x\n".repeat(size / 500);
+    let branches = (0..size / 50)
+        .fold(String::new(), |text, at| text + &format!("if [ $v{at} = a ]; then w{at}=1; fi\n"));
     let arrays =
-        format!("{}\ntorchrun x.py ${{a[@]}}", "a+=(--num-layers 1 --hidden-size 2)\n".repeat(25_000));
-    let sed = format!("x={}\ny=$(echo $x | sed 's/a*a*a*b/c/g; s/a/bb/g')\n", "a".repeat(100_000));
+        format!("{}\ntorchrun x.py ${{a[@]}}", "a+=(--num-layers 1 --hidden-size 2)\n".repeat(size / 40));
+    let sed = format!("x={}\ny=$(echo $x | sed 's/a*a*a*b/c/g; s/a/bb/g')\n", "a".repeat(size / 10));
     for (name, text) in [
         ("doubling value", doubling),
         ("brace bomb", bomb),
-        ("nested braces", "{".repeat(300_000) + &",a}".repeat(200_000)),
+        ("nested braces", "{".repeat(size / 4) + &",a}".repeat(size / 5)),
         ("long loop", "for ((i=0; i<1000000000; i++)); do x=$((x+i)); done".to_owned()),
         ("brace loop", "for i in {1..1000000000}; do x=$i; done".to_owned()),
         ("seq loop", "for i in $(seq 1 1000000000); do x=$i; done".to_owned()),

@@ -8,7 +8,7 @@ use super::hostile::texts;
 use super::random::Random;
 
 /// Bytes of the long texts; the benchmark takes megabytes.
-const SIZE: usize = 100_000;
+const SIZE: usize = 30_000;
 
 /// Bytes of text that a script keeps in its values.
 fn kept(script: &Script) -> usize {

@@ -10,6 +10,9 @@ use crate::intake::{formats, megatron};
 use crate::plan::Field;
 use crate::text::{Diagnostic, Severity, Source, sort};
 
+/// Words shown in one note on a condition.
+const DOUBTS: usize = 8;
+
 /// A script with the training it starts.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
@@ -23,6 +26,8 @@ pub struct Launch {
     pub arguments: Vec<Argument>,
     /// The holes of the arguments and of the world, with the name each is asked under.
     holes: Vec<(String, HoleId)>,
+    /// Conditions about the machine, each with the words it could change.
+    doubts: Vec<(Branch, Vec<String>)>,
     /// Variables that hold options under conditions that are not decided.
     open_options: Vec<(HoleId, String)>,
     /// What there is to say about the script and the choice of the command.
@@ -102,6 +107,7 @@ impl Launch {
             self.arguments.push(argument);
         }
         self.line.arguments = words;
+        self.tell_doubts();
         unset.dedup();
         if !unset.is_empty() {
             let names = unset.join(", ");
@@ -114,7 +120,7 @@ impl Launch {
         let branch = word.value.doubts().find_map(|doubt| script.branches.get(usize::from(doubt)));
         let hole = word.value.holes().next().or_else(|| branch?.needs.first().copied());
         if let Some(branch) = branch.filter(|_| hole.is_none()) {
-            self.tell_doubt(word, branch);
+            self.doubt(word, branch);
         }
         let hole = hole.map(|id| self.named(script, id));
         Argument {
@@ -125,10 +131,23 @@ impl Launch {
         }
     }
 
-    /// A value that a condition about the machine could change.
-    fn tell_doubt(&mut self, word: &Word, branch: &Branch) {
-        let message = format!("{} holds as long as the condition here does not: {}", word.text(), branch.why);
-        self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
+    /// A word that a condition about the machine could change.
+    fn doubt(&mut self, word: &Word, branch: &Branch) {
+        match self.doubts.iter_mut().find(|(known, _)| known.span == branch.span) {
+            Some((_, words)) => words.push(word.text().to_owned()),
+            None => self.doubts.push((branch.clone(), vec![word.text().to_owned()])),
+        }
+    }
+
+    /// One note for each condition that could have given other words.
+    fn tell_doubts(&mut self) {
+        for (branch, words) in std::mem::take(&mut self.doubts) {
+            let shown = words.iter().take(DOUBTS).map(String::as_str).collect::<Vec<_>>().join(" ");
+            let more = if words.len() > DOUBTS { " …" } else { "" };
+            let message =
+                format!("{shown}{more} stands as long as this condition does not hold: {}", branch.why);
+            self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
+        }
     }
 
     fn named(&mut self, script: &Script, id: HoleId) -> String {

@@ -188,8 +188,8 @@ pub(crate) enum Operation {
         offset: Vec<Part>,
         length: Option<Vec<Part>>,
     },
-    /// `@Q` and kin.
-    Transform,
+    /// `@Q` and its kin, by their letter.
+    Transform(u8),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

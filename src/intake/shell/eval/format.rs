@@ -45,6 +45,28 @@ fn unescape_text(text: &str) -> String {
     out
 }
 
+/// The value in quotes where a shell that reads it again would take it apart otherwise. Bash itself may
+/// write backslashes instead; what is read again is the same.
+pub(crate) fn quoted(value: &Value) -> Value {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
+    if !value.is_empty() && value.pieces().all(|piece| piece.hole.is_some() || piece.text.bytes().all(plain))
+    {
+        return value.clone();
+    }
+    let quote = Value::computed("'", value.origin().unwrap_or_default());
+    let mut out = quote.clone();
+    for piece in value.pieces() {
+        if piece.hole.is_none() && piece.text.contains('\'') {
+            let text = piece.text.replace('\'', "'\\''");
+            out.push(&text, Origin { exact: false, ..piece.origin }, None);
+        } else {
+            out.push(piece.text, piece.origin, piece.hole);
+        }
+    }
+    out.append(&quote);
+    out
+}
+
 /// One conversion of a format: `%05.2f`.
 struct Conversion<'a> {
     flags: &'a str,
@@ -112,7 +134,11 @@ fn conversion(text: &str) -> Option<Conversion<'_>> {
 
 fn convert(conversion: &Conversion<'_>, argument: &Value, span: Span, out: &mut Value) {
     let plain = conversion.width.is_none() && conversion.precision.is_none();
-    if argument.has_holes() || (plain && matches!(conversion.kind, 's' | 'q')) {
+    if conversion.kind == 'q' {
+        out.append(&quoted(argument));
+        return;
+    }
+    if argument.has_holes() || (plain && conversion.kind == 's') {
         out.append(argument);
         return;
     }

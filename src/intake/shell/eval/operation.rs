@@ -4,8 +4,8 @@ use super::super::limits;
 use super::super::script::HoleKind;
 use super::super::tree::{Operation, Part, ReplaceMode};
 use super::super::value::{HoleId, Value};
-use super::pattern;
 use super::state::Evaluator;
+use super::{format, pattern};
 use crate::text::{Diagnostic, Span};
 
 impl Evaluator<'_> {
@@ -28,7 +28,8 @@ impl Evaluator<'_> {
                 value.known().map(|text| Value::computed(&change_case(text, *upper, *all), span))
             }
             Operation::Slice { offset, length } => self.substring(&value, offset, length.as_deref()),
-            Operation::Transform | Operation::None | Operation::Fallback { .. } => Some(value.clone()),
+            Operation::Transform(b'Q') => Some(format::quoted(&value)),
+            Operation::Transform(_) | Operation::None | Operation::Fallback { .. } => Some(value.clone()),
         };
         changed.unwrap_or_else(|| {
             let needs: Vec<HoleId> = value.holes().collect();

@@ -82,8 +82,9 @@ impl Parser<'_> {
                 Operation::Case { upper: sign == b'^', all }
             }
             Some(b'@') => {
+                let letter = self.peek_at(1).unwrap_or(0);
                 self.at += 2;
-                Operation::Transform
+                Operation::Transform(letter)
             }
             _ => Operation::None,
         })
