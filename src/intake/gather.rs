@@ -1,15 +1,17 @@
 //! Every pasted text by its kind, each read by its reader, and their readings in the order in which they count.
 
 use super::detect::{Kind, detect};
-use super::formats::{Format, Text, bases, classify, merge, read as read_settings, read_job};
+use super::formats::{Format, Text, bases, classify, merge, read as read_settings, read_job, read_titan};
 use super::surroundings;
 use super::tree::{Tree, read_json};
-use super::{Reading, launch, shell};
+use super::{Argument, Reading, launch, shell};
+use crate::plan::Field;
 use crate::text::{Diagnostic, Severity, Source, Span, sort};
 
 /// What each text of a source says; later readings win.
 pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
     let (mut texts, mut scripts, mut remarks, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut titan = None;
     for (index, part) in source.parts().iter().enumerate() {
         let text = source.part_text(index);
         let mut add = |format, reading| texts.push(Text { name: part.name.clone(), format, reading });
@@ -26,6 +28,7 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
                 reading.diagnostics.extend(lacking.into_iter().map(|lacking| missing(format, lacking)));
                 order.push((part.name.clone(), here));
                 add(Some(format), reading);
+                titan = Some(tree).filter(|_| format == Format::Torchtitan).or(titan);
             }
             Kind::Log => remarks.push(log_note(part.span)),
             Kind::Other(why) => remarks.push(why),
@@ -34,7 +37,11 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
     let depths = |text: &Text| depth(&text.name, &order, 0);
     sort(&mut texts, &|left, right| depths(left).cmp(&depths(right)));
     let alone = texts.is_empty() && remarks.is_empty();
-    texts.extend(script(source, &scripts, environment, alone));
+    let (mut launched, arguments) = script(source, &scripts, environment, alone);
+    if let Some(tree) = titan.filter(|_| !arguments.is_empty()) {
+        together(&mut texts, &mut launched, &tree, &arguments);
+    }
+    texts.extend(launched);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
         // One of several that cannot be read does not spoil the rest.
         remarks
@@ -80,7 +87,12 @@ fn log_note(span: Span) -> Diagnostic {
 }
 
 /// The script among several: the first that starts a training; the others are files it may read.
-fn script(source: &Source, parts: &[usize], environment: &shell::Environment, alone: bool) -> Vec<Text> {
+fn script(
+    source: &Source,
+    parts: &[usize],
+    environment: &shell::Environment,
+    alone: bool,
+) -> (Vec<Text>, Vec<Argument>) {
     let launches = parts.iter().map(|part| (*part, launch::read_part(source, *part, environment)));
     let mut first = None;
     for (part, launch) in launches {
@@ -92,7 +104,7 @@ fn script(source: &Source, parts: &[usize], environment: &shell::Environment, al
             break;
         }
     }
-    let Some((part, launch)) = first else { return Vec::new() };
+    let Some((part, launch)) = first else { return (Vec::new(), Vec::new()) };
     let mut reading = surroundings::reading(&launch);
     if !alone && launch.arguments.is_empty() {
         // Other texts may say all there is to say.
@@ -106,7 +118,19 @@ fn script(source: &Source, parts: &[usize], environment: &shell::Environment, al
     let name = source.parts().get(part).map_or_else(String::new, |part| part.name.clone());
     let mut texts: Vec<Text> = launch.script.files.iter().filter_map(written).collect();
     texts.push(Text { name, format: None, reading });
-    texts
+    (texts, launch.arguments)
+}
+
+/// torchtitan's file and the command that takes it are read as one; the command alone tells the machines.
+fn together(texts: &mut [Text], launched: &mut [Text], tree: &Tree, arguments: &[Argument]) {
+    let machines = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize, Field::Accelerator];
+    if let Some(text) = texts.iter_mut().find(|text| text.format == Some(Format::Torchtitan)) {
+        text.reading = read_titan(tree, arguments);
+    }
+    for text in launched {
+        text.reading.found.retain(|found| machines.contains(&found.field));
+        text.reading.software = None;
+    }
 }
 
 /// A DeepSpeed configuration that the script itself writes.

@@ -1,8 +1,8 @@
 //! Which framework's file a tree is, and the reader for it.
 
 use super::{accelerate, deepspeed, flags, huggingface, kubernetes, nanotron, nemo, neox, titan};
-use crate::intake::Reading;
 use crate::intake::tree::{Node, Tree};
+use crate::intake::{Argument, Reading};
 use crate::text::Span;
 
 /// Keys of Megatron that make a flat file one of flags.
@@ -141,6 +141,12 @@ pub fn read(format: Format, tree: &Tree) -> Reading {
 #[must_use]
 pub fn bases(tree: &Tree) -> Vec<(String, Span)> {
     tree.documents.first().map(flags::bases).unwrap_or_default()
+}
+
+/// Reads torchtitan's file together with the words of the command that takes it.
+#[must_use]
+pub fn read_titan(tree: &Tree, words: &[Argument]) -> Reading {
+    tree.documents.first().map(|root| titan::read_both(root, words)).unwrap_or_default()
 }
 
 /// Reads the job in a text of Kubernetes; `base` is where the text starts in its source.

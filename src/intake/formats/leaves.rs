@@ -79,6 +79,11 @@ impl Leaves {
         leaves
     }
 
+    /// Adds the scalars of another text, which win over those already there.
+    pub(super) fn extend(&mut self, later: Self) {
+        self.leaves.extend(later.leaves);
+    }
+
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Leaf> {
         self.leaves.iter().map(Rc::as_ref)

@@ -15,7 +15,7 @@ mod neox;
 mod titan;
 mod words;
 
-pub use kind::{Format, bases, classify, read, read_job};
+pub use kind::{Format, bases, classify, read, read_job, read_titan};
 pub use kubernetes::Workload;
 pub use merge::{Text, merge};
 pub use words::{is_setting, read_words};

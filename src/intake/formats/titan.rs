@@ -63,6 +63,13 @@ pub(super) fn read_words(words: &[Argument]) -> Reading {
     finish(Leaves::of_words(words))
 }
 
+/// Reads a TOML file with the words of the command that takes it, which win.
+pub(super) fn read_both(root: &Node, words: &[Argument]) -> Reading {
+    let mut leaves = Leaves::of(root);
+    leaves.extend(Leaves::of_words(words));
+    finish(leaves)
+}
+
 fn finish(mut leaves: Leaves) -> Reading {
     for (paths, field) in PLAIN {
         leaves.take(paths, *field);

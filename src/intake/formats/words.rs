@@ -27,9 +27,13 @@ const NEMO: [&str; 10] = [
 /// First keys of a reinforcement learning framework (verl).
 const RL: [&str; 3] = ["actor_rollout_ref.", "critic.", "reward_model."];
 
-/// Whether a word is a setting under dotted keys: `model.tensor_model_parallel_size=8`, `--training.seq_len`.
+/// Whether a word is a setting under dotted keys: `model.tensor_model_parallel_size=8`, `--training.seq_len`;
+/// or names a program that takes nothing else.
 #[must_use]
 pub fn is_setting(word: &str) -> bool {
+    if matches!(word, "torchtitan.train" | "torchtitan/train.py") {
+        return true;
+    }
     key(word).is_some_and(|key| [&TITAN[..], &NEMO, &RL].iter().any(|starts| starts_in(key, starts)))
 }
 
