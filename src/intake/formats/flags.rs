@@ -67,7 +67,7 @@ fn overrides(root: &Node) -> Option<&Node> {
 }
 
 fn words(node: &Node, primus: bool) -> Vec<Argument> {
-    let mut leaves = Leaves::of(node);
+    let leaves = Leaves::of(node);
     let paths: Vec<String> = leaves.iter().map(|leaf| leaf.path.clone()).collect();
     let mut words = Vec::new();
     for path in paths {

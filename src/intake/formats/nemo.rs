@@ -219,7 +219,7 @@ fn precision(leaves: &mut Leaves) {
                 ("delayed", "delayed"),
             ];
             if let Some((_, recipe)) = recipes.iter().find(|(word, _)| name.contains(word)) {
-                leaves.say(Field::Fp8Recipe, *recipe, &leaf);
+                leaves.say(Field::Fp8Recipe, recipe, &leaf);
             }
         }
     }
