@@ -140,6 +140,9 @@ fn fragments(variables: &[Variable], used: &BTreeSet<u32>) -> Vec<Fragment> {
     let mut found: Vec<(Fragment, BTreeSet<u32>)> = Vec::new();
     for variable in variables {
         let Some(span) = variable.span else { continue };
+        if variable.values.iter().all(|value| !value.text().contains("--")) {
+            continue;
+        }
         let words: Vec<Word> = variable
             .values
             .iter()

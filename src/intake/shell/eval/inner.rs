@@ -35,13 +35,21 @@ impl Evaluator<'_> {
     /// Runs what a program is given to run: the words after `-c`, its input, or a file at hand.
     pub(crate) fn run_inner(&mut self, index: Option<usize>, span: Span) -> Flow {
         let Some(index) = index else { return Flow::Next };
-        let words = self.commands.get(index).map(|command| command.words.clone()).unwrap_or_default();
-        let Some(inner) = self.inner_text(&words) else {
-            if let Some(text) = self.remote_text(&words) {
-                self.run_apart(&text, Vec::new(), index, false);
-            }
-            return Flow::Next;
-        };
+        // The words are lent out, which spares a copy of every training command.
+        let words = self
+            .commands
+            .get_mut(index)
+            .map(|command| std::mem::take(&mut command.words))
+            .unwrap_or_default();
+        let inner = self.inner_text(&words);
+        let remote = if inner.is_none() { self.remote_text(&words) } else { None };
+        if let Some(command) = self.commands.get_mut(index) {
+            command.words = words;
+        }
+        if let Some(text) = remote {
+            self.run_apart(&text, Vec::new(), index, false);
+        }
+        let Some(inner) = inner else { return Flow::Next };
         let (text, arguments) = inner;
         if self.depth < limits::DEPTH && self.spend(1, span) {
             self.run_apart(&text, arguments, index, true);
