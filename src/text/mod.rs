@@ -8,8 +8,8 @@ mod span;
 mod suggest;
 
 pub use caret::render;
-pub use order::{order, sort};
 pub use diagnostic::{Diagnostic, Severity};
+pub use order::{order, sort};
 pub use source::{Part, Position, Source};
 pub use span::Span;
 pub use suggest::suggest;

@@ -255,7 +255,8 @@ fn recompute(leaves: &mut Leaves) {
             leaves.say_noted(Field::RecomputeGranularity, "selective", &place, note);
         }
         ("memory_budget", ..) => {
-            leaves.not_estimated(&place, "activations are chosen by the compiler; here nothing is recomputed");
+            leaves
+                .not_estimated(&place, "activations are chosen by the compiler; here nothing is recomputed");
         }
         _ => {}
     }

@@ -131,7 +131,8 @@ impl Table {
     pub(super) fn ask_for_machines_by_name(&mut self) {
         let open = &self.open;
         let machines_alone = |name: &str| {
-            let mut fields = open.iter().filter(|(_, hole, _)| hole == name).map(|(field, _, _)| field).peekable();
+            let mut fields =
+                open.iter().filter(|(_, hole, _)| hole == name).map(|(field, _, _)| field).peekable();
             fields.peek().is_some() && fields.all(|field| MACHINES.contains(field))
         };
         self.questions.retain(|question| !machines_alone(&question.name));
