@@ -8,8 +8,8 @@ use super::dom;
 use super::parts::{Sign, Theme, card, icon};
 use super::store::{Session, Store};
 use super::views::{
-    Map, Script, Search, Settings, advice, communication, layers, memory, questions, show_place, time, tool,
-    utilisation, verdict,
+    Map, Script, Search, Settings, advice, communication, layers, memory, questions, schedule, show_place,
+    time, tool, utilisation, verdict,
 };
 use shardscope::session::{Branch, Event, Hand, Held, Shown, State};
 use shardscope::text::Span;
@@ -18,9 +18,10 @@ use shardscope::text::Span;
 const PAUSE: u32 = 150;
 
 /// The parts of the answer, in their order.
-const SECTIONS: [(&str, &str); 8] = [
+const SECTIONS: [(&str, &str); 9] = [
     ("memory", "Memory"),
     ("time", "Time"),
+    ("schedule", "Schedule"),
     ("communication", "Communication"),
     ("map", "Group map"),
     ("layers", "Layers"),
@@ -104,6 +105,7 @@ fn panels(
             { panel(advice) }
             { panel(memory) }
             { panel(time) }
+            { panel(schedule) }
             { panel(communication) }
             <Map shown={shown.clone()} colour={session.colour} picked={session.picked} {send} />
             { panel(layers) }

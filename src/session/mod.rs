@@ -14,6 +14,7 @@ pub mod map;
 mod marks;
 mod offsets;
 mod picture;
+pub mod schedule;
 mod settings;
 mod stages;
 mod start;

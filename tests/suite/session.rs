@@ -181,3 +181,26 @@ fn every_figure_of_the_memory_table_says_why() {
         }
     }
 }
+
+#[test]
+fn the_schedule_is_drawn_to_the_end_and_its_memory_reaches_what_is_held() {
+    use shardscope::session::schedule::{WIDTH, schedule_picture};
+    let text = example("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 4");
+    for (layout, micro_batches) in [(EXAMPLE.to_owned(), 32), (text, 64)] {
+        let shown = after(&layout).shown.expect("a plan");
+        let picture = schedule_picture(&shown).expect("a pipeline");
+        assert_eq!(picture.drawn, (micro_batches, micro_batches));
+        assert_eq!(u64::from(picture.lanes), shown.plan.layout().pipeline);
+        let boxes: usize = picture.paths.iter().map(|(_, path)| path.matches('M').count()).sum();
+        assert_eq!(boxes as u64, u64::from(micro_batches) * 2 * u64::from(picture.lanes));
+        let ends = picture
+            .curve
+            .area
+            .split('H')
+            .filter_map(|part| part.split(['V', 'H']).next()?.parse::<f64>().ok());
+        assert!(ends.fold(0.0, f64::max) <= f64::from(WIDTH));
+        assert!(picture.curve.held < picture.curve.peak && picture.curve.peak <= 1.0);
+    }
+    let alone = example("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 1");
+    assert_eq!(schedule_picture(&after(&alone).shown.expect("a plan")), None, "no pipeline, no schedule");
+}

@@ -1,5 +1,6 @@
 //! The memory of each stage: a table of figures that explain themselves, and the tree of one stage.
 
+use shardscope::estimate::Totals;
 use shardscope::quantity::{Bytes, gib, grouped};
 use shardscope::session::{StageMemory, Use, explain_memory};
 use web_sys::HtmlSelectElement;
@@ -35,7 +36,10 @@ fn table(desk: &Desk) -> Html {
                 { head(&Use::Framework) }
                 <th scope="col" class="number">{ "device" }</th>
             </tr></thead>
-            <tbody>{ for desk.shown.stages.iter().map(|stage| row(line(desk, stage), COLUMNS)) }</tbody>
+            <tbody>
+                { for desk.shown.stages.iter().map(|stage| row(line(desk, stage), COLUMNS)) }
+                { for desk.shown.report.whole.iter().map(|totals| row(whole(totals), COLUMNS)) }
+            </tbody>
         </table>
     }
 }
@@ -61,6 +65,17 @@ fn line(desk: &Desk, stage: &StageMemory) -> Row {
         <strong class={stage.fit.class()}>{ figure(None, stage.reserved) }<span class="hidden">{ stage.fit.words() }</span></strong>
     }));
     Row { cells, note: Some(about(stage)), class: "" }
+}
+
+/// The whole model on one device, for comparison.
+fn whole(totals: &Totals) -> Row {
+    let parts =
+        [totals.parameters, totals.gradients, totals.optimizer, totals.activations, totals.temporaries];
+    let last = [totals.peak_allocated, totals.framework, totals.peak_reserved];
+    let mut cells = vec![Cell::Text("uncut".to_owned())];
+    cells.extend(parts.into_iter().chain(last).map(|bytes| Cell::Number(bare(bytes))));
+    let note = "The whole model on a single device without any parallelism, one micro-batch in the step.";
+    Row { cells, note: Some(note.to_owned()), class: "uncut" }
 }
 
 fn about(stage: &StageMemory) -> String {
