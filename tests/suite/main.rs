@@ -13,6 +13,7 @@ mod flops;
 mod formats;
 mod formula;
 mod hostile;
+mod measured;
 mod memory;
 mod models;
 mod parameters;

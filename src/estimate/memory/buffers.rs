@@ -128,9 +128,10 @@ fn previous_gradient(x: &Symbols<'_>, rank: u64) -> Option<Term> {
         .then(|| Term::new("gradient sent before", bytes, &PREVIOUS).passing())
 }
 
-/// cuBLAS's default workspace on Hopper.
+/// PyTorch's default workspace for cuBLAS on Hopper, and on Blackwell since PyTorch 2.12 (pull request 175344;
+/// before, it was as elsewhere).
 const CUBLAS_HOPPER: Bytes = Bytes::mib(32);
-/// cuBLAS's default workspace elsewhere: two of 4096 KiB and eight of 16 KiB.
+/// PyTorch's default workspace for cuBLAS elsewhere: two of 4096 KiB and eight of 16 KiB.
 const CUBLAS_ELSEWHERE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
 /// Transformer Engine's workspace from Hopper on.
 const ENGINE_HOPPER: Bytes = Bytes::mib(32);
@@ -142,7 +143,8 @@ fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
     let term = |name, bytes: Bytes, times, formula| {
         Term::new(name, bytes * times, formula).given(&[("Z", bytes.number())])
     };
-    let default = if capability == Some(9) { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
+    let large = capability.is_some_and(|major| major >= 9);
+    let default = if large { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
     let cublas = x.recipe().cublas_workspace.unwrap_or(default);
     let mut out = vec![term("cuBLAS workspaces", cublas, 2, &CUBLAS_WORKSPACE)];
     if x.recipe().software == Software::MegatronCoreTe {

@@ -25,9 +25,9 @@ static SLACK: Formula = Formula::new(
 static DRIVER: Formula = Formula::new("C", "The driver's context and the kernels' code.", CONTEXT);
 static COMMUNICATORS: Formula = Formula::new("c·Z", "Buffers of c communicators, Z bytes each.", NCCL);
 static BUCKETS: Formula =
-    Formula::new("2·K·w", "Buckets of K elements to reduce gradients and to gather weights.", DEEPSPEED);
+    Formula::new("w·K", "Two buckets of K elements: to reduce gradients, and to gather weights.", DEEPSPEED);
 static REDUCED: Formula =
-    Formula::new("4·K", "A flat copy of K elements of fp32 gradients, which is reduced.", ENGINE);
+    Formula::new("w·K", "A flat copy of K elements of fp32 gradients, which is reduced.", ENGINE);
 static FLAT_COPIES: Formula = Formula::new(
     "w·K",
     "Flat copies of the K elements that the rank updates: gradient in 16 and 32 bits, weight in 16 bits, less \
@@ -35,7 +35,7 @@ static FLAT_COPIES: Formula = Formula::new(
     FLAT,
 );
 static FIRST_WEIGHTS: Formula = Formula::new(
-    "2·P",
+    "w·K",
     "Blocks of the weights from before they were put into one flat buffer; freed, but cached.",
     BF16,
 );
@@ -87,9 +87,14 @@ impl Framework {
     /// The terms of a rank with `load`.
     pub(super) fn of(x: &Symbols<'_>, load: Load) -> Self {
         let outside = vec![context(x), communicators(x)];
-        let mut cached = deepspeed(x, load);
-        let used = load.allocated + sum(&outside) + sum(&cached);
-        cached.push(slack(x, load, x.plan.cluster().accelerator.memory.less(used)));
+        let room = x.plan.cluster().accelerator.memory.less(load.allocated + sum(&outside));
+        let mut cached = Vec::with_capacity(3);
+        let wanted = flat_buffers(x, load);
+        let all: Bytes = wanted.iter().map(Flat::bytes).sum();
+        // They are made when activations are gone, so that on a full device they take over their room.
+        let given = all.min(room.less(slack(x, load, Bytes::ZERO).bytes).max(all.less(load.moving)));
+        cached.extend(wanted.iter().map(|flat| flat.term(given, all)));
+        cached.push(slack(x, load, room.less(sum(&cached))));
         Self { cached, outside }
     }
 
@@ -131,32 +136,50 @@ fn slack(x: &Symbols<'_>, load: Load, room: Bytes) -> Term {
     Term::new("allocator's slack", cached, &SLACK).given(&given)
 }
 
+/// One of DeepSpeed's flat buffers.
+struct Flat {
+    name: &'static str,
+    elements: Count,
+    width: u64,
+    formula: &'static Formula,
+}
+
+impl Flat {
+    fn bytes(&self) -> Bytes {
+        self.elements.bytes(self.width)
+    }
+
+    /// The part `given / all` of it.
+    fn term(&self, given: Bytes, all: Bytes) -> Term {
+        let elements =
+            u128::from(self.elements.get()) * u128::from(given.get()) / u128::from(all.get().max(1));
+        let elements = Count::new(u64::try_from(elements).unwrap_or(u64::MAX));
+        let given = [("K", elements.number()), ("w", Count::new(self.width).number())];
+        Term::new(self.name, elements.bytes(self.width), self.formula).given(&given)
+    }
+}
+
 /// DeepSpeed's flat buffers, larger than any block that is free when they are asked for.
-fn deepspeed(x: &Symbols<'_>, load: Load) -> Vec<Term> {
+fn flat_buffers(x: &Symbols<'_>, load: Load) -> Vec<Flat> {
     let recipe = x.recipe();
     if !matches!(recipe.software, Software::MegatronDeepspeed | Software::GptNeox)
         || recipe.dp_sharding == DpSharding::Replicated
     {
         return Vec::new();
     }
+    let flat = |name, elements, width, formula| Flat { name, elements, width, formula };
     let bucket = load.parameters.min(Count::new(BUCKET));
-    let elements = ("K", bucket.number());
     if recipe.params_dtype == Number::Bf16 {
         let shared = u64::from(x.plan.layout().data > 1);
-        let first = ("P", load.parameters.number());
         return vec![
-            Term::new("flat copy to reduce", bucket.bytes(4 * shared), &REDUCED).given(&[elements]),
-            Term::new("blocks of the first weights", load.parameters.bytes(2), &FIRST_WEIGHTS)
-                .given(&[first]),
+            flat("flat copy to reduce", bucket, 4 * shared, &REDUCED),
+            flat("blocks of the first weights", load.parameters, 2, &FIRST_WEIGHTS),
         ];
     }
     let width = if load.in_step { FLAT_WIDTH - FLAT_IN_STEP } else { FLAT_WIDTH };
-    let of_width = |width: u64| ("w", Count::new(width).number());
     vec![
-        Term::new("reduction and gather buckets", bucket.bytes(2 * x.width), &BUCKETS)
-            .given(&[elements, of_width(x.width)]),
-        Term::new("flat copies of the step", load.part.bytes(width), &FLAT_COPIES)
-            .given(&[("K", load.part.number()), of_width(width)]),
+        flat("reduction and gather buckets", bucket, 2 * x.width, &BUCKETS),
+        flat("flat copies of the step", load.part, width, &FLAT_COPIES),
     ]
 }
 
