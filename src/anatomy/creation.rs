@@ -3,6 +3,7 @@
 
 use super::{SectionKind, Symbols, Weight, sections};
 use crate::plan::{Chunk, LayerKind, Software};
+use crate::text::sort;
 
 /// Weights of a chunk, one list per kind of section, and the order of the sections.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +20,7 @@ impl Creation {
         let mut counts = Vec::new();
         for section in sections(x, chunk) {
             let mut weights = section.weights(x);
-            weights.sort_by_key(|weight| turn(x, weight.name));
+            sort(&mut weights, &|one, other| turn(x, one.name).cmp(&turn(x, other.name)));
             counts.push(section.times);
             kinds.push((section.kind, weights));
         }

@@ -1,6 +1,7 @@
 //! Iteration lines that a training prints: time, throughput and memory, to be held against the estimate.
 //! Lines of Megatron-LM (`training.py`), its forks, and Megatron-DeepSpeed.
 
+use crate::quantity::real;
 use crate::text::sort;
 
 /// Most samples kept.
@@ -128,7 +129,7 @@ fn after(line: &str, marks: &[&str]) -> Option<f64> {
         let end = rest
             .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E')))
             .unwrap_or(rest.len());
-        rest.get(..end)?.parse::<f64>().ok().filter(|number| number.is_finite())
+        real(rest.get(..end)?)
     })
 }
 

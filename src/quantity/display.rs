@@ -1,11 +1,10 @@
 //! The one place where a number gets its unit in text. GiB and GB have formatters of their own.
 
-use super::{Bytes, FlopsPerSecond, Quantity, Seconds};
+use super::{Bytes, FlopsPerSecond, Quantity, Seconds, decimal};
 
-/// `value` with `places` decimals.
-#[must_use]
-pub fn decimal(value: f64, places: usize) -> String {
-    format!("{value:.places$}")
+/// A number with so many decimals, and its unit.
+fn with(value: f64, places: usize, unit: &str) -> String {
+    decimal(value, places) + unit
 }
 
 /// An exact integer with its digits grouped by thousands: `6,738,415,616`.
@@ -25,13 +24,13 @@ pub fn grouped(value: u64) -> String {
 /// Memory in GiB (2^30 bytes), two decimals.
 #[must_use]
 pub fn gib(bytes: Bytes) -> String {
-    format!("{:.2} GiB", bytes.in_gib())
+    with(bytes.in_gib(), 2, " GiB")
 }
 
 /// Memory in MiB (2^20 bytes), one decimal.
 #[must_use]
 pub fn mib(bytes: Bytes) -> String {
-    format!("{:.1} MiB", bytes.in_mib())
+    with(bytes.in_mib(), 1, " MiB")
 }
 
 /// Memory in the binary unit that suits it: GiB, MiB, KiB or bytes.
@@ -42,7 +41,7 @@ pub fn size(bytes: Bytes) -> String {
     } else if bytes >= Bytes::mib(1) {
         mib(bytes)
     } else if bytes >= Bytes::new(1024) {
-        format!("{:.1} KiB", bytes.number() / 1024.0)
+        with(bytes.number() / 1024.0, 1, " KiB")
     } else {
         format!("{} B", bytes.get())
     }
@@ -53,22 +52,22 @@ pub fn size(bytes: Bytes) -> String {
 pub fn rounded(count: f64) -> String {
     let units = [(1e12, " T"), (1e9, " B"), (1e6, " M"), (1e4, " k")];
     match units.into_iter().find(|(unit, _)| count >= *unit) {
-        Some((1e4, name)) => format!("{:.1}{name}", count / 1e3),
-        Some((unit, name)) => format!("{:.2}{name}", count / unit),
-        None => format!("{count:.0}"),
+        Some((1e4, name)) => with(count / 1e3, 1, name),
+        Some((unit, name)) => with(count / unit, 2, name),
+        None => decimal(count, 0),
     }
 }
 
 /// Decimal gigabytes (10^9 bytes), as links and data sheets count, two decimals.
 #[must_use]
 pub fn gb(bytes: Bytes) -> String {
-    format!("{:.2} GB", bytes.number() / 1e9)
+    with(bytes.number() / 1e9, 2, " GB")
 }
 
 /// A share as a percentage with one decimal.
 #[must_use]
 pub fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
+    with(share * 100.0, 1, " %")
 }
 
 /// A duration in the unit that suits it.
@@ -77,20 +76,20 @@ pub fn seconds(time: Seconds) -> String {
     let value = time.get();
     let size = value.abs();
     if size >= 100.0 {
-        format!("{value:.0} s")
+        with(value, 0, " s")
     } else if size >= 1.0 {
-        format!("{value:.2} s")
+        with(value, 2, " s")
     } else if size >= 1e-3 {
-        format!("{:.2} ms", value * 1e3)
+        with(value * 1e3, 2, " ms")
     } else {
-        format!("{:.1} µs", value * 1e6)
+        with(value * 1e6, 1, " µs")
     }
 }
 
 /// An arithmetic rate in TFLOP/s (10^12), one decimal.
 #[must_use]
 pub fn tflops(rate: FlopsPerSecond) -> String {
-    format!("{:.1} TFLOP/s", rate.get() / 1e12)
+    with(rate.get() / 1e12, 1, " TFLOP/s")
 }
 
 #[cfg(test)]

@@ -5,12 +5,14 @@
 
 mod bytes;
 mod count;
+mod digits;
 mod display;
 mod real;
 
 pub use bytes::Bytes;
 pub use count::Count;
-pub use display::{decimal, gb, gib, grouped, mib, percent, rounded, seconds, size, tflops};
+pub use digits::{decimal, json, real, scientific, shortest};
+pub use display::{gb, gib, grouped, mib, percent, rounded, seconds, size, tflops};
 pub use real::{BytesPerSecond, Flops, FlopsPerSecond, Seconds};
 
 /// What a breakdown can add up.

@@ -8,7 +8,8 @@ use crate::estimate::traffic::Parallelism;
 use crate::explain::{Breakdown, Rule};
 use crate::intake::{Origin, Resolution, SettingValue};
 use crate::plan::{Field, Plan};
-use crate::quantity::{Bytes, Quantity, Seconds, gib, grouped, percent, rounded, seconds, size};
+use crate::quantity::{Bytes, Quantity, Seconds, decimal, gib, grouped, percent, rounded, seconds, size};
+use crate::text::sort;
 
 /// One of the two.
 #[derive(Clone, Copy)]
@@ -135,7 +136,7 @@ impl Amount {
             (Self::Time(a), Self::Time(b)) => Self::Time(Seconds::new((a.get() - b.get()).abs())),
             (Self::Share(a), Self::Share(b)) => {
                 // Between shares the difference is in points.
-                return format!("{sign}{:.1} points", (a - b).abs() * 100.0);
+                return format!("{sign}{} points", decimal((a - b).abs() * 100.0, 1));
             }
             (Self::PerSecond(a), Self::PerSecond(b)) => Self::PerSecond((a - b).abs()),
             _ => return String::new(),
@@ -212,7 +213,7 @@ fn settings(before: &Resolution, after: &Resolution) -> Vec<SettingDifference> {
             stated,
         });
     }
-    differences.sort_by_key(|difference| !difference.stated);
+    sort(&mut differences, &|one, other| other.stated.cmp(&one.stated));
     differences
 }
 
@@ -378,7 +379,7 @@ fn causes<Q: Quantity>(
         })
         .collect();
     let change = |cause: &Cause| (cause.after.number() - cause.before.number()).abs();
-    causes.sort_by(|a, b| change(b).total_cmp(&change(a)));
+    sort(&mut causes, &|a, b| change(b).total_cmp(&change(a)));
     causes.truncate(MOST_CAUSES);
     causes
 }

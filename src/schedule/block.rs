@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use super::{Action, Event, Shape};
 use crate::plan::PipelineSchedule;
+use crate::text::sort;
 
 /// Slots after which the next micro-batch follows: two chunks times forward, backward, weight gradient.
 const PERIOD: u64 = 6;
@@ -32,7 +33,7 @@ pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
             })
         })
         .collect();
-    passes.sort_by_key(|(time, _)| *time);
+    sort(&mut passes, &|one, other| one.0.cmp(&other.0));
     if split { with_weights(&passes) } else { passes.into_iter().map(|(_, event)| event).collect() }
 }
 

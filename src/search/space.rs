@@ -1,6 +1,7 @@
 //! Every cut of a plan worth trying, in a fixed order.
 
 use crate::plan::{AttentionKernel, Plan, Recompute, RecomputeModule, Variant};
+use crate::text::sort;
 
 /// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
 const MAX_PIPELINE: u64 = 64;
@@ -132,7 +133,7 @@ impl Space {
 fn with(mut values: Vec<u64>, value: u64) -> Vec<u64> {
     if !values.contains(&value) {
         values.push(value);
-        values.sort_unstable();
+        sort(&mut values, &u64::cmp);
     }
     values
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::text::{Diagnostic, Severity};
+use crate::text::{Diagnostic, Severity, sort};
 
 /// Longest text that is underlined. Unit: byte. The browser lays out a longer one too slowly behind the box.
 const LONGEST: usize = 200_000;
@@ -25,14 +25,14 @@ pub fn pieces(text: &str, diagnostics: &[Diagnostic]) -> Vec<Piece> {
     let mut spans: Vec<(Range<usize>, Severity)> =
         diagnostics.iter().filter_map(|found| Some((inside(text, found)?, found.severity))).collect();
     // The graver is placed first and what is placed stays.
-    spans.sort_by_key(|(bytes, severity)| (std::cmp::Reverse(*severity), bytes.start));
+    sort(&mut spans, &|one, other| other.1.cmp(&one.1).then(one.0.start.cmp(&other.0.start)));
     let mut marked: Vec<(Range<usize>, Severity)> = Vec::new();
     for (bytes, severity) in spans {
         if marked.iter().all(|(taken, _)| bytes.end <= taken.start || taken.end <= bytes.start) {
             marked.push((bytes, severity));
         }
     }
-    marked.sort_by_key(|(bytes, _)| bytes.start);
+    sort(&mut marked, &|one, other| one.0.start.cmp(&other.0.start));
     let mut pieces = Vec::new();
     let mut at = 0;
     for (bytes, severity) in marked {

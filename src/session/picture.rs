@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::map::{Amounts, Colour, Geometry, paint};
 use super::{Shown, StageMemory, Use, title};
-use crate::quantity::{Quantity, gib};
+use crate::quantity::{Quantity, decimal, gib};
+use crate::text::sort;
 
 /// Width of a picture. Unit: CSS pixel.
 const WIDTH: u32 = 960;
@@ -44,8 +45,8 @@ impl Sheet {
 
     fn rect(&mut self, x: f64, width: f64, fill: &str) {
         let y = self.height;
-        let _ =
-            write!(self.out, r#"<rect x="{x:.1}" y="{y}" width="{width:.1}" height="{BAR}" fill="{fill}"/>"#);
+        let (x, width) = (decimal(x, 1), decimal(width, 1));
+        let _ = write!(self.out, r#"<rect x="{x}" y="{y}" width="{width}" height="{BAR}" fill="{fill}"/>"#);
     }
 
     fn finish(self, width: u32, name: &str) -> String {
@@ -99,7 +100,8 @@ pub fn bars_svg(shown: &Shown) -> String {
     let bottom = sheet.height - PITCH + BAR + 4;
     let _ = write!(
         sheet.out,
-        r##"<path d="M{x:.1} {}V{bottom}" stroke="#1a1d21" stroke-width="2" stroke-dasharray="3 2"/>"##,
+        r##"<path d="M{} {}V{bottom}" stroke="#1a1d21" stroke-width="2" stroke-dasharray="3 2"/>"##,
+        decimal(x, 1),
         top - 4
     );
     if shown.stages.len() > MOST_BARS {
@@ -113,9 +115,9 @@ pub fn bars_svg(shown: &Shown) -> String {
 /// The stages that get a bar, in their order.
 fn kept(stages: &[StageMemory]) -> Vec<&StageMemory> {
     let mut kept: Vec<&StageMemory> = stages.iter().collect();
-    kept.sort_by_key(|stage| std::cmp::Reverse(stage.reserved));
+    sort(&mut kept, &|one, other| other.reserved.cmp(&one.reserved));
     kept.truncate(MOST_BARS);
-    kept.sort_by_key(|stage| stage.stage);
+    sort(&mut kept, &|one, other| one.stage.cmp(&other.stage));
     kept
 }
 

@@ -5,6 +5,7 @@ use crate::catalog;
 use crate::estimate::memory_totals;
 use crate::intake::resolve;
 use crate::plan::{Field, Plan};
+use crate::text::sort;
 
 /// What the reader picks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +128,7 @@ impl Room {
                 }
             }
         }
-        cuts.sort_unstable();
+        sort(&mut cuts, &Cut::cmp);
         cuts
     }
 

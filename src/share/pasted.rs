@@ -1,5 +1,6 @@
 //! `z1:…`: the pasted texts with what the user answered and changed.
 
+use crate::text::sort_pairs;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
@@ -61,7 +62,7 @@ fn json(pasted: &Pasted) -> Value {
     for (key, pairs) in [("settings", &pasted.settings), ("environment", &pasted.environment)] {
         if !pairs.is_empty() {
             let mut pairs: Vec<_> = pairs.clone();
-            pairs.sort();
+            sort_pairs(&mut pairs);
             let map: Map<String, Value> =
                 pairs.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
             object.insert(key.into(), Value::Object(map));

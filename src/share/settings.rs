@@ -1,5 +1,6 @@
 //! `/1?name=value&…`: settings by name, sorted, with short names for the usual degrees.
 
+use crate::text::{sort, sort_pairs};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::{LinkError, MAX_SETTINGS};
@@ -47,7 +48,7 @@ pub(super) fn encode(settings: &[(String, String)]) -> String {
             format!("{}={}", utf8_percent_encode(short, ESCAPED), utf8_percent_encode(value, ESCAPED))
         })
         .collect();
-    pairs.sort();
+    sort(&mut pairs, &String::cmp);
     format!("/1?{}", pairs.join("&"))
 }
 
@@ -62,7 +63,7 @@ pub(super) fn decode(query: &str) -> Result<Vec<(String, String)>, LinkError> {
         let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |&(_, long)| long.to_owned());
         settings.push((name, text(value)?));
     }
-    settings.sort();
+    sort_pairs(&mut settings);
     Ok(settings)
 }
 

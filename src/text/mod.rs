@@ -9,7 +9,7 @@ mod suggest;
 
 pub use caret::render;
 pub use diagnostic::{Diagnostic, Severity};
-pub use order::{order, sort};
+pub use order::{distinct, order, sort, sort_pairs};
 pub use source::{Part, Position, Source};
 pub use span::Span;
 pub use suggest::suggest;

@@ -6,6 +6,9 @@ use std::cmp::Ordering;
 /// the page each; this one (by merging) is compiled once.
 pub fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
+    if (1..count).all(|at| compare(at - 1, at).is_le()) {
+        return order;
+    }
     let mut merged = Vec::with_capacity(count);
     let mut width = 1;
     while width < count {
@@ -29,15 +32,36 @@ pub fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<us
 }
 
 /// Sorts items, equals staying as they stand; see [`order`].
-pub fn sort<T>(items: &mut Vec<T>, compare: &dyn Fn(&T, &T) -> Ordering) {
-    let sorted = order(items.len(), &|left, right| compare(&items[left], &items[right]));
-    let mut slots: Vec<Option<T>> = items.drain(..).map(Some).collect();
-    items.extend(sorted.into_iter().filter_map(|index| slots[index].take()));
+pub fn sort<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
+    let mut order = order(items.len(), &|left, right| compare(&items[left], &items[right]));
+    // Items hand their places on in rounds; each round is walked once.
+    for start in 0..order.len() {
+        let mut at = start;
+        loop {
+            let from = std::mem::replace(&mut order[at], at);
+            if from == start {
+                break;
+            }
+            items.swap(at, from);
+            at = from;
+        }
+    }
+}
+
+/// Sorts items and keeps each of equals once.
+pub fn distinct<T: Ord>(items: &mut Vec<T>) {
+    sort(items, &T::cmp);
+    items.dedup();
+}
+
+/// Sorts pairs of texts.
+pub fn sort_pairs(items: &mut [(String, String)]) {
+    sort(items, &|left, right| left.0.cmp(&right.0).then_with(|| left.1.cmp(&right.1)));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{order, sort};
+    use super::{distinct, order, sort};
 
     #[test]
     fn equals_stay_as_they_stand() {
@@ -51,6 +75,14 @@ mod tests {
             expected.sort_by_key(|index| mixed[*index]);
             assert_eq!(order(count, &|left, right| mixed[left].cmp(&mixed[right])), expected);
         }
+        for count in 0..70 {
+            let mut mixed: Vec<usize> = (0..count).map(|index| index * 37 % 71).collect();
+            sort(&mut mixed, &|left, right| right.cmp(left));
+            assert!(mixed.is_sorted_by(|left, right| left > right));
+        }
+        let mut many = vec![3, 1, 3, 2, 1];
+        distinct(&mut many);
+        assert_eq!(many, [1, 2, 3]);
         assert!(order(0, &|_, _| std::cmp::Ordering::Equal).is_empty());
     }
 }

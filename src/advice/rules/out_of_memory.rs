@@ -4,6 +4,7 @@ use crate::advice::finding::{Advisor, Trial};
 use crate::plan::{AttentionKernel, DpSharding, Recompute, RecomputeModule, Variant};
 use crate::quantity::gib;
 use crate::report::Finding;
+use crate::text::sort;
 
 /// Most ways out that are named.
 const SHOWN: usize = 4;
@@ -101,7 +102,7 @@ pub(in crate::advice) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
         out.extend(together.map(|(name, trial)| (format!("recompute every layer, and {name}"), trial)));
     }
     // By time where it is known; the order of the ways stands otherwise.
-    out.sort_by(|(_, one), (_, other)| {
+    sort(&mut out, &|(_, one), (_, other)| {
         let key = |trial: &Trial| trial.step.map_or(f64::MAX, crate::quantity::Seconds::get);
         key(one).total_cmp(&key(other))
     });

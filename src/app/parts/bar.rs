@@ -37,7 +37,7 @@ pub(crate) fn bar(pieces: &[Piece], limit: f64) -> Html {
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.3}%", share * 100.0)
+    shardscope::quantity::decimal(share * 100.0, 3) + "%"
 }
 
 /// Its pattern, drawn by `index.html`.

@@ -15,7 +15,7 @@ fn node(branch: &Branch, open: u32) -> Html {
                 if branch.times > 1 { <span class="times">{ format!(" × {}", branch.times) }</span> }
             </span>
             <svg class="tree-share" aria-hidden="true" preserveAspectRatio="none">
-                <rect width={format!("{:.2}%", branch.share * 100.0)} height="100%" />
+                <rect width={shardscope::quantity::decimal(branch.share * 100.0, 2) + "%"} height="100%" />
             </svg>
             <span class="tree-value">{ &branch.value }</span>
         </>

@@ -35,7 +35,7 @@ pub(crate) fn time(desk: &Desk) -> Html {
 /// The estimate between its bounds.
 fn range(time: &Time) -> Html {
     let whole = time.upper_bound.number().max(f64::MIN_POSITIVE) * 1.05;
-    let at = |value: f64| format!("{:.2}%", value / whole * 100.0);
+    let at = |value: f64| shardscope::quantity::decimal(value / whole * 100.0, 2) + "%";
     let (low, high) = (time.lower_bound.number(), time.upper_bound.number());
     html! {
         <figure class="range">

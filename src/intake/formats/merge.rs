@@ -3,6 +3,7 @@
 use super::Format;
 use crate::intake::{Origin, Reading};
 use crate::plan::Field;
+use crate::quantity::real;
 use crate::text::{Diagnostic, sort};
 
 /// One text as read.
@@ -130,8 +131,7 @@ fn say_differences(texts: &mut [Text]) {
 }
 
 fn same(left: &str, right: &str) -> bool {
-    left == right
-        || left.parse::<f64>().is_ok_and(|left| right.parse::<f64>().is_ok_and(|right| left == right))
+    left == right || real(left).is_some_and(|left| real(right) == Some(left))
 }
 
 fn called(text: &Text) -> String {

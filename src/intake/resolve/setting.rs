@@ -2,6 +2,7 @@
 
 use crate::intake::Origin;
 use crate::plan::{Field, Kind};
+use crate::quantity::shortest;
 use crate::text::Span;
 
 /// A setting's value, typed.
@@ -110,10 +111,13 @@ fn count(field: Field, text: &str, least: u64, most: u64) -> Result<u64, String>
 
 fn real(field: Field, text: &str, least: f64, most: f64) -> Result<f64, String> {
     let name = field.name();
-    match text.parse::<f64>() {
-        Ok(value) if (least..=most).contains(&value) => Ok(value),
-        Ok(_) => Err(format!("{name} is {}, and must lie between {least} and {most}", shown(text))),
-        Err(_) => Err(format!("{name} takes a number, not {}", shown(text))),
+    match crate::quantity::real(text) {
+        Some(value) if (least..=most).contains(&value) => Ok(value),
+        Some(_) => {
+            let (least, most) = (shortest(least), shortest(most));
+            Err(format!("{name} is {}, and must lie between {least} and {most}", shown(text)))
+        }
+        None => Err(format!("{name} takes a number, not {}", shown(text))),
     }
 }
 

@@ -39,8 +39,7 @@ pub(in crate::intake) fn whole(text: &str) -> Option<u64> {
 /// A finite number.
 pub(super) fn real(text: &str) -> Option<f64> {
     let plausible = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
-    let number: f64 = plausible.then(|| without_blanks(text).parse().ok())??;
-    number.is_finite().then_some(number)
+    if plausible { crate::quantity::real(&without_blanks(text)) } else { None }
 }
 
 fn without_blanks(text: &str) -> String {

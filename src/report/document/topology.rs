@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::plan::{Chunk, Plan};
+use crate::text::sort;
 use crate::topology::{GroupKind, Groups, Rank};
 
 /// The kinds of groups of the document, in its order.
@@ -45,7 +46,7 @@ pub(super) fn topology(plan: &Plan) -> Value {
 fn list(groups: &Groups, kind: GroupKind) -> Value {
     let mut lists: Vec<Vec<u64>> =
         groups.all(kind).map(|group| group.ranks().map(Rank::get).collect()).collect();
-    lists.sort();
+    sort(&mut lists, &|one, other| one.first().cmp(&other.first()));
     Value::from(lists)
 }
 

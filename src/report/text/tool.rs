@@ -5,6 +5,7 @@ use crate::plan::Plan;
 use crate::quantity::decimal;
 use crate::report::Report;
 use crate::report::analysis_tool::{DEPARTURES, compare};
+use crate::text::distinct;
 
 pub(super) fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
     sheet.heading("As the 2023 analysis tool counts, where it differs");
@@ -25,8 +26,7 @@ pub(super) fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
         .collect();
     sheet.table(&["figure", "the tool", "ours", "ratio", "why"], &lines);
     let mut numbers: Vec<u8> = differing.flat_map(|row| row.departures.iter().copied()).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
+    distinct(&mut numbers);
     let named = DEPARTURES.iter().filter(|departure| numbers.contains(&departure.number));
     sheet.items(named.map(|departure| format!("{}: {}", departure.number, departure.what)));
 }

@@ -2,6 +2,7 @@
 
 use super::example::{Chapter, Example};
 use crate::session::Hand;
+use crate::text::sort_pairs;
 
 /// What a line of a table says.
 struct Line {
@@ -124,7 +125,7 @@ fn example(line: &Line, more: &[(&str, &str)]) -> Example {
     // With tensor parallel size 1 there is no sequence to share.
     let kept = more.iter().filter(|(name, _)| *name != "sequence_parallel" || line.tensor > 1);
     settings.extend(kept.map(|&(name, value)| (name.to_owned(), value.to_owned())));
-    settings.sort();
+    sort_pairs(&mut settings);
     Example {
         name: format!("GPT {} on {gpus} GPUs", line.name),
         about: format!(

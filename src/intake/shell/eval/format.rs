@@ -2,6 +2,7 @@
 
 use super::super::limits;
 use super::super::value::{Origin, Value, Word};
+use crate::quantity::{decimal, real, scientific};
 use crate::text::Span;
 
 /// The text with `\n`, `\t` and the like replaced.
@@ -151,11 +152,11 @@ fn convert(conversion: &Conversion<'_>, argument: &Value, span: Span, out: &mut 
         'd' | 'i' | 'u' => text.parse::<i64>().unwrap_or(0).to_string(),
         'x' => format!("{:x}", text.parse::<i64>().unwrap_or(0)),
         'f' | 'g' => {
-            let number: f64 = text.parse().unwrap_or(0.0);
+            let number = real(text).unwrap_or(0.0);
             let digits = conversion.precision.unwrap_or(6).min(40);
-            format!("{number:.digits$}")
+            decimal(number, digits)
         }
-        'e' => format!("{:e}", text.parse::<f64>().unwrap_or(0.0)),
+        'e' => scientific(real(text).unwrap_or(0.0), None),
         'c' => text.chars().take(1).collect(),
         _ => argument.text().chars().take(conversion.precision.unwrap_or(usize::MAX)).collect(),
     };

@@ -1,5 +1,7 @@
 //! Arithmetic as `python -c`, `bc` and `awk` do it, for expressions of numbers alone.
 
+use crate::quantity::{decimal, real, shortest};
+
 /// Whose rules hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -49,17 +51,17 @@ pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
     Some(match (number, dialect) {
         (Number::Whole(number), _) => number.to_string(),
         (Number::Real(number), Dialect::Bc) => {
-            let digits = format!("{number:.scale$}");
+            let digits = decimal(number, scale);
             digits.strip_prefix("0.").map_or(digits.clone(), |rest| format!(".{rest}"))
         }
         (Number::Real(number), Dialect::Awk) if number.fract() == 0.0 && number.abs() < 1e15 => {
-            format!("{number:.0}")
+            decimal(number, 0)
         }
-        (Number::Real(number), Dialect::Awk) => format!("{}", (number * 1e6).round() / 1e6),
+        (Number::Real(number), Dialect::Awk) => shortest((number * 1e6).round() / 1e6),
         (Number::Real(number), Dialect::Python) if number.fract() == 0.0 && number.abs() < 1e16 => {
-            format!("{number:.1}")
+            decimal(number, 1)
         }
-        (Number::Real(number), Dialect::Python) => format!("{number}"),
+        (Number::Real(number), Dialect::Python) => shortest(number),
     })
 }
 
@@ -229,7 +231,7 @@ impl Reader<'_> {
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
             text.parse().ok().map(Number::Whole)
         } else {
-            text.parse().ok().map(Number::Real)
+            real(&text).map(Number::Real)
         }
     }
 }

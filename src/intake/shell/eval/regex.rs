@@ -1,5 +1,7 @@
 //! The small part of extended regular expressions that `=~`, `grep` and `sed` use in launch scripts.
 
+use crate::text::distinct;
+
 /// Steps after which matching is given up.
 const STEPS: u32 = 20_000;
 
@@ -154,8 +156,7 @@ impl Matcher<'_> {
             for start in ends {
                 self.repeated(item, start, &mut next);
             }
-            next.sort_unstable();
-            next.dedup();
+            distinct(&mut next);
             ends = next;
             if ends.is_empty() || self.steps == 0 {
                 return false;
@@ -178,8 +179,7 @@ impl Matcher<'_> {
             for at in &front {
                 self.once(&item.node, *at, &mut next);
             }
-            next.sort_unstable();
-            next.dedup();
+            distinct(&mut next);
             if next == front {
                 // Nothing was taken, so any number of turns ends here.
                 out.extend(&front);
