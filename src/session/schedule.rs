@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Shown;
-use crate::quantity::{Bytes, Quantity, Seconds};
+use crate::quantity::{Bytes, Quantity, Seconds, decimal};
 use crate::schedule::{Action, Order, Shape, Timed, timeline};
 
 /// Events drawn at most; with more micro-batches the first ones are.
@@ -151,9 +151,9 @@ fn shortened(shape: Shape) -> Shape {
 
 fn box_path(path: &mut String, from: f64, to: f64, lane: u32) {
     let width = f64::from(WIDTH);
-    let (x, w) = (from * width, (to - from) * width);
+    let (x, w) = (from * width, decimal((to - from) * width, 2));
     // Writing into a String cannot fail.
-    let _ = write!(path, "M{x:.2} {}h{w:.2}v{}h-{w:.2}z", lane * LANE + 1, LANE - 2);
+    let _ = write!(path, "M{} {}h{w}v{}h-{w}z", decimal(x, 2), lane * LANE + 1, LANE - 2);
 }
 
 fn curve(shown: &Shown, stage: u64, order: &Order, stages: &[Vec<Timed>], total: f64) -> Option<Curve> {
@@ -164,14 +164,14 @@ fn curve(shown: &Shown, stage: u64, order: &Order, stages: &[Vec<Timed>], total:
     let whole = most.number().max(1.0);
     let base = rank.totals.between_steps;
     let (width, height) = (f64::from(WIDTH), f64::from(CURVE));
-    let level = |bytes: Bytes| height * (1.0 - bytes.number() / whole);
-    let mut area = format!("M0 {CURVE}V{:.2}", level(base));
+    let level = |bytes: Bytes| decimal(height * (1.0 - bytes.number() / whole), 2);
+    let mut area = format!("M0 {CURVE}V{}", level(base));
     let held = order.held(u32::try_from(stage).ok()?, &weights);
     for (timed, held) in stages.get(index)?.iter().zip(held) {
         let (from, to) = (timed.start.number() / total * width, timed.end.number() / total * width);
-        let _ = write!(area, "H{from:.2}V{:.2}H{to:.2}", level(base + Bytes::new(held)));
+        let _ = write!(area, "H{}V{}H{}", decimal(from, 2), level(base + Bytes::new(held)), decimal(to, 2));
     }
-    let _ = write!(area, "V{:.2}H{WIDTH}V{CURVE}z", level(base));
+    let _ = write!(area, "V{}H{WIDTH}V{CURVE}z", level(base));
     Some(Curve {
         stage,
         area,

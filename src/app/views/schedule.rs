@@ -1,6 +1,6 @@
 //! What each stage does when, and how the fullest stage's memory rises and falls with it.
 
-use shardscope::quantity::{grouped, percent, seconds, size};
+use shardscope::quantity::{decimal, grouped, percent, seconds, size};
 use shardscope::session::schedule::{CURVE, LANE, Number, Picture, WIDTH, Work, schedule_picture};
 use yew::prelude::*;
 
@@ -48,7 +48,7 @@ fn lanes(picture: &Picture) -> Html {
     let numbers = if shown == height { picture.numbers.as_slice() } else { &[] };
     let number = |number: &Number| {
         html! {
-            <text x={format!("{:.2}%", number.at * 100.0)} y={(number.lane * LANE + 14).to_string()}>{ number.micro_batch.to_string() }</text>
+            <text x={decimal(number.at * 100.0, 2) + "%"} y={(number.lane * LANE + 14).to_string()}>{ number.micro_batch.to_string() }</text>
         }
     };
     let label = format!(
@@ -68,13 +68,13 @@ fn lanes(picture: &Picture) -> Html {
 fn memory(picture: &Picture) -> Html {
     let curve = &picture.curve;
     let height = f64::from(CURVE);
-    let line = |share: f64| format!("{:.2}", height * (1.0 - share));
+    let line = |share: f64| decimal(height * (1.0 - share), 2);
     html! {
         <figure class="curve">
             <figcaption>{ format!("Memory of stage {} over the same time: what is held all the time, with the kept micro-batches above it; the line is the peak, the top {}.", curve.stage, size(curve.most)) }</figcaption>
             <svg viewBox={format!("0 0 {WIDTH} {CURVE}")} height={CURVE.to_string()} preserveAspectRatio="none" aria-hidden="true">
                 <path class="curve-area" d={curve.area.clone()} />
-                <rect class="curve-held" y={line(curve.held)} width={WIDTH.to_string()} height={format!("{:.2}", height * curve.held)} />
+                <rect class="curve-held" y={line(curve.held)} width={WIDTH.to_string()} height={decimal(height * curve.held, 2)} />
                 <line class="curve-peak" x2={WIDTH.to_string()} y1={line(curve.peak)} y2={line(curve.peak)} />
             </svg>
         </figure>
