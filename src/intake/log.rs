@@ -129,7 +129,7 @@ fn after(line: &str, marks: &[&str]) -> Option<f64> {
         let end = rest
             .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E')))
             .unwrap_or(rest.len());
-        real(rest.get(..end)?)
+        real(rest.get(..end)?).filter(|number| number.is_finite())
     })
 }
 

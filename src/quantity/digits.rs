@@ -82,7 +82,8 @@ pub fn json(value: f64) -> String {
     }
 }
 
-/// The finite number that a text is: digits, perhaps with a sign, a point and an exponent; the nearest there is.
+/// The number that a text is: digits, perhaps with a sign, a point and an exponent, as the nearest there is; or `inf`,
+/// `infinity`, `nan` in any case.
 #[must_use]
 #[inline(never)]
 pub fn real(text: &str) -> Option<f64> {
@@ -90,6 +91,11 @@ pub fn real(text: &str) -> Option<f64> {
     let negative = bytes.first() == Some(&b'-');
     if let [b'-' | b'+', rest @ ..] = bytes {
         bytes = rest;
+    }
+    for (word, value) in [(&b"inf"[..], f64::INFINITY), (b"infinity", f64::INFINITY), (b"nan", f64::NAN)] {
+        if bytes.eq_ignore_ascii_case(word) {
+            return Some(if negative { -value } else { value });
+        }
     }
     let mut decimal = Decimal { digits: Vec::new(), point: 0 };
     let (mut any, mut past) = (false, false);
@@ -139,7 +145,7 @@ pub fn real(text: &str) -> Option<f64> {
     }
     decimal.trim();
     let value = decimal.nearest();
-    value.is_finite().then_some(if negative { -value } else { value })
+    Some(if negative { -value } else { value })
 }
 
 /// What is no number, in words.
@@ -456,10 +462,15 @@ mod tests {
             "2.4e-324",
             "0.000000000000000000000000000000000000000000000000000000000000001e63",
             "ß",
+            "inf",
+            "-Infinity",
+            "infinite",
+            "NaN",
+            "nano",
             "1é",
         ];
         for text in texts {
-            let expected = text.parse::<f64>().ok().filter(|value| value.is_finite());
+            let expected = text.parse::<f64>().ok();
             assert_eq!(real(text).map(f64::to_bits), expected.map(f64::to_bits), "{text}");
         }
     }

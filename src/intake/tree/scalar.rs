@@ -39,7 +39,8 @@ pub(in crate::intake) fn whole(text: &str) -> Option<u64> {
 /// A finite number.
 pub(super) fn real(text: &str) -> Option<f64> {
     let plausible = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
-    if plausible { crate::quantity::real(&without_blanks(text)) } else { None }
+    let number = if plausible { crate::quantity::real(&without_blanks(text)) } else { None };
+    number.filter(|number| number.is_finite())
 }
 
 fn without_blanks(text: &str) -> String {
