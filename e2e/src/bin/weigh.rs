@@ -11,10 +11,12 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let weights = match weigh(Path::new(&folder)) {
-        Ok(weights) if !weights.is_empty() => weights,
-        Ok(_) => return fail(&format!("{folder} holds no page")),
+        Ok(weights) => weights,
         Err(error) => return fail(&format!("{folder}: {error}")),
     };
+    if !weights.iter().any(|weight| weight.file == Path::new("index.html")) {
+        return fail(&format!("{folder} holds no page"));
+    }
     println!("{:>10} {:>10}  file", "bytes", "brotli 11");
     for weight in &weights {
         println!("{:>10} {:>10}  {}", weight.raw, weight.brotli, weight.file.display());
