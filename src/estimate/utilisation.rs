@@ -170,7 +170,7 @@ impl Utilisation {
 }
 
 fn judge(device: &Device, x: &Symbols<'_>, matmul: &Matmul, stage: u64) -> Utilisation {
-    let [sharded, ..] = linear_products(x, matmul);
+    let [sharded, ..] = linear_products(device, x, matmul);
     let [m, n, k] = matmul.full;
     let full = Product { batch: matmul.full_batch, m, n, k, ..sharded };
     let (cut, whole) = (sharded.time(device), full.time(device));
@@ -217,7 +217,7 @@ fn remarks(
     fused: bool,
 ) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    let multiple = product.run(device);
+    let multiple = device.run(product.low);
     for (name, size) in [("n", product.n), ("k", product.k)] {
         if !size.is_multiple_of(multiple) {
             remarks.push(Remark::Misaligned { name, size, multiple });

@@ -1,12 +1,14 @@
 //! The engine against data, one module per topic.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::cast_possible_truncation)]
 
+mod accuracy;
 mod advice;
 mod analysis_tool;
 mod buffers;
 mod compare;
 mod departures;
 mod drafts;
+mod evidence;
 mod export;
 mod extremes;
 mod flops;

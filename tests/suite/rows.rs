@@ -53,6 +53,16 @@ impl Row {
         self.text("family")
     }
 
+    /// Whether the model has routed experts.
+    pub(crate) fn is_moe(&self) -> bool {
+        self.maybe("experts").is_some()
+    }
+
+    /// Whether weights are sharded over the replicas (FSDP, ZeRO-3).
+    pub(crate) fn sharded_weights(&self) -> bool {
+        self.text("sharding") == "zero3"
+    }
+
     /// The run as a plan.
     pub(crate) fn try_plan(&self) -> Result<Plan, String> {
         let model = self.model();
@@ -103,7 +113,7 @@ impl Row {
             } else {
                 PositionEmbedding::LearnedAbsolute
             },
-            linear_bias: if self.legacy() { LinearBias::All } else { LinearBias::None },
+            linear_bias: if self.legacy() || self.yes("bias") { LinearBias::All } else { LinearBias::None },
             qk_layernorm: false,
             embeddings: if self.yes("tied") { Embeddings::Tied } else { Embeddings::Untied },
             attention_softmax: AttentionSoftmax::Vanilla,
@@ -219,11 +229,11 @@ impl Row {
             hidden_dropout: legacy,
             attention_dropout: legacy,
             fusions: Fusions {
-                bias_activation: !self.uncompiled(),
+                bias_activation: !self.uncompiled() && !self.yes("bias"),
                 masked_softmax: true,
                 softmax_in_fp32: false,
                 gradient_accumulation: !self.separate_accumulation(),
-                bias_dropout_add: true,
+                bias_dropout_add: !self.yes("bias"),
                 rope: !self.uncompiled(),
                 memory_efficient_norm: false,
             },
@@ -250,7 +260,9 @@ impl Row {
             software: self.software(),
             offload: Offload { optimizer: self.text("offload") == "1", ..Offload::default() },
             wgrad_deferral_limit: 0,
-            cuda_graphs: self.text("graphs").contains("full_iteration"),
+            cuda_graphs: ["full_iteration", "transformer_engine", "TE ", "local"]
+                .iter()
+                .any(|kind| self.text("graphs").contains(kind)),
         }
     }
 

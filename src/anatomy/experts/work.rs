@@ -30,7 +30,7 @@ fn router(x: &Symbols<'_>, experts: &Experts) -> Vec<Work> {
     product.kind = MatmulKind::PlainLinear;
     // Scores in fp32: softmax or sigmoid, top-k, auxiliary loss, map of chosen experts.
     let scores = Bytes::new(x.s_local * experts.num_experts * 4 * 6);
-    vec![Work::Matmul(product).within(MOE), kernel("router_topk", [scores, scores], [8, 8]).within(MOE)]
+    vec![Work::Matmul(product).within(MOE), kernel("router_topk", [scores, scores], [20, 12]).within(MOE)]
 }
 
 /// Tokens are copied once per chosen expert before the exchange, sorted by expert after it, and back
@@ -40,7 +40,7 @@ fn permutation(x: &Symbols<'_>, experts: &Experts) -> Work {
     let sorts = if x.plan.layout().expert > 1 { 4 } else { 2 };
     let passes = if x.recipe().moe.permute_fusion { 1 } else { 2 };
     let moved = x.bytes(2 * copies * sorts * passes);
-    kernel("permute", [moved, moved], [sorts * passes, sorts * passes]).within(MOE)
+    kernel("permute", [moved, moved], [3 * sorts * passes, 2 * sorts * passes]).within(MOE)
 }
 
 fn latent_projections(x: &Symbols<'_>, experts: &Experts) -> Vec<Work> {

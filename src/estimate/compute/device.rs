@@ -104,6 +104,16 @@ impl Device {
         }
     }
 
+    /// Elements of a product's inputs in 16 bytes; `low` for those in the recipe's low precision.
+    #[must_use]
+    pub fn run(&self, low: bool) -> u64 {
+        match self.low_width {
+            width if !low || width > 1.0 => 8,
+            width if width < 1.0 => 32,
+            _ => 16,
+        }
+    }
+
     /// A memory-bound kernel, or several, that move `bytes` in `launches` launches.
     #[must_use]
     pub fn kernel(&self, bytes: f64, launches: u64) -> Seconds {

@@ -54,6 +54,10 @@ pub struct Product {
     pub k: u64,
     /// Whether the inputs are in the recipe's low precision.
     pub low: bool,
+    /// Whether rows of the operands start at multiples of 16 bytes, which tensor cores load at once.
+    pub aligned: bool,
+    /// Whether the problems are of unequal size and run as one grouped product.
+    pub grouped: bool,
     /// Bytes of an element of the result, read and written: 8 for a weight gradient added in fp32.
     pub result_width: f64,
 }
@@ -100,7 +104,8 @@ impl Product {
     #[must_use]
     pub fn time(&self, device: &Device) -> ProductTime {
         let rate = if self.low { device.low } else { device.half };
-        let rate = if self.aligned(device) { rate } else { rate * device.calibration.unaligned };
+        let rate = if self.aligned { rate } else { rate * device.calibration.unaligned };
+        let rate = if self.grouped { rate * device.calibration.grouped } else { rate };
         let best = self.best_cut(device, rate);
         let bytes = self.bytes(device);
         let moving = device.stream(bytes);
@@ -116,23 +121,6 @@ impl Product {
             waves: best.waves,
             tile_fill: self.tile_fill(best.tile),
             wave_fill: real(best.tiles) / real(places.max(1)),
-        }
-    }
-
-    /// Whether the rows of the operands start at multiples of 16 bytes, which tensor cores load at once.
-    #[must_use]
-    pub fn aligned(&self, device: &Device) -> bool {
-        let run = self.run(device);
-        self.n.is_multiple_of(run) && self.k.is_multiple_of(run)
-    }
-
-    /// Elements of the inputs in 16 bytes.
-    #[must_use]
-    pub fn run(&self, device: &Device) -> u64 {
-        match device.low_width {
-            width if !self.low || width > 1.0 => 8,
-            width if width < 1.0 => 32,
-            _ => 16,
         }
     }
 

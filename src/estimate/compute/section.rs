@@ -88,13 +88,22 @@ pub fn passes(device: &Device, x: &Symbols<'_>, operators: &[Operator]) -> Passe
 
 /// The three products of a linear layer: forward, input gradient, weight gradient.
 #[must_use]
-pub fn linear_products(x: &Symbols<'_>, matmul: &Matmul) -> [Product; 3] {
+pub fn linear_products(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> [Product; 3] {
     let [m, n, k] = matmul.local;
     let low = matmul.kind == MatmulKind::Linear && x.recipe().fp8.is_some();
     let width = real(x.width);
+    let (aligned, grouped) = (is_aligned(device, matmul, low), matmul.batch > 1 && matmul.kind.has_weight());
+    let batch = matmul.batch;
     let product =
-        |[m, n, k]: [u64; 3], result_width| Product { batch: matmul.batch, m, n, k, low, result_width };
+        |[m, n, k]: [u64; 3], result_width| Product { batch, m, n, k, low, aligned, grouped, result_width };
     [product([m, n, k], width), product([m, k, n], width), product([n, k, m], accumulated_width(x))]
+}
+
+/// Columns of input and output decide how rows lie in memory; the number of rows does not.
+fn is_aligned(device: &Device, matmul: &Matmul, low: bool) -> bool {
+    let run = device.run(low);
+    let [_, n, k] = matmul.local;
+    n.is_multiple_of(run) && k.is_multiple_of(run)
 }
 
 /// Bytes per element of a weight gradient: added to the main gradient in the product itself, or
@@ -105,7 +114,7 @@ fn accumulated_width(x: &Symbols<'_>) -> f64 {
 }
 
 fn linear(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cost) {
-    let [forward, input, weight] = linear_products(x, matmul);
+    let [forward, input, weight] = linear_products(device, x, matmul);
     let [m, n, k] = matmul.local.map(real);
     let cast = if forward.low { CAST_BYTES * real(matmul.batch) } else { 0.0 };
     // Without grouped products every expert is a launch of its own.
@@ -124,7 +133,11 @@ fn attention(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, 
     let (forward, backward, launches) = if x.recipe().attention_kernel == AttentionKernel::Unfused {
         let time = |m, n, k| {
             let width = real(x.width);
-            Product { batch: matmul.batch, m, n, k, low: false, result_width: width }.time(device).time
+            let aligned = is_aligned(device, matmul, false);
+            let batch = matmul.batch;
+            Product { batch, m, n, k, low: false, aligned, grouped: false, result_width: width }
+                .time(device)
+                .time
         };
         (time(m, n, k), time(m, k, n) + time(k, n, m), 1.0)
     } else {

@@ -80,7 +80,7 @@ impl Ring {
     /// Every member sends an equal part to every other, those of other domains through the network.
     fn exchange(self, device: &Device, bytes: f64) -> f64 {
         let each = bytes / real(self.size);
-        let inside = each * (real(self.together) - 1.0) / device.fast.get();
+        let inside = each * (real(self.together) - 1.0) / exchange(device);
         let outside = each * real(self.size - self.together.min(self.size)) / device.network.get();
         inside.max(outside)
     }
@@ -92,9 +92,14 @@ impl Ring {
     pub(super) fn spread(self, device: &Device, copy: f64, remote: f64, copies: f64) -> Seconds {
         let (_, start) = self.link(device);
         let outside = copy * remote / device.network.get();
-        let inside = copy * copies / device.fast.get();
+        let inside = copy * copies / exchange(device);
         start + Seconds::new(outside.max(inside))
     }
+}
+
+/// Bandwidth of all-to-alls inside a fast-link domain.
+fn exchange(device: &Device) -> f64 {
+    device.fast.get() * device.calibration.exchange
 }
 
 /// The rings of a plan, each found once.

@@ -10,12 +10,21 @@ use crate::estimate::compute::{Calibration, Device, Measured, real};
 use crate::estimate::parameters::rank_parameters;
 use crate::plan::{Plan, Software};
 use crate::quantity::{Bytes, FlopsPerSecond, Quantity, Seconds};
-use crate::schedule::{ChunkTime, Placement, Shape, StageDurations, totals};
+use crate::schedule::{ChunkTime, Placement, Shape, StageDurations, Timeline, totals};
 use crate::topology::Groups;
+
+/// How the pipeline is run through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Care {
+    /// Every micro-batch.
+    Exact,
+    /// A few rounds, the rest at their pace: for a search, at most about 2 % too fast.
+    Quick,
+}
 
 /// Micro-batches of a stage that are simulated one by one, in rounds of the pipeline; a longer run goes
 /// on at the pace of its last round.
-const ROUNDS: u32 = 4;
+const ROUNDS: u32 = 2;
 
 /// A step in pieces.
 pub(super) struct Run {
@@ -25,8 +34,6 @@ pub(super) struct Run {
     pub(super) shape: Shape,
     /// All micro-batches through the pipeline.
     pub(super) pipe: Seconds,
-    /// The same if messages between stages took no time.
-    pub(super) pipe_free: Seconds,
     pub(super) tail: Tail,
     pub(super) tied: Seconds,
     pub(super) iteration: Seconds,
@@ -34,18 +41,19 @@ pub(super) struct Run {
     pub(super) straggling: f64,
     /// The dense peak of the format the linear layers run in.
     pub(super) peak: FlopsPerSecond,
+    care: Care,
 }
 
 impl Run {
-    pub(super) fn new(plan: &Plan, measured: &Measured, calibration: Calibration, bounds: Bounds) -> Self {
+    pub(super) fn new(plan: &Plan, measured: &Measured, calibration: Calibration, bounds: Bounds, care: Care) -> Self {
         let x = Symbols::of(plan);
         let device = Device::with(calibration, &plan.cluster().accelerator, plan.recipe(), measured);
         let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
         let overlaps = Overlaps::of(plan, &device, bounds);
-        Self::of(&Setting { x, device, rings, overlaps })
+        Self::of(&Setting { x, device, rings, overlaps }, care)
     }
 
-    fn of(setting: &Setting<'_>) -> Self {
+    fn of(setting: &Setting<'_>, care: Care) -> Self {
         let plan = setting.x.plan;
         let mut ranks = Vec::new();
         let mut stages: Vec<Vec<ChunkParts>> = Vec::new();
@@ -60,14 +68,9 @@ impl Run {
         let shape = Shape::of(plan);
         let stages = by_schedule(&shape, stages);
         let durations = setting.durations(&stages);
-        let free = StageDurations {
-            chunks: durations.chunks.clone(),
-            sends: vec![Seconds::ZERO; durations.sends.len()],
-            blocking: false,
-        };
         Self {
-            pipe: settled(shape, &durations),
-            pipe_free: settled(shape, &free),
+            pipe: through(shape, &durations, care),
+            care,
             tail,
             tied: setting.tied(),
             iteration: setting.iteration(),
@@ -77,6 +80,16 @@ impl Run {
             durations,
             shape,
         }
+    }
+
+    /// All micro-batches through the pipeline if messages between stages took no time.
+    pub(super) fn pipe_free(&self) -> Seconds {
+        let free = StageDurations {
+            chunks: self.durations.chunks.clone(),
+            sends: vec![Seconds::ZERO; self.durations.sends.len()],
+            blocking: false,
+        };
+        through(self.shape, &free, self.care)
     }
 
     /// Micro-batches that go through each chunk of a stage.
@@ -113,16 +126,27 @@ fn by_schedule(shape: &Shape, stages: Vec<Vec<ChunkParts>>) -> Vec<Vec<ChunkPart
     merged.iter().zip(mirrored).map(|(one, other)| vec![*one, *other]).collect()
 }
 
-/// The time of the pipeline: the first rounds run event by event, the rest at their pace.
+/// The time of all micro-batches through the pipeline.
+fn through(shape: Shape, durations: &StageDurations, care: Care) -> Seconds {
+    match care {
+        Care::Exact => totals(shape, durations).total,
+        Care::Quick => settled(shape, durations),
+    }
+}
+
+/// The time of the pipeline: the first rounds run event by event; the rest goes on at the pace of the
+/// last of them, but never faster than the slowest stage can work.
 fn settled(shape: Shape, durations: &StageDurations) -> Seconds {
-    let of = |micro_batches| totals(Shape { micro_batches, ..shape }, durations).total;
+    let of = |micro_batches| totals(Shape { micro_batches, ..shape }, durations);
     let round = shape.group.max(shape.stages).max(1);
     let most = (shape.micro_batches % round).saturating_add(round.saturating_mul(ROUNDS));
     if shape.micro_batches <= most {
-        return of(shape.micro_batches);
+        return of(shape.micro_batches).total;
     }
     let (short, long) = (of(most - round), of(most));
-    long + (long - short) * f64::from((shape.micro_batches - most) / round)
+    let slowest = |run: &Timeline| run.busy.iter().fold(Seconds::ZERO, |most, busy| most.greater(*busy));
+    let pace = (long.total - short.total).greater(slowest(&long) - slowest(&short));
+    long.total + pace * f64::from((shape.micro_batches - most) / round)
 }
 
 impl ChunkParts {
@@ -193,11 +217,13 @@ impl Setting<'_> {
     }
 
     fn straggling(&self) -> f64 {
-        let nodes = real(self.x.plan.cluster().num_nodes.max(1));
+        let cluster = self.x.plan.cluster();
+        let domains =
+            real(cluster.gpus().div_ceil(cluster.fast_domain.max(cluster.gpus_per_node).max(1)).max(1));
         if self.overlaps.bounds == Bounds::Lower {
             0.0
         } else {
-            self.device.calibration.straggling * nodes.log2()
+            self.device.calibration.straggling * domains.log2()
         }
     }
 

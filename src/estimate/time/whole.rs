@@ -2,7 +2,7 @@
 
 use super::overlap::Bounds;
 use super::parts::Parts;
-use super::step::Run;
+use super::step::{Care, Run};
 use crate::estimate::compute::{Calibration, Measured, calibration};
 use crate::estimate::flops::{FlopCounts, flops};
 use crate::explain::{Breakdown, Explanation, Formula};
@@ -56,6 +56,8 @@ pub struct ScheduleTimes {
     pub in_flight: Vec<u64>,
     /// How long every pass of every chunk takes.
     pub durations: StageDurations,
+    /// All micro-batches through the pipeline.
+    pub pipeline: Seconds,
 }
 
 /// The time of one step of `plan`; `measured` rates take the place of calibrated ones.
@@ -67,9 +69,10 @@ pub fn time(plan: &Plan, measured: &Measured) -> Time {
 /// The same with constants of the caller's choice.
 #[must_use]
 pub fn time_with(plan: &Plan, measured: &Measured, calibration: Calibration) -> Time {
-    let run = |bounds| Run::new(plan, measured, calibration, bounds);
+    let run = |bounds| Run::new(plan, measured, calibration, bounds, Care::Exact);
     let estimate = run(Bounds::Estimate);
-    let breakdown = breakdown(&estimate);
+    let pipe_free = estimate.pipe_free();
+    let breakdown = breakdown(&estimate, pipe_free);
     let step = breakdown.value();
     let flops = flops(plan);
     let gpus = number(plan.layout().world_size.max(1));
@@ -94,7 +97,7 @@ pub fn time_with(plan: &Plan, measured: &Measured, calibration: Calibration) -> 
         peak,
         mfu: share(model_rate),
         hfu: share(hardware_rate),
-        bubble_fraction: bubble.get() / estimate.pipe_free.get().max(f64::MIN_POSITIVE),
+        bubble_fraction: bubble.get() / pipe_free.get().max(f64::MIN_POSITIVE),
         schedule: schedule(&estimate),
         breakdown,
     }
@@ -109,7 +112,7 @@ pub fn step_seconds(plan: &Plan, measured: &Measured) -> Seconds {
 /// The same with constants of the caller's choice.
 #[must_use]
 pub fn step_seconds_with(plan: &Plan, measured: &Measured, calibration: Calibration) -> Seconds {
-    Run::new(plan, measured, calibration, Bounds::Estimate).step()
+    Run::new(plan, measured, calibration, Bounds::Estimate, Care::Quick).step()
 }
 
 fn schedule(run: &Run) -> ScheduleTimes {
@@ -123,7 +126,13 @@ fn schedule(run: &Run) -> ScheduleTimes {
         let order = Order::of(Shape { micro_batches: shape.micro_batches.min(enough), ..shape });
         (0..shape.stages).map(|stage| held(&order, stage)).collect()
     };
-    ScheduleTimes { name: name(&shape), shape, in_flight, durations: run.durations.clone() }
+    ScheduleTimes {
+        name: name(&shape),
+        shape,
+        in_flight,
+        durations: run.durations.clone(),
+        pipeline: run.pipe,
+    }
 }
 
 /// The schedule's name in reports.
@@ -176,7 +185,7 @@ static OTHER: Formula = Formula::new(
     MODEL,
 );
 
-fn breakdown(run: &Run) -> Breakdown<Seconds> {
+fn breakdown(run: &Run, pipe_free: Seconds) -> Breakdown<Seconds> {
     let batches = run.micro_batches();
     let mut once = Parts::default();
     let mut again = Seconds::ZERO;
@@ -197,13 +206,11 @@ fn breakdown(run: &Run) -> Breakdown<Seconds> {
             per_batch("memory-bound kernels", &PER_MICRO_BATCH, once.compute.memory),
         ],
     );
-    let pipeline = Breakdown::leaf("pipeline", (run.pipe - run.pipe_free).greater(Seconds::ZERO))
-        .because(Explanation::new(&PIPELINE, &[("T", run.pipe.get()), ("Tf", run.pipe_free.get())]));
-    let bubble =
-        Breakdown::leaf("bubble", (run.pipe_free - busy).greater(Seconds::ZERO)).because(Explanation::new(
-            &BUBBLE,
-            &[("Tf", run.pipe_free.get()), ("m", batches), ("t", busy.get() / batches)],
-        ));
+    let pipeline = Breakdown::leaf("pipeline", (run.pipe - pipe_free).greater(Seconds::ZERO))
+        .because(Explanation::new(&PIPELINE, &[("T", run.pipe.get()), ("Tf", pipe_free.get())]));
+    let bubble = Breakdown::leaf("bubble", (pipe_free - busy).greater(Seconds::ZERO)).because(
+        Explanation::new(&BUBBLE, &[("Tf", pipe_free.get()), ("m", batches), ("t", busy.get() / batches)]),
+    );
     let (reduced, tied) = (run.tail.data, run.tied);
     let data = Breakdown::leaf("data", reduced + tied + once.data * batches).because(Explanation::new(
         &DATA,

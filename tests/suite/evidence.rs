@@ -1,0 +1,167 @@
+//! Predicted against measured, in the groups that accuracy is stated for. Shared with
+//! `examples/evidence.rs`, which writes the README's table.
+
+use shardscope::estimate::compute::Measured;
+use shardscope::estimate::time::time;
+
+use super::rows::Row;
+
+/// Rows that are off by more than 15 %, or whose record forbids a target, with the reason.
+const CAUSES: &str = include_str!("../data/measured/causes.tsv");
+
+/// Rows for which accuracy is stated together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Narayanan et al. 2021, table 1.
+    Narayanan,
+    /// Azure's NeMo Megatron results of 2022.
+    Azure,
+    /// Korthikanti et al. 2022, table 5.
+    Korthikanti,
+    /// Dense models on A100 or newer, weights not sharded over replicas.
+    Dense,
+    /// Routed experts.
+    Experts,
+    /// Weights sharded over replicas: FSDP, ZeRO-3.
+    Sharded,
+    /// V100.
+    Volta,
+    /// Ascend 910B.
+    Ascend,
+}
+
+impl Group {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Narayanan,
+        Self::Azure,
+        Self::Korthikanti,
+        Self::Dense,
+        Self::Experts,
+        Self::Sharded,
+        Self::Volta,
+        Self::Ascend,
+    ];
+
+    pub(crate) fn holds(self, row: &Row) -> bool {
+        let family = row.text("family");
+        let part = if row.text("gpu").starts_with("V100") {
+            Self::Volta
+        } else if row.text("gpu").starts_with("Ascend") {
+            Self::Ascend
+        } else if row.sharded_weights() {
+            Self::Sharded
+        } else if row.is_moe() {
+            Self::Experts
+        } else {
+            Self::Dense
+        };
+        match self {
+            Self::Narayanan => family == "seed-narayanan2021-tab1",
+            Self::Azure => family == "seed-azure-nemo-22.06",
+            Self::Korthikanti => family == "korthikanti2022-tab5",
+            other => other == part,
+        }
+    }
+}
+
+/// One row with its prediction.
+pub(crate) struct Compared {
+    pub(crate) row: Row,
+    pub(crate) predicted: f64,
+    /// Predicted over measured, less one.
+    pub(crate) error: f64,
+    /// Why it is off, or why its record forbids a target.
+    pub(crate) cause: Option<Cause>,
+}
+
+/// Why a row is off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cause {
+    /// `record` (the record forbids a target), `known` or `unknown`.
+    pub(crate) kind: &'static str,
+    /// What it is.
+    pub(crate) text: &'static str,
+}
+
+impl Compared {
+    /// Whether the record forbids a target: another record of the same run disagrees, or a fact is missing.
+    pub(crate) fn is_disputed(&self) -> bool {
+        self.cause.is_some_and(|cause| cause.kind == "record")
+    }
+}
+
+/// Every row with its prediction.
+pub(crate) fn compared() -> Vec<Compared> {
+    Row::all()
+        .into_iter()
+        .map(|row| {
+            let id = row.text("id");
+            let plan = row.try_plan().unwrap_or_else(|why| panic!("{id}: {why}"));
+            let predicted = time(&plan, &Measured::default()).step.get();
+            let error = predicted / row.measured() - 1.0;
+            Compared { predicted, error, cause: cause(id), row }
+        })
+        .collect()
+}
+
+/// The identifiers of all rows with a cause.
+pub(crate) fn causes() -> impl Iterator<Item = (&'static str, Cause)> {
+    CAUSES.lines().skip(1).filter_map(|line| {
+        let mut columns = line.split('\t');
+        let (id, kind, text) = (columns.next()?, columns.next()?, columns.next()?);
+        Some((id, Cause { kind, text }))
+    })
+}
+
+fn cause(id: &str) -> Option<Cause> {
+    causes().find(|(other, _)| *other == id).map(|(_, cause)| cause)
+}
+
+/// Statistics of a group's errors, without their sign.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Figures {
+    pub(crate) rows: usize,
+    pub(crate) median: f64,
+    /// Nine of ten rows are closer.
+    pub(crate) tenth: f64,
+    pub(crate) worst: f64,
+    /// Share of rows within 15 %.
+    pub(crate) near: f64,
+    /// Median of the errors with their sign.
+    pub(crate) bias: f64,
+}
+
+impl Figures {
+    /// Of the rows of `group`, those whose record forbids a target left out unless `all`.
+    pub(crate) fn of(compared: &[Compared], group: Group, all: bool) -> Self {
+        let rows = compared.iter().filter(|one| group.holds(&one.row) && (all || !one.is_disputed()));
+        Self::from(rows.map(|one| one.error).collect())
+    }
+
+    fn from(mut errors: Vec<f64>) -> Self {
+        errors.sort_by(f64::total_cmp);
+        let bias = middle(&errors);
+        let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+        sizes.sort_by(f64::total_cmp);
+        let rows = sizes.len();
+        let near = sizes.iter().filter(|size| **size <= 0.15).count();
+        let at = |index: usize| sizes.get(index).copied().unwrap_or(0.0);
+        Self {
+            rows,
+            median: middle(&sizes),
+            tenth: at(rows * 9 / 10),
+            worst: at(rows.saturating_sub(1)),
+            near: near as f64 / rows.max(1) as f64,
+            bias,
+        }
+    }
+}
+
+fn middle(sorted: &[f64]) -> f64 {
+    let half = sorted.len() / 2;
+    match sorted {
+        [] => 0.0,
+        _ if sorted.len() % 2 == 1 => sorted[half],
+        _ => (sorted[half - 1] + sorted[half]) / 2.0,
+    }
+}
