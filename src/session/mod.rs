@@ -9,6 +9,7 @@ pub mod examples;
 mod hand;
 mod held;
 mod keep;
+pub mod knobs;
 mod layers;
 pub mod map;
 mod marks;

@@ -61,3 +61,17 @@ fn the_tool_of_2023_stands_beside() {
     assert_eq!(page.axe(), []);
     page.screenshot_whole("everything");
 }
+
+#[test]
+fn a_knob_is_turned_by_keyboard_and_the_answer_follows() {
+    let page = Page::open("");
+    page.wait_text(".verdict .stats", "TP 2 × PP 2 × DP 4");
+    page.click("[aria-label='More: tensor parallel size']");
+    page.wait_text(".verdict .stats", "TP 4 × PP 2 × DP 2");
+    // The button keeps the focus, so that it can be pressed again.
+    page.press(Key::Enter);
+    page.wait_text(".verdict .stats", "TP 8 × PP 2 × DP 1");
+    page.choose(".knobs select", "full");
+    page.until("recomputation in the time", || page.text("#time").contains("recomputation").then_some(()));
+    page.assert_quiet();
+}

@@ -3,6 +3,7 @@
 mod advice;
 mod communication;
 mod diagnostics;
+mod knobs;
 mod layers;
 mod map;
 mod memory;

@@ -6,6 +6,7 @@ use shardscope::session::{Event, Fit, Shown};
 use web_sys::HtmlSelectElement;
 use yew::prelude::*;
 
+use super::knobs::knob_row;
 use super::stages::stage_bars;
 use crate::app::desk::Desk;
 use crate::app::dom;
@@ -26,6 +27,7 @@ pub(crate) fn verdict(desk: &Desk) -> Html {
             }
             { stats(shown) }
             { stage_bars(&shown.stages, accelerator.memory) }
+            { knob_row(desk) }
         </section>
     }
 }
