@@ -20,7 +20,7 @@ pub(crate) fn knob_row(desk: &Desk) -> Html {
             { for knobs(&desk.shown.plan).iter().map(|one| knob(desk, one)) }
             <label class="knob">{ "recompute" }
                 <select class="field" {onchange}>
-                    { for RECOMPUTE.iter().map(|name| html! { <option selected={*name == now}>{ *name }</option> }) }
+                    { for RECOMPUTE.iter().map(|name| html! { <option value={*name} selected={*name == now}>{ *name }</option> }) }
                 </select>
             </label>
         </div>
