@@ -227,6 +227,8 @@ fn flags() -> Vec<&'static str> {
         "--no-first-run",
         "--no-default-browser-check",
         "--force-color-profile=srgb",
+        // Smooth scrolling is a race with every click; a journey that is about motion asks for it.
+        "--force-prefers-reduced-motion",
         "--lang=en-US",
     ];
     if env::var_os("CHROME_NO_SANDBOX").is_some() || is_root() {

@@ -1,10 +1,13 @@
 //! What the reader sees: views of a [`shardscope::session::State`], which compute nothing themselves.
 
+mod address;
 mod desk;
 mod dom;
+mod keys;
 mod page;
 mod parts;
 mod store;
+mod toolbar;
 mod views;
 
 /// Takes over the static shell in `#app`.

@@ -9,7 +9,7 @@ pub const LONG_LINK: usize = 2_000;
 /// The verdict as a Markdown table, with the link to the page below.
 #[must_use]
 pub fn verdict_markdown(shown: &Shown, link: &str) -> String {
-    let mut out = format!("**{}**\n\n| | |\n|---|---:|\n", title(shown));
+    let mut out = format!("| {} | |\n|---|---:|\n", title(shown));
     for (name, value) in verdict_lines(shown) {
         out += &format!("| {name} | {value} |\n");
     }

@@ -2,6 +2,9 @@
 
 use std::rc::Rc;
 
+use super::EXAMPLE;
+use crate::intake::formats::Format;
+use crate::intake::{Kind, detect};
 use crate::plan::Field;
 use crate::share::{Pasted, PastedText, Shared};
 use crate::text::Source;
@@ -52,15 +55,30 @@ impl Hand {
         Self { settings, ..Self::of("") }
     }
 
-    /// Files given at once: a script goes into the box, else the first; the others lie beside it.
+    /// Files given at once: a script goes into the box, else the first; the others lie beside it. What only
+    /// completes a script (a model's or DeepSpeed's configuration) lies beside the one that is there.
     #[must_use]
-    pub fn of_files(mut files: Vec<File>) -> Self {
-        let is_script = |file: &File| file.name.ends_with(".sh") || file.name.ends_with(".slurm");
-        if files.is_empty() {
-            return Self::of("");
+    pub fn with_files(&self, mut files: Vec<File>) -> Self {
+        let kinds: Vec<Kind> = files.iter().map(|file| detect(&file.name, &file.text, 0)).collect();
+        let completes =
+            |kind: &Kind| matches!(kind, Kind::Settings(Format::DeepSpeed | Format::HuggingFace, _));
+        let has_own = !self.text.trim().is_empty() && &*self.text != EXAMPLE;
+        if files.is_empty() || has_own && kinds.iter().all(completes) {
+            let mut hand = self.clone();
+            hand.beside.retain(|old| files.iter().all(|new| new.name != old.name));
+            hand.beside.extend(files);
+            return hand;
         }
-        let first = files.remove(files.iter().position(is_script).unwrap_or(0));
+        let script = kinds.iter().position(|kind| matches!(kind, Kind::Script));
+        let first = files.remove(script.unwrap_or(0));
         Self { text: first.text, name: first.name, beside: files, ..Self::of("") }
+    }
+
+    /// The same without the file called `name` beside it.
+    #[must_use]
+    pub fn without_file(&self, name: &str) -> Self {
+        let beside = self.beside.iter().filter(|file| file.name != name).cloned().collect();
+        Self { beside, ..self.clone() }
     }
 
     /// What a link carries.
@@ -144,5 +162,44 @@ impl Hand {
     #[must_use]
     pub fn is_settings_alone(&self) -> bool {
         self.text.trim().is_empty() && self.beside.is_empty() && !self.settings.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EXAMPLE, File, Hand};
+
+    fn file(name: &str, text: &str) -> File {
+        File { name: name.into(), text: text.into() }
+    }
+
+    fn names(hand: &Hand) -> (String, Vec<&str>) {
+        (hand.name.clone(), hand.beside.iter().map(|file| file.name.as_str()).collect())
+    }
+
+    #[test]
+    fn a_script_goes_into_the_box_and_the_rest_beside_it() {
+        let model = || {
+            file("config.json", "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_hidden_layers\": 2}")
+        };
+        let script = || file("run.sh", "#!/bin/bash\ntorchrun pretrain_gpt.py");
+        let both = Hand::of(EXAMPLE).with_files(vec![model(), script()]);
+        assert_eq!(names(&both), ("run.sh".into(), vec!["config.json"]));
+        let alone = Hand::of(EXAMPLE).with_files(vec![model()]);
+        assert_eq!(names(&alone), ("config.json".into(), vec![]));
+        let completed =
+            Hand::of("torchrun pretrain_gpt.py").with_files(vec![model()]).with_files(vec![model()]);
+        assert_eq!(names(&completed), (String::new(), vec!["config.json"]));
+        assert_eq!(names(&completed.without_file("config.json")), (String::new(), vec![]));
+        assert_eq!(completed.with_files(vec![script()]).beside, vec![]);
+    }
+
+    #[test]
+    fn everything_in_hand_travels() {
+        let mut hand = Hand::of("TP=2").with_files(vec![file("a.sh", "x"), file("b.txt", "y")]);
+        hand.set("num_nodes".into(), "2".into());
+        hand.set("RUN".into(), "ü".into());
+        assert_eq!(Hand::of_pasted(hand.pasted()), hand);
+        assert_eq!(hand.source().parts().len(), 2);
     }
 }

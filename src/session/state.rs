@@ -14,6 +14,8 @@ pub struct State {
     pub hand: Hand,
     /// What the engine said to it last; behind `hand` while the reader types.
     pub answer: Held<Answer>,
+    /// What it was said to.
+    answered: Hand,
     /// The last plan that could be, with its estimates.
     pub shown: Option<Held<Shown>>,
     /// Whether `shown` is older than the answer, because the text as it is now makes no plan.
@@ -93,6 +95,7 @@ impl State {
     pub fn new(hand: Hand) -> Self {
         let (found, shown) = answer(&hand);
         Self {
+            answered: hand.clone(),
             hand,
             answer: found,
             shown: shown.map(Held::new),
@@ -108,7 +111,11 @@ impl State {
     }
 
     fn settle(&mut self) {
+        if self.answered == self.hand {
+            return;
+        }
         let (found, shown) = answer(&self.hand);
+        self.answered = self.hand.clone();
         self.answer = found;
         self.stale = shown.is_none() && self.shown.is_some();
         if let Some(shown) = shown {
@@ -168,6 +175,10 @@ impl Default for State {
 /// The state after `event`.
 #[must_use]
 pub fn apply(mut state: State, event: Event) -> State {
+    if matches!(event, Event::Settle) && state.answered == state.hand {
+        // The answer is there already; whoever looks need not look again.
+        return state;
+    }
     state.revision += 1;
     match event {
         Event::Edit(text) => {

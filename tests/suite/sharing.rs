@@ -18,6 +18,7 @@ fn check(id: &str, resolution: &Resolution) -> String {
     let Ok(Some(Shared::Settings(opened))) = decode(&link) else { panic!("{id}: {link} does not open") };
     let again = resolve(&[], &opened);
     assert_eq!(again.plan, resolution.plan, "{id}: {link}");
+    assert!(again.questions.len() <= resolution.questions.len(), "{id}: {:?}", again.questions);
     let second = least_settings(&again).expect("a plan");
     assert_eq!(encode(&Shared::Settings(second)), link, "{id}: not canonical");
     link
@@ -46,8 +47,17 @@ fn a_link_makes_the_plan_of_megatrons_flags() {
 fn the_link_of_the_example_can_be_typed() {
     assert_eq!(
         check("example", &read_text(EXAMPLE)),
-        "/1?accelerator=H100-SXM&bf16=true&gbs=512&gpus_per_node=8&heads=32&hidden=4096&layers=24&mbs=4&nodes=2&pp=2&seq=2048&software=megatron_legacy&swiglu=true&tp=2&use_distributed_optimizer=true&use_flash_attn=true"
+        "/1?accelerator=H100-SXM&bf16=true&gbs=512&gpus_per_node=8&heads=32&hidden=4096&layers=24&mbs=4&nodes=2&pp=2&seq=2048&software=megatron_legacy&swiglu=true&tp=2&use_distributed_optimizer=true&use_flash_attn=true&vocab_size=50257"
     );
+}
+
+#[test]
+fn no_path_of_the_author_goes_into_a_link() {
+    let text = EXAMPLE
+        .replace("GPT2BPETokenizer", "Llama2Tokenizer")
+        .replace("--vocab-file gpt2-vocab.json", "--tokenizer-model /home/ada/Llama-2-7B/tokenizer.model");
+    let link = check("path", &read_text(&text));
+    assert!(!link.contains("ada") && link.contains("vocab_size=32000"), "{link}");
 }
 
 #[test]

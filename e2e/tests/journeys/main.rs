@@ -6,3 +6,4 @@ mod loading;
 mod looks;
 mod map;
 mod script;
+mod sharing;

@@ -16,6 +16,12 @@ pub(crate) enum Sign {
     Copy,
     Open,
     Close,
+    Undo,
+    Redo,
+    Grid,
+    Pin,
+    Share,
+    Swap,
 }
 
 impl Sign {
@@ -33,6 +39,12 @@ impl Sign {
             Self::Download => "M8 2v8M4.8 7L8 10.2 11.2 7M2.5 13.5h11",
             Self::Copy => "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
             Self::Open => "M1.8 13V3h4l1.6 2h6.8v8z",
+            Self::Undo => "M3 6.5h6.5a3.5 3.5 0 010 7H6M3 6.5l3-3M3 6.5l3 3",
+            Self::Redo => "M13 6.5H6.5a3.5 3.5 0 000 7H10M13 6.5l-3-3M13 6.5l-3 3",
+            Self::Grid => "M2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 9.5h4v4h-4z",
+            Self::Pin => "M8 10v4.5M5 2h6l-1 4 2.5 2.5V10h-9V8.5L6 6z",
+            Self::Share => "M8 10V2M5 4.8L8 1.8l3 3M4.5 7.5h-2v6.5h11V7.5h-2",
+            Self::Swap => "M2.5 5.5h10M9.8 2.8l2.7 2.7-2.7 2.7M13.5 10.5h-10M6.2 7.8l-2.7 2.7 2.7 2.7",
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod bar;
 mod copy;
+mod copyable;
+mod dialog;
 mod icon;
 mod table;
 mod theme;
@@ -11,6 +13,8 @@ mod width;
 
 pub(crate) use bar::{Piece, bar, key};
 pub(crate) use copy::Copy;
+pub(crate) use copyable::Copyable;
+pub(crate) use dialog::Dialog;
 pub(crate) use icon::{Sign, icon};
 pub(crate) use table::{Cell, Row, head, row, table, wide};
 pub(crate) use theme::Theme;

@@ -15,7 +15,9 @@ pub(crate) fn diagnostics(answer: &Held<Answer>, onplace: &Callback<Span>) -> Ht
     html! {
         <div class="diagnostics" id="diagnostics">
             <div role="status">
-                if grave.is_empty() {
+                if grave.is_empty() && answer.source.text().trim().is_empty() {
+                    <p class="clean">{ "No script is needed: the settings below make the plan." }</p>
+                } else if grave.is_empty() {
                     <p class="clean">{ "Everything in the text was understood." }</p>
                 } else {
                     <ul>{ for grave.iter().map(line) }</ul>

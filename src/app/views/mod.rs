@@ -2,7 +2,9 @@
 
 mod advice;
 mod communication;
+mod compare;
 mod diagnostics;
+mod gallery;
 mod knobs;
 mod layers;
 mod map;
@@ -12,6 +14,7 @@ mod schedule;
 mod script;
 mod search;
 mod settings;
+mod share;
 mod stages;
 mod time;
 mod tool;
@@ -20,14 +23,17 @@ mod verdict;
 
 pub(crate) use advice::advice;
 pub(crate) use communication::communication;
+pub(crate) use compare::Compare;
+pub(crate) use gallery::Gallery;
 pub(crate) use layers::layers;
 pub(crate) use map::Map;
 pub(crate) use memory::memory;
-pub(crate) use questions::questions;
+pub(crate) use questions::{questions, value_of};
 pub(crate) use schedule::schedule;
 pub(crate) use script::{Script, show_place};
 pub(crate) use search::Search;
 pub(crate) use settings::Settings;
+pub(crate) use share::Share;
 pub(crate) use time::time;
 pub(crate) use tool::tool;
 pub(crate) use utilisation::utilisation;

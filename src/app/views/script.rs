@@ -1,6 +1,6 @@
 //! The script box: a textarea over a sheet with its underlines, and what there is to say below.
 
-use shardscope::session::{EXAMPLE, Event, Hand, Piece, pieces, utf16_offset};
+use shardscope::session::{EXAMPLE, Event, File, Hand, Piece, pieces, utf16_offset};
 use shardscope::text::{Severity, Span};
 use web_sys::{Element, HtmlInputElement, HtmlTextAreaElement};
 use yew::prelude::*;
@@ -55,7 +55,9 @@ pub(crate) fn Script(props: &Props) -> Html {
         let session = session.clone();
         move |files| {
             let session = session.clone();
-            dom::read_first(files, move |text| session.dispatch(Event::Open(Box::new(Hand::of(&text)))));
+            dom::read_files(files, move |files| {
+                session.dispatch(Event::Open(Box::new(with_files(&session, files))))
+            });
         }
     };
     let onfile = {
@@ -100,7 +102,7 @@ pub(crate) fn Script(props: &Props) -> Html {
                 <h2 id="script-title">{ "Launch script" }</h2>
                 <div class="tools">
                     <label class="button quiet file">{ icon(Sign::Open) }{ "Open" }
-                        <input type="file" class="hidden" onchange={onfile} />
+                        <input type="file" class="hidden" multiple=true onchange={onfile} />
                     </label>
                     if &**text != EXAMPLE {
                         <button type="button" class="button quiet" onclick={load(EXAMPLE)}>{ "Example" }</button>
@@ -120,9 +122,32 @@ pub(crate) fn Script(props: &Props) -> Html {
                         placeholder="Paste the script that launches the training run" />
                 </div>
             </div>
+            { beside(session) }
             { diagnostics(&session.answer, &onplace) }
         </section>
     }
+}
+
+fn with_files(session: &Session, files: Vec<(String, String)>) -> Hand {
+    let file = |(name, text): (String, String)| File { name, text: text.into() };
+    session.hand.with_files(files.into_iter().map(file).collect())
+}
+
+/// The files that lie beside the script.
+fn beside(session: &Session) -> Html {
+    if session.hand.beside.is_empty() {
+        return Html::default();
+    }
+    let file = |file: &File| {
+        let (session, name) = (session.clone(), file.name.clone());
+        let onclick = move |_| session.dispatch(Event::Open(Box::new(session.hand.without_file(&name))));
+        html! {
+            <li>{ &file.name }
+                <button type="button" class="button quiet" aria-label={format!("Take {} away", file.name)} {onclick}>{ icon(Sign::Close) }</button>
+            </li>
+        }
+    };
+    html! { <ul class="beside" aria-label="Files beside the script">{ for session.hand.beside.iter().map(file) }</ul> }
 }
 
 /// Selects the place of `span` in the box and brings it into view.

@@ -13,6 +13,8 @@ use crate::app::dom;
 pub(crate) struct Props {
     pub answer: Held<Answer>,
     pub changed: bool,
+    /// Whether there is no text, so that these settings are all there is.
+    pub alone: bool,
     pub send: Callback<Event>,
     pub onplace: Callback<Span>,
 }
@@ -32,8 +34,8 @@ pub(crate) fn Settings(props: &Props) -> Html {
     html! {
         <details class="panel settings" open={*open}>
             <summary><h2>{ "Settings" }</h2><span class="soft small">{ format!("{stated} stated, {} assumed", total - stated) }</span></summary>
-            <p class="soft small">{ "Change a value to try it; the script stays as it is." }
-                if props.changed {
+            <p class="soft small">{ if props.alone { "These settings make the plan. Change any of them." } else { "Change a value to try it; the script stays as it is." } }
+                if props.changed && !props.alone {
                     { " " }<button type="button" class="link" onclick={onreset}>{ "Back to the script alone" }</button>
                 }
             </p>
@@ -143,6 +145,7 @@ fn origin(row: &Row, props: &Props) -> Html {
         Origin::Catalog => "catalog",
         Origin::Default => "default",
         Origin::Derived => "derived",
+        Origin::User if props.alone => "set",
         Origin::User => {
             let name = setting.name;
             let onclick = props.send.reform(move |_| Event::Unset(name.to_owned()));

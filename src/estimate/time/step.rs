@@ -45,7 +45,13 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub(super) fn new(plan: &Plan, measured: &Measured, calibration: Calibration, bounds: Bounds, care: Care) -> Self {
+    pub(super) fn new(
+        plan: &Plan,
+        measured: &Measured,
+        calibration: Calibration,
+        bounds: Bounds,
+        care: Care,
+    ) -> Self {
         let x = Symbols::of(plan);
         let device = Device::with(calibration, &plan.cluster().accelerator, plan.recipe(), measured);
         let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
