@@ -1,7 +1,7 @@
 //! Writes how close the step time comes to published runs, as Markdown for the README:
 //! `cargo run --example evidence`. With `--rows` every row is listed; with names of families, theirs alone
 //! with where the time goes.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation)]
 
 #[path = "../tests/suite/evidence.rs"]
 mod evidence;

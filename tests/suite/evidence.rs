@@ -1,6 +1,8 @@
 //! Predicted against measured, in the groups that accuracy is stated for. Shared with
 //! `examples/evidence.rs`, which writes the README's table.
 
+#![allow(dead_code, reason = "the example that writes the table reads more of it than the tests")]
+
 use shardscope::estimate::compute::Measured;
 use shardscope::estimate::time::time;
 
