@@ -24,7 +24,7 @@ static DOWN_REDUCED: Formula = Formula::new("S·h·B", "The MLP's output, once r
 /// Whether layers are kept so.
 pub(super) fn is_sampled(x: &Symbols<'_>) -> bool {
     let recipe = x.recipe();
-    x.recomputing()
+    x.recomputing
         && recipe.software == Software::Torchtitan
         && matches!(recipe.recompute, Recompute::Selective(_))
 }

@@ -163,11 +163,6 @@ impl<'a> Symbols<'a> {
         Self { recomputing: false, ..self }
     }
 
-    /// Whether recomputation counts at all.
-    pub(super) fn recomputing(&self) -> bool {
-        self.recomputing
-    }
-
     /// Whether a layer's tensors are all computed again at once when backward reaches it, but some are kept.
     #[must_use]
     pub fn samples_layers(&self) -> bool {

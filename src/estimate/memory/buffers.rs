@@ -51,13 +51,12 @@ static DEFER: Formula = Formula::new(
 /// How often each kind of section comes on a stage.
 pub(super) type Counts = [u64; SectionKind::ALL.len()];
 
-/// What a stage with `counts` sections holds for good on pipeline rank `rank`.
-pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts, rank: u64) -> Vec<Term> {
+/// What a stage with `counts` sections holds for good.
+pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Term> {
     let mut out = Vec::with_capacity(7);
     out.extend(stand_ins(x, units, counts));
     out.extend(growing(x, counts));
     out.extend(deferred(x, counts));
-    out.extend(previous_gradient(x, rank));
     out.extend(gathered(x, units, counts));
     out.extend(workspaces(x));
     out
@@ -122,7 +121,7 @@ fn deferred(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
 }
 
 /// In steady state a stage that sends gradients on still refers to the one before.
-fn previous_gradient(x: &Symbols<'_>, rank: u64) -> Option<Term> {
+pub(super) fn previous_gradient(x: &Symbols<'_>, rank: u64) -> Option<Term> {
     let bytes = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
     (rank > 0 && x.recipe().num_micro_batches > 1)
         .then(|| Term::new("gradient sent before", bytes, &PREVIOUS).passing())

@@ -77,40 +77,46 @@ pub(super) struct Load {
 /// What is beside the allocated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Framework {
-    /// Held by torch's allocator.
-    pub(super) cached: Vec<Term>,
-    /// Held outside of it.
-    pub(super) outside: Vec<Term>,
+    /// Held outside of torch's allocator.
+    outside: [Option<Term>; 2],
+    /// DeepSpeed's flat buffers.
+    flat: Vec<Term>,
+    /// Held by torch's allocator and not in use.
+    slack: Option<Term>,
 }
 
 impl Framework {
     /// The terms of a rank with `load`.
     pub(super) fn of(x: &Symbols<'_>, load: Load) -> Self {
-        let outside = vec![context(x), communicators(x)];
-        let room = x.plan.cluster().accelerator.memory.less(load.allocated + sum(&outside));
-        let mut cached = Vec::with_capacity(3);
+        let outside = [Some(context(x)), Some(communicators(x))];
+        let room = x.plan.cluster().accelerator.memory.less(load.allocated + sum(outside.iter().flatten()));
         let wanted = flat_buffers(x, load);
         let all: Bytes = wanted.iter().map(Flat::bytes).sum();
         // They are made when activations are gone, so that on a full device they take over their room.
         let given = all.min(room.less(slack(x, load, Bytes::ZERO).bytes).max(all.less(load.moving)));
-        cached.extend(wanted.iter().map(|flat| flat.term(given, all)));
-        cached.push(slack(x, load, room.less(sum(&cached))));
-        Self { cached, outside }
+        let flat: Vec<Term> = wanted.iter().map(|flat| flat.term(given, all)).collect();
+        let slack = slack(x, load, room.less(sum(&flat)));
+        Self { outside, flat, slack: Some(slack) }
+    }
+
+    /// Every term.
+    pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
+        self.outside.iter().flatten().chain(&self.flat).chain(&self.slack)
     }
 
     /// Bytes that torch's allocator holds beside what is allocated.
     pub(super) fn cached(&self) -> Bytes {
-        sum(&self.cached)
+        sum(self.flat.iter().chain(&self.slack))
     }
 
     /// Bytes in all.
     pub(super) fn bytes(&self) -> Bytes {
-        self.cached() + sum(&self.outside)
+        sum(self.terms())
     }
 }
 
-fn sum(terms: &[Term]) -> Bytes {
-    terms.iter().map(|term| term.bytes).sum()
+fn sum<'a>(terms: impl IntoIterator<Item = &'a Term>) -> Bytes {
+    terms.into_iter().map(|term| term.bytes).sum()
 }
 
 fn context(x: &Symbols<'_>) -> Term {

@@ -1,22 +1,115 @@
 //! One rank worked out: states, flight, the moment of the peak.
 
-use super::buffers::{Counts, buffers};
+use super::buffers::{Counts, buffers, previous_gradient};
 use super::flight::{Flight, flights};
 use super::framework::{Framework, Load};
 use super::moments::{ChunkSum, Moment};
-use super::states::{Part, State, states};
+use super::states::{Kind, Part, State, kinds, states};
 use super::term::Term;
 use super::unit::{Point, Sum, Units};
-use crate::anatomy::{SectionKind, Symbols};
-use crate::plan::Stage;
+use crate::anatomy::{SectionKind, Symbols, section_counts};
+use crate::plan::{Chunk, Stage};
 use crate::quantity::{Bytes, Count};
 
-/// Everything about one pipeline rank, as numbers.
+/// What all ranks with equal stages have in common.
 #[derive(Clone, Debug)]
-pub(super) struct Rank {
+pub(super) struct Common {
     pub(super) chunks: Vec<ChunkSum>,
     pub(super) states: Vec<State>,
     pub(super) buffers: Vec<Term>,
+    parts: [Bytes; 4],
+    load: Load,
+}
+
+impl Common {
+    fn of(x: &Symbols<'_>, units: &Units, kinds: &[Kind], stage: &Stage) -> Self {
+        let chunks: Vec<ChunkSum> = stage.chunks.iter().map(|chunk| ChunkSum::of(x, units, chunk)).collect();
+        let mut parameters = Sum::default();
+        let mut counts = Counts::default();
+        for chunk in &chunks {
+            for (count, more) in counts.iter_mut().zip(chunk.counts) {
+                *count += more;
+            }
+        }
+        for ((_, unit), &count) in units.iter().zip(&counts) {
+            parameters.add(unit, count);
+        }
+        let layout = x.plan.layout();
+        let mut held = Vec::with_capacity(2 * kinds.len());
+        states(x.plan, kinds, parameters.dense, layout.dense_shards(), &mut held);
+        states(x.plan, kinds, parameters.expert, layout.expert_shards(), &mut held);
+        let mut parts = [Bytes::ZERO; 4];
+        for state in &held {
+            parts[state.part as usize] += state.bytes();
+        }
+        let part = parameters.dense.all.get() / layout.dense_shards().max(1)
+            + parameters.expert.all.get() / layout.expert_shards().max(1);
+        let load = Load {
+            parameters: parameters.dense.all + parameters.expert.all,
+            part: Count::new(part),
+            ..Load::default()
+        };
+        Self { states: held, parts, buffers: buffers(x, units, &counts), load, chunks }
+    }
+
+    /// Bytes of the states of `part`.
+    fn part(&self, part: Part) -> Bytes {
+        self.parts[part as usize]
+    }
+}
+
+/// The stages of a plan, equal ones worked out once.
+pub(super) struct Stages<'a> {
+    x: &'a Symbols<'a>,
+    pub(super) units: Units,
+    commons: Vec<Common>,
+    /// Of each stage, which of them is its own.
+    own: Vec<usize>,
+}
+
+impl<'a> Stages<'a> {
+    /// The stages of `x`'s plan.
+    pub(super) fn of(x: &'a Symbols<'a>) -> Self {
+        let units = Units::of(x);
+        let kinds = kinds(x.recipe());
+        let stages = &x.plan.layout().stages.stages;
+        let mut commons: Vec<Common> = Vec::with_capacity(3);
+        let mut own: Vec<usize> = Vec::with_capacity(stages.len());
+        for (index, stage) in stages.iter().enumerate() {
+            let known = (0..index)
+                .rev()
+                .take(1)
+                .chain([0])
+                .find(|&other| other < index && are_equal(x, stage, &stages[other]));
+            own.push(known.map_or(commons.len(), |other| own[other]));
+            if known.is_none() {
+                commons.push(Common::of(x, &units, &kinds, stage));
+            }
+        }
+        Self { x, units, commons, own }
+    }
+
+    /// Every rank, in order.
+    pub(super) fn ranks(&self) -> impl Iterator<Item = Rank<'_>> {
+        (0..).zip(&self.own).map(|(index, &own)| Rank::of(self.x, &self.units, index, &self.commons[own]))
+    }
+}
+
+/// Whether two stages hold the same layers and ends.
+fn are_equal(x: &Symbols<'_>, one: &Stage, other: &Stage) -> bool {
+    let kinds = |chunk: &Chunk| chunk.layers.clone().map(|index| x.model().layer_kind(index));
+    one.chunks.len() == other.chunks.len()
+        && one.chunks.iter().zip(&other.chunks).all(|(one, other)| {
+            section_counts(x, one) == section_counts(x, other) && kinds(one).eq(kinds(other))
+        })
+}
+
+/// Everything about one pipeline rank, as numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Rank<'a> {
+    pub(super) common: &'a Common,
+    /// The gradient sent to the rank before.
+    pub(super) sent: Option<Term>,
     /// What the device shows beside what is allocated.
     pub(super) framework: Framework,
     /// Micro-batches held at the peak.
@@ -53,73 +146,56 @@ pub struct Totals {
     pub between_steps: Bytes,
 }
 
-impl Rank {
-    pub(super) fn of(x: &Symbols<'_>, units: &Units, rank: u64, stage: &Stage) -> Self {
-        let chunks: Vec<ChunkSum> = stage.chunks.iter().map(|chunk| ChunkSum::of(x, units, chunk)).collect();
-        let mut parameters = Sum::default();
-        let mut counts = Counts::default();
-        for chunk in &chunks {
-            for (count, more) in counts.iter_mut().zip(chunk.counts) {
-                *count += more;
-            }
-        }
-        for ((_, unit), &count) in units.iter().zip(&counts) {
-            parameters.add(unit, count);
-        }
-        let layout = x.plan.layout();
-        let mut held = states(x.plan, parameters.dense, layout.dense_shards());
-        held.extend(states(x.plan, parameters.expert, layout.expert_shards()));
-        let (flight, moment) = peak(x, &chunks, rank);
+impl<'a> Rank<'a> {
+    fn of(x: &Symbols<'_>, units: &Units, rank: u64, common: &'a Common) -> Self {
+        let (flight, moment) = peak(x, &common.chunks, rank);
         let mut out = Self {
-            states: held,
-            buffers: buffers(x, units, &counts, rank),
+            common,
+            sent: previous_gradient(x, rank),
             framework: Framework::default(),
-            chunks,
             flight,
             moment,
             in_step: false,
             totals: Totals::default(),
         };
-        let part = parameters.dense.all.get() / layout.dense_shards().max(1)
-            + parameters.expert.all.get() / layout.expert_shards().max(1);
-        let load = Load {
-            parameters: parameters.dense.all + parameters.expert.all,
-            part: Count::new(part),
-            ..Load::default()
-        };
-        out.totals = out.add_up(x, units, load);
+        out.totals = out.add_up(x, units);
         out
     }
 
-    /// Bytes of the states of `part`.
-    pub(super) fn part(&self, part: Part) -> Bytes {
-        self.states.iter().filter(|state| state.part == part).map(State::bytes).sum()
+    /// All that is held beside states and activations, whatever runs.
+    pub(super) fn buffers(&self) -> impl Iterator<Item = &Term> {
+        self.common.buffers.iter().chain(&self.sent)
     }
 
-    fn add_up(&mut self, x: &Symbols<'_>, units: &Units, load: Load) -> Totals {
-        let buffers: Bytes = self.buffers.iter().map(|term| term.bytes).sum();
-        let kept = held(&self.chunks, &self.flight);
-        let once: Bytes = self.chunks.iter().map(|chunk| chunk.once).sum();
+    fn add_up(&mut self, x: &Symbols<'_>, units: &Units) -> Totals {
+        let common = self.common;
+        let buffers: Bytes = self.buffers().map(|term| term.bytes).sum();
+        let kept = held(&common.chunks, &self.flight);
+        let once: Bytes = common.chunks.iter().map(|chunk| chunk.once).sum();
         let (mut activations, mut running) = (kept + once, Bytes::ZERO);
         if let Some((moment, point)) = self.running(units) {
             activations = activations.less(moment.returned + point.returned);
             running = point.held.bytes() + point.recomputed + moment.recomputed;
         }
-        let step = self.part(Part::Step);
+        let step = common.part(Part::Step);
         if step > activations + running {
             (self.in_step, self.moment) = (true, None);
             self.flight.counts.fill(0);
             self.flight.waiting.fill(0);
             (activations, running) = (Bytes::ZERO, step);
         }
-        let parameters = self.part(Part::Parameters);
-        let gradients = self.part(Part::Gradients);
-        let optimizer = self.part(Part::Optimizer);
+        let parameters = common.part(Part::Parameters);
+        let gradients = common.part(Part::Gradients);
+        let optimizer = common.part(Part::Optimizer);
         let temporaries = running + buffers;
         let states = parameters + gradients + optimizer;
         let peak_allocated = states + activations + temporaries;
-        let load =
-            Load { allocated: peak_allocated, moving: activations + running, in_step: self.in_step, ..load };
+        let load = Load {
+            allocated: peak_allocated,
+            moving: activations + running,
+            in_step: self.in_step,
+            ..common.load
+        };
         self.framework = Framework::of(x, load);
         let framework = self.framework.bytes();
         Totals {
@@ -139,14 +215,15 @@ impl Rank {
     /// Buffers that stay, and the last input of every chunk but the first with its gradient, to which the
     /// model still refers (`megatron/core/transformer/transformer_block.py:set_input_tensor`).
     fn between_steps(&self, x: &Symbols<'_>) -> Bytes {
-        let lasting: Bytes = self.buffers.iter().filter(|term| term.lasting).map(|term| term.bytes).sum();
-        let received = self.chunks.iter().filter(|chunk| chunk.counts[SectionKind::Embedding.index()] == 0);
+        let lasting: Bytes = self.buffers().filter(|term| term.lasting).map(|term| term.bytes).sum();
+        let received =
+            self.common.chunks.iter().filter(|chunk| chunk.counts[SectionKind::Embedding.index()] == 0);
         let stream = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
         lasting + stream * (2 * Count::new(received.map(|_| 1).sum()).get())
     }
 
     /// What runs at the peak.
-    pub(super) fn running<'a>(&self, units: &'a Units) -> Option<(Moment, &'a Point)> {
+    pub(super) fn running<'u>(&self, units: &'u Units) -> Option<(Moment, &'u Point)> {
         self.moment.and_then(|moment| Some((moment, moment.point(units)?)))
     }
 

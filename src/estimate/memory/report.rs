@@ -2,7 +2,7 @@
 
 use super::layers::{LayerNode, SavedActivations, layers, saved_activations};
 use super::moments::ChunkSum;
-use super::rank::{Rank, Totals};
+use super::rank::{Rank, Stages, Totals};
 use super::tree::tree;
 use super::unit::Units;
 use crate::anatomy::{SectionKind, Symbols};
@@ -77,11 +77,11 @@ pub struct ChunkMemory {
 #[must_use]
 pub fn memory(plan: &Plan) -> Memory {
     let x = Symbols::of(plan);
-    let units = Units::of(&x);
+    let stages = Stages::of(&x);
     let capacity = plan.cluster().accelerator.memory;
     let ranks: Vec<RankMemory> = (0..)
-        .zip(&plan.layout().stages.stages)
-        .map(|(index, stage)| rank_memory(&x, &units, index, &Rank::of(&x, &units, index, stage), capacity))
+        .zip(stages.ranks())
+        .map(|(index, rank)| rank_memory(&x, &stages.units, index, &rank, capacity))
         .collect();
     let worst = worst(&ranks);
     Memory {
@@ -94,7 +94,7 @@ pub fn memory(plan: &Plan) -> Memory {
     }
 }
 
-fn rank_memory(x: &Symbols<'_>, units: &Units, index: u64, rank: &Rank, capacity: Bytes) -> RankMemory {
+fn rank_memory(x: &Symbols<'_>, units: &Units, index: u64, rank: &Rank<'_>, capacity: Bytes) -> RankMemory {
     let (at, within) = rank.at(units);
     let chunk = |(chunk, &in_flight): (&ChunkSum, &u64)| ChunkMemory { kept: chunk.kept, in_flight };
     RankMemory {
@@ -105,7 +105,7 @@ fn rank_memory(x: &Symbols<'_>, units: &Units, index: u64, rank: &Rank, capacity
         fits: rank.totals.peak_reserved <= capacity,
         at,
         within: within.map(SectionKind::name),
-        chunks: rank.chunks.iter().zip(&rank.flight.counts).map(chunk).collect(),
+        chunks: rank.common.chunks.iter().zip(&rank.flight.counts).map(chunk).collect(),
         breakdown: tree(x, units, rank),
     }
 }
@@ -130,9 +130,7 @@ fn worst(ranks: &[RankMemory]) -> Worst {
 #[must_use]
 pub fn memory_totals(plan: &Plan) -> Vec<Totals> {
     let x = Symbols::of(plan);
-    let units = Units::of(&x);
-    let stages = &plan.layout().stages.stages;
-    (0..).zip(stages).map(|(index, stage)| Rank::of(&x, &units, index, stage).totals).collect()
+    Stages::of(&x).ranks().map(|rank| rank.totals).collect()
 }
 
 /// Bytes kept from forward to backward by `chunk` for one micro-batch on one rank.

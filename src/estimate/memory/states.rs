@@ -132,7 +132,7 @@ impl State {
 const FP8_COPIES: &str = "fp8 copies of weights";
 
 /// A state before it is known whose.
-struct Kind {
+pub(super) struct Kind {
     name: &'static str,
     part: Part,
     width: u64,
@@ -149,12 +149,11 @@ enum Of {
     Rest,
 }
 
-/// The states of parameters `held` that are spread over `shards` ranks where the plan spreads.
-pub(super) fn states(plan: &Plan, held: Held, shards: u64) -> Vec<State> {
+/// Adds the states of parameters `held`, which are spread over `shards` ranks where the plan spreads.
+pub(super) fn states(plan: &Plan, kinds: &[Kind], held: Held, shards: u64, out: &mut Vec<State>) {
     let recipe = plan.recipe();
     let host = recipe.optimizer.cpu_offload_fraction.clamp(0.0, 1.0);
-    let mut out = Vec::with_capacity(8);
-    for kind in kinds(recipe) {
+    for kind in kinds {
         let count = match kind.of {
             Of::All if matches!(kind.part, Part::Parameters | Part::Gradients) => {
                 held.in_buffers(plan, shards)
@@ -174,10 +173,10 @@ pub(super) fn states(plan: &Plan, held: Held, shards: u64) -> Vec<State> {
             out.push(State { name: kind.name, part: kind.part, count, width: kind.width, shards, stays });
         }
     }
-    out
 }
 
-fn kinds(recipe: &Recipe) -> Vec<Kind> {
+/// The kinds of states that `recipe` has.
+pub(super) fn kinds(recipe: &Recipe) -> Vec<Kind> {
     let mut out = weights(recipe);
     let spread = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
     let width = if is_torch_fsdp(recipe) { Number::Fp32.width() } else { recipe.grads_dtype.width() };

@@ -4,7 +4,6 @@ use super::kept::{rotary_table, run_input};
 use super::moments::ChunkSum;
 use super::rank::Rank;
 use super::states::{Part, State};
-use super::term::Term;
 use super::unit::Units;
 use crate::anatomy::{Operator, Saved, SectionKind, Symbols};
 use crate::explain::Breakdown;
@@ -14,7 +13,7 @@ use crate::quantity::Bytes;
 type Tree = Breakdown<Bytes>;
 
 /// The whole rank: what is allocated, and what the device shows beside it.
-pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank) -> Tree {
+pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let activations = activations(x, units, rank);
     let temporaries = temporaries(x, units, rank);
     let allocated = Breakdown::sum(
@@ -27,18 +26,13 @@ pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank) -> Tree {
             temporaries,
         ],
     );
-    let mut framework = leaves(x, &rank.framework.outside);
-    framework.extend(leaves(x, &rank.framework.cached));
+    let framework = rank.framework.terms().map(|term| term.leaf(x)).collect();
     let framework = Breakdown::sum("framework", framework);
     Breakdown::sum("peak_reserved", vec![allocated, framework])
 }
 
-fn leaves(x: &Symbols<'_>, terms: &[Term]) -> Vec<Tree> {
-    terms.iter().map(|term| term.leaf(x)).collect()
-}
-
-fn part(rank: &Rank, label: &'static str, part: Part) -> Tree {
-    let states = rank.states.iter().filter(|state| state.part == part);
+fn part(rank: &Rank<'_>, label: &'static str, part: Part) -> Tree {
+    let states = rank.common.states.iter().filter(|state| state.part == part);
     Breakdown::sum(label, states.map(state).collect())
 }
 
@@ -47,10 +41,10 @@ fn state(state: &State) -> Tree {
 }
 
 /// Kept tensors: whole for micro-batches that wait, and what is left of the one that runs backward.
-fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank) -> Tree {
+fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let mut children = Vec::new();
     let running = rank.running(units);
-    for (index, (chunk, &count)) in rank.chunks.iter().zip(&rank.flight.counts).enumerate() {
+    for (index, (chunk, &count)) in rank.common.chunks.iter().zip(&rank.flight.counts).enumerate() {
         let returned = match running {
             Some((moment, point)) if index == rank.flight.backward => moment.returned + point.returned,
             _ => Bytes::ZERO,
@@ -108,7 +102,7 @@ fn leaf(x: &Symbols<'_>, saved: &Saved) -> Tree {
 }
 
 /// What is alive at the moment of the peak beside kept tensors.
-fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank) -> Tree {
+fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let mut children = Vec::with_capacity(4);
     if let Some((moment, point)) = rank.running(units) {
         let mut tensors: Vec<Tree> = point.held.tensors.iter().map(|tensor| leaf(x, tensor)).collect();
@@ -119,9 +113,9 @@ fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank) -> Tree {
         children.push(Breakdown::sum(point.held.name, tensors));
     }
     if rank.in_step {
-        let states = rank.states.iter().filter(|state| state.part == Part::Step);
+        let states = rank.common.states.iter().filter(|state| state.part == Part::Step);
         children.push(Breakdown::sum("optimizer step", states.map(state).collect()));
     }
-    children.extend(rank.buffers.iter().map(|term| term.leaf(x)));
+    children.extend(rank.buffers().map(|term| term.leaf(x)));
     Breakdown::sum("temporaries", children)
 }

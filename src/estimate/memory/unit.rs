@@ -1,9 +1,11 @@
 //! Each kind of section worked out once: its parameters, what it keeps, and where its backward holds most.
 
-use super::kept::{kept_by, section_kept};
+use std::ops::RangeInclusive;
+
+use super::kept::kept_by;
 use super::states::Held as Parameters;
 use crate::anatomy::{Held, Operator, SectionKind, Symbols, Weight, WeightGroup, Work, section_counts};
-use crate::plan::Plan;
+use crate::plan::{Plan, Recompute};
 use crate::quantity::Bytes;
 use crate::schedule::Shape;
 
@@ -50,7 +52,8 @@ pub(super) struct Unit {
 
 impl Unit {
     fn of(x: &Symbols<'_>, kind: SectionKind) -> Self {
-        let mut unit = Self { kept: section_kept(x, kind), ..Self::default() };
+        let operators = kind.operators(x);
+        let mut unit = Self::default();
         for weight in kind.weights(x) {
             let held = match weight.group {
                 WeightGroup::Dense => &mut unit.dense,
@@ -62,10 +65,13 @@ impl Unit {
             }
         }
         if kind != SectionKind::MtpEmbedding {
-            let operators = kind.operators(x);
+            let kept = Kept::of(x, &operators);
+            // Of a multi-token-prediction depth that is recomputed only what is before its layer is kept.
+            let alone = kind == SectionKind::Mtp && x.recomputes_layers();
+            unit.kept = if alone { kept.kept[0] } else { kept.kept.iter().copied().sum() };
+            unit.full = kept.full.iter().copied().sum();
             unit.waiting = waiting(x, &operators);
-            unit.full = kept_by(&x.recomputed(), &operators);
-            unit.points = points(x, &operators);
+            unit.points = points(x, &operators, &kept);
             unit.most = (0..unit.points.len()).max_by_key(|&index| unit.points[index].net());
         }
         unit
@@ -99,24 +105,43 @@ fn waiting(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
         .sum()
 }
 
+/// Bytes that each operator of a section keeps, and would keep were nothing recomputed.
+struct Kept {
+    kept: Vec<Bytes>,
+    full: Vec<Bytes>,
+}
+
+impl Kept {
+    fn of(x: &Symbols<'_>, operators: &[Operator]) -> Self {
+        let by = |x: &Symbols<'_>| operators.iter().map(|&operator| kept_by(x, &[operator])).collect();
+        let kept: Vec<Bytes> = by(x);
+        let selective = matches!(x.recipe().recompute, Recompute::Selective(_));
+        Self { full: if selective { by(&x.recomputed()) } else { kept.clone() }, kept }
+    }
+
+    /// Bytes recomputed of the operators in `range`.
+    fn recomputed(&self, range: RangeInclusive<usize>) -> Bytes {
+        range.map(|index| self.full[index].less(self.kept[index])).sum()
+    }
+}
+
 /// Each operator's fullest point, with what the operators behind it have given back by then. While a
 /// module that is recomputed runs backward, all of its tensors are alive; where a whole layer is computed
 /// again at once, so are those of the operators before it.
-fn points(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Point> {
+fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
     let all = x.recomputed();
     let mut behind = Bytes::ZERO;
     let mut out = Vec::with_capacity(operators.len());
     for (index, &operator) in operators.iter().enumerate().rev() {
-        let kept = kept_by(x, &[operator]);
-        let alive = if x.samples_layers() { &operators[..=index] } else { &operators[index..=index] };
-        let recomputed = kept_by(&all, alive).less(kept_by(x, alive));
+        let first = if x.samples_layers() { 0 } else { index };
+        let recomputed = kept.recomputed(first..=index);
         let fullest = operator
             .held(&all)
             .into_iter()
             .map(|held| Point { operator, recomputed, returned: behind + held.returned, held })
             .max_by_key(Point::net);
         out.extend(fullest);
-        behind += kept;
+        behind += kept.kept[index];
     }
     out
 }
