@@ -132,7 +132,14 @@ impl Page {
     #[track_caller]
     pub fn downloaded(&self, name: &str) -> Vec<u8> {
         let file = self.scratch.path().join(name);
-        self.until(&format!("the download {name}"), || fs::read(&file).ok())
+        // A browser writes a file bit by bit: it is whole when a later look finds the same.
+        let mut before = Vec::new();
+        self.until(&format!("the download {name}"), || {
+            let now = fs::read(&file).ok()?;
+            let whole = !now.is_empty() && now == before;
+            before.clone_from(&now);
+            whole.then_some(now)
+        })
     }
 
     pub(crate) fn session(&self) -> &WebDriver {
