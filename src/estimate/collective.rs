@@ -2,7 +2,32 @@
 //! sent for it are two things: a ring all-reduce of S bytes over n ranks sends 2(n-1)/n·S from each.
 
 use crate::anatomy::Collective;
-use crate::quantity::Bytes;
+use crate::explain::{Explanation, Formula};
+use crate::quantity::{Bytes, Quantity};
+
+const NCCL: &str = "NVIDIA nccl-tests, PERFORMANCE.md; NCCL 2.4 (double binary trees)";
+const SWITCH: &str = "NVLink SHARP and InfiniBand SHARP: the switch adds up and multiplies out";
+
+static SEND: Formula = Formula::new("S", "A send puts its message on the wire once.", NCCL);
+static RING_REDUCE: Formula = Formula::new(
+    "2·(n-1)/n·S",
+    "Every piece goes round twice, once to be added up, once to be handed out.",
+    NCCL,
+);
+static TREE_REDUCE: Formula = Formula::new(
+    "2·(n-1)/n·S",
+    "n-1 messages up the trees and as many down, over n ranks: a ring's bytes in fewer steps.",
+    NCCL,
+);
+static ONCE_ROUND: Formula =
+    Formula::new("(n-1)/n·S", "Every rank needs, or gives away, all but its own part.", NCCL);
+static SWITCH_REDUCE: Formula = Formula::new(
+    "(n+1)/n·S",
+    "All of it once to the switch, and one part of the sum, read by one rank, to all at once.",
+    SWITCH,
+);
+static SWITCH_GATHER: Formula =
+    Formula::new("S/n", "A rank's own part once; the switch hands it to all others.", SWITCH);
 
 /// How a collective is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +61,19 @@ fn share(bytes: Bytes, times: u64, over: u64) -> Bytes {
     Bytes::new(u64::try_from(product).unwrap_or(u64::MAX))
 }
 
+/// How `algorithm` comes to what each rank sends for `collective`.
+#[must_use]
+fn rule(algorithm: Algorithm, collective: Collective) -> &'static Formula {
+    match (algorithm, collective) {
+        (_, Collective::SendRecv) => &SEND,
+        (Algorithm::InSwitch, Collective::AllReduce) => &SWITCH_REDUCE,
+        (Algorithm::InSwitch, Collective::AllGather | Collective::Broadcast) => &SWITCH_GATHER,
+        (Algorithm::Ring, Collective::AllReduce) => &RING_REDUCE,
+        (Algorithm::Tree, Collective::AllReduce) => &TREE_REDUCE,
+        _ => &ONCE_ROUND,
+    }
+}
+
 /// Bytes that each of `ranks` ranks sends, on average, for one `collective` of `message` bytes: the
 /// gathered tensor of an all-gather, the one to be scattered of a reduce-scatter, what one rank has to
 /// give in an all-to-all, what one send carries.
@@ -48,14 +86,18 @@ pub fn wire_bytes(algorithm: Algorithm, collective: Collective, ranks: u64, mess
         return Bytes::ZERO;
     }
     match (algorithm, collective) {
-        // Everything once to the switch, one's own share of the sum once more, to all at once.
         (Algorithm::InSwitch, Collective::AllReduce) => share(message, ranks + 1, ranks),
-        // One's own share once, multiplied by the switch.
         (Algorithm::InSwitch, Collective::AllGather | Collective::Broadcast) => share(message, 1, ranks),
-        // Reduced towards the root and sent back: 2(n-1) messages over n ranks, ring or tree alike.
         (_, Collective::AllReduce) => share(message, 2 * (ranks - 1), ranks),
         _ => share(message, ranks - 1, ranks),
     }
+}
+
+/// Why it is so many: the rule with `n` ranks and the message's `S` bytes.
+#[must_use]
+pub fn explain_wire(algorithm: Algorithm, collective: Collective, ranks: u64, message: Bytes) -> Explanation {
+    let n = crate::quantity::Count::new(ranks).number();
+    Explanation::new(rule(algorithm, collective), &[("n", n), ("S", message.number())])
 }
 
 #[cfg(test)]

@@ -240,6 +240,8 @@ fields! {
     MoePermuteFusion "moe_permute_fusion" Flag, "fused permutation of tokens";
     MoeRouterDtype "moe_router_dtype" Word(&["fp32", "fp64", "bf16", "fp16"]), "format of the routing probabilities";
     MoeRouterLoadBalancingType "moe_router_load_balancing_type" Words, "how experts are kept balanced";
+    MoeAuxLossCoeff "moe_aux_loss_coeff" Words, "weight of the balancing loss; 0 is none";
+    MoeRouterEnableExpertBias "moe_router_enable_expert_bias" Flag, "experts balanced by a bias, updated once a step";
     MoeRouterPreSoftmax "moe_router_pre_softmax" Flag, "softmax before the choice of experts";
 }
 

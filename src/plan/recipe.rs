@@ -293,6 +293,8 @@ pub struct MoeRecipe {
     pub router_dtype: Number,
     /// `--moe-router-load-balancing-type`.
     pub load_balancing: LoadBalancing,
+    /// `--moe-router-enable-expert-bias`.
+    pub expert_bias: bool,
     /// `--moe-router-pre-softmax`.
     pub pre_softmax: bool,
 }
@@ -308,15 +310,27 @@ pub enum Dispatcher {
     Flex,
 }
 
-/// `--moe-router-load-balancing-type`.
+/// `--moe-router-load-balancing-type`, and whether its loss has a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadBalancing {
-    /// An auxiliary loss (Megatron's default), which keeps scores.
+    /// A loss over the tokens of a micro-batch.
     AuxiliaryLoss,
+    /// A loss over the tokens of each sequence.
+    SequenceAuxiliaryLoss,
+    /// A loss over the tokens of all replicas.
+    GlobalAuxiliaryLoss,
     /// Sinkhorn.
     Sinkhorn,
-    /// None, or a bias on the router.
+    /// None: a loss without weight (Megatron's default), or a bias on the router.
     None,
+}
+
+impl LoadBalancing {
+    /// Whether a loss keeps the scores of all experts for its gradient.
+    #[must_use]
+    pub const fn has_loss(self) -> bool {
+        matches!(self, Self::AuxiliaryLoss | Self::SequenceAuxiliaryLoss | Self::GlobalAuxiliaryLoss)
+    }
 }
 
 /// What is moved to the host.

@@ -43,5 +43,7 @@ pub use start::{Choice, start};
 pub use state::{Event, Pinned, State, apply};
 pub use steps::{Difference, Steps};
 pub use tool::{MeasuredLine, ToolBlock, ToolLine, measured_lines, tool_blocks};
-pub use traffic::{detour_sentence, dimension_line, explain_message, link_name, written_groups};
+pub use traffic::{
+    detour_sentence, dimension_line, explain_message, explain_wire, link_name, written_groups,
+};
 pub use verdict::{Fit, StageMemory, Use};

@@ -2,6 +2,7 @@
 
 use super::{Branch, Reason};
 use crate::anatomy::Symbols;
+use crate::estimate::collective::{self, Algorithm};
 use crate::estimate::traffic::{Detour, DimensionTraffic, Operation, TrafficWarning};
 use crate::plan::Plan;
 use crate::quantity::size;
@@ -60,6 +61,22 @@ pub fn explain_message(plan: &Plan, of: &Operation) -> Branch {
         reason: Some(Reason::of(&why)),
         parts: Vec::new(),
     }
+}
+
+/// What one call puts on the wire, per GPU: a ring's bytes, and those of every algorithm as its parts.
+#[must_use]
+pub fn explain_wire(of: &Operation) -> Branch {
+    let line = |label: String, algorithm: Algorithm| Branch {
+        label,
+        value: size(of.wire(algorithm)),
+        share: 1.0,
+        times: 1,
+        greatest: false,
+        reason: Some(Reason::of(&collective::explain_wire(algorithm, of.collective, of.ranks, of.bytes()))),
+        parts: Vec::new(),
+    };
+    let parts = Algorithm::ALL.map(|algorithm| line(format!("by {}", algorithm.name()), algorithm)).to_vec();
+    Branch { parts, ..line(format!("{}: {}, on the wire", of.name, of.tensor), Algorithm::Ring) }
 }
 
 /// Every group of a kind, one a line: `[n0_g0 n0_g1]`.

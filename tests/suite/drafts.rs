@@ -193,6 +193,7 @@ fn recipe() -> Recipe {
             permute_fusion: false,
             router_dtype: Number::Bf16,
             load_balancing: LoadBalancing::None,
+            expert_bias: false,
             pre_softmax: false,
         },
         software: Software::MegatronCoreLocal,

@@ -255,6 +255,7 @@ impl Row {
                 permute_fusion: true,
                 router_dtype: Number::Fp32,
                 load_balancing: LoadBalancing::AuxiliaryLoss,
+                expert_bias: false,
                 pre_softmax: false,
             },
             software: self.software(),

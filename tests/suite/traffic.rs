@@ -309,6 +309,34 @@ fn optimizer_instances_add_up_their_shards() {
     assert_eq!(across.bytes().get() * 4, scatter.bytes().get());
 }
 
+/// A balancing loss adds up each layer's token counts over the ranks that share a sequence, in whichever
+/// pass records gradients; the experts' biases follow once a step. A loss without weight sends nothing.
+#[test]
+fn balancing_adds_up_token_counts() {
+    const MODEL: &str = "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 \
+        --max-position-embeddings 2048 --micro-batch-size 2 --global-batch-size 16 --bf16 --vocab-size 50257 \
+        --num-experts 16 --expert-model-parallel-size 2 --tensor-model-parallel-size 2 --sequence-parallel \
+        --pipeline-model-parallel-size 2 --moe-layer-freq 2";
+    type Counts = Vec<(Vec<u64>, u64, u64, Vec<u64>)>;
+    let counts = |more: &str| -> Counts {
+        let ledger = traffic(&plan(&format!("{MODEL} {more}"), 8));
+        let own = &ledger.of(Parallelism::Scalars).expect("it sends").operations;
+        let counts = own.iter().filter(|operation| operation.tensor == "token counts");
+        counts.map(|one| (one.shape.to_vec(), one.width, one.ranks, one.per_iteration.clone())).collect()
+    };
+    let none = Counts::new();
+    assert_eq!(counts(""), none, "the default weight is 0");
+    // 2 routers a stage, 4 micro-batches of 2 for each of 2 replicas.
+    let loss = (vec![16], 8, 2, vec![8, 8]);
+    assert_eq!(counts("--moe-aux-loss-coeff 1e-2"), vec![loss.clone()]);
+    let again = "--moe-aux-loss-coeff 1e-2 --recompute-granularity full --recompute-method uniform \
+        --recompute-num-layers 1";
+    assert_eq!(counts(again), [loss]);
+    let sequence = "--moe-router-load-balancing-type seq_aux_loss --moe-aux-loss-coeff 1e-4 \
+        --moe-router-enable-expert-bias --moe-router-score-function sigmoid";
+    assert_eq!(counts(sequence), [(vec![32], 8, 2, vec![8, 8]), (vec![2, 16], 4, 4, vec![1, 1])]);
+}
+
 #[track_caller]
 fn check_warnings(flags: &str, world: u64, expected: &[Detour]) {
     let base = "--num-layers 16 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 \

@@ -3,7 +3,7 @@
 use crate::anatomy::attention::residual_mask;
 use crate::anatomy::{Saved, Symbols, norm};
 use crate::explain::Formula;
-use crate::plan::{Dispatcher, LoadBalancing, RecomputeModule};
+use crate::plan::{Dispatcher, RecomputeModule};
 
 const LAYER: &str = "megatron/core/transformer/moe/moe_layer.py";
 const ROUTER: &str = "megatron/core/transformer/moe/router.py";
@@ -88,7 +88,7 @@ fn router(x: &Symbols<'_>) -> Vec<Saved> {
     } else {
         Saved::new("router softmax", &[x.s_local, moe.topk], FLOAT, &CHOSEN)
     });
-    if x.recipe().moe.load_balancing == LoadBalancing::AuxiliaryLoss {
+    if x.recipe().moe.load_balancing.has_loss() {
         out.push(Saved::new("balancing scores", &[x.s_local, moe.experts], FLOAT, &AUX_SCORES));
         out.push(Saved::new("balancing counts", &[moe.experts], INDEX, &AUX_COUNTS));
         out.push(Saved::new("balancing scalar", &[1], FLOAT, &AUX_SCALAR));

@@ -1,9 +1,10 @@
 //! Who sends what to whom, how much and how often.
 
+use shardscope::estimate::collective::Algorithm;
 use shardscope::estimate::traffic::{DimensionTraffic, Operation, Totals};
 use shardscope::quantity::{grouped, size};
 use shardscope::session::{
-    Shown, detour_sentence, dimension_line, explain_message, link_name, written_groups,
+    Shown, detour_sentence, dimension_line, explain_message, explain_wire, link_name, written_groups,
 };
 use yew::prelude::*;
 
@@ -21,7 +22,7 @@ pub(crate) fn communication(desk: &Desk) -> Html {
         <section class="panel" id="communication" aria-labelledby="communication-title">
             <header>
                 <h2 id="communication-title">{ "Communication per iteration" }</h2>
-                <p>{ "Messages are what is handed to a collective; wire is what a ring sends for it. A collective counts with every member, a send where it is sent." }</p>
+                <p>{ "Messages are what is handed to a collective; wire is what a ring sends for it, per GPU; its number tells a tree's and a switch's too. A collective counts with every member, a send where it is sent." }</p>
             </header>
             if report.traffic.dimensions.is_empty() {
                 <p>{ "One GPU talks to nobody." }</p>
@@ -88,8 +89,16 @@ fn dimension(desk: &Desk, index: usize, of: &DimensionTraffic) -> Html {
         .iter()
         .enumerate()
         .map(|(place, operation)| message(desk, of, (index, place), operation));
-    let headings =
-        ["What", "Function and place", "Shape", ">each", ">per micro-batch", ">per iteration", "hidden"];
+    let headings = [
+        "What",
+        "Function and place",
+        "Shape",
+        ">each",
+        ">on the wire",
+        ">per micro-batch",
+        ">per iteration",
+        "hidden",
+    ];
     html! {
         <details class="dimension">
             <summary><strong>{ name }</strong><span class="soft">{ dimension_line(of) }</span><span class="end">{ format!("{} per GPU", size(of.per_gpu().bytes)) }</span></summary>
@@ -110,9 +119,13 @@ fn message(
     operation: &Operation,
 ) -> Row {
     let shape: Vec<String> = operation.shape.iter().map(ToString::to_string).collect();
-    let why = move |shown: &Shown| {
+    let of_message = move |shown: &Shown| {
         let operation = shown.report.traffic.dimensions.get(dimension)?.operations.get(place)?;
         Some(explain_message(&shown.plan, operation))
+    };
+    let of_wire = move |shown: &Shown| {
+        let operation = shown.report.traffic.dimensions.get(dimension)?.operations.get(place)?;
+        Some(explain_wire(operation))
     };
     let mut function = operation.collective.name().to_owned();
     if operation.group != of.group || operation.link != of.link {
@@ -122,7 +135,8 @@ fn message(
         Cell::Two(operation.name.to_owned(), operation.tensor.to_owned()),
         Cell::Two(function, operation.place.words().to_owned()),
         Cell::Two(format!("[{}]", shape.join(", ")), operation.dtype.to_owned()),
-        Cell::DrawnNumber(number(desk, size(operation.bytes()), Box::new(why))),
+        Cell::DrawnNumber(number(desk, size(operation.bytes()), Box::new(of_message))),
+        Cell::DrawnNumber(number(desk, size(operation.wire(Algorithm::Ring)), Box::new(of_wire))),
         Cell::Number(grouped(operation.most_calls_per_micro_batch())),
         Cell::Number(grouped(operation.most_calls())),
         Cell::Text(if operation.overlapped { "yes" } else { "no" }.to_owned()),

@@ -22,7 +22,7 @@ pub enum Parallelism {
     Expert,
     /// Tied embeddings of first and last stage.
     Embedding,
-    /// Single numbers: gradient norm, overflow, loss.
+    /// Numbers and counts: gradient norm, overflow, loss, tokens of each expert.
     Scalars,
 }
 

@@ -1,6 +1,7 @@
 //! Who sends what to whom: every collective with its size, how often each stage's ranks take part, over
 //! which link, and what it adds up to per GPU and over the cluster.
 
+mod balance;
 mod buffers;
 mod builder;
 mod data;
@@ -24,5 +25,6 @@ pub fn traffic(plan: &Plan) -> Traffic {
     pipeline::add(&mut builder);
     data::add(&mut builder);
     step::add(&mut builder);
+    balance::add(&mut builder);
     builder.finish()
 }

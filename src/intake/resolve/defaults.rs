@@ -85,6 +85,8 @@ const MOE: &[(Field, &str)] = &[
     (Field::MoePadExpertInputToCapacity, "false"),
     (Field::MoePermuteFusion, "false"),
     (Field::MoeRouterLoadBalancingType, "aux_loss"),
+    (Field::MoeAuxLossCoeff, "0.0"),
+    (Field::MoeRouterEnableExpertBias, "false"),
     (Field::MoeRouterPreSoftmax, "false"),
     (Field::MoeSharedExpertOverlap, "false"),
     (Field::OverlapMoeExpertParallelComm, "false"),

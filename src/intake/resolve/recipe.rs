@@ -81,12 +81,7 @@ fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
         "flex" => Dispatcher::Flex,
         _ => Dispatcher::AllGather,
     };
-    let balancing = table.words(Field::MoeRouterLoadBalancingType).first().map_or("", |first| *first);
-    let load_balancing = match balancing {
-        "sinkhorn" => LoadBalancing::Sinkhorn,
-        "none" => LoadBalancing::None,
-        _ => LoadBalancing::AuxiliaryLoss,
-    };
+    let load_balancing = load_balancing(table);
     MoeRecipe {
         dispatcher,
         grouped_gemm: table.on(Field::MoeGroupedGemm),
@@ -98,8 +93,27 @@ fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
             _ => params_dtype,
         },
         load_balancing,
+        expert_bias: table.on(Field::MoeRouterEnableExpertBias),
         pre_softmax: table.on(Field::MoeRouterPreSoftmax),
     }
+}
+
+/// The first loss with a weight; Megatron skips one whose weight is 0, its default
+/// (`megatron/core/transformer/moe/router.py`).
+fn load_balancing(table: &Table) -> LoadBalancing {
+    let weights = table.words(Field::MoeAuxLossCoeff);
+    for (index, kind) in table.words(Field::MoeRouterLoadBalancingType).into_iter().enumerate() {
+        let weight = weights.get(index).or(weights.last()).and_then(|weight| weight.parse::<f64>().ok());
+        let weighs = weight.is_some_and(|weight| weight != 0.0);
+        match kind {
+            "sinkhorn" => return LoadBalancing::Sinkhorn,
+            "aux_loss" if weighs => return LoadBalancing::AuxiliaryLoss,
+            "seq_aux_loss" if weighs => return LoadBalancing::SequenceAuxiliaryLoss,
+            "global_aux_loss" if weighs => return LoadBalancing::GlobalAuxiliaryLoss,
+            _ => {}
+        }
+    }
+    LoadBalancing::None
 }
 
 /// Micro-batches whose output-layer weight gradient is deferred: all when no limit is given.

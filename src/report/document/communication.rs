@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::tree::explanation;
 use crate::anatomy::Symbols;
+use crate::estimate::collective::Algorithm;
 use crate::estimate::traffic::{DimensionTraffic, Operation, Parallelism, Totals, Traffic};
 
 pub(super) fn communication(
@@ -58,6 +59,11 @@ fn dimension(x: &Symbols<'_>, of: &DimensionTraffic, explanations: &mut Map<Stri
     })
 }
 
+/// What one call puts on the wire, per GPU, by algorithm.
+fn wire(of: &Operation) -> Value {
+    Algorithm::ALL.into_iter().map(|by| (by.name().to_owned(), Value::from(of.wire(by).get()))).collect()
+}
+
 fn operation(of: &Operation) -> Value {
     json!({
         "name": format!("{}: {}", of.name, of.tensor),
@@ -73,5 +79,6 @@ fn operation(of: &Operation) -> Value {
         "group_size": of.ranks,
         "link": of.link.name(),
         "overlapped": of.overlapped,
+        "wire_bytes_per_call": wire(of),
     })
 }

@@ -1,6 +1,7 @@
 //! The communication blocks: the cluster's summary, then each dimension.
 
 use super::sheet::Sheet;
+use crate::estimate::collective::Algorithm;
 use crate::estimate::traffic::{DimensionTraffic, Operation, Totals, Traffic};
 use crate::quantity::{Bytes, gib, grouped, mib};
 
@@ -38,7 +39,17 @@ fn dimension(sheet: &mut Sheet, of: &DimensionTraffic) {
     sheet.heading(&format!("{name} communication"));
     sheet.line(&format!("{} groups of {} over {}", of.groups, of.group_size, of.link.name()));
     let rows: Vec<Vec<String>> = of.operations.iter().map(operation).collect();
-    let header = ["what", "function", "where", "shape", "each", "per micro-batch", "per iteration", "hidden"];
+    let header = [
+        "what",
+        "function",
+        "where",
+        "shape",
+        "each",
+        "sent, ring",
+        "per micro-batch",
+        "per iteration",
+        "hidden",
+    ];
     sheet.table(&header, &rows);
     let gpu = of.per_gpu();
     sheet.line(&format!(
@@ -58,6 +69,7 @@ fn operation(of: &Operation) -> Vec<String> {
         of.place.words().to_owned(),
         format!("[{}] {}", shape.join(","), of.dtype),
         size(of.bytes()),
+        size(of.wire(Algorithm::Ring)),
         grouped(of.most_calls_per_micro_batch()),
         grouped(of.most_calls()),
         if of.overlapped { "yes" } else { "no" }.to_owned(),
