@@ -103,7 +103,7 @@ fn run(options: &Options) -> ExitCode {
         problems += "\n";
     }
     let written = match (options.format.as_str(), &resolution.plan, &found) {
-        ("json", ..) => Some(format!("{:#}", document(&source, &resolution, found.as_ref()))),
+        ("json", ..) => Some(document(&source, &resolution, found.as_ref(), true)),
         ("markdown", Some(plan), Some(report)) => Some(text::markdown(plan, report)),
         (_, Some(plan), Some(report)) => Some(text::text(plan, report)),
         _ => None,

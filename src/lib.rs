@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod estimate;
 pub mod explain;
 pub mod intake;
+pub mod json;
 pub mod plan;
 pub mod quantity;
 pub mod report;

@@ -4,9 +4,9 @@
 mod input;
 
 use input::Input;
-use serde_json::{Map, Value, json};
 use shardscope::advice::advised;
 use shardscope::estimate::compute::Measured;
+use shardscope::json::Writer;
 use shardscope::report;
 use shardscope::search::{Outcome, Walk};
 use shardscope::share::{self, Shared};
@@ -17,7 +17,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 pub fn read(input: &str) -> String {
     Input::parse(input).map_or_else(refusal, |input| {
         let source = input.source();
-        report::document(&source, &input.resolve(&source), None).to_string()
+        report::document(&source, &input.resolve(&source), None, false)
     })
 }
 
@@ -28,7 +28,7 @@ pub fn estimate(input: &str) -> String {
         let source = input.source();
         let resolution = input.resolve(&source);
         let found = resolution.plan.as_ref().map(|plan| advised(plan, &Measured::default()));
-        report::document(&source, &resolution, found.as_ref()).to_string()
+        report::document(&source, &resolution, found.as_ref(), false)
     })
 }
 
@@ -48,36 +48,50 @@ pub fn report_text(input: &str, markdown: bool) -> String {
 pub fn search(input: &str, limit: u32, tries: u32) -> String {
     let input = match Input::parse(input) {
         Ok(input) => input,
-        Err(problem) => return json!({ "error": problem }).to_string(),
+        Err(problem) => return error(&problem),
     };
     let source = input.source();
     let Some(plan) = input.resolve(&source).plan else {
-        return json!({ "error": "the input makes no plan; `read` says why" }).to_string();
+        return error("the input makes no plan; `read` says why");
     };
     let mut walk = Walk::new(&plan, Measured::default());
     let tries = if tries == 0 { u64::MAX } else { u64::from(tries) };
     walk.step(tries);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let list = |outcomes: &[Outcome]| -> Vec<Value> { outcomes.iter().take(limit).map(outcome).collect() };
     let (tried, of) = walk.progress();
-    json!({
-        "tried": tried,
-        "of": of,
-        "refused": walk.refused(),
-        "too_large": walk.too_large(),
-        "best": list(walk.best()),
-        "frontier": list(walk.frontier()),
-    })
-    .to_string()
+    let mut w = Writer::new(false);
+    w.object("");
+    w.count("tried", tried);
+    w.count("of", of);
+    w.count("refused", walk.refused());
+    w.count("too_large", walk.too_large());
+    outcomes(&mut w, "best", walk.best(), limit);
+    outcomes(&mut w, "frontier", walk.frontier(), limit);
+    w.finish()
 }
 
-fn outcome(outcome: &Outcome) -> Value {
-    let change: Map<String, Value> = outcome
-        .changes
-        .iter()
-        .map(|(field, value)| (field.name().to_owned(), Value::from(value.as_str())))
-        .collect();
-    json!({ "change": change, "peak_reserved": outcome.peak.get(), "step_seconds": outcome.step.get() })
+fn outcomes(w: &mut Writer, name: &str, outcomes: &[Outcome], limit: usize) {
+    w.list(name);
+    for outcome in outcomes.iter().take(limit) {
+        w.object("");
+        w.object("change");
+        for (field, value) in &outcome.changes {
+            w.text(field.name(), value);
+        }
+        w.close();
+        w.count("peak_reserved", outcome.peak.get());
+        w.real("step_seconds", outcome.step.get());
+        w.close();
+    }
+    w.close();
+}
+
+/// `{"error": …}`.
+fn error(problem: &str) -> String {
+    let mut w = Writer::new(false);
+    w.object("");
+    w.text("error", problem);
+    w.finish()
 }
 
 /// The fragment of a link that carries the input: by name when it is settings alone, else with its texts.
@@ -90,10 +104,10 @@ pub fn share(input: &str) -> String {
 #[wasm_bindgen]
 pub fn open(fragment: &str) -> String {
     match share::decode(fragment) {
-        Ok(Some(Shared::Settings(settings))) => Input::of_settings(settings).to_json().to_string(),
-        Ok(Some(Shared::Pasted(pasted))) => Input::of_pasted(pasted).to_json().to_string(),
-        Ok(None) => json!({ "error": "the link carries nothing" }).to_string(),
-        Err(error) => json!({ "error": error.0 }).to_string(),
+        Ok(Some(Shared::Settings(settings))) => Input::of_settings(settings).to_json(),
+        Ok(Some(Shared::Pasted(pasted))) => Input::of_pasted(pasted).to_json(),
+        Ok(None) => error("the link carries nothing"),
+        Err(problem) => error(&problem.0),
     }
 }
 
@@ -105,12 +119,18 @@ pub fn schema() -> String {
 
 /// A document that says only what is wrong with the call.
 fn refusal(problem: String) -> String {
-    json!({
-        "schema": report::SCHEMA,
-        "settings": {},
-        "questions": [],
-        "diagnostics": [{ "severity": "error", "code": "bad-input", "message": problem }],
-        "report": Value::Null,
-    })
-    .to_string()
+    let mut w = Writer::new(false);
+    w.object("");
+    w.text("schema", report::SCHEMA);
+    w.pairs("settings", &[]);
+    w.texts("questions", &[]);
+    w.list("diagnostics");
+    w.object("");
+    w.text("severity", "error");
+    w.text("code", "bad-input");
+    w.text("message", &problem);
+    w.close();
+    w.close();
+    w.null("report");
+    w.finish()
 }

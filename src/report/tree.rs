@@ -1,80 +1,106 @@
-//! Breakdowns as JSON and as indented text.
-
-use serde_json::{Map, Value, json};
+//! Breakdowns in the document.
 
 use crate::explain::{Breakdown, Explanation};
+use crate::json::Writer;
 use crate::quantity::{Bytes, Count, Flops, Quantity, Seconds};
+use crate::text::order;
 
 /// A quantity as a bare JSON number: integers stay exact.
 pub(super) trait Bare {
-    fn bare(self) -> Value;
+    fn bare(self, w: &mut Writer, name: &str);
 }
 
 impl Bare for Bytes {
-    fn bare(self) -> Value {
-        Value::from(self.get())
+    fn bare(self, w: &mut Writer, name: &str) {
+        w.count(name, self.get());
     }
 }
 
 impl Bare for Count {
-    fn bare(self) -> Value {
-        Value::from(self.get())
+    fn bare(self, w: &mut Writer, name: &str) {
+        w.count(name, self.get());
     }
 }
 
 impl Bare for Seconds {
-    fn bare(self) -> Value {
-        Value::from(self.get())
+    fn bare(self, w: &mut Writer, name: &str) {
+        w.real(name, self.get());
     }
 }
 
 impl Bare for Flops {
-    fn bare(self) -> Value {
-        Value::from(self.get())
+    fn bare(self, w: &mut Writer, name: &str) {
+        w.real(name, self.get());
     }
 }
 
 /// The TREE of the document: `{label, value, formula?, times?, children?}`.
-pub(super) fn tree<Q: Quantity + Bare>(node: &Breakdown<Q>) -> Value {
-    let mut object = Map::new();
-    object.insert("label".into(), Value::from(node.label()));
-    object.insert("value".into(), node.value().bare());
+pub(super) fn tree<Q: Quantity + Bare>(w: &mut Writer, name: &str, node: &Breakdown<Q>) {
+    w.object(name);
+    w.text("label", node.label());
+    node.value().bare(w, "value");
     if let Some(why) = node.why() {
-        object.insert("formula".into(), Value::from(why.formula.expression));
+        w.text("formula", why.formula.expression);
     }
     if node.multiplicity() != 1 {
-        object.insert("times".into(), Value::from(node.multiplicity()));
+        w.count("times", node.multiplicity());
     }
     if !node.children().is_empty() {
-        object.insert("children".into(), node.children().iter().map(tree).collect());
+        w.list("children");
+        for child in node.children() {
+            tree(w, "", child);
+        }
+        w.close();
     }
-    Value::Object(object)
+    w.close();
 }
 
-/// Enters every explained node below `path` into `explanations`.
-pub(super) fn explain<Q: Quantity>(path: &str, node: &Breakdown<Q>, explanations: &mut Map<String, Value>) {
-    if let Some(why) = node.why() {
-        explanations.insert(path.to_owned(), explanation(why));
+/// Explanations by the paths of what they explain.
+#[derive(Default)]
+pub(super) struct Explanations(Vec<(String, Explanation)>);
+
+impl Explanations {
+    pub(super) fn add(&mut self, path: String, why: Explanation) {
+        self.0.push((path, why));
     }
-    for child in node.children() {
-        explain(&format!("{path}/{}", child.label()), child, explanations);
+
+    /// Enters every explained node below `path`.
+    pub(super) fn of<Q: Quantity>(&mut self, path: &str, node: &Breakdown<Q>) {
+        if let Some(why) = node.why() {
+            self.add(path.to_owned(), why.clone());
+        }
+        for child in node.children() {
+            self.of(&[path, "/", child.label()].concat(), child);
+        }
+    }
+
+    /// Writes them; of several with one path the last.
+    pub(super) fn write(&self, w: &mut Writer) {
+        let paths = &self.0;
+        let sorted = order(paths.len(), &|one, other| paths[one].0.cmp(&paths[other].0));
+        let mut twice = vec![false; paths.len()];
+        for pair in sorted.windows(2) {
+            twice[pair[0]] = paths[pair[0]].0 == paths[pair[1]].0;
+        }
+        w.object("explanations");
+        for ((path, why), twice) in paths.iter().zip(twice) {
+            if !twice {
+                explanation(w, path, why);
+            }
+        }
+        w.close();
     }
 }
 
-pub(super) fn explanation(why: &Explanation) -> Value {
-    let symbols: Map<String, Value> =
-        why.symbols.iter().map(|symbol| (symbol.name.to_owned(), whole(symbol.value))).collect();
-    json!({
-        "formula": why.formula.expression,
-        "meaning": why.formula.meaning,
-        "symbols": symbols,
-        "source": why.formula.source,
-    })
-}
-
-/// A symbol's value: an integer where it is one.
-#[allow(clippy::cast_possible_truncation)]
-fn whole(value: f64) -> Value {
-    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
-    if value.fract() == 0.0 && value.abs() < EXACT { Value::from(value as i64) } else { Value::from(value) }
+fn explanation(w: &mut Writer, path: &str, why: &Explanation) {
+    w.object(path);
+    w.text("formula", why.formula.expression);
+    w.text("meaning", why.formula.meaning);
+    w.object("symbols");
+    for symbol in &why.symbols {
+        w.number(symbol.name, symbol.value);
+    }
+    w.close();
+    w.text("source", why.formula.source);
+    w.close();
 }

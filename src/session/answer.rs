@@ -38,8 +38,7 @@ impl Shown {
     /// The report as a JSON document.
     #[must_use]
     pub fn json(&self) -> String {
-        let document = document(&self.answer.source, &self.answer.resolution, Some(&self.report));
-        format!("{document:#}\n")
+        document(&self.answer.source, &self.answer.resolution, Some(&self.report), true) + "\n"
     }
 
     /// The report as plain text.

@@ -1,8 +1,7 @@
 //! What is in hand as text, to be kept across reloads and in the browser's history. It never leaves the browser.
 
-use serde_json::{Map, Value};
-
 use super::{Hand, State};
+use crate::json::{Json, Writer};
 use crate::share::Pasted;
 
 /// What was kept.
@@ -17,18 +16,19 @@ pub struct Kept {
 /// What `state` holds, to be restored by [`restore`].
 #[must_use]
 pub fn keep(state: &State) -> String {
-    let mut object = Map::new();
-    object.insert("hand".into(), state.hand.pasted().to_json());
+    let mut w = Writer::new(false);
+    w.object("");
+    state.hand.pasted().write(&mut w, "hand");
     if let Some(pinned) = &state.pinned {
-        object.insert("pinned".into(), pinned.hand.pasted().to_json());
+        pinned.hand.pasted().write(&mut w, "pinned");
     }
-    Value::Object(object).to_string()
+    w.finish()
 }
 
 /// What `text` keeps, if it is what [`keep`] gave.
 #[must_use]
 pub fn restore(text: &str) -> Option<Kept> {
-    let value: Value = serde_json::from_str(text).ok()?;
+    let value = Json::read(text).ok()?;
     let hand = |key: &str| Pasted::from_json(value.get(key)?).map(Hand::of_pasted);
     Some(Kept { hand: hand("hand")?, pinned: hand("pinned") })
 }

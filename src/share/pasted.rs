@@ -1,9 +1,9 @@
 //! `z1:…`: the pasted texts with what the user answered and changed.
 
+use crate::json::{Json, Writer};
 use crate::text::sort_pairs;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::{Map, Value};
 
 use super::{LinkError, MAX_TEXT};
 
@@ -33,49 +33,59 @@ pub struct PastedText {
 const LEVEL: u8 = 9;
 
 impl Pasted {
-    /// As JSON, equal contents in equal form.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        json(self)
+    /// Writes it as JSON, equal contents in equal form.
+    pub fn write(&self, w: &mut Writer, name: &str) {
+        w.object(name);
+        w.list("texts");
+        for text in &self.texts {
+            w.list("");
+            w.text("", &text.name);
+            w.text("", &text.text);
+            w.close();
+        }
+        w.close();
+        for (key, pairs) in [("settings", &self.settings), ("environment", &self.environment)] {
+            if !pairs.is_empty() {
+                w.pairs(key, &unique(pairs));
+            }
+        }
+        if !self.arguments.is_empty() {
+            w.text("arguments", &self.arguments);
+        }
+        w.close();
     }
 
-    /// From what [`Pasted::to_json`] gave, whoever wrote it.
+    /// From what [`Pasted::write`] gave, whoever wrote it.
     #[must_use]
-    pub fn from_json(value: &Value) -> Option<Self> {
-        let object = value.as_object()?;
+    pub fn from_json(value: &Json) -> Option<Self> {
+        let texts = value.get("texts").filter(|texts| matches!(texts, Json::List(_)))?;
         Some(Self {
-            texts: object.get("texts")?.as_array()?.iter().filter_map(text).collect(),
-            settings: pairs(object.get("settings")),
-            environment: pairs(object.get("environment")),
-            arguments: object.get("arguments").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            texts: texts.list().iter().filter_map(text).collect(),
+            settings: pairs(value.get("settings")),
+            environment: pairs(value.get("environment")),
+            arguments: value.get("arguments").and_then(Json::text).unwrap_or_default().to_owned(),
         })
     }
 }
 
-fn json(pasted: &Pasted) -> Value {
-    let texts = pasted
-        .texts
-        .iter()
-        .map(|text| Value::Array(vec![Value::from(text.name.as_str()), Value::from(text.text.as_str())]));
-    let mut object = Map::new();
-    object.insert("texts".into(), Value::Array(texts.collect()));
-    for (key, pairs) in [("settings", &pasted.settings), ("environment", &pasted.environment)] {
-        if !pairs.is_empty() {
-            let mut pairs: Vec<_> = pairs.clone();
-            sort_pairs(&mut pairs);
-            let map: Map<String, Value> =
-                pairs.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
-            object.insert(key.into(), Value::Object(map));
+/// The pairs by name; of equal names the last.
+fn unique(pairs: &[(String, String)]) -> Vec<(String, String)> {
+    let mut sorted = pairs.to_vec();
+    sort_pairs(&mut sorted);
+    let mut out: Vec<(String, String)> = Vec::new();
+    for pair in sorted {
+        match out.last_mut() {
+            Some(last) if last.0 == pair.0 => *last = pair,
+            _ => out.push(pair),
         }
     }
-    if !pasted.arguments.is_empty() {
-        object.insert("arguments".into(), Value::from(pasted.arguments.as_str()));
-    }
-    Value::Object(object)
+    out
 }
 
 pub(super) fn encode(pasted: &Pasted) -> String {
-    let json = pasted.to_json().to_string();
+    let mut w = Writer::new(false);
+    pasted.write(&mut w, "");
+    let json = w.finish();
     format!("z1:{}", URL_SAFE_NO_PAD.encode(miniz_oxide::deflate::compress_to_vec(json.as_bytes(), LEVEL)))
 }
 
@@ -84,18 +94,17 @@ pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
     let bytes = URL_SAFE_NO_PAD.decode(data).map_err(|_| broken("a character that no link has"))?;
     let json = miniz_oxide::inflate::decompress_to_vec_with_limit(&bytes, MAX_TEXT)
         .map_err(|_| broken("it does not unfold, or to more than 1 MiB"))?;
-    let value: Value = serde_json::from_slice(&json).map_err(|_| broken("no JSON inside"))?;
+    let value = String::from_utf8(json).ok().and_then(|json| Json::read(&json).ok());
+    let value = value.ok_or_else(|| broken("no JSON inside"))?;
     Pasted::from_json(&value).ok_or_else(|| broken("no text inside"))
 }
 
-fn text(value: &Value) -> Option<PastedText> {
-    let name = value.get(0)?.as_str()?.to_owned();
-    let text = value.get(1)?.as_str()?.to_owned();
-    Some(PastedText { name, text })
+fn text(value: &Json) -> Option<PastedText> {
+    let [name, text, ..] = value.list() else { return None };
+    Some(PastedText { name: name.text()?.to_owned(), text: text.text()?.to_owned() })
 }
 
-fn pairs(value: Option<&Value>) -> Vec<(String, String)> {
-    let object = value.and_then(Value::as_object);
-    let pairs = object.into_iter().flatten();
-    pairs.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+fn pairs(value: Option<&Json>) -> Vec<(String, String)> {
+    let pairs = value.map(Json::pairs).unwrap_or_default();
+    pairs.iter().filter_map(|(name, value)| Some((name.clone(), value.text()?.to_owned()))).collect()
 }

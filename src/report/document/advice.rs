@@ -1,28 +1,25 @@
 //! `report.advice`.
 
-use serde_json::{Map, Value, json};
-
+use crate::json::Writer;
 use crate::report::Finding;
 
-pub(super) fn advice(findings: &[Finding]) -> Value {
-    findings
-        .iter()
-        .map(|finding| {
-            let change: Map<String, Value> = finding
-                .change
-                .iter()
-                .map(|(field, value)| (field.name().to_owned(), Value::from(value.as_str())))
-                .collect();
-            json!({
-                "code": finding.code,
-                "message": finding.message,
-                "why": finding.why,
-                "change": change,
-                "expected": {
-                    "step_seconds": finding.expected.step.map(|step| step.get()),
-                    "peak_reserved": finding.expected.peak_reserved.map(|peak| peak.get()),
-                },
-            })
-        })
-        .collect()
+pub(super) fn advice(w: &mut Writer, findings: &[Finding]) {
+    w.list("advice");
+    for finding in findings {
+        w.object("");
+        w.text("code", finding.code);
+        w.text("message", &finding.message);
+        w.text("why", &finding.why);
+        w.object("change");
+        for (field, value) in &finding.change {
+            w.text(field.name(), value);
+        }
+        w.close();
+        w.object("expected");
+        w.some_real("step_seconds", finding.expected.step.map(|step| step.get()));
+        w.some_count("peak_reserved", finding.expected.peak_reserved.map(|peak| peak.get()));
+        w.close();
+        w.close();
+    }
+    w.close();
 }

@@ -1,40 +1,33 @@
 //! `report.memory`.
 
-use serde_json::{Map, Value, json};
-
-use super::super::tree::{explain, tree};
+use super::super::tree::{Explanations, tree};
 use crate::estimate::{LayerNode, Load, Memory, RankMemory};
+use crate::json::Writer;
 use crate::plan::Plan;
 use crate::topology::{Groups, Rank};
 
-pub(super) fn memory(plan: &Plan, memory: &Memory, explanations: &mut Map<String, Value>) -> Value {
-    let gpus = gpus_by_stage(plan);
-    let ranks: Vec<Value> = memory
-        .ranks
-        .iter()
-        .zip(gpus)
-        .enumerate()
-        .map(|(index, (of, gpus))| {
-            explain(&format!("memory/ranks/{index}/breakdown"), &of.breakdown, explanations);
-            rank(of, &gpus)
-        })
-        .collect();
-    json!({
-        "ranks": ranks,
-        "worst": {
-            "pipeline_rank": memory.worst.pipeline_rank,
-            "peak_allocated": memory.worst.peak_allocated.get(),
-            "peak_reserved": memory.worst.peak_reserved.get(),
-            "at": memory.worst.at,
-        },
-        "capacity": memory.capacity.get(),
-        "fits": memory.fits,
-        "layers": layer(&memory.layers),
-        "saved_activations": {
-            "dense": memory.saved_activations.dense.map(|bytes| bytes.get()),
-            "moe": memory.saved_activations.moe.map(|bytes| bytes.get()),
-        },
-    })
+pub(super) fn memory(w: &mut Writer, plan: &Plan, memory: &Memory, explanations: &mut Explanations) {
+    w.object("memory");
+    w.list("ranks");
+    for (index, (of, gpus)) in memory.ranks.iter().zip(gpus_by_stage(plan)).enumerate() {
+        explanations.of(&format!("memory/ranks/{index}/breakdown"), &of.breakdown);
+        rank(w, of, &gpus);
+    }
+    w.close();
+    w.object("worst");
+    w.count("pipeline_rank", memory.worst.pipeline_rank);
+    w.count("peak_allocated", memory.worst.peak_allocated.get());
+    w.count("peak_reserved", memory.worst.peak_reserved.get());
+    w.text("at", memory.worst.at);
+    w.close();
+    w.count("capacity", memory.capacity.get());
+    w.truth("fits", memory.fits);
+    layer(w, "layers", &memory.layers);
+    w.object("saved_activations");
+    w.some_count("dense", memory.saved_activations.dense.map(|bytes| bytes.get()));
+    w.some_count("moe", memory.saved_activations.moe.map(|bytes| bytes.get()));
+    w.close();
+    w.close();
 }
 
 /// Labels of the GPUs of each pipeline rank.
@@ -50,57 +43,65 @@ fn gpus_by_stage(plan: &Plan) -> Vec<Vec<String>> {
     stages
 }
 
-fn rank(of: &RankMemory, gpus: &[String]) -> Value {
+fn rank(w: &mut Writer, of: &RankMemory, gpus: &[String]) {
     let totals = &of.totals;
-    json!({
-        "pipeline_rank": of.pipeline_rank,
-        "tensor_rank": of.tensor_rank,
-        "expert_rank": of.expert_rank,
-        "gpus": gpus,
-        "parameters": totals.parameters.get(),
-        "gradients": totals.gradients.get(),
-        "optimizer": totals.optimizer.get(),
-        "activations": totals.activations.get(),
-        "temporaries": totals.temporaries.get(),
-        "peak_allocated": totals.peak_allocated.get(),
-        "framework": totals.framework.get(),
-        "peak_reserved": totals.peak_reserved.get(),
-        "between_steps": totals.between_steps.get(),
-        "fits": of.fits,
-        "at": of.at,
-        "within": of.within,
-        "chunks": of.chunks.iter().map(|chunk| json!({
-            "kept_per_micro_batch": chunk.kept.get(),
-            "in_flight": chunk.in_flight,
-        })).collect::<Vec<_>>(),
-        "breakdown": tree(&of.breakdown),
-    })
+    w.object("");
+    w.count("pipeline_rank", of.pipeline_rank);
+    w.count("tensor_rank", of.tensor_rank);
+    w.count("expert_rank", of.expert_rank);
+    w.texts("gpus", gpus);
+    w.count("parameters", totals.parameters.get());
+    w.count("gradients", totals.gradients.get());
+    w.count("optimizer", totals.optimizer.get());
+    w.count("activations", totals.activations.get());
+    w.count("temporaries", totals.temporaries.get());
+    w.count("peak_allocated", totals.peak_allocated.get());
+    w.count("framework", totals.framework.get());
+    w.count("peak_reserved", totals.peak_reserved.get());
+    w.count("between_steps", totals.between_steps.get());
+    w.truth("fits", of.fits);
+    w.text("at", of.at);
+    w.some_text("within", of.within);
+    w.list("chunks");
+    for chunk in &of.chunks {
+        w.object("");
+        w.count("kept_per_micro_batch", chunk.kept.get());
+        w.count("in_flight", chunk.in_flight);
+        w.close();
+    }
+    w.close();
+    tree(w, "breakdown", &of.breakdown);
+    w.close();
 }
 
-fn layer(node: &LayerNode) -> Value {
-    let mut object = Map::new();
-    object.insert("name".into(), Value::from(node.name));
+fn layer(w: &mut Writer, name: &str, node: &LayerNode) {
+    w.object(name);
+    w.text("name", node.name);
     if node.times != 1 {
-        object.insert("times".into(), Value::from(node.times));
+        w.count("times", node.times);
     }
     if let Some(shape) = &node.shape {
-        object.insert("shape".into(), shape.iter().copied().collect());
+        w.counts("shape", shape);
     }
-    load(&node.whole, &mut object);
-    let mut sharded = Map::new();
+    load(w, &node.whole);
+    w.object("sharded");
     if let Some(shape) = &node.sharded_shape {
-        sharded.insert("shape".into(), shape.iter().copied().collect());
+        w.counts("shape", shape);
     }
-    load(&node.sharded, &mut sharded);
-    object.insert("sharded".into(), Value::Object(sharded));
+    load(w, &node.sharded);
+    w.close();
     if !node.children.is_empty() {
-        object.insert("children".into(), node.children.iter().map(layer).collect());
+        w.list("children");
+        for child in &node.children {
+            layer(w, "", child);
+        }
+        w.close();
     }
-    Value::Object(object)
+    w.close();
 }
 
-fn load(load: &Load, object: &mut Map<String, Value>) {
-    object.insert("parameters".into(), Value::from(load.parameters.get()));
-    object.insert("parameter_bytes".into(), Value::from(load.parameter_bytes.get()));
-    object.insert("activation_bytes".into(), Value::from(load.activation_bytes.get()));
+fn load(w: &mut Writer, load: &Load) {
+    w.count("parameters", load.parameters.get());
+    w.count("parameter_bytes", load.parameter_bytes.get());
+    w.count("activation_bytes", load.activation_bytes.get());
 }

@@ -11,46 +11,46 @@ mod tool;
 mod topology;
 mod utilisation;
 
-use serde_json::{Map, Value, json};
-
 use super::Report;
+use super::tree::Explanations;
 use crate::anatomy::Symbols;
 use crate::intake::Resolution;
+use crate::json::Writer;
 use crate::plan::Plan;
 use crate::text::Source;
 
 /// The name and version of the document's form; raised when a field is renamed.
 pub const SCHEMA: &str = "shardscope/report/1";
 
-/// The document for what `source` resolved to, with its report when there is a plan.
+/// The document for what `source` resolved to, with its report when there is a plan; in one line, or indented.
 #[must_use]
-pub fn document(source: &Source, resolution: &Resolution, report: Option<&Report>) -> Value {
-    let body = match (&resolution.plan, report) {
-        (Some(plan), Some(report)) => body(plan, report),
-        _ => Value::Null,
-    };
-    json!({
-        "schema": SCHEMA,
-        "settings": settings::settings(source, &resolution.settings),
-        "questions": settings::questions(&resolution.questions),
-        "diagnostics": settings::diagnostics(source, &resolution.diagnostics),
-        "report": body,
-    })
+pub fn document(source: &Source, resolution: &Resolution, report: Option<&Report>, indented: bool) -> String {
+    let mut w = Writer::new(indented);
+    w.object("");
+    w.text("schema", SCHEMA);
+    settings::settings(&mut w, source, &resolution.settings);
+    settings::questions(&mut w, &resolution.questions);
+    settings::diagnostics(&mut w, source, &resolution.diagnostics);
+    match (&resolution.plan, report) {
+        (Some(plan), Some(report)) => body(&mut w, plan, report),
+        _ => w.null("report"),
+    }
+    w.finish()
 }
 
-fn body(plan: &Plan, report: &Report) -> Value {
-    let mut explanations = Map::new();
+fn body(w: &mut Writer, plan: &Plan, report: &Report) {
+    let mut explanations = Explanations::default();
     let x = Symbols::of(plan);
-    json!({
-        "parameters": parameters::parameters(&report.parameters),
-        "topology": topology::topology(plan),
-        "memory": memory::memory(plan, &report.memory, &mut explanations),
-        "communication": communication::communication(&x, &report.traffic, &mut explanations),
-        "utilisation": utilisation::utilisation(&report.utilisation),
-        "time": time::time(&report.time, &report.unknowns, &mut explanations),
-        "advice": advice::advice(&report.advice),
-        "flops": tool::flops(&report.flops),
-        "analysis_tool": tool::analysis_tool(plan, report),
-        "explanations": explanations,
-    })
+    w.object("report");
+    parameters::parameters(w, &report.parameters);
+    topology::topology(w, plan);
+    memory::memory(w, plan, &report.memory, &mut explanations);
+    communication::communication(w, &x, &report.traffic, &mut explanations);
+    utilisation::utilisation(w, &report.utilisation);
+    time::time(w, &report.time, &report.unknowns, &mut explanations);
+    advice::advice(w, &report.advice);
+    tool::flops(w, &report.flops);
+    tool::analysis_tool(w, plan, report);
+    explanations.write(w);
+    w.close();
 }

@@ -1,31 +1,26 @@
 //! `report.parameters`.
 
-use serde_json::{Map, Value, json};
-
 use crate::estimate::Parameters;
+use crate::json::Writer;
 
-pub(super) fn parameters(parameters: &Parameters) -> Value {
-    let ranks: Vec<Value> = parameters
-        .ranks
-        .iter()
-        .map(|rank| {
-            let breakdown: Map<String, Value> = rank
-                .breakdown
-                .iter()
-                .map(|(account, count)| (account.name().to_owned(), Value::from(count.get())))
-                .collect();
-            json!({
-                "pipeline_rank": rank.pipeline_rank,
-                "tensor_rank": rank.tensor_rank,
-                "expert_rank": rank.expert_rank,
-                "count": rank.count.get(),
-                "breakdown": breakdown,
-            })
-        })
-        .collect();
-    json!({
-        "total": parameters.total.get(),
-        "active_per_token": parameters.active_per_token.get(),
-        "ranks": ranks,
-    })
+pub(super) fn parameters(w: &mut Writer, parameters: &Parameters) {
+    w.object("parameters");
+    w.count("total", parameters.total.get());
+    w.count("active_per_token", parameters.active_per_token.get());
+    w.list("ranks");
+    for rank in &parameters.ranks {
+        w.object("");
+        w.count("pipeline_rank", rank.pipeline_rank);
+        w.count("tensor_rank", rank.tensor_rank);
+        w.count("expert_rank", rank.expert_rank);
+        w.count("count", rank.count.get());
+        w.object("breakdown");
+        for (account, count) in rank.breakdown.iter() {
+            w.count(account.name(), count.get());
+        }
+        w.close();
+        w.close();
+    }
+    w.close();
+    w.close();
 }

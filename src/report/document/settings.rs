@@ -1,86 +1,85 @@
 //! `settings`, `questions` and `diagnostics` of the document.
 
-use serde_json::{Map, Value, json};
-
 use crate::intake::{Question, Setting, SettingValue};
+use crate::json::Writer;
 use crate::text::{Diagnostic, Source, Span};
 
-pub(super) fn settings(source: &Source, settings: &[Setting]) -> Value {
-    let object: Map<String, Value> =
-        settings.iter().map(|setting| (setting.name.to_owned(), one(source, setting))).collect();
-    Value::Object(object)
+pub(super) fn settings(w: &mut Writer, source: &Source, settings: &[Setting]) {
+    w.object("settings");
+    for setting in settings {
+        w.object(setting.name);
+        value(w, "value", &setting.value);
+        w.text("origin", setting.origin.name());
+        some_text(w, "flag", setting.flag.as_deref());
+        place(w, source, setting.span);
+        some_text(w, "note", setting.note.as_deref());
+        w.close();
+    }
+    w.close();
 }
 
-fn one(source: &Source, setting: &Setting) -> Value {
-    let mut object = Map::new();
-    object.insert("value".into(), value(&setting.value));
-    object.insert("origin".into(), Value::from(setting.origin.name()));
-    if let Some(flag) = &setting.flag {
-        object.insert("flag".into(), Value::from(flag.as_str()));
+/// A text, or nothing at all.
+fn some_text(w: &mut Writer, name: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        w.text(name, value);
     }
-    place(source, setting.span, &mut object);
-    if let Some(note) = &setting.note {
-        object.insert("note".into(), Value::from(note.as_str()));
-    }
-    Value::Object(object)
 }
 
-fn value(setting: &SettingValue) -> Value {
+fn value(w: &mut Writer, name: &str, setting: &SettingValue) {
     match setting {
-        SettingValue::Null => Value::Null,
-        SettingValue::Bool(value) => Value::from(*value),
-        SettingValue::Int(value) => Value::from(*value),
-        SettingValue::Real(value) => Value::from(*value),
-        SettingValue::Text(value) => Value::from(value.as_str()),
-        SettingValue::List(values) => values.iter().map(value).collect(),
+        SettingValue::Null => w.null(name),
+        SettingValue::Bool(value) => w.truth(name, *value),
+        SettingValue::Int(value) => w.count(name, *value),
+        SettingValue::Real(value) => w.real(name, *value),
+        SettingValue::Text(value) => w.text(name, value),
+        SettingValue::List(values) => {
+            w.list(name);
+            for one in values {
+                value(w, "", one);
+            }
+            w.close();
+        }
     }
 }
 
 /// Line and column from 1, the length in characters, and the file where there are several.
-fn place(source: &Source, span: Option<Span>, object: &mut Map<String, Value>) {
+fn place(w: &mut Writer, source: &Source, span: Option<Span>) {
     let Some(span) = span else { return };
     let position = source.position(span.start);
-    object.insert("line".into(), Value::from(position.line));
-    object.insert("column".into(), Value::from(position.column));
-    let characters = source.slice(span).chars().count();
-    object.insert("length".into(), Value::from(characters));
+    w.count("line", position.line as u64);
+    w.count("column", position.column as u64);
+    w.count("length", source.slice(span).chars().count() as u64);
     let name = source.parts().get(position.part).map(|part| part.name.as_str()).unwrap_or_default();
     if source.parts().len() > 1 && !name.is_empty() {
-        object.insert("file".into(), Value::from(name));
+        w.text("file", name);
     }
 }
 
-pub(super) fn questions(questions: &[Question]) -> Value {
-    questions
-        .iter()
-        .map(|question| {
-            let mut object = Map::new();
-            object.insert("name".into(), Value::from(question.name.as_str()));
-            object.insert("prompt".into(), Value::from(question.prompt.as_str()));
-            if !question.choices.is_empty() {
-                object.insert("choices".into(), Value::from(question.choices.clone()));
-            }
-            if let Some(proposal) = &question.proposal {
-                object.insert("proposal".into(), Value::from(proposal.as_str()));
-            }
-            Value::Object(object)
-        })
-        .collect()
+pub(super) fn questions(w: &mut Writer, questions: &[Question]) {
+    w.list("questions");
+    for question in questions {
+        w.object("");
+        w.text("name", &question.name);
+        w.text("prompt", &question.prompt);
+        if !question.choices.is_empty() {
+            w.texts("choices", &question.choices);
+        }
+        some_text(w, "proposal", question.proposal.as_deref());
+        w.close();
+    }
+    w.close();
 }
 
-pub(super) fn diagnostics(source: &Source, diagnostics: &[Diagnostic]) -> Value {
-    diagnostics
-        .iter()
-        .map(|diagnostic| {
-            let mut object = Map::new();
-            object.insert("severity".into(), json!(diagnostic.severity.name()));
-            object.insert("code".into(), json!(diagnostic.code));
-            object.insert("message".into(), json!(diagnostic.message));
-            if let Some(hint) = &diagnostic.hint {
-                object.insert("hint".into(), json!(hint));
-            }
-            place(source, diagnostic.span, &mut object);
-            Value::Object(object)
-        })
-        .collect()
+pub(super) fn diagnostics(w: &mut Writer, source: &Source, diagnostics: &[Diagnostic]) {
+    w.list("diagnostics");
+    for diagnostic in diagnostics {
+        w.object("");
+        w.text("severity", diagnostic.severity.name());
+        w.text("code", diagnostic.code);
+        w.text("message", &diagnostic.message);
+        some_text(w, "hint", diagnostic.hint.as_deref());
+        place(w, source, diagnostic.span);
+        w.close();
+    }
+    w.close();
 }

@@ -1,7 +1,6 @@
 //! `report.topology`.
 
-use serde_json::{Map, Value, json};
-
+use crate::json::Writer;
 use crate::plan::{Chunk, Plan};
 use crate::text::sort;
 use crate::topology::{GroupKind, Groups, Rank};
@@ -22,54 +21,63 @@ const KINDS: [GroupKind; 12] = [
     GroupKind::Model,
 ];
 
-pub(super) fn topology(plan: &Plan) -> Value {
+pub(super) fn topology(w: &mut Writer, plan: &Plan) {
     let groups = Groups::of(plan.layout());
-    let mut lists = Map::new();
-    for kind in KINDS.into_iter().chain(groups.kinds()) {
-        if !lists.contains_key(kind.name()) {
-            lists.insert(kind.name().to_owned(), list(&groups, kind));
+    let gpus_per_node = plan.cluster().gpus_per_node;
+    w.object("topology");
+    w.count("world_size", groups.world());
+    w.count("num_nodes", plan.cluster().num_nodes);
+    w.count("gpus_per_node", gpus_per_node);
+    w.object("groups");
+    let mut kinds = KINDS.to_vec();
+    kinds.extend(groups.kinds());
+    for (at, kind) in kinds.iter().enumerate() {
+        if kinds.iter().position(|other| other.name() == kind.name()) == Some(at) {
+            list(w, &groups, *kind);
         }
     }
-    let gpus_per_node = plan.cluster().gpus_per_node;
+    w.close();
     let labels: Vec<String> = (0..groups.world()).map(|rank| Rank::new(rank).label(gpus_per_node)).collect();
-    json!({
-        "world_size": groups.world(),
-        "num_nodes": plan.cluster().num_nodes,
-        "gpus_per_node": gpus_per_node,
-        "groups": lists,
-        "labels": labels,
-        "stages": stages(plan),
-    })
+    w.texts("labels", &labels);
+    stages(w, plan);
+    w.close();
 }
 
 /// Every group of a kind as a list of ranks, sorted by first rank.
-fn list(groups: &Groups, kind: GroupKind) -> Value {
+fn list(w: &mut Writer, groups: &Groups, kind: GroupKind) {
     let mut lists: Vec<Vec<u64>> =
         groups.all(kind).map(|group| group.ranks().map(Rank::get).collect()).collect();
     sort(&mut lists, &|one, other| one.first().cmp(&other.first()));
-    Value::from(lists)
+    w.list(kind.name());
+    for ranks in &lists {
+        w.counts("", ranks);
+    }
+    w.close();
 }
 
-fn stages(plan: &Plan) -> Value {
-    let stages = (0_u64..).zip(&plan.layout().stages.stages);
-    stages
-        .map(|(pipeline_rank, stage)| {
-            let chunks: Vec<Value> = (0_u64..).zip(&stage.chunks).map(chunk).collect();
-            json!({ "pipeline_rank": pipeline_rank, "chunks": chunks })
-        })
-        .collect()
+fn stages(w: &mut Writer, plan: &Plan) {
+    w.list("stages");
+    for (pipeline_rank, stage) in (0_u64..).zip(&plan.layout().stages.stages) {
+        w.object("");
+        w.count("pipeline_rank", pipeline_rank);
+        w.list("chunks");
+        for (virtual_rank, of) in (0_u64..).zip(&stage.chunks) {
+            chunk(w, virtual_rank, of);
+        }
+        w.close();
+        w.close();
+    }
+    w.close();
 }
 
-fn chunk((virtual_rank, chunk): (u64, &Chunk)) -> Value {
-    let layers = match chunk.layers.end.checked_sub(1) {
-        Some(last) if !chunk.layers.is_empty() => json!([chunk.layers.start, last]),
-        _ => json!([]),
-    };
-    json!({
-        "virtual_rank": virtual_rank,
-        "layers": layers,
-        "embedding": chunk.embedding,
-        "output_layer": chunk.output_layer,
-        "mtp_layers": chunk.mtp_layers,
-    })
+fn chunk(w: &mut Writer, virtual_rank: u64, chunk: &Chunk) {
+    w.object("");
+    w.count("virtual_rank", virtual_rank);
+    let layers = &chunk.layers;
+    let ends = [layers.start, layers.end.saturating_sub(1)];
+    w.counts("layers", if layers.is_empty() { &[] } else { &ends });
+    w.truth("embedding", chunk.embedding);
+    w.truth("output_layer", chunk.output_layer);
+    w.count("mtp_layers", chunk.mtp_layers);
+    w.close();
 }

@@ -1,34 +1,43 @@
 //! `report.utilisation`.
 
-use serde_json::{Value, json};
-
 use crate::estimate::compute::Bound;
 use crate::estimate::{Sizes, Utilisation};
+use crate::json::Writer;
 
-pub(super) fn utilisation(products: &[Utilisation]) -> Value {
-    products
-        .iter()
-        .map(|product| {
-            json!({
-                "name": product.name,
-                "stage": product.stage,
-                "full": sizes(product.full),
-                "sharded": sizes(product.sharded),
-                "flops": product.flops.get(),
-                "bytes": product.bytes.get(),
-                "arithmetic_intensity": product.intensity,
-                "ridge": product.ridge,
-                "efficiency": product.efficiency,
-                "full_efficiency": product.full_efficiency,
-                "tile_fill": product.tile_fill,
-                "wave_fill": product.wave_fill,
-                "bound": match product.bound { Bound::Compute => "compute", Bound::Memory => "memory" },
-                "note": product.note(),
-            })
-        })
-        .collect()
+pub(super) fn utilisation(w: &mut Writer, products: &[Utilisation]) {
+    w.list("utilisation");
+    for product in products {
+        w.object("");
+        w.text("name", product.name);
+        w.count("stage", product.stage);
+        sizes(w, "full", product.full);
+        sizes(w, "sharded", product.sharded);
+        w.real("flops", product.flops.get());
+        w.count("bytes", product.bytes.get());
+        w.real("arithmetic_intensity", product.intensity);
+        w.real("ridge", product.ridge);
+        w.real("efficiency", product.efficiency);
+        w.real("full_efficiency", product.full_efficiency);
+        w.real("tile_fill", product.tile_fill);
+        w.real("wave_fill", product.wave_fill);
+        w.text(
+            "bound",
+            match product.bound {
+                Bound::Compute => "compute",
+                Bound::Memory => "memory",
+            },
+        );
+        w.some_text("note", product.note().as_deref());
+        w.close();
+    }
+    w.close();
 }
 
-fn sizes(sizes: Sizes) -> Value {
-    json!({ "m": sizes.m, "n": sizes.n, "k": sizes.k, "batch": sizes.batch })
+fn sizes(w: &mut Writer, name: &str, sizes: Sizes) {
+    w.object(name);
+    w.count("m", sizes.m);
+    w.count("n", sizes.n);
+    w.count("k", sizes.k);
+    w.count("batch", sizes.batch);
+    w.close();
 }
