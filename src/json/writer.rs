@@ -1,5 +1,8 @@
 use crate::quantity;
 
+/// Below this every whole number is a real.
+const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+
 /// Writes one JSON value from start to end. Inside a list, names are ignored.
 #[derive(Debug, Default)]
 pub struct Writer {
@@ -111,10 +114,11 @@ impl Writer {
         self.plain(name, &quantity::json(value));
     }
 
-    /// A real, without a fraction where it has none.
+    /// A real, without a fraction where it has none and the number is exact.
     pub fn number(&mut self, name: &str, value: f64) {
         let text = quantity::json(value);
-        self.plain(name, text.strip_suffix(".0").unwrap_or(&text));
+        let whole = if value.abs() < EXACT { text.strip_suffix(".0") } else { None };
+        self.plain(name, whole.unwrap_or(&text));
     }
 
     /// True or false.

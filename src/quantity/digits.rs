@@ -66,7 +66,7 @@ pub fn scientific(value: f64, places: Option<usize>) -> String {
     out
 }
 
-/// `value` as JSON has it: a decimal, with an exponent where that is far shorter; null where it is no number.
+/// `value` as JSON has it: a decimal, with a signed exponent where that is far shorter; null where it is no number.
 #[must_use]
 #[inline(never)]
 pub fn json(value: f64) -> String {
@@ -74,7 +74,8 @@ pub fn json(value: f64) -> String {
     if !value.is_finite() {
         "null".to_owned()
     } else if size != 0.0 && !(1e-5..1e16).contains(&size) {
-        scientific(value, None)
+        let text = scientific(value, None);
+        if size < 1.0 { text } else { text.replace('e', "e+") }
     } else if value.fract() == 0.0 {
         decimal(value, 1)
     } else {
@@ -482,7 +483,8 @@ mod tests {
             (3.0, "3.0"),
             (0.1, "0.1"),
             (1e15, "1000000000000000.0"),
-            (1e16, "1e16"),
+            (1e16, "1e+16"),
+            (-1.5e300, "-1.5e+300"),
             (1.5e-7, "1.5e-7"),
         ] {
             assert_eq!(json(value), expected);

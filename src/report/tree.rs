@@ -74,19 +74,20 @@ impl Explanations {
         }
     }
 
-    /// Writes them; of several with one path the last.
+    /// Writes them; of several with one path the last, where the first stands.
     pub(super) fn write(&self, w: &mut Writer) {
-        let paths = &self.0;
-        let sorted = order(paths.len(), &|one, other| paths[one].0.cmp(&paths[other].0));
-        let mut twice = vec![false; paths.len()];
-        for pair in sorted.windows(2) {
-            twice[pair[0]] = paths[pair[0]].0 == paths[pair[1]].0;
+        let all = &self.0;
+        let mut shown: Vec<Option<usize>> = vec![None; all.len()];
+        let mut first = 0;
+        for index in order(all.len(), &|one, other| all[one].0.cmp(&all[other].0)) {
+            if all[first].0 != all[index].0 {
+                first = index;
+            }
+            shown[first] = Some(index);
         }
         w.object("explanations");
-        for ((path, why), twice) in paths.iter().zip(twice) {
-            if !twice {
-                explanation(w, path, why);
-            }
+        for index in shown.into_iter().flatten() {
+            explanation(w, &all[index].0, &all[index].1);
         }
         w.close();
     }
