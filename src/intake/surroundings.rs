@@ -1,6 +1,6 @@
 //! What a script says around its command: lines to the scheduler, variables that choose kernels.
 
-use super::{Found, Origin, Reading, launch::Launch, shell};
+use super::{Found, Origin, Reading, formats::known_model, launch::Launch, shell};
 use crate::catalog;
 use crate::plan::{Field, Kind};
 
@@ -9,7 +9,35 @@ pub(super) fn reading(launch: &Launch) -> Reading {
     let mut reading = launch.reading();
     accelerator(&mut reading, &launch.script);
     libraries(&mut reading, &launch.script);
+    model(&mut reading, launch);
     reading
+}
+
+/// The shape of the model, where a file that is not at hand states it: the catalog's, by the name of the
+/// checkpoint that is trained (`--hf-checkpoint`) or else of that file.
+fn model(reading: &mut Reading, launch: &Launch) {
+    let stated = |field| reading.found.iter().any(|found| found.field == field);
+    if stated(Field::NumLayers) || stated(Field::HiddenSize) || launch.script.missing_files.is_empty() {
+        return;
+    }
+    let words = launch.arguments.iter();
+    let checkpoint = words.clone().zip(words.skip(1)).find(|(flag, _)| flag.text == "--hf-checkpoint");
+    let by_checkpoint =
+        checkpoint.map(|(_, name)| ("--hf-checkpoint", name.text.trim_end_matches('/'), name.span));
+    let files = launch.script.missing_files.iter();
+    let by_file = files.map(|(name, span)| ("source", name.strip_suffix(".sh").unwrap_or(name), Some(*span)));
+    for (flag, name, span) in by_checkpoint.into_iter().chain(by_file) {
+        let last = name.rsplit('/').next().unwrap_or(name);
+        // A model cut short for trying: deepseek-v3-5layer.
+        let Some((known, settings)) = known_model(last).filter(|_| !last.contains("layer")) else { continue };
+        for (field, value) in settings {
+            if !reading.found.iter().any(|found| found.field == field) {
+                let found = Found::new(field, value, Origin::Catalog).by(flag, span);
+                reading.take(found.note(format!("{known}, named as {last}")));
+            }
+        }
+        return;
+    }
 }
 
 /// The accelerator that a line addressed to the scheduler asks for.
@@ -54,8 +82,8 @@ fn libraries(reading: &mut Reading, script: &shell::Script) {
 #[cfg(test)]
 mod tests {
     use crate::intake::shell::Environment;
-    use crate::intake::{Request, read};
-    use crate::plan::AttentionKernel;
+    use crate::intake::{Origin, Request, SettingValue, read};
+    use crate::plan::{AttentionKernel, Field};
     use crate::text::Source;
 
     #[test]
@@ -69,5 +97,53 @@ mod tests {
         let plan = read(&request).plan;
         let told = plan.map(|plan| (plan.recipe().attention_kernel, plan.cluster().accelerator.name.clone()));
         assert_eq!(told, Some((AttentionKernel::Unfused, "A100-SXM-80GB".to_owned())));
+    }
+
+    #[track_caller]
+    fn settings(text: &str, expected: &[(Field, SettingValue, Origin)]) {
+        let source = Source::new(text);
+        let request = Request { source: &source, environment: &Environment::default(), overrides: &[] };
+        let resolution = read(&request);
+        for (field, value, origin) in expected {
+            let found = resolution.setting(*field).map(|setting| (&setting.value, setting.origin));
+            assert_eq!(found, Some((value, *origin)), "{}", field.name());
+        }
+        let asked: Vec<&str> = resolution.questions.iter().map(|question| question.name.as_str()).collect();
+        let model_is_known = expected.iter().any(|(field, ..)| *field == Field::NumLayers);
+        let sizes: &[&str] =
+            if model_is_known { &["seq_length", "micro_batch_size"] } else { &["vocab_size"] };
+        assert_eq!(asked, sizes);
+    }
+
+    #[test]
+    fn a_model_stated_elsewhere_is_the_catalogs_or_unknown() {
+        use SettingValue::{Bool, Int, Null, Text};
+        let train = "ray job submit -- python3 train.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 \
+            ${MODEL_ARGS[@]} --tensor-model-parallel-size 2 --bf16";
+        let norm = || Text("RMSNorm".to_owned());
+        settings(
+            &format!("source models/mine.sh\n{train} --hf-checkpoint /root/Qwen3-8B-FP8/\n"),
+            &[
+                (Field::NumLayers, Int(36), Origin::Catalog),
+                (Field::Normalization, norm(), Origin::Catalog),
+                (Field::VocabSize, Int(151_936), Origin::Catalog),
+                (Field::Swiglu, Bool(true), Origin::Catalog),
+            ],
+        );
+        settings(
+            &format!("source \"$DIR/models/glm4-9B.sh\"\n{train}\n"),
+            &[(Field::NumLayers, Int(40), Origin::Catalog), (Field::Normalization, norm(), Origin::Catalog)],
+        );
+        // Neither its shape nor what Megatron would take by default is said of a model that is not known.
+        for unknown in ["mine", "deepseek-v3-5layer"] {
+            settings(
+                &format!("source models/{unknown}.sh\n{train}\n"),
+                &[
+                    (Field::Normalization, Null, Origin::Default),
+                    (Field::Swiglu, Null, Origin::Default),
+                    (Field::TensorModelParallelSize, Int(2), Origin::Script),
+                ],
+            );
+        }
     }
 }

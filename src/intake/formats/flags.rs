@@ -206,7 +206,7 @@ fn defaults(reading: &mut Reading, overrides: &Node) {
 }
 
 /// A catalog model by a file's name: `llama3.1_8B`, `deepseek_v2_lite`.
-pub(super) fn known_model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
+pub(in crate::intake) fn known_model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
     let dashed = name.replace('_', "-");
     let mut spaced = String::new();
     let mut letters = dashed.chars().peekable();

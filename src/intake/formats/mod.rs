@@ -15,6 +15,7 @@ mod neox;
 mod titan;
 mod words;
 
+pub(super) use flags::known_model;
 pub use kind::{Format, bases, classify, read, read_job, read_titan};
 pub use kubernetes::Workload;
 pub use merge::{Text, merge};

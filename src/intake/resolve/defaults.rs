@@ -4,6 +4,22 @@ use super::setting::parse;
 use super::table::Table;
 use crate::plan::{Field, Software};
 
+/// Settings that shape the model: their defaults say nothing where the model itself is not stated.
+pub(super) const OF_MODEL: [Field; 12] = [
+    Field::GroupQueryAttention,
+    Field::Swiglu,
+    Field::QuickGeglu,
+    Field::SquaredRelu,
+    Field::Normalization,
+    Field::PositionEmbeddingType,
+    Field::AddBiasLinear,
+    Field::AddQkvBias,
+    Field::QkLayernorm,
+    Field::UntieEmbeddingsAndOutputWeights,
+    Field::SoftmaxType,
+    Field::MultiLatentAttention,
+];
+
 /// Defaults of Megatron-LM's argument parser, the same from 23.04 to core 0.19.
 const MEGATRON: &[(Field, &str)] = &[
     (Field::GroupQueryAttention, "false"),

@@ -9,6 +9,7 @@ use crate::plan::{
 
 /// The layout of the settings on `world_size` ranks; none when it cannot be formed.
 pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
+    replicas(table, world_size);
     let num_layers = super::model::layers(table)?;
     let mtp_num_layers = table.count(Field::MtpNumLayers).unwrap_or(0);
     let mut degrees = degrees(table, world_size)?;
@@ -24,6 +25,17 @@ pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
             refused.into_iter().for_each(|contradiction| table.refuse(contradiction));
             None
         }
+    }
+}
+
+/// The replicas, which follow from the ranks whether or not the rest can be laid out.
+fn replicas(table: &mut Table, world_size: u64) {
+    let degrees =
+        [Field::TensorModelParallelSize, Field::PipelineModelParallelSize, Field::ContextParallelSize];
+    let of_one = degrees.into_iter().fold(1, |ranks: u64, field| ranks.saturating_mul(table.degree(field)));
+    if world_size.is_multiple_of(of_one) && world_size > 0 {
+        let rule = "world size / (TP x PP x CP)";
+        table.overrule(Field::DataParallelSize, Int(world_size / of_one), rule);
     }
 }
 
@@ -187,7 +199,6 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
 
 /// What follows from the layout, among the settings.
 fn state(table: &mut Table, layout: &Layout) {
-    table.overrule(Field::DataParallelSize, Int(layout.data), "world size / (TP x PP x CP)");
     if table.count(Field::NumExperts).unwrap_or(0) > 0 {
         let rule = "world size / (expert TP x EP x PP)";
         table.overrule(Field::ExpertDataParallelSize, Int(layout.expert_data), rule);

@@ -58,7 +58,18 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     recipe::state(&mut table, software);
     let parts = if nothing { None } else { parts(&mut table, software, accelerator) };
     let plan = parts.and_then(|parts| checked(&mut table, parts));
-    let settings = table.settings();
+    let mut settings = table.settings();
+    if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
+        // Whatever states the model is not at hand, and may state these too.
+        let unknown = |setting: &Setting| {
+            setting.origin == Origin::Default
+                && defaults::OF_MODEL.iter().any(|field| field.name() == setting.name)
+        };
+        settings.iter_mut().filter(|setting| unknown(setting)).for_each(|setting| {
+            setting.value = SettingValue::Null;
+            setting.note = None;
+        });
+    }
     let (questions, mut diagnostics) = (table.questions, table.diagnostics);
     sort(&mut diagnostics, &|left, right| right.severity.cmp(&left.severity));
     let refused = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);

@@ -3,6 +3,7 @@
 use super::frequency::pattern;
 use super::setting::SettingValue::{Bool, Int};
 use super::table::Table;
+use crate::intake::Question;
 use crate::plan::hints::{divisors, listed, nearest_of};
 use crate::plan::{
     Activation, AttentionSoftmax, Contradiction, Embeddings, Experts, Field, LatentAttention, LinearBias,
@@ -83,8 +84,30 @@ fn missing(table: &mut Table) -> bool {
         let hint = format!("add {}", flags.join(", "));
         let error = Diagnostic::error("missing-setting", message).hint(hint);
         table.diagnostics.push(error.at_some(table.anywhere()));
+        ask_for_sizes(table);
     }
     !absent.is_empty()
+}
+
+/// Sample and micro-batch, where nothing else is missing: a fine-tuning script may leave them to its data.
+fn ask_for_sizes(table: &mut Table) {
+    const USUAL_SEQUENCE: u64 = 4096;
+    if [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads].iter().any(|field| !table.has(*field))
+    {
+        return;
+    }
+    let longest = table.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL_SEQUENCE);
+    let proposals = [(Field::SeqLength, longest.min(USUAL_SEQUENCE)), (Field::MicroBatchSize, 1)];
+    for (field, proposal) in proposals {
+        if !table.has(field) && !table.is_open(field) {
+            table.ask(Question {
+                name: field.name().to_owned(),
+                prompt: format!("How many {}?", field.about()),
+                choices: Vec::new(),
+                proposal: Some(proposal.to_string()),
+            });
+        }
+    }
 }
 
 /// What follows from the stated sizes (`arguments.py:validate_args`).
