@@ -118,7 +118,7 @@ impl Launch {
 
     fn argument(&mut self, script: &Script, word: &Word) -> Argument {
         let branch = word.value.doubts().find_map(|doubt| script.branches.get(usize::from(doubt)));
-        let hole = word.value.holes().next().or_else(|| branch?.needs.first().copied());
+        let hole = word.value.first_hole().or_else(|| branch?.needs.first().copied());
         if let Some(branch) = branch.filter(|_| hole.is_none()) {
             self.doubt(word, branch);
         }

@@ -323,7 +323,7 @@ pub(super) fn offer(slot: &mut Option<Said>, found: Option<(Value, Word)>, how: 
         Some(number) => {
             Said::Known(Fact { value: number, span, by: flag, how: how.to_owned(), given: value.is_given() })
         }
-        None => Said::Open(Missing { hole: value.holes().next(), span, by: flag }),
+        None => Said::Open(Missing { hole: value.first_hole(), span, by: flag }),
     });
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn read(text: &Value) -> Vec<Directive> {
             && out.len() < MOST
         {
             let from = start + 1 + marker.len();
-            options(marker, &text.slice(from, start + body.len()), &mut out);
+            options(marker, &text.part(from, start + body.len()), &mut out);
         }
         start += line.len();
     }
@@ -43,11 +43,11 @@ fn options(marker: &str, line: &Value, out: &mut Vec<Directive>) {
         }
         let (key, mut value) = match text.find('=') {
             Some(at) if text.starts_with("--") => {
-                (text.get(..at).unwrap_or("").to_owned(), word.slice(at + 1, text.len()))
+                (text.get(..at).unwrap_or("").to_owned(), word.rest(at + 1))
             }
             _ if text.starts_with("--") || text.len() == 2 => (text, Value::default()),
             _ if text.as_bytes().get(2).is_some_and(u8::is_ascii_digit) => {
-                (text.get(..2).unwrap_or("").to_owned(), word.slice(2, word.text().len()))
+                (text.get(..2).unwrap_or("").to_owned(), word.rest(2))
             }
             _ => (text, Value::default()),
         };
@@ -64,7 +64,7 @@ fn options(marker: &str, line: &Value, out: &mut Vec<Directive>) {
 fn unquoted(value: &Value) -> Value {
     let text = value.text();
     let start = text.len() - text.trim_start_matches(['"', '\'']).len();
-    value.slice(start, text.trim_end_matches(['"', '\'']).len().max(start))
+    value.part(start, text.trim_end_matches(['"', '\'']).len().max(start))
 }
 
 /// The last value given under one of these keys.
@@ -110,7 +110,7 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
             |directive| {
                 let text = directive.value.text();
                 let at = text.find(name)? + name.len();
-                text.get(at..)?.starts_with('=').then(|| least(&directive.value.slice(at + 1, text.len())))
+                text.get(at..)?.starts_with('=').then(|| least(&directive.value.part(at + 1, text.len())))
             },
         )
     };
@@ -131,7 +131,7 @@ fn per_node_span(directive: &Directive) -> Span {
 }
 
 fn provide(shell: &mut Evaluator<'_>, name: &str, value: Value) {
-    if shell.variables.contains_key(name)
+    if shell.variables.has(name)
         || !(number(&value).is_some() || matches!(name, "SLURM_JOB_NAME" | "SGE_RESOURCE_TYPE"))
     {
         return;
@@ -148,15 +148,15 @@ fn number(value: &Value) -> Option<u64> {
 /// The lower end of `2-4`, the count before anything else in `2,ngpus=8`.
 fn least(value: &Value) -> Value {
     let digits = value.text().bytes().take_while(u8::is_ascii_digit).count();
-    if digits == 0 { value.clone() } else { value.slice(0, digits) }
+    if digits == 0 { value.clone() } else { value.part(0, digits) }
 }
 
 /// The count in `8`, `gpu:8` and `gpu:a100:8`.
 pub(crate) fn count(value: &Value) -> Value {
     let first = value.text().find(',').unwrap_or(value.text().len());
-    let value = value.slice(0, first);
+    let value = value.part(0, first);
     let start = value.text().rfind(':').map_or(0, |at| at + 1);
-    value.slice(start, value.text().len())
+    value.part(start, value.text().len())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
 use super::limits;
 use super::script::{Hole, HoleKind};
@@ -8,7 +8,8 @@ use crate::text::{Diagnostic, Span};
 /// What reading a script collects beside its meaning, and how much of it may still be collected.
 #[derive(Debug)]
 pub(crate) struct Notes {
-    index: BTreeMap<(u8, u32, String), HoleId>,
+    /// The holes, by kind, place and name.
+    index: Vec<HoleId>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) holes: Vec<Hole>,
     pub(crate) nodes_left: u32,
@@ -19,7 +20,7 @@ pub(crate) struct Notes {
 impl Notes {
     pub(crate) fn new(text_bytes: usize) -> Self {
         Self {
-            index: BTreeMap::new(),
+            index: Vec::new(),
             diagnostics: Vec::new(),
             holes: Vec::new(),
             nodes_left: limits::TREE_NODES,
@@ -39,17 +40,20 @@ impl Notes {
 
     /// A new hole, or the one of the same name and kind.
     pub(crate) fn hole(&mut self, kind: HoleKind, name: &str, span: Span, needs: Vec<HoleId>) -> HoleId {
-        let place = if needs.is_empty() { 0 } else { span.start.saturating_add(1) };
-        let key = (kind as u8, place, name.to_owned());
-        if let Some(known) = self.index.get(&key) {
-            return *known;
-        }
+        let sought = key(kind, name, span, &needs);
+        let known = |id: &HoleId| self.holes.get(id.0 as usize);
+        let order = |hole: &Hole| key(hole.kind, &hole.name, hole.span, &hole.needs).cmp(&sought);
+        let compare = |id: &HoleId| known(id).map_or(Ordering::Less, order);
+        let at = match self.index.binary_search_by(compare) {
+            Ok(at) => return self.index.get(at).copied().unwrap_or(HoleId(0)),
+            Err(at) => at,
+        };
         if self.holes.len() >= limits::HOLES {
             return HoleId(0);
         }
         let id = HoleId(u32::try_from(self.holes.len()).unwrap_or(u32::MAX));
         self.holes.push(Hole { name: name.to_owned(), kind, span, needs, choices: Vec::new() });
-        self.index.insert(key, id);
+        self.index.insert(at, id);
         id
     }
 
@@ -58,6 +62,11 @@ impl Notes {
         let id = self.hole(kind, name, span, needs);
         Value::hole(&shown(kind, name), id, span)
     }
+}
+
+/// What tells holes apart: their kind, their place if they follow from others, their name.
+fn key<'h>(kind: HoleKind, name: &'h str, span: Span, needs: &[HoleId]) -> (u8, u32, &'h str) {
+    (kind as u8, if needs.is_empty() { 0 } else { span.start.saturating_add(1) }, name)
 }
 
 /// How a hole stands in a text: always from a `$` or `<` on, without quotes.

@@ -1,3 +1,5 @@
+use std::rc::Rc;
+
 use crate::text::Span;
 
 /// Which hole of [`Script::holes`](super::Script::holes).
@@ -45,8 +47,13 @@ pub(crate) struct Mark {
 }
 
 /// Text after expansion, each piece of it pointing at its source; what is not known stands in it as a named hole.
+/// Copies share their text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Value {
+pub struct Value(Option<Rc<Content>>);
+
+/// A text that is not empty, and its pieces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Content {
     text: String,
     marks: Vec<Mark>,
 }
@@ -91,15 +98,18 @@ impl Word {
 impl Value {
     /// Text as it stands in the source.
     pub fn written(text: &str, span: Span) -> Self {
-        let mut value = Self::default();
-        value.push(text, Origin::written(span), None);
-        value
+        Self::of(text, Origin::written(span))
     }
 
     /// Text that follows from what stands at a place.
     pub fn computed(text: &str, span: Span) -> Self {
+        Self::of(text, Origin::computed(span))
+    }
+
+    /// Text of one origin.
+    pub(crate) fn of(text: &str, origin: Origin) -> Self {
         let mut value = Self::default();
-        value.push(text, Origin::computed(span), None);
+        value.push(text, origin, None);
         value
     }
 
@@ -112,27 +122,48 @@ impl Value {
 
     /// The text with holes shown by name.
     pub fn text(&self) -> &str {
-        &self.text
+        self.0.as_ref().map_or("", |content| &content.text)
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.text().len()
     }
 
     /// The text, if nothing in it is unknown.
     pub fn known(&self) -> Option<&str> {
-        if self.has_holes() { None } else { Some(&self.text) }
+        if self.has_holes() { None } else { Some(self.text()) }
     }
 
     /// Whether anything in it is unknown.
     pub fn has_holes(&self) -> bool {
-        self.marks.iter().any(|mark| mark.hole.is_some())
+        self.first_hole().is_some()
+    }
+
+    /// The first unknown in it.
+    pub fn first_hole(&self) -> Option<HoleId> {
+        self.marks().iter().find_map(|mark| mark.hole)
     }
 
     /// The unknowns in it, in order.
-    pub fn holes(&self) -> impl Iterator<Item = HoleId> + '_ {
-        self.marks.iter().filter_map(|mark| mark.hole)
+    pub fn holes(&self) -> Vec<HoleId> {
+        let mut holes = Vec::new();
+        self.add_holes(&mut holes);
+        holes
+    }
+
+    /// Adds the unknowns in it to others.
+    pub(crate) fn add_holes(&self, holes: &mut Vec<HoleId>) {
+        for mark in self.marks() {
+            if let Some(hole) = mark.hole {
+                holes.push(hole);
+            }
+        }
     }
 
     /// The hole, if the value is that and nothing else.
     pub fn only_hole(&self) -> Option<HoleId> {
-        match self.marks.as_slice() {
+        match self.marks() {
             [mark] => mark.hole,
             _ => None,
         }
@@ -140,27 +171,22 @@ impl Value {
 
     /// Undecided branches that could have given another value.
     pub fn doubts(&self) -> impl Iterator<Item = u16> + '_ {
-        self.marks.iter().filter_map(|mark| mark.origin.doubt)
+        self.marks().iter().filter_map(|mark| mark.origin.doubt)
     }
 
     /// Whether anything in it came from outside.
     pub fn is_given(&self) -> bool {
-        self.marks.iter().any(|mark| mark.origin.given)
+        self.marks().iter().any(|mark| mark.origin.given)
     }
 
     /// Whether it is the empty text.
     pub fn is_empty(&self) -> bool {
-        self.text.is_empty()
+        self.0.is_none()
     }
 
     /// Its runs of equal origin.
-    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
-        let mut start = 0;
-        self.marks.iter().map(move |mark| {
-            let text = self.text.get(start as usize..mark.end as usize).unwrap_or("");
-            start = mark.end;
-            Piece { text, origin: mark.origin, hole: mark.hole }
-        })
+    pub fn pieces(&self) -> Pieces<'_> {
+        Pieces { text: self.text(), marks: self.marks(), start: 0 }
     }
 
     /// Where the text was written: its first piece and those that follow it closely in the source. None for empty text.
@@ -168,7 +194,7 @@ impl Value {
     pub fn origin(&self) -> Option<Span> {
         /// Bytes between two pieces still taken as one place: a quote, a backslash and a line end.
         const GAP: u32 = 4;
-        let mut marks = self.marks.iter();
+        let mut marks = self.marks().iter();
         let first = marks.next()?;
         if first.origin.given {
             return first.origin.via;
@@ -185,21 +211,22 @@ impl Value {
     }
 
     pub(crate) fn marks(&self) -> &[Mark] {
-        &self.marks
+        self.0.as_ref().map_or(&[], |content| &content.marks)
     }
 
     /// How much copying it costs, in evaluation steps.
     pub(crate) fn weight(&self) -> u32 {
-        u32::try_from(self.marks.len() + self.text.len() / 256).unwrap_or(u32::MAX)
+        u32::try_from(self.marks().len() + self.len() / 256).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn push(&mut self, text: &str, origin: Origin, hole: Option<HoleId>) {
         if text.is_empty() {
             return;
         }
-        self.text.push_str(text);
-        let end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
-        if let Some(last) = self.marks.last_mut()
+        let content = Rc::make_mut(self.0.get_or_insert_default());
+        content.text.push_str(text);
+        let end = u32::try_from(content.text.len()).unwrap_or(u32::MAX);
+        if let Some(last) = content.marks.last_mut()
             && hole.is_none()
             && joins(last, origin)
         {
@@ -207,7 +234,7 @@ impl Value {
             last.end = end;
             return;
         }
-        self.marks.push(Mark { end, origin, hole });
+        content.marks.push(Mark { end, origin, hole });
     }
 
     pub(crate) fn append(&mut self, other: &Value) {
@@ -216,40 +243,42 @@ impl Value {
         }
     }
 
+    /// Adds what follows from a place.
+    pub(crate) fn add(&mut self, text: &str, span: Span) {
+        self.push(text, Origin::computed(span), None);
+    }
+
     /// Sets the place of expansion on every piece.
     pub(crate) fn set_via(&mut self, via: Span) {
-        for mark in &mut self.marks {
+        for mark in self.marks_mut() {
             mark.origin.via = Some(via);
         }
     }
 
     /// Marks every piece as one that an undecided branch could have made otherwise.
     pub(crate) fn set_doubt(&mut self, branch: u16) {
-        for mark in &mut self.marks {
+        for mark in self.marks_mut() {
             mark.origin.doubt = Some(branch);
         }
     }
 
-    /// The part between two bytes of the text; a hole cut through stays whole.
-    pub(crate) fn slice(&self, from: usize, to: usize) -> Value {
+    fn marks_mut(&mut self) -> &mut [Mark] {
+        self.0.as_mut().map_or(&mut [], |content| &mut Rc::make_mut(content).marks)
+    }
+
+    /// The text between two bytes; a hole cut through stays whole.
+    #[must_use]
+    pub fn part(&self, from: usize, to: usize) -> Value {
         let mut out = Value::default();
         let mut start = 0;
         for piece in self.pieces() {
             let end = start + piece.text.len();
             let (low, high) = (from.max(start), to.min(end));
             if low < high {
-                match (piece.hole, piece.origin.exact) {
-                    (Some(_), _) => out.push(piece.text, piece.origin, piece.hole),
-                    (None, exact) => {
-                        let mut origin = piece.origin;
-                        if exact {
-                            origin.span = Span::from_bytes(
-                                origin.span.start as usize + (low - start),
-                                origin.span.start as usize + (high - start),
-                            );
-                        }
-                        out.push(piece.text.get(low - start..high - start).unwrap_or(""), origin, None);
-                    }
+                if piece.hole.is_some() {
+                    out.push(piece.text, piece.origin, piece.hole);
+                } else {
+                    piece.copy(low - start, high - start, &mut out);
                 }
             }
             start = end;
@@ -257,19 +286,18 @@ impl Value {
         out
     }
 
-    /// Its words: the text between blanks.
-    pub fn fields(&self) -> Vec<Value> {
-        self.fields_by(is_blank)
+    /// From a byte of the text on.
+    pub(crate) fn rest(&self, from: usize) -> Value {
+        self.part(from, self.len())
     }
 
-    /// The text between two bytes; a hole cut through stays whole.
-    #[must_use]
-    pub fn part(&self, from: usize, to: usize) -> Value {
-        self.slice(from, to)
+    /// Its words: the text between blanks.
+    pub fn fields(&self) -> Vec<Value> {
+        self.fields_by(&is_blank)
     }
 
     /// The ranges of text between runs of separators; holes are never cut.
-    pub(crate) fn fields_by(&self, separator: impl Fn(char) -> bool) -> Vec<Value> {
+    pub(crate) fn fields_by(&self, separator: &dyn Fn(char) -> bool) -> Vec<Value> {
         let mut fields = Vec::new();
         let mut field = Value::default();
         for piece in self.pieces() {
@@ -277,32 +305,17 @@ impl Value {
                 field.push(piece.text, piece.origin, piece.hole);
                 continue;
             }
-            let mut start = None;
-            let cut = |from: usize, to: usize| {
-                let mut origin = piece.origin;
-                if origin.exact {
-                    let base = origin.span.start as usize;
-                    origin.span = Span::from_bytes(base + from, base + to);
-                }
-                (piece.text.get(from..to).unwrap_or(""), origin)
-            };
+            let mut start = 0;
             for (at, c) in piece.text.char_indices() {
-                if !separator(c) {
-                    start.get_or_insert(at);
-                    continue;
-                }
-                if let Some(from) = start.take() {
-                    let (text, origin) = cut(from, at);
-                    field.push(text, origin, None);
-                }
-                if !field.is_empty() {
-                    fields.push(std::mem::take(&mut field));
+                if separator(c) {
+                    piece.copy(start, at, &mut field);
+                    start = at + c.len_utf8();
+                    if !field.is_empty() {
+                        fields.push(std::mem::take(&mut field));
+                    }
                 }
             }
-            if let Some(from) = start {
-                let (text, origin) = cut(from, piece.text.len());
-                field.push(text, origin, None);
-            }
+            piece.copy(start, piece.text.len(), &mut field);
         }
         if !field.is_empty() {
             fields.push(field);
@@ -312,8 +325,40 @@ impl Value {
 
     /// The part without blanks at its ends.
     pub(crate) fn trimmed(&self) -> Value {
-        let start = self.text.len() - self.text.trim_start().len();
-        self.slice(start, self.text.trim_end().len().max(start))
+        let text = self.text();
+        let start = text.len() - text.trim_start().len();
+        self.part(start, text.trim_end().len().max(start))
+    }
+}
+
+impl Piece<'_> {
+    /// Adds a part of this piece to a value.
+    fn copy(&self, from: usize, to: usize, out: &mut Value) {
+        let mut origin = self.origin;
+        if origin.exact {
+            let base = origin.span.start as usize;
+            origin.span = Span::from_bytes(base + from, base + to);
+        }
+        out.push(self.text.get(from..to).unwrap_or(""), origin, None);
+    }
+}
+
+/// The pieces of a value, in order.
+#[derive(Clone, Debug)]
+pub struct Pieces<'a> {
+    text: &'a str,
+    marks: &'a [Mark],
+    start: u32,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        let (mark, rest) = self.marks.split_first()?;
+        let text = self.text.get(self.start as usize..mark.end as usize).unwrap_or("");
+        (self.start, self.marks) = (mark.end, rest);
+        Some(Piece { text, origin: mark.origin, hole: mark.hole })
     }
 }
 
@@ -351,7 +396,7 @@ mod tests {
         assert_eq!(texts, ["--lr", "1e-4", "--n", "$(a b)x", "y"]);
         assert_eq!(fields[1].origin(), Some(Span::new(107, 111)));
         assert_eq!(fields[3].known(), None);
-        assert_eq!(value.slice(7, 11).origin(), Some(Span::new(107, 111)));
+        assert_eq!(value.part(7, 11).origin(), Some(Span::new(107, 111)));
     }
 
     #[test]

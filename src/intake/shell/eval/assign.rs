@@ -1,67 +1,60 @@
 //! Assignments to variables, elements and whole arrays.
 
-use std::collections::BTreeMap;
-
 use super::super::limits;
 use super::super::tree::{Assigned, Assignment, Element};
 use super::super::value::Value;
-use super::state::{Data, Evaluator};
-use crate::text::Span;
+use super::state::Evaluator;
+use super::variables::{Elements, Shape};
 
 impl Evaluator<'_> {
     pub(crate) fn assign(&mut self, assignment: &Assignment) {
-        let span = assignment.span;
         match &assignment.value {
             Assigned::Scalar(word) => {
                 let value = self.text_of(&word.parts);
-                self.assign_scalar(assignment, value, span);
+                self.assign_scalar(assignment, value);
             }
-            Assigned::Array(elements) => self.assign_array(assignment, elements, span),
+            Assigned::Array(elements) => self.assign_array(assignment, elements),
         }
     }
 
-    fn assign_scalar(&mut self, assignment: &Assignment, value: Value, span: Span) {
-        let name = assignment.name.as_str();
+    fn assign_scalar(&mut self, assignment: &Assignment, value: Value) {
+        let (name, span) = (assignment.name.as_str(), assignment.span);
         let Some(index) = &assignment.index else {
-            let value = if assignment.append {
-                self.appended(self.scalar(name).cloned(), value, name, span)
-            } else {
-                value
-            };
+            let value = self.appended(assignment, self.scalar(name).cloned(), value);
             return self.set(name, value, Some(span));
         };
         let index = self.text_of(index);
-        if let Some(Data::Map(map)) = self.variables.get(name).map(|slot| &slot.data) {
-            let old = map.get(index.text()).cloned();
-            let value = if assignment.append { self.appended(old, value, name, span) } else { value };
-            let key = index.text().to_owned();
-            return self.set_key(name, &key, value, span);
+        if self.shape(name) == Some(Shape::Map) {
+            let old = self.variables.get(name).and_then(|slot| slot.elements.get(0, index.text())).cloned();
+            let value = self.appended(assignment, old, value);
+            return self.set_key(name, index.text(), value, span);
         }
         if let Ok(index) = self.number(&index, 0) {
-            let old = self.element(name, index);
-            let value = if assignment.append { self.appended(old, value, name, span) } else { value };
+            let value = self.appended(assignment, self.element(name, index), value);
             self.set_element(name, index, value, span);
         }
     }
 
-    /// `x+=text`; what is not set yet counts as empty only if the text itself sets it somewhere.
-    fn appended(&mut self, old: Option<Value>, value: Value, _name: &str, span: Span) -> Value {
-        let mut whole = old.unwrap_or_default();
-        if !self.spend(whole.weight(), span) {
-            return whole;
+    /// `x+=text`; what is not set yet counts as empty.
+    fn appended(&mut self, assignment: &Assignment, old: Option<Value>, value: Value) -> Value {
+        if !assignment.append {
+            return value;
         }
-        whole.append(&value);
+        let mut whole = old.unwrap_or_default();
+        if self.spend(whole.weight(), assignment.span) {
+            whole.append(&value);
+        }
         whole
     }
 
-    fn assign_array(&mut self, assignment: &Assignment, elements: &[Element], span: Span) {
-        let name = assignment.name.as_str();
-        if let Some(Data::Map(_)) = self.variables.get(name).map(|slot| &slot.data) {
+    fn assign_array(&mut self, assignment: &Assignment, elements: &[Element]) {
+        let (name, span) = (assignment.name.as_str(), assignment.span);
+        if self.shape(name) == Some(Shape::Map) {
             for element in elements {
                 let Some(index) = &element.index else { continue };
-                let key = self.text_of(index).text().to_owned();
+                let key = self.text_of(index);
                 let value = self.text_of(&element.word.parts);
-                self.set_key(name, &key, value, span);
+                self.set_key(name, key.text(), value, span);
             }
             return;
         }
@@ -72,33 +65,30 @@ impl Evaluator<'_> {
                 Some(index) => {
                     let index = self.text_of(index);
                     let at = self.number(&index, 0).ok().and_then(|at| u32::try_from(at).ok());
-                    let value = self.text_of(&element.word.parts);
-                    added.push((at, value));
+                    added.push((at, self.text_of(&element.word.parts)));
                 }
                 None => {
                     let mut words = Vec::new();
                     self.expand(&element.word, &mut words);
-                    added.extend(words.into_iter().map(|word| (None, word.value)));
+                    for word in words {
+                        added.push((None, word.value));
+                    }
                 }
             }
         }
-        let mut values = BTreeMap::new();
-        if assignment.append {
-            values = match self.variables.get_mut(name).map(|slot| &mut slot.data) {
-                Some(Data::Array(old)) => std::mem::take(old),
-                Some(Data::Scalar(old)) => BTreeMap::from([(0, std::mem::take(old))]),
-                _ => BTreeMap::new(),
-            };
+        let mut values = Elements::default();
+        if assignment.append
+            && let Some(slot) = self.slot(name)
+        {
+            values = std::mem::take(&mut slot.elements);
         }
-        let mut next = values.keys().next_back().map_or(0, |last| last.saturating_add(1));
+        let mut next = values.next();
         for (at, value) in added.into_iter().take(limits::WORDS) {
             let at = at.unwrap_or(next);
-            values.insert(at, value);
+            values.insert(at, "", value);
             next = at.saturating_add(1);
         }
-        if values.len() > limits::WORDS {
-            values = values.into_iter().take(limits::WORDS).collect();
-        }
-        self.set_data(name, Data::Array(values), span);
+        values.0.truncate(limits::WORDS);
+        self.set_elements(name, Shape::Array, values, span);
     }
 }

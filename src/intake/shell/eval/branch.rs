@@ -1,16 +1,19 @@
 //! `if` and `case`: branches the text does not decide are read as not taken, and remembered.
 
 use super::super::limits;
-use super::super::script::{Branch, Hole, HoleKind};
+use super::super::script::{Branch, HoleKind};
 use super::super::tree::{Arm, CaseArm, CaseEnding, List, Word};
 use super::super::value::{HoleId, Value};
-use super::state::{Certainty, Data, Evaluator, Flow, Status};
+use super::state::{Certainty, Evaluator, Flow, Status};
 use super::{assigned, pattern};
-use crate::text::{Span, sort};
+use crate::text::{Span, distinct};
+
+/// A branch not taken: its index, the unknowns in its condition, and whether the text leaves it undecided.
+pub(crate) type Skipped = (u16, Vec<HoleId>, bool);
 
 impl Evaluator<'_> {
     pub(crate) fn run_if(&mut self, arms: &[Arm], otherwise: Option<&List>) -> Flow {
-        let mut skipped: Vec<(u16, Vec<HoleId>, bool)> = Vec::new();
+        let mut skipped: Vec<Skipped> = Vec::new();
         let mut names = Vec::new();
         let mut flow = Flow::Next;
         let mut chosen = false;
@@ -32,8 +35,8 @@ impl Evaluator<'_> {
             }
             if taken {
                 chosen = true;
-                self.doubt = self.doubt.or(skipped.iter().find(|arm| arm.2).map(|arm| arm.0));
-                flow = self.guarded(status.certainty, |shell| shell.run_list(&arm.body));
+                self.doubt_from(&skipped);
+                flow = self.run_guarded(status.certainty, &arm.body);
                 break;
             }
         }
@@ -41,13 +44,19 @@ impl Evaluator<'_> {
             self.status = Status::SUCCESS;
             if let Some(otherwise) = otherwise {
                 let certainty = if skipped.is_empty() { Certainty::Certain } else { Certainty::Unknown };
-                self.doubt = self.doubt.or(skipped.iter().find(|arm| arm.2).map(|arm| arm.0));
-                flow = self.guarded(certainty, |shell| shell.run_list(otherwise));
+                self.doubt_from(&skipped);
+                flow = self.run_guarded(certainty, otherwise);
             }
         }
         self.doubt = outer_doubt;
         self.mark_skipped(&skipped, &names);
         if flow == Flow::Guard { Flow::Next } else { flow }
+    }
+
+    /// What runs now hangs on the first undecided branch before it.
+    fn doubt_from(&mut self, skipped: &[Skipped]) {
+        let undecided = skipped.iter().find(|arm| arm.2).map(|arm| arm.0);
+        self.doubt = self.doubt.or(undecided);
     }
 
     /// Evaluates a condition: its outcome, the unknowns in it, and a flow that leaves it.
@@ -56,8 +65,7 @@ impl Evaluator<'_> {
         self.status = Status::SUCCESS;
         let flow = self.run_list(condition);
         let mut holes = std::mem::replace(&mut self.condition_holes, outer);
-        sort(&mut holes, &HoleId::cmp);
-        holes.dedup();
+        distinct(&mut holes);
         let stop = if matches!(flow, Flow::Next | Flow::Guard) { None } else { Some(flow) };
         (self.status, holes, stop)
     }
@@ -77,45 +85,57 @@ impl Evaluator<'_> {
         }
         let index = u16::try_from(self.branches.len()).unwrap_or(u16::MAX);
         if self.branches.len() < limits::BRANCHES {
-            let name = |hole: &Hole| match hole.kind {
-                HoleKind::Positional => format!("${}", hole.name),
-                _ => hole.name.clone(),
-            };
-            let known = holes.iter().filter_map(|id| self.notes.holes.get(id.0 as usize));
-            let names: Vec<String> = known.map(name).take(4).collect();
-            let why = match (decided, names.is_empty()) {
-                (true, true) => "a variable is not set".to_owned(),
-                (true, false) => format!("{} is not set", names.join(", ")),
-                (false, true) => "it asks the machine that runs the script".to_owned(),
-                (false, false) => format!("{} is not known", names.join(", ")),
-            };
-            let sets = sets.iter().take(64).cloned().collect();
+            let why = self.why(decided, holes);
+            let sets = sets.get(..64).unwrap_or(sets).to_vec();
             self.branches.push(Branch { span, taken, decided, why, needs: holes.to_vec(), sets });
         }
         index
     }
 
+    /// Why a branch was read as it was.
+    fn why(&self, decided: bool, holes: &[HoleId]) -> String {
+        let mut why = String::new();
+        for id in holes.iter().take(4) {
+            let Some(hole) = self.notes.holes.get(id.0 as usize) else { continue };
+            if !why.is_empty() {
+                why.push_str(", ");
+            }
+            if hole.kind == HoleKind::Positional {
+                why.push('$');
+            }
+            why.push_str(&hole.name);
+        }
+        why.push_str(match (decided, why.is_empty()) {
+            (true, true) => "a variable is not set",
+            (true, false) => " is not set",
+            (false, true) => "it asks the machine that runs the script",
+            (false, false) => " is not known",
+        });
+        why
+    }
+
     /// Variables that only branches not taken would set become holes; others are doubtful if the text does not decide.
-    pub(crate) fn mark_skipped(&mut self, skipped: &[(u16, Vec<HoleId>, bool)], names: &[(String, Span)]) {
+    pub(crate) fn mark_skipped(&mut self, skipped: &[Skipped], names: &[(String, Span)]) {
         let Some((index, _, _)) = skipped.first() else { return };
-        let needs: Vec<HoleId> = skipped.iter().flat_map(|(_, holes, _)| holes.iter().copied()).collect();
-        let unknown = skipped.iter().any(|(_, _, unknown)| *unknown);
+        let mut needs = Vec::new();
+        let mut unknown = false;
+        for (_, holes, undecided) in skipped {
+            needs.extend_from_slice(holes);
+            unknown |= undecided;
+        }
+        distinct(&mut needs);
         for (name, span) in names {
-            match self.variables.get_mut(name) {
-                None => {
-                    let mut needs = needs.clone();
-                    sort(&mut needs, &HoleId::cmp);
-                    needs.dedup();
-                    let value = self.unknown(HoleKind::Branch, name, *span, needs);
-                    self.branch_of.extend(value.only_hole().filter(|_| unknown).map(|hole| (hole, *index)));
-                    self.set(name, value, Some(*span));
+            if !self.variables.has(name) {
+                let value = self.unknown(HoleKind::Branch, name, *span, needs.clone());
+                if let Some(hole) = value.only_hole().filter(|_| unknown) {
+                    self.branch_of.retain(|(known, _)| *known != hole);
+                    self.branch_of.push((hole, *index));
                 }
-                Some(slot) if unknown => match &mut slot.data {
-                    Data::Scalar(value) => value.set_doubt(*index),
-                    Data::Array(values) => values.values_mut().for_each(|value| value.set_doubt(*index)),
-                    Data::Map(map) => map.values_mut().for_each(|value| value.set_doubt(*index)),
-                },
-                Some(_) => {}
+                self.set(name, value, Some(*span));
+            } else if let Some(slot) = self.slot(name).filter(|_| unknown) {
+                for element in &mut slot.elements.0 {
+                    element.value.set_doubt(*index);
+                }
             }
         }
     }
@@ -134,7 +154,7 @@ impl Evaluator<'_> {
                 if value.has_holes() {
                     let sets = assigned::names(&arm.body);
                     let span = arm.patterns.first().map_or(subject.span, |pattern| pattern.span);
-                    let holes: Vec<HoleId> = value.holes().collect();
+                    let holes = value.holes();
                     let index = self.branch(span, false, unset, &holes, &sets);
                     names.extend(sets);
                     skipped.push((index, holes, !unset));
@@ -146,7 +166,7 @@ impl Evaluator<'_> {
                 (true, true) => Certainty::Unset,
                 (true, false) => Certainty::Unknown,
             };
-            let flow = self.guarded(certainty, |shell| shell.run_list(&arm.body));
+            let flow = self.run_guarded(certainty, &arm.body);
             falling = arm.ending == CaseEnding::Fall;
             if flow != Flow::Next || arm.ending == CaseEnding::Stop {
                 self.mark_skipped(&skipped, &names);

@@ -4,7 +4,9 @@ use super::super::script::HoleKind;
 use super::super::tree::{Assigned, Assignment};
 use super::super::value::{Value, Word, is_blank};
 use super::parameter::is_name;
-use super::state::{Data, Evaluator, Flow, Status};
+use super::simple::values;
+use super::state::{Evaluator, Flow, Status};
+use super::variables::{Elements, Shape};
 use super::{arithmetic::NoNumber, format};
 use crate::text::Span;
 
@@ -25,16 +27,16 @@ pub(crate) fn run(
                 set(shell, arguments);
             }
             if matches!(program, "pushd" | "popd") {
-                shell.variables.remove("PWD");
+                shell.forget("PWD");
             }
         }
         "false" => shell.status = Status::certain(false),
         "[" | "test" => {
-            let mut values: Vec<Value> = arguments.iter().map(|word| word.value.clone()).collect();
-            if program == "[" && values.last().is_some_and(|value| value.text() == "]") {
-                values.pop();
-            }
-            shell.status = shell.test_words(&values);
+            let words = match arguments {
+                [words @ .., last] if program == "[" && last.text() == "]" => words,
+                words => words,
+            };
+            shell.status = shell.test_words(words);
         }
         "echo" => echo(shell, arguments, span),
         "printf" => printf(shell, arguments, span),
@@ -70,7 +72,7 @@ pub(crate) fn run(
                 if value.text().starts_with('/') {
                     shell.set("PWD", value, Some(span));
                 } else {
-                    shell.variables.remove("PWD");
+                    shell.forget("PWD");
                 }
             }
             shell.status = Status::ASSUMED;
@@ -106,18 +108,24 @@ fn echo(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
     };
     let options = arguments.iter().take_while(|word| is_option(word.text())).count();
     let has = |sign: char| arguments.iter().take(options).any(|word| word.text().contains(sign));
+    let out = spaced(arguments.get(options..).unwrap_or(&[]), Some(span));
+    let mut out = if has('e') { format::unescape(&out) } else { out };
+    if !has('n') {
+        out.add("\n", span);
+    }
+    shell.emit(&out, span);
+}
+
+/// Words with blanks between them, which follow from a place or from each word's own.
+pub(crate) fn spaced(words: &[Word], span: Option<Span>) -> Value {
     let mut out = Value::default();
-    for (at, word) in arguments.iter().skip(options).enumerate() {
+    for (at, word) in words.iter().enumerate() {
         if at > 0 {
-            out.append(&Value::computed(" ", span));
+            out.add(" ", span.unwrap_or(word.span));
         }
         out.append(&word.value);
     }
-    let mut out = if has('e') { format::unescape(&out) } else { out };
-    if !has('n') {
-        out.append(&Value::computed("\n", span));
-    }
-    shell.emit(&out, span);
+    out
 }
 
 fn printf(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
@@ -145,88 +153,80 @@ fn declare(
     declared: &[Assignment],
     span: Span,
 ) {
-    let flags: String = arguments
-        .iter()
-        .map(Word::text)
-        .filter(|text| text.starts_with('-') && !text.contains('='))
-        .collect();
-    let exports = program == "export" || flags.contains('x');
+    let has = |flag: char| {
+        arguments
+            .iter()
+            .map(Word::text)
+            .any(|text| is_option(text) && !text.contains('=') && text.contains(flag))
+    };
+    let exports = program == "export" || has('x');
     let is_local =
         program == "local" || (matches!(program, "declare" | "typeset") && !shell.locals.is_empty());
-    let map = flags.contains('A');
+    let shape = match (has('A'), has('a')) {
+        (true, _) => Some(Shape::Map),
+        (_, true) => Some(Shape::Array),
+        _ => None,
+    };
     for assignment in declared {
         if is_local {
             shell.localize(&assignment.name);
         }
-        if map && matches!(assignment.value, Assigned::Array(_)) {
-            shell.set_data(&assignment.name, Data::Map(Default::default()), assignment.span);
+        if shape == Some(Shape::Map) && matches!(assignment.value, Assigned::Array(_)) {
+            shell.set_elements(&assignment.name, Shape::Map, Elements::default(), assignment.span);
         }
         shell.assign(assignment);
         if exports {
             shell.export(&assignment.name);
         }
     }
-    for word in arguments.iter().filter(|word| !word.text().starts_with('-')) {
-        let (name, value) = split_assignment(&word.value);
-        if !is_name(&name) {
+    for word in arguments {
+        // `NAME=value` made by expansion; a hole is no name.
+        let text = word.text();
+        let name = text.split('=').next().unwrap_or("");
+        if is_option(text) || !is_name(name) {
             continue;
         }
         if is_local {
-            shell.localize(&name);
+            shell.localize(name);
         }
-        match value {
-            Some(value) => shell.set(&name, value, Some(word.origin())),
-            None if map => shell.set_data(&name, Data::Map(Default::default()), span),
-            None if flags.contains('a') => shell.set_data(&name, Data::Array(Default::default()), span),
-            None if is_local && !exports => shell.set(&name, Value::default(), Some(span)),
+        match shape {
+            _ if name.len() < text.len() => {
+                shell.set(name, word.value.rest(name.len() + 1), Some(word.origin()))
+            }
+            Some(shape) => shell.set_elements(name, shape, Elements::default(), span),
+            None if is_local && !exports => shell.set(name, Value::default(), Some(span)),
             None => {}
         }
         if exports {
-            shell.export(&name);
+            shell.export(name);
         }
     }
 }
 
-/// `NAME=value` made by expansion.
-fn split_assignment(value: &Value) -> (String, Option<Value>) {
-    let first = value.pieces().next();
-    if first.is_some_and(|piece| piece.hole.is_some()) {
-        return (String::new(), None);
-    }
-    match value.text().find('=') {
-        Some(at) => {
-            let name = value.text().get(..at).unwrap_or("").to_owned();
-            (name, Some(value.slice(at + 1, value.text().len())))
-        }
-        None => (value.text().to_owned(), None),
-    }
+fn is_option(text: &str) -> bool {
+    text.starts_with('-')
 }
 
 fn unset(shell: &mut Evaluator<'_>, arguments: &[Word]) {
-    for word in arguments.iter().filter(|word| !word.text().starts_with('-')) {
-        let text = word.text();
-        match text.split_once('[') {
-            Some((name, index)) => {
-                let key = index.trim_end_matches(']').trim_matches(['"', '\'']);
-                match shell.variables.get_mut(name).map(|slot| &mut slot.data) {
-                    Some(Data::Array(values)) => {
-                        if let Ok(key) = key.parse() {
-                            let key: u32 = key;
-                            values.remove(&key);
-                        }
-                    }
-                    Some(Data::Map(map)) => {
-                        map.remove(key);
-                    }
-                    _ => {}
+    let functions = arguments.first().is_some_and(|first| first.text() == "-f");
+    for text in arguments.iter().map(Word::text).filter(|text| !is_option(text)) {
+        let Some((name, index)) = text.split_once('[') else {
+            shell.forget(text);
+            if functions {
+                shell.functions.put(text, None);
+            }
+            continue;
+        };
+        let Some(slot) = shell.slot(name) else { continue };
+        let key = index.trim_end_matches(']').trim_matches(['"', '\'']);
+        match slot.shape {
+            Shape::Map => slot.elements.remove(0, key),
+            Shape::Array => {
+                if let Ok(index) = key.parse() {
+                    slot.elements.remove(index, "");
                 }
             }
-            None => {
-                shell.variables.remove(text);
-                if arguments.first().is_some_and(|first| first.text() == "-f") {
-                    shell.functions.remove(text);
-                }
-            }
+            Shape::Scalar => {}
         }
     }
 }
@@ -252,21 +252,14 @@ fn set(shell: &mut Evaluator<'_>, arguments: &[Word]) {
             .count(),
     };
     if start < arguments.len() || arguments.iter().any(|word| word.text() == "--") {
-        shell.positional.values = arguments.iter().skip(start).map(|word| word.value.clone()).collect();
+        shell.positional.values = values(arguments.get(start..).unwrap_or(&[]));
         shell.positional.open = false;
         shell.positional.shifted = 0;
     }
 }
 
 fn evaluate(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Flow {
-    let mut text = Value::default();
-    for (at, word) in arguments.iter().enumerate() {
-        if at > 0 {
-            text.append(&Value::computed(" ", word.span));
-        }
-        text.append(&word.value);
-    }
-    shell.run_text(&text)
+    shell.run_text(&spaced(arguments, None))
 }
 
 fn source(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Flow {
@@ -274,7 +267,7 @@ fn source(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Flow {
     if let Some(content) = shell.readable(&file.value) {
         let positional = shell.positional.clone();
         if !rest.is_empty() {
-            shell.positional.values = rest.iter().map(|word| word.value.clone()).collect();
+            shell.positional.values = values(rest);
             shell.positional.open = false;
         }
         let flow = shell.run_text(&content);
@@ -321,7 +314,7 @@ fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
             }
             skip = options.ends_with(['p', 't', 'n', 'd', 'u', 'i']);
         } else {
-            names.push(text.to_owned());
+            names.push(text);
         }
     }
     let Some(input) = shell.input.take() else {
@@ -333,25 +326,26 @@ fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
         shell.input = Some(input);
         return;
     }
-    let length = input.text().find(terminator).unwrap_or(input.text().len());
-    let line = input.slice(0, length);
-    shell.input = Some(input.slice(length + 1, input.text().len().max(length + 1)));
-    let separators = shell.known("IFS").map_or_else(|| " \t\n".to_owned(), str::to_owned);
+    let length = input.text().find(terminator).unwrap_or(input.len());
+    let line = input.part(0, length);
+    shell.input = Some(input.rest(length + 1));
+    let separators = shell.known("IFS").unwrap_or(" \t\n");
     let separates = |c: char| separators.contains(c) || (separators.len() > 1 && is_blank(c));
+    let fields = super::words::strict_fields(&line, &separates);
     if array {
-        let fields = super::words::strict_fields(&line, separates);
-        let values = (0_u32..).zip(fields).collect();
         if let Some(name) = names.first() {
-            shell.set_data(name, Data::Array(values), span);
+            shell.set_elements(name, Shape::Array, Elements::listed(fields), span);
         }
         return;
     }
-    let fields = super::words::strict_fields(&line, separates);
     let count = names.len();
-    for (at, name) in names.iter().enumerate().filter(|(_, name)| is_name(name)) {
+    for (at, name) in names.iter().enumerate() {
+        if !is_name(name) {
+            continue;
+        }
         let value = if at + 1 == count && fields.len() > count {
-            let before: usize = fields.iter().take(at).map(|field| field.text().len() + 1).sum();
-            line.slice(before.min(line.text().len()), line.text().len()).trimmed()
+            let before: usize = fields.iter().take(at).map(|field| field.len() + 1).sum();
+            line.rest(before).trimmed()
         } else {
             fields.get(at).cloned().unwrap_or_default()
         };
@@ -360,8 +354,8 @@ fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
 }
 
 fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
-    let name = arguments.last().map(Word::text).filter(|text| is_name(text)).unwrap_or("MAPFILE").to_owned();
+    let name = arguments.last().map(Word::text).filter(|text| is_name(text)).unwrap_or("MAPFILE");
     let Some(input) = shell.input.take() else { return };
-    let lines = input.fields_by(|c| c == '\n');
-    shell.set_data(&name, Data::Array((0_u32..).zip(lines).collect()), span);
+    let lines = input.fields_by(&|c| c == '\n');
+    shell.set_elements(name, Shape::Array, Elements::listed(lines), span);
 }

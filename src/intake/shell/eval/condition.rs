@@ -1,7 +1,7 @@
 //! `[ ]`, `[[ ]]` and `(( ))`: true, false, decided by an unset variable, or not known.
 
 use super::super::tree::{Part, TestToken};
-use super::super::value::Value;
+use super::super::value::{Value, Word};
 use super::arithmetic::NoNumber;
 use super::state::{Certainty, Evaluator, Status};
 use super::{pattern, regex};
@@ -36,21 +36,19 @@ struct Tester<'s, 'a> {
 
 impl Evaluator<'_> {
     /// `[ ... ]` and `test ...`, given the words between.
-    pub(crate) fn test_words(&mut self, words: &[Value]) -> Status {
-        let items = words
-            .iter()
-            .map(|value| {
-                let sign = match value.text() {
-                    "-a" => Sign::And,
-                    "-o" => Sign::Or,
-                    "!" => Sign::Not,
-                    "(" => Sign::Open,
-                    ")" => Sign::Close,
-                    _ => Sign::Operand,
-                };
-                Item { value: value.clone(), pattern: None, sign }
-            })
-            .collect();
+    pub(crate) fn test_words(&mut self, words: &[Word]) -> Status {
+        let mut items = Vec::new();
+        for word in words {
+            let sign = match word.text() {
+                "-a" => Sign::And,
+                "-o" => Sign::Or,
+                "!" => Sign::Not,
+                "(" => Sign::Open,
+                ")" => Sign::Close,
+                _ => Sign::Operand,
+            };
+            items.push(Item { value: word.value.clone(), pattern: None, sign });
+        }
         self.test(items, false)
     }
 
@@ -91,7 +89,7 @@ impl Evaluator<'_> {
                 Status::UNKNOWN
             }
             Err(NoNumber::Wrong(why)) => {
-                let message = format!("{}: {why}", value.text().trim());
+                let message = [value.text().trim(), ": ", why].concat();
                 self.notes.report(crate::text::Diagnostic::warning("arithmetic", message).at(span));
                 Status::UNKNOWN
             }
@@ -100,7 +98,7 @@ impl Evaluator<'_> {
 
     fn test(&mut self, items: Vec<Item>, double: bool) -> Status {
         for item in &items {
-            self.condition_holes.extend(item.value.holes());
+            item.value.add_holes(&mut self.condition_holes);
         }
         let mut tester = Tester { shell: self, items, at: 0, double, depth: 0 };
         tester.any()
@@ -193,7 +191,7 @@ impl Tester<'_, '_> {
             "-n" => self.empty(at).not(),
             "-v" => {
                 let name = self.items.get(at).and_then(|item| item.value.known()).unwrap_or("");
-                let set = self.shell.variables.contains_key(name.split('[').next().unwrap_or(name));
+                let set = self.shell.variables.has(name.split('[').next().unwrap_or(name));
                 if set { Status::certain(true) } else { Status::unset(false) }
             }
             _ => Status::UNKNOWN,

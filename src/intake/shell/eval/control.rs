@@ -32,7 +32,9 @@ impl Evaluator<'_> {
             if !runs {
                 continue;
             }
-            let flow = self.guarded(status.certainty, |shell| shell.run_pipeline(pipeline));
+            let uncertain = self.guard(status.certainty);
+            let flow = self.run_pipeline(pipeline);
+            self.unguard(uncertain);
             match flow {
                 Flow::Next => {}
                 Flow::Guard => return Flow::Next,
@@ -42,14 +44,24 @@ impl Evaluator<'_> {
         Flow::Next
     }
 
-    /// Runs something that a condition guards.
-    pub(crate) fn guarded(&mut self, certainty: Certainty, inner: impl FnOnce(&mut Self) -> Flow) -> Flow {
+    /// What runs from here on is guarded by a condition, until [`Self::unguard`] takes what this gives.
+    fn guard(&mut self, certainty: Certainty) -> u32 {
         let uncertain = u32::from(certainty != Certainty::Certain);
         self.conditional += 1;
         self.uncertain += uncertain;
-        let flow = inner(self);
+        uncertain
+    }
+
+    fn unguard(&mut self, uncertain: u32) {
         self.conditional -= 1;
         self.uncertain -= uncertain;
+    }
+
+    /// Runs commands that a condition guards.
+    pub(crate) fn run_guarded(&mut self, certainty: Certainty, body: &List) -> Flow {
+        let uncertain = self.guard(certainty);
+        let flow = self.run_list(body);
+        self.unguard(uncertain);
         flow
     }
 
@@ -122,13 +134,13 @@ impl Evaluator<'_> {
             }
             Kind::While { condition, span, until, body } => self.run_while(condition, *span, *until, body),
             Kind::Function { name, body } => {
-                self.functions.insert(name.clone(), body.clone());
+                self.functions.put(name, Some(body.clone()));
                 self.status = Status::SUCCESS;
                 Flow::Next
             }
             Kind::Group(body) => self.run_list(body),
             Kind::Subshell(body) => {
-                let flow = self.in_subshell(|shell| shell.run_list(body));
+                let flow = self.in_subshell(&mut |shell| shell.run_list(body));
                 if matches!(flow, Flow::Guard) { flow } else { Flow::Next }
             }
             Kind::Test(tokens) => {
@@ -143,7 +155,7 @@ impl Evaluator<'_> {
     }
 
     /// Runs something whose variables are forgotten afterwards.
-    pub(crate) fn in_subshell(&mut self, inner: impl FnOnce(&mut Self) -> Flow) -> Flow {
+    pub(crate) fn in_subshell(&mut self, inner: &mut dyn FnMut(&mut Self) -> Flow) -> Flow {
         let weight = u32::try_from(self.variables.len() / 8).unwrap_or(u32::MAX);
         if !self.spend(weight, Span::default()) {
             return Flow::Stop;
@@ -167,7 +179,9 @@ impl Evaluator<'_> {
                 for word in words {
                     self.expand(word, &mut expanded);
                 }
-                values.extend(expanded.into_iter().map(|word| word.value));
+                for word in expanded {
+                    values.push(word.value);
+                }
             }
         }
         let mut turns = 0;
@@ -233,12 +247,8 @@ impl Evaluator<'_> {
         );
         let first_local = self.locals.len();
         let flow = self.run_command(body);
-        for (name, old) in self.locals.split_off(first_local).into_iter().rev() {
-            match old {
-                Some(slot) => self.variables.insert(name, slot),
-                None => self.variables.remove(&name),
-            };
-        }
+        let locals = self.locals.split_off(first_local);
+        self.restore(locals);
         self.positional = positional;
         if flow == Flow::Return { Flow::Next } else { flow }
     }

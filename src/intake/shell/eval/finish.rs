@@ -1,14 +1,15 @@
 //! From a source to its [`Script`]: set up, run, gather.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::super::notes::Notes;
 use super::super::script::{Environment, Fragment, Script, Variable};
 use super::super::value::{Origin, Value, Word};
 use super::super::{directives, limits, parse};
 use super::parameter::is_name;
-use super::state::{Data, Evaluator, Positional, Slot, Status};
-use crate::text::{Diagnostic, Source, Span, sort};
+use super::state::{Evaluator, Positional, Status};
+use super::variables::{Elements, Named, Shape, Slot};
+use crate::text::{Diagnostic, Source, Span, distinct, sort};
 
 /// Name under which [`Environment::variables`] may hold the whole call line.
 const ARGUMENTS: &str = "arguments";
@@ -44,20 +45,26 @@ pub fn evaluate_part(source: &Source, part: usize, environment: &Environment) ->
 
 impl<'a> Evaluator<'a> {
     fn new(source: &'a Source, length: usize, environment: &Environment) -> Self {
-        let slot = |text: &str| Slot { data: Data::Scalar(given(text)), exported: true, span: None };
-        let named = environment.variables.iter().filter(|(name, _)| is_name(name) && name != ARGUMENTS);
+        let mut variables = Named::default();
+        for (name, text) in &environment.variables {
+            if is_name(name) && name != ARGUMENTS {
+                let elements = Elements::scalar(given(text));
+                let slot = Slot { shape: Shape::Scalar, elements, exported: true, span: None };
+                variables.put(name, Some(Rc::new(slot)));
+            }
+        }
         Self {
             source,
             notes: Notes::new(length),
-            variables: named.map(|(name, text)| (name.clone(), slot(text))).collect(),
-            functions: BTreeMap::new(),
+            variables,
+            functions: Named::default(),
             positional: positional(environment),
             commands: Vec::new(),
             files: Vec::new(),
             files_run: Vec::new(),
             directives: Vec::new(),
             branches: Vec::new(),
-            branch_of: BTreeMap::new(),
+            branch_of: Vec::new(),
             missing_files: Vec::new(),
             status: Status::SUCCESS,
             output: None,
@@ -76,14 +83,21 @@ impl<'a> Evaluator<'a> {
     }
 
     fn finish(self) -> Script {
-        let used: BTreeSet<u32> = self
-            .commands
-            .iter()
-            .flat_map(|command| &command.words)
-            .filter_map(|word| flag_start(&word.value))
-            .collect();
-        let variables: Vec<Variable> =
-            self.variables.into_iter().map(|(name, slot)| variable(name, slot)).collect();
+        let mut used = Vec::new();
+        for command in &self.commands {
+            flag_starts(&command.words, &mut used);
+        }
+        distinct(&mut used);
+        let mut variables = Vec::new();
+        for (name, slot) in self.variables.all() {
+            variables.push(Variable {
+                name: (**name).to_owned(),
+                values: slot.elements.values(),
+                array: slot.shape != Shape::Scalar,
+                exported: slot.exported,
+                span: slot.span,
+            });
+        }
         let fragments = fragments(&variables, &used);
         Script {
             commands: self.commands,
@@ -100,77 +114,81 @@ impl<'a> Evaluator<'a> {
 }
 
 fn given(text: &str) -> Value {
-    let mut value = Value::default();
-    value.push(text, Origin::given(), None);
-    value
+    Value::of(text, Origin::given())
 }
 
 /// The positional parameters: the call line, over which single ones may be set by number.
 fn positional(environment: &Environment) -> Positional {
     let line = environment.variables.iter().rev().find(|(name, _)| name == ARGUMENTS);
-    let words: Vec<&str> = match line {
-        Some((_, line)) if environment.arguments.is_empty() => line.split_ascii_whitespace().collect(),
-        _ => environment.arguments.iter().map(String::as_str).collect(),
-    };
-    let values = words.into_iter().map(given).collect();
-    let numbered = environment.variables.iter().filter_map(|(name, text)| {
-        let number: usize = name.trim_start_matches('$').parse().ok()?;
-        (number > 0).then(|| (number, given(text)))
-    });
-    Positional { values, open: true, shifted: 0, numbered: numbered.collect() }
+    let mut values = Vec::new();
+    match line {
+        Some((_, line)) if environment.arguments.is_empty() => {
+            for word in line.split_ascii_whitespace() {
+                values.push(given(word));
+            }
+        }
+        _ => {
+            for word in &environment.arguments {
+                values.push(given(word));
+            }
+        }
+    }
+    let mut numbered = Vec::new();
+    for (name, text) in &environment.variables {
+        if let Ok(number @ 1..) = name.trim_start_matches('$').parse() {
+            numbered.push((number, given(text)));
+        }
+    }
+    Positional { values, open: true, shifted: 0, numbered }
 }
 
-fn variable(name: String, slot: Slot) -> Variable {
-    let (values, array) = match slot.data {
-        Data::Scalar(value) => (vec![value], false),
-        Data::Array(values) => (values.into_values().collect(), true),
-        Data::Map(map) => (map.into_values().collect(), true),
-    };
-    Variable { name, values, array, exported: slot.exported, span: slot.span }
-}
-
-/// Where an option is written, if the word is one.
-fn flag_start(value: &Value) -> Option<u32> {
-    let first = value.pieces().next().filter(|piece| piece.hole.is_none() && piece.text.starts_with("--"))?;
-    Some(first.origin.span.start)
+/// Adds where options are written among these words.
+fn flag_starts(words: &[Word], starts: &mut Vec<u32>) {
+    for word in words {
+        if let Some(first) = word.value.pieces().next()
+            && first.hole.is_none()
+            && first.text.starts_with("--")
+        {
+            starts.push(first.origin.span.start);
+        }
+    }
 }
 
 /// Variables that hold options of which no command has any, without those whose options another one includes.
-fn fragments(variables: &[Variable], used: &BTreeSet<u32>) -> Vec<Fragment> {
-    let mut found: Vec<(Fragment, BTreeSet<u32>)> = Vec::new();
+fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
+    let mut found: Vec<(Fragment, Vec<u32>)> = Vec::new();
     for variable in variables {
         let Some(span) = variable.span else { continue };
         if variable.values.iter().all(|value| !value.text().contains("--")) {
             continue;
         }
-        let words: Vec<Word> = variable
-            .values
-            .iter()
-            .flat_map(|value| {
-                if value.text().contains("--") || !variable.array {
-                    value.fields()
-                } else {
-                    vec![value.clone()]
+        let mut words = Vec::new();
+        for value in &variable.values {
+            if value.text().contains("--") || !variable.array {
+                for value in value.fields() {
+                    words.push(Word { value, span });
                 }
-            })
-            .map(|value| Word { value, span })
-            .collect();
-        let flags: BTreeSet<u32> = words.iter().filter_map(|word| flag_start(&word.value)).collect();
-        if !flags.is_empty() && flags.is_disjoint(used) {
+            } else {
+                words.push(Word { value: value.clone(), span });
+            }
+        }
+        let mut flags = Vec::new();
+        flag_starts(&words, &mut flags);
+        distinct(&mut flags);
+        if !flags.is_empty() && flags.iter().all(|flag| used.binary_search(flag).is_err()) {
             found.push((Fragment { name: variable.name.clone(), words, span }, flags));
         }
     }
-    let covered = |at: usize, flags: &BTreeSet<u32>| {
-        found.iter().enumerate().any(|(other, (_, theirs))| {
-            other != at && flags.is_subset(theirs) && (flags.len() < theirs.len() || other < at)
-        })
-    };
-    let mut kept: Vec<Fragment> = found
-        .iter()
-        .enumerate()
-        .filter(|(at, (_, flags))| !covered(*at, flags))
-        .map(|(_, (fragment, _))| fragment.clone())
-        .collect();
+    let mut kept = Vec::new();
+    for (at, (fragment, flags)) in found.iter().enumerate() {
+        let covered = found.iter().enumerate().any(|(other, (_, theirs))| {
+            let fewer = flags.len() < theirs.len() || (flags.len() == theirs.len() && other < at);
+            fewer && flags.iter().all(|flag| theirs.binary_search(flag).is_ok())
+        });
+        if !covered {
+            kept.push(fragment.clone());
+        }
+    }
     sort(&mut kept, &|left, right| left.span.cmp(&right.span));
     kept
 }

@@ -85,7 +85,7 @@ pub(crate) fn printf(format: &Value, arguments: &[Word], span: Span) -> Value {
     loop {
         let before = rest.len();
         once(&format, &mut rest, span, &mut out);
-        if rest.len() == 0 || rest.len() == before || out.text().len() > limits::VALUE_BYTES {
+        if rest.len() == 0 || rest.len() == before || out.len() > limits::VALUE_BYTES {
             return out;
         }
     }
@@ -95,23 +95,23 @@ fn once<'a>(format: &Value, rest: &mut impl Iterator<Item = &'a Word>, span: Spa
     let text = format.text();
     let mut at = 0;
     while let Some(offset) = text.get(at..).and_then(|rest| rest.find('%')) {
-        out.append(&format.slice(at, at + offset));
+        out.append(&format.part(at, at + offset));
         at += offset;
         let Some(conversion) = conversion(text.get(at + 1..).unwrap_or("")) else {
-            out.append(&format.slice(at, at + 1));
+            out.append(&format.part(at, at + 1));
             at += 1;
             continue;
         };
         at += 1 + conversion.length;
         if conversion.kind == '%' {
-            out.append(&Value::computed("%", span));
+            out.add("%", span);
             continue;
         }
         let empty = Value::default();
         let argument = rest.next().map_or(&empty, |word| &word.value);
         convert(&conversion, argument, span, out);
     }
-    out.append(&format.slice(at, text.len()));
+    out.append(&format.rest(at));
 }
 
 fn conversion(text: &str) -> Option<Conversion<'_>> {

@@ -4,7 +4,9 @@ use super::super::parse;
 use super::super::script::CommandKind;
 use super::super::value::{Value, Word};
 use super::super::{directives, limits};
+use super::simple::values;
 use super::state::{Evaluator, Flow, Positional, Status};
+use super::variables::Named;
 use crate::text::Span;
 
 /// Programs that read a script from a file, a word or their input.
@@ -13,9 +15,7 @@ const SHELLS: [&str; 6] = ["bash", "sh", "zsh", "dash", "sbatch", "qsub"];
 impl Evaluator<'_> {
     /// Runs a text in this very shell.
     pub(crate) fn run_text(&mut self, text: &Value) -> Flow {
-        if text.text().len() > limits::VALUE_BYTES
-            || !self.spend(text.weight(), text.origin().unwrap_or_default())
-        {
+        if text.len() > limits::VALUE_BYTES || !self.spend(text.weight(), text.origin().unwrap_or_default()) {
             return Flow::Next;
         }
         let list = parse::parse(text.text(), text.marks(), self.depth, &mut self.notes);
@@ -59,40 +59,45 @@ impl Evaluator<'_> {
     }
 
     fn inner_text(&mut self, words: &[Word]) -> Option<(Value, Vec<Value>)> {
-        let base = |word: &Word| word.text().rsplit('/').next().unwrap_or("").to_owned();
-        let at = words.iter().position(|word| SHELLS.contains(&base(word).as_str()))?;
-        let rest = words.get(at + 1..)?;
+        let mut words = words;
+        let shell = loop {
+            let (first, rest) = words.split_first()?;
+            words = rest;
+            let base = first.text().rsplit('/').next().unwrap_or("");
+            if SHELLS.contains(&base) {
+                break base;
+            }
+        };
+        let rest = words;
         let takes_commands = |text: &str| {
             text.len() > 1 && text.starts_with('-') && !text.starts_with("--") && text.ends_with('c')
         };
-        if base(&words[at]) != "sbatch"
+        if shell != "sbatch"
             && let Some(flag) = rest.iter().take(4).position(|word| takes_commands(word.text()))
         {
             let text = rest.get(flag + 1)?.value.clone();
-            return Some((text, rest.iter().skip(flag + 3).map(|word| word.value.clone()).collect()));
+            return Some((text, values(rest.get(flag + 3..).unwrap_or(&[]))));
         }
-        let file = rest
-            .iter()
-            .position(|word| !word.text().starts_with('-') && self.readable(&word.value).is_some());
-        if let Some(file) = file {
-            let name = rest.get(file)?.value.clone();
-            if let Some(known) = self.files.iter().position(|known| known.name.text() == name.text()) {
+        for (at, word) in rest.iter().enumerate() {
+            if word.text().starts_with('-') {
+                continue;
+            }
+            let Some(text) = self.readable(&word.value) else { continue };
+            if let Some(known) = self.files.iter().position(|known| known.name.text() == word.text()) {
                 self.files_run.push(known);
             }
-            let text = self.readable(&name)?;
-            return Some((text, rest.iter().skip(file + 1).map(|word| word.value.clone()).collect()));
+            return Some((text, values(rest.get(at + 1..).unwrap_or(&[]))));
         }
         let options_only =
             rest.iter().all(|word| word.text().starts_with('-') && !word.text().starts_with("--wrap"));
-        if options_only || base(&words[at]) == "sbatch" {
-            let input =
-                self.input.clone().filter(|input| input.text().contains('\n') || input.text().contains(' '));
-            if let Some(input) = input {
-                return Some((input, Vec::new()));
-            }
+        if (options_only || shell == "sbatch")
+            && let Some(input) = &self.input
+            && input.text().contains(['\n', ' '])
+        {
+            return Some((input.clone(), Vec::new()));
         }
         let wrapped = rest.iter().find(|word| word.text().starts_with("--wrap="))?;
-        Some((wrapped.value.slice("--wrap=".len(), wrapped.text().len()), Vec::new()))
+        Some((wrapped.value.rest("--wrap=".len()), Vec::new()))
     }
 
     /// `ssh host 'commands'`: the words after the host.
@@ -113,10 +118,11 @@ impl Evaluator<'_> {
         let outer = self.outer.replace(index);
         let input = self.input.take();
         let text = text.clone();
-        self.in_subshell(|shell| {
-            shell.variables.retain(|_, slot| inherits && slot.exported);
-            shell.functions.clear();
-            shell.positional = Positional { values: arguments, ..Positional::default() };
+        let mut values = arguments;
+        self.in_subshell(&mut |shell| {
+            shell.variables.retain(|slot| inherits && slot.exported);
+            shell.functions = Named::default();
+            shell.positional = Positional { values: std::mem::take(&mut values), ..Positional::default() };
             let found = directives::read(&text);
             directives::set_variables(shell, &found);
             shell.directives.extend(found);

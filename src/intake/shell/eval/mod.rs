@@ -21,6 +21,7 @@ mod sed;
 mod simple;
 mod state;
 mod unset;
+mod variables;
 mod words;
 
 pub(crate) use state::Evaluator;

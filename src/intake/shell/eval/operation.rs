@@ -3,7 +3,7 @@
 use super::super::limits;
 use super::super::script::HoleKind;
 use super::super::tree::{Operation, Part, ReplaceMode};
-use super::super::value::{HoleId, Value};
+use super::super::value::Value;
 use super::state::Evaluator;
 use super::{format, pattern};
 use crate::text::{Diagnostic, Span};
@@ -32,7 +32,7 @@ impl Evaluator<'_> {
             Operation::Transform(_) | Operation::None | Operation::Fallback { .. } => Some(value.clone()),
         };
         changed.unwrap_or_else(|| {
-            let needs: Vec<HoleId> = value.holes().collect();
+            let needs = value.holes();
             if needs.is_empty() {
                 self.notes
                     .report(Diagnostic::warning("expansion", "this expansion is not computed").at(span));
@@ -62,7 +62,7 @@ impl Evaluator<'_> {
             let at = usize::try_from(at).unwrap_or(0);
             text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte)
         };
-        Some(value.slice(byte(from), byte(to.max(from))))
+        Some(value.part(byte(from), byte(to.max(from))))
     }
 }
 
@@ -73,12 +73,12 @@ fn trim(value: &Value, pattern: &str, suffix: bool, longest: bool) -> Option<Val
     }
     Some(if suffix {
         match pattern::suffix_start(pattern, text, longest) {
-            Some(start) => value.slice(0, start),
+            Some(start) => value.part(0, start),
             None => value.clone(),
         }
     } else {
         match pattern::prefix_length(pattern, text, longest) {
-            Some(end) => value.slice(end, text.len()),
+            Some(end) => value.rest(end),
             None => value.clone(),
         }
     })
@@ -97,7 +97,7 @@ fn replace(value: &Value, pattern: &str, with: &Value, mode: ReplaceMode, span: 
     let mut at = 0;
     if mode == ReplaceMode::Suffix {
         let start = pattern::suffix_start(pattern, text, true);
-        out.append(&value.slice(0, start.unwrap_or(text.len())));
+        out.append(&value.part(0, start.unwrap_or(text.len())));
         if start.is_some() {
             out.append(with);
         }
@@ -115,12 +115,12 @@ fn replace(value: &Value, pattern: &str, with: &Value, mode: ReplaceMode, span: 
             None if mode == ReplaceMode::Prefix => break,
             None => {
                 let Some(c) = rest.chars().next() else { break };
-                out.append(&value.slice(at, at + c.len_utf8()));
+                out.append(&value.part(at, at + c.len_utf8()));
                 at += c.len_utf8();
             }
         }
     }
-    out.append(&value.slice(at.min(text.len()), text.len()));
+    out.append(&value.rest(at));
     let _ = span;
     Some(out)
 }
@@ -131,14 +131,14 @@ fn replace_plain(value: &Value, text: &str, pattern: &str, with: &Value, all: bo
     while let Some(offset) =
         text.get(at..).filter(|_| !pattern.is_empty()).and_then(|rest| rest.find(pattern))
     {
-        out.append(&value.slice(at, at + offset));
+        out.append(&value.part(at, at + offset));
         out.append(with);
         at += offset + pattern.len();
-        if !all || out.text().len() > limits::VALUE_BYTES {
+        if !all || out.len() > limits::VALUE_BYTES {
             break;
         }
     }
-    out.append(&value.slice(at, text.len()));
+    out.append(&value.rest(at));
     out
 }
 

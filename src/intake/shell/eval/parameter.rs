@@ -1,12 +1,11 @@
 //! `$x`, `${x...}`, `${a[i]}`, `$@`: what a parameter expands to.
 
-use std::collections::BTreeMap;
-
 use super::super::limits;
 use super::super::script::HoleKind;
 use super::super::tree::{Index, Operation, Parameter, Part};
 use super::super::value::{HoleId, Value};
-use super::state::{Data, Evaluator};
+use super::state::Evaluator;
+use super::variables::{Elements, Shape};
 use crate::text::Span;
 
 /// What a parameter expands to.
@@ -68,8 +67,9 @@ impl Evaluator<'_> {
             "?" => if self.status.ok { "0" } else { "1" }.to_owned(),
             _ => {
                 let number: usize = name.parse().ok().filter(|number| *number > 0)?;
-                let numbered = self.positional.numbered.get(&(number + self.positional.shifted));
-                return match numbered.or_else(|| self.positional.values.get(number - 1)) {
+                let place = number + self.positional.shifted;
+                let numbered = self.positional.numbered.iter().rev().find(|(known, _)| *known == place);
+                return match numbered.map(|(_, value)| value).or(self.positional.values.get(number - 1)) {
                     Some(value) => Some(value.clone()),
                     None if self.positional.open => None,
                     None => Some(Value::default()),
@@ -92,59 +92,52 @@ impl Evaluator<'_> {
 
     fn indexed(&mut self, name: &str, index: &[Part]) -> Option<Value> {
         let index = self.text_of(index);
-        if let Some(Data::Map(map)) = self.variables.get(name).map(|slot| &slot.data) {
-            return index.known().and_then(|key| map.get(key)).cloned();
+        if self.shape(name) == Some(Shape::Map) {
+            return self.variables.get(name)?.elements.get(0, index.known()?).cloned();
         }
+        if let Ok(index) = self.number(&index, 0) {
+            return self.element(name, index);
+        }
+        let shown = [name, "[", index.text(), "]"].concat();
         let span = index.origin().unwrap_or_default();
-        match self.number(&index, 0) {
-            Ok(index) => self.element(name, index),
-            Err(_) => {
-                let needs: Vec<HoleId> = index.holes().collect();
-                let shown = format!("{name}[{}]", index.text());
-                Some(self.unknown(HoleKind::Derived, &shown, span, needs))
-            }
-        }
+        Some(self.unknown(HoleKind::Derived, &shown, span, index.holes()))
     }
 
     /// One element of an array; negative indices count from its end.
     pub(crate) fn element(&self, name: &str, index: i64) -> Option<Value> {
-        match &self.variables.get(name)?.data {
-            Data::Scalar(value) => (index == 0 || index == -1).then(|| value.clone()),
-            Data::Array(values) => values.get(&position(values, index)?).cloned(),
-            Data::Map(map) => map.get(index.to_string().as_str()).cloned(),
+        let slot = self.variables.get(name)?;
+        match slot.shape {
+            Shape::Map => slot.elements.get(0, &index.to_string()),
+            _ => slot.elements.get(slot.elements.position(index)?, ""),
         }
+        .cloned()
     }
 
     pub(crate) fn set_element(&mut self, name: &str, index: i64, value: Value, span: Span) {
-        let mut values = match self.variables.get(name).map(|slot| &slot.data) {
-            Some(Data::Map(_)) => return self.set_key(name, &index.to_string(), value, span),
-            Some(Data::Array(_)) => BTreeMap::new(),
-            Some(Data::Scalar(old)) => BTreeMap::from([(0, old.clone())]),
-            None => BTreeMap::new(),
-        };
-        if let Some(Data::Array(old)) = self.variables.get_mut(name).map(|slot| &mut slot.data) {
-            values = std::mem::take(old);
+        let mut elements = Elements::default();
+        if let Some(slot) = self.slot(name) {
+            if slot.shape == Shape::Map {
+                return self.set_key(name, &index.to_string(), value, span);
+            }
+            elements = std::mem::take(&mut slot.elements);
         }
-        if let Some(at) = position(&values, index)
-            && values.len() < limits::WORDS
+        if let Some(at) = elements.position(index)
+            && !elements.is_full()
         {
-            values.insert(at, value);
+            elements.insert(at, "", value);
         }
-        self.set_data(name, Data::Array(values), span);
+        self.set_elements(name, Shape::Array, elements, span);
     }
 
     pub(crate) fn set_key(&mut self, name: &str, key: &str, value: Value, span: Span) {
-        match self.variables.get_mut(name) {
-            Some(slot) => {
-                slot.span = Some(span);
-                match &mut slot.data {
-                    Data::Map(map) if map.len() < limits::WORDS => {
-                        map.insert(key.to_owned(), value);
-                    }
-                    _ => {}
-                }
-            }
-            None => self.set_data(name, Data::Map(BTreeMap::from([(key.to_owned(), value)])), span),
+        let Some(slot) = self.slot(name) else {
+            let mut elements = Elements::default();
+            elements.insert(0, key, value);
+            return self.set_elements(name, Shape::Map, elements, span);
+        };
+        slot.span = Some(span);
+        if slot.shape == Shape::Map && !slot.elements.is_full() {
+            slot.elements.insert(0, key, value);
         }
     }
 
@@ -153,18 +146,13 @@ impl Evaluator<'_> {
         if name == "@" || name == "*" {
             return Some(self.positional.values.clone());
         }
-        Some(match &self.variables.get(name)?.data {
-            Data::Scalar(value) => vec![value.clone()],
-            Data::Array(values) => values.values().cloned().collect(),
-            Data::Map(map) => map.values().cloned().collect(),
-        })
+        Some(self.variables.get(name)?.elements.values())
     }
 
     fn elements<'p>(&mut self, parameter: &'p Parameter, star: bool) -> Expanded<'p> {
         let span = parameter.span;
         let found = self.all_elements(&parameter.name);
-        let weight = found.iter().flatten().map(Value::weight).fold(0_u32, u32::saturating_add);
-        if !self.spend(weight, span) {
+        if !self.spend(weight(found.as_deref().unwrap_or(&[])), span) {
             return Expanded::One(Value::default());
         }
         let values = match (&parameter.operation, found) {
@@ -183,8 +171,11 @@ impl Evaluator<'_> {
             (Operation::Slice { offset, length }, Some(values)) => {
                 self.slice_elements(values, offset, length.as_deref(), parameter)
             }
-            (operation, Some(values)) => {
-                values.into_iter().map(|value| self.operate(operation, value, span)).collect()
+            (operation, Some(mut values)) => {
+                for value in &mut values {
+                    *value = self.operate(operation, std::mem::take(value), span);
+                }
+                values
             }
             (_, None) if matches!(parameter.name.as_str(), "@" | "*") => Vec::new(),
             (_, None) => vec![self.missing(&parameter.name, span)],
@@ -226,11 +217,16 @@ impl Evaluator<'_> {
         let (from, count) =
             (usize::try_from(from).unwrap_or(usize::MAX), usize::try_from(count).unwrap_or(0));
         // In an array with gaps the offset is an index, not a place.
-        let skipped = match self.variables.get(&parameter.name).map(|slot| &slot.data) {
-            Some(Data::Array(array)) => array.keys().filter(|index| (**index as usize) < from).count(),
+        let skipped = match self.variables.get(&parameter.name) {
+            Some(slot) if slot.shape == Shape::Array => {
+                slot.elements.0.iter().take_while(|element| (element.index as usize) < from).count()
+            }
             _ => from,
         };
-        values.into_iter().skip(skipped).take(count).collect()
+        let mut values = values;
+        values.drain(..skipped.min(values.len()));
+        values.truncate(count);
+        values
     }
 
     fn length(&mut self, parameter: &Parameter, all: bool) -> Value {
@@ -241,8 +237,8 @@ impl Evaluator<'_> {
         }
         match self.lookup(parameter) {
             Some(value) if value.has_holes() => {
-                let needs = value.holes().collect();
-                self.unknown(HoleKind::Derived, &format!("#{}", parameter.name), span, needs)
+                let shown = ["#", &parameter.name].concat();
+                self.unknown(HoleKind::Derived, &shown, span, value.holes())
             }
             Some(value) => Value::computed(&value.text().chars().count().to_string(), span),
             None => self.missing(&parameter.name, span),
@@ -253,24 +249,23 @@ impl Evaluator<'_> {
     fn indirect<'p>(&mut self, parameter: &'p Parameter) -> Expanded<'p> {
         let span = parameter.span;
         if matches!(parameter.index, Some(Index::At | Index::Star)) {
-            let keys = match self.variables.get(&parameter.name).map(|slot| &slot.data) {
-                Some(Data::Array(values)) => values.keys().map(u32::to_string).collect(),
-                Some(Data::Map(map)) => map.keys().cloned().collect(),
-                Some(Data::Scalar(_)) => vec!["0".to_owned()],
-                None => Vec::new(),
-            };
-            return Expanded::Many(keys.iter().map(|key| Value::computed(key, span)).collect());
+            let mut keys = Vec::new();
+            if let Some(slot) = self.variables.get(&parameter.name) {
+                for element in &slot.elements.0 {
+                    keys.push(match slot.shape {
+                        Shape::Map => Value::computed(&element.key, span),
+                        _ => Value::computed(&element.index.to_string(), span),
+                    });
+                }
+            }
+            return Expanded::Many(keys);
         }
         let target = self.lookup(parameter);
         let name = target.as_ref().and_then(Value::known).filter(|name| is_name(name)).map(str::to_owned);
         let Some(name) = name else {
-            let needs = target.iter().flat_map(Value::holes).collect();
-            return Expanded::One(self.unknown(
-                HoleKind::Derived,
-                &format!("!{}", parameter.name),
-                span,
-                needs,
-            ));
+            let needs = target.unwrap_or_default().holes();
+            let shown = ["!", &parameter.name].concat();
+            return Expanded::One(self.unknown(HoleKind::Derived, &shown, span, needs));
         };
         let found = self.named(&name, span);
         Expanded::One(match (&parameter.operation, found) {
@@ -322,27 +317,26 @@ impl Evaluator<'_> {
 
     /// A default that stands in for what a branch not taken would have set is as doubtful as that branch.
     fn doubt_after(&self, instead_of: Option<&Value>, value: &mut Value) {
-        let branch = instead_of.and_then(Value::only_hole).and_then(|hole| self.branch_of.get(&hole));
-        if let Some(branch) = branch {
+        let hole = instead_of.and_then(Value::only_hole);
+        if let Some((_, branch)) = self.branch_of.iter().find(|(known, _)| Some(*known) == hole) {
             value.set_doubt(*branch);
         }
     }
 }
 
-/// Where an index points; negative ones count from the end.
-fn position(values: &BTreeMap<u32, Value>, index: i64) -> Option<u32> {
-    let size = values.keys().next_back().map_or(0, |last| i64::from(*last) + 1);
-    u32::try_from(if index < 0 { size.saturating_add(index) } else { index }).ok()
+/// How much copying values costs, in evaluation steps.
+pub(crate) fn weight(values: &[Value]) -> u32 {
+    values.iter().fold(0, |weight, value| weight.saturating_add(value.weight()))
 }
 
 fn joined(values: &[Value], joint: &str, span: Span) -> Value {
     let mut out = Value::default();
     for (at, value) in values.iter().enumerate() {
         if at > 0 {
-            out.append(&Value::computed(joint, span));
+            out.add(joint, span);
         }
         out.append(value);
-        if out.text().len() > limits::VALUE_BYTES {
+        if out.len() > limits::VALUE_BYTES {
             break;
         }
     }

@@ -9,31 +9,41 @@ use crate::text::Span;
 /// What a program prints, if that can be said.
 pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Option<(Value, Status)> {
     let (program, arguments) = words.split_first()?;
-    let program = program.known()?;
-    let program = program.rsplit('/').next().unwrap_or(program);
+    let program = base_name(program.known()?);
     let value = match program {
         "cat" => cat(shell, arguments)?,
         "tee" => tee(shell, arguments, span)?,
         "basename" => basename(arguments)?,
         "dirname" => dirname(arguments)?,
         "expr" => expr(shell, arguments, span)?,
-        "seq" => seq(arguments, span)?,
-        "bc" => {
-            python::evaluate(known_input(shell)?.trim(), python::Dialect::Bc).map(|text| line(&text, span))?
-        }
+        "bc" => line(&python::evaluate(known_input(shell)?, python::Dialect::Bc)?, span),
         "python" | "python3" => python_output(shell, arguments, span)?,
         "wc" => count(shell, arguments, span)?,
-        "cut" => cut(shell, arguments)?,
-        "tr" => tr(shell, arguments, span)?,
-        "head" | "tail" => ends(shell, program == "head", arguments)?,
-        "sed" => super::sed::run(shell, arguments, span)?,
+        "sed" => super::sed::run(shell, arguments)?,
         "awk" | "gawk" => awk(shell, arguments, span)?,
         "grep" | "egrep" => return grep(shell, arguments),
         "sort" | "uniq" if known_input(shell)?.trim().lines().count() == 1 => shell.input.clone()?,
         "numfmt" | "xargs" if arguments.is_empty() => shell.input.clone()?,
+        "seq" | "cut" | "tr" | "head" | "tail" => {
+            let mut known = Vec::new();
+            for word in arguments {
+                known.push(word.known()?);
+            }
+            match program {
+                "seq" => seq(&known, span)?,
+                "cut" => cut(shell.input.as_ref()?, &known)?,
+                "tr" => Value::computed(&tr(known_input(shell)?, &known)?, span),
+                _ => ends(shell.input.as_ref()?, program == "head", &known)?,
+            }
+        }
         _ => return None,
     };
     Some((value, Status::SUCCESS))
+}
+
+/// What follows the last slash.
+pub(crate) fn base_name(path: &str) -> &str {
+    path.rfind('/').and_then(|at| path.get(at + 1..)).unwrap_or(path)
 }
 
 fn known_input<'s>(shell: &'s Evaluator<'_>) -> Option<&'s str> {
@@ -41,12 +51,29 @@ fn known_input<'s>(shell: &'s Evaluator<'_>) -> Option<&'s str> {
 }
 
 fn line(text: &str, span: Span) -> Value {
-    Value::computed(&format!("{text}\n"), span)
+    let mut line = Value::computed(text, span);
+    line.add("\n", span);
+    line
 }
 
 /// Arguments that are no options.
 fn operands(arguments: &[Word]) -> Vec<&Word> {
     arguments.iter().filter(|word| !word.text().starts_with('-')).collect()
+}
+
+/// Calls for each line with its bytes, the line end left out.
+pub(crate) fn each_line(text: &str, each: &mut dyn FnMut(&str, usize) -> Option<()>) -> Option<()> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        each(line.trim_end_matches('\n'), start)?;
+        start += line.len();
+    }
+    Some(())
+}
+
+/// The byte at which a character starts.
+pub(crate) fn byte_at(text: &str, character: usize) -> usize {
+    text.char_indices().nth(character).map_or(text.len(), |(byte, _)| byte)
 }
 
 fn cat(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
@@ -76,7 +103,7 @@ fn basename(arguments: &[Word]) -> Option<Value> {
     let text = value.text().trim_end_matches('/');
     // A hole may hold slashes of its own, unless literal text with one follows it.
     let start = text.rfind('/').map_or(0, |at| at + 1);
-    let part = value.slice(start, text.len());
+    let part = value.part(start, text.len());
     if part.has_holes() {
         return None;
     }
@@ -87,67 +114,65 @@ fn basename(arguments: &[Word]) -> Option<Value> {
     {
         end -= suffix.len();
     }
-    Some(value.slice(start, end))
+    Some(value.part(start, end))
 }
 
 fn dirname(arguments: &[Word]) -> Option<Value> {
     let value = &operands(arguments).first()?.value;
     let text = value.text().trim_end_matches('/');
     let cut = text.rfind('/')?;
-    let last = value.slice(cut, text.len());
+    let last = value.part(cut, text.len());
     if last.has_holes() {
         return None;
     }
-    Some(value.slice(0, cut.max(1)))
+    Some(value.part(0, cut.max(1)))
 }
 
 fn expr(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
-    let mut text = Value::default();
-    for (at, word) in arguments.iter().enumerate() {
-        if at > 0 {
-            text.append(&Value::computed(" ", span));
+    let text = super::builtins::spaced(arguments, Some(span));
+    for piece in text.pieces() {
+        let plain = |byte: u8| byte.is_ascii_digit() || b" +-*/%()<>=&|!".contains(&byte);
+        if piece.hole.is_none() && !piece.text.bytes().all(plain) {
+            return None;
         }
-        text.append(&word.value);
-    }
-    let numeric = text.pieces().all(|piece| {
-        piece.hole.is_some()
-            || piece.text.bytes().all(|byte| byte.is_ascii_digit() || b" +-*/%()<>=&|!".contains(&byte))
-    });
-    if !numeric {
-        return None;
     }
     let mut value = shell.arithmetic_value(&text, span);
-    value.append(&Value::computed("\n", span));
+    value.add("\n", span);
     Some(value)
 }
 
-fn seq(arguments: &[Word], span: Span) -> Option<Value> {
+fn seq(arguments: &[&str], span: Span) -> Option<Value> {
     let mut separator = "\n";
     let mut ends: Vec<i64> = Vec::new();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        match word.known()? {
-            "-s" => separator = words.next()?.known()?,
+        match *word {
+            "-s" => separator = words.next()?,
             "-w" => return None,
             number => ends.push(number.parse().ok()?),
         }
     }
-    let (from, step, to) = match ends.as_slice() {
-        [to] => (1, 1, *to),
-        [from, to] => (*from, 1, *to),
-        [from, step, to] if *step != 0 => (*from, *step, *to),
+    let (from, step, to) = match *ends {
+        [to] => (1, 1, to),
+        [from, to] => (from, 1, to),
+        [from, step, to] if step != 0 => (from, step, to),
         _ => return None,
     };
-    let mut numbers = Vec::new();
+    let mut out = String::new();
     let mut number = from;
+    let mut count = 0;
     while (step > 0 && number <= to) || (step < 0 && number >= to) {
-        numbers.push(number.to_string());
+        if count > 0 {
+            out.push_str(separator);
+        }
+        out.push_str(&number.to_string());
         number = number.checked_add(step)?;
-        if numbers.len() > limits::WORDS {
+        count += 1;
+        if count > limits::WORDS {
             return None;
         }
     }
-    Some(line(&numbers.join(separator), span))
+    Some(line(&out, span))
 }
 
 /// `python -c "print(1024 * 8)"`
@@ -158,7 +183,7 @@ fn python_output(shell: &Evaluator<'_>, arguments: &[Word], span: Span) -> Optio
         return machine_count(shell, code);
     }
     let inner = code.strip_prefix("print(")?.trim_end_matches(';').strip_suffix(')')?;
-    python::evaluate(inner, python::Dialect::Python).map(|text| line(&text, span))
+    Some(line(&python::evaluate(inner, python::Dialect::Python)?, span))
 }
 
 /// What the scheduler's lines say in place of a count that a program takes on the machine.
@@ -191,117 +216,105 @@ fn count(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Va
 }
 
 /// `cut -d= -f2` and its other spellings.
-fn cut(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
+fn cut(input: &Value, arguments: &[&str]) -> Option<Value> {
     let mut delimiter = '\t';
     let mut fields = None;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        let text = word.known()?;
-        let (flag, value) = match (text.get(..2)?, text.get(2..)?) {
-            (flag @ ("-d" | "-f"), "") => (flag, words.next()?.known()?),
-            (flag @ ("-d" | "-f"), value) => (flag, value),
+        let (flag, value) = (word.get(..2)?, word.get(2..)?);
+        let value = if value.is_empty() { words.next()? } else { value };
+        match flag {
+            "-d" => delimiter = value.chars().next()?,
+            "-f" => fields = Some(value),
             _ => return None,
-        };
-        if flag == "-d" { delimiter = value.chars().next()? } else { fields = Some(value.to_owned()) }
+        }
     }
     let fields = fields?;
     let (first, last) = match fields.split_once('-') {
-        Some((low, high)) => {
-            (low.parse().unwrap_or(1), if high.is_empty() { usize::MAX } else { high.parse().ok()? })
-        }
+        Some((low, "")) => (low.parse().unwrap_or(1), usize::MAX),
+        Some((low, high)) => (low.parse().unwrap_or(1), high.parse().ok()?),
         None => (fields.parse().ok()?, fields.parse().ok()?),
     };
-    let input = shell.input.clone()?;
     let mut out = Value::default();
-    let mut start = 0;
-    for text in input.text().split_inclusive('\n') {
-        let content = text.trim_end_matches('\n');
-        let mut at: usize = start;
-        let mut kept = false;
-        let whole = !content.contains(delimiter);
+    each_line(input.text(), &mut |content, start| {
+        let (mut from, mut to, mut at) = (None, 0, 0);
         for (index, field) in content.split(delimiter).enumerate() {
-            let wanted = whole || (first..=last).contains(&(index + 1));
-            if wanted {
-                let from = if kept { at.saturating_sub(delimiter.len_utf8()) } else { at };
-                out.append(&input.slice(from, at + field.len()));
-                kept = true;
+            let end = at + field.len();
+            // A line without the delimiter is kept whole.
+            if field.len() == content.len() || (first..=last).contains(&(index + 1)) {
+                from = from.or(Some(at));
+                to = end;
             }
-            at += field.len() + delimiter.len_utf8();
+            at = end + delimiter.len_utf8();
         }
-        out.append(&Value::computed("\n", Span::default()));
-        start += text.len();
-    }
-    let cut_hole = input.pieces().any(|piece| piece.hole.is_some()) && !input.text().contains(delimiter);
+        out.append(&input.part(start + from.unwrap_or(to), start + to));
+        out.add("\n", Span::default());
+        Some(())
+    });
+    let cut_hole = input.has_holes() && !input.text().contains(delimiter);
     if cut_hole { None } else { Some(out) }
 }
 
-fn tr(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
-    let text = known_input(shell)?;
-    let mut words = arguments.iter().map(Word::known);
-    let first = words.next()??;
-    if first == "-d" {
-        let set = set_of(words.next()??)?;
-        let kept: String = text.chars().filter(|c| !set.contains(c)).collect();
-        return Some(Value::computed(&kept, span));
+fn tr(text: &str, arguments: &[&str]) -> Option<String> {
+    let [first, second, ..] = arguments else { return None };
+    let deletes = *first == "-d";
+    let from = set_of(if deletes { second } else { first })?;
+    let to = if deletes { Vec::new() } else { set_of(second)? };
+    let last = to.last();
+    if last.is_none() && !deletes {
+        return None;
     }
-    let (from, to) = (set_of(first)?, set_of(words.next()??)?);
-    let last = *to.last()?;
-    let changed: String = text
-        .chars()
-        .map(|c| match from.iter().position(|known| *known == c) {
-            Some(at) => to.get(at).copied().unwrap_or(last),
-            None => c,
-        })
-        .collect();
-    Some(Value::computed(&changed, span))
+    let mut out = String::new();
+    for c in text.chars() {
+        match from.iter().position(|known| *known == c) {
+            None => out.push(c),
+            Some(_) if deletes => {}
+            Some(at) => out.push(*to.get(at).or(last)?),
+        }
+    }
+    Some(out)
 }
 
 fn set_of(text: &str) -> Option<Vec<char>> {
     let text = match text {
         "[:lower:]" => "a-z",
         "[:upper:]" => "A-Z",
-        "[:space:]" => return Some(vec![' ', '\t', '\n', '\r']),
+        "[:space:]" => " \t\n\r",
         other if other.contains("[:") => return None,
         other => other,
     };
     let chars: Vec<char> = text.replace("\\n", "\n").replace("\\t", "\t").chars().collect();
     let mut out = Vec::new();
-    let mut at = 0;
-    while let Some(c) = chars.get(at) {
-        if chars.get(at + 1) == Some(&'-')
-            && let Some(high) = chars.get(at + 2)
-        {
-            out.extend((*c..=*high).take(256));
-            at += 3;
-        } else {
-            out.push(*c);
-            at += 1;
+    let mut rest = chars.as_slice();
+    while let [c, after @ ..] = rest {
+        rest = after;
+        let mut high = *c;
+        if let ['-', last, after @ ..] = rest {
+            (high, rest) = (*last, after);
         }
+        out.extend((*c..=high).take(256));
     }
     Some(out)
 }
 
-fn ends(shell: &mut Evaluator<'_>, first: bool, arguments: &[Word]) -> Option<Value> {
-    let input = shell.input.clone()?;
-    input.known()?;
-    let digits = |text: &str| text.trim_start_matches(['-', 'n']).parse::<usize>().ok();
-    let count = arguments.iter().find_map(|word| digits(word.text())).unwrap_or(10);
-    if arguments.iter().any(|word| !word.text().starts_with('-') && digits(word.text()).is_none()) {
-        return None;
+fn ends(input: &Value, first: bool, arguments: &[&str]) -> Option<Value> {
+    let text = input.known()?;
+    let mut count = None;
+    for word in arguments {
+        let digits = word.trim_start_matches(['-', 'n']).parse::<usize>().ok();
+        if digits.is_none() && !word.starts_with('-') {
+            return None;
+        }
+        count = count.or(digits);
     }
-    let mut starts: Vec<usize> = input
-        .text()
-        .match_indices('\n')
-        .map(|(at, _)| at + 1)
-        .filter(|at| *at < input.text().len())
-        .collect();
-    starts.insert(0, 0);
-    let length = input.text().len();
-    Some(if first {
-        input.slice(0, starts.get(count).copied().unwrap_or(length))
+    let count = count.unwrap_or(10);
+    let lines = text.split_inclusive('\n');
+    let kept: usize = if first {
+        lines.take(count).map(str::len).sum()
     } else {
-        input.slice(starts.get(starts.len().saturating_sub(count)).copied().unwrap_or(length), length)
-    })
+        lines.rev().take(count).map(str::len).sum()
+    };
+    Some(if first { input.part(0, kept) } else { input.rest(text.len() - kept) })
 }
 
 /// `awk '{print $2}'`, with or without `-F`, and `awk 'BEGIN {print 2*3}'`.
@@ -311,84 +324,81 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
     let mut program = None;
     while let Some(word) = words.next() {
         let text = word.known()?;
-        if text == "-F" {
-            separator = words.next()?.known()?.chars().next();
-        } else if let Some(sign) = text.strip_prefix("-F") {
+        if let Some(sign) = text.strip_prefix("-F") {
+            let sign = if sign.is_empty() { words.next()?.known()? } else { sign };
             separator = sign.chars().next();
         } else if text.starts_with('-') || program.is_some() {
             return None;
         } else {
-            program = Some(text);
+            program = Some(text.trim());
         }
     }
-    let program = program?.trim();
-    if let Some(body) = program.strip_prefix("BEGIN") {
-        let inner = body
-            .trim()
-            .strip_prefix('{')?
-            .strip_suffix('}')?
-            .trim()
-            .trim_end_matches(';')
-            .strip_prefix("print")?;
-        return python::evaluate(inner.trim(), python::Dialect::Awk).map(|text| line(&text, span));
+    let program = program?;
+    let body = program.strip_prefix("BEGIN").unwrap_or(program);
+    let body = body.trim_start().strip_prefix('{')?.strip_suffix('}')?.trim();
+    let printed = body.trim_end_matches(';').strip_prefix("print")?.trim();
+    if program.starts_with("BEGIN") {
+        return Some(line(&python::evaluate(printed, python::Dialect::Awk)?, span));
     }
-    let field = program.strip_prefix('{')?.strip_suffix('}')?.trim().strip_prefix("print")?.trim();
-    let field = field.strip_prefix('$')?;
+    let field = printed.strip_prefix('$')?;
     let input = shell.input.clone()?;
-    input.known()?;
     let mut out = Value::default();
-    let mut start = 0;
-    for text in input.text().split_inclusive('\n') {
-        let row = input.slice(start, start + text.trim_end_matches('\n').len());
+    each_line(input.known()?, &mut |content, start| {
+        let row = input.part(start, start + content.len());
         let fields = match separator {
-            Some(sign) => super::words::strict_fields(&row, |c| c == sign),
-            None => row.fields_by(|c| c == ' ' || c == '\t'),
+            Some(sign) => super::words::strict_fields(&row, &|c| c == sign),
+            None => row.fields_by(&|c| c == ' ' || c == '\t'),
         };
         let index = if field == "NF" { fields.len() } else { field.parse().ok()? };
         if let Some(value) = index.checked_sub(1).and_then(|index| fields.get(index)) {
             out.append(value);
         }
-        out.append(&Value::computed("\n", span));
-        start += text.len();
-    }
+        out.add("\n", span);
+        Some(())
+    })?;
     Some(out)
 }
 
 /// `grep -q word`, `grep word`, `grep -oP` of simple expressions, over known text.
 fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)> {
-    let operands = operands(arguments);
-    let flags: String = arguments.iter().map(Word::text).filter(|text| text.starts_with('-')).collect();
-    if operands.len() != 1 || flags.bytes().any(|byte| !b"-qoEPFxiv".contains(&byte)) {
+    let mut flags = String::new();
+    let mut pattern = None;
+    for word in arguments {
+        let text = word.text();
+        if text.starts_with('-') {
+            flags.push_str(text);
+        } else if pattern.replace(word.known()?).is_some() {
+            return None;
+        }
+    }
+    let pattern = pattern?;
+    if flags.bytes().any(|byte| !b"-qoEPFxiv".contains(&byte)) {
         return None;
     }
-    let pattern = operands.first()?.known()?;
     let input = shell.input.clone()?;
-    input.known()?;
+    let quiet = flags.contains('q');
     let mut out = Value::default();
-    let mut start = 0;
-    for text in input.text().split_inclusive('\n') {
-        let content = text.trim_end_matches('\n');
+    let mut kept = false;
+    each_line(input.known()?, &mut |content, start| {
+        if kept && quiet {
+            return Some(());
+        }
         let chars: Vec<char> = content.chars().collect();
         let found = if flags.contains('F') {
             content.contains(pattern).then_some((0, chars.len()))
         } else {
             regex::find(pattern, &chars)?
         };
-        let keeps = found.is_some() != flags.contains('v');
-        if keeps && !flags.contains('q') {
-            let byte = |at: usize| content.char_indices().nth(at).map_or(content.len(), |(byte, _)| byte);
+        if found.is_some() != flags.contains('v') {
+            kept = true;
             let (from, to) = match found {
-                Some((from, to)) if flags.contains('o') => (byte(from), byte(to)),
+                Some((from, to)) if flags.contains('o') => (byte_at(content, from), byte_at(content, to)),
                 _ => (0, content.len()),
             };
-            out.append(&input.slice(start + from, start + to));
-            out.append(&Value::computed("\n", Span::default()));
+            out.append(&input.part(start + from, start + to));
+            out.add("\n", Span::default());
         }
-        if keeps && flags.contains('q') {
-            return Some((Value::default(), Status::SUCCESS));
-        }
-        start += text.len();
-    }
-    let found = !out.is_empty();
-    Some((out, Status::certain(found)))
+        Some(())
+    })?;
+    Some((if quiet { Value::default() } else { out }, Status::certain(kept)))
 }

@@ -1,9 +1,9 @@
 //! `sed "s/KEY/value/"` over known text: how templates of DeepSpeed configurations are filled.
 
 use super::super::value::{Value, Word};
+use super::programs::{byte_at, each_line};
 use super::regex;
 use super::state::Evaluator;
-use crate::text::Span;
 
 struct Substitution {
     pattern: String,
@@ -12,7 +12,7 @@ struct Substitution {
 }
 
 /// What sed prints; none unless it only substitutes, in readable expressions, in known text.
-pub(crate) fn run(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
+pub(crate) fn run(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
     let mut scripts = Vec::new();
     let mut files = Vec::new();
     let mut words = arguments.iter();
@@ -35,7 +35,7 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> 
         _ => return None,
     };
     for substitution in &substitutions {
-        content = apply(&content, substitution, span)?;
+        content = apply(&content, substitution)?;
     }
     Some(content)
 }
@@ -59,8 +59,8 @@ fn read(script: &Value, out: &mut Vec<Substitution>) -> Option<()> {
         let end = third + text.get(third..)?.find(delimiter)?;
         let flags = text.get(end + delimiter.len_utf8()..)?;
         let all = flags.starts_with('g');
-        let pattern = script.slice(first, second).known()?.to_owned();
-        let with = script.slice(third, end);
+        let pattern = script.part(first, second).known()?.to_owned();
+        let with = script.part(third, end);
         if with.text().contains(['\\', '&']) {
             return None;
         }
@@ -72,30 +72,27 @@ fn read(script: &Value, out: &mut Vec<Substitution>) -> Option<()> {
     }
 }
 
-fn apply(content: &Value, substitution: &Substitution, span: Span) -> Option<Value> {
+fn apply(content: &Value, substitution: &Substitution) -> Option<Value> {
     let mut out = Value::default();
-    let mut start = 0;
-    for line in content.text().split_inclusive('\n') {
-        let body = line.trim_end_matches('\n');
+    let mut done = 0;
+    each_line(content.text(), &mut |line, start| {
         let mut at = 0;
-        let mut tail = true;
-        while tail {
-            let rest = body.get(at..)?;
+        loop {
+            let rest = line.get(at..)?;
             let chars: Vec<char> = rest.chars().collect();
-            let Some((from, to)) = regex::find(&substitution.pattern, &chars)? else { break };
-            let byte = |at: usize| rest.char_indices().nth(at).map_or(rest.len(), |(byte, _)| byte);
-            let (from, to) = (byte(from), byte(to));
-            if to == from {
-                break;
-            }
-            out.append(&content.slice(start + at, start + at + from));
+            let Some((from, to)) = regex::find(&substitution.pattern, &chars)?.filter(|(from, to)| from < to)
+            else {
+                return Some(());
+            };
+            out.append(&content.part(done, start + at + byte_at(rest, from)));
             out.append(&substitution.with);
-            at += to;
-            tail = substitution.all;
+            at += byte_at(rest, to);
+            done = start + at;
+            if !substitution.all {
+                return Some(());
+            }
         }
-        out.append(&content.slice(start + at, start + line.len()));
-        start += line.len();
-    }
-    let _ = span;
+    })?;
+    out.append(&content.rest(done));
     Some(out)
 }

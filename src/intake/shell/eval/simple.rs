@@ -1,13 +1,11 @@
 //! Simple commands: assignments, builtins, functions, programs; their redirections.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
-
 use super::super::limits;
 use super::super::script::{Command, CommandKind, File, HoleKind};
 use super::super::tree::{self, Assigned, Assignment, List, RedirectKind, Simple};
-use super::super::value::{HoleId, Value, Word};
-use super::state::{Evaluator, Flow, Status};
+use super::super::value::{Value, Word};
+use super::state::{Evaluator, Flow, Saved, Status};
+use super::variables::Named;
 use super::{builtins, programs};
 use crate::text::Span;
 
@@ -24,7 +22,7 @@ impl Evaluator<'_> {
                 RedirectKind::Here(parts) => input = Some(self.text_of(parts)),
                 RedirectKind::HereString(word) => {
                     let mut value = self.text_of(&word.parts);
-                    value.append(&Value::computed("\n", redirect.span));
+                    value.add("\n", redirect.span);
                     input = Some(value);
                 }
                 RedirectKind::Read(word) => input = self.read_input(word, redirect.span),
@@ -63,7 +61,7 @@ impl Evaluator<'_> {
         if let Some(content) = self.file_content(&name) {
             return Some(content);
         }
-        Some(self.unknown(HoleKind::Command, &format!("cat {}", name.text()), span, name.holes().collect()))
+        Some(self.unknown(HoleKind::Command, &["cat ", name.text()].concat(), span, name.holes()))
     }
 
     pub(crate) fn file_content(&self, name: &Value) -> Option<Value> {
@@ -78,7 +76,7 @@ impl Evaluator<'_> {
         match self.files.iter().position(|file| file.name.text() == name.text()) {
             Some(known) => {
                 let Some(file) = self.files.get_mut(known) else { return };
-                if append && file.content.text().len() < limits::VALUE_BYTES {
+                if append && file.content.len() < limits::VALUE_BYTES {
                     file.content.append(&content);
                 } else {
                     *file = File { name, content, span };
@@ -101,35 +99,24 @@ impl Evaluator<'_> {
             }
             return Flow::Next;
         }
-        let environment: Vec<(String, Word)> = simple
-            .assignments
-            .iter()
-            .map(|assignment| {
-                let value = match &assignment.value {
-                    Assigned::Scalar(word) => self.text_of(&word.parts),
-                    Assigned::Array(_) => Value::default(),
-                };
-                (assignment.name.clone(), Word { value, span: assignment.span })
-            })
-            .collect();
+        let mut environment = Vec::new();
+        for assignment in &simple.assignments {
+            let value = match &assignment.value {
+                Assigned::Scalar(word) => self.text_of(&word.parts),
+                Assigned::Array(_) => Value::default(),
+            };
+            environment.push((assignment.name.clone(), Word { value, span: assignment.span }));
+        }
         let saved = self.set_temporarily(&environment);
         let flow = self.dispatch(words, &simple.declared, &environment, span);
-        for (name, old) in saved.into_iter().rev() {
-            match old {
-                Some(slot) => self.variables.insert(name, slot),
-                None => self.variables.remove(&name),
-            };
-        }
+        self.restore(saved);
         flow
     }
 
-    fn set_temporarily(
-        &mut self,
-        environment: &[(String, Word)],
-    ) -> Vec<(String, Option<super::state::Slot>)> {
+    fn set_temporarily(&mut self, environment: &[(String, Word)]) -> Vec<Saved> {
         let mut saved = Vec::new();
         for (name, word) in environment {
-            saved.push((name.clone(), self.variables.remove(name)));
+            saved.push((name.clone(), self.variables.put(name, None)));
             self.set(name, word.value.clone(), Some(word.span));
             self.export(name);
         }
@@ -144,19 +131,17 @@ impl Evaluator<'_> {
         span: Span,
     ) -> Flow {
         self.status = Status::SUCCESS;
-        let program = words.first().map(|word| word.text().to_owned()).unwrap_or_default();
-        if matches!(program.as_str(), "command" | "builtin" | "exec")
-            && words.len() > 1
-            && !words[1].text().starts_with('-')
+        while let [first, second, ..] = words.as_slice()
+            && matches!(first.text(), "command" | "builtin" | "exec")
+            && !second.text().starts_with('-')
         {
             words.remove(0);
-            return self.dispatch(words, declared, environment, span);
         }
-        if let Some(body) = self.functions.get(&program).cloned() {
-            let arguments = words.into_iter().skip(1).map(|word| word.value).collect();
-            return self.call(&body, arguments);
+        let program = words.first().map_or("", Word::text);
+        if let Some(body) = self.functions.get(program).cloned() {
+            return self.call(&body, values(words.get(1..).unwrap_or(&[])));
         }
-        if let Some(flow) = builtins::run(self, &program, &words, declared, span) {
+        if let Some(flow) = builtins::run(self, program, &words, declared, span) {
             return flow;
         }
         self.run_program(words, environment, span)
@@ -179,11 +164,13 @@ impl Evaluator<'_> {
             return Flow::Next;
         }
         if self.substituting > 0 {
-            let needs: Vec<HoleId> = words.iter().flat_map(|word| word.value.holes()).collect();
-            let input: Vec<HoleId> = self.input.iter().flat_map(Value::holes).collect();
+            let mut needs = self.input.as_ref().map(Value::holes).unwrap_or_default();
+            if !needs.is_empty() || depends(&words) {
+                for word in &words {
+                    word.value.add_holes(&mut needs);
+                }
+            }
             let shown = joined(&words);
-            let needs =
-                if input.is_empty() && !depends(&words) { Vec::new() } else { [input, needs].concat() };
             let value = self.unknown(HoleKind::Command, &shown, span, needs);
             self.write(&value);
             return Flow::Next;
@@ -214,7 +201,10 @@ impl Evaluator<'_> {
         if self.output.is_some() {
             self.write(value);
         } else if self.substituting == 0 && value.text().contains(" --") {
-            let words = value.fields().into_iter().map(|value| Word { value, span }).collect();
+            let mut words = Vec::new();
+            for value in value.fields() {
+                words.push(Word { value, span });
+            }
             self.record(CommandKind::Shown, words, &[], span);
         }
     }
@@ -232,7 +222,7 @@ impl Evaluator<'_> {
         if is_simple(body, &self.functions) {
             self.run_list(body);
         } else {
-            self.in_subshell(|shell| shell.run_list(body));
+            self.in_subshell(&mut |shell| shell.run_list(body));
         }
         self.depth -= 1;
         self.substituting -= 1;
@@ -240,7 +230,7 @@ impl Evaluator<'_> {
         let value = std::mem::replace(&mut self.output, output).unwrap_or_default();
         self.status = if status.ok { self.status } else { status };
         let end = value.text().trim_end_matches(['\n', '\r']).len();
-        let mut value = if end < value.text().len() { value.slice(0, end) } else { value };
+        let mut value = if end < value.len() { value.part(0, end) } else { value };
         if !self.spend(value.weight(), span) {
             value = Value::default();
         }
@@ -249,7 +239,7 @@ impl Evaluator<'_> {
 }
 
 /// Whether a list is one plain command, which cannot change variables for others.
-fn is_simple(list: &List, functions: &BTreeMap<String, Rc<tree::Command>>) -> bool {
+fn is_simple(list: &List, functions: &Named<tree::Command>) -> bool {
     /// Commands that change the shell they run in.
     const CHANGING: [&str; 20] = [
         "export",
@@ -277,7 +267,7 @@ fn is_simple(list: &List, functions: &BTreeMap<String, Rc<tree::Command>>) -> bo
     let plain = |stage: &tree::Command| {
         let tree::Kind::Simple(simple) = &stage.kind else { return false };
         let first = simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
-        first.is_some_and(|first| !CHANGING.contains(&first) && !functions.contains_key(first))
+        first.is_some_and(|first| !CHANGING.contains(&first) && !functions.has(first))
     };
     statement.rest.is_empty() && statement.first.stages.iter().all(plain)
 }
@@ -289,6 +279,11 @@ fn depends(words: &[Word]) -> bool {
         first,
         "nvidia-smi" | "rocm-smi" | "npu-smi" | "scontrol" | "hostname" | "date" | "cat" | "nproc"
     )
+}
+
+/// What words expand to.
+pub(crate) fn values(words: &[Word]) -> Vec<Value> {
+    words.iter().map(|word| word.value.clone()).collect()
 }
 
 pub(crate) fn joined(words: &[Word]) -> String {

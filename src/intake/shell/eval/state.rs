@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::super::limits;
@@ -6,22 +5,8 @@ use super::super::notes::Notes;
 use super::super::script::{Branch, Command, Directive, File, HoleKind};
 use super::super::tree;
 use super::super::value::{HoleId, Value};
+use super::variables::{Elements, Named, Shape, Slot};
 use crate::text::{Diagnostic, Source, Span};
-
-/// What a variable holds.
-#[derive(Clone, Debug)]
-pub(crate) enum Data {
-    Scalar(Value),
-    Array(BTreeMap<u32, Value>),
-    Map(BTreeMap<String, Value>),
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Slot {
-    pub(crate) data: Data,
-    pub(crate) exported: bool,
-    pub(crate) span: Option<Span>,
-}
 
 /// How sure the outcome of a command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,15 +70,18 @@ pub(crate) struct Positional {
     pub(crate) open: bool,
     pub(crate) shifted: usize,
     /// Single values given by number.
-    pub(crate) numbered: BTreeMap<usize, Value>,
+    pub(crate) numbered: Vec<(usize, Value)>,
 }
+
+/// A variable's name and what it held before.
+pub(crate) type Saved = (String, Option<Rc<Slot>>);
 
 /// A shell that runs nothing.
 pub(crate) struct Evaluator<'a> {
     pub(crate) source: &'a Source,
     pub(crate) notes: Notes,
-    pub(crate) variables: BTreeMap<String, Slot>,
-    pub(crate) functions: BTreeMap<String, Rc<tree::Command>>,
+    pub(crate) variables: Named<Slot>,
+    pub(crate) functions: Named<tree::Command>,
     pub(crate) positional: Positional,
     pub(crate) commands: Vec<Command>,
     pub(crate) files: Vec<File>,
@@ -102,7 +90,7 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) directives: Vec<Directive>,
     pub(crate) branches: Vec<Branch>,
     /// The branch that each hole of kind [`HoleKind::Branch`] comes from.
-    pub(crate) branch_of: BTreeMap<HoleId, u16>,
+    pub(crate) branch_of: Vec<(HoleId, u16)>,
     pub(crate) missing_files: Vec<(String, Span)>,
     pub(crate) status: Status,
     /// What commands write, when something collects it.
@@ -123,7 +111,7 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) steps_left: u32,
     pub(crate) outer: Option<usize>,
     /// Variables to put back when the function that runs now returns.
-    pub(crate) locals: Vec<(String, Option<Slot>)>,
+    pub(crate) locals: Vec<Saved>,
     /// Whether what runs is a file that the script only writes.
     pub(crate) shown: bool,
 }
@@ -157,11 +145,8 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn scalar(&self, name: &str) -> Option<&Value> {
-        match &self.variables.get(name)?.data {
-            Data::Scalar(value) => Some(value),
-            Data::Array(values) => values.get(&0),
-            Data::Map(_) => None,
-        }
+        let slot = self.variables.get(name)?;
+        if slot.shape == Shape::Map { None } else { slot.elements.get(0, "") }
     }
 
     /// The known text of a variable.
@@ -169,56 +154,74 @@ impl Evaluator<'_> {
         self.scalar(name).and_then(Value::known)
     }
 
-    pub(crate) fn set(&mut self, name: &str, value: Value, span: Option<Span>) {
-        let value = self.bounded(value, span);
-        match self.variables.get_mut(name) {
-            Some(slot) => {
-                slot.span = span.or(slot.span);
-                match &mut slot.data {
-                    Data::Array(values) => {
-                        values.insert(0, value);
-                    }
-                    data => *data = Data::Scalar(value),
-                }
-            }
-            None => {
-                self.variables
-                    .insert(name.to_owned(), Slot { data: Data::Scalar(value), exported: false, span });
-            }
-        }
+    pub(crate) fn shape(&self, name: &str) -> Option<Shape> {
+        Some(self.variables.get(name)?.shape)
     }
 
-    pub(crate) fn set_data(&mut self, name: &str, data: Data, span: Span) {
+    /// The variable, to be changed.
+    pub(crate) fn slot(&mut self, name: &str) -> Option<&mut Slot> {
+        self.variables.get_mut(name).map(Rc::make_mut)
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Value, span: Option<Span>) {
+        let value = self.bounded(value, span);
+        let exported = match self.slot(name) {
+            Some(slot) if slot.shape == Shape::Array => {
+                slot.span = span.or(slot.span);
+                slot.elements.insert(0, "", value);
+                return;
+            }
+            Some(slot) => (slot.exported, span.or(slot.span)),
+            None => (false, span),
+        };
+        let (exported, span) = exported;
+        let slot = Slot { shape: Shape::Scalar, elements: Elements::scalar(value), exported, span };
+        self.variables.put(name, Some(Rc::new(slot)));
+    }
+
+    pub(crate) fn set_elements(&mut self, name: &str, shape: Shape, elements: Elements, span: Span) {
         let exported = self.variables.get(name).is_some_and(|slot| slot.exported);
-        self.variables.insert(name.to_owned(), Slot { data, exported, span: Some(span) });
+        self.variables.put(name, Some(Rc::new(Slot { shape, elements, exported, span: Some(span) })));
     }
 
     /// The value, or nothing but a diagnostic when it is longer than any real one.
     pub(crate) fn bounded(&mut self, value: Value, span: Option<Span>) -> Value {
-        if value.text().len() <= limits::VALUE_BYTES {
+        if value.len() <= limits::VALUE_BYTES {
             return value;
         }
         let message = "a value grows longer than 256 KiB; it is cut off here";
         self.notes.report(Diagnostic::error("value-too-long", message).at_some(span));
         self.steps_left = self.steps_left.min(limits::STEPS / 10);
-        value.slice(0, floor_boundary(value.text(), limits::VALUE_BYTES / 16))
+        value.part(0, floor_boundary(value.text(), limits::VALUE_BYTES / 16))
     }
 
     pub(crate) fn export(&mut self, name: &str) {
-        if let Some(slot) = self.variables.get_mut(name) {
+        if let Some(slot) = self.slot(name) {
             slot.exported = true;
         }
     }
 
+    /// Lets a name stand for nothing.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.variables.put(name, None);
+    }
+
     /// Remembers a variable's value for the end of the function.
     pub(crate) fn localize(&mut self, name: &str) {
-        let old = self.variables.remove(name);
+        let old = self.variables.put(name, None);
         self.locals.push((name.to_owned(), old));
+    }
+
+    /// Puts variables back, the last remembered first.
+    pub(crate) fn restore(&mut self, saved: Vec<Saved>) {
+        for (name, old) in saved.into_iter().rev() {
+            self.variables.put(&name, old);
+        }
     }
 
     pub(crate) fn write(&mut self, value: &Value) {
         if let Some(output) = &mut self.output
-            && output.text().len() <= limits::VALUE_BYTES
+            && output.len() <= limits::VALUE_BYTES
         {
             output.append(value);
         }

@@ -4,7 +4,7 @@ use super::super::limits;
 use super::super::script::HoleKind;
 use super::super::tree::{self, Part};
 use super::super::value::{Origin, Value, Word, is_blank};
-use super::parameter::Expanded;
+use super::parameter::{Expanded, weight};
 use super::state::Evaluator;
 use super::{braces, pattern};
 use crate::text::{Diagnostic, Span};
@@ -65,8 +65,7 @@ impl Evaluator<'_> {
             }
         }
         fields.cut();
-        let weight = fields.done.iter().map(Value::weight).fold(0_u32, u32::saturating_add);
-        if !self.spend(weight, word.span) {
+        if !self.spend(weight(&fields.done), word.span) {
             return;
         }
         let room = limits::WORDS.saturating_sub(out.len());
@@ -76,7 +75,9 @@ impl Evaluator<'_> {
                     .at(word.span),
             );
         }
-        out.extend(fields.done.into_iter().take(room).map(|value| Word { value, span: word.span }));
+        for value in fields.done.into_iter().take(room) {
+            out.push(Word { value, span: word.span });
+        }
     }
 
     fn expand_part(&mut self, part: &Part, alone: bool, fields: &mut Fields) {
@@ -124,9 +125,7 @@ impl Evaluator<'_> {
         for part in parts {
             match part {
                 Part::Text { text, origin, quoted: false } => {
-                    let mut value = Value::default();
-                    value.push(text, *origin, None);
-                    self.split_into(&value, fields);
+                    self.split_into(&Value::of(text, *origin), fields);
                 }
                 part => self.expand_part(part, false, fields),
             }
@@ -155,16 +154,16 @@ impl Evaluator<'_> {
         if value.is_empty() || !self.spend(value.weight(), value.origin().unwrap_or_default()) {
             return;
         }
-        let separators = self.known("IFS").map(str::to_owned);
-        let separates = |c: char| separators.as_ref().map_or(is_blank(c), |set| set.contains(c));
-        if value.text().starts_with(separates)
-            && value.pieces().next().is_some_and(|piece| piece.hole.is_none())
-        {
+        let separators = self.known("IFS");
+        let separates = |c: char| separators.map_or(is_blank(c), |set| set.contains(c));
+        let text = value.text();
+        let first_separates = text.chars().next().is_some_and(separates);
+        if first_separates && value.marks().first().is_some_and(|mark| mark.hole.is_none()) {
             fields.cut();
         }
-        let ends_open = !value.text().ends_with(separates)
-            || value.pieces().last().is_some_and(|piece| piece.hole.is_some());
-        let words = if separators.is_some() { strict_fields(value, separates) } else { value.fields() };
+        let last_separates = text.chars().next_back().is_some_and(separates);
+        let ends_open = !last_separates || value.marks().last().is_some_and(|mark| mark.hole.is_some());
+        let words = if separators.is_some() { strict_fields(value, &separates) } else { value.fields() };
         for (at, word) in words.iter().enumerate() {
             if at > 0 {
                 fields.cut();
@@ -190,7 +189,7 @@ impl Evaluator<'_> {
                     Expanded::Many(values) => {
                         for (at, value) in values.iter().enumerate() {
                             if at > 0 {
-                                out.push(" ", Origin::computed(parameter.span), None);
+                                out.add(" ", parameter.span);
                             }
                             out.append(value);
                         }
@@ -206,7 +205,7 @@ impl Evaluator<'_> {
                     out.append(&path);
                 }
             }
-            if out.text().len() > limits::VALUE_BYTES {
+            if out.len() > limits::VALUE_BYTES {
                 break;
             }
         }
@@ -246,29 +245,23 @@ fn placed(mut value: Value, span: Span, alone: bool) -> Value {
 }
 
 /// Fields as IFS other than the default makes them: blanks in it run together, every other sign ends one field.
-pub(crate) fn strict_fields(value: &Value, separates: impl Fn(char) -> bool) -> Vec<Value> {
-    let text = value.text();
+pub(crate) fn strict_fields(value: &Value, separates: &dyn Fn(char) -> bool) -> Vec<Value> {
     let mut fields = Vec::new();
-    let mut start = 0;
-    let mut holes = Vec::new();
-    let mut at = 0;
+    let (mut start, mut at) = (0, 0);
     for piece in value.pieces() {
-        if piece.hole.is_some() {
-            holes.push(at..at + piece.text.len());
+        for c in piece.text.chars() {
+            let end = at + c.len_utf8();
+            if piece.hole.is_none() && separates(c) {
+                if at > start || !is_blank(c) {
+                    fields.push(value.part(start, at));
+                }
+                start = end;
+            }
+            at = end;
         }
-        at += piece.text.len();
     }
-    for (at, c) in text.char_indices() {
-        if !separates(c) || holes.iter().any(|range| range.contains(&at)) {
-            continue;
-        }
-        if at > start || !is_blank(c) {
-            fields.push(value.slice(start, at));
-        }
-        start = at + c.len_utf8();
-    }
-    if start < text.len() {
-        fields.push(value.slice(start, text.len()));
+    if start < at {
+        fields.push(value.rest(start));
     }
     fields
 }
