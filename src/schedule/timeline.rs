@@ -4,7 +4,7 @@ use super::run::{Clock, run};
 use super::{Event, Order, Shape};
 use crate::quantity::Seconds;
 
-/// Events up to which [`totals`] lets every one of them run.
+/// Events up to which a [`Rehearsal`] lets every one of them run.
 pub const EXACT_EVENTS: u64 = 400_000;
 
 /// How long the passes of one chunk take for one micro-batch.
@@ -121,24 +121,48 @@ pub fn timeline(order: &Order, durations: &StageDurations) -> Timeline {
     Timeline { stages, ..Timeline::of(&clocks) }
 }
 
-/// The times of the whole step without its events (`stages` stays empty). Exact up to [`EXACT_EVENTS`];
-/// beyond, the steady state of so long a run is continued at its own pace.
+/// A schedule laid out once, to be run under several durations.
+#[derive(Clone, Debug)]
+pub struct Rehearsal {
+    /// The whole of it; of a long one a part.
+    order: Order,
+    /// Of a long one the same a round shorter, and the rounds that are left out.
+    shorter: Option<(Order, f64)>,
+}
+
+impl Rehearsal {
+    /// Of a schedule of `shape`: whole up to [`EXACT_EVENTS`]; beyond, the steady state of so long a run is
+    /// continued at its own pace.
+    #[must_use]
+    pub fn of(shape: Shape) -> Self {
+        let shape = shape.settled();
+        let order = |micro_batches| Order::of(Shape { micro_batches, ..shape });
+        let per_batch = u64::from(shape.stages) * u64::from(shape.chunks) * 3;
+        let most = u32::try_from(EXACT_EVENTS / per_batch.max(1)).unwrap_or(u32::MAX);
+        let group = shape.group.max(1).saturating_mul(2);
+        if shape.micro_batches <= most.max(group.saturating_mul(2)) {
+            return Self { order: order(shape.micro_batches), shorter: None };
+        }
+        let mut long = shape.micro_batches % group;
+        long += (most.saturating_sub(long) / group).max(2) * group;
+        let rounds = f64::from((shape.micro_batches - long) / group);
+        Self { order: order(long), shorter: Some((order(long - group), rounds)) }
+    }
+
+    /// The times of the whole step without its events (`stages` stays empty).
+    #[must_use]
+    pub fn totals(&self, durations: &StageDurations) -> Timeline {
+        let of = |order| Timeline::of(&run(order, durations, |_, _, _, _| {}));
+        let whole = of(&self.order);
+        match &self.shorter {
+            Some((shorter, rounds)) => whole.continued(&of(shorter), *rounds),
+            None => whole,
+        }
+    }
+}
+
+/// The times of the whole step of a schedule that is run once.
 #[must_use]
 pub fn totals(shape: Shape, durations: &StageDurations) -> Timeline {
-    let shape = shape.settled();
-    let of = |micro_batches| {
-        let order = Order::of(Shape { micro_batches, ..shape });
-        Timeline::of(&run(&order, durations, |_, _, _, _| {}))
-    };
-    let per_batch = u64::from(shape.stages) * u64::from(shape.chunks) * 3;
-    let most = u32::try_from(EXACT_EVENTS / per_batch.max(1)).unwrap_or(u32::MAX);
-    let group = shape.group.max(1).saturating_mul(2);
-    if shape.micro_batches <= most.max(group.saturating_mul(2)) {
-        return of(shape.micro_batches);
-    }
-    let mut long = shape.micro_batches % group;
-    long += (most.saturating_sub(long) / group).max(2) * group;
-    let (shorter, longer) = (of(long - group), of(long));
-    let rounds = f64::from((shape.micro_batches - long) / group);
-    longer.continued(&shorter, rounds)
+    Rehearsal::of(shape).totals(durations)
 }

@@ -80,8 +80,9 @@ pub(super) struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// The passes over `chunk`.
-    pub(super) fn chunk(&self, chunk: &Chunk) -> ChunkParts {
+    /// The passes over `chunk`; `known` keeps those over one section of each kind, which are the same
+    /// wherever it stands.
+    pub(super) fn chunk(&self, chunk: &Chunk, known: &mut Vec<(SectionKind, ChunkParts)>) -> ChunkParts {
         let layers = chunk.layers.end.saturating_sub(chunk.layers.start);
         let mut out = ChunkParts::default();
         for section in sections(&self.x, chunk) {
@@ -90,7 +91,14 @@ impl Setting<'_> {
             }
             let recomputed =
                 recomputed_layers(&self.x.recipe().recompute, section.kind, section.times, layers);
-            let one = self.section(&section);
+            let one = match known.iter().find(|(kind, _)| *kind == section.kind) {
+                Some((_, one)) => *one,
+                None => {
+                    let one = self.section(&section);
+                    known.push((section.kind, one));
+                    one
+                }
+            };
             let times = real(section.times);
             out.forward += one.forward.scaled(times);
             out.backward += one.backward.scaled(times);

@@ -10,14 +10,14 @@ use crate::estimate::compute::{Calibration, Device, Measured, real};
 use crate::estimate::parameters::rank_parameters;
 use crate::plan::{Plan, Software};
 use crate::quantity::{Bytes, FlopsPerSecond, Quantity, Seconds};
-use crate::schedule::{ChunkTime, Placement, Shape, StageDurations, Timeline, totals};
+use crate::schedule::{ChunkTime, Placement, Rehearsal, Shape, StageDurations, Timeline, totals};
 use crate::topology::Groups;
 
 /// How the pipeline is run through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Care {
+#[derive(Clone, Copy)]
+pub(super) enum Care<'a> {
     /// Every micro-batch.
-    Exact,
+    Exact(&'a Rehearsal),
     /// A few rounds, the rest at their pace: for a search, at most about 2 % too fast.
     Quick,
 }
@@ -27,7 +27,7 @@ pub(super) enum Care {
 const ROUNDS: u32 = 2;
 
 /// A step in pieces.
-pub(super) struct Run {
+pub(super) struct Run<'a> {
     /// By stage and chunk of the schedule.
     pub(super) stages: Vec<Vec<ChunkParts>>,
     pub(super) durations: StageDurations,
@@ -41,16 +41,16 @@ pub(super) struct Run {
     pub(super) straggling: f64,
     /// The dense peak of the format the linear layers run in.
     pub(super) peak: FlopsPerSecond,
-    care: Care,
+    care: Care<'a>,
 }
 
-impl Run {
+impl<'a> Run<'a> {
     pub(super) fn new(
         plan: &Plan,
         measured: &Measured,
         calibration: Calibration,
         bounds: Bounds,
-        care: Care,
+        care: Care<'a>,
     ) -> Self {
         let x = Symbols::of(plan);
         let device = Device::with(calibration, &plan.cluster().accelerator, plan.recipe(), measured);
@@ -59,13 +59,14 @@ impl Run {
         Self::of(&Setting { x, device, rings, overlaps }, care)
     }
 
-    fn of(setting: &Setting<'_>, care: Care) -> Self {
+    fn of(setting: &Setting<'_>, care: Care<'a>) -> Self {
         let plan = setting.x.plan;
-        let mut ranks = Vec::new();
+        let (mut ranks, mut known) = (Vec::new(), Vec::new());
         let mut stages: Vec<Vec<ChunkParts>> = Vec::new();
         for (index, stage) in (0..).zip(&plan.layout().stages.stages) {
             let rank = rank_parameters(&setting.x, index, stage);
-            let mut chunks: Vec<ChunkParts> = stage.chunks.iter().map(|chunk| setting.chunk(chunk)).collect();
+            let mut chunks: Vec<ChunkParts> =
+                stage.chunks.iter().map(|chunk| setting.chunk(chunk, &mut known)).collect();
             setting.around_micro_batches(&rank, &mut chunks);
             stages.push(chunks);
             ranks.push(rank);
@@ -133,9 +134,9 @@ fn by_schedule(shape: &Shape, stages: Vec<Vec<ChunkParts>>) -> Vec<Vec<ChunkPart
 }
 
 /// The time of all micro-batches through the pipeline.
-fn through(shape: Shape, durations: &StageDurations, care: Care) -> Seconds {
+fn through(shape: Shape, durations: &StageDurations, care: Care<'_>) -> Seconds {
     match care {
-        Care::Exact => totals(shape, durations).total,
+        Care::Exact(rehearsal) => rehearsal.totals(durations).total,
         Care::Quick => settled(shape, durations),
     }
 }

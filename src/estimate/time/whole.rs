@@ -8,7 +8,7 @@ use crate::estimate::flops::{FlopCounts, flops};
 use crate::explain::{Breakdown, Explanation, Formula};
 use crate::plan::{PipelineSchedule, Plan};
 use crate::quantity::{FlopsPerSecond, Quantity, Seconds};
-use crate::schedule::{Order, Shape, StageDurations};
+use crate::schedule::{Order, Rehearsal, Shape, StageDurations};
 
 /// The time of one step and what follows from it.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,8 @@ pub fn time(plan: &Plan, measured: &Measured) -> Time {
 /// The same with constants of the caller's choice.
 #[must_use]
 pub fn time_with(plan: &Plan, measured: &Measured, calibration: Calibration) -> Time {
-    let run = |bounds| Run::new(plan, measured, calibration, bounds, Care::Exact);
+    let rehearsal = Rehearsal::of(Shape::of(plan));
+    let run = |bounds| Run::new(plan, measured, calibration, bounds, Care::Exact(&rehearsal));
     let estimate = run(Bounds::Estimate);
     let pipe_free = estimate.pipe_free();
     let breakdown = breakdown(&estimate, pipe_free);
@@ -115,7 +116,7 @@ pub fn step_seconds_with(plan: &Plan, measured: &Measured, calibration: Calibrat
     Run::new(plan, measured, calibration, Bounds::Estimate, Care::Quick).step()
 }
 
-fn schedule(run: &Run) -> ScheduleTimes {
+fn schedule(run: &Run<'_>) -> ScheduleTimes {
     let shape = run.shape;
     // More micro-batches than these never add to what a stage holds.
     let enough = shape.stages.saturating_mul(shape.chunks).saturating_mul(2).saturating_add(shape.group);
@@ -185,7 +186,7 @@ static OTHER: Formula = Formula::new(
     MODEL,
 );
 
-fn breakdown(run: &Run, pipe_free: Seconds) -> Breakdown<Seconds> {
+fn breakdown(run: &Run<'_>, pipe_free: Seconds) -> Breakdown<Seconds> {
     let batches = run.micro_batches();
     let mut once = Parts::default();
     let mut again = Seconds::ZERO;
