@@ -5,6 +5,8 @@
 //! A second one after `!` is a plan pinned beside the first, to be compared.
 //! A fragment never reaches a server. A link is untrusted: every size is bounded, nothing panics.
 
+mod base64;
+mod deflate;
 mod pasted;
 mod settings;
 

@@ -2,10 +2,9 @@
 
 use crate::json::{Json, Writer};
 use crate::text::sort_pairs;
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{LinkError, MAX_TEXT};
+use super::deflate::{deflate, inflate};
+use super::{LinkError, MAX_TEXT, base64};
 
 /// Everything a user has in hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,9 +27,6 @@ pub struct PastedText {
     /// The text.
     pub text: String,
 }
-
-/// Compression level: the best, links are written rarely.
-const LEVEL: u8 = 9;
 
 impl Pasted {
     /// Writes it as JSON, equal contents in equal form.
@@ -85,15 +81,16 @@ fn unique(pairs: &[(String, String)]) -> Vec<(String, String)> {
 pub(super) fn encode(pasted: &Pasted) -> String {
     let mut w = Writer::new(false);
     pasted.write(&mut w, "");
-    let json = w.finish();
-    format!("z1:{}", URL_SAFE_NO_PAD.encode(miniz_oxide::deflate::compress_to_vec(json.as_bytes(), LEVEL)))
+    let mut link = String::from("z1:");
+    base64::encode(&deflate(w.finish().as_bytes()), &mut link);
+    link
 }
 
 pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
     let broken = |why: &str| LinkError(format!("the link is damaged ({why}): copy it again, whole"));
-    let bytes = URL_SAFE_NO_PAD.decode(data).map_err(|_| broken("a character that no link has"))?;
-    let json = miniz_oxide::inflate::decompress_to_vec_with_limit(&bytes, MAX_TEXT)
-        .map_err(|_| broken("it does not unfold, or to more than 1 MiB"))?;
+    let bytes = base64::decode(data).ok_or_else(|| broken("a character that no link has"))?;
+    let json =
+        inflate(&bytes, MAX_TEXT).ok_or_else(|| broken("it does not unfold, or to more than 1 MiB"))?;
     let value = String::from_utf8(json).ok().and_then(|json| Json::read(&json).ok());
     let value = value.ok_or_else(|| broken("no JSON inside"))?;
     Pasted::from_json(&value).ok_or_else(|| broken("no text inside"))

@@ -28,7 +28,7 @@ pub(super) fn time(w: &mut Writer, time: &Time, unknowns: &[Unknown], explanatio
     w.close();
     w.list("unknowns");
     for unknown in unknowns {
-        w.text("", &unknown.sentence());
+        w.text("", unknown.sentence());
     }
     w.close();
     w.close();

@@ -17,7 +17,7 @@ pub(super) fn analysis_tool(w: &mut Writer, plan: &Plan, report: &Report) {
     for row in &compare(plan, report) {
         w.object("");
         w.text("section", row.section);
-        w.text("label", &row.label);
+        w.text("label", row.label);
         w.text(
             "unit",
             match row.tool {
