@@ -20,6 +20,7 @@ pub struct Contradiction {
 impl Contradiction {
     /// A contradiction between `fields`.
     #[must_use]
+    #[inline(never)]
     pub fn new(code: &'static str, fields: &[Field], message: String) -> Self {
         let fields = fields.iter().map(|field| field.name()).collect();
         Self { code, fields, message, hint: None, nearest: None }
@@ -28,8 +29,13 @@ impl Contradiction {
     /// The same with what would work.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.set_hint(hint.into());
         self
+    }
+
+    #[inline(never)]
+    fn set_hint(&mut self, hint: String) {
+        self.hint = Some(hint);
     }
 
     /// The same with the nearest value of the first field that works.

@@ -1,5 +1,6 @@
 //! Bytes, exact.
 
+use super::whole::{product, sum};
 use super::{BytesPerSecond, Quantity, Seconds};
 
 /// A number of bytes, exact. Unit: byte.
@@ -61,7 +62,7 @@ impl Bytes {
 
 impl Quantity for Bytes {
     fn times(self, times: u64) -> Self {
-        Self(self.0.saturating_mul(times))
+        Self(product(self.0, times))
     }
     fn greater(self, other: Self) -> Self {
         self.max(other)
@@ -75,7 +76,7 @@ impl Quantity for Bytes {
 impl std::ops::Add for Bytes {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self(sum(self.0, other.0))
     }
 }
 

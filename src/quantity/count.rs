@@ -1,5 +1,6 @@
 //! Counts of parameters, elements, tokens and calls, exact.
 
+use super::whole::{product, sum};
 use super::{Bytes, Quantity};
 
 /// A number of things, exact: parameters, elements, tokens, calls.
@@ -26,7 +27,7 @@ impl Count {
     /// The product of a shape's dimensions.
     #[must_use]
     pub fn of_shape(shape: &[u64]) -> Self {
-        Self(shape.iter().fold(1, |product, &dimension| product.saturating_mul(dimension)))
+        Self(shape.iter().fold(1, |so_far, &dimension| product(so_far, dimension)))
     }
 
     /// The bare number.
@@ -38,13 +39,13 @@ impl Count {
     /// The bytes of so many elements of `width` bytes each.
     #[must_use]
     pub const fn bytes(self, width: u64) -> Bytes {
-        Bytes::new(self.0.saturating_mul(width))
+        Bytes::new(product(self.0, width))
     }
 }
 
 impl Quantity for Count {
     fn times(self, times: u64) -> Self {
-        Self(self.0.saturating_mul(times))
+        Self(product(self.0, times))
     }
     fn greater(self, other: Self) -> Self {
         self.max(other)
@@ -58,7 +59,7 @@ impl Quantity for Count {
 impl std::ops::Add for Count {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self(sum(self.0, other.0))
     }
 }
 

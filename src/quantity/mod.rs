@@ -8,12 +8,14 @@ mod count;
 mod digits;
 mod display;
 mod real;
+mod whole;
 
 pub use bytes::Bytes;
 pub use count::Count;
 pub use digits::{decimal, json, real, scientific, shortest};
 pub use display::{gb, gib, grouped, mib, percent, rounded, seconds, size, tflops};
 pub use real::{BytesPerSecond, Flops, FlopsPerSecond, Seconds};
+pub use whole::product;
 
 /// What a breakdown can add up.
 pub trait Quantity: Copy + Default + PartialEq + std::fmt::Debug + std::iter::Sum<Self> {

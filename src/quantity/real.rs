@@ -2,6 +2,12 @@
 
 use super::{Bytes, Quantity};
 
+/// `value`, or nothing where it is not finite.
+#[inline(never)]
+const fn finite(value: f64) -> f64 {
+    if value.is_finite() { value } else { 0.0 }
+}
+
 macro_rules! real {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -15,7 +21,7 @@ macro_rules! real {
             /// So much, in the unit of the type; what is not finite counts as nothing.
             #[must_use]
             pub const fn new(value: f64) -> Self {
-                Self(if value.is_finite() { value } else { 0.0 })
+                Self(finite(value))
             }
 
             /// The bare number, in the unit of the type.

@@ -1,14 +1,14 @@
 //! Two plans side by side: every number with its difference, the settings that differ, and the parts that
 //! changed most.
 
-use std::collections::BTreeMap;
-
 use super::Report;
 use crate::estimate::traffic::Parallelism;
 use crate::explain::{Breakdown, Rule};
 use crate::intake::{Origin, Resolution, SettingValue};
 use crate::plan::{Field, Plan};
-use crate::quantity::{Bytes, Quantity, Seconds, decimal, gib, grouped, percent, rounded, seconds, size};
+use crate::quantity::{
+    Bytes, Count, Quantity, Seconds, decimal, gib, grouped, percent, rounded, seconds, size,
+};
 use crate::text::sort;
 
 /// One of the two.
@@ -186,11 +186,13 @@ pub fn compare_plans(before: Side<'_>, after: Side<'_>) -> Comparison {
             traffic(before.report, after.report),
             model(before.report, after.report),
         ],
-        memory_causes: causes(worst(before.report), worst(after.report), Amount::Memory),
+        memory_causes: causes(worst(before.report), worst(after.report), |bytes| {
+            Amount::Memory(Count::rounded_up(bytes).bytes(1))
+        }),
         time_causes: causes(
             Some(&before.report.time.breakdown),
             Some(&after.report.time.breakdown),
-            Amount::Time,
+            |seconds| Amount::Time(Seconds::new(seconds)),
         ),
     }
 }
@@ -355,61 +357,85 @@ const MOST_CAUSES: usize = 8;
 fn causes<Q: Quantity>(
     before: Option<&Breakdown<Q>>,
     after: Option<&Breakdown<Q>>,
-    amount: fn(Q) -> Amount,
+    amount: fn(f64) -> Amount,
 ) -> Vec<Cause> {
-    let (mut old, mut new) = (BTreeMap::new(), BTreeMap::new());
-    let mut path = Vec::new();
+    let mut found = Leaves::default();
     if let (Some(before), Some(after)) = (before, after) {
-        before.children().iter().for_each(|child| leaves(child, 1, &mut path, &mut old));
-        after.children().iter().for_each(|child| leaves(child, 1, &mut path, &mut new));
+        before.children().iter().for_each(|child| leaves(child, 1, &mut found));
+        found.after = true;
+        after.children().iter().for_each(|child| leaves(child, 1, &mut found));
     }
-    let mut causes: Vec<Cause> = old
-        .iter()
-        .map(|(path, value)| (path, *value, new.get(path).copied().unwrap_or_default()))
-        .chain(
-            new.iter()
-                .filter(|(path, _)| !old.contains_key(*path))
-                .map(|(path, value)| (path, Q::default(), *value)),
-        )
-        .filter(|(_, before, after)| before != after)
-        .map(|(path, before, after)| Cause {
-            path: path.clone(),
-            before: amount(before),
-            after: amount(after),
-        })
-        .collect();
-    let change = |cause: &Cause| (cause.after.number() - cause.before.number()).abs();
-    sort(&mut causes, &|a, b| change(b).total_cmp(&change(a)));
-    causes.truncate(MOST_CAUSES);
-    causes
+    found.causes(amount)
 }
 
 /// Adds the value of every leaf that counts, `times` over, under its path.
-fn leaves<'a, Q: Quantity>(
-    node: &'a Breakdown<Q>,
-    times: u64,
-    path: &mut Vec<&'a str>,
-    found: &mut BTreeMap<String, Q>,
-) {
+fn leaves<'a, Q: Quantity>(node: &'a Breakdown<Q>, times: u64, found: &mut Leaves<'a>) {
     // What torch counts is the sum of the others; it needs no name.
     let named = node.label() != "peak_allocated";
     if named {
-        path.push(node.label());
+        found.path.push(node.label());
     }
     let inside = times.saturating_mul(node.multiplicity());
     match node.rule() {
-        Rule::Leaf => {
-            let sum = found.entry(path.join(" › ")).or_default();
-            *sum = [*sum, node.value().times(times)].into_iter().sum();
+        Rule::Leaf => found.add(node.value().times(times).number()),
+        Rule::Sum => {
+            for child in node.children() {
+                leaves(child, inside, found);
+            }
         }
-        Rule::Sum => node.children().iter().for_each(|child| leaves(child, inside, path, found)),
         Rule::Greatest => {
-            let greatest =
-                node.children().iter().max_by(|a, b| a.value().number().total_cmp(&b.value().number()));
-            greatest.into_iter().for_each(|child| leaves(child, inside, path, found));
+            let mut greatest: Option<&Breakdown<Q>> = None;
+            for child in node.children() {
+                if greatest.is_none_or(|other| child.value().number() >= other.value().number()) {
+                    greatest = Some(child);
+                }
+            }
+            if let Some(child) = greatest {
+                leaves(child, inside, found);
+            }
         }
     }
     if named {
-        path.pop();
+        found.path.pop();
+    }
+}
+
+/// Leaves of two breakdowns by their paths, as bare numbers: exact below 2^53.
+#[derive(Default)]
+struct Leaves<'a> {
+    /// Where the leaf at hand lies.
+    path: Vec<&'a str>,
+    /// Whether it is of the breakdown that comes after.
+    after: bool,
+    /// The sums before and after.
+    sums: Vec<(String, [f64; 2])>,
+}
+
+impl Leaves<'_> {
+    fn add(&mut self, value: f64) {
+        let path = self.path.join(" › ");
+        let place = usize::from(self.after);
+        if let Some((_, sums)) = self.sums.iter_mut().find(|(other, _)| *other == path) {
+            sums[place] += value;
+        } else {
+            let mut sums = [0.0; 2];
+            sums[place] = value;
+            self.sums.push((path, sums));
+        }
+    }
+
+    fn causes(mut self, amount: fn(f64) -> Amount) -> Vec<Cause> {
+        self.sums.retain(|(_, [before, after])| before != after);
+        let change = |[before, after]: [f64; 2]| (after - before).abs();
+        sort(&mut self.sums, &|(one, a), (other, b)| {
+            change(*b).total_cmp(&change(*a)).then_with(|| one.cmp(other))
+        });
+        self.sums.truncate(MOST_CAUSES);
+        let cause = |(path, [before, after]): (String, [f64; 2])| Cause {
+            path,
+            before: amount(before),
+            after: amount(after),
+        };
+        self.sums.into_iter().map(cause).collect()
     }
 }

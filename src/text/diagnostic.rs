@@ -53,6 +53,7 @@ impl Diagnostic {
         Self::of(Severity::Note, code, message.into())
     }
 
+    #[inline(never)]
     fn of(severity: Severity, code: &'static str, message: String) -> Self {
         Self { severity, code, message, hint: None, span: None }
     }
@@ -60,19 +61,24 @@ impl Diagnostic {
     /// The same with what works.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.set_hint(hint.into());
         self
+    }
+
+    #[inline(never)]
+    fn set_hint(&mut self, hint: String) {
+        self.hint = Some(hint);
     }
 
     /// The same, pointing at a place.
     #[must_use]
-    pub fn at(mut self, span: Span) -> Self {
-        self.span = Some(span);
-        self
+    pub fn at(self, span: Span) -> Self {
+        self.at_some(Some(span))
     }
 
     /// The same, pointing at a place when there is one.
     #[must_use]
+    #[inline(never)]
     pub fn at_some(mut self, span: Option<Span>) -> Self {
         self.span = span.or(self.span);
         self

@@ -31,20 +31,29 @@ pub fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<us
     order
 }
 
-/// Sorts items, equals staying as they stand; see [`order`].
-pub fn sort<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
-    let mut order = order(items.len(), &|left, right| compare(&items[left], &items[right]));
+/// The swaps, in their order, that bring `count` items into ascending order, equals as they stand.
+fn swaps(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<(usize, usize)> {
+    let mut order = order(count, compare);
+    let mut swaps = Vec::new();
     // Items hand their places on in rounds; each round is walked once.
-    for start in 0..order.len() {
+    for start in 0..count {
         let mut at = start;
         loop {
             let from = std::mem::replace(&mut order[at], at);
             if from == start {
                 break;
             }
-            items.swap(at, from);
+            swaps.push((at, from));
             at = from;
         }
+    }
+    swaps
+}
+
+/// Sorts items, equals staying as they stand; see [`order`].
+pub fn sort<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
+    for (one, other) in swaps(items.len(), &|left, right| compare(&items[left], &items[right])) {
+        items.swap(one, other);
     }
 }
 

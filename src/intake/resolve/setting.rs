@@ -30,7 +30,7 @@ impl SettingValue {
             Self::Null => String::new(),
             Self::Bool(value) => value.to_string(),
             Self::Int(value) => value.to_string(),
-            Self::Real(value) => value.to_string(),
+            Self::Real(value) => shortest(*value),
             Self::Text(value) => value.clone(),
             Self::List(values) => values.iter().map(Self::written).collect::<Vec<_>>().join(" "),
         }

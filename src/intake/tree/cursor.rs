@@ -41,6 +41,7 @@ impl<'a> Cursor<'a> {
         Tree { documents, diagnostics: self.diagnostics }
     }
 
+    #[inline(never)]
     pub(super) fn byte(&self, at: usize) -> u8 {
         self.text.as_bytes().get(at).copied().unwrap_or(0)
     }

@@ -47,8 +47,14 @@ struct Division<'a> {
 }
 
 impl Refusals {
+    #[inline(never)]
     fn push(&mut self, contradiction: Contradiction) {
         self.0.push(contradiction);
+    }
+
+    #[inline(never)]
+    fn refuse(&mut self, code: &'static str, fields: &[Field], message: String) {
+        self.push(Contradiction::new(code, fields, message));
     }
 
     /// Refuses unless `holds`.
@@ -60,7 +66,7 @@ impl Refusals {
         message: impl FnOnce() -> String,
     ) {
         if !holds {
-            self.push(Contradiction::new(code, fields, message()));
+            self.refuse(code, fields, message());
         }
     }
 
