@@ -52,7 +52,7 @@ fn read(script: &Value, out: &mut Vec<Substitution>) -> Option<()> {
         if rest.is_empty() {
             return Some(());
         }
-        let delimiter = rest.strip_prefix('s')?.chars().next().filter(|c| !c.is_alphanumeric())?;
+        let delimiter = rest.strip_prefix('s')?.chars().next().filter(|c| !c.is_ascii_alphanumeric())?;
         let first = at + 1 + delimiter.len_utf8();
         let second = first + text.get(first..)?.find(delimiter)?;
         let third = second + delimiter.len_utf8();
