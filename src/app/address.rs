@@ -1,20 +1,10 @@
 //! The address and the browser's history: they follow what is in hand, and bring it back.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use gloo::events::{EventListener, EventListenerOptions};
-use gloo::timers::callback::Timeout;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Element, ScrollBehavior, ScrollIntoViewOptions, window};
-use yew::prelude::*;
 
 use super::dom;
-use super::store::{Session, Store};
-use shardscope::session::{Event, Hand, State, Steps, apply, fragment, keep, restore, title};
-
-/// How long the address stays behind the plan, so that not every key is an entry. Unit: millisecond.
-const BEHIND: u32 = 300;
+use shardscope::session::{Event, Hand, State, Steps, apply, fragment, keep, restore};
 
 /// What the page opens with: what this entry of the history kept, else the link, else what was in hand last.
 pub(crate) fn first() -> State {
@@ -41,14 +31,8 @@ pub(crate) fn base() -> String {
     address.split(['#', '?']).next().unwrap_or_default().to_owned()
 }
 
-/// How an entry of the history is written.
-#[derive(Clone, Copy, PartialEq)]
-enum Entry {
-    Replaced,
-    New,
-}
-
-fn write(state: &State, entry: Entry) {
+/// Writes what is in hand into the address, as a `new` entry of the history or in the place of the one that is there.
+pub(crate) fn write(state: &State, new: bool) {
     let kept = keep(state);
     let fragment = fragment(state);
     let Some(window) = window() else { return };
@@ -57,9 +41,10 @@ fn write(state: &State, entry: Entry) {
     let address = if fragment.is_empty() { path } else { format!("{path}#{fragment}") };
     if let Ok(history) = window.history() {
         let state = JsValue::from_str(&kept);
-        let _ = match entry {
-            Entry::Replaced => history.replace_state_with_url(&state, "", Some(&address)),
-            Entry::New => history.push_state_with_url(&state, "", Some(&address)),
+        let _ = if new {
+            history.push_state_with_url(&state, "", Some(&address))
+        } else {
+            history.replace_state_with_url(&state, "", Some(&address))
         };
     }
     // What only a link brought is not the reader's own until they change it.
@@ -68,67 +53,16 @@ fn write(state: &State, entry: Entry) {
     }
 }
 
-type Last = Rc<RefCell<Option<State>>>;
-
-/// Keeps address, history and title in step with `session`, and follows Back, Forward and links.
-#[hook]
-pub(crate) fn use_address(session: &Session) {
-    let last: Last = use_memo((), |()| RefCell::new(None));
-    {
-        let (last, state) = (last.clone(), (***session).clone());
-        let seen = (session.hand.clone(), session.pinned.clone(), session.entries, session.answer.clone());
-        use_effect_with(seen, move |_| follow(&last, state));
+/// What the entry of the history that the browser went to holds.
+pub(crate) fn travelled() -> Event {
+    match dom::history_state().and_then(|text| restore(&text)) {
+        Some(kept) => Event::Restore(Box::new(kept)),
+        None => Event::Follow(dom::fragment()),
     }
-    let name = session.shown.as_deref().map(title);
-    use_effect_with(name, |name| {
-        let name = name.as_ref().map_or_else(String::new, |name| format!("{name} · "));
-        if let Some(document) = dom::document() {
-            document.set_title(&format!("{name}Shardscope"));
-        }
-    });
-    let dispatcher = session.dispatcher();
-    use_effect_with((), move |()| {
-        let moved = listen("popstate", move |_| {
-            let kept = dom::history_state().and_then(|text| restore(&text));
-            dispatcher.dispatch(match kept {
-                Some(kept) => Event::Restore(Box::new(kept)),
-                None => Event::Follow(dom::fragment()),
-            });
-        });
-        let left = listen("pagehide", move |_| {
-            if let Some(state) = last.borrow().as_ref() {
-                write(state, Entry::Replaced);
-            }
-        });
-        let jumped = listen("click", jump);
-        move || drop((moved, left, jumped))
-    });
-}
-
-/// Writes what is in hand: at once where it is something new, else when the reader pauses.
-fn follow(last: &Last, state: State) -> impl FnOnce() + use<> {
-    let old = last.borrow_mut().replace(state.clone());
-    let timer = match old {
-        Some(old) if old.entries != state.entries => {
-            write(&old, Entry::Replaced);
-            write(&state, Entry::New);
-            None
-        }
-        // Nothing has happened yet: the address is as the reader gave it.
-        None if state.revision == 0 => None,
-        _ => Some(Timeout::new(BEHIND, move || write(&state, Entry::Replaced))),
-    };
-    move || drop(timer)
-}
-
-pub(crate) fn listen(name: &'static str, heard: impl Fn(&web_sys::Event) + 'static) -> Option<EventListener> {
-    let window = window()?;
-    let options = EventListenerOptions::enable_prevent_default();
-    Some(EventListener::new_with_options(&window, name, options, heard))
 }
 
 /// A link to a place of the page leads there and leaves the address alone, which belongs to the plan.
-fn jump(event: &web_sys::Event) {
+pub(crate) fn jump(event: &web_sys::Event) {
     let link = event
         .target()
         .and_then(|target| target.dyn_into::<Element>().ok())
@@ -146,9 +80,4 @@ fn jump(event: &web_sys::Event) {
     let focus = web_sys::FocusOptions::new();
     focus.set_prevent_scroll(true);
     let _ = place.focus_with_options(&focus);
-}
-
-/// The session that a page starts with.
-pub(crate) fn store() -> Store {
-    Store(first())
 }

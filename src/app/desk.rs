@@ -1,67 +1,140 @@
-//! What every panel of the answer gets: the plan shown, and the ways to act on it.
+//! What the page shows: the session, and what of the page itself the reader opened, picked or pinned open.
 
-use shardscope::session::{Branch, Event, Held, Shown};
-use yew::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
 
-/// Handed to the panels; two are the same while the same plan is shown.
-#[derive(Clone, PartialEq)]
+use shardscope::search::Walk;
+use shardscope::session::map::Picture;
+use shardscope::session::{Branch, Held, Shown, State};
+
+use super::act::{Copied, Hear};
+use super::parts::{Tag, group};
+
+/// Handed to every view.
+#[derive(Clone)]
 pub(crate) struct Desk {
-    pub shown: Held<Shown>,
-    pub send: Callback<Event>,
-    /// Opens the card in which a number is explained.
-    pub explain: Callback<Option<Branch>>,
+    pub state: Rc<State>,
+    pub look: Rc<Look>,
+    pub hear: Hear,
 }
 
-#[derive(Properties)]
-pub(crate) struct Props {
-    pub desk: Desk,
-    /// Draws the panel; the same for the life of the panel.
-    pub draw: fn(&Desk) -> Html,
+/// What is open, chosen and said on the page, none of which belongs to the plan.
+#[derive(Clone)]
+pub(crate) struct Look {
+    pub sheet: Option<Sheet>,
+    pub theme: &'static str,
+    /// Whether files lie over the script box.
+    pub hovered: bool,
+    /// The number being explained.
+    pub told: Option<Branch>,
+    /// Whether there is room to begin with the settings open.
+    pub wide: bool,
+    pub all_settings: bool,
+    pub all_compared: bool,
+    /// The stage whose memory is taken apart; the fullest where none was chosen.
+    pub stage: Option<u64>,
+    pub tool_open: bool,
+    /// What was copied last, and whether that was allowed.
+    pub copied: Option<(Copied, bool)>,
+    pub map: MapLook,
+    /// The search for other layouts, and whether it goes on.
+    pub walk: Option<Rc<RefCell<Walk>>>,
+    pub searching: bool,
+    stamps: [u32; PLACES],
 }
 
-impl PartialEq for Props {
-    fn eq(&self, other: &Self) -> bool {
-        self.desk == other.desk
-    }
+/// The same of the map.
+#[derive(Clone, Default)]
+pub(crate) struct MapLook {
+    /// What is drawn; nothing before the width is known, or when there are too many GPUs.
+    pub picture: Option<Held<Picture>>,
+    /// Unit: CSS pixel; 0 before it is known.
+    pub width: u32,
+    /// The GPU whose cell takes the focus.
+    pub cursor: u64,
+    /// Whether no GPU is called as the reader wrote.
+    pub unknown: bool,
+    pub table_open: bool,
+    pub page: u64,
 }
 
-/// A panel that is drawn anew only when another plan is shown.
-#[component]
-pub(crate) fn Panel(props: &Props) -> Html {
-    (props.draw)(&props.desk)
+/// Which sheet lies over the page.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Sheet {
+    Gallery,
+    Share,
 }
 
-#[derive(Properties)]
-pub(crate) struct LazyProps {
-    pub desk: Desk,
-    pub class: &'static str,
-    #[prop_or_default]
-    pub id: Option<&'static str>,
-    pub summary: Html,
-    pub draw: fn(&Desk) -> Html,
+/// Parts of the page that are drawn anew only when something in them changed.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Place {
+    Script,
+    Questions,
+    Settings,
+    Sheet,
+    Verdict,
+    Compare,
+    Advice,
+    Memory,
+    Time,
+    Schedule,
+    Communication,
+    Map,
+    Cells,
+    Captions,
+    Layers,
+    Matmuls,
+    Search,
+    Tool,
 }
 
-impl PartialEq for LazyProps {
-    fn eq(&self, other: &Self) -> bool {
-        self.desk == other.desk
-    }
-}
+/// All of them.
+const PLACES: usize = Place::Tool as usize + 1;
 
-/// Details that are worked out only when opened.
-#[component]
-pub(crate) fn Lazy(props: &LazyProps) -> Html {
-    let open = use_state(|| false);
-    let ontoggle = {
-        let open = open.clone();
-        move |event: yew::Event| {
-            let details = event.target_dyn_into::<web_sys::Element>();
-            open.set(details.is_some_and(|details| details.has_attribute("open")));
+impl Look {
+    pub(crate) fn new(theme: &'static str, wide: bool) -> Self {
+        Self {
+            sheet: None,
+            theme,
+            hovered: false,
+            told: None,
+            wide,
+            all_settings: false,
+            all_compared: false,
+            stage: None,
+            tool_open: false,
+            copied: None,
+            map: MapLook::default(),
+            walk: None,
+            searching: false,
+            stamps: [0; PLACES],
         }
-    };
-    html! {
-        <details class={props.class} id={props.id} {ontoggle}>
-            <summary>{ props.summary.clone() }</summary>
-            if *open { { (props.draw)(&props.desk) } }
-        </details>
+    }
+
+    /// `place` is to be drawn anew.
+    pub(crate) fn touch(&mut self, place: Place) {
+        self.stamps[place as usize] += 1;
+    }
+
+    /// All parts of the answer are.
+    pub(crate) fn touch_answer(&mut self) {
+        for stamp in &mut self.stamps[Place::Verdict as usize..] {
+            *stamp += 1;
+        }
+    }
+
+    /// Differs whenever `place` is to be drawn anew.
+    pub(crate) fn stamp(&self, place: Place) -> u32 {
+        self.stamps[place as usize]
+    }
+}
+
+/// Draws a part of the answer.
+pub(crate) type Draw = fn(&Desk, &Shown) -> Tag;
+
+impl Desk {
+    /// What `draw` draws of the plan shown; nothing before there is one.
+    pub(crate) fn of_plan(&self, draw: Draw) -> Tag {
+        self.state.shown.as_ref().map_or_else(group, |shown| draw(self, shown))
     }
 }

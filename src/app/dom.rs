@@ -1,11 +1,13 @@
 //! The few things asked of the browser itself. Each may be refused, as in a sandboxed frame, and then does nothing.
 
-use wasm_bindgen::JsCast;
+use js_sys::Reflect;
 use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{
-    Blob, BlobPropertyBag, CanvasRenderingContext2d, Document, Element, FileList, HtmlAnchorElement,
-    HtmlCanvasElement, HtmlImageElement, HtmlTextAreaElement, Storage, Url, window,
+    Blob, BlobPropertyBag, CanvasRenderingContext2d, Document, DragEvent, Element, FileList,
+    HtmlAnchorElement, HtmlCanvasElement, HtmlDialogElement, HtmlElement, HtmlImageElement, HtmlInputElement,
+    HtmlTextAreaElement, KeyboardEvent, Storage, Url, window,
 };
 
 /// Where what is in hand is kept for the next visit.
@@ -52,9 +54,82 @@ pub(crate) fn select(area: &HtmlTextAreaElement, start: u32, end: u32, line: u32
     area.set_scroll_left(0);
 }
 
+/// The first element that matches `css`.
+pub(crate) fn query(css: &str) -> Option<Element> {
+    document()?.query_selector(css).ok().flatten()
+}
+
+/// The text that `target` has as its property `name`.
+pub(crate) fn property(target: &JsValue, name: &str) -> Option<String> {
+    Reflect::get(target, &name.into()).ok()?.as_string()
+}
+
+/// What a field or a choice holds.
+pub(crate) fn value_of(field: &JsValue) -> String {
+    property(field, "value").unwrap_or_default()
+}
+
+/// What the field that was heard holds, or the first one of the form that was; `open` of details that are.
+pub(crate) fn heard(event: &web_sys::Event) -> String {
+    let Some(target) = event.target() else { return String::new() };
+    let Some(element) = target.dyn_ref::<Element>() else { return String::new() };
+    match element.tag_name().as_str() {
+        "FORM" => match element.query_selector(".field") {
+            Ok(Some(field)) => value_of(&field),
+            _ => String::new(),
+        },
+        "DETAILS" if element.has_attribute("open") => "open".to_owned(),
+        _ => value_of(element),
+    }
+}
+
+/// Selects everything in `field`.
+pub(crate) fn select_all(field: &Element) {
+    if let Some(field) = field.dyn_ref::<HtmlTextAreaElement>() {
+        let _ = field.focus();
+        field.select();
+    }
+}
+
+/// Whether Ctrl or Cmd is held.
+pub(crate) fn has_command(event: &web_sys::Event) -> bool {
+    event.dyn_ref::<KeyboardEvent>().is_some_and(|event| event.ctrl_key() || event.meta_key())
+}
+
+/// Opens the sheet that lies over the page, if there is one.
+pub(crate) fn show_dialog() {
+    if let Some(dialog) = dialog() {
+        let _ = dialog.show_modal();
+    }
+}
+
+/// The sheet that lies over the page.
+pub(crate) fn dialog() -> Option<HtmlDialogElement> {
+    query("dialog")?.dyn_into().ok()
+}
+
+/// Gives the focus to the map's cursor.
+pub(crate) fn focus_cursor() {
+    if let Some(cursor) = query(".cursor") {
+        // Elements of pictures take the focus as those of text do.
+        let _ = cursor.unchecked_into::<HtmlElement>().focus();
+    }
+}
+
+/// The script box's underlines and line numbers move with it.
+pub(crate) fn scroll_along() {
+    let Some(area) = script_box() else { return };
+    for css in [".marks", ".gutter"] {
+        if let Some(beside) = query(css) {
+            beside.set_scroll_top(area.scroll_top());
+            beside.set_scroll_left(area.scroll_left());
+        }
+    }
+}
+
 /// The script box.
 pub(crate) fn script_box() -> Option<HtmlTextAreaElement> {
-    document()?.get_element_by_id("script")?.dyn_into().ok()
+    element("script")?.dyn_into().ok()
 }
 
 /// Gives `text` to the reader as a file.
@@ -138,10 +213,10 @@ pub(crate) fn history_state() -> Option<String> {
 }
 
 /// Puts `text` on the clipboard; `done` hears whether that was allowed.
-pub(crate) fn copy(text: &str, done: impl Fn(bool) + 'static) {
+pub(crate) fn copy(text: &str, done: Box<dyn FnOnce(bool)>) {
     let Some(navigator) = window().map(|window| window.navigator()) else { return done(false) };
     // Without a secure context there is no clipboard at all.
-    let clipboard = js_sys::Reflect::get(&navigator, &"clipboard".into());
+    let clipboard = Reflect::get(&navigator, &"clipboard".into());
     if clipboard.is_ok_and(|clipboard| clipboard.is_undefined()) {
         return done(false);
     }
@@ -149,8 +224,26 @@ pub(crate) fn copy(text: &str, done: impl Fn(bool) + 'static) {
     spawn_local(async move { done(JsFuture::from(promise).await.is_ok()) });
 }
 
+/// Reads the files dropped with `event` as text and hands them on; whether there are any.
+pub(crate) fn dropped(event: &web_sys::Event, then: impl FnOnce(Vec<(String, String)>) + 'static) -> bool {
+    let event = event.dyn_ref::<DragEvent>();
+    let files = event.and_then(DragEvent::data_transfer).and_then(|data| data.files());
+    // Dropped text is the script box's own affair.
+    let files = files.filter(|files| files.length() > 0);
+    let any = files.is_some();
+    read_files(files, Box::new(then));
+    any
+}
+
+/// The files chosen in the field that was heard.
+pub(crate) fn chosen(event: &web_sys::Event) -> Option<FileList> {
+    event.target()?.dyn_into::<HtmlInputElement>().ok()?.files()
+}
+
+type Read = Box<dyn FnOnce(Vec<(String, String)>)>;
+
 /// Reads the files as text and hands them on, each with its name.
-pub(crate) fn read_files(files: Option<FileList>, then: impl FnOnce(Vec<(String, String)>) + 'static) {
+pub(crate) fn read_files(files: Option<FileList>, then: Read) {
     let Some(files) = files else { return };
     let files: Vec<web_sys::File> = (0..files.length()).filter_map(|index| files.get(index)).collect();
     spawn_local(async move {

@@ -1,38 +1,38 @@
-//! Undo and redo from the keyboard.
+//! What the window hears: undo and redo from the keyboard, links to places of the page, the browser's history.
 
-use gloo::timers::callback::Timeout;
+use gloo::events::{EventListener, EventListenerOptions};
+use shardscope::session::{Difference, utf16_offset};
 use wasm_bindgen::JsCast;
-use web_sys::{Element, KeyboardEvent};
-use yew::prelude::*;
+use web_sys::{Element, KeyboardEvent, window};
 
-use super::address::listen;
-use super::dom;
-use super::store::Session;
-use shardscope::session::{Difference, Event, utf16_offset};
+use super::act::{Act, Hear, tell};
+use super::{address, dom};
 
-/// Ctrl or Cmd with Z undoes, with Shift and Z or with Y redoes. Fields other than the script keep their own undo.
-#[hook]
-pub(crate) fn use_keys(session: &Session) {
-    let dispatcher = session.dispatcher();
-    use_effect_with((), move |()| {
-        let listener = listen("keydown", move |event| {
-            let Some(event) = event.dyn_ref::<KeyboardEvent>() else { return };
-            let Some(step) = step(event) else { return };
-            event.prevent_default();
-            let before = dom::script_box().map(|area| area.value()).unwrap_or_default();
-            dispatcher.dispatch(step);
-            // The caret goes where the text changed, once it has.
-            Timeout::new(0, move || show_change(&before)).forget();
-        });
-        move || drop(listener)
-    });
+/// Hears the window's events called `name`.
+pub(crate) fn listen(name: &'static str, hear: &Hear) -> Option<EventListener> {
+    let window = window()?;
+    let options = EventListenerOptions::enable_prevent_default();
+    let hear = hear.clone();
+    let heard = move |event: &web_sys::Event| match name {
+        "popstate" => tell(&hear, Act::Travel),
+        "pagehide" => tell(&hear, Act::Write),
+        "click" => address::jump(event),
+        _ => {
+            if let Some(forth) = event.dyn_ref::<KeyboardEvent>().and_then(step) {
+                event.prevent_default();
+                tell(&hear, Act::Step { forth });
+            }
+        }
+    };
+    Some(EventListener::new_with_options(&window, name, options, heard))
 }
 
-fn step(event: &KeyboardEvent) -> Option<Event> {
+/// Ctrl or Cmd with Z undoes, with Shift and Z or with Y redoes. Fields other than the script keep their own undo.
+fn step(event: &KeyboardEvent) -> Option<bool> {
     if !(event.ctrl_key() || event.meta_key()) || event.alt_key() {
         return None;
     }
-    let redo = match event.key().as_str() {
+    let forth = match event.key().as_str() {
         "z" => event.shift_key(),
         "Z" | "y" => true,
         _ => return None,
@@ -41,10 +41,11 @@ fn step(event: &KeyboardEvent) -> Option<Event> {
     let own =
         matches!(target.tag_name().as_str(), "INPUT" | "SELECT" | "TEXTAREA") && target.id() != "script";
     let in_dialog = target.closest("dialog").ok().flatten().is_some();
-    (!own && !in_dialog).then_some(if redo { Event::Redo } else { Event::Undo })
+    (!own && !in_dialog).then_some(forth)
 }
 
-fn show_change(before: &str) {
+/// Puts the caret where the script, which was `before`, has changed.
+pub(crate) fn show_change(before: &str) {
     let Some(area) = dom::script_box() else { return };
     let after = area.value();
     if let Some(change) = Difference::between(before, &after) {

@@ -1,18 +1,21 @@
 //! What the reader sees: views of a [`shardscope::session::State`], which compute nothing themselves.
 
+mod act;
 mod address;
 mod desk;
 mod dom;
+mod files;
 mod keys;
 mod page;
+mod panel;
 mod parts;
-mod store;
+mod perform;
 mod toolbar;
 mod views;
 
 /// Takes over the static shell in `#app`.
 pub(crate) fn mount() {
-    if let Some(shell) = dom::document().and_then(|document| document.get_element_by_id("app")) {
+    if let Some(shell) = dom::element("app") {
         yew::Renderer::<page::Page>::with_root(shell).render();
     }
 }

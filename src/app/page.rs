@@ -1,142 +1,259 @@
-//! The page: the plan on one side, its answer on the other.
+//! The page: the plan on one side, its answer on the other. It alone holds state; what the reader does comes here.
 
+use std::rc::Rc;
+
+use gloo::events::EventListener;
 use gloo::timers::callback::Timeout;
+use shardscope::session::{State, title};
 use yew::prelude::*;
 
-use super::address::{store, use_address};
-use super::desk::{Desk, Panel};
-use super::keys::use_keys;
-use super::parts::{Sign, Theme, card, icon};
-use super::store::Session;
-use super::toolbar::{Sheet, broken_link, toolbar};
-use super::views::{
-    Compare, Gallery, Map, Script, Search, Settings, Share, advice, communication, layers, memory, questions,
-    schedule, show_place, time, tool, utilisation, verdict,
-};
-use shardscope::session::{Branch, Event, Held, Shown};
-use shardscope::text::Span;
+use super::act::{Act, Hear, Heard, tell};
+use super::desk::{Desk, Look, MapLook, Place, Sheet};
+use super::panel::{Drawn, panel};
+use super::parts::{Sign, Tag, Width, card, group, tag, theme};
+use super::toolbar::{broken_link, toolbar};
+use super::{address, dom, keys, views};
 
 /// How long the reader must pause before the answer follows. Unit: millisecond.
 const PAUSE: u32 = 150;
+/// How long the address stays behind the plan, so that not every key is an entry. Unit: millisecond.
+const BEHIND: u32 = 300;
+/// How long a button says that it copied. Unit: millisecond.
+const SAID: u32 = 2_500;
 
 /// The parts of the answer, in their order.
 const SECTIONS: [(&str, &str); 9] = [
-    ("memory", "Memory"),
-    ("time", "Time"),
-    ("schedule", "Schedule"),
-    ("communication", "Communication"),
-    ("map", "Group map"),
-    ("layers", "Layers"),
-    ("matmuls", "Matrix products"),
-    ("search", "Other layouts"),
-    ("analysis-tool", "Tool of 2023"),
+    ("#memory", "Memory"),
+    ("#time", "Time"),
+    ("#schedule", "Schedule"),
+    ("#communication", "Communication"),
+    ("#map", "Group map"),
+    ("#layers", "Layers"),
+    ("#matmuls", "Matrix products"),
+    ("#search", "Other layouts"),
+    ("#analysis-tool", "Tool of 2023"),
 ];
 
-#[component]
-pub(crate) fn Page() -> Html {
-    let session = use_reducer(store);
-    use_address(&session);
-    use_keys(&session);
-    let sheet = use_state(|| None::<Sheet>);
-    let open = {
-        let set = sheet.setter();
-        use_callback((), move |sheet, ()| set.set(sheet))
-    };
-    {
-        let session = session.clone();
-        use_effect_with(session.hand.text.clone(), move |_| {
-            let pause = Timeout::new(PAUSE, move || session.dispatch(Event::Settle));
-            move || drop(pause)
-        });
+/// The component.
+pub(crate) struct Page {
+    pub(super) desk: Desk,
+    /// Timers: each drops the one before.
+    pause: Option<Timeout>,
+    behind: Option<Timeout>,
+    said: Option<Timeout>,
+    slice: Option<Timeout>,
+    /// The script before a step back or forth, when the caret is to go where it changed.
+    pub(super) before: Option<String>,
+    /// Whether a sheet is to be opened that was not there before.
+    pub(super) opens: bool,
+    /// Whether the map's cursor is to take the focus.
+    pub(super) focus: bool,
+    width: Option<Width>,
+    _listeners: Vec<Option<EventListener>>,
+}
+
+/// Performs `act` in `milliseconds`, unless it is dropped before.
+fn later(hear: &Hear, milliseconds: u32, act: Act) -> Option<Timeout> {
+    let hear = hear.clone();
+    Some(Timeout::new(milliseconds, move || tell(&hear, act)))
+}
+
+impl Component for Page {
+    type Message = Heard;
+    type Properties = ();
+
+    fn create(context: &Context<Self>) -> Self {
+        let hear = context.link().callback(|heard: Heard| heard);
+        let state = Rc::new(address::first());
+        let listeners = ["popstate", "pagehide", "click", "keydown"];
+        let page = Self {
+            _listeners: listeners.iter().map(|name| keys::listen(name, &hear)).collect(),
+            behind: if state.revision > 0 { later(&hear, BEHIND, Act::Write) } else { None },
+            desk: Desk { state, look: Rc::new(Look::new(theme::chosen(), dom::is_wide())), hear },
+            pause: None,
+            said: None,
+            slice: None,
+            before: None,
+            opens: false,
+            focus: false,
+            width: None,
+        };
+        page.name();
+        page
     }
-    let told = use_state(|| None::<Branch>);
-    let explain = {
-        let tell = told.setter();
-        use_callback((), move |branch, ()| tell.set(branch))
-    };
-    let send = {
-        let dispatcher = session.dispatcher();
-        use_callback((), move |event, ()| dispatcher.dispatch(event))
-    };
-    let onplace = {
-        let session = session.clone();
-        Callback::from(move |span: Span| show_place(&session, span))
-    };
-    html! {
-        <>
-            <a class="skip" href="#answer">{ "To the answer" }</a>
-            <header class="top">
-                <h1>{ "Shardscope" }</h1>
-                <p class="tagline">{ "What a training run takes, from its launch script" }</p>
-                { toolbar(&session, &send, &open) }
-                <Theme />
-            </header>
-            { broken_link(&session, &send) }
-            <main class="page">
-                <div class="plan-side">
-                    <Script session={session.clone()} />
-                    { questions(&session.answer, &send) }
-                    <Settings answer={session.answer.clone()} changed={session.hand.is_changed()} alone={session.hand.is_settings_alone()} send={send.clone()} {onplace} />
-                </div>
-                <div class={classes!("answer-side", session.stale.then_some("is-stale"))} id="answer">
-                    if session.stale {
-                        <p class="stale" role="status">{ icon(Sign::Tight) }{ "The text as it is now makes no plan. This is the answer to the last one that did." }</p>
-                    }
-                    if let Some(shown) = &session.shown { { panels(&session, shown, send.clone(), explain) } }
-                </div>
-            </main>
-            <footer class="foot">
-                <p>{ "Everything is computed in this page. Nothing you paste is sent anywhere." }</p>
-            </footer>
-            { card(told.as_ref()) }
-            { over(*sheet, &session, &send, &open) }
-        </>
+
+    fn update(&mut self, _: &Context<Self>, heard: Heard) -> bool {
+        let before = self.desk.state.clone();
+        let drawn = self.perform(heard);
+        let changed = before.revision != self.desk.state.revision;
+        if changed {
+            self.follow(&before);
+        }
+        drawn || changed
+    }
+
+    fn view(&self, _: &Context<Self>) -> Html {
+        let desk = &self.desk;
+        let state = &desk.state;
+        let always = |place, draw| panel(desk, place, Drawn::Always(draw));
+        let plan = tag("div.plan-side")
+            .component(always(Place::Script, views::script))
+            .component(always(Place::Questions, views::questions))
+            .component(always(Place::Settings, views::settings));
+        let stale = if state.stale {
+            tag("p.stale")
+                .set("role", "status")
+                .child(Sign::Tight.icon())
+                .text("The text as it is now makes no plan. This is the answer to the last one that did.")
+        } else {
+            group()
+        };
+        let answer =
+            tag(if state.stale { "div.answer-side is-stale#answer" } else { "div.answer-side#answer" });
+        let page = group()
+            .child(tag("a.skip").set("href", "#answer").text("To the answer"))
+            .child(
+                tag("header.top")
+                    .with("h1", "Shardscope")
+                    .with("p.tagline", "What a training run takes, from its launch script")
+                    .child(toolbar(desk))
+                    .child(theme::switch(desk)),
+            )
+            .child(broken_link(desk))
+            .child(tag("main.page").child(plan).child(answer.child(stale).child(self.panels())))
+            .child(
+                tag("footer.foot")
+                    .with("p", "Everything is computed in this page. Nothing you paste is sent anywhere."),
+            )
+            .child(card(desk))
+            .component(always(Place::Sheet, views::sheet));
+        page.into()
+    }
+
+    fn rendered(&mut self, _: &Context<Self>, _: bool) {
+        if std::mem::take(&mut self.opens) {
+            dom::show_dialog();
+        }
+        if let Some(before) = self.before.take() {
+            keys::show_change(&before);
+        }
+        if std::mem::take(&mut self.focus) {
+            dom::focus_cursor();
+        }
+        if self.width.is_none() {
+            self.width =
+                dom::query(".map-frame").and_then(|frame| Width::watch(frame, self.desk.hear.clone()));
+        }
     }
 }
 
-/// The sheet that lies over the page.
-fn over(
-    sheet: Option<Sheet>,
-    session: &Session,
-    send: &Callback<Event>,
-    open: &Callback<Option<Sheet>>,
-) -> Html {
-    let onclose = open.reform(|()| None);
-    match sheet {
-        None => Html::default(),
-        Some(Sheet::Gallery) => html! { <Gallery send={send.clone()} {onclose} /> },
-        Some(Sheet::Share) => html! { <Share session={session.clone()} {onclose} /> },
+impl Page {
+    fn panels(&self) -> Tag {
+        let desk = &self.desk;
+        if desk.state.shown.is_none() {
+            return group();
+        }
+        let of_plan = |place, draw| panel(desk, place, Drawn::OfPlan(draw));
+        let link = |id: &'static str, name: &'static str| tag("a").set("href", id).text(name);
+        let sections = tag("nav.sections")
+            .set("aria-label", "Parts of the answer")
+            .maybe(desk.state.pinned.is_some().then(|| link("#compare", "Comparison")))
+            .each(&SECTIONS, |(id, name)| link(id, name));
+        group()
+            .component(of_plan(Place::Verdict, views::verdict))
+            .child(sections)
+            .component(of_plan(Place::Compare, views::compare))
+            .component(of_plan(Place::Advice, views::advice))
+            .component(of_plan(Place::Memory, views::memory))
+            .component(of_plan(Place::Time, views::time))
+            .component(of_plan(Place::Schedule, views::schedule))
+            .component(of_plan(Place::Communication, views::communication))
+            .component(of_plan(Place::Map, views::map))
+            .component(of_plan(Place::Layers, views::layers))
+            .component(of_plan(Place::Matmuls, views::utilisation))
+            .component(of_plan(Place::Search, views::search))
+            .component(of_plan(Place::Tool, views::tool))
     }
-}
 
-fn panels(
-    session: &Session,
-    shown: &Held<Shown>,
-    send: Callback<Event>,
-    explain: Callback<Option<Branch>>,
-) -> Html {
-    let desk = Desk { shown: shown.clone(), send: send.clone(), explain };
-    let panel = |draw: fn(&Desk) -> Html| html! { <Panel desk={desk.clone()} {draw} /> };
-    html! {
-        <>
-            { panel(verdict) }
-            <nav class="sections" aria-label="Parts of the answer">
-                if session.pinned.is_some() { <a href="#compare">{ "Comparison" }</a> }
-                { for SECTIONS.iter().map(|(id, name)| html! { <a href={format!("#{id}")}>{ *name }</a> }) }
-            </nav>
-            if let Some(pinned) = &session.pinned {
-                <Compare pinned={pinned.clone()} shown={shown.clone()} send={send.clone()} />
-            }
-            { panel(advice) }
-            { panel(memory) }
-            { panel(time) }
-            { panel(schedule) }
-            { panel(communication) }
-            <Map shown={shown.clone()} colour={session.colour} picked={session.picked} {send} />
-            { panel(layers) }
-            { panel(utilisation) }
-            <Search desk={desk.clone()} />
-            { panel(tool) }
-        </>
+    pub(super) fn look(&mut self) -> &mut Look {
+        Rc::make_mut(&mut self.desk.look)
+    }
+
+    /// What follows from a change of the session.
+    fn follow(&mut self, before: &State) {
+        let state = self.desk.state.clone();
+        let (shown, answer) = (before.shown != state.shown, before.answer != state.answer);
+        let pinned = before.pinned != state.pinned;
+        let hand = before.hand != state.hand;
+        let painted = before.colour != state.colour || before.picked != state.picked;
+        let look = self.look();
+        if shown {
+            look.touch_answer();
+            look.walk = None;
+            look.searching = false;
+        }
+        if answer || hand {
+            look.touch(Place::Script);
+        }
+        if answer {
+            look.touch(Place::Questions);
+            look.touch(Place::Settings);
+        }
+        if pinned {
+            look.touch(Place::Compare);
+        }
+        if painted {
+            look.touch(Place::Map);
+        }
+        if look.sheet == Some(Sheet::Share) {
+            look.touch(Place::Sheet);
+        }
+        if shown {
+            self.name();
+        }
+        if shown || before.colour != state.colour {
+            self.draw_map();
+        }
+        if before.hand.text != state.hand.text {
+            self.pause = later(&self.desk.hear, PAUSE, Act::Do(shardscope::session::Event::Settle));
+        }
+        if before.entries != state.entries {
+            self.behind = None;
+            address::write(before, false);
+            address::write(&state, true);
+        } else if hand || pinned || answer {
+            self.behind = later(&self.desk.hear, BEHIND, Act::Write);
+        }
+    }
+
+    /// The title of the page says which plan it shows.
+    fn name(&self) {
+        let name = self.desk.state.shown.as_deref().map_or_else(String::new, |shown| title(shown) + " · ");
+        if let Some(document) = dom::document() {
+            document.set_title(&(name + "Shardscope"));
+        }
+    }
+
+    /// The map is drawn anew.
+    pub(super) fn draw_map(&mut self) {
+        let state = self.desk.state.clone();
+        let look = self.look();
+        let MapLook { picture, width, .. } = &mut look.map;
+        *picture = state.shown.as_ref().and_then(|shown| views::map_picture(shown, state.colour, *width));
+        look.touch(Place::Map);
+        look.touch(Place::Cells);
+        look.touch(Place::Captions);
+    }
+
+    /// The button says for a while whether it copied.
+    pub(super) fn forget_said(&mut self) {
+        if let Some((copied, _)) = self.desk.look.copied {
+            self.said = later(&self.desk.hear, SAID, Act::Said(copied, None));
+        }
+    }
+
+    /// The search goes on as soon as the browser has looked after everything else.
+    pub(super) fn go_on(&mut self) {
+        self.slice = later(&self.desk.hear, 0, Act::Slice);
     }
 }

@@ -1,7 +1,7 @@
 //! A stacked bar. Its pieces are named in the table beside it; colour and pattern tell them apart.
 
+use super::{Tag, tag};
 use shardscope::session::Use;
-use yew::prelude::*;
 
 /// One piece.
 pub(crate) struct Piece {
@@ -13,27 +13,23 @@ pub(crate) struct Piece {
 }
 
 /// The bar; `limit` is where the limit lies, as a share of the width.
-pub(crate) fn bar(pieces: &[Piece], limit: f64) -> Html {
+pub(crate) fn bar(pieces: &[Piece], limit: f64) -> Tag {
     let mut from = 0.0;
     let piece = |piece: &Piece| {
         let (x, width) = (percent(from), percent(piece.share));
         from += piece.share;
-        html! {
-            <g>
-                <title>{ &piece.title }</title>
-                <rect class={piece.kind.name()} x={x.clone()} width={width.clone()} height="100%" />
-                if let Some(pattern) = pattern(piece.kind) {
-                    <rect {x} {width} height="100%" fill={pattern} />
-                }
-            </g>
+        let place = |rect: Tag| rect.attr("x", x.clone()).attr("width", width.clone()).set("height", "100%");
+        let drawn = tag("g")
+            .child(tag("title").say(piece.title.clone()))
+            .child(place(tag("rect").set("class", piece.kind.name())));
+        match pattern(piece.kind) {
+            Some(pattern) => drawn.child(place(tag("rect").set("fill", pattern))),
+            None => drawn,
         }
     };
-    html! {
-        <svg class="bar" aria-hidden="true">
-            { for pieces.iter().map(piece) }
-            <line class="limit" x1={percent(limit)} x2={percent(limit)} y1="0" y2="100%" />
-        </svg>
-    }
+    let limit = percent(limit);
+    let line = tag("line.limit").attr("x1", limit.clone()).attr("x2", limit).set("y1", "0").set("y2", "100%");
+    tag("svg.bar").set("aria-hidden", "true").each(pieces, piece).child(line)
 }
 
 fn percent(share: f64) -> String {
@@ -52,11 +48,16 @@ const fn pattern(kind: Use) -> Option<&'static str> {
 }
 
 /// A sample of a kind's colour and pattern, with its name.
-pub(crate) fn key(kind: Use) -> Html {
-    html! {
-        <svg class="key" width="14" height="14" aria-hidden="true">
-            <rect class={kind.name()} width="14" height="14" rx="3" />
-            if let Some(pattern) = pattern(kind) { <rect width="14" height="14" rx="3" fill={pattern} /> }
-        </svg>
+pub(crate) fn key(kind: Use) -> Tag {
+    let sample = |rect: Tag| rect.set("width", "14").set("height", "14").set("rx", "3");
+    let drawn = swatch().child(sample(tag("rect").set("class", kind.name())));
+    match pattern(kind) {
+        Some(pattern) => drawn.child(sample(tag("rect").set("fill", pattern))),
+        None => drawn,
     }
+}
+
+/// Room for a sample in a legend.
+pub(crate) fn swatch() -> Tag {
+    tag("svg.key").set("width", "14").set("height", "14").set("aria-hidden", "true")
 }

@@ -1,42 +1,51 @@
-//! A button that copies text and says whether it did.
+//! Text to be copied. Where the clipboard is refused, that is said, and a field that shows the text is selected.
 
-use gloo::timers::callback::Timeout;
-use yew::prelude::*;
+use super::{Sign, Tag, button, tag};
+use crate::app::act::{Act, Copied};
+use crate::app::desk::Desk;
 
-use super::{Sign, icon};
-use crate::app::dom;
-
-/// How long the button says that it copied. Unit: millisecond.
-const SAID: u32 = 2_000;
-
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    /// What is copied, worked out only when asked.
-    pub text: Callback<(), String>,
-    #[prop_or(AttrValue::Static("Copy"))]
-    pub label: AttrValue,
+/// Whether what is behind a button was copied a moment ago.
+fn said(desk: &Desk, copied: Copied) -> Option<bool> {
+    desk.look.copied.filter(|(last, _)| *last == copied).map(|(_, done)| done)
 }
 
-#[component]
-pub(crate) fn Copy(props: &Props) -> Html {
-    let done = use_state(|| None::<bool>);
-    let onclick = {
-        let (done, text) = (done.clone(), props.text.clone());
-        move |_| {
-            let done = done.clone();
-            dom::copy(&text.emit(()), move |copied| {
-                done.set(Some(copied));
-                let done = done.clone();
-                Timeout::new(SAID, move || done.set(None)).forget();
-            });
-        }
+/// A button that copies what is worked out only when it is pressed.
+pub(crate) fn copy(desk: &Desk, copied: Copied, label: &'static str) -> Tag {
+    let label = match said(desk, copied) {
+        Some(true) => "Copied",
+        Some(false) => "Not allowed here",
+        None => label,
     };
-    let label = match *done {
-        Some(true) => "Copied".into(),
-        Some(false) => "Not allowed here".into(),
-        None => props.label.clone(),
+    button(desk, "button.button quiet", Act::Copy(copied))
+        .child(Sign::Copy.icon())
+        .child(tag("span").set("aria-live", "polite").text(label))
+}
+
+/// A field called `id` that shows `text` whole in so many `lines`, and a button.
+pub(crate) fn copyable(
+    desk: &Desk,
+    id: &'static str,
+    label: &'static str,
+    (text, lines): (String, u64),
+) -> Tag {
+    let copied = Copied::Field(id);
+    let done = said(desk, copied);
+    let words = match done {
+        Some(true) => "Copied",
+        Some(false) => "Selected: press Ctrl+C",
+        None => "",
     };
-    html! {
-        <button type="button" class="button quiet" {onclick}>{ icon(Sign::Copy) }<span aria-live="polite">{ label }</span></button>
-    }
+    let field = tag("textarea.field mono")
+        .set("id", id)
+        .flag("readonly", true)
+        .count("rows", lines)
+        .set("wrap", if lines > 1 { "soft" } else { "off" })
+        .set("spellcheck", "false")
+        .set("aria-label", label)
+        .attr("value", text);
+    let sign = if done == Some(true) { Sign::Good } else { Sign::Copy };
+    tag("div.copyable")
+        .child(field)
+        .child(button(desk, "button.button", Act::Copy(copied)).child(sign.icon()).text(label))
+        .child(tag("span.said small").set("role", "status").text(words))
 }

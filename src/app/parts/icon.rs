@@ -1,6 +1,6 @@
 //! Small signs, drawn in the colour of the text around them and silent to screen readers.
 
-use yew::prelude::*;
+use super::{Tag, tag};
 
 /// Which sign.
 #[derive(Clone, Copy, PartialEq)]
@@ -47,14 +47,21 @@ impl Sign {
             Self::Swap => "M2.5 5.5h10M9.8 2.8l2.7 2.7-2.7 2.7M13.5 10.5h-10M6.2 7.8l-2.7 2.7 2.7 2.7",
         }
     }
-}
 
-/// The sign, as large as its place wants it.
-pub(crate) fn icon(sign: Sign) -> Html {
-    let fill = if sign == Sign::Half { "currentColor" } else { "none" };
-    html! {
-        <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false" {fill}>
-            <path d={sign.path()} stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" />
-        </svg>
+    /// The sign, as large as its place wants it.
+    #[inline(never)]
+    pub(crate) fn icon(self) -> Tag {
+        let path = tag("path")
+            .set("d", self.path())
+            .set("stroke", "currentColor")
+            .set("stroke-width", "1.6")
+            .set("stroke-linecap", "round")
+            .set("stroke-linejoin", "round");
+        tag("svg.icon")
+            .set("viewBox", "0 0 16 16")
+            .set("aria-hidden", "true")
+            .set("focusable", "false")
+            .set("fill", if self == Self::Half { "currentColor" } else { "none" })
+            .child(path)
     }
 }

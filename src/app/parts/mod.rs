@@ -1,23 +1,24 @@
-//! Widgets shared by the views. Most are plain functions: a component costs kilobytes.
+//! Widgets shared by the views.
 
 mod bar;
 mod copy;
-mod copyable;
-mod dialog;
 mod icon;
+mod options;
+mod section;
 mod table;
-mod theme;
+mod tag;
+pub(crate) mod theme;
 mod tree;
 mod why;
 mod width;
 
-pub(crate) use bar::{Piece, bar, key};
-pub(crate) use copy::Copy;
-pub(crate) use copyable::Copyable;
-pub(crate) use dialog::Dialog;
-pub(crate) use icon::{Sign, icon};
-pub(crate) use table::{Cell, Row, head, row, table, wide};
-pub(crate) use theme::Theme;
+pub(crate) use bar::{Piece, bar, key, swatch};
+pub(crate) use copy::{copy, copyable};
+pub(crate) use icon::Sign;
+pub(crate) use options::{choose, options};
+pub(crate) use section::{button, details, headed, section};
+pub(crate) use table::{head, heads, table, wide, with_remark};
+pub(crate) use tag::{Tag, group, tag, text};
 pub(crate) use tree::tree;
 pub(crate) use why::{card, number};
-pub(crate) use width::use_width;
+pub(crate) use width::Width;

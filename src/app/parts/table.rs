@@ -1,92 +1,97 @@
 //! Tables of figures: views give the cells, this draws them.
 
-use yew::prelude::*;
-
-/// What stands in a cell.
-pub(crate) enum Cell {
-    /// Words.
-    Text(String),
-    /// A figure, to the right.
-    Number(String),
-    /// A figure that matters.
-    Strong(String),
-    /// Words above, smaller words below.
-    Two(String, String),
-    /// Anything else.
-    Drawn(Html),
-    /// Anything else, to the right.
-    DrawnNumber(Html),
-}
-
-/// One row.
-pub(crate) struct Row {
-    pub cells: Vec<Cell>,
-    /// A remark below it.
-    pub note: Option<String>,
-    pub class: &'static str,
-}
-
-impl Row {
-    pub(crate) fn of(cells: Vec<Cell>) -> Self {
-        Self { cells, note: None, class: "" }
-    }
-}
+use super::{Tag, group, tag};
 
 /// A heading: words for a column of words, `>` before those of a column of figures.
 pub(crate) type Heading = &'static str;
 
 /// A table named `label` for screen readers, which scrolls sideways when it must and is then reachable by keyboard.
-pub(crate) fn table(label: &str, class: &'static str, headings: &[Heading], rows: Vec<Row>) -> Html {
-    let columns = headings.len();
-    wide(
-        label,
-        html! {
-            <table class={classes!("figures", class)}>
-                <thead><tr>{ for headings.iter().map(|heading| head(heading)) }</tr></thead>
-                <tbody>{ for rows.into_iter().map(|one| row(one, columns)) }</tbody>
-            </table>
-        },
-    )
+/// `shape` is the table's, `rows` its rows.
+#[inline(never)]
+pub(crate) fn table(label: String, shape: &'static str, headings: &[Heading], rows: Tag) -> Tag {
+    let head = tag("thead").child(heads(headings));
+    wide(label, tag(shape).child(head).child(tag("tbody").child(rows)))
 }
 
 /// A region that scrolls sideways when it must.
-pub(crate) fn wide(label: &str, inside: Html) -> Html {
-    html! { <div class="wide" tabindex="0" role="region" aria-label={label.to_owned()}>{ inside }</div> }
+#[inline(never)]
+pub(crate) fn wide(label: String, inside: Tag) -> Tag {
+    tag("div.wide").set("tabindex", "0").set("role", "region").attr("aria-label", label).child(inside)
+}
+
+/// A row of headings.
+#[inline(never)]
+pub(crate) fn heads(headings: &[Heading]) -> Tag {
+    headings.iter().fold(tag("tr"), |row, heading| row.child(head(heading)))
 }
 
 /// One heading of a column.
-pub(crate) fn head(heading: &'static str) -> Html {
+#[inline(never)]
+pub(crate) fn head(heading: Heading) -> Tag {
     match heading.strip_prefix('>') {
-        Some(words) => html! { <th scope="col" class="number">{ words }</th> },
-        None => html! { <th scope="col">{ heading }</th> },
+        Some(words) => tag("th.number").set("scope", "col").text(words),
+        None => tag("th").set("scope", "col").text(heading),
     }
 }
 
-/// The row, with its remark over all columns.
-pub(crate) fn row(row: Row, columns: usize) -> Html {
-    let cells = row.cells.into_iter().enumerate().map(|(place, one)| cell(one, place == 0));
-    html! {
-        <>
-            <tr class={row.class}>{ for cells }</tr>
-            if let Some(note) = row.note {
-                <tr class="remark"><td colspan={columns.to_string()}>{ note }</td></tr>
-            }
-        </>
+/// The row, with a remark over all columns below it.
+#[inline(never)]
+pub(crate) fn with_remark(row: Tag, columns: u64, remark: String) -> Tag {
+    group().child(row).child(tag("tr.remark").child(tag("td").count("colspan", columns).say(remark)))
+}
+
+/// Cells of a row; the first one heads it.
+impl Tag {
+    /// Anything.
+    #[inline(never)]
+    pub(crate) fn cell(self, inside: Tag) -> Self {
+        self.cell_of("", inside)
+    }
+
+    /// Anything, to the right.
+    #[inline(never)]
+    pub(crate) fn figure(self, inside: Tag) -> Self {
+        self.cell_of("number", inside)
+    }
+
+    #[inline(never)]
+    fn cell_of(self, class: &'static str, inside: Tag) -> Self {
+        let cell = if self.is_empty() { tag("th").set("scope", "row") } else { tag("td") };
+        let cell = if class.is_empty() { cell } else { cell.set("class", class) };
+        self.child(cell.child(inside))
+    }
+
+    /// Words.
+    #[inline(never)]
+    pub(crate) fn words(self, words: String) -> Self {
+        self.cell(super::text(words))
+    }
+
+    /// A figure.
+    #[inline(never)]
+    pub(crate) fn number(self, figure: String) -> Self {
+        self.figure(super::text(figure))
+    }
+
+    /// A figure that matters.
+    #[inline(never)]
+    pub(crate) fn strong(self, figure: String) -> Self {
+        self.cell_of("number strong", super::text(figure))
+    }
+
+    /// Words above, smaller words below.
+    #[inline(never)]
+    pub(crate) fn two(self, above: String, below: String) -> Self {
+        self.cell(pair(above, below))
+    }
+
+    /// A figure above, a smaller one below, to the right.
+    #[inline(never)]
+    pub(crate) fn two_figures(self, above: String, below: String) -> Self {
+        self.figure(pair(above, below))
     }
 }
 
-fn cell(cell: Cell, heads: bool) -> Html {
-    let (class, inside) = match cell {
-        Cell::Text(words) => ("", html! { { words } }),
-        Cell::Number(words) => ("number", html! { { words } }),
-        Cell::Strong(words) => ("number strong", html! { { words } }),
-        Cell::Two(above, below) => ("", html! { <>{ above }<span class="before">{ below }</span></> }),
-        Cell::Drawn(inside) => ("", inside),
-        Cell::DrawnNumber(inside) => ("number", inside),
-    };
-    if heads {
-        html! { <th scope="row" {class}>{ inside }</th> }
-    } else {
-        html! { <td {class}>{ inside }</td> }
-    }
+fn pair(above: String, below: String) -> Tag {
+    super::text(above).saying("span.before", below)
 }

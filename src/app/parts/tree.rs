@@ -1,57 +1,50 @@
 //! A breakdown that opens: each number shows its formula, the symbols with their values, and its source.
 
+use shardscope::quantity::decimal;
 use shardscope::session::{Branch, Reason};
-use yew::prelude::*;
+
+use super::{Tag, details, tag};
 
 /// The tree of `root` with its first `open` levels open.
-pub(crate) fn tree(root: &Branch, open: u32) -> Html {
-    html! { <div class="tree">{ node(root, open) }</div> }
+pub(crate) fn tree(root: &Branch, open: u32) -> Tag {
+    tag("div.tree").child(node(root, open))
 }
 
-fn node(branch: &Branch, open: u32) -> Html {
-    let head = html! {
-        <>
-            <span class="tree-label">{ &branch.label }
-                if branch.times > 1 { <span class="times">{ format!(" × {}", branch.times) }</span> }
-            </span>
-            <svg class="tree-share" aria-hidden="true" preserveAspectRatio="none">
-                <rect width={shardscope::quantity::decimal(branch.share * 100.0, 2) + "%"} height="100%" />
-            </svg>
-            <span class="tree-value">{ &branch.value }</span>
-        </>
-    };
-    if branch.parts.is_empty() && branch.reason.is_none() {
-        return html! { <div class="tree-node bare">{ head }</div> };
+fn node(branch: &Branch, open: u32) -> Tag {
+    let many = branch.times > 1;
+    let bare = branch.parts.is_empty() && branch.reason.is_none();
+    let times = many.then(|| tag("span.times").say(format!(" × {}", branch.times)));
+    let label = tag("span.tree-label").say(branch.label.clone()).maybe(times);
+    let share = decimal(branch.share * 100.0, 2) + "%";
+    let head = tag(if bare { "div.tree-node bare" } else { "summary" })
+        .child(label)
+        .child(
+            tag("svg.tree-share")
+                .set("aria-hidden", "true")
+                .set("preserveAspectRatio", "none")
+                .child(tag("rect").attr("width", share).set("height", "100%")),
+        )
+        .saying("span.tree-value", branch.value.clone());
+    if bare {
+        return head;
     }
-    html! {
-        <details class="tree-node" open={open > 0}>
-            <summary>{ head }</summary>
-            <div class="tree-inside">
-                if let Some(reason) = &branch.reason { { explain(reason) } }
-                if branch.times > 1 && !branch.parts.is_empty() {
-                    <p class="soft small">{ format!("{} equal ones; one of them:", branch.times) }</p>
-                }
-                if branch.greatest { <p class="soft small">{ "The greatest of these counts:" }</p> }
-                { for branch.parts.iter().map(|part| node(part, open.saturating_sub(1))) }
-            </div>
-        </details>
-    }
+    let equal = many && !branch.parts.is_empty();
+    let equal = equal.then(|| format!("{} equal ones; one of them:", branch.times));
+    let greatest = branch.greatest.then(|| "The greatest of these counts:".to_owned());
+    let remark = |words: String| tag("p.soft small").say(words);
+    let inside = tag("div.tree-inside")
+        .maybe(branch.reason.as_ref().map(explain))
+        .maybe(equal.map(remark))
+        .maybe(greatest.map(remark))
+        .each(&branch.parts, |part| node(part, open.saturating_sub(1)));
+    details("details.tree-node", open > 0, head).child(inside)
 }
 
 /// A formula with its symbols and source.
-fn explain(reason: &Reason) -> Html {
-    html! {
-        <div class="reason">
-            <p class="formula mono">{ reason.expression }</p>
-            <p>{ reason.meaning }</p>
-            if !reason.symbols.is_empty() {
-                <dl class="symbols">
-                    { for reason.symbols.iter().map(|(name, value)| html! {
-                        <div><dt class="mono">{ *name }</dt><dd>{ value }</dd></div>
-                    }) }
-                </dl>
-            }
-            <p class="source">{ reason.source }</p>
-        </div>
-    }
+fn explain(reason: &Reason) -> Tag {
+    let told = tag("div.reason").with("p.formula mono", reason.expression).with("p", reason.meaning);
+    let symbol =
+        |(name, value): &(&'static str, String)| tag("div").with("dt.mono", name).saying("dd", value.clone());
+    let symbols = (!reason.symbols.is_empty()).then(|| tag("dl.symbols").each(&reason.symbols, symbol));
+    told.maybe(symbols).with("p.source", reason.source)
 }

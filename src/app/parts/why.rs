@@ -1,32 +1,27 @@
 //! A number that says why: pressing it opens the tree of what it is made of, with formulas and sources.
 
-use shardscope::session::{Branch, Shown};
-use yew::prelude::*;
-
-use super::{Sign, icon, tree};
+use super::{Sign, Tag, button, tag, tree};
+use crate::app::act::{Act, Why};
 use crate::app::desk::Desk;
 
-/// Works out what a number is made of.
-pub(crate) type Why = Box<dyn Fn(&Shown) -> Option<Branch>>;
-
-/// `text` as a button that opens the card; `why` is worked out only then.
-pub(crate) fn number(desk: &Desk, text: String, why: Why) -> Html {
-    let desk = desk.clone();
-    let onclick = Callback::from(move |_: MouseEvent| desk.explain.emit(why(&desk.shown)));
-    html! { <button type="button" class="number-button" popovertarget="why" {onclick}>{ text }</button> }
+/// `text` as a button that opens the card; what is in it is worked out only then.
+pub(crate) fn number(desk: &Desk, text: String, why: Why) -> Tag {
+    button(desk, "button.number-button", Act::Explain(why)).set("popovertarget", "why").say(text)
 }
 
 /// The one card in which numbers are explained.
-pub(crate) fn card(told: Option<&Branch>) -> Html {
-    html! {
-        <div id="why" popover="auto" class="why" role="dialog" aria-labelledby="why-title">
-            if let Some(branch) = told {
-                <div class="why-head">
-                    <h2 id="why-title">{ format!("{}: {}", branch.label, branch.value) }</h2>
-                    <button type="button" class="button quiet" popovertarget="why" popovertargetaction="hide" aria-label="Close">{ icon(Sign::Close) }</button>
-                </div>
-                { tree(branch, 1) }
-            }
-        </div>
-    }
+pub(crate) fn card(desk: &Desk) -> Tag {
+    let card =
+        tag("div.why#why").set("popover", "auto").set("role", "dialog").set("aria-labelledby", "why-title");
+    let Some(branch) = &desk.look.told else { return card };
+    let close = tag("button.button quiet")
+        .set("type", "button")
+        .set("popovertarget", "why")
+        .set("popovertargetaction", "hide")
+        .set("aria-label", "Close")
+        .child(Sign::Close.icon());
+    let head = tag("div.why-head")
+        .saying("h2#why-title", format!("{}: {}", branch.label, branch.value))
+        .child(close);
+    card.child(head).child(tree(branch, 1))
 }

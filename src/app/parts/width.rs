@@ -3,39 +3,38 @@
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{Element, ResizeObserver};
-use yew::prelude::*;
+
+use crate::app::act::{Act, Hear, tell};
 
 /// Widths are told in steps of so many CSS pixels, so that dragging a window does not redraw at every pixel.
 const STEP: i32 = 8;
 
-/// The inner width of the element under `node` in CSS pixels, rounded down a little; 0 before it is known.
-#[hook]
-pub(crate) fn use_width(node: &NodeRef) -> u32 {
-    let width = use_state(|| 0_u32);
-    {
-        let width = width.clone();
-        use_effect_with(node.clone(), move |node| {
-            let element = node.cast::<Element>();
-            let measure = {
-                let element = element.clone();
-                move || {
-                    let wide = element.as_ref().map_or(0, Element::client_width);
-                    width.set(u32::try_from(wide / STEP * STEP).unwrap_or(0));
-                }
-            };
-            measure();
-            let callback = Closure::<dyn FnMut()>::new(measure);
-            let observer = ResizeObserver::new(callback.as_ref().unchecked_ref()).ok();
-            if let (Some(observer), Some(element)) = (&observer, &element) {
-                observer.observe(element);
-            }
-            move || {
-                if let Some(observer) = observer {
-                    observer.disconnect();
-                }
-                drop(callback);
+/// Watches an element as long as it is kept.
+pub(crate) struct Width {
+    observer: ResizeObserver,
+    _told: Closure<dyn FnMut()>,
+}
+
+impl Width {
+    /// Tells the inner width of `element` in CSS pixels, rounded down a little, now and whenever it changes.
+    pub(crate) fn watch(element: Element, hear: Hear) -> Option<Self> {
+        let watched = element.clone();
+        let mut last = 0;
+        let told = Closure::<dyn FnMut()>::new(move || {
+            let width = u32::try_from(element.client_width() / STEP * STEP).unwrap_or(0);
+            if width != last {
+                last = width;
+                tell(&hear, Act::Widen(width));
             }
         });
+        let observer = ResizeObserver::new(told.as_ref().unchecked_ref()).ok()?;
+        observer.observe(&watched);
+        Some(Self { observer, _told: told })
     }
-    *width
+}
+
+impl Drop for Width {
+    fn drop(&mut self) {
+        self.observer.disconnect();
+    }
 }

@@ -3,65 +3,62 @@
 use shardscope::plan::Field;
 use shardscope::quantity::{gib, seconds};
 use shardscope::report::Finding;
-use shardscope::session::{Event, Fit};
-use yew::prelude::*;
+use shardscope::session::{Event, Fit, Shown};
 
 use super::diagnostics::sentence;
+use crate::app::act::Act;
 use crate::app::desk::Desk;
+use crate::app::parts::{Tag, button, details, group, section, tag};
 
-pub(crate) fn advice(desk: &Desk) -> Html {
-    let findings = &desk.shown.report.advice;
+pub(crate) fn advice(desk: &Desk, shown: &Shown) -> Tag {
+    let findings = &shown.report.advice;
     if findings.is_empty() {
-        return Html::default();
+        return group();
     }
-    let lacking = desk.shown.worst().is_some_and(|worst| worst.fit == Fit::DoesNotFit);
-    html! {
-        <section class="panel" id="advice" aria-labelledby="advice-title">
-            <header>
-                <h2 id="advice-title">{ if lacking { "Ways to make it fit, and what else could be better" } else { "What could be better" } }</h2>
-                <p>{ "Each change was tried; the figures beside it are the changed plan's." }</p>
-            </header>
-            <ul class="findings">{ for findings.iter().map(|finding| item(desk, finding)) }</ul>
-        </section>
-    }
+    let lacking = shown.worst().is_some_and(|worst| worst.fit == Fit::DoesNotFit);
+    let title =
+        if lacking { "Ways to make it fit, and what else could be better" } else { "What could be better" };
+    let about = "Each change was tried; the figures beside it are the changed plan's.";
+    section("section.panel#advice", "advice-title", title, about)
+        .child(tag("ul.findings").each(findings, |finding| item(desk, finding)))
 }
 
-fn item(desk: &Desk, finding: &Finding) -> Html {
-    let expected = [
-        finding.expected.peak_reserved.map(|peak| format!("fullest GPU {}", gib(peak))),
-        finding.expected.step.map(|step| format!("step {}", seconds(step))),
-    ];
-    html! {
-        <li>
-            <div>
-                <p>{ sentence(&finding.message) }</p>
-                <details class="reasons"><summary>{ "why" }</summary><p>{ &finding.why }</p></details>
-            </div>
-            <p class="expected">{ for expected.into_iter().flatten().map(|words| html! { <span>{ words }</span> }) }</p>
-            { try_it(desk, &finding.change) }
-        </li>
-    }
+fn item(desk: &Desk, finding: &Finding) -> Tag {
+    let why = details("details.reasons", false, tag("summary").text("why")).saying("p", finding.why.clone());
+    let words = |words: String| tag("span").say(words);
+    let expected = tag("p.expected")
+        .maybe(finding.expected.peak_reserved.map(|peak| words(format!("fullest GPU {}", gib(peak)))))
+        .maybe(finding.expected.step.map(|step| words(format!("step {}", seconds(step)))));
+    tag("li")
+        .child(tag("div").saying("p", sentence(&finding.message)).child(why))
+        .child(expected)
+        .child(try_it(desk, &finding.change))
 }
 
 /// A button that tries a change; nothing when there is none.
-pub(crate) fn try_it(desk: &Desk, change: &[(Field, String)]) -> Html {
+pub(crate) fn try_it(desk: &Desk, change: &[(Field, String)]) -> Tag {
     if change.is_empty() {
-        return Html::default();
+        return group();
     }
-    let values: Vec<(String, String)> =
-        change.iter().map(|(field, value)| (field.name().to_owned(), value.clone())).collect();
-    let onclick = desk.send.reform(move |_: MouseEvent| Event::Try(values.clone()));
-    html! { <button type="button" class="button" {onclick} title={written(change)}>{ "Try it" }</button> }
+    let values = change.iter().map(|(field, value)| (field.name().to_owned(), value.clone())).collect();
+    button(desk, "button.button", Act::Do(Event::Try(values))).attr("title", written(change)).text("Try it")
 }
 
 /// `name = value, …`
 pub(crate) fn written(change: &[(Field, String)]) -> String {
-    let one = |(field, value): &(Field, String)| {
-        if value.is_empty() {
-            format!("without {}", field.name())
-        } else {
-            format!("{} = {value}", field.name())
+    let mut text = String::new();
+    for (field, value) in change {
+        if !text.is_empty() {
+            text.push_str(", ");
         }
-    };
-    change.iter().map(one).collect::<Vec<_>>().join(", ")
+        if value.is_empty() {
+            text.push_str("without ");
+        }
+        text.push_str(field.name());
+        if !value.is_empty() {
+            text.push_str(" = ");
+            text.push_str(value);
+        }
+    }
+    text
 }

@@ -3,142 +3,127 @@
 use shardscope::estimate::collective::Algorithm;
 use shardscope::estimate::traffic::{DimensionTraffic, Operation, Totals};
 use shardscope::quantity::{grouped, size};
-use shardscope::session::{
-    Shown, detour_sentence, dimension_line, explain_message, explain_wire, link_name, written_groups,
-};
-use yew::prelude::*;
+use shardscope::session::{Shown, detour_sentence, dimension_line, link_name, written_groups};
 
+use crate::app::act::{Copied, Why};
 use crate::app::desk::Desk;
-use crate::app::parts::{Cell, Copy, Row, Sign, head, icon, number, row, table, wide};
+use crate::app::parts::{Sign, Tag, copy, details, group, head, number, section, table, tag, wide};
 
 /// Groups listed before the rest is only counted.
 const LISTED: usize = 16;
-/// Groups that a copy holds at most.
-const COPIED: usize = 20_000;
 
-pub(crate) fn communication(desk: &Desk) -> Html {
-    let report = &desk.shown.report;
-    html! {
-        <section class="panel" id="communication" aria-labelledby="communication-title">
-            <header>
-                <h2 id="communication-title">{ "Communication per iteration" }</h2>
-                <p>{ "Messages are what is handed to a collective; wire is what a ring sends for it, per GPU; its number tells a tree's and a switch's too. A collective counts with every member, a send where it is sent." }</p>
-            </header>
-            if report.traffic.dimensions.is_empty() {
-                <p>{ "One GPU talks to nobody." }</p>
-            } else {
-                <ul class="warnings">
-                    { for report.detours.iter().map(|warning| html! { <li>{ icon(Sign::Tight) }{ detour_sentence(warning) }</li> }) }
-                </ul>
-                { wide("Communication of each dimension", summary(&desk.shown)) }
-                <h3 class="sub">{ "Dimension by dimension" }</h3>
-                { for report.traffic.dimensions.iter().enumerate().map(|(index, of)| dimension(desk, index, of)) }
-            }
-        </section>
+/// Headings of a dimension's messages.
+const MESSAGES: [&str; 8] = [
+    "What",
+    "Function and place",
+    "Shape",
+    ">each",
+    ">on the wire",
+    ">per micro-batch",
+    ">per iteration",
+    "hidden",
+];
+/// Headings of the summary: one GPU's, then the cluster's.
+const TOTALS: [&str; 8] =
+    ["Dimension", ">calls", ">messages", ">wire", ">calls", ">messages", ">wire", ">by network"];
+
+pub(crate) fn communication(desk: &Desk, shown: &Shown) -> Tag {
+    let report = &shown.report;
+    let about = "Messages are what is handed to a collective; wire is what a ring sends for it, per GPU; its number tells a tree's and a switch's too. A collective counts with every member, a send where it is sent.";
+    let panel =
+        section("section.panel#communication", "communication-title", "Communication per iteration", about);
+    if report.traffic.dimensions.is_empty() {
+        return panel.with("p", "One GPU talks to nobody.");
     }
+    let mut dimensions = group();
+    for (index, of) in report.traffic.dimensions.iter().enumerate() {
+        dimensions = dimensions.child(dimension(desk, shown, (index, of)));
+    }
+    let warnings = tag("ul.warnings")
+        .each(&report.detours, |warning| tag("li").child(Sign::Tight.icon()).say(detour_sentence(warning)));
+    panel
+        .child(warnings)
+        .child(wide("Communication of each dimension".to_owned(), summary(shown)))
+        .with("h3.sub", "Dimension by dimension")
+        .child(dimensions)
 }
 
-fn summary(shown: &Shown) -> Html {
+fn summary(shown: &Shown) -> Tag {
     let traffic = &shown.report.traffic;
     let busiest = traffic.stages().into_iter().max_by_key(|stage| stage.bytes).unwrap_or_default();
-    let mut rows: Vec<Row> = traffic
-        .dimensions
-        .iter()
-        .map(|of| totals(of.parallelism.name(), dimension_line(of), of.per_gpu(), of.cluster))
-        .collect();
-    rows.push(Row { class: "total", ..totals("all", String::new(), busiest, traffic.cluster()) });
-    let headings =
-        ["Dimension", ">calls", ">messages", ">wire", ">calls", ">messages", ">wire", ">by network"];
-    html! {
-        <table class="figures memory">
-            <thead>
-                <tr><td></td><th scope="colgroup" colspan="3" class="number">{ "one GPU of the busiest stage" }</th>
-                    <th scope="colgroup" colspan="4" class="number">{ "the whole cluster" }</th></tr>
-                <tr>{ for headings.into_iter().map(head) }</tr>
-            </thead>
-            <tbody>{ for rows.into_iter().map(|one| row(one, 8)) }</tbody>
-        </table>
-    }
+    let over = |columns: u64, words: &'static str| {
+        tag("th.number").set("scope", "colgroup").count("colspan", columns).text(words)
+    };
+    let above = tag("tr")
+        .child(tag("td"))
+        .child(over(3, "one GPU of the busiest stage"))
+        .child(over(4, "the whole cluster"));
+    let rows = tag("tbody").each(&traffic.dimensions, |of| {
+        totals(tag("tr"), (of.parallelism.name(), dimension_line(of)), of.per_gpu(), of.cluster)
+    });
+    let last = totals(tag("tr.total"), ("all", String::new()), busiest, traffic.cluster());
+    let heads = TOTALS.iter().fold(tag("tr"), |row, heading| row.child(head(heading)));
+    tag("table.figures memory").child(tag("thead").child(above).child(heads)).child(rows.child(last))
 }
 
-fn totals(name: &str, line: String, gpu: Totals, cluster: Totals) -> Row {
-    Row::of(vec![
-        Cell::Two(name.to_owned(), line),
-        Cell::Number(grouped(gpu.calls)),
-        Cell::Number(size(gpu.bytes)),
-        Cell::Number(size(gpu.wire)),
-        Cell::Number(grouped(cluster.calls)),
-        Cell::Number(size(cluster.bytes)),
-        Cell::Number(size(cluster.wire)),
-        Cell::Number(size(cluster.network)),
-    ])
+fn totals(row: Tag, (name, line): (&str, String), gpu: Totals, cluster: Totals) -> Tag {
+    row.two(name.to_owned(), line)
+        .number(grouped(gpu.calls))
+        .number(size(gpu.bytes))
+        .number(size(gpu.wire))
+        .number(grouped(cluster.calls))
+        .number(size(cluster.bytes))
+        .number(size(cluster.wire))
+        .number(size(cluster.network))
 }
 
-fn dimension(desk: &Desk, index: usize, of: &DimensionTraffic) -> Html {
+fn dimension(desk: &Desk, shown: &Shown, (index, of): (usize, &DimensionTraffic)) -> Tag {
     let name = of.parallelism.name();
-    let mut listed = written_groups(&desk.shown.plan, of.group, LISTED);
+    let line = dimension_line(of);
+    let mut listed = written_groups(&shown.plan, of.group, LISTED);
     if let Some(more @ 1..) = of.groups.checked_sub(LISTED as u64) {
         listed.push_str(&format!("… and {more} more"));
     }
-    let text = {
-        let (shown, kind) = (desk.shown.clone(), of.group);
-        Callback::from(move |()| written_groups(&shown.plan, kind, COPIED))
-    };
-    let rows = of
-        .operations
-        .iter()
-        .enumerate()
-        .map(|(place, operation)| message(desk, of, (index, place), operation));
-    let headings = [
-        "What",
-        "Function and place",
-        "Shape",
-        ">each",
-        ">on the wire",
-        ">per micro-batch",
-        ">per iteration",
-        "hidden",
-    ];
-    html! {
-        <details class="dimension">
-            <summary><strong>{ name }</strong><span class="soft">{ dimension_line(of) }</span><span class="end">{ format!("{} per GPU", size(of.per_gpu().bytes)) }</span></summary>
-            { table(&format!("Messages of the {name} dimension"), "", &headings, rows.collect()) }
-            <div class="group-list">
-                <p class="soft small">{ format!("Groups: {}", dimension_line(of)) }</p>
-                <Copy {text} label="Copy the groups" />
-                <pre class="mono members">{ listed }</pre>
-            </div>
-        </details>
+    let mut rows = group();
+    for (place, operation) in of.operations.iter().enumerate() {
+        rows = rows.child(message(desk, of, operation, (index, place)));
     }
+    let summary = tag("summary")
+        .with("strong", name)
+        .saying("span.soft", line.clone())
+        .saying("span.end", format!("{} per GPU", size(of.per_gpu().bytes)));
+    let groups = tag("div.group-list")
+        .saying("p.soft small", format!("Groups: {line}"))
+        .child(copy(desk, Copied::Groups(of.group), "Copy the groups"))
+        .saying("pre.mono members", listed);
+    details("details.dimension", false, summary)
+        .child(table(format!("Messages of the {name} dimension"), "table.figures", &MESSAGES, rows))
+        .child(groups)
 }
 
 fn message(
     desk: &Desk,
     of: &DimensionTraffic,
-    (dimension, place): (usize, usize),
     operation: &Operation,
-) -> Row {
-    let shape: Vec<String> = operation.shape.iter().map(ToString::to_string).collect();
-    let of_message = move |shown: &Shown| {
-        let operation = shown.report.traffic.dimensions.get(dimension)?.operations.get(place)?;
-        Some(explain_message(&shown.plan, operation))
-    };
-    let of_wire = move |shown: &Shown| {
-        let operation = shown.report.traffic.dimensions.get(dimension)?.operations.get(place)?;
-        Some(explain_wire(operation))
-    };
+    (dimension, place): (usize, usize),
+) -> Tag {
+    let mut shape = String::from("[");
+    for (place, length) in operation.shape.iter().enumerate() {
+        shape.push_str(if place == 0 { "" } else { ", " });
+        shape.push_str(&length.to_string());
+    }
+    shape.push(']');
     let mut function = operation.collective.name().to_owned();
     if operation.group != of.group || operation.link != of.link {
         function.push_str(&format!(", {} GPUs, {}", operation.ranks, link_name(operation.link)));
     }
-    Row::of(vec![
-        Cell::Two(operation.name.to_owned(), operation.tensor.to_owned()),
-        Cell::Two(function, operation.place.words().to_owned()),
-        Cell::Two(format!("[{}]", shape.join(", ")), operation.dtype.to_owned()),
-        Cell::DrawnNumber(number(desk, size(operation.bytes()), Box::new(of_message))),
-        Cell::DrawnNumber(number(desk, size(operation.wire(Algorithm::Ring)), Box::new(of_wire))),
-        Cell::Number(grouped(operation.most_calls_per_micro_batch())),
-        Cell::Number(grouped(operation.most_calls())),
-        Cell::Text(if operation.overlapped { "yes" } else { "no" }.to_owned()),
-    ])
+    tag("tr")
+        .two(operation.name.to_owned(), operation.tensor.to_owned())
+        .two(function, operation.place.words().to_owned())
+        .two(shape, operation.dtype.to_owned())
+        .figure(number(desk, size(operation.bytes()), Why::Message(dimension, place)))
+        .figure(number(desk, size(operation.wire(Algorithm::Ring)), Why::Wire(dimension, place)))
+        .number(grouped(operation.most_calls_per_micro_batch()))
+        .number(grouped(operation.most_calls()))
+        .words(if operation.overlapped { "yes" } else { "no" }.to_owned())
 }

@@ -1,65 +1,61 @@
 //! What there is to say about the text, each line leading to its place.
 
-use shardscope::session::{Answer, Held};
-use shardscope::text::{Diagnostic, Severity, Span};
-use yew::prelude::*;
+use shardscope::session::Answer;
+use shardscope::text::{Diagnostic, Severity};
 
-use crate::app::parts::{Sign, icon};
+use crate::app::act::Act;
+use crate::app::desk::Desk;
+use crate::app::parts::{Sign, Tag, button, details, tag};
 
 /// The lines below the box.
-pub(crate) fn diagnostics(answer: &Held<Answer>, onplace: &Callback<Span>) -> Html {
-    let found = &answer.resolution.diagnostics;
-    let (notes, grave): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.severity == Severity::Note);
-    let line = |one: &&Diagnostic| line(one, answer, onplace);
-    let count = notes.len();
-    html! {
-        <div class="diagnostics" id="diagnostics">
-            <div role="status">
-                if grave.is_empty() && answer.source.text().trim().is_empty() {
-                    <p class="clean">{ "No script is needed: the settings below make the plan." }</p>
-                } else if grave.is_empty() {
-                    <p class="clean">{ "Everything in the text was understood." }</p>
-                } else {
-                    <ul>{ for grave.iter().map(line) }</ul>
-                }
-            </div>
-            if count > 0 {
-                <details>
-                    <summary>{ if count == 1 { "1 note".to_owned() } else { format!("{count} notes") } }</summary>
-                    <ul>{ for notes.iter().map(line) }</ul>
-                </details>
-            }
-        </div>
+pub(crate) fn diagnostics(desk: &Desk) -> Tag {
+    let answer = &*desk.state.answer;
+    let (mut grave, mut notes, mut count) = (tag("ul"), tag("ul"), 0_u64);
+    for found in &answer.resolution.diagnostics {
+        let line = line(desk, answer, found);
+        if found.severity == Severity::Note {
+            notes = notes.child(line);
+            count += 1;
+        } else {
+            grave = grave.child(line);
+        }
     }
+    let status = tag("div").set("role", "status");
+    let status = if !grave.is_empty() {
+        status.child(grave)
+    } else if answer.source.text().trim().is_empty() {
+        status.with("p.clean", "No script is needed: the settings below make the plan.")
+    } else {
+        status.with("p.clean", "Everything in the text was understood.")
+    };
+    let notes = (count > 0).then(|| {
+        let words = if count == 1 { "1 note".to_owned() } else { format!("{count} notes") };
+        details("details", false, tag("summary").say(words)).child(notes)
+    });
+    tag("div.diagnostics#diagnostics").child(status).maybe(notes)
 }
 
-fn line(found: &Diagnostic, answer: &Held<Answer>, onplace: &Callback<Span>) -> Html {
+fn line(desk: &Desk, answer: &Answer, found: &Diagnostic) -> Tag {
     let (class, sign, spoken) = match found.severity {
-        Severity::Error => ("error", Sign::Bad, "Error: "),
-        Severity::Warning => ("warning", Sign::Tight, "Warning: "),
-        Severity::Note => ("note", Sign::Note, "Note: "),
+        Severity::Error => ("diagnostic error", Sign::Bad, "Error: "),
+        Severity::Warning => ("diagnostic warning", Sign::Tight, "Warning: "),
+        Severity::Note => ("diagnostic note", Sign::Note, "Note: "),
     };
-    let words = html! {
-        <>
-            <span class="sign">{ icon(sign) }</span>
-            <span class="text"><span class="hidden">{ spoken }</span>{ sentence(&found.message) }
-                if let Some(hint) = &found.hint { <span class="hint">{ sentence(hint) }</span> }
-            </span>
-        </>
-    };
-    let class = classes!("diagnostic", class);
-    match found.span {
-        Some(span) => {
-            let place = answer.source.position(span.start);
-            let onclick = onplace.reform(move |_| span);
-            html! {
-                <li><button type="button" {class} {onclick}>{ words }
-                    <span class="place"><span class="hidden">{ "at line and column " }</span>{ format!("{}:{}", place.line, place.column) }</span>
-                </button></li>
-            }
-        }
-        None => html! { <li><div {class}>{ words }</div></li> },
+    let mut words = tag("span.text").with("span.hidden", spoken).say(sentence(&found.message));
+    if let Some(hint) = &found.hint {
+        words = words.saying("span.hint", sentence(hint));
     }
+    let line = match found.span {
+        Some(span) => button(desk, "button", Act::Show(span)),
+        None => tag("div"),
+    };
+    let mut line = line.set("class", class).child(tag("span.sign").child(sign.icon())).child(words);
+    if let Some(span) = found.span {
+        let place = answer.source.position(span.start);
+        let place = format!("{}:{}", place.line, place.column);
+        line = line.child(tag("span.place").with("span.hidden", "at line and column ").say(place));
+    }
+    tag("li").child(line)
 }
 
 /// The message with a capital at its head, unless it begins with a name.

@@ -1,98 +1,86 @@
 //! The sheet from which a plan starts: a model and a cluster, or a worked example.
 
 use shardscope::catalog::{accelerator_names, model_names};
-use shardscope::session::examples::{Example, ExampleChapter, gallery};
-use shardscope::session::{Choice, Event, Hand, start};
-use yew::prelude::*;
+use shardscope::session::examples::{Example, ExampleChapter, gallery as examples};
+use shardscope::session::{Choice, Hand, start};
 
-use super::value_of;
+use super::sheet::dialog;
+use crate::app::act::Act;
+use crate::app::desk::Desk;
 use crate::app::dom;
-use crate::app::parts::Dialog;
+use crate::app::parts::{Tag, button, choose, details, group, headed, options, tag};
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub send: Callback<Event>,
-    pub onclose: Callback<()>,
-}
-
-#[component]
-pub(crate) fn Gallery(props: &Props) -> Html {
-    let chapters = use_memo((), |()| gallery());
-    let open = {
-        let (send, onclose) = (props.send.clone(), props.onclose.clone());
-        Callback::from(move |hand: Hand| {
-            send.emit(Event::Open(Box::new(hand)));
-            onclose.emit(());
-        })
-    };
-    html! {
-        <Dialog id="gallery" title="Start from" onclose={props.onclose.clone()}>
-            { choice(&open) }
-            { for chapters.iter().enumerate().map(|(index, one)| chapter(index, one, &open)) }
-        </Dialog>
+pub(crate) fn gallery(desk: &Desk) -> Tag {
+    let mut inside = choice(desk);
+    let mut open = 2;
+    for one in examples() {
+        inside = inside.child(chapter(desk, &one, open > 0));
+        open = (open - 1).max(0);
     }
+    dialog(desk, "gallery", ("gallery-title", "Start from"), inside)
 }
 
 /// What the form begins with.
 const MODEL: &str = "Llama-3-70B";
 const ACCELERATOR: &str = "H100-SXM";
 
-fn choice(open: &Callback<Hand>) -> Html {
-    let open = open.clone();
-    let onsubmit = move |event: SubmitEvent| {
-        event.prevent_default();
-        let value = |id: &str| dom::element(id).map(|field| value_of(&field)).unwrap_or_default();
-        let number = |id: &str| value(id).trim().parse::<u64>().unwrap_or(1).max(1);
-        let choice = Choice {
-            model: value("start-model"),
-            accelerator: value("start-accelerator"),
-            nodes: number("start-nodes"),
-            sequence: number("start-sequence"),
-        };
-        if let Some(hand) = start(&choice) {
-            open.emit(hand);
-        }
-    };
-    let options = |names: &mut dyn Iterator<Item = &'static str>, chosen: &str| -> Html {
-        names.map(|name| html! { <option value={name} selected={name == chosen}>{ name }</option> }).collect()
-    };
-    html! {
-        <form class="start" {onsubmit} aria-labelledby="start-title">
-            <h3 id="start-title">{ "A model and a cluster" }</h3>
-            <p class="soft small">{ "Without a script: the least cut layout that fits, and every setting of it to change." }</p>
-            <div class="start-fields">
-                <label>{ "Model" }<select id="start-model" class="field">{ options(&mut model_names(), MODEL) }</select></label>
-                <label>{ "Accelerator" }<select id="start-accelerator" class="field">{ options(&mut accelerator_names(), ACCELERATOR) }</select></label>
-                <label>{ "Nodes" }<input id="start-nodes" class="field" type="number" min="1" max="100000" value="8" required=true /></label>
-                <label>{ "Tokens of a sample" }<input id="start-sequence" class="field" type="number" min="1" max="16777216" value="8192" required=true /></label>
-                <button type="submit" class="button main">{ "Start" }</button>
-            </div>
-        </form>
-    }
+/// What the form says to start from; nothing for an unknown model.
+pub(crate) fn started() -> Option<Hand> {
+    let value = |id: &str| dom::element(id).map(|field| dom::value_of(&field)).unwrap_or_default();
+    let number = |id: &str| value(id).trim().parse::<u64>().unwrap_or(1).max(1);
+    start(&Choice {
+        model: value("start-model"),
+        accelerator: value("start-accelerator"),
+        nodes: number("start-nodes"),
+        sequence: number("start-sequence"),
+    })
 }
 
-fn chapter(index: usize, chapter: &ExampleChapter, open: &Callback<Hand>) -> Html {
-    html! {
-        <details class="chapter" open={index < 2}>
-            <summary><h3>{ chapter.title }</h3><span class="soft small">{ format!("{} runs", chapter.examples.len()) }</span></summary>
-            <ul class="examples">{ for chapter.examples.iter().map(|one| example(one, open)) }</ul>
-            <p class="soft source">{ format!("Sources. {}", chapter.source) }</p>
-        </details>
-    }
+fn choice(desk: &Desk) -> Tag {
+    let number = |shape: &'static str, (most, value): (&'static str, &'static str)| {
+        tag(shape)
+            .set("type", "number")
+            .set("min", "1")
+            .set("max", most)
+            .set("value", value)
+            .flag("required", true)
+    };
+    let field = |label: &'static str, field: Tag| tag("label").text(label).child(field);
+    let models = options(choose().set("id", "start-model"), &mut model_names(), MODEL);
+    let accelerators =
+        options(choose().set("id", "start-accelerator"), &mut accelerator_names(), ACCELERATOR);
+    let fields = tag("div.start-fields")
+        .child(field("Model", models))
+        .child(field("Accelerator", accelerators))
+        .child(field("Nodes", number("input.field#start-nodes", ("100000", "8"))))
+        .child(field("Tokens of a sample", number("input.field#start-sequence", ("16777216", "8192"))))
+        .child(tag("button.button main").set("type", "submit").text("Start"));
+    let form = headed("form.start", "start-title")
+        .on(desk, "submit", Act::Start)
+        .with("h3#start-title", "A model and a cluster")
+        .with(
+            "p.soft small",
+            "Without a script: the least cut layout that fits, and every setting of it to change.",
+        )
+        .child(fields);
+    group().child(form)
 }
 
-fn example(example: &Example, open: &Callback<Hand>) -> Html {
-    let hand = example.hand.clone();
-    let onclick = open.reform(move |_| hand.clone());
-    html! {
-        <li>
-            <button type="button" class="example" {onclick}>
-                <strong>{ &example.name }</strong>
-                <span class="soft small">{ &example.about }</span>
-                if !example.published.is_empty() {
-                    <span class="small published">{ format!("published: {}", example.published) }</span>
-                }
-            </button>
-        </li>
+fn chapter(desk: &Desk, chapter: &ExampleChapter, open: bool) -> Tag {
+    let summary = tag("summary")
+        .with("h3", chapter.title)
+        .saying("span.soft small", format!("{} runs", chapter.examples.len()));
+    details("details.chapter", open, summary)
+        .child(tag("ul.examples").each(&chapter.examples, |one| example(desk, one)))
+        .saying("p.soft source", format!("Sources. {}", chapter.source))
+}
+
+fn example(desk: &Desk, example: &Example) -> Tag {
+    let mut button = button(desk, "button.example", Act::Begin(Box::new(example.hand.clone())))
+        .saying("strong", example.name.clone())
+        .saying("span.soft small", example.about.clone());
+    if !example.published.is_empty() {
+        button = button.saying("span.small published", format!("published: {}", example.published));
     }
+    tag("li").child(button)
 }

@@ -1,49 +1,47 @@
 //! The settings that are tried most, one step up or down.
 
-use shardscope::plan::Field;
+use shardscope::plan::{Field, Plan};
 use shardscope::session::Event;
-use shardscope::session::knobs::{Knob, RECOMPUTE, knobs, recompute_as, recompute_of};
-use web_sys::HtmlSelectElement;
-use yew::prelude::*;
+use shardscope::session::knobs::{Knob, RECOMPUTE, knobs, recompute_of};
 
+use crate::app::act::Act;
 use crate::app::desk::Desk;
+use crate::app::parts::{Tag, choose, options, tag};
 
 /// The row of knobs.
-pub(crate) fn knob_row(desk: &Desk) -> Html {
-    let onchange = desk.send.reform(|event: yew::Event| {
-        let chosen = event.target_dyn_into::<HtmlSelectElement>().map(|select| select.value());
-        Event::Try(recompute_as(&chosen.unwrap_or_default()))
-    });
-    let now = recompute_of(&desk.shown.plan);
-    html! {
-        <div class="knobs" role="group" aria-label="Try other values">
-            { for knobs(&desk.shown.plan).iter().map(|one| knob(desk, one)) }
-            <label class="knob">{ "recompute" }
-                <select class="field" {onchange}>
-                    { for RECOMPUTE.iter().map(|name| html! { <option value={*name} selected={*name == now}>{ *name }</option> }) }
-                </select>
-            </label>
-        </div>
-    }
+pub(crate) fn knob_row(desk: &Desk, plan: &Plan) -> Tag {
+    let list = choose().on(desk, "change", Act::Recompute);
+    let recompute = tag("label.knob").text("recompute").child(options(
+        list,
+        &mut RECOMPUTE.into_iter(),
+        recompute_of(plan),
+    ));
+    tag("div.knobs")
+        .set("role", "group")
+        .set("aria-label", "Try other values")
+        .each(&knobs(plan), |one| knob(desk, one))
+        .child(recompute)
 }
 
-fn knob(desk: &Desk, knob: &Knob) -> Html {
-    html! {
-        <span class="knob">{ knob.short }
-            <span class="turn">
-                { turn(desk, knob.field, knob.less, "−", "Less") }
-                <output>{ knob.value.to_string() }</output>
-                { turn(desk, knob.field, knob.more, "+", "More") }
-            </span>
-        </span>
-    }
+fn knob(desk: &Desk, knob: &Knob) -> Tag {
+    let turns = tag("span.turn")
+        .child(turn(desk, knob.field, knob.less, ("−", "Less")))
+        .saying("output", knob.value.to_string())
+        .child(turn(desk, knob.field, knob.more, ("+", "More")));
+    tag("span.knob").text(knob.short).child(turns)
 }
 
-fn turn(desk: &Desk, field: Field, to: Option<u64>, sign: &'static str, word: &'static str) -> Html {
-    let onclick = to.map(|to| {
-        desk.send
-            .reform(move |_: MouseEvent| Event::Set { name: field.name().to_owned(), value: to.to_string() })
-    });
-    let label = format!("{word}: {}", field.about());
-    html! { <button type="button" disabled={to.is_none()} aria-label={label} {onclick}>{ sign }</button> }
+fn turn(desk: &Desk, field: Field, to: Option<u64>, (sign, word): (&'static str, &'static str)) -> Tag {
+    let button = tag("button")
+        .set("type", "button")
+        .flag("disabled", to.is_none())
+        .attr("aria-label", format!("{word}: {}", field.about()))
+        .text(sign);
+    match to {
+        Some(to) => {
+            let set = Event::Set { name: field.name().to_owned(), value: to.to_string() };
+            button.press(desk, Act::Do(set))
+        }
+        None => button,
+    }
 }

@@ -2,46 +2,36 @@
 
 use shardscope::estimate::Totals;
 use shardscope::quantity::{Bytes, gib, grouped};
-use shardscope::session::{StageMemory, Use, explain_memory};
-use web_sys::HtmlSelectElement;
-use yew::prelude::*;
+use shardscope::session::{Shown, StageMemory, Use, explain_memory};
 
+use crate::app::act::{Act, Why};
 use crate::app::desk::Desk;
-use crate::app::parts::{Cell, Row, key, number, row, tree, wide};
+use crate::app::parts::{
+    Tag, choose, group, head, key, number, options, section, tag, tree, wide, with_remark,
+};
 
 /// Columns of the table.
-const COLUMNS: usize = 9;
+const COLUMNS: u64 = 9;
 
-pub(crate) fn memory(desk: &Desk) -> Html {
-    html! {
-        <section class="panel" id="memory" aria-labelledby="memory-title">
-            <header>
-                <h2 id="memory-title">{ "Memory per GPU" }</h2>
-                <p>{ "At the fullest moment of each pipeline stage, in GiB (2^30 bytes). All GPUs of a stage hold equally much. Press a number to see why." }</p>
-            </header>
-            { wide("Memory of each stage", table(desk)) }
-            <StageTree desk={desk.clone()} />
-        </section>
-    }
+pub(crate) fn memory(desk: &Desk, shown: &Shown) -> Tag {
+    let about = "At the fullest moment of each pipeline stage, in GiB (2^30 bytes). All GPUs of a stage hold equally much. Press a number to see why.";
+    section("section.panel#memory", "memory-title", "Memory per GPU", about)
+        .child(wide("Memory of each stage".to_owned(), table(desk, shown)))
+        .child(stage_tree(desk, shown))
 }
 
-fn table(desk: &Desk) -> Html {
-    let head = |kind: &Use| html! { <th scope="col" class="number">{ key(*kind) }{ kind.name() }</th> };
-    html! {
-        <table class="figures memory">
-            <thead><tr>
-                <th scope="col">{ "Stage" }</th>
-                { for Use::ALL[..5].iter().map(head) }
-                <th scope="col" class="number">{ "allocated" }</th>
-                { head(&Use::Framework) }
-                <th scope="col" class="number">{ "device" }</th>
-            </tr></thead>
-            <tbody>
-                { for desk.shown.stages.iter().map(|stage| row(line(desk, stage), COLUMNS)) }
-                { for desk.shown.report.whole.iter().map(|totals| row(whole(totals), COLUMNS)) }
-            </tbody>
-        </table>
-    }
+fn table(desk: &Desk, shown: &Shown) -> Tag {
+    let of_use = |kind: &Use| tag("th.number").set("scope", "col").child(key(*kind)).text(kind.name());
+    let heads = tag("tr")
+        .child(head("Stage"))
+        .each(&Use::ALL[..5], of_use)
+        .child(head(">allocated"))
+        .child(of_use(&Use::Framework))
+        .child(head(">device"));
+    let rows = tag("tbody")
+        .each(&shown.stages, |stage| line(desk, stage))
+        .each(shown.report.whole.as_slice(), whole);
+    tag("table.figures memory").child(tag("thead").child(heads)).child(rows)
 }
 
 /// GiB without the unit, which stands above the table.
@@ -49,81 +39,66 @@ fn bare(bytes: Bytes) -> String {
     gib(bytes).trim_end_matches(" GiB").to_owned()
 }
 
-fn line(desk: &Desk, stage: &StageMemory) -> Row {
-    let rank = stage.stage;
-    let figure = |kind: Option<Use>, bytes| {
-        number(desk, bare(bytes), Box::new(move |shown| explain_memory(&shown.report.memory, rank, kind)))
-    };
-    let mut cells = vec![Cell::Text(rank.to_string())];
+fn line(desk: &Desk, stage: &StageMemory) -> Tag {
+    let figure = |kind: Option<Use>, bytes| number(desk, bare(bytes), Why::Memory(stage.stage, kind));
+    let mut row = tag("tr").words(stage.stage.to_string());
     for (kind, bytes) in Use::ALL.into_iter().zip(stage.uses) {
         if kind == Use::Framework {
-            cells.push(Cell::Strong(bare(stage.allocated)));
+            row = row.strong(bare(stage.allocated));
         }
-        cells.push(Cell::DrawnNumber(figure(Some(kind), bytes)));
+        row = row.figure(figure(Some(kind), bytes));
     }
-    cells.push(Cell::DrawnNumber(html! {
-        <strong class={stage.fit.class()}>{ figure(None, stage.reserved) }<span class="hidden">{ stage.fit.words() }</span></strong>
-    }));
-    Row { cells, note: Some(about(stage)), class: "" }
+    let device = tag("strong")
+        .set("class", stage.fit.class())
+        .child(figure(None, stage.reserved))
+        .with("span.hidden", stage.fit.words());
+    with_remark(row.figure(device), COLUMNS, about(stage))
 }
 
 /// The whole model on one device, for comparison.
-fn whole(totals: &Totals) -> Row {
-    let parts =
-        [totals.parameters, totals.gradients, totals.optimizer, totals.activations, totals.temporaries];
-    let last = [totals.peak_allocated, totals.framework, totals.peak_reserved];
-    let mut cells = vec![Cell::Text("uncut".to_owned())];
-    cells.extend(parts.into_iter().chain(last).map(|bytes| Cell::Number(bare(bytes))));
+fn whole(totals: &Totals) -> Tag {
+    let figures = [
+        totals.parameters,
+        totals.gradients,
+        totals.optimizer,
+        totals.activations,
+        totals.temporaries,
+        totals.peak_allocated,
+        totals.framework,
+        totals.peak_reserved,
+    ];
+    let row = tag("tr.uncut").words("uncut".to_owned());
+    let row = figures.into_iter().fold(row, |row, bytes| row.number(bare(bytes)));
     let note = "The whole model on a single device without any parallelism, one micro-batch in the step.";
-    Row { cells, note: Some(note.to_owned()), class: "uncut" }
+    with_remark(row, COLUMNS, note.to_owned())
 }
 
 fn about(stage: &StageMemory) -> String {
-    let flight: Vec<String> = stage.in_flight.iter().map(|count| grouped(*count)).collect();
-    let held = match stage.in_flight.as_slice() {
-        [1] => "1 micro-batch".to_owned(),
-        _ => format!("{} micro-batches", flight.join(" + ")),
-    };
+    let mut held = String::new();
+    for count in &stage.in_flight {
+        held.push_str(if held.is_empty() { "" } else { " + " });
+        held.push_str(&grouped(*count));
+    }
+    let batches = if held == "1" { "micro-batch" } else { "micro-batches" };
     format!(
-        "Holds {}. Fullest at the {}, with {held} in flight; {} between steps.",
+        "Holds {}. Fullest at the {}, with {held} {batches} in flight; {} between steps.",
         stage.holds,
         stage.at,
         gib(stage.between_steps)
     )
 }
 
-#[derive(Properties, PartialEq)]
-struct TreeProps {
-    desk: Desk,
-}
-
 /// All of one stage's memory, down to the tensor.
-#[component]
-fn StageTree(props: &TreeProps) -> Html {
-    let shown = &props.desk.shown;
+fn stage_tree(desk: &Desk, shown: &Shown) -> Tag {
     let worst = shown.worst().map_or(0, |worst| worst.stage);
-    let chosen = use_state(|| None::<u64>);
-    let stage =
-        chosen.filter(|stage| shown.stages.iter().any(|known| known.stage == *stage)).unwrap_or(worst);
-    let onchange = {
-        let chosen = chosen.clone();
-        move |event: Event| {
-            let value = event.target_dyn_into::<HtmlSelectElement>().map(|select| select.value());
-            chosen.set(value.and_then(|value| value.parse().ok()));
-        }
-    };
-    let Some(root) = explain_memory(&shown.report.memory, stage, None) else { return Html::default() };
-    let option = |known: &StageMemory| {
-        let value = known.stage.to_string();
-        html! { <option value={value.clone()} selected={known.stage == stage}>{ value }</option> }
-    };
-    html! {
-        <>
-            <div class="sub tree-head">
-                <h3>{ "Down to the tensor" }</h3>
-                <label class="small">{ "Stage " }<select class="field" {onchange}>{ for shown.stages.iter().map(option) }</select></label>
-            </div>
-            { tree(&root, 2) }
-        </>
-    }
+    let known = |stage: &u64| shown.stages.iter().any(|known| known.stage == *stage);
+    let stage = desk.look.stage.filter(known).unwrap_or(worst);
+    let Some(root) = explain_memory(&shown.report.memory, stage, None) else { return group() };
+    let stages: Vec<String> = shown.stages.iter().map(|known| known.stage.to_string()).collect();
+    let list = choose().on(desk, "change", Act::Stage);
+    let list = options(list, &mut stages.iter().map(String::as_str), &stage.to_string());
+    let head = tag("div.sub tree-head")
+        .with("h3", "Down to the tensor")
+        .child(tag("label.small").text("Stage ").child(list));
+    group().child(head).child(tree(&root, 2))
 }

@@ -1,4 +1,4 @@
-//! One file per panel. Those that only show a plan are functions of the [`Desk`](super::desk::Desk).
+//! One file per panel, each a function of the [`Desk`](super::desk::Desk) and, for most, the plan shown.
 
 mod advice;
 mod communication;
@@ -15,6 +15,7 @@ mod script;
 mod search;
 mod settings;
 mod share;
+mod sheet;
 mod stages;
 mod time;
 mod tool;
@@ -23,17 +24,17 @@ mod verdict;
 
 pub(crate) use advice::advice;
 pub(crate) use communication::communication;
-pub(crate) use compare::Compare;
-pub(crate) use gallery::Gallery;
+pub(crate) use compare::compare;
+pub(crate) use gallery::started;
 pub(crate) use layers::layers;
-pub(crate) use map::Map;
+pub(crate) use map::{find, gpu_under, is_move, map, moved, painted, picture as map_picture};
 pub(crate) use memory::memory;
-pub(crate) use questions::{questions, value_of};
+pub(crate) use questions::questions;
 pub(crate) use schedule::schedule;
-pub(crate) use script::{Script, show_place};
-pub(crate) use search::Search;
-pub(crate) use settings::Settings;
-pub(crate) use share::Share;
+pub(crate) use script::script;
+pub(crate) use search::search;
+pub(crate) use settings::settings;
+pub(crate) use sheet::sheet;
 pub(crate) use time::time;
 pub(crate) use tool::tool;
 pub(crate) use utilisation::utilisation;

@@ -1,65 +1,38 @@
 //! What the text leaves open, as fields with a proposal.
 
 use shardscope::intake::Question;
-use shardscope::session::{Answer, Event};
-use web_sys::{Element, HtmlInputElement, HtmlSelectElement};
-use yew::prelude::*;
 
-/// The questions of `answer`; nothing when there are none.
-pub(crate) fn questions(answer: &Answer, send: &Callback<Event>) -> Html {
-    let questions = &answer.resolution.questions;
+use crate::app::act::Act;
+use crate::app::desk::Desk;
+use crate::app::parts::{Tag, choose, group, options, section, tag};
+
+/// The questions of the answer; nothing when there are none.
+pub(crate) fn questions(desk: &Desk) -> Tag {
+    let questions = &desk.state.answer.resolution.questions;
     if questions.is_empty() {
-        return Html::default();
+        return group();
     }
-    html! {
-        <section class="panel questions" aria-labelledby="questions-title">
-            <header>
-                <h2 id="questions-title">{ "The text leaves open" }</h2>
-                <p>{ "Answer, and the report follows. Answers are kept beside the text." }</p>
-            </header>
-            { for questions.iter().map(|question| ask(question, send)) }
-        </section>
-    }
+    let about = "Answer, and the report follows. Answers are kept beside the text.";
+    section("section.panel questions", "questions-title", "The text leaves open", about)
+        .each(questions, |question| ask(desk, question))
 }
 
-fn ask(question: &Question, send: &Callback<Event>) -> Html {
+fn ask(desk: &Desk, question: &Question) -> Tag {
     let Question { name, prompt, choices, proposal } = question;
     let id = format!("ask-{name}");
-    let onsubmit = {
-        let (name, send) = (name.clone(), send.clone());
-        move |event: SubmitEvent| {
-            event.prevent_default();
-            let field = event
-                .target_dyn_into::<Element>()
-                .and_then(|form| form.query_selector(".field").ok().flatten());
-            send.emit(Event::Set {
-                name: name.clone(),
-                value: field.map(|field| value_of(&field)).unwrap_or_default(),
-            });
-        }
+    let proposal = proposal.as_deref().unwrap_or_default();
+    let field = if choices.is_empty() {
+        tag("input.field").attr("value", proposal.to_owned()).set("autocomplete", "off")
+    } else {
+        options(choose(), &mut choices.iter().map(String::as_str), proposal)
     };
-    html! {
-        <form class="question" key={name.clone()} {onsubmit}>
-            <label for={id.clone()}>{ prompt } <code>{ name }</code></label>
-            <div>
-                if choices.is_empty() {
-                    <input {id} class="field" value={proposal.clone()} autocomplete="off" />
-                } else {
-                    <select {id} class="field">
-                        { for choices.iter().map(|choice| html! { <option selected={proposal.as_ref() == Some(choice)}>{ choice }</option> }) }
-                    </select>
-                }
-                <button type="submit" class="button">{ "Use" }</button>
-            </div>
-        </form>
-    }
-}
-
-/// What a field or a choice holds.
-pub(crate) fn value_of(field: &Element) -> String {
-    use wasm_bindgen::JsCast;
-    if let Some(input) = field.dyn_ref::<HtmlInputElement>() {
-        return input.value();
-    }
-    field.dyn_ref::<HtmlSelectElement>().map(HtmlSelectElement::value).unwrap_or_default()
+    let fields = tag("div")
+        .child(field.attr("id", id.clone()))
+        .child(tag("button.button").set("type", "submit").text("Use"));
+    let label = tag("label").attr("for", id).say(prompt.clone()).text(" ").saying("code", name.clone());
+    tag("form.question")
+        .key(name.clone())
+        .on(desk, "submit", Act::Answer(name.clone()))
+        .child(label)
+        .child(fields)
 }

@@ -1,50 +1,39 @@
 //! Every setting as it was understood: its value, where it comes from, and a control to try another.
 
 use shardscope::intake::Origin;
-use shardscope::session::{Answer, Chapter, Event, Held, Row, chapters};
-use shardscope::text::Span;
-use web_sys::Element;
-use yew::prelude::*;
+use shardscope::session::{Chapter, Event, Row, chapters};
 
-use super::questions::value_of;
-use crate::app::dom;
+use crate::app::act::Act;
+use crate::app::desk::{Desk, Place};
+use crate::app::parts::{Tag, button, choose, details, group, tag};
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub answer: Held<Answer>,
-    pub changed: bool,
-    /// Whether there is no text, so that these settings are all there is.
-    pub alone: bool,
-    pub send: Callback<Event>,
-    pub onplace: Callback<Span>,
-}
-
-#[component]
-pub(crate) fn Settings(props: &Props) -> Html {
-    let all = use_state(|| false);
-    let open = use_state(dom::is_wide);
-    let chapters = use_memo(props.answer.clone(), |answer| chapters(&answer.resolution.settings));
-    let rows = || chapters.iter().flat_map(|chapter| &chapter.rows);
-    let (stated, total) = (rows().filter(|row| row.is_stated()).count(), rows().count());
-    let toggle = {
-        let all = all.clone();
-        move |_| all.set(!*all)
-    };
-    let onreset = props.send.reform(|_| Event::UnsetAll);
-    html! {
-        <details class="panel settings" open={*open}>
-            <summary><h2>{ "Settings" }</h2><span class="soft small">{ format!("{stated} stated, {} assumed", total - stated) }</span></summary>
-            <p class="soft small">{ if props.alone { "These settings make the plan. Change any of them." } else { "Change a value to try it; the script stays as it is." } }
-                if props.changed && !props.alone {
-                    { " " }<button type="button" class="link" onclick={onreset}>{ "Back to the script alone" }</button>
-                }
-            </p>
-            { for chapters.iter().map(|chapter| table(chapter, *all, props)) }
-            <button type="button" class="button" aria-expanded={if *all { "true" } else { "false" }} onclick={toggle}>
-                { if *all { "Only what matters most" } else { "Show every assumption" } }
-            </button>
-        </details>
+pub(crate) fn settings(desk: &Desk) -> Tag {
+    let (hand, all) = (&desk.state.hand, desk.look.all_settings);
+    let chapters = chapters(&desk.state.answer.resolution.settings);
+    let (mut stated, mut assumed) = (0_u64, 0_u64);
+    for row in chapters.iter().flat_map(|chapter| &chapter.rows) {
+        *(if row.is_stated() { &mut stated } else { &mut assumed }) += 1;
     }
+    let summary = tag("summary")
+        .with("h2", "Settings")
+        .saying("span.soft small", format!("{stated} stated, {assumed} assumed"));
+    let alone = hand.is_settings_alone();
+    let about = tag("p.soft small").text(if alone {
+        "These settings make the plan. Change any of them."
+    } else {
+        "Change a value to try it; the script stays as it is."
+    });
+    let reset = (hand.is_changed() && !alone).then(|| {
+        let reset = button(desk, "button.link", Act::Do(Event::UnsetAll));
+        group().text(" ").child(reset.text("Back to the script alone"))
+    });
+    let toggle = button(desk, "button.button", Act::All(Place::Settings))
+        .says("aria-expanded", all)
+        .text(if all { "Only what matters most" } else { "Show every assumption" });
+    details("details.panel settings", desk.look.wide, summary)
+        .child(about.maybe(reset))
+        .each(&chapters, |chapter| table(desk, chapter, all))
+        .child(toggle)
 }
 
 /// Settings shown without being stated: what everyone asks about first.
@@ -70,64 +59,56 @@ fn matters(row: &Row) -> bool {
     row.is_stated() || FIRST.contains(&row.setting.name)
 }
 
-fn table(chapter: &Chapter, all: bool, props: &Props) -> Html {
-    let rows: Vec<&Row> = chapter.rows.iter().filter(|row| all || matters(row)).collect();
+fn table(desk: &Desk, chapter: &Chapter, all: bool) -> Tag {
+    let mut rows = group();
+    for row in chapter.rows.iter().filter(|row| all || matters(row)) {
+        rows = rows.child(line(desk, row));
+    }
     if rows.is_empty() {
-        return Html::default();
+        return group();
     }
-    html! {
-        <table class="settings-table">
-            <caption>{ chapter.title }</caption>
-            <colgroup><col class="name" /><col class="value" /><col class="from" /></colgroup>
-            <thead class="hidden"><tr><th scope="col">{ "Setting" }</th><th scope="col">{ "Value" }</th><th scope="col">{ "From" }</th></tr></thead>
-            <tbody>{ for rows.into_iter().map(|row| line(row, props)) }</tbody>
-        </table>
-    }
+    let columns = tag("colgroup").child(tag("col.name")).child(tag("col.value")).child(tag("col.from"));
+    let heads =
+        tag("tr").each(&["Setting", "Value", "From"], |head| tag("th").set("scope", "col").text(head));
+    tag("table.settings-table")
+        .with("caption", chapter.title)
+        .child(columns)
+        .child(tag("thead.hidden").child(heads))
+        .child(tag("tbody").child(rows))
 }
 
-fn line(row: &Row, props: &Props) -> Html {
+fn line(desk: &Desk, row: &Row) -> Tag {
     let setting = &row.setting;
     let name = setting.name;
-    let onchange = props.send.reform(move |event: yew::Event| {
-        let value = event.target_dyn_into::<Element>().map(|field| value_of(&field)).unwrap_or_default();
-        Event::Set { name: name.to_owned(), value }
-    });
-    let onkeydown = {
-        let send = props.send.clone();
-        move |event: KeyboardEvent| {
-            if event.key() == "Enter"
-                && let Some(field) = event.target_dyn_into::<Element>()
-            {
-                send.emit(Event::Set { name: name.to_owned(), value: value_of(&field) });
-            }
-        }
-    };
     let written = setting.value.written();
     let choices = row.choices();
-    let label = format!("{name}, {}", row.field.about());
-    html! {
-        <tr key={name} class={(!row.is_stated()).then_some("assumed")}>
-            <th scope="row" title={row.field.about()}>{ breakable(name) }</th>
-            <td>
-                if choices.is_empty() {
-                    <input class="field" value={written} aria-label={label} autocomplete="off" spellcheck="false" {onchange} {onkeydown} />
-                } else {
-                    <select class="field" aria-label={label} {onchange}>
-                        { for choices.iter().map(|choice| html! { <option value={*choice} selected={**choice == *written}>{ shown(choice) }</option> }) }
-                    </select>
-                }
-            </td>
-            <td class="origin">{ origin(row, props) }</td>
-        </tr>
-    }
+    let about = row.field.about();
+    let control = if choices.is_empty() {
+        tag("input.field").attr("value", written).set("autocomplete", "off").set("spellcheck", "false").on(
+            desk,
+            "keydown",
+            Act::Set(name),
+        )
+    } else {
+        choose().each(&choices, |choice| {
+            let option = tag("option").set("value", choice).flag("selected", **choice == *written);
+            option.text(shown(choice))
+        })
+    };
+    let control = control.attr("aria-label", format!("{name}, {about}")).on(desk, "change", Act::Set(name));
+    tag(if row.is_stated() { "tr" } else { "tr.assumed" })
+        .key(name.to_owned())
+        .child(tag("th").set("scope", "row").attr("title", about.to_string()).child(breakable(name)))
+        .child(tag("td").child(control))
+        .child(tag("td.origin").child(origin(desk, row)))
 }
 
 /// The name, which may be broken after each underscore.
-fn breakable(name: &str) -> Html {
-    name.split_inclusive('_').map(|word| html! { <>{ word.to_owned() }<wbr /></> }).collect()
+fn breakable(name: &'static str) -> Tag {
+    name.split_inclusive('_').fold(group(), |drawn, word| drawn.text(word).child(tag("wbr")))
 }
 
-fn shown(choice: &str) -> &str {
+fn shown(choice: &'static str) -> &'static str {
     match choice {
         "true" => "yes",
         "false" => "no",
@@ -136,34 +117,32 @@ fn shown(choice: &str) -> &str {
 }
 
 /// Where the value comes from: a place in the text to go to, or a word.
-fn origin(row: &Row, props: &Props) -> Html {
+fn origin(desk: &Desk, row: &Row) -> Tag {
     let setting = &row.setting;
-    let note = setting.note.clone().or_else(|| setting.flag.clone());
     let word = match setting.origin {
         Origin::Script => "script",
         Origin::Environment => "answer",
         Origin::Catalog => "catalog",
         Origin::Default => "default",
         Origin::Derived => "derived",
-        Origin::User if props.alone => "set",
+        Origin::User if desk.state.hand.is_settings_alone() => "set",
         Origin::User => {
-            let name = setting.name;
-            let onclick = props.send.reform(move |_| Event::Unset(name.to_owned()));
-            return html! {
-                <button type="button" class="link" {onclick}>{ "yours, undo" }<span class="hidden">{ format!(" the change of {name}") }</span></button>
-            };
+            return button(desk, "button.link", Act::Do(Event::Unset(setting.name.to_owned())))
+                .text("yours, undo")
+                .saying("span.hidden", format!(" the change of {}", setting.name));
         }
     };
-    match setting.span {
+    let origin = match setting.span {
         Some(span) => {
-            let place = props.answer.source.position(span.start);
-            let onclick = props.onplace.reform(move |_| span);
-            html! {
-                <button type="button" class="link" title={note} {onclick}>
-                    { format!("line {}", place.line) }<span class="hidden">{ format!(" states {}", setting.name) }</span>
-                </button>
-            }
+            let place = desk.state.answer.source.position(span.start);
+            button(desk, "button.link", Act::Show(span))
+                .say(format!("line {}", place.line))
+                .saying("span.hidden", format!(" states {}", setting.name))
         }
-        None => html! { <span title={note}>{ word }</span> },
+        None => tag("span").text(word),
+    };
+    match setting.note.as_ref().or(setting.flag.as_ref()) {
+        Some(note) => origin.attr("title", note.clone()),
+        None => origin,
     }
 }

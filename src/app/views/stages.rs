@@ -2,46 +2,42 @@
 
 use shardscope::quantity::{Bytes, Quantity, gib};
 use shardscope::session::{StageMemory, Use};
-use yew::prelude::*;
 
-use crate::app::parts::{Piece, bar, key};
+use crate::app::parts::{Piece, Tag, bar, group, key, swatch, tag};
 
 /// Most stages that get a bar of their own; the table has all.
 const MOST_BARS: usize = 16;
 
 /// The bars of `stages` with their legend.
-pub(crate) fn stage_bars(stages: &[StageMemory], capacity: Bytes) -> Html {
+pub(crate) fn stage_bars(stages: &[StageMemory], capacity: Bytes) -> Tag {
     let most = stages.iter().map(|stage| stage.reserved).max().unwrap_or_default().max(capacity);
     let whole = most.number().max(1.0);
     let limit = capacity.number() / whole;
-    let shown = stages.len().min(MOST_BARS);
-    html! {
-        <figure class="stage-bars">
-            <ul class="legend">
-                { for Use::ALL.iter().map(|kind| html! { <li>{ key(*kind) }{ kind.name() }</li> }) }
-                <li><svg class="key" width="14" height="14" aria-hidden="true"><line class="limit" x1="7" x2="7" y1="0" y2="14" /></svg>
-                    { format!("{} on the device", gib(capacity)) }</li>
-            </ul>
-            <div class="stage-rows">{ for stages.iter().take(shown).map(|stage| row(stage, whole, limit)) }</div>
-            if shown < stages.len() {
-                <p class="soft small">{ format!("The first {shown} of {} stages; the table below has all of them.", stages.len()) }</p>
-            }
-        </figure>
-    }
+    let shown = stages.get(..MOST_BARS).unwrap_or(stages);
+    let sample = tag("line.limit").counts(&["x1", "x2", "y1", "y2"], &[7, 7, 0, 14]);
+    let on_device = tag("li").child(swatch().child(sample)).say(format!("{} on the device", gib(capacity)));
+    let legend = tag("ul.legend")
+        .each(&Use::ALL, |kind| tag("li").child(key(*kind)).text(kind.name()))
+        .child(on_device);
+    let more = (shown.len() < stages.len()).then(|| {
+        tag("p.soft small").say(format!(
+            "The first {MOST_BARS} of {} stages; the table below has all of them.",
+            stages.len()
+        ))
+    });
+    tag("figure.stage-bars")
+        .child(legend)
+        .child(tag("div.stage-rows").each(shown, |stage| row(stage, whole, limit)))
+        .maybe(more)
 }
 
-fn row(stage: &StageMemory, whole: f64, limit: f64) -> Html {
-    let piece = |(kind, bytes): (&Use, &Bytes)| Piece {
-        kind: *kind,
-        share: bytes.number() / whole,
-        title: format!("{}: {}", kind.name(), gib(*bytes)),
-    };
-    let pieces: Vec<Piece> = Use::ALL.iter().zip(&stage.uses).map(piece).collect();
-    html! {
-        <>
-            <span class="stage-name">{ format!("Stage {}", stage.stage) }</span>
-            { bar(&pieces, limit) }
-            <span class={classes!("stage-value", stage.fit.class())}>{ gib(stage.reserved) }</span>
-        </>
+fn row(stage: &StageMemory, whole: f64, limit: f64) -> Tag {
+    let mut pieces = Vec::new();
+    for (kind, bytes) in Use::ALL.into_iter().zip(stage.uses) {
+        let title = format!("{}: {}", kind.name(), gib(bytes));
+        pieces.push(Piece { kind, share: bytes.number() / whole, title });
     }
+    group().saying("span.stage-name", format!("Stage {}", stage.stage)).child(bar(&pieces, limit)).child(
+        tag("span").attr("class", format!("stage-value {}", stage.fit.class())).say(gib(stage.reserved)),
+    )
 }

@@ -2,66 +2,55 @@
 
 use shardscope::catalog::accelerator_names;
 use shardscope::quantity::{Count, Quantity, gib, grouped, percent, rounded, seconds, tflops};
-use shardscope::session::{Event, Fit, Shown};
-use web_sys::HtmlSelectElement;
-use yew::prelude::*;
+use shardscope::session::{Fit, Shown};
 
 use super::knobs::knob_row;
 use super::stages::stage_bars;
+use crate::app::act::Act;
 use crate::app::desk::Desk;
-use crate::app::dom;
-use crate::app::parts::{Sign, icon};
+use crate::app::files::REPORTS;
+use crate::app::parts::{Sign, Tag, choose, headed, options, tag};
 
-pub(crate) fn verdict(desk: &Desk) -> Html {
-    let shown = &desk.shown;
+pub(crate) fn verdict(desk: &Desk, shown: &Shown) -> Tag {
     let accelerator = &shown.plan.cluster().accelerator;
-    html! {
-        <section class="panel verdict" aria-labelledby="verdict-title">
-            <header><h2 id="verdict-title" class="hidden">{ "Verdict" }</h2>{ picker(desk) }{ downloads(desk) }</header>
-            if let Some(worst) = shown.worst() {
-                <p class={classes!("big", worst.fit.class())} role="status">
-                    { icon(sign(worst.fit)) }
-                    <strong>{ worst.fit.words() }</strong>
-                    <span>{ format!("on {}: the fullest GPU, of stage {}, needs {} of {}", accelerator.name, worst.stage, gib(worst.reserved), gib(accelerator.memory)) }</span>
-                </p>
-            }
-            { stats(shown) }
-            { stage_bars(&shown.stages, accelerator.memory) }
-            { knob_row(desk) }
-        </section>
+    let names = choose().on(desk, "change", Act::Set("accelerator"));
+    let picker = tag("label.accelerator").text("Accelerator").child(options(
+        names,
+        &mut accelerator_names(),
+        &accelerator.name,
+    ));
+    let mut downloads = tag("div.downloads");
+    for (report, title) in
+        REPORTS.iter().zip(["Download the report as a JSON document", "Download the report as text"])
+    {
+        downloads = downloads.child(report.button(desk).set("title", title));
     }
-}
-
-fn picker(desk: &Desk) -> Html {
-    let onchange = desk.send.reform(|event: yew::Event| Event::Set {
-        name: "accelerator".to_owned(),
-        value: event.target_dyn_into::<HtmlSelectElement>().map(|select| select.value()).unwrap_or_default(),
-    });
-    let chosen = desk.shown.plan.cluster().accelerator.name.as_str();
-    html! {
-        <label class="accelerator">{ "Accelerator" }
-            <select class="field" {onchange}>
-                { for accelerator_names().map(|name| html! { <option value={name} selected={name == chosen}>{ name }</option> }) }
-            </select>
-        </label>
+    let head = tag("header").with("h2.hidden#verdict-title", "Verdict").child(picker).child(downloads);
+    let mut panel = headed("section.panel verdict", "verdict-title").child(head);
+    if let Some(worst) = shown.worst() {
+        let words = format!(
+            "on {}: the fullest GPU, of stage {}, needs {} of {}",
+            accelerator.name,
+            worst.stage,
+            gib(worst.reserved),
+            gib(accelerator.memory)
+        );
+        let (shape, sign) = match worst.fit {
+            Fit::Fits => ("p.big good", Sign::Good),
+            Fit::Tight => ("p.big tight", Sign::Tight),
+            Fit::DoesNotFit => ("p.big bad", Sign::Bad),
+        };
+        let big = tag(shape).set("role", "status").child(sign.icon());
+        panel = panel.child(big.with("strong", worst.fit.words()).saying("span", words));
     }
-}
-
-fn downloads(desk: &Desk) -> Html {
-    let give = |name: &'static str, kind: &'static str, text: fn(&Shown) -> String| {
-        let shown = desk.shown.clone();
-        Callback::from(move |_: MouseEvent| dom::download(name, kind, &text(&shown)))
-    };
-    html! {
-        <div class="downloads">
-            <button type="button" class="button" title="Download the report as a JSON document" onclick={give("shardscope.json", "application/json", Shown::json)}>{ icon(Sign::Download) }{ "JSON" }</button>
-            <button type="button" class="button" title="Download the report as text" onclick={give("shardscope.txt", "text/plain", Shown::text)}>{ icon(Sign::Download) }{ "Text" }</button>
-        </div>
-    }
+    panel
+        .child(stats(shown))
+        .child(stage_bars(&shown.stages, accelerator.memory))
+        .child(knob_row(desk, &shown.plan))
 }
 
 /// The figures everyone asks for first.
-fn stats(shown: &Shown) -> Html {
+fn stats(shown: &Shown) -> Tag {
     let (layout, recipe, time) = (shown.plan.layout(), shown.plan.recipe(), &shown.report.time);
     let parameters = &shown.report.parameters;
     let tokens =
@@ -82,26 +71,17 @@ fn stats(shown: &Shown) -> Html {
         grouped(recipe.num_micro_batches),
         grouped(recipe.micro_batch_size)
     );
-    html! {
-        <dl class="stats">
-            { stat("Step time", seconds(time.step), format!("{} to {}", seconds(time.lower_bound), seconds(time.upper_bound))) }
-            { stat("Tokens per second", rounded(time.tokens_per_second), speed) }
-            { stat("Parameters", rounded(parameters.total.number()), exact) }
-            { stat("GPUs", grouped(layout.world_size), cut) }
-            { stat("Tokens per step", rounded(tokens), batches) }
-        </dl>
-    }
+    let bounds = format!("{} to {}", seconds(time.lower_bound), seconds(time.upper_bound));
+    tag("dl.stats")
+        .child(stat("Step time", seconds(time.step), bounds))
+        .child(stat("Tokens per second", rounded(time.tokens_per_second), speed))
+        .child(stat("Parameters", rounded(parameters.total.number()), exact))
+        .child(stat("GPUs", grouped(layout.world_size), cut))
+        .child(stat("Tokens per step", rounded(tokens), batches))
 }
 
 /// A figure with its name above and more about it below.
-pub(crate) fn stat(name: &'static str, figure: String, also: String) -> Html {
-    html! { <div><dt>{ name }</dt><dd>{ figure }<span class="also">{ also }</span></dd></div> }
-}
-
-const fn sign(fit: Fit) -> Sign {
-    match fit {
-        Fit::Fits => Sign::Good,
-        Fit::Tight => Sign::Tight,
-        Fit::DoesNotFit => Sign::Bad,
-    }
+#[inline(never)]
+pub(crate) fn stat(name: &'static str, figure: String, also: String) -> Tag {
+    tag("div").with("dt", name).child(tag("dd").say(figure).saying("span.also", also))
 }

@@ -270,7 +270,7 @@ impl Geometry {
 
     /// One path around the cells of all `gpus`.
     #[must_use]
-    pub fn path(&self, gpus: impl IntoIterator<Item = u64>) -> String {
+    pub fn path(&self, gpus: &mut dyn Iterator<Item = u64>) -> String {
         use std::fmt::Write;
         let mut path = String::new();
         for gpu in gpus {

@@ -57,8 +57,9 @@ pub fn picture(plan: &Plan, colour: Colour, amounts: &Amounts, width: u32) -> Pi
 
 fn fills(geometry: &Geometry, classes: &[u8]) -> Vec<(u8, String)> {
     let of_class = |class: u8| {
-        let ranks = (0_u64..).zip(classes).filter(move |(_, other)| **other == class).map(|(rank, _)| rank);
-        (class, geometry.path(ranks))
+        let mut ranks =
+            (0_u64..).zip(classes).filter(move |(_, other)| **other == class).map(|(rank, _)| rank);
+        (class, geometry.path(&mut ranks))
     };
     (0..=NOTHING).map(of_class).filter(|(_, path)| !path.is_empty()).collect()
 }

@@ -1,55 +1,47 @@
 //! Everything about the picked GPU.
 
+use shardscope::session::Event;
 use shardscope::session::map::{About, Relation};
 use shardscope::topology::Link;
-use yew::prelude::*;
+
+use crate::app::act::Act;
+use crate::app::desk::Desk;
+use crate::app::parts::{Tag, button, tag};
 
 /// The panel about the picked GPU.
-pub(crate) fn about_gpu(about: &About, memory: Option<String>, onclose: &Callback<()>) -> Html {
-    let About { rank, label, stage, holds, relations } = about;
-    let onclick = onclose.reform(|_: MouseEvent| ());
-    html! {
-        <aside class="about-gpu" aria-label="The picked GPU">
-            <header>
-                <h3 class="mono">{ label }</h3>
-                <span class="soft">{ format!("rank {}", rank.get()) }</span>
-                <button type="button" class="button quiet" {onclick}>{ "Clear" }</button>
-            </header>
-            <dl class="facts">
-                <div><dt>{ "Pipeline stage" }</dt><dd>{ stage.to_string() }</dd></div>
-                { for holds.iter().enumerate().map(|(chunk, text)| html! {
-                    <div>
-                        <dt>{ if holds.len() > 1 { format!("Holds, chunk {chunk}") } else { "Holds".to_owned() } }</dt>
-                        <dd>{ text }</dd>
-                    </div>
-                }) }
-                if let Some(memory) = memory {
-                    <div><dt>{ "Memory at the peak" }</dt><dd>{ memory }</dd></div>
-                }
-            </dl>
-            <ul class="relations">{ for relations.iter().map(relation) }</ul>
-            if relations.is_empty() {
-                <p class="soft small">{ "It works alone: every parallel size is 1." }</p>
-            }
-        </aside>
+pub(crate) fn about_gpu(desk: &Desk, about: &About, memory: String) -> Tag {
+    let head = tag("header")
+        .saying("h3.mono", about.label.clone())
+        .saying("span.soft", format!("rank {}", about.rank.get()))
+        .child(button(desk, "button.button quiet", Act::Do(Event::Pick(None))).text("Clear"));
+    let fact = |name: String, value: String| tag("div").saying("dt", name).saying("dd", value);
+    let mut facts = tag("dl.facts").child(fact("Pipeline stage".to_owned(), about.stage.to_string()));
+    for (chunk, text) in about.holds.iter().enumerate() {
+        let name = if about.holds.len() > 1 { format!("Holds, chunk {chunk}") } else { "Holds".to_owned() };
+        facts = facts.child(fact(name, text.clone()));
     }
+    let facts = facts.child(fact("Memory at the peak".to_owned(), memory));
+    let alone = about.relations.is_empty();
+    tag("aside.about-gpu")
+        .set("aria-label", "The picked GPU")
+        .child(head)
+        .child(facts)
+        .child(tag("ul.relations").each(&about.relations, relation))
+        .maybe(alone.then(|| tag("p.soft small").text("It works alone: every parallel size is 1.")))
 }
 
-fn relation(relation: &Relation) -> Html {
+fn relation(relation: &Relation) -> Tag {
     let link = match relation.link {
         Link::Network => "over the network",
         Link::Node => "inside the node, beyond NVLink",
         Link::Fast => "over NVLink",
         Link::Alone => "alone",
     };
-    html! {
-        <li>
-            <p class="relation-name">
-                <span class={format!("dot {}", relation.kind.short())} aria-hidden="true"></span>
-                <strong>{ relation.name }</strong>
-            </p>
-            <p class="soft small">{ format!("group {} of {}, {} GPUs, {link}", relation.index, relation.of, relation.members.len()) }</p>
-            <p class="mono members">{ &relation.written }</p>
-        </li>
-    }
+    let line =
+        format!("group {} of {}, {} GPUs, {link}", relation.index, relation.of, relation.members.len());
+    let dot = tag("span").attr("class", format!("dot {}", relation.kind.short())).set("aria-hidden", "true");
+    tag("li")
+        .child(tag("p.relation-name").child(dot).with("strong", relation.name))
+        .saying("p.soft small", line)
+        .saying("p.mono members", relation.written.clone())
 }

@@ -1,66 +1,54 @@
 //! What of the map does not change when a GPU is picked.
 
-use shardscope::session::Held;
-use shardscope::session::map::{Area, Caption, Detail, Picture};
-use yew::prelude::*;
+use shardscope::session::map::{Area, Caption, Detail};
 
-#[derive(Properties)]
-pub(crate) struct Props {
-    pub picture: Held<Picture>,
-    /// Draws a part of it; the same for the life of the component.
-    pub draw: fn(&Picture) -> Html,
-}
-
-impl PartialEq for Props {
-    fn eq(&self, other: &Self) -> bool {
-        self.picture == other.picture
-    }
-}
-
-/// A part of the picture, drawn anew only with another picture.
-#[component]
-pub(crate) fn Drawn(props: &Props) -> Html {
-    (props.draw)(&props.picture)
-}
+use crate::app::desk::Desk;
+use crate::app::parts::{Tag, group, tag};
 
 /// The nodes and the coloured cells.
-pub(crate) fn cells(picture: &Picture) -> Html {
+pub(crate) fn cells(desk: &Desk) -> Tag {
+    let Some(picture) = &desk.look.map.picture else { return group() };
     let hue = if picture.ramp { "r" } else { "c" };
-    let rounded = (picture.geometry.detail() >= Detail::Number).then_some("rounded");
-    html! {
-        <g aria-hidden="true" class={rounded}>
-            { for picture.nodes.iter().map(node) }
-            { for picture.fills.iter().map(|(class, path)| html! { <path class={format!("cell {hue}{class}")} d={path.clone()} /> }) }
-        </g>
-    }
+    let rounded = picture.geometry.detail() >= Detail::Number;
+    tag(if rounded { "g.rounded" } else { "g" })
+        .set("aria-hidden", "true")
+        .each(&picture.nodes, node)
+        .each(&picture.fills, |(class, path)| {
+            tag("path").attr("class", format!("cell {hue}{class}")).attr("d", path.clone())
+        })
 }
 
 /// The texts in the cells, above everything drawn between.
-pub(crate) fn captions(picture: &Picture) -> Html {
-    html! { <g aria-hidden="true" class="captions">{ for picture.captions.iter().map(caption) }</g> }
+pub(crate) fn captions(desk: &Desk) -> Tag {
+    let Some(picture) = &desk.look.map.picture else { return group() };
+    tag("g.captions").set("aria-hidden", "true").each(&picture.captions, caption)
 }
 
-fn node((area, name): &(Area, String)) -> Html {
-    html! {
-        <>
-            <rect class="node" x={area.x.to_string()} y={area.y.to_string()} rx="6"
-                width={area.width.to_string()} height={area.height.to_string()} />
-            <text class="node-name" x={(area.x + 8).to_string()} y={(area.y + 17).to_string()}>{ name }</text>
-        </>
-    }
+/// A text at a place.
+pub(crate) fn words(shape: &'static str, (x, y): (u32, u32), words: String) -> Tag {
+    tag(shape).counts(&["x", "y"], &[x, y]).say(words)
 }
 
-fn caption(caption: &Caption) -> Html {
+/// A rectangle in the place of `area`.
+pub(crate) fn over(rect: Tag, area: Area) -> Tag {
+    rect.counts(&["x", "y", "width", "height"], &[area.x, area.y, area.width, area.height])
+}
+
+fn node((area, name): &(Area, String)) -> Tag {
+    group().child(over(tag("rect.node").set("rx", "6"), *area)).child(words(
+        "text.node-name",
+        (area.x + 8, area.y + 17),
+        name.clone(),
+    ))
+}
+
+fn caption(caption: &Caption) -> Tag {
     let (x, y) = caption.area.middle();
+    let value = |y: u32| words("text.cell-value", (x, y), caption.value.clone());
     match &caption.label {
-        Some(label) => html! {
-            <>
-                <text class="cell-label" x={x.to_string()} y={(y - 3).to_string()}>{ label }</text>
-                <text class="cell-value" x={x.to_string()} y={(y + 13).to_string()}>{ &caption.value }</text>
-            </>
-        },
-        None => {
-            html! { <text class="cell-value" x={x.to_string()} y={(y + 4).to_string()}>{ &caption.value }</text> }
+        Some(label) => {
+            group().child(words("text.cell-label", (x, y - 3), label.clone())).child(value(y + 13))
         }
+        None => value(y + 4),
     }
 }

@@ -1,72 +1,66 @@
 //! The one cell of the map that takes the focus, as a grid whose other cells are not there: arrows move it.
 
-use shardscope::session::map::{About, Geometry, Step};
-use web_sys::SvgElement;
-use yew::prelude::*;
+use shardscope::session::Shown;
+use shardscope::session::map::{About, Geometry, Step, about};
+use shardscope::topology::Rank;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub geometry: Geometry,
-    pub at: u64,
-    /// What a screen reader says of it.
-    pub label: AttrValue,
-    pub picked: bool,
-    /// Whether the map had the focus when the cursor moved, which the new cell takes over.
-    pub focused: bool,
-    pub onmove: Callback<u64>,
-    pub onpick: Callback<u64>,
+use super::cells::over;
+use crate::app::act::Act;
+use crate::app::desk::Desk;
+use crate::app::parts::{Tag, tag};
+
+const ARROWS: [(&str, Step); 4] = [
+    ("ArrowLeft", Step::Left),
+    ("ArrowRight", Step::Right),
+    ("ArrowUp", Step::Up),
+    ("ArrowDown", Step::Down),
+];
+
+/// Whether `key` moves the cursor, or picks the GPU under it.
+pub(crate) fn is_move(key: &str) -> bool {
+    matches!(key, "Home" | "End" | "Enter" | " ") || ARROWS.iter().any(|(arrow, _)| *arrow == key)
 }
 
-#[component]
-pub(crate) fn Cursor(props: &Props) -> Html {
-    let area = props.geometry.cell(props.at);
-    let (row, column) = props.geometry.row_and_column(props.at);
-    let cell = use_node_ref();
-    {
-        let cell = cell.clone();
-        use_effect_with((props.at, props.focused), move |(_, focused)| {
-            if let (true, Some(cell)) = (*focused, cell.cast::<SvgElement>()) {
-                let _ = cell.focus();
-            }
-        });
-    }
-    let onkeydown = {
-        let (geometry, at) = (props.geometry, props.at);
-        let (onmove, onpick) = (props.onmove.clone(), props.onpick.clone());
-        move |event: KeyboardEvent| {
-            let whole = event.ctrl_key() || event.meta_key();
-            let step = match event.key().as_str() {
-                "ArrowLeft" => Step::Left,
-                "ArrowRight" => Step::Right,
-                "ArrowUp" => Step::Up,
-                "ArrowDown" => Step::Down,
-                "Home" if whole => Step::First,
-                "End" if whole => Step::Last,
-                "Home" => Step::RowStart,
-                "End" => Step::RowEnd,
-                "Enter" | " " => {
-                    event.prevent_default();
-                    return onpick.emit(at);
-                }
-                _ => return,
-            };
-            event.prevent_default();
-            onmove.emit(geometry.step(at, step));
-        }
+/// Where the cursor is on a plan of fewer GPUs than the last.
+pub(crate) fn place(desk: &Desk, shown: &Shown) -> u64 {
+    desk.look.map.cursor.min(shown.plan.layout().world_size.saturating_sub(1))
+}
+
+/// Where `key` leads from the cursor, with Ctrl or Cmd over the `whole` map.
+pub(crate) fn moved(desk: &Desk, key: &str, whole: bool) -> Option<u64> {
+    let at = place(desk, desk.state.shown.as_ref()?);
+    let step = match (key, whole) {
+        ("Home", true) => Step::First,
+        ("End", true) => Step::Last,
+        ("Home", false) => Step::RowStart,
+        ("End", false) => Step::RowEnd,
+        _ => match ARROWS.iter().find(|(arrow, _)| *arrow == key) {
+            Some((_, step)) => *step,
+            None => return Some(at),
+        },
     };
-    html! {
-        <g role="row" aria-rowindex={(row + 1).to_string()}>
-            <rect ref={cell} key={props.at.to_string()} class="cursor" role="gridcell" tabindex="0"
-                aria-colindex={(column + 1).to_string()} aria-label={props.label.clone()}
-                aria-selected={if props.picked { "true" } else { "false" }}
-                x={area.x.to_string()} y={area.y.to_string()} rx={if area.width > 20 { "4" } else { "1" }}
-                width={area.width.to_string()} height={area.height.to_string()} {onkeydown} />
-        </g>
-    }
+    Some(desk.look.map.picture.as_ref()?.geometry.step(at, step))
+}
+
+pub(crate) fn cursor(desk: &Desk, shown: &Shown, geometry: &Geometry) -> Tag {
+    let at = place(desk, shown);
+    let area = geometry.cell(at);
+    let (row, column) = geometry.row_and_column(at);
+    let label = about(&shown.plan, Rank::new(at)).as_ref().map(spoken).unwrap_or_default();
+    let cell = tag("rect.cursor")
+        .key(at.to_string())
+        .set("role", "gridcell")
+        .set("tabindex", "0")
+        .count("aria-colindex", column + 1)
+        .attr("aria-label", label)
+        .says("aria-selected", desk.state.picked == Some(Rank::new(at)))
+        .set("rx", if area.width > 20 { "4" } else { "1" })
+        .on(desk, "keydown", Act::Move);
+    tag("g").set("role", "row").count("aria-rowindex", row + 1).child(over(cell, area))
 }
 
 /// What a screen reader says of a GPU.
-pub(crate) fn spoken(about: &About) -> String {
+fn spoken(about: &About) -> String {
     let mut text = format!("{}, rank {}, stage {}", about.label, about.rank.get(), about.stage);
     for relation in &about.relations {
         text.push_str(&format!(", {} group {}", relation.name, relation.index));

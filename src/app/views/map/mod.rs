@@ -7,4 +7,6 @@ mod cursor;
 mod table;
 mod view;
 
-pub(crate) use view::Map;
+pub(crate) use controls::{find, painted};
+pub(crate) use cursor::{is_move, moved};
+pub(crate) use view::{gpu_under, map, picture};

@@ -1,86 +1,53 @@
 //! The map as a table, a page at a time.
 
 use shardscope::quantity::gib;
-use shardscope::session::map::{GpuLine, all_groups, gpu_lines, relation_name, relations};
-use shardscope::session::{Held, Shown};
-use yew::prelude::*;
+use shardscope::session::Shown;
+use shardscope::session::map::{gpu_lines, relation_name, relations};
 
-use crate::app::parts::{Copy, wide};
+use crate::app::act::{Act, Copied};
+use crate::app::desk::{Desk, Place};
+use crate::app::parts::{Tag, button, copy, details, head, tag, wide};
 
 /// GPUs of one page.
 const PAGE: u64 = 64;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub shown: Held<Shown>,
+pub(crate) fn as_table(desk: &Desk, shown: &Shown) -> Tag {
+    let pages = shown.plan.layout().world_size.div_ceil(PAGE).max(1);
+    let at = desk.look.map.page.min(pages - 1);
+    let open = desk.look.map.table_open;
+    let drawn = open.then(|| wide("The GPUs and their groups".to_owned(), table(shown, at * PAGE)));
+    let turns = (open && pages > 1).then(|| {
+        let turn = |to: u64, ends: bool, label: &'static str| {
+            button(desk, "button.button", Act::Turn(to)).flag("disabled", ends).text(label)
+        };
+        tag("p.pages")
+            .child(turn(at.saturating_sub(1), at == 0, "Before"))
+            .saying("span.small", format!("page {} of {pages}", at + 1))
+            .child(turn(at + 1, at + 1 == pages, "After"))
+    });
+    let same = details("details", false, tag("summary").text("The same as a table"))
+        .on(desk, "toggle", Act::Toggle(Place::Map))
+        .maybe(drawn)
+        .maybe(turns);
+    tag("div.map-table").child(copy(desk, Copied::AllGroups, "Copy all groups as text")).child(same)
 }
 
-#[component]
-pub(crate) fn AsTable(props: &Props) -> Html {
-    let shown = &props.shown;
-    let open = use_state(|| false);
-    let page = use_state(|| 0_u64);
-    let gpus = shown.plan.layout().world_size;
-    let pages = gpus.div_ceil(PAGE).max(1);
-    let at = (*page).min(pages - 1);
-    let ontoggle = {
-        let open = open.clone();
-        move |event: Event| {
-            let now = event
-                .target_dyn_into::<web_sys::Element>()
-                .is_some_and(|details| details.has_attribute("open"));
-            open.set(now);
-        }
-    };
-    let turn = |to: u64| {
-        let page = page.clone();
-        move |_| page.set(to)
-    };
-    let text = {
-        let shown = shown.clone();
-        Callback::from(move |()| all_groups(&shown.plan))
-    };
-    html! {
-        <div class="map-table">
-            <Copy {text} label="Copy all groups as text" />
-            <details {ontoggle}>
-                <summary>{ "The same as a table" }</summary>
-                if *open {
-                    { wide("The GPUs and their groups", table(shown, at * PAGE)) }
-                    if pages > 1 {
-                        <p class="pages">
-                            <button type="button" class="button" disabled={at == 0} onclick={turn(at.saturating_sub(1))}>{ "Before" }</button>
-                            <span class="small">{ format!("page {} of {pages}", at + 1) }</span>
-                            <button type="button" class="button" disabled={at + 1 == pages} onclick={turn(at + 1)}>{ "After" }</button>
-                        </p>
-                    }
-                }
-            </details>
-        </div>
+fn table(shown: &Shown, first: u64) -> Tag {
+    let figure = |figure: String| tag("td.number").say(figure);
+    let mut heads = tag("tr").child(head("GPU")).child(head(">rank")).child(head(">stage"));
+    for kind in relations(&shown.plan) {
+        let name = format!("{} group", relation_name(kind));
+        heads = heads.child(tag("th.number").set("scope", "col").say(name));
     }
-}
-
-fn table(shown: &Held<Shown>, first: u64) -> Html {
-    let kinds = relations(&shown.plan);
-    let row = |line: &GpuLine| {
-        html! {
-            <tr>
-                <th scope="row" class="mono">{ &line.label }</th>
-                <td class="number">{ line.rank.get().to_string() }</td>
-                <td class="number">{ line.stage.to_string() }</td>
-                { for line.groups.iter().map(|group| html! { <td class="number">{ group.map_or_else(|| "–".to_owned(), |group| group.to_string()) }</td> }) }
-                <td class="number">{ shown.memory_of(line.rank).map(gib).unwrap_or_default() }</td>
-            </tr>
+    let rows = tag("tbody").each(&gpu_lines(&shown.plan, first, PAGE), |line| {
+        let mut row = tag("tr")
+            .child(tag("th.mono").set("scope", "row").say(line.label.clone()))
+            .child(figure(line.rank.get().to_string()))
+            .child(figure(line.stage.to_string()));
+        for group in &line.groups {
+            row = row.child(figure(group.map_or_else(|| "–".to_owned(), |group| group.to_string())));
         }
-    };
-    html! {
-        <table class="figures memory">
-            <thead><tr>
-                <th scope="col">{ "GPU" }</th><th scope="col" class="number">{ "rank" }</th><th scope="col" class="number">{ "stage" }</th>
-                { for kinds.iter().map(|kind| html! { <th scope="col" class="number">{ format!("{} group", relation_name(*kind)) }</th> }) }
-                <th scope="col" class="number">{ "memory" }</th>
-            </tr></thead>
-            <tbody>{ for gpu_lines(&shown.plan, first, PAGE).iter().map(row) }</tbody>
-        </table>
-    }
+        row.child(figure(shown.memory_of(line.rank).map(gib).unwrap_or_default()))
+    });
+    tag("table.figures memory").child(tag("thead").child(heads.child(head(">memory")))).child(rows)
 }
