@@ -85,13 +85,24 @@ impl Found {
     /// A value without a place.
     #[must_use]
     pub fn new(field: Field, value: impl Into<String>, origin: Origin) -> Self {
-        Self { field, value: value.into(), hole: None, origin, flag: None, span: None, note: None }
+        Self::of(field, value.into(), origin)
+    }
+
+    // What builds a value stays out of line: it is done in many places, and a call is smaller.
+    #[inline(never)]
+    fn of(field: Field, value: String, origin: Origin) -> Self {
+        Self { field, value, hole: None, origin, flag: None, span: None, note: None }
     }
 
     /// The same, said by a flag or key at a place.
     #[must_use]
-    pub fn by(mut self, flag: impl Into<String>, span: Option<Span>) -> Self {
-        self.flag = Some(flag.into());
+    pub fn by(self, flag: impl Into<String>, span: Option<Span>) -> Self {
+        self.said(flag.into(), span)
+    }
+
+    #[inline(never)]
+    fn said(mut self, flag: String, span: Option<Span>) -> Self {
+        self.flag = Some(flag);
         self.span = span;
         self
     }

@@ -121,6 +121,7 @@ impl Value {
     }
 
     /// The text with holes shown by name.
+    #[inline(never)]
     pub fn text(&self) -> &str {
         self.0.as_ref().map_or("", |content| &content.text)
     }

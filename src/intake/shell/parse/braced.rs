@@ -7,6 +7,13 @@ use super::word::Mode;
 impl Parser<'_> {
     /// After `${`: the rest of the expansion, its brace taken.
     pub(crate) fn braced(&mut self, start: usize, quoted: bool) -> Parsed<Parameter> {
+        self.enter()?;
+        let parameter = self.braced_here(start, quoted);
+        self.leave();
+        parameter
+    }
+
+    fn braced_here(&mut self, start: usize, quoted: bool) -> Parsed<Parameter> {
         let length =
             self.peek() == Some(b'#') && !matches!(self.peek_at(1), Some(b'}' | b':' | b'-' | b'+' | b'='));
         self.at += usize::from(length);
@@ -49,7 +56,7 @@ impl Parser<'_> {
         if !self.eat("[") {
             return Ok(None);
         }
-        let parts = self.nested(|parser| parser.parts(Mode::Index))?;
+        let parts = self.nested_parts(Mode::Index)?;
         if !self.eat("]") {
             return self.fail("unclosed-expansion", "this index is never closed", start);
         }

@@ -12,7 +12,7 @@ impl Parser<'_> {
                 return Ok(Some(Kind::Arithmetic(self.arithmetic()?)));
             }
             self.at += 1;
-            let body = self.nested(Parser::list)?;
+            let body = self.nested_list()?;
             if !self.eat(")") {
                 return self.fail("unclosed-group", "this parenthesis is never closed", start);
             }
@@ -32,7 +32,7 @@ impl Parser<'_> {
             "function" => self.function(start)?,
             "[[" => Kind::Test(self.test_tokens(start)?),
             _ => {
-                let body = self.nested(Parser::list)?;
+                let body = self.nested_list()?;
                 self.expect("}", start, "this { is never closed by }")?;
                 Kind::Group(body)
             }
@@ -46,12 +46,13 @@ impl Parser<'_> {
         if self.eat_keyword(word) {
             return Ok(());
         }
-        if self.at_end() && self.strict == 0 {
-            let failure = super::Failure { code: "unclosed-command", message, at: start, fatal: false };
-            self.report(&failure);
-            return Ok(());
+        match self.fail("unclosed-command", message, start) {
+            Err(failed) if self.at_end() && self.strict == 0 => {
+                self.report(failed);
+                Ok(())
+            }
+            failed => failed,
         }
-        self.fail("unclosed-command", message, start)
     }
 
     fn conditional(&mut self, start: usize) -> Parsed<Kind> {
@@ -59,16 +60,16 @@ impl Parser<'_> {
         loop {
             self.skip_lines();
             let from = self.at;
-            let condition = self.nested(Parser::list)?;
+            let condition = self.nested_list()?;
             let span = self.condition_span(from);
             self.expect("then", start, "this if has no then")?;
-            let body = self.nested(Parser::list)?;
+            let body = self.nested_list()?;
             arms.push(Arm { condition, span, body });
             if !self.eat_keyword("elif") {
                 break;
             }
         }
-        let otherwise = if self.eat_keyword("else") { Some(self.nested(Parser::list)?) } else { None };
+        let otherwise = if self.eat_keyword("else") { Some(self.nested_list()?) } else { None };
         self.expect("fi", start, "this if is never closed by fi")?;
         Ok(Kind::If { arms, otherwise })
     }
@@ -113,7 +114,7 @@ impl Parser<'_> {
                 return self.fail("unreadable-case", "a pattern and ) are expected in this case", start);
             }
         }
-        let body = self.nested(Parser::list)?;
+        let body = self.nested_list()?;
         let ending = if self.eat(";;&") {
             CaseEnding::Test
         } else if self.eat(";&") {
@@ -161,7 +162,7 @@ impl Parser<'_> {
     fn for_arithmetic(&mut self, start: usize) -> Parsed<Kind> {
         let mut header: [Vec<Part>; 3] = Default::default();
         for (index, part) in header.iter_mut().enumerate() {
-            *part = self.nested(|parser| parser.parts(Mode::Arithmetic))?;
+            *part = self.nested_parts(Mode::Arithmetic)?;
             if index < 2 && !self.eat(";") {
                 return self.fail("unreadable-loop", "for (( needs three expressions parted by ;", start);
             }
@@ -176,7 +177,7 @@ impl Parser<'_> {
     fn while_loop(&mut self, start: usize, until: bool) -> Parsed<Kind> {
         self.skip_lines();
         let from = self.at;
-        let condition = self.nested(Parser::list)?;
+        let condition = self.nested_list()?;
         let span = self.condition_span(from);
         let body = self.loop_body(start)?;
         Ok(Kind::While { condition, span, until, body })
@@ -188,12 +189,12 @@ impl Parser<'_> {
         self.eat(";");
         self.skip_lines();
         if self.eat_keyword("{") {
-            let body = self.nested(Parser::list)?;
+            let body = self.nested_list()?;
             self.expect("}", start, "this loop is never closed by }")?;
             return Ok(body);
         }
         self.expect("do", start, "this loop has no do")?;
-        let body = self.nested(Parser::list)?;
+        let body = self.nested_list()?;
         self.expect("done", start, "this loop is never closed by done")?;
         Ok(body)
     }

@@ -4,16 +4,21 @@ use super::super::value::{Mark, Origin};
 use crate::text::{Diagnostic, Span};
 
 /// Why a statement could not be read.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Failure {
-    pub(crate) code: &'static str,
-    pub(crate) message: &'static str,
-    pub(crate) at: usize,
+    code: &'static str,
+    message: &'static str,
+    at: usize,
+}
+
+/// That a statement could not be read; [`Parser::failure`] says why.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failed {
     /// Whether reading must end here.
     pub(crate) fatal: bool,
 }
 
-pub(crate) type Parsed<T> = Result<T, Failure>;
+pub(crate) type Parsed<T> = Result<T, Failed>;
 
 /// A place in a text that is being read.
 pub(crate) struct Parser<'a> {
@@ -28,6 +33,8 @@ pub(crate) struct Parser<'a> {
     pub(crate) strict: u32,
     /// The line end after which here-documents lie, and where the last of them ends.
     pub(crate) here: Option<(usize, usize)>,
+    /// Why the last statement that failed did so.
+    pub(crate) failure: Failure,
     pub(crate) notes: &'a mut Notes,
 }
 
@@ -42,6 +49,7 @@ impl<'a> Parser<'a> {
             depth,
             strict: 0,
             here: None,
+            failure: Failure::default(),
             notes,
         }
     }
@@ -71,16 +79,25 @@ impl<'a> Parser<'a> {
         found
     }
 
-    pub(crate) fn fail<T>(&self, code: &'static str, message: &'static str, at: usize) -> Parsed<T> {
-        Err(Failure { code, message, at, fatal: false })
+    pub(crate) fn fail<T>(&mut self, code: &'static str, message: &'static str, at: usize) -> Parsed<T> {
+        self.failure = Failure { code, message, at };
+        Err(Failed { fatal: false })
     }
 
-    pub(crate) fn report(&mut self, failure: &Failure) {
-        let span = self.span(failure.at, self.character_end(failure.at));
-        let found = if failure.fatal {
-            Diagnostic::error(failure.code, failure.message)
+    /// Fails here, for good.
+    pub(crate) fn end_here(&mut self, code: &'static str, message: &'static str) -> Parsed<()> {
+        self.failure = Failure { code, message, at: self.at };
+        Err(Failed { fatal: true })
+    }
+
+    /// Reports why the last statement failed.
+    pub(crate) fn report(&mut self, failed: Failed) {
+        let Failure { code, message, at } = self.failure;
+        let span = self.span(at, self.character_end(at));
+        let found = if failed.fatal {
+            Diagnostic::error(code, message)
         } else {
-            Diagnostic::warning(failure.code, failure.message).hint("the line is left out")
+            Diagnostic::warning(code, message).hint("the line is left out")
         };
         self.notes.report(found.at(span));
     }
@@ -92,28 +109,25 @@ impl<'a> Parser<'a> {
                 self.notes.nodes_left = left;
                 Ok(())
             }
-            None => Err(Failure {
-                code: "shell-too-long",
-                message: "the text is far longer than any launch script; it was read up to here",
-                at: self.at,
-                fatal: true,
-            }),
+            None => self.end_here(
+                "shell-too-long",
+                "the text is far longer than any launch script; it was read up to here",
+            ),
         }
     }
 
-    /// Goes one level down for `inner`.
-    pub(crate) fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    /// Goes one level down; [`Self::leave`] goes up again.
+    pub(crate) fn enter(&mut self) -> Parsed<()> {
         if self.depth >= limits::DEPTH {
-            return self.fail(
-                "shell-too-deep",
-                "commands, quotes or expansions are nested too deeply here",
-                self.at,
-            );
+            let message = "commands, quotes or expansions are nested too deeply here";
+            return self.fail("shell-too-deep", message, self.at);
         }
         self.depth += 1;
-        let result = inner(self);
+        Ok(())
+    }
+
+    pub(crate) fn leave(&mut self) {
         self.depth -= 1;
-        result
     }
 
     /// The end of the character at a byte.
@@ -152,7 +166,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Visits the pieces of the text between two bytes.
-    pub(crate) fn pieces(&self, from: usize, to: usize, mut visit: impl FnMut(&'a str, &Mark, Origin)) {
+    pub(crate) fn pieces(&self, from: usize, to: usize, visit: &mut dyn FnMut(&'a str, &Mark, Origin)) {
         let mut start = from;
         let mut index = self.mark_at(from);
         while start < to {

@@ -39,7 +39,7 @@ impl Parser<'_> {
             }
             Some(b'[') => {
                 self.at += 1;
-                let expression = self.nested(|parser| parser.parts(Mode::Index))?;
+                let expression = self.nested_parts(Mode::Index)?;
                 if !self.eat("]") {
                     return self.fail("unclosed-expansion", "this $[ is never closed", start);
                 }
@@ -47,7 +47,7 @@ impl Parser<'_> {
             }
             Some(b'{') => {
                 self.at += 1;
-                let parameter = self.nested(|parser| parser.braced(start, quoted))?;
+                let parameter = self.braced(start, quoted)?;
                 parts.push(Part::Parameter(Box::new(parameter)));
             }
             Some(b'\'') => return self.ansi_quoted(start, parts),
@@ -90,10 +90,10 @@ impl Parser<'_> {
     /// After `$((` or `((`: the expression, its closing parentheses taken.
     pub(crate) fn arithmetic(&mut self) -> Parsed<Vec<Part>> {
         let start = self.at;
-        let mut parts = self.nested(|parser| parser.parts(Mode::Arithmetic))?;
+        let mut parts = self.nested_parts(Mode::Arithmetic)?;
         while self.peek() == Some(b';') {
             self.at += 1;
-            let more = self.nested(|parser| parser.parts(Mode::Arithmetic))?;
+            let more = self.nested_parts(Mode::Arithmetic)?;
             parts.extend(more);
         }
         if !self.eat("))") {
@@ -124,10 +124,10 @@ impl Parser<'_> {
         let inner = self.at;
         match self.substituted() {
             Ok(body) => Ok(Part::Command { body, span: self.span(start, self.at), quoted }),
-            Err(failure) if failure.fatal => Err(failure),
-            Err(failure) => {
+            Err(failed) if failed.fatal => Err(failed),
+            Err(failed) => {
                 self.at = inner;
-                let Some(close) = self.closing_parenthesis() else { return Err(failure) };
+                let Some(close) = self.closing_parenthesis() else { return Err(failed) };
                 self.at = close + 1;
                 let name = self.text.get(inner..close).unwrap_or("").trim().to_owned();
                 let span = self.span(start, self.at);
@@ -142,7 +142,7 @@ impl Parser<'_> {
     pub(crate) fn substituted(&mut self) -> Parsed<Rc<List>> {
         let start = self.at;
         self.strict += 1;
-        let list = self.nested(Parser::list);
+        let list = self.nested_list();
         self.strict -= 1;
         let list = list?;
         if !self.eat(")") {
@@ -200,7 +200,7 @@ impl Parser<'_> {
         self.end = to;
         self.at = from;
         self.strict += 1;
-        let list = self.nested(Parser::list);
+        let list = self.nested_list();
         self.strict -= 1;
         let complete = self.at == to;
         self.end = end;
@@ -223,19 +223,20 @@ impl Parser<'_> {
         while at < to {
             let next = self.bytes.get(at + 1).copied().unwrap_or(0);
             if self.bytes.get(at) == Some(&b'\\') && (b"$`\\".contains(&next) || (quoted && next == b'"')) {
-                self.pieces(run, at, |text, mark, origin| plain.push(text, origin, mark.hole));
+                self.pieces(run, at, &mut |text, mark, origin| plain.push(text, origin, mark.hole));
                 run = at + 1;
                 at += 1;
             }
             at += 1;
         }
-        self.pieces(run, to, |text, mark, origin| plain.push(text, origin, mark.hole));
-        self.nested(|parser| {
-            let depth = parser.depth;
-            let mut inner = Parser::new(plain.text(), plain.marks(), depth, parser.notes);
-            inner.strict = 1;
-            inner.list()
-        })
+        self.pieces(run, to, &mut |text, mark, origin| plain.push(text, origin, mark.hole));
+        self.enter()?;
+        let mut inner = Parser::new(plain.text(), plain.marks(), self.depth, self.notes);
+        inner.strict = 1;
+        let list = inner.list();
+        self.failure = inner.failure;
+        self.leave();
+        list
     }
 
     /// `$'...'`

@@ -3,7 +3,7 @@ use std::rc::Rc;
 use super::super::tree::{
     Assigned, Assignment, Command, Element, Joint, Kind, List, Part, Pipeline, Simple, Statement,
 };
-use super::cursor::{Failure, Parsed, Parser};
+use super::cursor::{Failed, Parsed, Parser};
 use super::word::Mode;
 use crate::text::Diagnostic;
 
@@ -25,15 +25,23 @@ impl Parser<'_> {
             let start = self.at;
             match self.statement() {
                 Ok(statement) => list.push(statement),
-                Err(failure) if failure.fatal || self.strict > 0 => return Err(failure),
-                Err(failure) => self.recover(start, &failure)?,
+                Err(failed) if failed.fatal || self.strict > 0 => return Err(failed),
+                Err(failed) => self.recover(start, failed)?,
             }
         }
     }
 
+    /// The same, one level down.
+    pub(crate) fn nested_list(&mut self) -> Parsed<List> {
+        self.enter()?;
+        let list = self.list();
+        self.leave();
+        list
+    }
+
     /// Leaves out the line on which a statement could not be read.
-    fn recover(&mut self, start: usize, failure: &Failure) -> Parsed<()> {
-        self.report(failure);
+    fn recover(&mut self, start: usize, failed: Failed) -> Parsed<()> {
+        self.report(failed);
         let wasted = self.at.abs_diff(start);
         self.at = start;
         self.here = None;
@@ -50,12 +58,7 @@ impl Parser<'_> {
                 self.notes.waste_left = left;
                 Ok(())
             }
-            None => Err(Failure {
-                code: "not-a-script",
-                message: "the text cannot be read as a shell script from here on",
-                at: self.at,
-                fatal: true,
-            }),
+            None => self.end_here("not-a-script", "the text cannot be read as a shell script from here on"),
         }
     }
 
@@ -89,9 +92,9 @@ impl Parser<'_> {
     /// Leaves out a closing word or sign that closes nothing.
     pub(crate) fn skip_stray_closer(&mut self) -> Parsed<()> {
         let length = self.keyword().len().max(if self.looking_at(";;") { 2 } else { 1 });
-        let failure =
-            Failure { code: "unexpected-word", message: "this closes nothing", at: self.at, fatal: false };
-        self.report(&failure);
+        if let Err(failed) = self.fail::<()>("unexpected-word", "this closes nothing", self.at) {
+            self.report(failed);
+        }
         self.at += length;
         self.waste(length)
     }
@@ -131,7 +134,7 @@ impl Parser<'_> {
             }
             self.skip_blanks();
         }
-        let mut stages = vec![self.nested(Parser::command)?];
+        let mut stages = vec![self.command()?];
         loop {
             self.skip_blanks();
             if self.peek() != Some(b'|') || self.peek_at(1) == Some(b'|') {
@@ -140,11 +143,18 @@ impl Parser<'_> {
             self.at += 1;
             self.eat("&");
             self.skip_lines();
-            stages.push(self.nested(Parser::command)?);
+            stages.push(self.command()?);
         }
     }
 
     fn command(&mut self) -> Parsed<Command> {
+        self.enter()?;
+        let command = self.command_here();
+        self.leave();
+        command
+    }
+
+    fn command_here(&mut self) -> Parsed<Command> {
         self.node()?;
         let start = self.at;
         let mut redirects = Vec::new();
@@ -257,7 +267,7 @@ impl Parser<'_> {
     pub(crate) fn function_body(&mut self, name: String) -> Parsed<Kind> {
         self.skip_lines();
         let start = self.at;
-        let body = self.nested(Parser::command)?;
+        let body = self.command()?;
         if matches!(body.kind, Kind::Simple(_)) {
             return self.fail("unreadable-function", "a function needs a body in braces here", start);
         }
@@ -286,7 +296,10 @@ impl Parser<'_> {
         self.node()?;
         let value = if self.peek() == Some(b'(') && index.is_none() {
             self.at += 1;
-            Assigned::Array(self.nested(|parser| parser.elements(start))?)
+            self.enter()?;
+            let elements = self.elements(start);
+            self.leave();
+            Assigned::Array(elements?)
         } else {
             Assigned::Scalar(self.word()?)
         };
@@ -307,7 +320,7 @@ impl Parser<'_> {
             self.at = start;
             return Ok(None);
         }
-        let parts = self.nested(|parser| parser.parts(Mode::Index))?;
+        let parts = self.nested_parts(Mode::Index)?;
         if !self.eat("]") {
             self.at = start;
             return Ok(None);

@@ -13,7 +13,7 @@ use super::notes::Notes;
 use super::tree::List;
 use super::value::Mark;
 
-pub(crate) use cursor::{Failure, Parser};
+pub(crate) use cursor::Parser;
 pub(crate) use list::literal;
 
 /// Reads a whole text; what cannot be read is reported and left out.
@@ -25,8 +25,8 @@ pub(crate) fn parse(text: &str, marks: &[Mark], depth: u32, notes: &mut Notes) -
             list.extend(more);
             if parser.at_end() { Ok(()) } else { parser.skip_stray_closer() }
         });
-        if let Err(failure) = &read {
-            parser.report(failure);
+        if let Err(failed) = read {
+            parser.report(failed);
         }
         if read.is_err() || parser.at_end() {
             break;

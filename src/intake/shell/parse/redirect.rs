@@ -164,7 +164,7 @@ impl Parser<'_> {
         let end = self.end;
         self.at = from;
         self.end = to;
-        let read = self.nested(|parser| parser.parts(Mode::Here));
+        let read = self.nested_parts(Mode::Here);
         self.end = end;
         parts.extend(read?);
         Ok(())

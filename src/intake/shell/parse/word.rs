@@ -42,9 +42,17 @@ impl Parser<'_> {
     pub(crate) fn word_in(&mut self, mode: Mode) -> Parsed<Word> {
         self.node()?;
         let start = self.at;
-        let parts = self.nested(|parser| parser.parts(mode))?;
+        let parts = self.nested_parts(mode)?;
         let braces = self.bytes.get(start..self.at).is_some_and(|bytes| bytes.contains(&b'{'));
         Ok(Word { parts, span: self.span(start, self.at), braces })
+    }
+
+    /// The parts of a text inside another.
+    pub(crate) fn nested_parts(&mut self, mode: Mode) -> Parsed<Vec<Part>> {
+        self.enter()?;
+        let parts = self.parts(mode);
+        self.leave();
+        parts
     }
 
     /// The parts up to where the mode ends; the closing sign is left for the caller.
@@ -144,7 +152,7 @@ impl Parser<'_> {
             return Ok(());
         }
         self.node()?;
-        self.pieces(from, to, |text, mark, origin| {
+        self.pieces(from, to, &mut |text, mark, origin| {
             parts.push(match mark.hole {
                 Some(id) => Part::Hole { id, text: text.to_owned(), origin },
                 None => Part::Text { text: text.to_owned(), origin, quoted },
@@ -196,7 +204,7 @@ impl Parser<'_> {
     fn double_quoted(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
         let open = self.at;
         self.at += 1;
-        let inner = self.nested(|parser| parser.parts(Mode::Double))?;
+        let inner = self.nested_parts(Mode::Double)?;
         if self.peek() != Some(b'"') {
             return self.fail("unclosed-quote", "this quote is never closed", open);
         }
