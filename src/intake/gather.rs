@@ -14,21 +14,32 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
     let mut titan = None;
     for (index, part) in source.parts().iter().enumerate() {
         let text = source.part_text(index);
-        let mut add = |format, reading| texts.push(Text { name: part.name.clone(), format, reading });
+        let mut add =
+            |format: Option<Format>, reading| texts.push(Text { name: part.name.clone(), format, reading });
         match detect(&part.name, text, part.span.start) {
             Kind::Script => scripts.push(index),
             Kind::Settings(Format::Kubernetes, tree) => {
-                job(source, index, &tree, environment)
-                    .into_iter()
-                    .for_each(|(format, reading)| add(format, reading));
+                let (reading, launched) = job(source, index, &tree, environment);
+                add(Some(Format::Kubernetes), reading);
+                if let Some(launched) = launched {
+                    add(None, launched);
+                }
             }
             Kind::Settings(format, tree) => {
                 let mut reading = read_settings(format, &tree);
-                let (here, lacking) = files(source, &tree);
-                reading.diagnostics.extend(lacking.into_iter().map(|lacking| missing(format, lacking)));
+                let mut here = Vec::new();
+                for (name, span) in bases(&tree) {
+                    if source.parts().iter().any(|part| part.name == name) {
+                        here.push(name);
+                    } else {
+                        reading.diagnostics.push(missing(format, &name, span));
+                    }
+                }
                 order.push((part.name.clone(), here));
                 add(Some(format), reading);
-                titan = Some(tree).filter(|_| format == Format::Torchtitan).or(titan);
+                if format == Format::Torchtitan {
+                    titan = Some(tree);
+                }
             }
             Kind::Log => remarks.push(log_note(part.span)),
             Kind::Other(why) => remarks.push(why),
@@ -44,23 +55,19 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
     texts.extend(launched);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
         // One of several that cannot be read does not spoil the rest.
-        remarks
-            .iter_mut()
-            .for_each(|remark: &mut Diagnostic| remark.severity = remark.severity.min(Severity::Warning));
+        for remark in &mut remarks {
+            if remark.severity == Severity::Error {
+                remark.severity = Severity::Warning;
+            }
+        }
     }
     let mut readings = vec![Reading { diagnostics: remarks, ..Reading::default() }];
     readings.extend(merge(texts));
     readings
 }
 
-/// The files that a settings file builds on: those at hand, and those that are not.
-fn files(source: &Source, tree: &Tree) -> (Vec<String>, Vec<(String, Span)>) {
-    let there = |name: &str| source.parts().iter().any(|part| part.name == name);
-    let (here, lacking): (Vec<_>, Vec<_>) = bases(tree).into_iter().partition(|(name, _)| there(name));
-    (here.into_iter().map(|(name, _)| name).collect(), lacking)
-}
-
-fn missing(format: Format, (name, span): (String, Span)) -> Diagnostic {
+/// A file that a settings file builds on is not at hand.
+fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
     let message = format!("{name} is built on here and is not among the texts; what it sets is not known");
     let said = if format == Format::Flags {
         Diagnostic::warning("missing-file", message)
@@ -74,11 +81,21 @@ fn missing(format: Format, (name, span): (String, Span)) -> Diagnostic {
 fn depth(name: &str, order: &[(String, Vec<String>)], below: usize) -> usize {
     /// Longest chain followed.
     const LONGEST: usize = 8;
-    let bases = order.iter().filter(|(known, _)| known == name).flat_map(|(_, bases)| bases);
-    match below {
-        LONGEST => 0,
-        _ => bases.take(LONGEST).map(|base| 1 + depth(base, order, below + 1)).max().unwrap_or(0),
+    let mut deepest = 0;
+    let mut followed = 0;
+    for (known, bases) in order {
+        if known != name || below == LONGEST {
+            continue;
+        }
+        for base in bases {
+            if followed == LONGEST {
+                break;
+            }
+            followed += 1;
+            deepest = deepest.max(1 + depth(base, order, below + 1));
+        }
     }
+    deepest
 }
 
 fn log_note(span: Span) -> Diagnostic {
@@ -93,12 +110,12 @@ fn script(
     environment: &shell::Environment,
     alone: bool,
 ) -> (Vec<Text>, Vec<Argument>) {
-    let launches = parts.iter().map(|part| (*part, launch::read_part(source, *part, environment)));
     let mut first = None;
-    for (part, launch) in launches {
+    for part in parts {
+        let launch = launch::read_part(source, *part, environment);
         let starts = !launch.arguments.is_empty();
         if starts || first.is_none() {
-            first = Some((part, launch));
+            first = Some((*part, launch));
         }
         if starts {
             break;
@@ -108,12 +125,11 @@ fn script(
     let mut reading = surroundings::reading(&launch);
     if !alone && launch.arguments.is_empty() {
         // Other texts may say all there is to say.
-        let softer = |diagnostic: &mut Diagnostic| {
+        for diagnostic in &mut reading.diagnostics {
             if diagnostic.code == "no-training-command" {
                 diagnostic.severity = Severity::Note;
             }
-        };
-        reading.diagnostics.iter_mut().for_each(softer);
+        }
     }
     let name = source.parts().get(part).map_or_else(String::new, |part| part.name.clone());
     let mut texts: Vec<Text> = launch.script.files.iter().filter_map(written).collect();
@@ -143,10 +159,14 @@ fn written(file: &shell::File) -> Option<Text> {
     let format = classify(&tree).filter(|format| *format == Format::DeepSpeed)?;
     let mut reading = read_settings(format, &tree);
     let place = |span: &mut Option<Span>| {
-        *span = span.and_then(|span| origin(&file.content, span)).or(Some(file.span))
+        *span = span.and_then(|span| origin(&file.content, span)).or(Some(file.span));
     };
-    reading.found.iter_mut().for_each(|found| place(&mut found.span));
-    reading.diagnostics.iter_mut().for_each(|diagnostic| place(&mut diagnostic.span));
+    for found in &mut reading.found {
+        place(&mut found.span);
+    }
+    for diagnostic in &mut reading.diagnostics {
+        place(&mut diagnostic.span);
+    }
     Some(Text { name: file.name.text().to_owned(), format: Some(format), reading })
 }
 
@@ -171,7 +191,7 @@ fn job(
     part: usize,
     tree: &Tree,
     environment: &shell::Environment,
-) -> Vec<(Option<Format>, Reading)> {
+) -> (Reading, Option<Reading>) {
     let base = source.parts().get(part).map_or(0, |part| part.span.start);
     let work = read_job(tree, source.part_text(part), base);
     let mut given = environment.clone();
@@ -180,15 +200,14 @@ fn job(
             given.variables.push((name, value));
         }
     }
-    let parts = source.parts().iter().enumerate();
-    let files = parts.map(|(index, known)| {
-        (known.name.as_str(), if index == part { work.script.as_str() } else { source.part_text(index) })
-    });
-    let blanked = Source::from_files(files);
-    let mut readings = vec![(Some(Format::Kubernetes), work.reading)];
-    if !work.script.trim().is_empty() {
-        let launch = launch::read_part(&blanked, part, &given);
-        readings.push((None, surroundings::reading(&launch)));
+    if work.script.trim().is_empty() {
+        return (work.reading, None);
     }
-    readings
+    let mut files = Vec::new();
+    for (index, known) in source.parts().iter().enumerate() {
+        let text = if index == part { work.script.as_str() } else { source.part_text(index) };
+        files.push((known.name.as_str(), text));
+    }
+    let launch = launch::read_part(&Source::from_files(files), part, &given);
+    (work.reading, Some(surroundings::reading(&launch)))
 }

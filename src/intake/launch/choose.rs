@@ -1,8 +1,9 @@
 //! Which of a script's commands is the training.
 
+use super::line::{flag_name, is_spelt};
 use super::tidy;
 use crate::intake::formats;
-use crate::intake::shell::{CommandKind, Script, Word};
+use crate::intake::shell::{CommandKind, Script, Word, base_name};
 use crate::text::{Diagnostic, Source, Span};
 
 /// Options that only a training command has, in Megatron's spelling.
@@ -107,18 +108,18 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
 type Score = (usize, bool, bool, usize);
 
 fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)]) {
-    let mut spans: Vec<Span> =
-        rivals.iter().filter(|rival| rival.0 != index && rival.2.2).map(|rival| rival.1).collect();
-    spans.retain(|span| Some(*span) != chosen.span);
-    spans.dedup();
+    let mut spans: Vec<Span> = Vec::new();
+    for (rival, span, score) in rivals {
+        if *rival != index && score.2 && Some(*span) != chosen.span && spans.last() != Some(span) {
+            spans.push(*span);
+        }
+    }
     if let Some(first) = spans.first() {
         let count = spans.len() + 1;
-        let note = Diagnostic::note(
-            "several-commands",
-            format!("{count} commands have training options; one of them is read"),
-        )
-        .hint("paste the one command that is meant, or remove the others")
-        .at_some(chosen.span.or(Some(*first)));
+        let message = format!("{count} commands have training options; one of them is read");
+        let note = Diagnostic::note("several-commands", message)
+            .hint("paste the one command that is meant, or remove the others")
+            .at_some(chosen.span.or(Some(*first)));
         chosen.diagnostics.push(note);
     }
 }
@@ -127,7 +128,7 @@ fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)
 fn is_training(words: &[Word]) -> bool {
     let program = words.iter().map(Word::text).find(|text| text.ends_with(".py"));
     program.is_none_or(|program| {
-        let name = program.rsplit('/').next().unwrap_or(program);
+        let name = base_name(program);
         ["pretrain", "train", "finetune", "sft", "main", "run"].iter().any(|word| name.contains(word))
     })
 }
@@ -140,23 +141,15 @@ fn is_bare(words: &[Word]) -> bool {
 /// How many different core options the words have.
 fn core(words: &[Word]) -> usize {
     let mut seen = [false; CORE.len()];
+    let mut dotted = 0;
     for word in words {
-        let Some(name) = flag_name(word.text()) else { continue };
-        if let Some(at) = CORE.iter().position(|known| *known == name) {
-            seen[at] = true;
+        let name = flag_name(word.text());
+        for (known, seen) in CORE.iter().zip(&mut seen) {
+            *seen |= is_spelt(name, known);
         }
+        dotted += usize::from(formats::is_setting(word.text()));
     }
-    let dotted = words.iter().filter(|word| formats::is_setting(word.text())).count();
     seen.iter().filter(|found| **found).count() + dotted.min(CORE.len())
-}
-
-/// An option's name with dashes: `--num_layers=4` is `--num-layers`.
-pub(super) fn flag_name(text: &str) -> Option<String> {
-    if !text.starts_with('-') {
-        return None;
-    }
-    let name = text.split('=').next().unwrap_or(text);
-    Some(name.replace('_', "-"))
 }
 
 /// Options without a command: strings and arrays that nothing uses, or lines of bare options.

@@ -1,6 +1,6 @@
 //! The parts of a launch line: launchers with their own options, the program, its arguments.
 
-use super::choose::{Chosen, flag_name};
+use super::choose::Chosen;
 use crate::intake::shell::{Value, Word};
 
 /// What starts the processes.
@@ -95,8 +95,8 @@ impl Line {
 
     /// The launcher whose kind says most: the nearest to the program that is not plain python.
     pub fn launcher(&self) -> Option<Launcher> {
-        let kinds = || self.launchers.iter().map(|(launcher, _)| *launcher);
-        kinds().find(|launcher| *launcher != Launcher::Python).or_else(|| kinds().next())
+        let telling = self.launchers.iter().find(|(launcher, _)| *launcher != Launcher::Python);
+        Some(telling.or(self.launchers.first())?.0)
     }
 
     /// Whether a launcher is there.
@@ -106,14 +106,20 @@ impl Line {
 
     /// The last value given to a launcher under one of these names, in Megatron's dashed spelling, and the word that names it.
     pub fn option(&self, launcher: Launcher, names: &[&str]) -> Option<(Value, Word)> {
-        let segments = self.launchers.iter().filter(|(kind, _)| *kind == launcher);
-        segments.filter_map(|(_, words)| option(words, names)).next()
+        for (kind, words) in &self.launchers {
+            if *kind == launcher
+                && let Some(found) = option(words, names)
+            {
+                return Some(found);
+            }
+        }
+        None
     }
 
     /// Whether a launcher is given words that are not known.
     pub fn is_open(&self, launcher: Launcher) -> bool {
-        let segments = self.launchers.iter().filter(|(kind, _)| *kind == launcher);
-        segments.flat_map(|(_, words)| words).any(|word| word.value.only_hole().is_some())
+        let open = |words: &[Word]| words.iter().any(|word| word.value.only_hole().is_some());
+        self.launchers.iter().any(|(kind, words)| *kind == launcher && open(words))
     }
 }
 
@@ -121,29 +127,54 @@ impl Line {
 pub(super) fn option(words: &[Word], names: &[&str]) -> Option<(Value, Word)> {
     let mut found = None;
     for (at, word) in words.iter().enumerate() {
-        let Some(name) = flag_name(word.text()) else { continue };
-        if names.contains(&name.as_str()) {
-            let value = match word.text().find('=') {
-                Some(equals) => Some(word.value.part(equals + 1, word.text().len())),
-                None => words
-                    .get(at + 1)
-                    .filter(|next| !next.text().starts_with('-'))
-                    .map(|next| next.value.clone()),
-            };
-            found = value.map(|value| (value, word.clone())).or(found);
-            continue;
-        }
-        // -N4
-        let short = names.iter().find(|short| short.len() == 2 && name.starts_with(**short));
-        if short.is_some() && name.bytes().skip(2).all(|byte| byte.is_ascii_digit()) {
-            found = Some((word.value.part(2, word.text().len()), word.clone()));
+        let text = word.text();
+        let inline = text.find('=');
+        let name = flag_name(text);
+        let value = if !text.starts_with('-') {
+            None
+        } else if is_among(name, names) {
+            match (inline, words.get(at + 1)) {
+                (Some(equals), _) => Some(word.value.part(equals + 1, text.len())),
+                (None, Some(next)) if !next.text().starts_with('-') => Some(next.value.clone()),
+                _ => None,
+            }
+        } else if let Some((short, count)) = name.split_at_checked(2)
+            && names.contains(&short)
+            && count.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            // -N4
+            Some(word.value.part(2, text.len()))
+        } else {
+            None
+        };
+        if let Some(value) = value {
+            found = Some((value, word.clone()));
         }
     }
     found
 }
 
+/// An option's name as written, without the value after `=`.
+pub(super) fn flag_name(text: &str) -> &str {
+    text.find('=').and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
+fn is_among(flag: &str, dashed: &[&str]) -> bool {
+    dashed.iter().any(|known| is_spelt(flag, known))
+}
+
+/// Whether a flag is this one, its words joined by dashes or underscores.
+pub(super) fn is_spelt(flag: &str, dashed: &str) -> bool {
+    flag.len() == dashed.len()
+        && flag.starts_with('-')
+        && flag
+            .bytes()
+            .zip(dashed.bytes())
+            .all(|(sign, known)| sign == known || (sign == b'_' && known == b'-'))
+}
+
 fn base(word: &Word) -> &str {
-    word.text().rsplit('/').next().unwrap_or("")
+    crate::intake::shell::base_name(word.text())
 }
 
 /// Where launchers start.
@@ -152,8 +183,7 @@ fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
     for (at, word) in words.iter().enumerate() {
         let next = words.get(at + 1).map_or("", Word::text);
         let launcher = match base(word) {
-            "torchrun" => Launcher::Torch,
-            "torch.distributed.launch" | "torch.distributed.run" => Launcher::Torch,
+            "torchrun" | "torch.distributed.launch" | "torch.distributed.run" => Launcher::Torch,
             "launch.py" | "run.py" if word.text().contains("torch/distributed") => Launcher::Torch,
             "deepspeed" => Launcher::DeepSpeed,
             "mpirun" | "mpiexec" | "orterun" | "mpiexec.hydra" => Launcher::Mpi,
@@ -162,13 +192,8 @@ fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
             "ray" if next == "job" => Launcher::Ray,
             "accelerate" if next == "launch" => Launcher::Accelerate,
             "megatron" if matches!(next, "sft" | "pt" | "rlhf") => Launcher::Swift,
-            name if name.starts_with("python") && !name.contains('.')
-                || name == "python3.10"
-                || name == "python3.11"
-                || name == "python3.12" =>
-            {
-                Launcher::Python
-            }
+            "python3.10" | "python3.11" | "python3.12" => Launcher::Python,
+            name if name.starts_with("python") && !name.contains('.') => Launcher::Python,
             _ => continue,
         };
         if launcher == Launcher::Torch
@@ -208,10 +233,10 @@ fn without_torch_options(words: &[Word]) -> Vec<Word> {
         if std::mem::take(&mut skip) && !word.text().starts_with('-') {
             continue;
         }
-        let name = flag_name(word.text()).unwrap_or_default();
-        if TORCH_VALUES.contains(&name.as_str()) {
+        let name = flag_name(word.text());
+        if is_among(name, &TORCH_VALUES) {
             skip = !word.text().contains('=');
-        } else if !TORCH_SWITCHES.contains(&name.as_str()) {
+        } else if !is_among(name, &TORCH_SWITCHES) {
             out.push(word.clone());
         }
     }

@@ -179,7 +179,7 @@ impl Launch {
                     let origin = if fact.given { Origin::Environment } else { Origin::Script };
                     let found = Found::new(field, fact.value.to_string(), origin)
                         .by(fact.by.clone(), fact.span)
-                        .note(fact.how.clone());
+                        .note(fact.how);
                     reading.take(found);
                 }
                 Some(Said::Open(missing)) if field != Field::WorldSize || self.is_worldless() => {

@@ -26,23 +26,25 @@ pub(super) fn lines(world: &mut World, script: &Script, line: &Line, direct: boo
     }
 }
 
-fn last<'s>(script: &'s Script, scheduler: &str, keys: &[&str]) -> Option<&'s Directive> {
-    let mut found = script
-        .directives
-        .iter()
-        .rev()
-        .filter(|directive| directive.scheduler == scheduler && !directive.value.is_empty());
-    found.find(|directive| keys.contains(&directive.key.as_str()))
+/// The last value that Slurm is given under one of these keys.
+fn slurms(script: &Script, keys: &[&str]) -> Option<(Value, Word)> {
+    let asked = |directive: &&Directive| {
+        directive.scheduler == "SBATCH"
+            && !directive.value.is_empty()
+            && keys.contains(&directive.key.as_str())
+    };
+    script.directives.iter().rev().find(asked).map(said)
 }
 
 fn said(directive: &Directive) -> (Value, Word) {
-    (directive.value.clone(), named(&format!("#{} {}", directive.scheduler, directive.key), directive.span))
+    let name = ["#", &directive.scheduler, " ", &directive.key].concat();
+    (directive.value.clone(), named(&name, directive.span))
 }
 
 fn slurm(world: &mut World, script: &Script, tasks_are_ranks: bool) {
-    let get = |keys: &[&str]| last(script, "SBATCH", keys).map(said);
+    let get = |keys: &[&str]| slurms(script, keys);
     let nodes = get(&["--nodes", "-N"]).map(|(value, by)| (least(&value), by));
-    offer(&mut world.nodes, nodes, "the scheduler's nodes");
+    offer(&mut world.nodes, nodes, NODES);
     let gpus = get(&["--gpus-per-node"])
         .or_else(|| get(&["--gres"]).filter(|(value, _)| value.text().contains("gpu")));
     let per_node = get(&["--ntasks-per-node"]);
@@ -52,11 +54,7 @@ fn slurm(world: &mut World, script: &Script, tasks_are_ranks: bool) {
             offer(&mut world.world_size, get(&["--ntasks", "-n"]), "the scheduler's tasks, one for each GPU");
         }
     }
-    offer(
-        &mut world.gpus_per_node,
-        gpus.map(|(value, by)| (count(&value), by)),
-        "the scheduler's GPUs per node",
-    );
+    offer(&mut world.gpus_per_node, gpus.map(|(value, by)| (count(&value), by)), GPUS);
     let total = get(&["--gpus", "-G"]).map(|(value, by)| (count(&value), by));
     if world.gpus_per_node.is_none() {
         offer(&mut world.world_size, total, "the scheduler's GPUs");
@@ -65,42 +63,58 @@ fn slurm(world: &mut World, script: &Script, tasks_are_ranks: bool) {
 
 /// PBS, SGE and the like: `-l select=4:ngpus=8`, `-l rt_F=2`, `-L node=4`.
 fn others(world: &mut World, script: &Script) {
-    for directive in
-        script.directives.iter().filter(|directive| matches!(directive.key.as_str(), "-l" | "-L"))
-    {
+    for directive in &script.directives {
+        if !matches!(directive.key.as_str(), "-l" | "-L") {
+            continue;
+        }
         let (value, by) = said(directive);
-        let part = |name: &str| {
-            let text = value.text();
-            let at = text
-                .match_indices(name)
-                .map(|(at, _)| at)
-                .find(|at| *at == 0 || matches!(text.as_bytes().get(at - 1), Some(b':' | b',')))?
-                + name.len();
-            let digits = text.get(at..)?.bytes().take_while(u8::is_ascii_digit).count();
-            (digits > 0).then(|| value.part(at, at + digits))
-        };
-        for name in ["select=", "nodes=", "node=", "node_f=", "rt_F=", "rt_AF=", "rt_HF="] {
-            offer(&mut world.nodes, part(name).map(|value| (value, by.clone())), "the scheduler's nodes");
-        }
-        for name in ["ngpus=", "gpus="] {
-            offer(
-                &mut world.gpus_per_node,
-                part(name).map(|value| (value, by.clone())),
-                "the scheduler's GPUs per node",
-            );
-        }
-        // ABCI's full nodes: 4 V100 (rt_F), 8 A100 (rt_AF), 8 H200 (rt_HF); TSUBAME4's node_f: 4 H100 (user guides, 2024).
-        for (name, gpus) in [("rt_F=", 4), ("rt_AF=", 8), ("rt_HF=", 8), ("node_f=", 4)] {
-            if part(name).is_some() {
-                offer_number(&mut world.gpus_per_node, gpus, &value, &by, "the GPUs of that kind of node");
-            }
+        for (name, how, gpus) in RESOURCES {
+            let Some(count) = resource(&value, name) else { continue };
+            let slot = if how == NODES { &mut world.nodes } else { &mut world.gpus_per_node };
+            offer(slot, Some((count, by.clone())), how);
+            offer_number(&mut world.gpus_per_node, gpus, &value, &by, "the GPUs of that kind of node");
         }
     }
 }
 
+const NODES: &str = "the scheduler's nodes";
+const GPUS: &str = "the scheduler's GPUs per node";
+
+/// Resources by their names, what their number says, and the GPUs of a node of that kind. ABCI's full nodes: 4 V100
+/// (rt_F), 8 A100 (rt_AF), 8 H200 (rt_HF); TSUBAME4's node_f: 4 H100 (user guides, 2024).
+const RESOURCES: [(&str, &str, u64); 9] = [
+    ("select=", NODES, 0),
+    ("nodes=", NODES, 0),
+    ("node=", NODES, 0),
+    ("ngpus=", GPUS, 0),
+    ("gpus=", GPUS, 0),
+    ("node_f=", NODES, 4),
+    ("rt_F=", NODES, 4),
+    ("rt_AF=", NODES, 8),
+    ("rt_HF=", NODES, 8),
+];
+
+/// The number of a resource.
+fn resource(value: &Value, name: &str) -> Option<Value> {
+    let text = value.text();
+    for (at, _) in text.match_indices(name) {
+        if at == 0 || matches!(text.as_bytes().get(at - 1), Some(b':' | b',')) {
+            let at = at + name.len();
+            let digits = digits(text.get(at..)?);
+            return (digits > 0).then(|| value.part(at, at + digits));
+        }
+    }
+    None
+}
+
+/// How many digits a text starts with.
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
 /// The lower end of `2-4`.
 fn least(value: &Value) -> Value {
-    let digits = value.text().bytes().take_while(u8::is_ascii_digit).count();
+    let digits = digits(value.text());
     if digits == 0 { value.clone() } else { value.part(0, digits) }
 }
 

@@ -16,7 +16,7 @@ pub struct Fact {
     /// The option, line or variable that says it.
     pub by: String,
     /// How it was told, in words.
-    pub how: String,
+    pub how: &'static str,
     /// Whether it came from outside the text.
     pub given: bool,
 }
@@ -52,79 +52,128 @@ pub struct World {
     pub world_size: Option<Said>,
 }
 
+/// Which number of the world.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Nodes,
+    PerNode,
+    Total,
+}
+
+/// A launcher's option that says a number.
+struct Place {
+    launcher: Launcher,
+    number: Number,
+    names: &'static [&'static str],
+    how: &'static str,
+}
+
+const fn place(
+    launcher: Launcher,
+    number: Number,
+    names: &'static [&'static str],
+    how: &'static str,
+) -> Place {
+    Place { launcher, number, names, how }
+}
+
+const TASKS: &[&str] = &["-np", "--np", "-n", "-c"];
+const MPI_PER_NODE: &[&str] = &["-npernode", "--npernode", "-ppn", "--ppn", "-N", "--ntasks-per-node"];
+const HOST_FILE: &[&str] = &["--hostfile", "-H"];
+
+/// The options that say how many, by launcher; those of Swift are torchrun's.
+const PLACES: [Place; 14] = [
+    place(Launcher::Torch, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
+    place(Launcher::Torch, Number::PerNode, &["--nproc-per-node"], "the launcher's processes per node"),
+    place(Launcher::Swift, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
+    place(Launcher::Swift, Number::PerNode, &["--nproc-per-node"], "the launcher's processes per node"),
+    place(Launcher::Mpi, Number::Total, TASKS, "the processes that MPI starts"),
+    place(Launcher::Mpi, Number::PerNode, MPI_PER_NODE, "MPI's processes per node"),
+    place(Launcher::Aprun, Number::Total, TASKS, "the processes that MPI starts"),
+    place(Launcher::Aprun, Number::PerNode, &["-N"], "MPI's processes per node"),
+    place(Launcher::DeepSpeed, Number::Nodes, &["--num-nodes"], "DeepSpeed's nodes"),
+    place(Launcher::DeepSpeed, Number::PerNode, &["--num-gpus"], "DeepSpeed's GPUs per node"),
+    place(Launcher::Srun, Number::Nodes, &["--nodes", "-N"], "srun's nodes"),
+    place(Launcher::Srun, Number::PerNode, &["--ntasks-per-node"], "srun's tasks per node"),
+    place(Launcher::Srun, Number::Total, &["--ntasks", "-n"], "srun's tasks"),
+    place(Launcher::Accelerate, Number::Nodes, &["--num-machines"], "accelerate's machines"),
+];
+
 impl World {
     /// Finds the world of a launch.
     pub fn find(script: &Script, chosen: &Chosen, line: &Line) -> Self {
         let mut world = World::default();
         world.ray(line);
-        world.torch(line);
+        world.options(line, if line.has(Launcher::Swift) { Launcher::Swift } else { Launcher::Torch });
         world.mpi(script, line);
         world.deepspeed(script, line);
         let direct = !line.has(Launcher::Torch) && !line.has(Launcher::DeepSpeed) && !line.has(Launcher::Ray);
         if direct {
-            world.srun(line);
+            world.options(line, Launcher::Srun);
         }
         scheduler::lines(&mut world, script, line, direct);
-        world.accelerate(line);
+        world.options(line, Launcher::Accelerate);
+        let processes = line.option(Launcher::Accelerate, &["--num-processes"]);
+        offer(&mut world.world_size, processes, "accelerate's processes");
         world.environment(chosen);
         world.variables(script);
         world.defaults(script, line, chosen);
         world
     }
 
-    /// What Ray's training actors take.
-    fn ray(&mut self, line: &Line) {
-        let argument = |name| option(&line.arguments, &[name]);
-        let nodes = argument("--actor-num-nodes");
-        if line.has(Launcher::Ray) || nodes.is_some() {
-            offer(&mut self.nodes, nodes, "Ray's training actors");
-            offer(&mut self.gpus_per_node, argument("--actor-num-gpus-per-node"), "Ray's training actors");
+    fn number(&mut self, number: Number) -> &mut Option<Said> {
+        match number {
+            Number::Nodes => &mut self.nodes,
+            Number::PerNode => &mut self.gpus_per_node,
+            Number::Total => &mut self.world_size,
         }
     }
 
-    fn torch(&mut self, line: &Line) {
-        let launcher = if line.has(Launcher::Swift) { Launcher::Swift } else { Launcher::Torch };
-        let nodes = line.option(launcher, &["--nnodes", "--nnode"]).map(|(value, by)| {
+    /// What a launcher's own options say.
+    fn options(&mut self, line: &Line, launcher: Launcher) {
+        for place in &PLACES {
+            if place.launcher != launcher {
+                continue;
+            }
+            let mut found = line.option(launcher, place.names);
             // torchrun takes a range: least:most.
-            let first = value.text().find(':').unwrap_or(value.text().len());
-            (value.part(0, first), by)
-        });
-        offer(&mut self.nodes, nodes, "the launcher's nodes");
-        offer(
-            &mut self.gpus_per_node,
-            line.option(launcher, &["--nproc-per-node"]),
-            "the launcher's processes per node",
-        );
+            if let Some((value, _)) = &mut found
+                && matches!(launcher, Launcher::Torch | Launcher::Swift)
+                && let Number::Nodes = place.number
+            {
+                *value = value.part(0, value.text().find(':').unwrap_or(usize::MAX));
+            }
+            offer(self.number(place.number), found, place.how);
+        }
+    }
+
+    /// What Ray's training actors take.
+    fn ray(&mut self, line: &Line) {
+        let nodes = option(&line.arguments, &["--actor-num-nodes"]);
+        if line.has(Launcher::Ray) || nodes.is_some() {
+            let how = "Ray's training actors";
+            offer(&mut self.nodes, nodes, how);
+            offer(&mut self.gpus_per_node, option(&line.arguments, &["--actor-num-gpus-per-node"]), how);
+        }
     }
 
     fn mpi(&mut self, script: &Script, line: &Line) {
-        for launcher in [Launcher::Mpi, Launcher::Aprun] {
-            let per_node: &[&str] = if launcher == Launcher::Aprun {
-                &["-N"]
-            } else {
-                &["-npernode", "--npernode", "-ppn", "--ppn", "-N", "--ntasks-per-node"]
-            };
-            let total = line.option(launcher, &["-np", "--np", "-n", "-c"]);
-            offer(&mut self.world_size, total, "the processes that MPI starts");
-            offer(&mut self.gpus_per_node, line.option(launcher, per_node), "MPI's processes per node");
-        }
+        self.options(line, Launcher::Mpi);
+        self.options(line, Launcher::Aprun);
         if let Some((value, by)) = line.option(Launcher::Mpi, &["--map-by", "-map-by"])
             && let Some(rest) = value.text().strip_prefix("ppr:")
         {
             let count = value.part(4, 4 + rest.find(':').unwrap_or(rest.len()));
             offer(&mut self.gpus_per_node, Some((count, by)), "MPI's processes per node");
         }
-        self.host_file(
-            script,
-            line.option(Launcher::Mpi, &["--hostfile", "-hostfile", "--machinefile", "-machinefile"]),
-        );
+        let names = ["--hostfile", "-hostfile", "--machinefile", "-machinefile"];
+        self.host_file(script, line.option(Launcher::Mpi, &names));
     }
 
     fn deepspeed(&mut self, script: &Script, line: &Line) {
         let launcher = Launcher::DeepSpeed;
-        offer(&mut self.nodes, line.option(launcher, &["--num-nodes"]), "DeepSpeed's nodes");
-        offer(&mut self.gpus_per_node, line.option(launcher, &["--num-gpus"]), "DeepSpeed's GPUs per node");
-        self.host_file(script, line.option(launcher, &["--hostfile", "-H"]));
+        self.options(line, launcher);
+        self.host_file(script, line.option(launcher, HOST_FILE));
         // --include localhost:0,1,2,3
         if let Some((value, by)) = line.option(launcher, &["--include", "-i"])
             && let Some(text) = value.known()
@@ -132,7 +181,8 @@ impl World {
             && !text.contains('@')
         {
             let how = "the devices that DeepSpeed includes";
-            offer_number(&mut self.gpus_per_node, devices.split(',').count() as u64, &value, &by, how);
+            let devices = devices.bytes().filter(|byte| *byte == b',').count() as u64 + 1;
+            offer_number(&mut self.gpus_per_node, devices, &value, &by, how);
             offer_number(&mut self.nodes, 1, &value, &by, how);
         }
     }
@@ -142,47 +192,25 @@ impl World {
         let Some((name, by)) = named else { return };
         let Some(file) = script.files.iter().find(|file| file.name.text() == name.text()) else { return };
         let Some(content) = file.content.known() else { return };
-        let lines: Vec<&str> = content
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty() && !line.starts_with('#'))
-            .collect();
-        offer_number(&mut self.nodes, lines.len() as u64, &file.content, &by, "the lines of the host file");
-        let slots = |line: &&str| {
-            line.split_once("slots=")
-                .and_then(|(_, slots)| slots.split_whitespace().next()?.parse::<u64>().ok())
-        };
-        if let Some(first) = lines.first().and_then(slots)
-            && lines.iter().all(|line| slots(line) == Some(first))
-        {
-            offer_number(&mut self.gpus_per_node, first, &file.content, &by, "the slots of the host file");
+        let mut nodes = 0;
+        let mut slots = None;
+        for line in content.lines() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let here = line
+                .split_once("slots=")
+                .and_then(|(_, slots)| slots.split_ascii_whitespace().next()?.parse::<u64>().ok());
+            if nodes == 0 {
+                slots = here;
+            }
+            slots = slots.filter(|slots| Some(*slots) == here);
+            nodes += 1;
         }
-    }
-
-    fn srun(&mut self, line: &Line) {
-        let launcher = Launcher::Srun;
-        offer(&mut self.nodes, line.option(launcher, &["--nodes", "-N"]), "srun's nodes");
-        offer(
-            &mut self.gpus_per_node,
-            line.option(launcher, &["--ntasks-per-node"]),
-            "srun's tasks per node",
-        );
-        if line.option(launcher, &["--ntasks", "-n"]).is_some() {
-            offer(&mut self.world_size, line.option(launcher, &["--ntasks", "-n"]), "srun's tasks");
-        }
-    }
-
-    fn accelerate(&mut self, line: &Line) {
-        offer(
-            &mut self.nodes,
-            line.option(Launcher::Accelerate, &["--num-machines"]),
-            "accelerate's machines",
-        );
-        offer(
-            &mut self.world_size,
-            line.option(Launcher::Accelerate, &["--num-processes"]),
-            "accelerate's processes",
-        );
+        offer_number(&mut self.nodes, nodes, &file.content, &by, "the lines of the host file");
+        let slots = slots.unwrap_or(0);
+        offer_number(&mut self.gpus_per_node, slots, &file.content, &by, "the slots of the host file");
     }
 
     /// `NPROC_PER_NODE=8 command`
@@ -199,11 +227,8 @@ impl World {
 
     /// Variables by the names people use.
     fn variables(&mut self, script: &Script) {
-        for (slot, names) in [(&mut self.gpus_per_node, &PER_NODE[..]), (&mut self.nodes, &NODES[..])] {
-            if let Some((value, by)) = variable(script, names) {
-                offer(slot, Some((value, by)), "the script's variable");
-            }
-        }
+        offer(&mut self.gpus_per_node, variable(script, &PER_NODE), "the script's variable");
+        offer(&mut self.nodes, variable(script, &NODES), "the script's variable");
         let settled =
             matches!((&self.nodes, &self.gpus_per_node), (Some(Said::Known(_)), Some(Said::Known(_))));
         if !settled && let Some(found) = variable(script, &TOTAL) {
@@ -218,43 +243,28 @@ impl World {
         }
         let by = named("", chosen.span.unwrap_or_default());
         let nothing = Value::default();
+        let one = |slot: &mut Option<Said>, how| offer_number(slot, 1, &nothing, &by, how);
         if line.has(Launcher::DeepSpeed)
             && self.gpus_per_node.is_some()
-            && line.option(Launcher::DeepSpeed, &["--hostfile", "-H"]).is_none()
+            && line.option(Launcher::DeepSpeed, HOST_FILE).is_none()
         {
-            offer_number(
-                &mut self.nodes,
-                1,
-                &nothing,
-                &by,
-                "DeepSpeed stays on its node when no host file and no number of nodes is named",
-            );
+            let how = "DeepSpeed stays on its node when no host file and no number of nodes is named";
+            one(&mut self.nodes, how);
         }
         let torch = line.has(Launcher::Torch) || line.has(Launcher::Swift);
         if torch && !line.is_open(Launcher::Torch) {
-            offer_number(
-                &mut self.nodes,
-                1,
-                &nothing,
-                &by,
-                "torchrun stays on its node unless told otherwise",
-            );
+            one(&mut self.nodes, "torchrun stays on its node unless told otherwise");
             if line.has(Launcher::Torch) {
-                offer_number(
-                    &mut self.gpus_per_node,
-                    1,
-                    &nothing,
-                    &by,
-                    "torchrun starts one process per node unless told otherwise",
-                );
+                let how = "torchrun starts one process per node unless told otherwise";
+                one(&mut self.gpus_per_node, how);
             }
         }
         let alone = line.launcher() == Some(Launcher::Python)
             && chosen.around.is_empty()
             && script.directives.is_empty();
         if alone && self.nodes.is_none() && self.gpus_per_node.is_none() {
-            offer_number(&mut self.nodes, 1, &nothing, &by, "python alone starts one process");
-            offer_number(&mut self.gpus_per_node, 1, &nothing, &by, "python alone starts one process");
+            one(&mut self.nodes, "python alone starts one process");
+            one(&mut self.gpus_per_node, "python alone starts one process");
         }
     }
 }
@@ -289,10 +299,8 @@ const TOTAL: [&str; 9] =
 fn variable(script: &Script, names: &[&str]) -> Option<(Value, Word)> {
     for name in names {
         for variable in &script.variables {
-            let plain =
-                || variable.name.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_uppercase());
-            if plain().eq(name.bytes())
-                && !variable.array
+            if !variable.array
+                && is_called(&variable.name, name)
                 && let Some(value) = variable.values.first().filter(|value| !value.is_empty())
             {
                 return Some((value.clone(), named(&variable.name, variable.span.unwrap_or_default())));
@@ -307,31 +315,45 @@ pub(super) fn named(name: &str, span: Span) -> Word {
     Word { value: Value::computed(name, span), span }
 }
 
+/// Whether a variable has this name but for underscores and cases.
+fn is_called(variable: &str, name: &str) -> bool {
+    let mut letters = variable.bytes().filter(|byte| *byte != b'_');
+    name.bytes().all(|letter| letters.next().is_some_and(|byte| byte.to_ascii_uppercase() == letter))
+        && letters.next().is_none()
+}
+
 /// Takes what a place says, unless a better one has spoken.
-pub(super) fn offer(slot: &mut Option<Said>, found: Option<(Value, Word)>, how: &str) {
+pub(super) fn offer(slot: &mut Option<Said>, found: Option<(Value, Word)>, how: &'static str) {
     let Some((value, by)) = found else { return };
-    if slot.is_some() {
-        return;
+    let number = value.known().and_then(|text| text.trim().trim_matches(['"', '\'']).parse::<u64>().ok());
+    if slot.is_none() {
+        *slot = Some(said(number.filter(|number| *number > 0), &value, &by, how));
     }
-    let flag = by.text().split('=').next().unwrap_or("").to_owned();
-    let span = value.origin().or(Some(by.span)).filter(|span| !span.is_empty());
-    let number = value
-        .known()
-        .and_then(|text| text.trim().trim_matches(['"', '\'']).parse::<u64>().ok())
-        .filter(|number| *number > 0);
-    *slot = Some(match number {
-        Some(number) => {
-            Said::Known(Fact { value: number, span, by: flag, how: how.to_owned(), given: value.is_given() })
-        }
-        None => Said::Open(Missing { hole: value.first_hole(), span, by: flag }),
-    });
 }
 
 /// Takes a number that follows from a place.
-pub(super) fn offer_number(slot: &mut Option<Said>, number: u64, place: &Value, by: &Word, how: &str) {
+pub(super) fn offer_number(
+    slot: &mut Option<Said>,
+    number: u64,
+    place: &Value,
+    by: &Word,
+    how: &'static str,
+) {
     if slot.is_none() && number > 0 {
-        let flag = by.text().split('=').next().unwrap_or("").to_owned();
-        let span = place.origin().or(Some(by.span)).filter(|span| !span.is_empty());
-        *slot = Some(Said::Known(Fact { value: number, span, by: flag, how: how.to_owned(), given: false }));
+        let mut said = said(Some(number), place, by, how);
+        if let Said::Known(fact) = &mut said {
+            fact.given = false;
+        }
+        *slot = Some(said);
+    }
+}
+
+fn said(number: Option<u64>, place: &Value, by: &Word, how: &'static str) -> Said {
+    let text = by.text();
+    let flag = text.find('=').and_then(|end| text.get(..end)).unwrap_or(text).to_owned();
+    let span = place.origin().or(Some(by.span)).filter(|span| !span.is_empty());
+    match number {
+        Some(value) => Said::Known(Fact { value, span, by: flag, how, given: place.is_given() }),
+        None => Said::Open(Missing { hole: place.first_hole(), span, by: flag }),
     }
 }

@@ -13,8 +13,9 @@ mod script;
 mod tree;
 mod value;
 
+pub(crate) use eval::base_name;
 pub use eval::{evaluate, evaluate_part};
 pub use script::{
     Branch, Command, CommandKind, Directive, Environment, File, Fragment, Hole, HoleKind, Script, Variable,
 };
-pub use value::{HoleId, Origin, Piece, Value, Word};
+pub use value::{HoleId, Origin, Piece, Pieces, Value, Word};

@@ -4,6 +4,7 @@ use super::super::parse;
 use super::super::script::CommandKind;
 use super::super::value::{Value, Word};
 use super::super::{directives, limits};
+use super::programs::base_name;
 use super::simple::values;
 use super::state::{Evaluator, Flow, Positional, Status};
 use super::variables::Named;
@@ -27,8 +28,11 @@ impl Evaluator<'_> {
         if let Some(content) = self.file_content(name) {
             return Some(content);
         }
-        let base = name.text().rsplit('/').next().filter(|base| !base.is_empty())?;
-        let part = self.source.parts().iter().find(|part| part.name.rsplit('/').next() == Some(base))?;
+        let base = base_name(name.text());
+        if base.is_empty() {
+            return None;
+        }
+        let part = self.source.parts().iter().find(|part| base_name(&part.name) == base)?;
         Some(Value::written(self.source.slice(part.span), part.span))
     }
 
@@ -63,7 +67,7 @@ impl Evaluator<'_> {
         let shell = loop {
             let (first, rest) = words.split_first()?;
             words = rest;
-            let base = first.text().rsplit('/').next().unwrap_or("");
+            let base = base_name(first.text());
             if SHELLS.contains(&base) {
                 break base;
             }
@@ -102,7 +106,7 @@ impl Evaluator<'_> {
 
     /// `ssh host 'commands'`: the words after the host.
     fn remote_text(&mut self, words: &[Word]) -> Option<Value> {
-        let program = words.first()?.text().rsplit('/').next()?;
+        let program = base_name(words.first()?.text());
         if !matches!(program, "ssh" | "pdsh") {
             return None;
         }

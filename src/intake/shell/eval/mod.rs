@@ -24,6 +24,7 @@ mod unset;
 mod variables;
 mod words;
 
+pub(crate) use programs::base_name;
 pub(crate) use state::Evaluator;
 
 pub use finish::{evaluate, evaluate_part};
