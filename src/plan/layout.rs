@@ -95,6 +95,41 @@ pub enum PipelineSchedule {
     DualPipeV,
 }
 
+impl PipelineSchedule {
+    /// Every kind with its name among the settings (`pipeline_schedule`).
+    const NAMES: [(Self, &'static str); 10] = [
+        (Self::OneForwardOneBackward, "1f1b"),
+        (Self::GPipe, "gpipe"),
+        (Self::ZeroBubbleH1, "zb-h1"),
+        (Self::ZeroBubbleH2, "zb-h2"),
+        (Self::ZeroBubbleV, "zb-v"),
+        (Self::VHalf, "v-half"),
+        (Self::VMin, "v-min"),
+        (Self::OneForwardOneBackwardV, "1f1b-v"),
+        (Self::DualPipe, "dualpipe"),
+        (Self::DualPipeV, "dualpipe-v"),
+    ];
+
+    /// Every kind, in the order of the settings' names.
+    #[must_use]
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::NAMES.into_iter().map(|(kind, _)| kind)
+    }
+
+    /// Its name among the settings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("1f1b", |(_, name)| name)
+    }
+
+    /// The kind of a name; 1F1B of any other.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        let known = Self::NAMES.iter().find(|(_, known)| *known == name);
+        known.map_or(Self::OneForwardOneBackward, |(kind, _)| *kind)
+    }
+}
+
 /// `--cp-comm-type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContextKind {

@@ -1,6 +1,8 @@
 //! A plan with another cut: the degrees, batch, sharding and recomputation that advice and search vary.
 
-use super::{Degrees, DpSharding, Field, Layout, Plan, Recompute, RecomputeModule, StageSplit};
+use super::{
+    Degrees, DpSharding, Field, Layout, PipelineSchedule, Plan, Recompute, RecomputeModule, StageSplit,
+};
 
 /// What advice and search vary. Everything else stays as in the plan it starts from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +13,8 @@ pub struct Variant {
     pub pipeline: u64,
     /// Model chunks per rank.
     pub virtual_pipeline: u64,
+    /// Order of micro-batches on a stage.
+    pub schedule: PipelineSchedule,
     /// Context parallel size.
     pub context: u64,
     /// Expert parallel size.
@@ -36,6 +40,7 @@ impl Variant {
             tensor: layout.tensor,
             pipeline: layout.pipeline,
             virtual_pipeline: layout.virtual_pipeline,
+            schedule: layout.schedule,
             context: layout.context,
             expert: layout.expert,
             expert_tensor: layout.expert_tensor,
@@ -71,7 +76,8 @@ impl Variant {
     fn layout(&self, plan: &Plan) -> Option<Layout> {
         let old = plan.layout();
         let model = plan.model();
-        let same_pipeline = (self.pipeline, self.virtual_pipeline) == (old.pipeline, old.virtual_pipeline);
+        let same_pipeline = (self.pipeline, self.virtual_pipeline, self.schedule)
+            == (old.pipeline, old.virtual_pipeline, old.schedule);
         let degrees = Degrees {
             world_size: old.world_size,
             tensor: self.tensor,
@@ -90,7 +96,7 @@ impl Variant {
             },
             distributed_optimizer_instances: old.distributed_optimizer_instances,
             microbatch_group_size: (self.pipeline == old.pipeline).then_some(old.microbatch_group_size),
-            schedule: old.schedule,
+            schedule: self.schedule,
             split: StageSplit::Even { account_for_embedding: false, account_for_loss: false },
         };
         if !same_pipeline {
@@ -123,6 +129,9 @@ impl Variant {
             change(Field::ExpertTensorParallelSize, self.expert_tensor, other.expert_tensor);
         }
         change(Field::MicroBatchSize, self.micro_batch_size, other.micro_batch_size);
+        if self.schedule != other.schedule {
+            changes.push((Field::PipelineSchedule, self.schedule.name().to_owned()));
+        }
         if self.sequence_parallel != other.sequence_parallel {
             changes.push((Field::SequenceParallel, self.sequence_parallel.to_string()));
         }

@@ -92,6 +92,7 @@ impl Space {
             tensor,
             pipeline,
             virtual_pipeline,
+            schedule: self.base.schedule,
             context: *self.context.get(context)?,
             expert,
             expert_tensor: if whole { 1 } else { tensor },

@@ -204,3 +204,22 @@ fn the_schedule_is_drawn_to_the_end_and_its_memory_reaches_what_is_held() {
     let alone = example("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 1");
     assert_eq!(schedule_picture(&after(&alone).shown.expect("a plan")), None, "no pipeline, no schedule");
 }
+
+/// Every schedule the example's layers and micro-batches allow: what frees the pipeline of waiting holds more.
+#[test]
+fn schedules_trade_memory_for_the_bubble() {
+    use shardscope::session::schedule::alternatives;
+    let shown = after(EXAMPLE).shown.expect("a plan");
+    let tried = alternatives(&shown.plan);
+    let own: Vec<_> = tried.iter().filter(|one| one.changes.is_empty()).collect();
+    assert_eq!(own.len(), 1);
+    assert_eq!((own[0].name, own[0].step), ("1f1b", shown.report.time.step));
+    assert_eq!(own[0].peak, shown.report.memory.worst.peak_reserved);
+    let named = |name: &str| tried.iter().find(|one| one.name == name).expect("it is allowed here");
+    assert_eq!(named("gpipe").in_flight, 32, "all of them");
+    assert!(named("gpipe").peak > own[0].peak && !named("gpipe").fits);
+    assert!(named("interleaved").bubble < own[0].bubble);
+    assert!(named("zb-h1").bubble < own[0].bubble);
+    assert!(named("zb-h2").peak > named("zb-h1").peak);
+    assert!(tried.iter().all(|one| (0.0..1.0).contains(&one.bubble)));
+}

@@ -137,19 +137,10 @@ fn schedule(run: &Run<'_>) -> ScheduleTimes {
 }
 
 /// The schedule's name in reports.
-const fn name(shape: &Shape) -> &'static str {
+fn name(shape: &Shape) -> &'static str {
     match shape.kind {
         PipelineSchedule::OneForwardOneBackward if shape.chunks > 1 => "interleaved",
-        PipelineSchedule::OneForwardOneBackward => "1f1b",
-        PipelineSchedule::GPipe => "gpipe",
-        PipelineSchedule::ZeroBubbleH1 => "zb-h1",
-        PipelineSchedule::ZeroBubbleH2 => "zb-h2",
-        PipelineSchedule::ZeroBubbleV => "zb-v",
-        PipelineSchedule::VHalf => "v-half",
-        PipelineSchedule::VMin => "v-min",
-        PipelineSchedule::OneForwardOneBackwardV => "1f1b-v",
-        PipelineSchedule::DualPipe => "dualpipe",
-        PipelineSchedule::DualPipeV => "dualpipe-v",
+        kind => kind.name(),
     }
 }
 

@@ -105,18 +105,7 @@ fn without_noops(table: &Table, degrees: &Degrees, mtp_num_layers: u64) -> Optio
 }
 
 fn schedule(table: &Table) -> PipelineSchedule {
-    match table.word(Field::PipelineSchedule) {
-        "gpipe" => PipelineSchedule::GPipe,
-        "zb-h1" => PipelineSchedule::ZeroBubbleH1,
-        "zb-h2" => PipelineSchedule::ZeroBubbleH2,
-        "zb-v" => PipelineSchedule::ZeroBubbleV,
-        "v-half" => PipelineSchedule::VHalf,
-        "v-min" => PipelineSchedule::VMin,
-        "1f1b-v" => PipelineSchedule::OneForwardOneBackwardV,
-        "dualpipe" => PipelineSchedule::DualPipe,
-        "dualpipe-v" => PipelineSchedule::DualPipeV,
-        _ => PipelineSchedule::OneForwardOneBackward,
-    }
+    PipelineSchedule::named(table.word(Field::PipelineSchedule))
 }
 
 fn split(table: &Table) -> StageSplit {

@@ -1,5 +1,9 @@
 //! The schedule of a step as a picture: what each stage does when, and how a stage's memory rises and falls.
 
+mod alternatives;
+
+pub use alternatives::{Alternative, alternatives};
+
 use std::fmt::Write;
 
 use super::Shown;
