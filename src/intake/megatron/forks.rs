@@ -131,59 +131,59 @@ pub(super) fn is_mindspeed(name: &str) -> bool {
 
 /// A value that a fork's flag spells differently: the setting and its value in Megatron's words.
 pub(super) fn respelt(name: &str, value: &str) -> Vec<(Field, String)> {
-    let word = |field: Field, words: &[(&str, &str)]| {
-        let known = words.iter().find(|(fork, _)| fork.eq_ignore_ascii_case(value));
-        known.map(|(_, ours)| (field, (*ours).to_owned())).into_iter().collect()
-    };
-    let yes = |field: Field| (field, "true".to_owned());
-    match name {
-        "context-parallel-algo" => word(
-            Field::CpCommType,
-            &[
-                ("ulysses_cp_algo", "a2a"),
-                ("megatron_cp_algo", "p2p"),
-                ("kvallgather_cp_algo", "all_gather"),
-                ("hybrid_cp_algo", "a2a+p2p"),
-            ],
-        ),
-        "glu-activation" => match value {
-            "swiglu" => vec![yes(Field::Swiglu)],
-            "geglu" => vec![yes(Field::QuickGeglu)],
-            _ => Vec::new(),
-        },
-        "schedules-method" => word(Field::PipelineSchedule, &[("dualpipev", "dualpipe-v")]),
-        "zero-bubble-v-schedule-mem-setup" => {
-            word(Field::PipelineSchedule, &[("min", "v-min"), ("half", "v-half"), ("zb", "zb-v")])
-        }
-        "num-layer-list" => {
-            layer_list(value).map(|layout| (Field::PipelineModelParallelLayout, layout)).into_iter().collect()
-        }
-        // DeepSpeed then counts both embeddings as layers.
-        "pp-partition-method" if value.contains("embedding") => {
-            vec![yes(Field::AccountForEmbeddingInPipelineSplit), yes(Field::AccountForLossInPipelineSplit)]
-        }
-        _ => Vec::new(),
+    let mut states = Vec::new();
+    if name == LAYER_LIST
+        && let Some(layout) = layer_list(value)
+    {
+        states.push((Field::PipelineModelParallelLayout, layout));
     }
+    for (flag, theirs, field, ours) in &RESPELT {
+        // DeepSpeed names its way of partition with more words than the one that counts.
+        let same = theirs.eq_ignore_ascii_case(value) || (*flag == PARTITION && value.contains(theirs));
+        if *flag == name && same {
+            states.push((*field, (*ours).to_owned()));
+        }
+    }
+    states
 }
+
+const LAYER_LIST: &str = "num-layer-list";
+const PARTITION: &str = "pp-partition-method";
+const CONTEXT: &str = "context-parallel-algo";
+const MEMORY: &str = "zero-bubble-v-schedule-mem-setup";
+
+/// Flags of forks, their values, and the setting and value that stand for them.
+const RESPELT: [(&str, &str, Field, &str); 12] = [
+    (CONTEXT, "ulysses_cp_algo", Field::CpCommType, "a2a"),
+    (CONTEXT, "megatron_cp_algo", Field::CpCommType, "p2p"),
+    (CONTEXT, "kvallgather_cp_algo", Field::CpCommType, "all_gather"),
+    (CONTEXT, "hybrid_cp_algo", Field::CpCommType, "a2a+p2p"),
+    ("glu-activation", "swiglu", Field::Swiglu, "true"),
+    ("glu-activation", "geglu", Field::QuickGeglu, "true"),
+    ("schedules-method", "dualpipev", Field::PipelineSchedule, "dualpipe-v"),
+    (MEMORY, "min", Field::PipelineSchedule, "v-min"),
+    (MEMORY, "half", Field::PipelineSchedule, "v-half"),
+    (MEMORY, "zb", Field::PipelineSchedule, "zb-v"),
+    // DeepSpeed then counts both embeddings as layers.
+    (PARTITION, "embedding", Field::AccountForEmbeddingInPipelineSplit, "true"),
+    (PARTITION, "embedding", Field::AccountForLossInPipelineSplit, "true"),
+];
 
 /// Whether a flag's value may be spelt differently.
 pub(super) fn spells(name: &str) -> bool {
-    matches!(
-        name,
-        "context-parallel-algo"
-            | "glu-activation"
-            | "schedules-method"
-            | "zero-bubble-v-schedule-mem-setup"
-            | "num-layer-list"
-            | "pp-partition-method"
-    )
+    name == LAYER_LIST || RESPELT.iter().any(|(flag, ..)| *flag == name)
 }
 
 /// Layers of each stage (`7,7,8`) as a written-out layout.
 fn layer_list(value: &str) -> Option<String> {
-    let counts: Option<Vec<u64>> = value.split(',').map(|count| count.trim().parse().ok()).collect();
-    let stages: Vec<String> = counts?.iter().map(|count| format!("t*{count}")).collect();
-    (stages.len() > 1).then(|| format!("E{}L", stages.join("|")))
+    let mut layout = String::new();
+    for count in value.split(',') {
+        let count: u64 = count.trim().parse().ok()?;
+        layout.push_str(if layout.is_empty() { "Et*" } else { "|t*" });
+        layout.push_str(&count.to_string());
+    }
+    layout.push('L');
+    value.contains(',').then_some(layout)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::renamed;
 use super::software::{Signs, software};
 use crate::intake::{Argument, Found, Origin, Reading};
 use crate::plan::{Field, Kind};
-use crate::text::{Diagnostic, Span, sort};
+use crate::text::{Diagnostic, Severity, Span, distinct};
 
 /// Flags listed by name in one note at most.
 const LISTED: usize = 40;
@@ -40,38 +40,21 @@ struct Reader<'a> {
     ascend: bool,
 }
 
-/// A flag's value as it stands.
-#[derive(Clone)]
-struct Stated {
-    text: String,
-    span: Option<Span>,
-    hole: Option<String>,
-    answered: bool,
-}
-
 impl Reader<'_> {
     fn word(&mut self) {
         let words = self.words;
         let Some(word) = words.get(self.at) else { return };
         self.at += 1;
         let Some(body) = word.text.strip_prefix("--").filter(|body| !body.is_empty()) else { return };
-        let (name, inline) = match body.split_once('=') {
-            Some((name, value)) => {
-                let from = u32::try_from(name.len() + 3).unwrap_or(0);
-                let inside = word.span.filter(|span| span.len() as usize == word.text.len());
-                let span = inside.map(|span| span.part(from, span.len())).or(word.span);
-                (
-                    name,
-                    Some(Stated {
-                        text: value.to_owned(),
-                        span,
-                        hole: word.hole.clone(),
-                        answered: word.answered,
-                    }),
-                )
-            }
-            None => (body, None),
-        };
+        let mut inline = None;
+        let mut name = body;
+        if let Some((before, value)) = body.split_once('=') {
+            name = before;
+            let from = u32::try_from(name.len() + 3).unwrap_or(0);
+            let inside = word.span.filter(|span| span.len() as usize == word.text.len());
+            let span = inside.map(|span| span.part(from, span.len())).or(word.span);
+            inline = Some(Argument { text: value.to_owned(), span, ..word.clone() });
+        }
         let dashed = name.replace('_', "-");
         if let Some(flag) = flags::find(name) {
             self.flag(flag, name, inline, word);
@@ -86,7 +69,7 @@ impl Reader<'_> {
         }
     }
 
-    fn flag(&mut self, flag: Flag, written: &str, inline: Option<Stated>, word: &Argument) {
+    fn flag(&mut self, flag: Flag, written: &str, inline: Option<Argument>, word: &Argument) {
         self.signs.see(&flag);
         if written != flag.name && written.contains('_') && self.underscored.is_none() {
             self.underscored = Some((written.to_owned(), word.span));
@@ -96,8 +79,8 @@ impl Reader<'_> {
             return;
         };
         if let Some(renamed) = renamed::find(flag.name) {
-            let note = format!("--{} is an older flag; today it is {}", flag.name, renamed.today);
-            self.reading.diagnostics.push(Diagnostic::note("renamed-flag", note).at_some(word.span));
+            let parts = ["--", flag.name, " is an older flag; today it is ", renamed.today];
+            self.note("renamed-flag", &parts, word.span);
             self.states(flag.name, renamed.states, &value);
             return;
         }
@@ -108,7 +91,7 @@ impl Reader<'_> {
     }
 
     /// A flag of a fork.
-    fn fork(&mut self, fork: &forks::Fork, inline: Option<Stated>, word: &Argument) {
+    fn fork(&mut self, fork: &forks::Fork, inline: Option<Argument>, word: &Argument) {
         self.signs.see_unknown(fork.name);
         self.ascend |= forks::is_mindspeed(fork.name);
         let Some(value) = self.value_of(fork.arity, inline, word) else {
@@ -116,8 +99,8 @@ impl Reader<'_> {
             return;
         };
         if let Some(what) = fork.lacking {
-            let message = format!("--{} brings {what}, which is not estimated yet", fork.name);
-            self.reading.diagnostics.push(Diagnostic::warning("not-estimated", message).at_some(word.span));
+            let parts = ["--", fork.name, " brings ", what, ", which is not estimated yet"];
+            self.say(Severity::Warning, "not-estimated", &parts, word.span);
         }
         // The launcher's own spellings (auto, 1:4) are read by the launch room.
         let launcher = matches!(fork.name, "nnodes" | "nproc-per-node");
@@ -127,23 +110,22 @@ impl Reader<'_> {
     }
 
     /// A flag whose value a fork spells in words of its own.
-    fn respelt(&mut self, name: &str, inline: Option<Stated>, word: &Argument) {
+    fn respelt(&mut self, name: &str, inline: Option<Argument>, word: &Argument) {
         let Some(value) = self.value_of(Arity::One, inline, word) else {
             self.missing(name, word);
             return;
         };
         let states = forks::respelt(name, &value.text);
         if states.is_empty() {
-            let message = format!("--{name} {} is not known", value.text);
-            self.reading.diagnostics.push(Diagnostic::note("unknown-value", message).at_some(value.span));
+            self.note("unknown-value", &["--", name, " ", &value.text, " is not known"], value.span);
         }
         for (field, text) in states {
-            self.take(field, name, Stated { text, ..value.clone() });
+            self.take(field, name, Argument { text, ..value.clone() });
         }
     }
 
     /// A setting's name as a flag (`--bias_swiglu_fusion false`), as command-line overrides write it.
-    fn setting(&mut self, field: Field, inline: Option<Stated>, word: &Argument) {
+    fn setting(&mut self, field: Field, inline: Option<Argument>, word: &Argument) {
         let arity = if field.kind() == Kind::Flag { Arity::On } else { Arity::One };
         match self.value_of(arity, inline, word) {
             Some(value) => self.take(field, field.name(), value),
@@ -151,28 +133,27 @@ impl Reader<'_> {
         }
     }
 
-    fn states(&mut self, flag: &str, states: &[(Field, Option<&str>)], value: &Stated) {
+    fn states(&mut self, flag: &str, states: &[(Field, Option<&str>)], value: &Argument) {
         for (field, fixed) in states {
             // A switch said to be false states nothing.
             if fixed.is_none() || value.text != "false" {
                 let text = fixed.map_or_else(|| value.text.clone(), str::to_owned);
-                self.take(*field, flag, Stated { text, ..value.clone() });
+                self.take(*field, flag, Argument { text, ..value.clone() });
             }
         }
     }
 
     fn missing(&mut self, flag: &str, word: &Argument) {
-        let message = format!("--{flag} needs a value");
         let dest = flags::find(flag).and_then(|known| known.dest).unwrap_or(flag);
-        let said = match Field::named(dest) {
-            Some(field) if !field.is_idle() => Diagnostic::error("missing-value", message),
-            _ => Diagnostic::warning("missing-value", message),
+        let severity = match Field::named(dest) {
+            Some(field) if !field.is_idle() => Severity::Error,
+            _ => Severity::Warning,
         };
-        self.reading.diagnostics.push(said.at_some(word.span));
+        self.say(severity, "missing-value", &["--", flag, " needs a value"], word.span);
     }
 
     /// The flag's value, from after its `=` or from the words that follow; none when it is missing.
-    fn value_of(&mut self, arity: Arity, inline: Option<Stated>, word: &Argument) -> Option<Stated> {
+    fn value_of(&mut self, arity: Arity, inline: Option<Argument>, word: &Argument) -> Option<Argument> {
         match arity {
             Arity::One => inline.or_else(|| self.next_value()).filter(|value| !value.text.is_empty()),
             Arity::Several => {
@@ -191,52 +172,45 @@ impl Reader<'_> {
         }
     }
 
-    fn next_value(&mut self) -> Option<Stated> {
+    fn next_value(&mut self) -> Option<Argument> {
         let word = self.words.get(self.at).filter(|word| !word.text.starts_with("--"))?;
         self.at += 1;
-        Some(Stated {
-            text: word.text.clone(),
-            span: word.span,
-            hole: word.hole.clone(),
-            answered: word.answered,
-        })
+        Some(word.clone())
     }
 
     /// A switch, which may carry true or false.
-    fn switch(&mut self, inline: Option<Stated>, word: &Argument, on: bool) -> Stated {
+    fn switch(&mut self, inline: Option<Argument>, word: &Argument, on: bool) -> Argument {
         let follows = self.words.get(self.at).is_some_and(|next| truth(&next.text).is_some());
         let given = inline.or_else(|| if follows { self.next_value() } else { None });
         let said = given.as_ref().and_then(|value| truth(&value.text)).unwrap_or(true);
         let hole = given.and_then(|value| value.hole);
-        Stated { text: (said == on).to_string(), span: word.span, hole, answered: word.answered }
+        Argument { text: (said == on).to_string(), span: word.span, hole, answered: word.answered }
     }
 
-    fn take(&mut self, field: Field, flag: &str, value: Stated) {
+    fn take(&mut self, field: Field, flag: &str, value: Argument) {
         let origin = if value.answered { Origin::Environment } else { Origin::Script };
-        let mut found = Found::new(field, value.text, origin).by(format!("--{flag}"), value.span);
+        let mut found = Found::new(field, value.text, origin).by(["--", flag].concat(), value.span);
         found.hole = value.hole;
         let (span, text) = (found.span, found.value.clone());
         if let Some(earlier) = self.reading.take(found)
             && earlier.value != text
         {
-            let message = format!("{} is given more than once; the last value, {text}, counts", field.name());
-            self.reading.diagnostics.push(Diagnostic::note("repeated-flag", message).at_some(span));
+            let given = " is given more than once; the last value, ";
+            self.note("repeated-flag", &[field.name(), given, &text, ", counts"], span);
         }
     }
 
     fn idle(&mut self, flag: Flag, span: Option<Span>) {
         if let Some(what) = beyond(flag.name) {
-            let message = format!("--{}: {what} are not estimated", flag.name);
-            self.reading.diagnostics.push(Diagnostic::error("not-estimated", message).at_some(span));
-            return;
+            let parts = ["--", flag.name, ": ", what, " are not estimated"];
+            return self.say(Severity::Error, "not-estimated", &parts, span);
         }
         if let Some(changes) = flag.changes {
-            let message = format!("--{} changes {changes}, which is not estimated yet", flag.name);
-            self.reading.diagnostics.push(Diagnostic::note("not-estimated", message).at_some(span));
-            return;
+            let parts = ["--", flag.name, " changes ", changes, ", which is not estimated yet"];
+            return self.note("not-estimated", &parts, span);
         }
         self.first_idle = self.first_idle.or(span);
-        self.idle.push(format!("--{}", flag.name));
+        self.idle.push(["--", flag.name].concat());
     }
 
     fn unknown(&mut self, name: &str, word: &Argument) {
@@ -250,30 +224,29 @@ impl Reader<'_> {
         let near = if self.looked_up <= LISTED { flags::near(name) } else { None };
         let Some(near) = near else {
             self.first_unknown = self.first_unknown.or(word.span);
-            self.unknown.push(format!("--{name}"));
+            self.unknown.push(["--", name].concat());
             return;
         };
-        let message = format!("--{name} is not a flag of Megatron-LM");
-        let warning = Diagnostic::warning("unknown-flag", message).hint(format!("--{near} is the nearest"));
-        self.reading.diagnostics.push(warning.at_some(word.span));
+        let parts = ["--", name, " is not a flag of Megatron-LM"];
+        self.say(Severity::Warning, "unknown-flag", &parts, word.span);
+        if let Some(said) = self.reading.diagnostics.last_mut() {
+            said.hint = Some(["--", near, " is the nearest"].concat());
+        }
     }
 
     fn finish(mut self) -> Reading {
         if let Some((written, span)) = self.underscored.take() {
-            let message = format!("--{written} is read as --{}", written.replace('_', "-"));
-            self.reading.diagnostics.push(Diagnostic::note("underscores", message).at_some(span));
+            let dashed = written.replace('_', "-");
+            self.note("underscores", &["--", &written, " is read as --", &dashed], span);
         }
-        let idle = "are recognised and change none of the figures";
-        self.listed(
-            "no-influence",
-            idle,
-            "is recognised and changes none of the figures",
-            self.idle.clone(),
-            self.first_idle,
-        );
-        let unknown = "are no flags of Megatron-LM or of a fork that is known, and are left aside";
-        let single = "is no flag of Megatron-LM or of a fork that is known, and is left aside";
-        self.listed("unknown-flags", unknown, single, self.unknown.clone(), self.first_unknown);
+        let idle = std::mem::take(&mut self.idle);
+        let many = " flags are recognised and change none of the figures: ";
+        let single = " is recognised and changes none of the figures";
+        self.listed("no-influence", many, single, idle, self.first_idle);
+        let unknown = std::mem::take(&mut self.unknown);
+        let many = " flags are no flags of Megatron-LM or of a fork that is known, and are left aside: ";
+        let single = " is no flag of Megatron-LM or of a fork that is known, and is left aside";
+        self.listed("unknown-flags", many, single, unknown, self.first_unknown);
         if self.ascend && self.reading.value(Field::Accelerator).is_none() {
             let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived);
             self.reading.take(found.note("MindSpeed's own flags: it runs on Ascend accelerators"));
@@ -293,18 +266,26 @@ impl Reader<'_> {
         mut flags: Vec<String>,
         span: Option<Span>,
     ) {
-        sort(&mut flags, &String::cmp);
-        flags.dedup();
-        let message = match flags.as_slice() {
-            [] => return,
-            [single] => format!("{single} {one}"),
+        distinct(&mut flags);
+        match flags.as_slice() {
+            [] => {}
+            [single] => self.note(code, &[single, one], span),
             all => {
-                let shown = all.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+                let shown = all.get(..LISTED).unwrap_or(all).join(", ");
                 let more = if all.len() > LISTED { ", …" } else { "" };
-                format!("{} flags {many}: {shown}{more}", all.len())
+                self.note(code, &[&all.len().to_string(), many, &shown, more], span);
             }
-        };
-        self.reading.diagnostics.push(Diagnostic::note(code, message).at_some(span));
+        }
+    }
+
+    fn note(&mut self, code: &'static str, parts: &[&str], span: Option<Span>) {
+        self.say(Severity::Note, code, parts, span);
+    }
+
+    /// Says something made of these parts.
+    fn say(&mut self, severity: Severity, code: &'static str, parts: &[&str], span: Option<Span>) {
+        let message = parts.concat();
+        self.reading.diagnostics.push(Diagnostic { severity, code, message, hint: None, span });
     }
 }
 

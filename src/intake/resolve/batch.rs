@@ -2,8 +2,8 @@
 
 use super::setting::SettingValue::Int;
 use super::table::Table;
+use crate::plan::Field;
 use crate::plan::hints::nearest_multiple;
-use crate::plan::{Contradiction, Field};
 
 /// Micro-batch, global batch and micro-batches of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +36,11 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     }
     if !global.is_multiple_of(slice) || global == 0 {
         let fields = [Field::GlobalBatchSize, Field::MicroBatchSize, Field::DataParallelSize];
-        let message = if global < slice {
-            format!("global batch {global} is less than micro batch {micro} x DP {data} = {slice}")
-        } else {
-            format!("global batch {global} is no multiple of micro batch {micro} x DP {data} = {slice}")
-        };
+        let is = if global < slice { "less than" } else { "no multiple of" };
+        let message = format!("global batch {global} is {is} micro batch {micro} x DP {data} = {slice}");
         let nearest = nearest_multiple(global, slice);
         let hint = format!("{nearest} would do, or another multiple of {slice}");
-        table.refuse(Contradiction::new("global-batch", &fields, message).hint(hint).nearest(Some(nearest)));
+        table.refuse("global-batch", &fields, message, &hint);
         return None;
     }
     let count = global / slice;
@@ -61,9 +58,7 @@ fn schedule(table: &mut Table) {
     if table.has(Field::GlobalBatchSize) {
         let fields = [Field::GlobalBatchSize, Field::StepBatchSizeSchedule];
         let message = "a schedule of batch sizes and a global batch size exclude each other".to_owned();
-        table.refuse(
-            Contradiction::new("batch-given-twice", &fields, message).hint("leave --global-batch-size out"),
-        );
+        table.refuse("batch-given-twice", &fields, message, "leave --global-batch-size out");
         return;
     }
     let mut steps = text.split([' ', ',']).filter(|step| !step.is_empty());
@@ -87,11 +82,11 @@ fn ramp_up(table: &mut Table, slice: u64, global: u64) {
     if increment == 0 || start > global || !(global - start).is_multiple_of(increment) {
         let message = format!("a batch cannot grow from {start} by {increment} to {global}");
         let fields = [Field::RampupBatchSize, Field::GlobalBatchSize];
-        table.refuse(Contradiction::new("rampup", &fields, message));
+        table.refuse("rampup", &fields, message, "");
     } else if !start.is_multiple_of(slice) || !increment.is_multiple_of(slice) {
         let message = format!(
             "a batch growing from {start} by {increment} is on the way no multiple of micro batch x DP = {slice}: a run from the start would stop"
         );
-        table.warn("rampup", Field::RampupBatchSize, message);
+        table.warn("rampup", Field::RampupBatchSize, &message);
     }
 }

@@ -121,7 +121,7 @@ pub(super) fn fill(table: &mut Table, software: Software) {
     all(table, MEGATRON, whose);
     let old = matches!(software, Software::MegatronLegacy | Software::MegatronDeepspeed);
     all(table, if old { LEGACY } else { CORE }, whose);
-    if table.count(Field::NumExperts).unwrap_or(0) > 0 {
+    if table.number(Field::NumExperts) > 0 {
         if software == Software::MegatronDeepspeed {
             all(table, &[(Field::MoeRouterTopk, "1")], whose);
         }
@@ -130,7 +130,7 @@ pub(super) fn fill(table: &mut Table, software: Software) {
     if table.on(Field::MultiLatentAttention) {
         all(table, LATENT, whose);
     }
-    if table.word(Field::Optimizer) == "sgd" {
+    if table.says(Field::Optimizer, "sgd") {
         all(table, &[(Field::SgdMomentum, "0.9")], whose);
     }
     if table.has(Field::Fp8) {

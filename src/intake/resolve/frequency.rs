@@ -117,7 +117,17 @@ impl Reader<'_> {
 }
 
 fn repeat(list: &[bool], times: usize, most: usize) -> Vec<bool> {
-    list.iter().copied().cycle().take(list.len().saturating_mul(times).min(most)).collect()
+    let mut all = Vec::new();
+    if !list.is_empty() {
+        for _ in 0..times.min(most) {
+            all.extend_from_slice(list);
+            if all.len() >= most {
+                break;
+            }
+        }
+    }
+    all.truncate(most);
+    all
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which attention, fusions and loss each software runs.
 
-use super::setting::SettingValue::{Bool, Text};
+use super::setting::SettingValue::Bool;
 use super::table::Table;
 use crate::catalog;
 use crate::plan::{Activation, AttentionKernel, Field, Fusions, LossKind, Model, Software};
@@ -15,23 +15,18 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
         }
         Software::MegatronLegacy | Software::MegatronDeepspeed => ("unfused", "without --use-flash-attn"),
         Software::MegatronCoreLocal => ("unfused", "core's own layers have no fused attention"),
-        Software::MegatronCoreTe => match table.word(Field::AttentionBackend) {
-            "unfused" | "local" => ("unfused", "--attention-backend"),
-            "fused" => ("fused", "--attention-backend"),
-            "flash" => ("flash", "--attention-backend"),
-            _ => engines_choice(table),
-        },
-        _ => match table.word(Field::AttentionBackend) {
-            "unfused" | "local" => ("unfused", "--attention-backend"),
-            "fused" => ("fused", "--attention-backend"),
-            "flash" => ("flash", "--attention-backend"),
-            _ => ("flash", "flash attention, where the software chooses by itself"),
+        _ => match table.choice(Field::AttentionBackend, &["unfused", "local", "fused", "flash"]) {
+            0 if software == Software::MegatronCoreTe => engines_choice(table),
+            0 => ("flash", "flash attention, where the software chooses by itself"),
+            1 | 2 => ("unfused", "--attention-backend"),
+            3 => ("fused", "--attention-backend"),
+            _ => ("flash", "--attention-backend"),
         },
     };
-    table.derive(Field::AttentionKernel, Text(name.to_owned()), rule);
-    match table.word(Field::AttentionKernel) {
-        "unfused" => AttentionKernel::Unfused,
-        "fused" => AttentionKernel::Fused,
+    table.derive_word(Field::AttentionKernel, name, rule);
+    match table.choice(Field::AttentionKernel, &["unfused", "fused"]) {
+        1 => AttentionKernel::Unfused,
+        2 => AttentionKernel::Fused,
         _ => AttentionKernel::Flash,
     }
 }
@@ -40,9 +35,14 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
 /// `:4096:8` or less (PyTorch, `torch.use_deterministic_algorithms`).
 pub(super) fn cublas_workspace(table: &Table) -> Option<Bytes> {
     let asked = table.word(Field::CublasWorkspaceConfig);
-    let sizes: Vec<u64> = asked.split(':').filter_map(|part| part.trim().parse().ok()).collect();
-    let kib =
-        sizes.chunks_exact(2).fold(0_u64, |sum, pair| sum.saturating_add(pair[0].saturating_mul(pair[1])));
+    let (mut kib, mut size) = (0_u64, None);
+    for part in asked.split(':') {
+        let Ok(number) = part.trim().parse::<u64>() else { continue };
+        match size.take() {
+            Some(size) => kib = kib.saturating_add(number.saturating_mul(size)),
+            None => size = Some(number),
+        }
+    }
     match kib {
         0 if table.on(Field::DeterministicMode) => Some(Bytes::mib(32)),
         0 => None,
@@ -75,7 +75,7 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
         table.derive(Field::AttentionSoftmaxInFp32, Bool(true), rule);
     }
     table.default(Field::AttentionSoftmaxInFp32, Bool(false), super::defaults::whose(software));
-    if table.word(Field::PositionEmbeddingType) != "rope" {
+    if !table.says(Field::PositionEmbeddingType, "rope") {
         table.overrule(Field::ApplyRopeFusion, Bool(false), "off for other position embeddings than rope");
     }
     let bias_activation = match model.activation {

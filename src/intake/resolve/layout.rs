@@ -1,17 +1,15 @@
 //! How the work is cut, from the settings.
 
 use super::setting::SettingValue::Int;
-use super::table::Table;
-use crate::plan::hints::{divisors, listed, nearest_of};
-use crate::plan::{
-    ContextKind, Contradiction, Degrees, Field, Layout, PipelineSchedule, RankOrder, StageSplit,
-};
+use super::table::{Table, listed_names};
+use crate::plan::hints::{divisors, listed};
+use crate::plan::{ContextKind, Degrees, Field, Layout, PipelineSchedule, RankOrder, StageSplit};
 
 /// The layout of the settings on `world_size` ranks; none when it cannot be formed.
 pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
     replicas(table, world_size);
     let num_layers = super::model::layers(table)?;
-    let mtp_num_layers = table.count(Field::MtpNumLayers).unwrap_or(0);
+    let mtp_num_layers = table.number(Field::MtpNumLayers);
     let mut degrees = degrees(table, world_size)?;
     if let Some(layout) = without_noops(table, &degrees, mtp_num_layers) {
         degrees.split = StageSplit::Layout(layout);
@@ -22,7 +20,7 @@ pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
             Some(layout)
         }
         Err(refused) => {
-            refused.into_iter().for_each(|contradiction| table.refuse(contradiction));
+            table.refuse_all(refused);
             None
         }
     }
@@ -30,9 +28,7 @@ pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
 
 /// The replicas, which follow from the ranks whether or not the rest can be laid out.
 fn replicas(table: &mut Table, world_size: u64) {
-    let degrees =
-        [Field::TensorModelParallelSize, Field::PipelineModelParallelSize, Field::ContextParallelSize];
-    let of_one = degrees.into_iter().fold(1, |ranks: u64, field| ranks.saturating_mul(table.degree(field)));
+    let of_one = table.ranks_of_one();
     if world_size.is_multiple_of(of_one) && world_size > 0 {
         let rule = "world size / (TP x PP x CP)";
         table.overrule(Field::DataParallelSize, Int(world_size / of_one), rule);
@@ -129,10 +125,15 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
         Field::NumVirtualStagesPerPipelineRank,
         Field::PipelineModelParallelLayout,
     ];
-    let given: Vec<Field> = ways.into_iter().filter(|field| table.has(*field)).collect();
+    let mut given = Vec::new();
+    for field in &ways {
+        if table.has(*field) {
+            given.push(*field);
+        }
+    }
     if given.len() > 1 {
-        let names = given.iter().map(|field| field.name()).collect::<Vec<_>>().join(" and ");
-        table.refuse(Contradiction::new("vpp-given-twice", &given, format!("{names} exclude each other")));
+        let message = listed_names(&given, " and ") + " exclude each other";
+        table.refuse("vpp-given-twice", &given, message, "");
         return None;
     }
     if let Some(stages) = table.count(Field::NumVirtualStagesPerPipelineRank) {
@@ -151,7 +152,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
         let message =
             "layers per virtual stage cannot be given with a first or last stage of its own size".to_owned();
         let hint = "give --num-virtual-stages-per-pipeline-rank instead";
-        table.refuse(Contradiction::new("vpp-uneven", &fields, message).hint(hint));
+        table.refuse("vpp-uneven", &fields, message, hint);
         return None;
     }
     let layers = table.count(Field::NumLayers)?;
@@ -171,11 +172,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
             "the {of_rank} layers of a pipeline rank cannot be cut into virtual stages of {per_stage}"
         );
         let hint = format!("layers per virtual stage that divide: {}", listed(&fitting, per_stage));
-        table.refuse(
-            Contradiction::new("layers-over-vpp", &fields, message)
-                .hint(hint)
-                .nearest(nearest_of(&fitting, per_stage)),
-        );
+        table.refuse("layers-over-vpp", &fields, message, &hint);
         return None;
     }
     let chunks = of_rank / per_stage;
@@ -188,7 +185,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
 
 /// What follows from the layout, among the settings.
 fn state(table: &mut Table, layout: &Layout) {
-    if table.count(Field::NumExperts).unwrap_or(0) > 0 {
+    if table.number(Field::NumExperts) > 0 {
         let rule = "world size / (expert TP x EP x PP)";
         table.overrule(Field::ExpertDataParallelSize, Int(layout.expert_data), rule);
     }

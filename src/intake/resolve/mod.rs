@@ -65,10 +65,12 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
             setting.origin == Origin::Default
                 && defaults::OF_MODEL.iter().any(|field| field.name() == setting.name)
         };
-        settings.iter_mut().filter(|setting| unknown(setting)).for_each(|setting| {
-            setting.value = SettingValue::Null;
-            setting.note = None;
-        });
+        for setting in &mut settings {
+            if unknown(setting) {
+                setting.value = SettingValue::Null;
+                setting.note = None;
+            }
+        }
     }
     let (questions, mut diagnostics) = (table.questions, table.diagnostics);
     sort(&mut diagnostics, &|left, right| right.severity.cmp(&left.severity));
@@ -98,7 +100,7 @@ fn checked(table: &mut Table, parts: Parts) -> Option<Plan> {
     match Plan::new(parts.model, parts.cluster, parts.layout, parts.recipe) {
         Ok(plan) => Some(plan),
         Err(refused) => {
-            refused.into_iter().for_each(|contradiction| table.refuse(contradiction));
+            table.refuse_all(refused);
             None
         }
     }

@@ -2,14 +2,14 @@
 
 use super::frequency::pattern;
 use super::setting::SettingValue::{Bool, Int};
-use super::table::Table;
+use super::table::{Table, listed_names};
 use crate::intake::Question;
-use crate::plan::hints::{divisors, listed, nearest_of};
+use crate::plan::hints::{divisors, listed};
 use crate::plan::{
-    Activation, AttentionSoftmax, Contradiction, Embeddings, Experts, Field, LatentAttention, LinearBias,
-    Model, Normalization, PositionEmbedding,
+    Activation, AttentionSoftmax, Embeddings, Experts, Field, LatentAttention, LinearBias, Model,
+    Normalization, PositionEmbedding,
 };
-use crate::text::{Diagnostic, sort};
+use crate::text::{Diagnostic, distinct};
 
 /// The model; none when a size is missing or contradicts another.
 pub(super) fn model(table: &mut Table) -> Option<Model> {
@@ -32,7 +32,7 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         padded_vocab_size: vocabulary?.0,
         vocab_padding: vocabulary?.1,
         activation: activation(table),
-        normalization: if table.word(Field::Normalization) == "RMSNorm" {
+        normalization: if table.says(Field::Normalization, "RMSNorm") {
             Normalization::RmsNorm
         } else {
             Normalization::LayerNorm
@@ -45,14 +45,14 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         } else {
             Embeddings::Tied
         },
-        attention_softmax: match table.word(Field::SoftmaxType) {
-            "learnable" => AttentionSoftmax::Learnable,
-            "off-by-one" => AttentionSoftmax::OffByOne,
+        attention_softmax: match table.choice(Field::SoftmaxType, &["learnable", "off-by-one"]) {
+            1 => AttentionSoftmax::Learnable,
+            2 => AttentionSoftmax::OffByOne,
             _ => AttentionSoftmax::Vanilla,
         },
         latent: latent(table),
         experts: experts?,
-        mtp_num_layers: table.count(Field::MtpNumLayers).unwrap_or(0),
+        mtp_num_layers: table.number(Field::MtpNumLayers),
     })
 }
 
@@ -71,19 +71,20 @@ fn missing(table: &mut Table) -> bool {
             .iter()
             .any(|said| said.code == "bad-value" && said.message.starts_with(field.name()))
     };
-    let absent: Vec<Field> = needed.into_iter().filter(|field| !table.has(*field)).collect();
-    let unsaid: Vec<String> = absent
-        .iter()
-        .filter(|field| !table.is_open(**field) && !wrong(field))
-        .map(|field| format!("{} ({})", field.name(), field.about()))
-        .collect();
+    let (mut absent, mut unsaid) = (Vec::new(), String::new());
+    for field in &needed {
+        if table.has(*field) {
+            continue;
+        }
+        absent.push(*field);
+        if !table.is_open(*field) && !wrong(field) {
+            unsaid.push_str(if unsaid.is_empty() { "the text does not give " } else { ", " });
+            unsaid.push_str(&[field.name(), " (", field.about(), ")"].concat());
+        }
+    }
     if !unsaid.is_empty() {
-        let message = format!("the text does not give {}", unsaid.join(", "));
-        let flags: Vec<String> =
-            absent.iter().map(|field| format!("--{}", field.name().replace('_', "-"))).collect();
-        let hint = format!("add {}", flags.join(", "));
-        let error = Diagnostic::error("missing-setting", message).hint(hint);
-        table.diagnostics.push(error.at_some(table.anywhere()));
+        let hint = "add --".to_owned() + &listed_names(&absent, ", --").replace('_', "-");
+        table.say(Diagnostic::error("missing-setting", unsaid), &hint, table.anywhere());
         ask_for_sizes(table);
     }
     !absent.is_empty()
@@ -159,8 +160,7 @@ pub(super) fn layers(table: &Table) -> Option<u64> {
 pub(super) fn noops(table: &Table, stated: u64) -> Vec<u64> {
     let mut noops = table.counts(Field::NoopLayers);
     noops.retain(|layer| *layer < stated);
-    sort(&mut noops, &u64::cmp);
-    noops.dedup();
+    distinct(&mut noops);
     noops
 }
 
@@ -169,20 +169,14 @@ fn refuse_heads(table: &mut Table, hidden: u64, heads: u64) {
     let message = format!("hidden size {hidden} cannot be split over {heads} heads");
     let hint = format!("heads that divide it: {}; or give --kv-channels", listed(&fitting, heads));
     let fields = [Field::NumAttentionHeads, Field::HiddenSize];
-    table.refuse(
-        Contradiction::new("hidden-over-heads", &fields, message)
-            .hint(hint)
-            .nearest(nearest_of(&fitting, heads)),
-    );
+    table.refuse("hidden-over-heads", &fields, message, &hint);
 }
 
 fn groups(table: &mut Table) {
     if table.on(Field::MultiLatentAttention) && table.on(Field::GroupQueryAttention) {
         let fields = [Field::GroupQueryAttention, Field::MultiLatentAttention];
         let message = "multi-latent attention has no query groups".to_owned();
-        table.refuse(
-            Contradiction::new("mla-groups", &fields, message).hint("leave --group-query-attention out"),
-        );
+        table.refuse("mla-groups", &fields, message, "leave --group-query-attention out");
     }
     let Some(heads) = table.count(Field::NumAttentionHeads) else { return };
     if table.on(Field::GroupQueryAttention) {
@@ -195,7 +189,7 @@ fn groups(table: &mut Table) {
         && table.span(Field::NumQueryGroups).is_some()
     {
         let message = format!("num_query_groups {groups} has no effect without --group-query-attention");
-        table.warn("no-effect", Field::NumQueryGroups, message);
+        table.warn("no-effect", Field::NumQueryGroups, &message);
     }
     table.overrule(
         Field::NumQueryGroups,
@@ -214,10 +208,11 @@ fn activation(table: &Table) -> Activation {
 }
 
 fn position(table: &Table) -> PositionEmbedding {
-    match table.word(Field::PositionEmbeddingType) {
-        "rope" | "yarn" | "mrope" => PositionEmbedding::Rope,
-        "none" | "alibi" | "relative" => PositionEmbedding::None,
-        _ => PositionEmbedding::LearnedAbsolute,
+    let kinds = ["rope", "yarn", "mrope", "none", "alibi", "relative"];
+    match table.choice(Field::PositionEmbeddingType, &kinds) {
+        0 => PositionEmbedding::LearnedAbsolute,
+        1..=3 => PositionEmbedding::Rope,
+        _ => PositionEmbedding::None,
     }
 }
 
@@ -234,7 +229,7 @@ fn latent(table: &Table) -> Option<LatentAttention> {
         q_lora_rank: table.count(Field::QLoraRank).filter(|rank| *rank > 0),
         kv_lora_rank: table.degree(Field::KvLoraRank),
         qk_head_dim: table.degree(Field::QkHeadDim),
-        qk_pos_emb_head_dim: table.count(Field::QkPosEmbHeadDim).unwrap_or(0),
+        qk_pos_emb_head_dim: table.number(Field::QkPosEmbHeadDim),
         v_head_dim: table.degree(Field::VHeadDim),
     })
 }
@@ -245,7 +240,7 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
         return Some(None);
     };
     // Megatron-DeepSpeed says a dense model so.
-    if num_experts == 1 && table.word(Field::Software) == "megatron_deepspeed" {
+    if num_experts == 1 && table.says(Field::Software, "megatron_deepspeed") {
         return Some(None);
     }
     if let Some(width) = table.count(Field::FfnHiddenSize) {
@@ -274,25 +269,23 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
 fn moe_layers(table: &mut Table) -> Option<Vec<bool>> {
     let stated = table.count(Field::NumLayers)?;
     let asked = table.word(Field::MoeLayerFreq).to_owned();
-    let dense: Option<usize> = table.word(Field::FirstKDenseReplace).parse().ok();
+    let dense: u64 = table.word(Field::FirstKDenseReplace).parse().unwrap_or(0);
     // MindSpeed writes -1 where it leaves the choice to first_k_dense_replace.
     let asked = if asked == "-1" { "1" } else { asked.as_str() };
-    let mut pattern = match pattern(asked, stated) {
+    let pattern = match pattern(asked, stated) {
         Ok(pattern) => pattern,
         Err(message) => {
             let fields = [Field::MoeLayerFreq, Field::NumLayers];
-            let refusal = Contradiction::new("moe-layer-freq", &fields, message);
-            table.refuse(refusal.hint("1, 2, or a list such as ([0]*3+[1]*58)"));
+            table.refuse("moe-layer-freq", &fields, message, "1, 2, or a list such as ([0]*3+[1]*58)");
             return None;
         }
     };
-    pattern.iter_mut().take(dense.unwrap_or(0)).for_each(|layer| *layer = false);
-    for noop in noops(table, stated).into_iter().rev() {
-        if let Ok(index) = usize::try_from(noop)
-            && index < pattern.len()
-        {
-            pattern.remove(index);
+    let noops = noops(table, stated);
+    let mut kept = Vec::new();
+    for (index, layer) in (0..).zip(pattern) {
+        if !noops.contains(&index) {
+            kept.push(layer && index >= dense);
         }
     }
-    Some(pattern)
+    Some(kept)
 }

@@ -2,7 +2,7 @@
 
 use super::setting::SettingValue::{Bool, Text};
 use super::table::Table;
-use crate::plan::{Contradiction, Field, Fp8, Number};
+use crate::plan::{Field, Fp8, Number};
 
 pub(super) fn number(name: &str) -> Option<Number> {
     match name {
@@ -18,7 +18,7 @@ pub(super) fn params_dtype(table: &mut Table) -> Number {
     let first = !table.has(Field::ParamsDtype);
     if first && table.on(Field::Bf16) && table.on(Field::Fp16) {
         let message = "bf16 and fp16 exclude each other".to_owned();
-        table.refuse(Contradiction::new("two-precisions", &[Field::Fp16, Field::Bf16], message));
+        table.refuse("two-precisions", &[Field::Fp16, Field::Bf16], message, "");
     }
     let (name, rule) = match (table.on(Field::Bf16), table.on(Field::Fp16)) {
         (true, _) => ("bf16", "--bf16"),
@@ -28,7 +28,7 @@ pub(super) fn params_dtype(table: &mut Table) -> Number {
     if name == "fp32" {
         table.default(Field::ParamsDtype, Text(name.to_owned()), rule);
     }
-    table.derive(Field::ParamsDtype, Text(name.to_owned()), rule);
+    table.derive_word(Field::ParamsDtype, name, rule);
     number(table.word(Field::ParamsDtype)).unwrap_or(Number::Fp32)
 }
 
@@ -48,7 +48,7 @@ pub(super) fn grads_dtype(table: &mut Table, params: Number) -> Number {
     table.default(Field::AccumulateAllreduceGradsInFp32, Bool(false), "off unless asked for");
     let dtype = if table.on(Field::AccumulateAllreduceGradsInFp32) { Number::Fp32 } else { params };
     let rule = "fp32 with accumulate_allreduce_grads_in_fp32, else as the weights";
-    table.derive(Field::GradsDtype, Text(dtype.name().to_owned()), rule);
+    table.derive_word(Field::GradsDtype, dtype.name(), rule);
     number(table.word(Field::GradsDtype)).unwrap_or(dtype)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn fp8(table: &mut Table) -> Option<Fp8> {
     let four = !table.word(Field::Fp4).is_empty();
     if four && table.has(Field::Fp8) {
         let message = "fp4 and fp8 matmuls exclude each other".to_owned();
-        table.refuse(Contradiction::new("two-precisions", &[Field::Fp4, Field::Fp8], message));
+        table.refuse("two-precisions", &[Field::Fp4, Field::Fp8], message, "");
     }
     let format = table.word(Field::Fp8);
     if format.is_empty() && !four {

@@ -45,7 +45,7 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
         moe: moe(table, params_dtype),
         software,
         offload: Offload {
-            activation_layers: table.count(Field::CpuOffloadingNumLayers).unwrap_or(0),
+            activation_layers: table.number(Field::CpuOffloadingNumLayers),
             optimizer: table.on(Field::OffloadOptimizer),
             parameters: table.on(Field::OffloadParam),
         },
@@ -56,7 +56,7 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
             .word(Field::PytorchCudaAllocConf)
             .to_ascii_lowercase()
             .contains("expandable_segments:true"),
-        cuda_graphs: !matches!(table.word(Field::CudaGraphImpl), "" | "none"),
+        cuda_graphs: table.choice(Field::CudaGraphImpl, &["", "none"]) == 0,
     })
 }
 
@@ -77,10 +77,11 @@ fn overlap(table: &mut Table) -> Overlap {
 }
 
 fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
-    let dispatcher = match table.word(Field::MoeTokenDispatcherType) {
-        "alltoall" | "alltoall_seq" => Dispatcher::AllToAll,
-        "flex" => Dispatcher::Flex,
-        _ => Dispatcher::AllGather,
+    let dispatchers = ["flex", "alltoall", "alltoall_seq"];
+    let dispatcher = match table.choice(Field::MoeTokenDispatcherType, &dispatchers) {
+        0 => Dispatcher::AllGather,
+        1 => Dispatcher::Flex,
+        _ => Dispatcher::AllToAll,
     };
     let load_balancing = load_balancing(table);
     MoeRecipe {
@@ -89,9 +90,9 @@ fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
         capacity_factor: table.real(Field::MoeExpertCapacityFactor).filter(|factor| *factor > 0.0),
         pad_to_capacity: table.on(Field::MoePadExpertInputToCapacity),
         permute_fusion: table.on(Field::MoePermuteFusion),
-        router_dtype: match table.word(Field::MoeRouterDtype) {
-            "fp32" | "fp64" => Number::Fp32,
-            _ => params_dtype,
+        router_dtype: match table.choice(Field::MoeRouterDtype, &["fp32", "fp64"]) {
+            0 => params_dtype,
+            _ => Number::Fp32,
         },
         load_balancing,
         expert_bias: table.on(Field::MoeRouterEnableExpertBias),
@@ -122,7 +123,7 @@ fn wgrad_deferral(table: &Table, batch: Batch) -> u64 {
     if !table.on(Field::DeferEmbeddingWgradCompute) {
         return 0;
     }
-    match table.count(Field::WgradDeferralLimit).unwrap_or(0) {
+    match table.number(Field::WgradDeferralLimit) {
         0 => batch.count,
         limit => limit.min(batch.count),
     }

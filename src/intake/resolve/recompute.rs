@@ -2,13 +2,13 @@
 
 use super::setting::SettingValue::{List, Text};
 use super::table::Table;
-use crate::plan::{Contradiction, Field, Recompute, RecomputeModule, Software};
+use crate::plan::{Field, Recompute, RecomputeModule, Software};
 
 /// What is recomputed; none when the settings contradict each other (`transformer_config.py:__post_init__`).
 pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompute> {
     let refuse = |table: &mut Table, message: &str, hint: &str| {
         let fields = [Field::RecomputeGranularity, Field::RecomputeMethod, Field::RecomputeNumLayers];
-        table.refuse(Contradiction::new("recompute", &fields, message.to_owned()).hint(hint));
+        table.refuse("recompute", &fields, message.to_owned(), hint);
         None
     };
     let method = table.word(Field::RecomputeMethod).to_owned();
@@ -60,14 +60,14 @@ fn selective(table: &mut Table, software: Software) -> Recompute {
     let mut modules = Vec::new();
     let mut unknown = Vec::new();
     for name in table.words(Field::RecomputeModules) {
-        match module(name) {
-            Some(module) => modules.push(module),
-            None => unknown.push(name.to_owned()),
+        match MODULES.iter().find(|(known, _)| *known == name) {
+            Some((_, module)) => modules.push(*module),
+            None => unknown.push(name),
         }
     }
     if !unknown.is_empty() {
-        let message = format!("recompute modules that are not estimated yet: {}", unknown.join(", "));
-        table.warn("not-estimated", Field::RecomputeModules, message);
+        let message = "recompute modules that are not estimated yet: ".to_owned() + &unknown.join(", ");
+        table.warn("not-estimated", Field::RecomputeModules, &message);
     }
     // The legacy models recompute the core of their own attention, never the flash kernel's.
     if software == Software::MegatronLegacy
@@ -84,15 +84,13 @@ fn selective(table: &mut Table, software: Software) -> Recompute {
     Recompute::Selective(modules)
 }
 
-fn module(name: &str) -> Option<RecomputeModule> {
-    Some(match name {
-        "core_attn" => RecomputeModule::CoreAttention,
-        "moe_act" => RecomputeModule::MoeActivation,
-        "layernorm" => RecomputeModule::LayerNorm,
-        "mla_up_proj" => RecomputeModule::MlaUpProjection,
-        "mlp" => RecomputeModule::Mlp,
-        "moe" => RecomputeModule::Moe,
-        "shared_experts" => RecomputeModule::SharedExperts,
-        _ => return None,
-    })
-}
+/// Modules by Megatron's names.
+const MODULES: [(&str, RecomputeModule); 7] = [
+    ("core_attn", RecomputeModule::CoreAttention),
+    ("moe_act", RecomputeModule::MoeActivation),
+    ("layernorm", RecomputeModule::LayerNorm),
+    ("mla_up_proj", RecomputeModule::MlaUpProjection),
+    ("mlp", RecomputeModule::Mlp),
+    ("moe", RecomputeModule::Moe),
+    ("shared_experts", RecomputeModule::SharedExperts),
+];

@@ -66,12 +66,17 @@ pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, String> {
         Kind::Flag => truth(field, text).map(SettingValue::Bool),
         Kind::Word(words) => word(field, text, words).map(SettingValue::Text),
         Kind::Text => Ok(SettingValue::Text(text.to_owned())),
-        Kind::Counts => {
-            let numbers = split(text).map(|one| count(field, one, 0, u64::MAX >> 16).map(SettingValue::Int));
-            numbers.collect::<Result<_, _>>().map(SettingValue::List)
-        }
-        Kind::Words => {
-            Ok(SettingValue::List(split(text).map(|one| SettingValue::Text(one.to_owned())).collect()))
+        Kind::Counts | Kind::Words => {
+            let mut values = Vec::new();
+            for one in text.split([' ', ',', '\t', '[', ']', '(', ')', '\'', '"']) {
+                if !one.is_empty() {
+                    values.push(match field.kind() {
+                        Kind::Counts => SettingValue::Int(count(field, one, 0, u64::MAX >> 16)?),
+                        _ => SettingValue::Text(one.to_owned()),
+                    });
+                }
+            }
+            Ok(SettingValue::List(values))
         }
     }
 }
@@ -79,10 +84,6 @@ pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, String> {
 /// Whether a text says that there is no value, in any of the formats read.
 pub(super) fn says_nothing(text: &str) -> bool {
     ["", "none", "null", "~"].iter().any(|nothing| text.trim().eq_ignore_ascii_case(nothing))
-}
-
-fn split(text: &str) -> impl Iterator<Item = &str> {
-    text.split([' ', ',', '\t', '[', ']', '(', ')', '\'', '"']).filter(|one| !one.is_empty())
 }
 
 fn count(field: Field, text: &str, least: u64, most: u64) -> Result<u64, String> {
@@ -122,11 +123,10 @@ fn real(field: Field, text: &str, least: f64, most: f64) -> Result<f64, String> 
 }
 
 fn truth(field: Field, text: &str) -> Result<bool, String> {
-    let any = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
-    match () {
-        () if any(&["true", "1", "yes", "on"]) => Ok(true),
-        () if any(&["false", "0", "no", "off"]) => Ok(false),
-        () => Err(format!("{} takes true or false, not {}", field.name(), shown(text))),
+    const TRUTHS: [&str; 8] = ["true", "1", "yes", "on", "false", "0", "no", "off"];
+    match TRUTHS.iter().position(|word| word.eq_ignore_ascii_case(text)) {
+        Some(at) => Ok(at < 4),
+        None => Err([field.name(), " takes true or false, not ", &shown(text)].concat()),
     }
 }
 
@@ -134,21 +134,20 @@ fn word(field: Field, text: &str, words: &[&str]) -> Result<String, String> {
     // Words of bigscience and of MindSpeed for rope.
     let rope = field == Field::PositionEmbeddingType && matches!(text, "rotary" | "deepseek4");
     let text = if rope { "rope" } else { text };
-    let known = words.iter().find(|word| word.eq_ignore_ascii_case(text));
-    known
-        .map(|word| (*word).to_owned())
-        .ok_or_else(|| format!("{} takes one of {}, not {}", field.name(), words.join(", "), shown(text)))
+    match words.iter().find(|word| word.eq_ignore_ascii_case(text)) {
+        Some(word) => Ok((*word).to_owned()),
+        None => Err([field.name(), " takes one of ", &words.join(", "), ", not ", &shown(text)].concat()),
+    }
 }
 
 /// A text cut to what a sentence can hold.
 fn shown(text: &str) -> String {
     /// Characters shown.
     const LONGEST: usize = 32;
-    if text.chars().count() <= LONGEST {
-        return format!("\"{text}\"");
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => ["\"", text.get(..end).unwrap_or(text), "…\""].concat(),
+        None => ["\"", text, "\""].concat(),
     }
-    let start: String = text.chars().take(LONGEST).collect();
-    format!("\"{start}…\"")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::precision::number;
 use super::setting::SettingValue::Int;
 use super::table::Table;
-use crate::plan::{Contradiction, DpSharding, Field, Number, Optimizer, OptimizerKind};
+use crate::plan::{DpSharding, Field, Number, Optimizer, OptimizerKind};
 
 pub(super) fn optimizer(table: &Table) -> Optimizer {
     let format = |field| number(table.word(field)).unwrap_or(Number::Fp32);
@@ -47,7 +47,7 @@ pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
     }
     table.derive(Field::ZeroStage, Int(stage), rule);
     let deepspeed = matches!(table.word(Field::Software), "megatron_deepspeed" | "gpt_neox");
-    match table.count(Field::ZeroStage).unwrap_or(0) {
+    match table.number(Field::ZeroStage) {
         0 if deepspeed && table.on(Field::Bf16) => {
             table.remark(Field::ZeroStage, "DeepSpeed's bf16 optimizer shards its states even at stage 0");
             DpSharding::OptimizerStates
@@ -94,8 +94,8 @@ pub(super) fn torch_fsdp2(table: &mut Table) {
     ];
     for (at_fault, field, what) in excluded {
         if at_fault {
-            let message = format!("--use-torch-fsdp2 excludes {what}");
-            table.refuse(Contradiction::new("torch-fsdp2", &[field, Field::UseTorchFsdp2], message));
+            let message = ["--use-torch-fsdp2 excludes ", what].concat();
+            table.refuse("torch-fsdp2", &[field, Field::UseTorchFsdp2], message, "");
         }
     }
 }

@@ -8,6 +8,18 @@ use crate::text::{Diagnostic, Span, suggest};
 /// Settings that say how many accelerators there are.
 const MACHINES: [Field; 3] = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
 
+/// The names of settings with something between them.
+pub(super) fn listed_names(fields: &[Field], between: &str) -> String {
+    let mut names = String::new();
+    for field in fields {
+        if !names.is_empty() {
+            names.push_str(between);
+        }
+        names.push_str(field.name());
+    }
+    names
+}
+
 /// All settings, by [`Field`].
 pub(super) struct Table {
     slots: Vec<Option<Setting>>,
@@ -25,20 +37,26 @@ impl Table {
     /// What the readings state, later ones winning, and what the user sets on top.
     pub(super) fn stated(readings: &[Reading], overrides: &[(String, String)]) -> Self {
         let mut table = Self {
-            slots: vec![None; Field::ALL.len()],
+            slots: Vec::new(),
             diagnostics: Vec::new(),
             questions: Vec::new(),
             open: Vec::new(),
             decided: Vec::new(),
         };
-        for reading in readings {
-            table.diagnostics.extend(reading.diagnostics.iter().cloned());
-            table.questions.extend(reading.questions.iter().cloned());
+        table.slots.resize_with(Field::ALL.len(), || None);
+        let mut set = Vec::new();
+        for (name, _) in overrides {
+            set.extend(Field::named(name));
         }
-        let set = |field: Field| overrides.iter().any(|(name, _)| Field::named(name) == Some(field));
-        for found in readings.iter().flat_map(|reading| &reading.found) {
-            if !set(found.field) {
-                table.found(found);
+        for reading in readings {
+            table.diagnostics.extend_from_slice(&reading.diagnostics);
+            table.questions.extend_from_slice(&reading.questions);
+        }
+        for reading in readings {
+            for found in &reading.found {
+                if !set.contains(&found.field) {
+                    table.found(found);
+                }
             }
         }
         for (name, value) in overrides {
@@ -54,10 +72,10 @@ impl Table {
     fn unknown_override(&mut self, name: &str) {
         // A link of a newer version may name what is not known here.
         let names = Field::ALL.iter().map(|field| field.name());
-        let mut unknown =
-            Diagnostic::warning("unknown-setting", format!("there is no setting {name}; it is left out"));
-        unknown.hint = suggest(name, names).map(|near| format!("{near} is the nearest"));
-        self.diagnostics.push(unknown);
+        let message = ["there is no setting ", name, "; it is left out"].concat();
+        let near = suggest(name, names);
+        let hint = near.map_or(String::new(), |near| [near, " is the nearest"].concat());
+        self.say(Diagnostic::warning("unknown-setting", message), &hint, None);
     }
 
     fn found(&mut self, found: &Found) {
@@ -164,6 +182,7 @@ impl Table {
     }
 
     /// The setting, if it has one.
+    #[inline(never)]
     pub(super) fn get(&self, field: Field) -> Option<&Setting> {
         self.slots.get(field.index()).and_then(Option::as_ref)
     }
@@ -191,9 +210,21 @@ impl Table {
         }
     }
 
+    /// A count: 0 unless there.
+    pub(super) fn number(&self, field: Field) -> u64 {
+        self.count(field).unwrap_or(0)
+    }
+
     /// A count that is a degree: 1 unless there.
     pub(super) fn degree(&self, field: Field) -> u64 {
         self.count(field).unwrap_or(1).max(1)
+    }
+
+    /// The ranks of one replica: TP x PP x CP.
+    pub(super) fn ranks_of_one(&self) -> u64 {
+        let degrees =
+            [Field::TensorModelParallelSize, Field::PipelineModelParallelSize, Field::ContextParallelSize];
+        degrees.iter().fold(1, |ranks, field| ranks.saturating_mul(self.degree(*field)))
     }
 
     /// A switch: off unless there.
@@ -225,26 +256,49 @@ impl Table {
         }
     }
 
+    /// Whether a word or text is this one.
+    pub(super) fn says(&self, field: Field, word: &str) -> bool {
+        self.word(field) == word
+    }
+
+    /// Whether the software is Megatron's legacy models or their DeepSpeed fork.
+    pub(super) fn is_old(&self) -> bool {
+        self.choice(Field::Software, &["megatron_legacy", "megatron_deepspeed"]) > 0
+    }
+
+    /// Which of these words or texts it is, from 1; 0 when none.
+    pub(super) fn choice(&self, field: Field, words: &[&str]) -> usize {
+        let said = self.word(field);
+        words.iter().position(|word| *word == said).map_or(0, |at| at + 1)
+    }
+
     /// A list of words.
     pub(super) fn words(&self, field: Field) -> Vec<&str> {
-        let Some(SettingValue::List(values)) = self.get(field).map(|setting| &setting.value) else {
-            return Vec::new();
-        };
-        values
-            .iter()
-            .filter_map(|value| if let SettingValue::Text(word) = value { Some(word.as_str()) } else { None })
-            .collect()
+        let mut words = Vec::new();
+        for value in self.list(field) {
+            if let SettingValue::Text(word) = value {
+                words.push(word.as_str());
+            }
+        }
+        words
+    }
+
+    fn list(&self, field: Field) -> &[SettingValue] {
+        match self.get(field).map(|setting| &setting.value) {
+            Some(SettingValue::List(values)) => values,
+            _ => &[],
+        }
     }
 
     /// A list of counts.
     pub(super) fn counts(&self, field: Field) -> Vec<u64> {
-        let Some(SettingValue::List(values)) = self.get(field).map(|setting| &setting.value) else {
-            return Vec::new();
-        };
-        values
-            .iter()
-            .filter_map(|value| if let SettingValue::Int(count) = value { Some(*count) } else { None })
-            .collect()
+        let mut counts = Vec::new();
+        for value in self.list(field) {
+            if let SettingValue::Int(count) = value {
+                counts.push(*count);
+            }
+        }
+        counts
     }
 
     /// Fills a setting that has no value with a default.
@@ -252,6 +306,11 @@ impl Table {
         if !self.has(field) {
             self.fill(field, value, Origin::Default, whose);
         }
+    }
+
+    /// Fills a setting that has no value with a word that a rule gives.
+    pub(super) fn derive_word(&mut self, field: Field, word: &str, rule: &str) {
+        self.derive(field, SettingValue::Text(word.to_owned()), rule);
     }
 
     /// Fills a setting that has no value with what a rule gives.
@@ -287,30 +346,54 @@ impl Table {
         self.put(field, Setting { name: field.name(), value, origin, flag: None, span: None, note });
     }
 
-    /// Says what is wrong, pointing at the first setting at fault that the text states.
-    pub(super) fn refuse(&mut self, contradiction: Contradiction) {
-        let places = contradiction.fields.iter().filter_map(|name| Field::named(name));
-        let span = places.into_iter().find_map(|field| self.span(field));
-        let mut error = Diagnostic::error(contradiction.code, contradiction.message).at_some(span);
-        error.hint = contradiction.hint;
-        self.diagnostics.push(error);
+    /// Says what the plan refuses, pointing at the first setting at fault that the text states.
+    pub(super) fn refuse_all(&mut self, contradictions: Vec<Contradiction>) {
+        for contradiction in contradictions {
+            let mut fields = Vec::new();
+            for name in &contradiction.fields {
+                fields.extend(Field::named(name));
+            }
+            let hint = contradiction.hint.unwrap_or_default();
+            self.refuse(contradiction.code, &fields, contradiction.message, &hint);
+        }
+    }
+
+    /// Says that these settings cannot hold together, and what would work, if that is known.
+    pub(super) fn refuse(&mut self, code: &'static str, fields: &[Field], message: String, hint: &str) {
+        let span = fields.iter().find_map(|field| self.span(*field));
+        self.say(Diagnostic::error(code, message), hint, span);
+    }
+
+    /// Says something, with what would work unless that is empty.
+    pub(super) fn say(&mut self, mut said: Diagnostic, hint: &str, span: Option<Span>) {
+        if !hint.is_empty() {
+            said.hint = Some(hint.to_owned());
+        }
+        said.span = span;
+        self.diagnostics.push(said);
     }
 
     /// Warns at a setting.
-    pub(super) fn warn(&mut self, code: &'static str, field: Field, message: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::warning(code, message).at_some(self.span(field)));
+    pub(super) fn warn(&mut self, code: &'static str, field: Field, message: &str) {
+        self.say(Diagnostic::warning(code, message), "", self.span(field));
     }
 
     /// All settings in the order of [`Field::ALL`]; those without a value as null.
     pub(super) fn settings(&self) -> Vec<Setting> {
-        let null = |field: &Field| Setting {
-            name: field.name(),
-            value: SettingValue::Null,
-            origin: Origin::Default,
-            flag: None,
-            span: None,
-            note: None,
-        };
-        Field::ALL.iter().map(|field| self.get(*field).cloned().unwrap_or_else(|| null(field))).collect()
+        let mut settings = Vec::new();
+        for field in Field::ALL {
+            settings.push(match self.get(*field) {
+                Some(setting) => setting.clone(),
+                None => Setting {
+                    name: field.name(),
+                    value: SettingValue::Null,
+                    origin: Origin::Default,
+                    flag: None,
+                    span: None,
+                    note: None,
+                },
+            });
+        }
+        settings
     }
 }

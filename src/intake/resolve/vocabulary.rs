@@ -22,8 +22,7 @@ pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
         }
     }
     let mut size = table.count(Field::VocabSize)?;
-    let old = matches!(table.word(Field::Software), "megatron_legacy" | "megatron_deepspeed");
-    if old && table.word(Field::TokenizerType) == "NullTokenizer" {
+    if table.is_old() && table.says(Field::TokenizerType, "NullTokenizer") {
         // Up to core 0.17 the null tokenizer appended an end-of-document token of its own.
         size += 1;
     }

@@ -4,7 +4,7 @@ use super::setting::SettingValue::{Int, Text};
 use super::table::Table;
 use crate::catalog::{self, Platform};
 use crate::intake::{Origin, Question};
-use crate::plan::{Accelerator, Cluster, Contradiction, Field};
+use crate::plan::{Accelerator, Cluster, Field};
 use crate::text::Diagnostic;
 
 /// The accelerator of the settings, on the network of their platform; what other settings follow from.
@@ -39,10 +39,10 @@ fn platform(table: &mut Table) -> Option<Platform> {
         }
         None if !asked.is_empty() => {
             let names: Vec<_> = catalog::platforms().map(|platform| platform.name).collect();
-            let warning =
-                Diagnostic::warning("unknown-platform", format!("{asked} is no platform of the catalog"));
-            let warning = warning.hint(format!("known are {}", names.join("; ")));
-            table.diagnostics.push(warning.at_some(table.span(Field::Platform)));
+            let hint = "known are ".to_owned() + &names.join("; ");
+            let message = asked + " is no platform of the catalog";
+            let warning = Diagnostic::warning("unknown-platform", message);
+            table.say(warning, &hint, table.span(Field::Platform));
         }
         _ => {}
     }
@@ -53,20 +53,18 @@ fn accelerator(table: &mut Table) -> Accelerator {
     let asked = table.word(Field::Accelerator).to_owned();
     if let Some(found) = catalog::accelerator(&asked) {
         if found.name != asked {
-            let rule = format!("the catalog's name for {asked}");
+            let rule = "the catalog's name for ".to_owned() + &asked;
             table.overrule(Field::Accelerator, Text(found.name.clone()), &rule);
         }
         return found;
     }
     if !asked.is_empty() {
         let names: Vec<_> = catalog::accelerator_names().collect();
-        let message = format!(
-            "{asked} is no accelerator of the catalog; {} is taken instead",
-            catalog::DEFAULT_ACCELERATOR
-        );
-        let warning = Diagnostic::warning("unknown-accelerator", message)
-            .hint(format!("known are {}", names.join(", ")));
-        table.diagnostics.push(warning.at_some(table.span(Field::Accelerator)));
+        let hint = "known are ".to_owned() + &names.join(", ");
+        let taken = catalog::DEFAULT_ACCELERATOR;
+        let message = [&asked, " is no accelerator of the catalog; ", taken, " is taken instead"].concat();
+        let warning = Diagnostic::warning("unknown-accelerator", message);
+        table.say(warning, &hint, table.span(Field::Accelerator));
     }
     let note = "taken where the text names none";
     table.fill(Field::Accelerator, Text(catalog::DEFAULT_ACCELERATOR.to_owned()), Origin::Default, note);
@@ -75,10 +73,7 @@ fn accelerator(table: &mut Table) -> Accelerator {
 
 /// All accelerators, from two of nodes, accelerators per node and world size, or from the data-parallel size.
 fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
-    let block =
-        [Field::TensorModelParallelSize, Field::PipelineModelParallelSize, Field::ContextParallelSize]
-            .iter()
-            .fold(1_u64, |block, field| block.saturating_mul(table.degree(*field)));
+    let block = table.ranks_of_one();
     if let Some(data) = table.count(Field::DataParallelSize)
         && table.count(Field::WorldSize).is_none()
         && !(table.has(Field::NumNodes) && table.has(Field::GpusPerNode))
@@ -133,7 +128,7 @@ fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
     let message =
         format!("{nodes} nodes of {per_node} GPUs are {product}, and the world size is said to be {world}");
     let fields = [Field::WorldSize, Field::NumNodes, Field::GpusPerNode];
-    table.refuse(Contradiction::new("world-size-stated-twice", &fields, message).nearest(Some(product)));
+    table.refuse("world-size-stated-twice", &fields, message, "");
     None
 }
 
@@ -153,9 +148,7 @@ fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
     let below = world / by.max(1) * by.max(1);
     let hint = format!("{} or {} GPUs would", below.max(by), below.saturating_add(by));
     let fields = [Field::WorldSize, known];
-    table.refuse(
-        Contradiction::new("world-over-nodes", &fields, message).hint(hint).nearest(Some(below.max(by))),
-    );
+    table.refuse("world-over-nodes", &fields, message, &hint);
     None
 }
 
@@ -182,23 +175,22 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64
             proposal: Some(block.div_ceil(per_node.unwrap_or(usual).max(1)).max(1).to_string()),
         });
     }
-    let left: Vec<String> = [(Field::NumNodes, nodes), (Field::GpusPerNode, per_node)]
-        .into_iter()
-        .filter(|(_, known)| known.is_none())
-        .filter_map(|(field, _)| table.left_to(field).map(|(hole, _)| format!("{} to {hole}", field.about())))
-        .collect();
+    let mut left = String::new();
+    for (field, known) in &[(Field::NumNodes, nodes), (Field::GpusPerNode, per_node)] {
+        if let Some((hole, _)) = table.left_to(*field).filter(|_| known.is_none()) {
+            left.push_str(if left.is_empty() { ": it leaves " } else { ", and " });
+            left.push_str(&[field.about(), " to ", hole].concat());
+        }
+    }
     let mut message = match (nodes, per_node) {
         (None, Some(per_node)) => format!("the text gives {per_node} GPUs per node and no number of nodes"),
         (Some(nodes), None) => format!("the text gives {nodes} nodes and no number of GPUs per node"),
         _ => "the text does not say on how many GPUs it runs".to_owned(),
     };
-    if !left.is_empty() {
-        message.push_str(&format!(": it leaves {}", left.join(", and ")));
-    }
-    let place = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize]
-        .into_iter()
-        .find_map(|field| table.left_to(field).and_then(|(_, span)| span));
+    message.push_str(&left);
+    let places = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
+    let place = places.iter().find_map(|field| table.left_to(*field)?.1);
     let hint = "add the launch line (torchrun --nnodes 2 --nproc_per_node 8 …), or answer the questions";
-    let error = Diagnostic::error("no-world-size", message).hint(hint);
-    table.diagnostics.push(error.at_some(place.or_else(|| table.anywhere())));
+    let place = place.or_else(|| table.anywhere());
+    table.say(Diagnostic::error("no-world-size", message), hint, place);
 }
