@@ -127,11 +127,7 @@ const fn swap_calls(dimension: Dimension, sizes: &Sizes) -> [Mirrored; 4] {
 }
 
 /// The messages of one attention core.
-pub(super) fn context(
-    x: &Symbols<'_>,
-    calls: &'static ContextCalls,
-    columns: HeadColumns,
-) -> impl Iterator<Item = Message> + use<> {
+pub(super) fn context(x: &Symbols<'_>, calls: &'static ContextCalls, columns: HeadColumns) -> Vec<Message> {
     let layout = x.plan.layout();
     let c = layout.context;
     let levels = &layout.hierarchical_context;
@@ -161,28 +157,30 @@ fn ring(x: &Symbols<'_>, calls: &'static [Call; 3], columns: HeadColumns, steps:
         return Vec::new();
     }
     let shape = [x.s, x.b, columns.key + columns.value];
-    calls
-        .iter()
-        .map(|call| Message::new(x, call, "core_attention", &shape).times(steps).hidden(true))
-        .collect()
+    let [one, two, three] = calls;
+    let mut messages = Message::each(x, &[one, two, three], "core_attention", &shape, steps);
+    for message in &mut messages {
+        message.overlapped = true;
+    }
+    messages
 }
 
 fn gather(x: &Symbols<'_>, calls: &'static ContextCalls, columns: HeadColumns) -> Vec<Message> {
     let whole = x.s * x.plan.layout().context;
-    let widths = [columns.key, columns.value];
-    let each = calls.gather.iter().zip(widths);
-    each.flat_map(|(calls, width)| {
-        calls.iter().map(move |call| Message::new(x, call, "core_attention", &[whole, x.b, width]))
-    })
-    .collect()
+    let mut messages = Vec::new();
+    for ([one, two, three], width) in calls.gather.iter().zip([columns.key, columns.value]) {
+        let shape = [whole, x.b, width];
+        messages.extend(Message::each(x, &[one, two, three], "core_attention", &shape, 1));
+    }
+    messages
 }
 
 fn swap(x: &Symbols<'_>, calls: &'static [Mirrored; 4], columns: HeadColumns) -> Vec<Message> {
     let widths = [columns.query, columns.key, columns.value, columns.output];
-    let each = calls.iter().zip(widths);
-    each.flat_map(|(calls, width)| {
-        let shape = [x.s, x.b, width];
-        [&calls.forward, &calls.backward].map(|call| Message::new(x, call, "core_attention", &shape))
-    })
-    .collect()
+    let mut messages = Vec::new();
+    for (calls, width) in calls.iter().zip(widths) {
+        let both = [&calls.forward, &calls.backward];
+        messages.extend(Message::each(x, &both, "core_attention", &[x.s, x.b, width], 1));
+    }
+    messages
 }

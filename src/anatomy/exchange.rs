@@ -1,7 +1,7 @@
 //! Messages around column- and row-parallel layers (`megatron/core/tensor_parallel`).
 
 use super::message::Call;
-use super::{Collective, Dimension, Message, Symbols};
+use super::{Collective, Dimension, Message, Pass, Symbols};
 use crate::explain::Formula;
 use crate::plan::RecomputeModule;
 
@@ -96,17 +96,16 @@ pub(super) fn column(
     if x.t <= 1 {
         return Vec::new();
     }
-    let message = |call| Message::new(x, call, name, &[x.s, x.b, width]);
     let overlap = x.recipe().overlap;
-    if !x.plan.layout().sequence_parallel {
-        return vec![message(&calls.reduce).hidden(overlap.tensor_backward)];
+    let cut = [&calls.gather, &calls.again, &calls.scatter];
+    let calls = if x.plan.layout().sequence_parallel { &cut[..] } else { &[&calls.reduce] };
+    let mut messages = Message::each(x, calls, name, &[x.s, x.b, width], 1);
+    for message in &mut messages {
+        let own = if message.pass == Pass::Forward { overlap.tensor } else { overlap.tensor_backward };
+        // Overlap in both directions hides all that a cut sequence needs.
+        message.overlapped = own || (calls.len() > 1 && overlap.tensor);
     }
-    let behind = overlap.tensor || overlap.tensor_backward;
-    vec![
-        message(&calls.gather).hidden(overlap.tensor),
-        message(&calls.again).hidden(behind),
-        message(&calls.scatter).hidden(behind),
-    ]
+    messages
 }
 
 /// Around the layer `name`, cut by input, whose whole output is the residual stream.
@@ -114,18 +113,22 @@ pub(super) fn row(x: &Symbols<'_>, name: &'static str) -> Vec<Message> {
     if x.t <= 1 {
         return Vec::new();
     }
-    let message = |call| Message::new(x, call, name, &[x.s, x.b, x.h]);
     if !x.plan.layout().sequence_parallel {
-        return vec![message(&REDUCE_OUTPUT)];
+        return Message::each(x, &[&REDUCE_OUTPUT], name, &[x.s, x.b, x.h], 1);
     }
-    let overlap = x.recipe().overlap.tensor;
-    vec![message(&SCATTER_OUTPUT).hidden(overlap), message(&GATHER_OUTPUT_GRADIENT).hidden(overlap)]
+    let calls = [&SCATTER_OUTPUT, &GATHER_OUTPUT_GRADIENT];
+    let mut messages = Message::each(x, &calls, name, &[x.s, x.b, x.h], 1);
+    for message in &mut messages {
+        message.overlapped = x.recipe().overlap.tensor;
+    }
+    messages
 }
 
 /// `messages`, repeated when one of `modules` is recomputed.
-pub(super) fn within(
-    messages: Vec<Message>,
-    modules: &'static [RecomputeModule],
-) -> impl Iterator<Item = Message> {
-    messages.into_iter().map(move |message| message.within(modules))
+#[inline(never)]
+pub(super) fn within(mut messages: Vec<Message>, modules: &'static [RecomputeModule]) -> Vec<Message> {
+    for message in &mut messages {
+        message.modules = modules;
+    }
+    messages
 }

@@ -140,6 +140,7 @@ pub struct Message {
 
 impl Message {
     /// One call about a tensor of `shape` in the number format of the activations.
+    #[inline(never)]
     pub(super) fn new(x: &Symbols<'_>, call: &'static Call, name: &'static str, shape: &[u64]) -> Self {
         Self {
             name,
@@ -158,9 +159,33 @@ impl Message {
         }
     }
 
+    /// Several calls about such tensors, `times` each.
+    #[inline(never)]
+    pub(super) fn each(
+        x: &Symbols<'_>,
+        calls: &[&'static Call],
+        name: &'static str,
+        shape: &[u64],
+        times: u64,
+    ) -> Vec<Self> {
+        let mut out = Vec::with_capacity(calls.len());
+        for call in calls {
+            out.push(Self::new(x, call, name, shape).times(times));
+        }
+        out
+    }
+
     /// The same in another number format.
-    pub(super) fn in_format(self, number: Number) -> Self {
-        Self { width: number.width(), dtype: number.name(), ..self }
+    #[inline(never)]
+    pub(super) fn in_format(mut self, number: Number) -> Self {
+        self.set_format(number);
+        self
+    }
+
+    /// Puts it in another number format.
+    pub(super) fn set_format(&mut self, number: Number) {
+        self.width = number.width();
+        self.dtype = number.name();
     }
 
     /// The same in 64-bit integers.
@@ -168,9 +193,10 @@ impl Message {
         Self { width: 8, dtype: "int64", ..self }
     }
 
-    /// The same in bytes that are true or false.
-    pub(super) fn in_booleans(self) -> Self {
-        Self { width: 1, dtype: "bool", ..self }
+    /// Puts it in bytes that are true or false.
+    pub(super) fn set_booleans(&mut self) {
+        self.width = 1;
+        self.dtype = "bool";
     }
 
     /// The same, `calls` times.
@@ -178,19 +204,13 @@ impl Message {
         Self { calls, ..self }
     }
 
-    /// The same, hidden behind compute when `overlapped`.
-    pub(super) fn hidden(self, overlapped: bool) -> Self {
-        Self { overlapped, ..self }
-    }
-
     /// The same, outside of every layer.
-    pub(super) fn outside(self) -> Self {
-        Self { in_layer: false, ..self }
-    }
-
-    /// The same, as part of what the recomputation of `modules` repeats.
-    pub(super) fn within(self, modules: &'static [RecomputeModule]) -> Self {
-        Self { modules, ..self }
+    #[inline(never)]
+    pub(super) fn outside(mut messages: Vec<Self>) -> Vec<Self> {
+        for message in &mut messages {
+            message.in_layer = false;
+        }
+        messages
     }
 
     /// Bytes of one message.

@@ -40,8 +40,9 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
     if x.recipe().attention_kernel == AttentionKernel::Unfused {
         let context = x.bytes(2 * x.n * x.a * widths.value);
         let pack = x.bytes(2 * x.n * packed);
-        work.push(kernel("attention_layout", [context, pack], [1, 2]).within(CORE));
+        work.push(kernel("attention_layout", [context, pack], [1, 2]));
     }
+    Work::within(&mut work, CORE);
     work
 }
 
@@ -57,14 +58,12 @@ fn softmax(x: &Symbols<'_>, scores: u64) -> Vec<Work> {
     let backward =
         if fused { 3 * w } else { 5 * w + if recipe.fusions.softmax_in_fp32 { 8 + 2 * w } else { w } };
     let launches = if fused { [1, 1] } else { [4, 4] };
-    let mut work = vec![
-        kernel("softmax", [Bytes::new(scores * forward), Bytes::new(scores * backward)], launches)
-            .within(CORE),
-    ];
+    let mut work =
+        vec![kernel("softmax", [Bytes::new(scores * forward), Bytes::new(scores * backward)], launches)];
     if recipe.attention_dropout {
         // Reads and writes the probabilities, writes (backward: reads) a mask of one byte.
         let moved = Bytes::new(scores * (2 * w + 1));
-        work.push(kernel("attention_dropout", [moved, moved], [1, 1]).within(CORE));
+        work.push(kernel("attention_dropout", [moved, moved], [1, 1]));
     }
     work
 }
@@ -122,6 +121,7 @@ pub(super) fn bias_gradient(x: &Symbols<'_>, name: &'static str, columns: u64) -
 }
 
 /// Kernels that move `bytes` in `launches` launches, forward and backward.
+#[inline(never)]
 pub(super) fn kernel(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Work {
     Work::Kernel(Kernel::new(name, bytes, launches))
 }

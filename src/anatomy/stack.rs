@@ -1,7 +1,7 @@
 //! The operators of a layer and of a chunk, in order.
 
-use super::{Operator, Symbols, Weight};
-use crate::plan::{Chunk, LayerKind};
+use super::{Message, Operator, Symbols, Weight, Work};
+use crate::plan::{Chunk, LayerKind, Stage};
 
 /// The operators of one transformer layer, in order.
 #[must_use]
@@ -75,6 +75,7 @@ impl SectionKind {
 
     /// The operators of one of it, in order.
     #[must_use]
+    #[inline(never)]
     pub fn operators(self, x: &Symbols<'_>) -> Vec<Operator> {
         match self {
             Self::Embedding | Self::MtpEmbedding => vec![Operator::Embedding],
@@ -93,10 +94,41 @@ impl SectionKind {
 
     /// The weights of one of it.
     #[must_use]
+    #[inline(never)]
     pub fn weights(self, x: &Symbols<'_>) -> Vec<Weight> {
-        let weights = self.operators(x).into_iter().flat_map(|operator| operator.weights(x));
-        if self == Self::MtpEmbedding { weights.map(Weight::as_copy).collect() } else { weights.collect() }
+        let mut weights = Vec::new();
+        for operator in self.operators(x) {
+            weights.extend(operator.weights(x));
+        }
+        if self == Self::MtpEmbedding {
+            for weight in &mut weights {
+                weight.copy = true;
+            }
+        }
+        weights
     }
+}
+
+/// The arithmetic of `operators`, one of each, in order.
+#[must_use]
+#[inline(never)]
+pub fn work_of(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Work> {
+    let mut work = Vec::new();
+    for operator in operators {
+        work.extend(operator.work(x));
+    }
+    work
+}
+
+/// What `operators` send, one of each, in order.
+#[must_use]
+#[inline(never)]
+pub fn messages_of(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for operator in operators {
+        messages.extend(operator.messages(x));
+    }
+    messages
 }
 
 /// Operators of a chunk that come together, `times` over.
@@ -139,13 +171,25 @@ pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.
 
 /// What a chunk is made of, in order, equal layers together.
 #[must_use]
+#[inline(never)]
 pub fn sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
-    SectionKind::ALL
-        .into_iter()
-        .zip(section_counts(x, chunk))
-        .filter(|&(_, times)| times > 0)
-        .map(|(kind, times)| Section { kind, times, operators: kind.operators(x) })
-        .collect()
+    let mut sections = Vec::with_capacity(4);
+    for (kind, times) in SectionKind::ALL.into_iter().zip(section_counts(x, chunk)) {
+        if times > 0 {
+            sections.push(Section { kind, times, operators: kind.operators(x) });
+        }
+    }
+    sections
+}
+
+/// What a stage is made of, chunk after chunk.
+#[must_use]
+pub fn sections_of(x: &Symbols<'_>, stage: &Stage) -> Vec<Section> {
+    let mut all = Vec::new();
+    for chunk in &stage.chunks {
+        all.extend(sections(x, chunk));
+    }
+    all
 }
 
 /// The final norm stands before the output layer; with multi-token prediction behind the last layer

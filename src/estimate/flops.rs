@@ -1,7 +1,7 @@
 //! Floating-point operations of one step by every convention in use, side by side and named.
 //! A multiply-add is two operations; a step is one global batch.
 
-use crate::anatomy::{MatmulKind, SectionKind, Symbols, Work, sections};
+use crate::anatomy::{MatmulKind, SectionKind, Symbols, Work, sections, work_of};
 use crate::explain::Formula;
 use crate::plan::{Activation, Model, Plan, Recompute, RecomputeModule, Software};
 use crate::quantity::Flops;
@@ -114,7 +114,7 @@ impl Forward {
         for section in sections(x, chunk) {
             let times = number(section.times);
             let again = recomputed_layers(&x.recipe().recompute, section.kind, section.times, layers);
-            for work in section.operators.iter().flat_map(|operator| operator.work(x)) {
+            for work in work_of(x, &section.operators) {
                 let Work::Matmul(matmul) = &work else { continue };
                 let mut flops = matmul.full_flops();
                 if !matmul.kind.has_weight() {

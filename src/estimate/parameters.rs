@@ -1,6 +1,6 @@
 //! How many parameters the model has, and how many each rank holds.
 
-use crate::anatomy::{Account, Symbols, Weight, WeightGroup, sections};
+use crate::anatomy::{Account, Symbols, Weight, WeightGroup, sections_of};
 use crate::plan::{Plan, Stage};
 use crate::quantity::Count;
 
@@ -78,7 +78,7 @@ pub fn parameters(plan: &Plan) -> Parameters {
     let mut ranks = Vec::with_capacity(plan.layout().stages.stages.len());
     for (pipeline_rank, stage) in (0..).zip(&plan.layout().stages.stages) {
         ranks.push(rank_parameters(&x, pipeline_rank, stage));
-        for_each_weight(&x, stage, |weight, times| {
+        for_each_weight(&x, stage, &mut |weight, times| {
             if !weight.copy {
                 let count = weight.full_count() * times;
                 accounts.add(weight.account, count);
@@ -96,7 +96,7 @@ pub fn parameters(plan: &Plan) -> Parameters {
 pub(super) fn rank_parameters(x: &Symbols<'_>, pipeline_rank: u64, stage: &Stage) -> RankParameters {
     let mut breakdown = AccountCounts::default();
     let mut expert_count = Count::ZERO;
-    for_each_weight(x, stage, |weight, times| {
+    for_each_weight(x, stage, &mut |weight, times| {
         let count = weight.count() * times;
         breakdown.add(weight.account, count);
         if weight.group == WeightGroup::Expert {
@@ -107,8 +107,8 @@ pub(super) fn rank_parameters(x: &Symbols<'_>, pipeline_rank: u64, stage: &Stage
     RankParameters { pipeline_rank, tensor_rank: 0, expert_rank: 0, count, expert_count, breakdown }
 }
 
-fn for_each_weight(x: &Symbols<'_>, stage: &Stage, mut visit: impl FnMut(&Weight, u64)) {
-    for section in stage.chunks.iter().flat_map(|chunk| sections(x, chunk)) {
+fn for_each_weight(x: &Symbols<'_>, stage: &Stage, visit: &mut dyn FnMut(&Weight, u64)) {
+    for section in sections_of(x, stage) {
         for weight in section.weights(x) {
             visit(&weight, section.times);
         }

@@ -2,7 +2,7 @@
 //! the accelerator's ridge, tile and wave quantisation, and in plain words where sharding hurts it.
 
 use super::compute::{Bound, Device, Measured, Product, ProductTime, linear_products};
-use crate::anatomy::{Matmul, Symbols, Work, sections};
+use crate::anatomy::{Matmul, Symbols, Work, sections_of, work_of};
 use crate::plan::{AttentionKernel, Plan};
 use crate::quantity::{Bytes, Flops, decimal};
 
@@ -149,8 +149,8 @@ pub fn utilisation(plan: &Plan, measured: &Measured) -> Vec<Utilisation> {
     let device = Device::new(plan.cluster(), plan.recipe(), measured);
     let mut out: Vec<Utilisation> = Vec::new();
     for (stage, held) in (0..).zip(&plan.layout().stages.stages) {
-        for section in held.chunks.iter().flat_map(|chunk| sections(&x, chunk)) {
-            for work in section.operators.iter().flat_map(|operator| operator.work(&x)) {
+        for section in sections_of(&x, held) {
+            for work in work_of(&x, &section.operators) {
                 if let Work::Matmul(matmul) = work
                     && !out.iter().any(|known| known.is(&matmul))
                 {

@@ -32,12 +32,12 @@ pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     if x.t <= 1 {
         return Vec::new();
     }
-    let message = |call| Message::new(x, call, "word_embeddings", &[x.s, x.b, x.h]).outside();
+    let message = |calls| Message::outside(Message::each(x, calls, "word_embeddings", &[x.s, x.b, x.h], 1));
     if !x.plan.layout().sequence_parallel {
-        return vec![message(&REDUCE)];
+        return message(&[&REDUCE]);
     }
     // Learned positions are added for the whole sequence before it is cut; so did the 2023 code always.
     let whole_first = x.model().position_embedding == PositionEmbedding::LearnedAbsolute
         || x.recipe().software == Software::MegatronLegacy;
-    vec![message(if whole_first { &REDUCE } else { &SCATTER }), message(&GATHER_GRADIENT)]
+    message(&[if whole_first { &REDUCE } else { &SCATTER }, &GATHER_GRADIENT])
 }

@@ -61,7 +61,10 @@ pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
             Dispatcher::Flex => fused(x),
         };
         let overlap = x.recipe().overlap.expert;
-        messages.extend(within(routed, MOE).map(|message| message.hidden(overlap)));
+        messages = within(routed, MOE);
+        for message in &mut messages {
+            message.overlapped = overlap;
+        }
     }
     if experts.shared_expert_intermediate_size.is_some() {
         messages.extend(shared(x));
@@ -73,12 +76,16 @@ fn gathered(x: &Symbols<'_>) -> Vec<Message> {
     let layout = x.plan.layout();
     let tokens = layout.expert * layout.expert_tensor * x.s_local;
     let format = x.recipe().moe.router_dtype;
-    let of_experts = |call| Message::new(x, call, "router", &[tokens, x.moe.experts]);
-    let of_tokens = |call| Message::new(x, call, "dispatcher", &[tokens, x.moe.hidden]);
-    let mut out = vec![of_experts(&GATHER_MAP).in_booleans()];
-    let probabilities = [&GATHER_PROBABILITIES, &SCATTER_PROBABILITIES];
-    out.extend(probabilities.map(|call| of_experts(call).in_format(format)));
-    out.extend([&GATHER_TOKENS, &SCATTER_TOKENS, &SCATTER_OUTPUTS, &GATHER_OUTPUTS].map(of_tokens));
+    let calls = [&GATHER_MAP, &GATHER_PROBABILITIES, &SCATTER_PROBABILITIES];
+    let mut out = Message::each(x, &calls, "router", &[tokens, x.moe.experts], 1);
+    if let [map, probabilities @ ..] = &mut out[..] {
+        map.set_booleans();
+        for message in probabilities {
+            message.set_format(format);
+        }
+    }
+    let calls = [&GATHER_TOKENS, &SCATTER_TOKENS, &SCATTER_OUTPUTS, &GATHER_OUTPUTS];
+    out.extend(Message::each(x, &calls, "dispatcher", &[tokens, x.moe.hidden], 1));
     out
 }
 
@@ -86,35 +93,41 @@ fn exchanged(x: &Symbols<'_>) -> Vec<Message> {
     let layout = x.plan.layout();
     let (e, et, sent) = (layout.expert, layout.expert_tensor, x.moe.sent);
     let format = x.recipe().moe.router_dtype;
-    let tokens = |call, times| Message::new(x, call, "dispatcher", &[times * sent, x.moe.hidden]);
-    let probabilities = |call, times| Message::new(x, call, "dispatcher", &[times * sent]).in_format(format);
+    let tokens = |calls: &[&'static Call], times| {
+        Message::each(x, calls, "dispatcher", &[times * sent, x.moe.hidden], 1)
+    };
+    let probabilities = |calls: &[&'static Call], times| {
+        let mut messages = Message::each(x, calls, "dispatcher", &[times * sent], 1);
+        for message in &mut messages {
+            message.set_format(format);
+        }
+        messages
+    };
     let mut out = vec![Message::new(x, &COUNTS, "dispatcher", &[e * et, x.moe.experts]).in_integers()];
     if e > 1 {
-        out.extend([&DISPATCH, &DISPATCH_BACK, &COMBINE, &COMBINE_BACK].map(|call| tokens(call, 1)));
-        out.extend([&PROBABILITIES, &PROBABILITIES_BACK].map(|call| probabilities(call, 1)));
+        out.extend(tokens(&[&DISPATCH, &DISPATCH_BACK, &COMBINE, &COMBINE_BACK], 1));
+        out.extend(probabilities(&[&PROBABILITIES, &PROBABILITIES_BACK], 1));
     }
     if et > 1 {
-        out.extend([&SPREAD, &SPREAD_BACK, &ADD_UP, &ADD_UP_BACK].map(|call| tokens(call, et)));
-        let both = [&SPREAD_PROBABILITIES, &SPREAD_PROBABILITIES_BACK];
-        out.extend(both.map(|call| probabilities(call, et)));
+        out.extend(tokens(&[&SPREAD, &SPREAD_BACK, &ADD_UP, &ADD_UP_BACK], et));
+        out.extend(probabilities(&[&SPREAD_PROBABILITIES, &SPREAD_PROBABILITIES_BACK], et));
     }
     out
 }
 
 fn fused(x: &Symbols<'_>) -> Vec<Message> {
     let shape = [x.s_local * x.moe.fan, x.moe.hidden];
-    [&FUSED, &FUSED_BACK, &FUSED_COMBINE, &FUSED_COMBINE_BACK]
-        .map(|call| Message::new(x, call, "dispatcher", &shape))
-        .to_vec()
+    let calls = [&FUSED, &FUSED_BACK, &FUSED_COMBINE, &FUSED_COMBINE_BACK];
+    Message::each(x, &calls, "dispatcher", &shape, 1)
 }
 
 /// Shared experts are cut like a dense MLP.
-fn shared(x: &Symbols<'_>) -> impl Iterator<Item = Message> {
+fn shared(x: &Symbols<'_>) -> Vec<Message> {
     let mut messages = column(x, &FROM_RESIDUAL, "shared_experts.linear_fc1", x.h);
     messages.extend(row(x, "shared_experts.linear_fc2"));
     let overlap = x.recipe().overlap.shared_expert;
-    within(messages, SHARED).map(move |message| {
-        let hidden = message.overlapped || overlap;
-        message.hidden(hidden)
-    })
+    for message in &mut messages {
+        message.overlapped |= overlap;
+    }
+    within(messages, SHARED)
 }

@@ -12,25 +12,23 @@ const SHARED: &[RecomputeModule] = &[RecomputeModule::Moe, RecomputeModule::Shar
 
 pub(in crate::anatomy) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let Some(experts) = &x.model().experts else { return Vec::new() };
-    let mut work = router(x, experts);
+    let mut work = Vec::with_capacity(12);
+    router(x, experts, &mut work);
     work.push(permutation(x, experts));
-    work.extend(latent_projections(x, experts));
-    work.extend(grouped(x, experts));
-    work.extend(shared(x, experts));
+    latent_projections(x, experts, &mut work);
+    Work::within(&mut work, MOE);
+    grouped(x, experts, &mut work);
+    shared(x, experts, &mut work);
     work.push(residual_addition(x, "mlp_bda"));
     work
 }
 
-fn router(x: &Symbols<'_>, experts: &Experts) -> Vec<Work> {
-    let mut product = Matmul::linear(
-        "router",
-        [x.s_local, experts.num_experts, x.h],
-        [x.full_tokens(), experts.num_experts, x.h],
-    );
-    product.kind = MatmulKind::PlainLinear;
+fn router(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
+    let count = experts.num_experts;
+    work.push(Work::plain_linear("router", [x.s_local, count, x.h], [x.full_tokens(), count, x.h]));
     // Scores in fp32: softmax or sigmoid, top-k, auxiliary loss, map of chosen experts.
-    let scores = Bytes::new(x.s_local * experts.num_experts * 4 * 6);
-    vec![Work::Matmul(product).within(MOE), kernel("router_topk", [scores, scores], [20, 12]).within(MOE)]
+    let scores = Bytes::new(x.s_local * count * 4 * 6);
+    work.push(kernel("router_topk", [scores, scores], [20, 12]));
 }
 
 /// Tokens are copied once per chosen expert before the exchange, sorted by expert after it, and back
@@ -40,18 +38,17 @@ fn permutation(x: &Symbols<'_>, experts: &Experts) -> Work {
     let sorts = if x.plan.layout().expert > 1 { 4 } else { 2 };
     let passes = if x.recipe().moe.permute_fusion { 1 } else { 2 };
     let moved = x.bytes(2 * copies * sorts * passes);
-    kernel("permute", [moved, moved], [3 * sorts * passes, 2 * sorts * passes]).within(MOE)
+    kernel("permute", [moved, moved], [3 * sorts * passes, 2 * sorts * passes])
 }
 
-fn latent_projections(x: &Symbols<'_>, experts: &Experts) -> Vec<Work> {
-    let Some(latent) = experts.latent_size else { return Vec::new() };
+fn latent_projections(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
+    let Some(latent) = experts.latent_size else { return };
     let tokens = x.full_tokens();
-    let down = Matmul::linear("latent_down_proj", [x.s_local, latent, x.h], [tokens, latent, x.h]);
-    let up = Matmul::linear("latent_up_proj", [x.s_local, x.h, latent], [tokens, x.h, latent]);
-    vec![Work::Matmul(down).within(MOE), Work::Matmul(up).within(MOE)]
+    work.push(Work::linear("latent_down_proj", [x.s_local, latent, x.h], [tokens, latent, x.h]));
+    work.push(Work::linear("latent_up_proj", [x.s_local, x.h, latent], [tokens, x.h, latent]));
 }
 
-fn grouped(x: &Symbols<'_>, experts: &Experts) -> Vec<Work> {
+fn grouped(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
     let layout = x.plan.layout();
     let (count, width) = (experts.num_experts.max(1), experts.ffn_hidden_size);
     let here = (count / layout.expert.max(1)).max(1);
@@ -76,11 +73,11 @@ fn grouped(x: &Symbols<'_>, experts: &Experts) -> Vec<Work> {
         })
     };
     let g = x.gate;
-    vec![
-        product("experts.linear_fc1", [g * inner, outer], [g * width, outer]),
-        activation(x, "experts.activation", rows * here, inner).within(MOE_ACTIVATION),
-        product("experts.linear_fc2", [outer, inner], [outer, width]),
-    ]
+    work.push(product("experts.linear_fc1", [g * inner, outer], [g * width, outer]));
+    let mut activation = activation(x, "experts.activation", rows * here, inner);
+    Work::within(std::slice::from_mut(&mut activation), MOE_ACTIVATION);
+    work.push(activation);
+    work.push(product("experts.linear_fc2", [outer, inner], [outer, width]));
 }
 
 /// Rows of one expert: its even part, or its capacity when inputs are padded to it.
@@ -93,19 +90,18 @@ fn per_expert(x: &Symbols<'_>, experts: &Experts, brought: u64) -> u64 {
     }
 }
 
-fn shared(x: &Symbols<'_>, experts: &Experts) -> Vec<Work> {
-    let Some(width) = experts.shared_expert_intermediate_size else { return Vec::new() };
+fn shared(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
+    let Some(width) = experts.shared_expert_intermediate_size else { return };
     let (inner, g, tokens) = (width / x.t.max(1), x.gate, x.full_tokens());
-    let fc1 = Matmul::linear("shared_experts.linear_fc1", [x.n, g * inner, x.h], [tokens, g * width, x.h]);
-    let fc2 = Matmul::linear("shared_experts.linear_fc2", [x.n, x.h, inner], [tokens, x.h, width]);
+    let before = work.len();
+    let full = [tokens, g * width, x.h];
+    work.push(Work::linear("shared_experts.linear_fc1", [x.n, g * inner, x.h], full));
+    work.push(activation(x, "shared_experts.activation", x.n, inner));
+    work.push(Work::linear("shared_experts.linear_fc2", [x.n, x.h, inner], [tokens, x.h, width]));
     // The sum with the routed experts' output.
     let sum = x.bytes(3 * x.s_local * x.h);
-    vec![
-        Work::Matmul(fc1).within(SHARED),
-        activation(x, "shared_experts.activation", x.n, inner).within(SHARED),
-        Work::Matmul(fc2).within(SHARED),
-        kernel("shared_experts.sum", [sum, Bytes::ZERO], [1, 0]).within(SHARED),
-    ]
+    work.push(kernel("shared_experts.sum", [sum, Bytes::ZERO], [1, 0]));
+    Work::within(&mut work[before..], SHARED);
 }
 
 #[allow(clippy::cast_precision_loss)]

@@ -49,7 +49,9 @@ pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
         None => column(x, &FROM_RESIDUAL, "linear_q_proj", x.h),
     };
     let keys = column(x, &FROM_KEY_LATENT, "linear_kv_up_proj", latent.kv_lora_rank);
-    let mut messages: Vec<Message> = within(queries, UP).chain(within(keys, UP)).collect();
+    let mut messages = queries;
+    messages.extend(keys);
+    messages = within(messages, UP);
     messages.extend(rotated_keys(x, latent));
     messages.extend(context(x, &CONTEXT, columns(x, latent)));
     messages.extend(row(x, "linear_proj"));
@@ -67,7 +69,5 @@ fn rotated_keys(x: &Symbols<'_>, latent: LatentAttention) -> Vec<Message> {
         return Vec::new();
     }
     let shape = [x.s, x.b, latent.qk_pos_emb_head_dim];
-    [&GATHER_ROTATED, &SCATTER_ROTATED]
-        .map(|call| Message::new(x, call, "linear_kv_down_proj", &shape))
-        .to_vec()
+    Message::each(x, &[&GATHER_ROTATED, &SCATTER_ROTATED], "linear_kv_down_proj", &shape, 1)
 }

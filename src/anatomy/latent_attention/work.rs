@@ -2,15 +2,16 @@
 //! the rank's own tokens; the up-projections are cut by heads (`multi_latent_attention.py`).
 
 use crate::anatomy::shared::{HeadWidths, core_attention, kernel, residual_addition, rotary};
-use crate::anatomy::{Matmul, Symbols, Work};
+use crate::anatomy::{Symbols, Work};
 use crate::plan::{LatentAttention, RecomputeModule};
 
 const UP: &[RecomputeModule] = &[RecomputeModule::MlaUpProjection];
 
 pub(in crate::anatomy) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let Some(latent) = x.model().latent else { return Vec::new() };
-    let mut work = queries(x, &latent);
-    work.extend(keys_and_values(x, &latent));
+    let mut work = Vec::with_capacity(14);
+    queries(x, &latent, &mut work);
+    keys_and_values(x, &latent, &mut work);
     let widths = HeadWidths { query: latent.query_width(), value: latent.v_head_dim };
     work.extend(core_attention(x, widths, x.a * (2 * widths.query + widths.value)));
     let (inner, full) = (x.a * latent.v_head_dim, x.model().num_attention_heads * latent.v_head_dim);
@@ -19,32 +20,30 @@ pub(in crate::anatomy) fn work(x: &Symbols<'_>) -> Vec<Work> {
     work
 }
 
-fn queries(x: &Symbols<'_>, latent: &LatentAttention) -> Vec<Work> {
+fn queries(x: &Symbols<'_>, latent: &LatentAttention, work: &mut Vec<Work>) {
     let (width, heads) = (latent.query_width(), x.model().num_attention_heads);
-    match latent.q_lora_rank {
-        None => vec![linear(x, "linear_q_proj", [x.n, x.a * width, x.h], [heads * width, x.h])],
-        Some(rank) => vec![
-            linear(x, "linear_q_down_proj", [x.s_local, rank, x.h], [rank, x.h]),
-            latent_norm(x, "q_layernorm", rank),
-            linear(x, "linear_q_up_proj", [x.n, x.a * width, rank], [heads * width, rank]).within(UP),
-        ],
-    }
+    let Some(rank) = latent.q_lora_rank else {
+        work.push(linear(x, "linear_q_proj", [x.n, x.a * width, x.h], [heads * width, x.h]));
+        return;
+    };
+    work.push(linear(x, "linear_q_down_proj", [x.s_local, rank, x.h], [rank, x.h]));
+    work.push(latent_norm(x, "q_layernorm", rank));
+    work.push(linear(x, "linear_q_up_proj", [x.n, x.a * width, rank], [heads * width, rank]));
+    Work::within(&mut work[2..], UP);
 }
 
-fn keys_and_values(x: &Symbols<'_>, latent: &LatentAttention) -> Vec<Work> {
+fn keys_and_values(x: &Symbols<'_>, latent: &LatentAttention, work: &mut Vec<Work>) {
     let (rank, rotated) = (latent.kv_lora_rank, latent.qk_pos_emb_head_dim);
     let (width, heads) = (latent.qk_head_dim + latent.v_head_dim, x.model().num_attention_heads);
-    vec![
-        linear(x, "linear_kv_down_proj", [x.s_local, rank + rotated, x.h], [rank + rotated, x.h]),
-        latent_norm(x, "kv_layernorm", rank),
-        linear(x, "linear_kv_up_proj", [x.n, x.a * width, rank], [heads * width, rank]).within(UP),
-        rotary(x, (x.a + 1) * rotated).within(UP),
-        // Rotated and plain parts are put together: queries and keys are read and written once.
-        {
-            let moved = x.bytes(4 * x.n * x.a * latent.query_width());
-            kernel("qk_concat", [moved, moved], [2, 2]).within(UP)
-        },
-    ]
+    work.push(linear(x, "linear_kv_down_proj", [x.s_local, rank + rotated, x.h], [rank + rotated, x.h]));
+    work.push(latent_norm(x, "kv_layernorm", rank));
+    let before = work.len();
+    work.push(linear(x, "linear_kv_up_proj", [x.n, x.a * width, rank], [heads * width, rank]));
+    work.push(rotary(x, (x.a + 1) * rotated));
+    // Rotated and plain parts are put together: queries and keys are read and written once.
+    let moved = x.bytes(4 * x.n * x.a * latent.query_width());
+    work.push(kernel("qk_concat", [moved, moved], [2, 2]));
+    Work::within(&mut work[before..], UP);
 }
 
 fn latent_norm(x: &Symbols<'_>, name: &'static str, columns: u64) -> Work {
@@ -53,5 +52,5 @@ fn latent_norm(x: &Symbols<'_>, name: &'static str, columns: u64) -> Work {
 }
 
 fn linear(x: &Symbols<'_>, name: &'static str, local: [u64; 3], [n, k]: [u64; 2]) -> Work {
-    Work::Matmul(Matmul::linear(name, local, [x.full_tokens(), n, k]))
+    Work::linear(name, local, [x.full_tokens(), n, k])
 }

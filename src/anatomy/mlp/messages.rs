@@ -7,5 +7,5 @@ use crate::plan::RecomputeModule;
 pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     let mut messages = column(x, &FROM_RESIDUAL, "linear_fc1", x.h);
     messages.extend(row(x, "linear_fc2"));
-    within(messages, &[RecomputeModule::Mlp]).collect()
+    within(messages, &[RecomputeModule::Mlp])
 }

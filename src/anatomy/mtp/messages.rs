@@ -35,11 +35,9 @@ pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     let mut messages = embedding::messages(x);
     messages.extend(column(x, &FROM_BOTH, "mtp.eh_proj", 2 * x.h));
     if x.t > 1 {
-        let message = |call| Message::new(x, call, "mtp.eh_proj", &[x.s, x.b, x.h]);
-        messages.push(message(&GATHER_OUTPUT));
-        if x.plan.layout().sequence_parallel {
-            messages.push(message(&GATHER_GRADIENT));
-        }
+        let both = [&GATHER_OUTPUT, &GATHER_GRADIENT];
+        let calls = if x.plan.layout().sequence_parallel { &both[..] } else { &both[..1] };
+        messages.extend(Message::each(x, calls, "mtp.eh_proj", &[x.s, x.b, x.h], 1));
     }
     messages.extend(output_layer::messages(x));
     messages

@@ -3,15 +3,14 @@
 //! (`megatron/core/transformer/multi_token_prediction.py`).
 
 use crate::anatomy::shared::kernel;
-use crate::anatomy::{Matmul, Operator, Symbols, Work};
+use crate::anatomy::{Operator, Symbols, Work};
 
 pub(in crate::anatomy) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let elements = x.s_local * x.h;
     let mut work = Operator::Embedding.work(x);
     work.push(kernel("enorm_hnorm", [x.bytes(4 * elements), x.bytes(8 * elements)], [2, 4]));
     let local = [x.n, x.h / x.t.max(1), 2 * x.h];
-    let join = Matmul::linear("eh_proj", local, [x.full_tokens(), x.h, 2 * x.h]);
-    work.push(Work::Matmul(join));
+    work.push(Work::linear("eh_proj", local, [x.full_tokens(), x.h, 2 * x.h]));
     work.extend(Operator::FinalNorm.work(x));
     work.extend(Operator::OutputLayer.work(x));
     work

@@ -12,6 +12,9 @@ pub(in crate::anatomy) fn work(operator: Operator, x: &Symbols<'_>) -> Vec<Work>
     let elements = x.s_local * x.h;
     let forward = Bytes::new(elements * (x.residual_width + x.width));
     let backward = Bytes::new(elements * (x.width + 3 * x.residual_width));
-    let norm = kernel(operator.name(), [forward, backward], [1, 2]);
-    vec![if operator == Operator::FinalNorm { norm } else { norm.within(NORM) }]
+    let mut work = vec![kernel(operator.name(), [forward, backward], [1, 2])];
+    if operator != Operator::FinalNorm {
+        Work::within(&mut work, NORM);
+    }
+    work
 }

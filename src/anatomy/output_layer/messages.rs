@@ -40,17 +40,19 @@ pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     if x.t > 1 {
         messages.extend(loss(x));
     }
-    messages.into_iter().map(Message::outside).collect()
+    Message::outside(messages)
 }
 
 fn loss(x: &Symbols<'_>) -> Vec<Message> {
-    let message =
-        |call, rows: u64| Message::new(x, call, "cross_entropy", &[rows * x.s, x.b]).in_format(Number::Fp32);
-    match x.recipe().loss {
-        LossKind::Legacy | LossKind::Unfused | LossKind::Torch => {
-            [&GREATEST, &TARGET, &SUM].map(|call| message(call, 1)).to_vec()
-        }
-        LossKind::NativeFused => vec![message(&GREATEST, 1), message(&TARGET_AND_SUM, 2)],
-        LossKind::TransformerEngine => vec![message(&ALL_THREE, 3 * x.t)],
+    let calls: &[(&'static Call, u64)] = match x.recipe().loss {
+        LossKind::Legacy | LossKind::Unfused | LossKind::Torch => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
+        LossKind::NativeFused => &[(&GREATEST, 1), (&TARGET_AND_SUM, 2)],
+        LossKind::TransformerEngine => &[(&ALL_THREE, 3 * x.t)],
+    };
+    let mut messages = Vec::with_capacity(calls.len());
+    for (call, rows) in calls {
+        let message = Message::new(x, call, "cross_entropy", &[rows * x.s, x.b]);
+        messages.push(message.in_format(Number::Fp32));
     }
+    messages
 }

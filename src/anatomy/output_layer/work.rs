@@ -1,17 +1,15 @@
 //! Arithmetic of the output layer and the loss.
 
 use crate::anatomy::shared::kernel;
-use crate::anatomy::{Matmul, MatmulKind, Symbols, Work};
+use crate::anatomy::{Symbols, Work};
 use crate::plan::LossKind;
 use crate::quantity::Bytes;
 
 pub(in crate::anatomy) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let full = x.model().padded_vocab_size;
-    let mut logits = Matmul::linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]);
-    logits.kind = MatmulKind::PlainLinear;
     let (bytes, launches) = loss(x);
     vec![
-        Work::Matmul(logits),
+        Work::plain_linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]),
         kernel("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * x.v)), launches),
     ]
 }

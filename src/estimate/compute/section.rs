@@ -2,7 +2,7 @@
 
 use super::device::real;
 use super::{Device, Product};
-use crate::anatomy::{Kernel, Matmul, MatmulKind, Operator, Symbols, Work};
+use crate::anatomy::{Kernel, Matmul, MatmulKind, Operator, Symbols, Work, work_of};
 use crate::estimate::flops::repeated_share;
 use crate::plan::AttentionKernel;
 use crate::quantity::{Quantity, Seconds};
@@ -69,7 +69,7 @@ pub struct Passes {
 #[must_use]
 pub fn passes(device: &Device, x: &Symbols<'_>, operators: &[Operator]) -> Passes {
     let mut passes = Passes::default();
-    for work in operators.iter().flat_map(|operator| operator.work(x)) {
+    for work in work_of(x, operators) {
         let (forward, input, weight) = match &work {
             Work::Matmul(matmul) if matmul.kind.has_weight() => linear(device, x, matmul),
             Work::Matmul(matmul) => attention(device, x, matmul),

@@ -85,7 +85,13 @@ pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
 
 /// Bytes kept by `operators` together, one of each.
 pub(super) fn kept_by(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
-    operators.iter().flat_map(|operator| operator.saved(x)).map(|saved| saved.bytes).sum()
+    let mut bytes = Bytes::ZERO;
+    for operator in operators {
+        for saved in operator.saved(x) {
+            bytes += saved.bytes;
+        }
+    }
+    bytes
 }
 
 /// Bytes kept by one section of `kind` that is not recomputed as a whole.

@@ -1,7 +1,7 @@
 //! The layer tree of the whole model beside what one rank holds of each part.
 
 use super::kept::layers_kept;
-use crate::anatomy::{Operator, Saved, SectionKind, Shape, Symbols, Weight, sections};
+use crate::anatomy::{Operator, Saved, SectionKind, Shape, Symbols, Weight, sections_of};
 use crate::plan::{LayerKind, Plan};
 use crate::quantity::{Bytes, Count};
 
@@ -93,34 +93,35 @@ pub fn layers(plan: &Plan) -> LayerNode {
     let x = Symbols::of(plan);
     let unsharded = x.unsharded();
     let mut times = [0_u64; SectionKind::ALL.len()];
-    for chunk in plan.layout().stages.stages.iter().flat_map(|stage| &stage.chunks) {
-        for section in sections(&x, chunk) {
+    for stage in &plan.layout().stages.stages {
+        for section in sections_of(&x, stage) {
             times[section.kind.index()] += section.times;
         }
     }
-    let children = SectionKind::ALL
-        .into_iter()
-        .zip(times)
-        .filter(|&(_, times)| times > 0)
-        .map(|(kind, times)| section(&x, &unsharded, kind, times))
-        .collect();
+    let mut children = Vec::new();
+    for (kind, times) in SectionKind::ALL.into_iter().zip(times) {
+        if times > 0 {
+            children.push(section(&x, &unsharded, kind, times));
+        }
+    }
     LayerNode::parent("model", 1, children)
 }
 
 fn section(x: &Symbols<'_>, unsharded: &Symbols<'_>, kind: SectionKind, times: u64) -> LayerNode {
-    let children = kind.operators(x).into_iter().map(|operator| {
-        let mut parts: Vec<LayerNode> = operator
-            .weights(x)
-            .iter()
-            .filter(|weight| !weight.copy && kind != SectionKind::MtpEmbedding)
-            .map(|weight| LayerNode::weight(weight, x.width))
-            .collect();
+    let mut children = Vec::new();
+    for operator in kind.operators(x) {
+        let mut parts = Vec::new();
         if kind != SectionKind::MtpEmbedding {
+            for weight in &operator.weights(x) {
+                if !weight.copy {
+                    parts.push(LayerNode::weight(weight, x.width));
+                }
+            }
             parts.extend(kept(x, unsharded, operator));
         }
-        LayerNode::parent(operator.name(), 1, parts)
-    });
-    LayerNode::parent(kind.name(), times, children.collect())
+        children.push(LayerNode::parent(operator.name(), 1, parts));
+    }
+    LayerNode::parent(kind.name(), times, children)
 }
 
 /// What an operator keeps, whole and on one rank side by side. A tensor may be there on one side alone.

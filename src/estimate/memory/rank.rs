@@ -76,11 +76,8 @@ impl<'a> Stages<'a> {
         let mut commons: Vec<Common> = Vec::with_capacity(3);
         let mut own: Vec<usize> = Vec::with_capacity(stages.len());
         for (index, stage) in stages.iter().enumerate() {
-            let known = (0..index)
-                .rev()
-                .take(1)
-                .chain([0])
-                .find(|&other| other < index && are_equal(x, stage, &stages[other]));
+            let like = |other: &usize| *other < index && are_equal(x, stage, &stages[*other]);
+            let known = [index.wrapping_sub(1), 0].into_iter().find(like);
             own.push(known.map_or(commons.len(), |other| own[other]));
             if known.is_none() {
                 commons.push(Common::of(x, &units, &kinds, stage));

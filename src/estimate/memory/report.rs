@@ -79,10 +79,10 @@ pub fn memory(plan: &Plan) -> Memory {
     let x = Symbols::of(plan);
     let stages = Stages::of(&x);
     let capacity = plan.cluster().accelerator.memory;
-    let ranks: Vec<RankMemory> = (0..)
-        .zip(stages.ranks())
-        .map(|(index, rank)| rank_memory(&x, &stages.units, index, &rank, capacity))
-        .collect();
+    let mut ranks = Vec::new();
+    for (index, rank) in (0..).zip(stages.ranks()) {
+        ranks.push(rank_memory(&x, &stages.units, index, &rank, capacity));
+    }
     let worst = worst(&ranks);
     Memory {
         fits: worst.peak_reserved <= capacity,

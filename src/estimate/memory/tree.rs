@@ -3,7 +3,7 @@
 use super::kept::{rotary_table, run_input};
 use super::moments::ChunkSum;
 use super::rank::Rank;
-use super::states::{Part, State};
+use super::states::Part;
 use super::unit::Units;
 use crate::anatomy::{Operator, Saved, SectionKind, Symbols};
 use crate::explain::Breakdown;
@@ -26,18 +26,23 @@ pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
             temporaries,
         ],
     );
-    let framework = rank.framework.terms().map(|term| term.leaf(x)).collect();
+    let mut framework = Vec::with_capacity(4);
+    for term in rank.framework.terms() {
+        framework.push(term.leaf(x));
+    }
     let framework = Breakdown::sum("framework", framework);
     Breakdown::sum("peak_reserved", vec![allocated, framework])
 }
 
+#[inline(never)]
 fn part(rank: &Rank<'_>, label: &'static str, part: Part) -> Tree {
-    let states = rank.common.states.iter().filter(|state| state.part == part);
-    Breakdown::sum(label, states.map(state).collect())
-}
-
-fn state(state: &State) -> Tree {
-    Breakdown::leaf(state.name, state.bytes()).because(state.why())
+    let mut states = Vec::new();
+    for state in &rank.common.states {
+        if state.part == part {
+            states.push(Breakdown::leaf(state.name, state.bytes()).because(state.why()));
+        }
+    }
+    Breakdown::sum(label, states)
 }
 
 /// Kept tensors: whole for micro-batches that wait, and what is left of the one that runs backward.
@@ -90,13 +95,21 @@ pub(super) fn section(x: &Symbols<'_>, kind: SectionKind) -> Tree {
         SectionKind::Mtp if x.recomputes_layers() => vec![Operator::MtpProjection],
         _ => kind.operators(x),
     };
-    let by_operator = operators.into_iter().filter_map(|operator| {
-        let tensors: Vec<Tree> = operator.saved(x).iter().map(|saved| leaf(x, saved)).collect();
-        (!tensors.is_empty()).then(|| Breakdown::sum(operator.name(), tensors))
-    });
-    Breakdown::sum(kind.name(), by_operator.collect())
+    let mut by_operator = Vec::new();
+    for operator in operators {
+        let tensors = leaves(x, &operator.saved(x));
+        if !tensors.is_empty() {
+            by_operator.push(Breakdown::sum(operator.name(), tensors));
+        }
+    }
+    Breakdown::sum(kind.name(), by_operator)
 }
 
+fn leaves(x: &Symbols<'_>, saved: &[Saved]) -> Vec<Tree> {
+    saved.iter().map(|saved| leaf(x, saved)).collect()
+}
+
+#[inline(never)]
 fn leaf(x: &Symbols<'_>, saved: &Saved) -> Tree {
     Breakdown::leaf(saved.name, saved.bytes).because(x.explain(saved.formula))
 }
@@ -105,7 +118,7 @@ fn leaf(x: &Symbols<'_>, saved: &Saved) -> Tree {
 fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let mut children = Vec::with_capacity(4);
     if let Some((moment, point)) = rank.running(units) {
-        let mut tensors: Vec<Tree> = point.held.tensors.iter().map(|tensor| leaf(x, tensor)).collect();
+        let mut tensors = leaves(x, &point.held.tensors);
         let recomputed = point.recomputed + moment.recomputed;
         if recomputed > Bytes::ZERO {
             tensors.push(Breakdown::leaf("recomputed for this backward", recomputed));
@@ -113,8 +126,7 @@ fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
         children.push(Breakdown::sum(point.held.name, tensors));
     }
     if rank.in_step {
-        let states = rank.common.states.iter().filter(|state| state.part == Part::Step);
-        children.push(Breakdown::sum("optimizer step", states.map(state).collect()));
+        children.push(part(rank, "optimizer step", Part::Step));
     }
     children.extend(rank.buffers().map(|term| term.leaf(x)));
     Breakdown::sum("temporaries", children)

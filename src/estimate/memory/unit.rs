@@ -4,9 +4,11 @@ use std::ops::RangeInclusive;
 
 use super::kept::kept_by;
 use super::states::Held as Parameters;
-use crate::anatomy::{Held, Operator, SectionKind, Symbols, Weight, WeightGroup, Work, section_counts};
+use crate::anatomy::{
+    Held, Operator, SectionKind, Symbols, Weight, WeightGroup, Work, section_counts, work_of,
+};
 use crate::plan::{Plan, Recompute};
-use crate::quantity::Bytes;
+use crate::quantity::{Bytes, Count};
 use crate::schedule::Shape;
 
 /// The point of a section's passes at which most is alive.
@@ -68,8 +70,8 @@ impl Unit {
             let kept = Kept::of(x, &operators);
             // Of a multi-token-prediction depth that is recomputed only what is before its layer is kept.
             let alone = kind == SectionKind::Mtp && x.recomputes_layers();
-            unit.kept = if alone { kept.kept[0] } else { kept.kept.iter().copied().sum() };
-            unit.full = kept.full.iter().copied().sum();
+            unit.kept = if alone { kept.kept[0] } else { total(&kept.kept) };
+            unit.full = total(&kept.full);
             unit.waiting = waiting(x, &operators);
             unit.points = points(x, &operators, &kept);
             unit.most = (0..unit.points.len()).max_by_key(|&index| unit.points[index].net());
@@ -87,22 +89,25 @@ impl Unit {
     }
 }
 
+fn total(bytes: &[Bytes]) -> Bytes {
+    bytes.iter().copied().sum()
+}
+
 /// Input and output gradient of every linear layer: what its weight gradient is made from.
 fn waiting(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
     if !Shape::of(x.plan).splits_backward() {
         return Bytes::ZERO;
     }
-    let matmuls = operators.iter().flat_map(|operator| operator.work(x)).filter_map(|work| match work {
-        Work::Matmul(matmul) if matmul.kind.has_weight() => Some(matmul),
-        Work::Matmul(_) | Work::Kernel(_) => None,
-    });
-    matmuls
-        .map(|matmul| {
+    let mut bytes = Bytes::ZERO;
+    for work in work_of(x, operators) {
+        if let Work::Matmul(matmul) = work
+            && matmul.kind.has_weight()
+        {
             let [rows, outer, inner] = matmul.local;
-            let elements = rows.saturating_mul(outer.saturating_add(inner)).saturating_mul(matmul.batch);
-            Bytes::new(elements.saturating_mul(x.width))
-        })
-        .sum()
+            bytes += Count::of_shape(&[rows, outer.saturating_add(inner), matmul.batch]).bytes(x.width);
+        }
+    }
+    bytes
 }
 
 /// Bytes that each operator of a section keeps, and would keep were nothing recomputed.
@@ -135,11 +140,13 @@ fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
     for (index, &operator) in operators.iter().enumerate().rev() {
         let first = if x.samples_layers() { 0 } else { index };
         let recomputed = kept.recomputed(first..=index);
-        let fullest = operator
-            .held(&all)
-            .into_iter()
-            .map(|held| Point { operator, recomputed, returned: behind + held.returned, held })
-            .max_by_key(Point::net);
+        let mut fullest: Option<Point> = None;
+        for held in operator.held(&all) {
+            let point = Point { operator, recomputed, returned: behind + held.returned, held };
+            if fullest.as_ref().is_none_or(|other| point.net() >= other.net()) {
+                fullest = Some(point);
+            }
+        }
         out.extend(fullest);
         behind += kept.kept[index];
     }

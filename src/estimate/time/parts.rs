@@ -2,7 +2,7 @@
 
 use super::collective::{Ring, Rings};
 use super::overlap::{Overlaps, Traffic, exposed};
-use crate::anatomy::{Collective, Message, Pass, Section, SectionKind, Symbols, sections};
+use crate::anatomy::{Collective, Message, Pass, Section, SectionKind, Symbols, messages_of, sections};
 use crate::estimate::compute::{Cost, Device, Passes, passes, real};
 use crate::estimate::flops::recomputed_layers;
 use crate::plan::{Chunk, Dispatcher};
@@ -113,7 +113,7 @@ impl Setting<'_> {
         let passes = passes(&self.device, &self.x, &section.operators);
         let mut forward = Traffic::default();
         let mut backward = Traffic::default();
-        for message in section.operators.iter().flat_map(|operator| operator.messages(&self.x)) {
+        for message in messages_of(&self.x, &section.operators) {
             let ring = self.rings.of_dimension(message.dimension);
             let time = self.message(ring, &message) * real(message.calls);
             let traffic = if message.pass == Pass::Forward { &mut forward } else { &mut backward };

@@ -37,7 +37,7 @@ fn loss(builder: &mut Builder<'_>) {
         LoadBalancing::Sinkhorn | LoadBalancing::None => return,
     };
     let stages = &x.plan.layout().stages.stages;
-    let calls = builder.chunk_calls(|stage, chunk| {
+    let calls = builder.chunk_calls(&|stage, chunk| {
         stages.get(stage).and_then(|stage| stage.chunks.get(chunk)).map_or(0, |chunk| routers(builder, chunk))
     });
     let place = Place::In(SectionKind::Layer(LayerKind::Moe), Pass::Forward);
@@ -61,7 +61,7 @@ fn bias(builder: &mut Builder<'_>) {
         .map(|stage| stage.chunks.iter().map(|chunk| routers(builder, chunk)).sum())
         .collect();
     for (stage, layers) in held.into_iter().enumerate() {
-        let calls: Calls = builder.step_calls(|other| u64::from(other == stage && layers > 0));
+        let calls: Calls = builder.step_calls(&|other| u64::from(other == stage && layers > 0));
         let message = Sent {
             shape: Shape::new(&[layers, x.moe.experts]),
             formula: &BIAS,

@@ -5,6 +5,7 @@ use super::ledger::{DimensionTraffic, Operation, Parallelism, Place, Totals, Tra
 use crate::anatomy::{Collective, Dimension, Message, SectionKind, Shape, Symbols};
 use crate::explain::Formula;
 use crate::plan::{PipelineSchedule, Plan};
+use crate::quantity::product;
 use crate::topology::{GroupKind, Groups, Link};
 
 /// The ledger in the making.
@@ -66,20 +67,23 @@ impl<'a> Builder<'a> {
     }
 
     /// Calls that each chunk makes for each of its micro-batches.
-    pub(super) fn chunk_calls(&self, calls: impl Fn(usize, usize) -> u64) -> Calls {
+    pub(super) fn chunk_calls(&self, calls: &dyn Fn(usize, usize) -> u64) -> Calls {
         let mut out = Calls::default();
         for (stage, held) in self.plan().layout().stages.stages.iter().enumerate() {
-            let of = |chunk| calls(stage, chunk);
-            let chunks = 0..held.chunks.len();
-            out.per_micro_batch.push(chunks.clone().map(of).fold(0, u64::saturating_add));
-            let all = chunks.map(|chunk| of(chunk).saturating_mul(self.micro_batches(chunk)));
-            out.per_iteration.push(all.fold(0, u64::saturating_add));
+            let (mut each, mut all) = (0_u64, 0_u64);
+            for chunk in 0..held.chunks.len() {
+                let calls = calls(stage, chunk);
+                each = each.saturating_add(calls);
+                all = all.saturating_add(product(calls, self.micro_batches(chunk)));
+            }
+            out.per_micro_batch.push(each);
+            out.per_iteration.push(all);
         }
         out
     }
 
     /// Calls that each stage makes once an iteration.
-    pub(super) fn step_calls(&self, calls: impl Fn(usize) -> u64) -> Calls {
+    pub(super) fn step_calls(&self, calls: &dyn Fn(usize) -> u64) -> Calls {
         let stages = self.stages();
         Calls { per_micro_batch: vec![0; stages], per_iteration: (0..stages).map(calls).collect() }
     }
@@ -147,11 +151,12 @@ impl<'a> Builder<'a> {
         let operations = std::mem::take(&mut self.operations);
         let mut dimensions = Vec::new();
         for parallelism in Parallelism::ALL {
-            let own: Vec<Operation> = operations
-                .iter()
-                .filter(|(other, _)| *other == parallelism)
-                .map(|(_, operation)| operation.clone())
-                .collect();
+            let mut own: Vec<Operation> = Vec::new();
+            for (other, operation) in &operations {
+                if *other == parallelism {
+                    own.push(operation.clone());
+                }
+            }
             if own.is_empty() {
                 continue;
             }

@@ -102,11 +102,11 @@ fn group(builder: &Builder<'_>, group: WeightGroup) -> GroupKind {
 }
 
 fn once_on(builder: &Builder<'_>, bucket: &Buckets) -> Calls {
-    builder.step_calls(|stage| if stage == bucket.stage { bucket.calls } else { 0 })
+    builder.step_calls(&|stage| if stage == bucket.stage { bucket.calls } else { 0 })
 }
 
 fn each_backward(builder: &Builder<'_>, bucket: &Buckets) -> Calls {
-    builder.chunk_calls(|stage, chunk| if stage == bucket.stage && chunk == 0 { bucket.calls } else { 0 })
+    builder.chunk_calls(&|stage, chunk| if stage == bucket.stage && chunk == 0 { bucket.calls } else { 0 })
 }
 
 fn gradients(builder: &mut Builder<'_>, bucket: &Buckets, collective: Collective, calls: Calls) {
@@ -153,28 +153,36 @@ fn all_buckets(builder: &Builder<'_>) -> Vec<Buckets> {
     let deepspeed = matches!(plan.recipe().software, Software::MegatronDeepspeed | Software::GptNeox);
     let mut out: Vec<Buckets> = Vec::new();
     for (stage, chunks) in all_buffers(plan).into_iter().enumerate() {
-        for buffer in chunks.into_iter().flatten() {
-            let sizes = if deepspeed { even_pieces(&buffer) } else { buffer.buckets };
-            let Buffer { group, format, .. } = buffer;
-            for elements in sizes {
-                let same = |other: &&mut Buckets| {
-                    (other.stage, other.elements) == (stage, elements)
-                        && (other.group, other.format) == (group, format)
-                };
-                match out.iter_mut().rev().find(same) {
-                    Some(bucket) => bucket.calls += 1,
-                    None => out.push(Buckets { stage, group, format, elements, calls: 1 }),
-                }
+        for buffers in chunks {
+            for buffer in buffers {
+                add_buckets(&mut out, stage, buffer, deepspeed);
             }
         }
     }
     out
 }
 
+fn add_buckets(out: &mut Vec<Buckets>, stage: usize, buffer: Buffer, deepspeed: bool) {
+    let sizes = if deepspeed { even_pieces(&buffer) } else { buffer.buckets };
+    let Buffer { group, format, .. } = buffer;
+    for elements in sizes {
+        let same = |other: &&mut Buckets| {
+            (other.stage, other.elements) == (stage, elements)
+                && (other.group, other.format) == (group, format)
+        };
+        match out.iter_mut().rev().find(same) {
+            Some(bucket) => bucket.calls += 1,
+            None => out.push(Buckets { stage, group, format, elements, calls: 1 }),
+        }
+    }
+}
+
 fn even_pieces(buffer: &Buffer) -> Vec<u64> {
     let whole = buffer.parameters / DEEPSPEED_BUCKET;
     let rest = buffer.parameters % DEEPSPEED_BUCKET;
-    (0..whole).map(|_| DEEPSPEED_BUCKET).chain((rest > 0).then_some(rest)).collect()
+    let mut pieces = vec![DEEPSPEED_BUCKET; usize::try_from(whole).unwrap_or(0)];
+    pieces.extend((rest > 0).then_some(rest));
+    pieces
 }
 
 /// Nothing is held whole: every unit (a layer, the embedding, the output layer) is gathered in forward and
@@ -183,7 +191,7 @@ fn units(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     let recipe = x.recipe();
     for (index, kind) in SectionKind::ALL.into_iter().enumerate() {
-        let calls = builder.chunk_calls(|stage, chunk| {
+        let calls = builder.chunk_calls(&|stage, chunk| {
             let held = x.plan.layout().stages.stages.get(stage).and_then(|stage| stage.chunks.get(chunk));
             held.map_or(0, |chunk| section_counts(&x, chunk)[index])
         });
@@ -191,8 +199,12 @@ fn units(builder: &mut Builder<'_>) {
             continue;
         }
         for weights in [WeightGroup::Dense, WeightGroup::Expert] {
-            let own = kind.weights(&x).into_iter().filter(|weight| weight.group == weights);
-            let elements: u64 = own.map(|weight| weight.count().get()).sum();
+            let mut elements = 0;
+            for weight in kind.weights(&x) {
+                if weight.group == weights {
+                    elements += weight.count().get();
+                }
+            }
             if elements == 0 {
                 continue;
             }

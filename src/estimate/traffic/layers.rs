@@ -3,7 +3,9 @@
 
 use super::builder::{Builder, Sent};
 use super::ledger::{Parallelism, Place};
-use crate::anatomy::{Collective, Dimension, Message, Pass, SectionKind, Shape, Symbols, section_counts};
+use crate::anatomy::{
+    Collective, Dimension, Message, Pass, SectionKind, Shape, Symbols, messages_of, section_counts,
+};
 use crate::explain::Formula;
 use crate::plan::{Chunk, LayerKind, Recompute};
 use crate::topology::GroupKind;
@@ -30,16 +32,18 @@ struct Runs {
 pub(super) fn add(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     let stages = &x.plan.layout().stages.stages;
-    let runs: Vec<Vec<Runs>> =
-        stages.iter().map(|stage| stage.chunks.iter().map(|chunk| Runs::of(&x, chunk)).collect()).collect();
+    let mut runs: Vec<Vec<Runs>> = Vec::with_capacity(stages.len());
+    for stage in stages {
+        runs.push(stage.chunks.iter().map(|chunk| Runs::of(&x, chunk)).collect());
+    }
     for (index, kind) in SectionKind::ALL.into_iter().enumerate() {
         let present = runs.iter().flatten().any(|run| run.times[index] > 0);
         if !present || kind == SectionKind::MtpEmbedding {
             continue;
         }
-        for message in kind.operators(&x).into_iter().flat_map(|operator| operator.messages(&x)) {
+        for message in messages_of(&x, &kind.operators(&x)) {
             let repeated = is_repeated_alone(&x, &message);
-            let calls = builder.chunk_calls(|stage, chunk| {
+            let calls = builder.chunk_calls(&|stage, chunk| {
                 let Some(run) = runs.get(stage).and_then(|chunks| chunks.get(chunk)) else { return 0 };
                 let again = match (message.pass, message.in_layer) {
                     (Pass::Forward, _) if repeated => run.times[index],
@@ -63,7 +67,7 @@ fn distributed_checkpoints(builder: &mut Builder<'_>, runs: &[Vec<Runs>]) {
     if !spread || x.t <= 1 || x.plan.layout().sequence_parallel {
         return;
     }
-    let calls = builder.chunk_calls(|stage, chunk| {
+    let calls = builder.chunk_calls(&|stage, chunk| {
         runs.get(stage).and_then(|chunks| chunks.get(chunk)).map_or(0, |run| run.checkpoints)
     });
     let message = Sent {

@@ -30,7 +30,7 @@ pub(super) fn add(builder: &mut Builder<'_>) {
         (Pass::Forward, "stage output", "activation", &ACTIVATION),
         (Pass::Backward, "stage input", "gradient", &GRADIENT),
     ] {
-        let calls = builder.chunk_calls(|stage, chunk| u64::from(sends(&shape, pass, stage, chunk)));
+        let calls = builder.chunk_calls(&|stage, chunk| u64::from(sends(&shape, pass, stage, chunk)));
         let sent = Sent {
             name,
             tensor,

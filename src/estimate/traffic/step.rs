@@ -62,7 +62,7 @@ fn tied_embedding(builder: &mut Builder<'_>) {
     let plan = builder.plan();
     let stages = &plan.layout().stages.stages;
     let holds = |stage: usize| stages.get(stage).is_some_and(|stage| holds_embedding(plan, stage));
-    let calls = builder.step_calls(|stage| u64::from(holds(stage)));
+    let calls = builder.step_calls(&|stage| u64::from(holds(stage)));
     let sent = gradient(builder, "word_embeddings", Shape::new(&[x.v, x.h]), &TIED);
     builder.add(Parallelism::Embedding, GroupKind::Embedding, sent, calls);
 }
@@ -75,20 +75,20 @@ fn whole_weights(builder: &mut Builder<'_>) {
     if layout.tensor <= 1 {
         return;
     }
-    let elements: Vec<u64> = SectionKind::ALL
-        .into_iter()
-        .map(|kind| {
-            let own =
-                kind.weights(&x).into_iter().filter(|weight| is_partial(layout.sequence_parallel, weight));
-            own.map(|weight| weight.count().get()).sum()
-        })
-        .collect();
+    let mut elements = [0_u64; SectionKind::ALL.len()];
+    for (elements, kind) in elements.iter_mut().zip(SectionKind::ALL) {
+        for weight in kind.weights(&x) {
+            if is_partial(layout.sequence_parallel, &weight) {
+                *elements += weight.count().get();
+            }
+        }
+    }
     for stage in 0..builder.stages() {
         let chunks = layout.stages.stages.get(stage).map_or(&[][..], |stage| &stage.chunks);
         let counts = chunks.iter().map(|chunk| section_counts(&x, chunk));
         let all: u64 = counts.map(|counts| dot(&counts, &elements)).sum();
         if all > 0 {
-            let calls = builder.step_calls(|other| u64::from(other == stage));
+            let calls = builder.step_calls(&|other| u64::from(other == stage));
             let sent = gradient(builder, "weights not cut", Shape::new(&[all]), &WHOLE);
             builder.add(Parallelism::Tensor, GroupKind::Tensor, sent, calls);
         }
@@ -109,7 +109,7 @@ fn is_partial(sequence_parallel: bool, weight: &Weight) -> bool {
 
 fn scalars(builder: &mut Builder<'_>) {
     let recipe = builder.plan().recipe();
-    let every = builder.step_calls(|_| 1);
+    let every = builder.step_calls(&|_| 1);
     let sharded = recipe.dp_sharding != DpSharding::Replicated;
     let group = if sharded { GroupKind::OptimizerInstance } else { GroupKind::Model };
     let number = |name, tensor, elements: u64, formula| Sent {
@@ -124,7 +124,7 @@ fn scalars(builder: &mut Builder<'_>) {
     }
     let stages = &builder.plan().layout().stages.stages;
     let ends = |stage: usize| stages.get(stage).is_some_and(Stage::has_output_layer);
-    let at_end = builder.step_calls(|stage| u64::from(ends(stage)));
+    let at_end = builder.step_calls(&|stage| u64::from(ends(stage)));
     sent.push((number("loss", "sum and count", 2, &LOSS), GroupKind::DataContext, at_end));
     for (sent, group, calls) in sent {
         builder.add(Parallelism::Scalars, group, sent, calls);
