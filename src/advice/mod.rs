@@ -22,16 +22,18 @@ pub fn advised(plan: &Plan, measured: &Measured) -> Report {
 pub fn advice(plan: &Plan, report: &Report, measured: &Measured) -> Vec<Finding> {
     let advisor = Advisor::new(plan, report, measured);
     let mut findings = rules::out_of_memory::findings(&advisor);
-    let rest = [
-        rules::optimizer_not_sharded::finding(&advisor),
-        rules::sequence_parallel_off::finding(&advisor),
-        rules::tensor_leaves_domain::finding(&advisor),
-        rules::experts_cross_network::finding(&advisor),
-        rules::pipeline_inside_data_outside::finding(&advisor),
-        rules::recompute_too_much::finding(&advisor),
-        rules::deep_bubble::finding(&advisor),
-        rules::lower_tensor::finding(&advisor),
+    let rest: [fn(&Advisor<'_>) -> Option<Finding>; 8] = [
+        rules::optimizer_not_sharded::finding,
+        rules::sequence_parallel_off::finding,
+        rules::tensor_leaves_domain::finding,
+        rules::experts_cross_network::finding,
+        rules::pipeline_inside_data_outside::finding,
+        rules::recompute_too_much::finding,
+        rules::deep_bubble::finding,
+        rules::lower_tensor::finding,
     ];
-    findings.extend(rest.into_iter().flatten());
+    for finding in rest {
+        findings.extend(finding(&advisor));
+    }
     findings
 }

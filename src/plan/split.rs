@@ -115,7 +115,10 @@ impl StageMap {
 
     /// The same dealt in a V: chunk 1 of rank r comes from rank p - 1 - r.
     pub(super) fn folded(mut self) -> Self {
-        let mut second: Vec<Chunk> = self.stages.iter_mut().filter_map(|stage| stage.chunks.pop()).collect();
+        let mut second = Vec::new();
+        for stage in &mut self.stages {
+            second.extend(stage.chunks.pop());
+        }
         for stage in &mut self.stages {
             stage.chunks.extend(second.pop());
         }
@@ -126,21 +129,22 @@ impl StageMap {
     fn from_counts(sizes: StageSizes, counts: &[u64]) -> Self {
         let last = counts.len().saturating_sub(1);
         let mut next = 0;
-        let chunks = counts.iter().enumerate().map(|(index, &count)| {
+        let mut chunks = Vec::with_capacity(counts.len());
+        for (index, &count) in counts.iter().enumerate() {
             let first = next;
             next += count;
             let output_layer = index == last;
             let mtp_layers = if output_layer { sizes.mtp_num_layers } else { 0 };
-            Chunk { layers: first..next, embedding: index == 0, output_layer, mtp_layers }
-        });
+            chunks.push(Chunk { layers: first..next, embedding: index == 0, output_layer, mtp_layers });
+        }
         Self::from_chunks(sizes.pipeline, chunks)
     }
 
     /// Deals virtual stages out: number k goes to rank k mod p.
-    fn from_chunks(pipeline: u64, chunks: impl Iterator<Item = Chunk>) -> Self {
-        let mut stages: Vec<Stage> = (0..pipeline).map(|_| Stage { chunks: Vec::new() }).collect();
+    fn from_chunks(pipeline: u64, chunks: Vec<Chunk>) -> Self {
+        let mut stages = vec![Stage { chunks: Vec::new() }; index(pipeline)];
         let count = stages.len().max(1);
-        for (index, chunk) in chunks.enumerate() {
+        for (index, chunk) in chunks.into_iter().enumerate() {
             if let Some(stage) = stages.get_mut(index % count) {
                 stage.chunks.push(chunk);
             }
@@ -265,8 +269,10 @@ fn with_ends(sizes: StageSizes, first: Option<u64>, last: Option<u64>) -> Result
     if let Some(bad) = of_rank.iter().find(|layers| *layers % virtual_pipeline != 0) {
         return Err(uneven_chunks(*bad, virtual_pipeline));
     }
-    let chunk = || of_rank.iter().map(|layers| layers / virtual_pipeline);
-    Ok((0..virtual_pipeline).flat_map(|_| chunk()).collect())
+    for layers in &mut of_rank {
+        *layers /= virtual_pipeline;
+    }
+    Ok(of_rank.repeat(index(virtual_pipeline)))
 }
 
 /// Stages written out by `--pipeline-model-parallel-layout`.
@@ -304,16 +310,17 @@ fn written_out(sizes: StageSizes, text: &str) -> Result<StageMap, Contradiction>
         return Err(refuse("the layout must begin with E and end with L".to_owned()));
     }
     let mut next = 0;
-    let chunks = stages.iter().map(|stage| {
+    let mut chunks = Vec::with_capacity(stages.len());
+    for stage in &stages {
         let first = next;
         next += stage.count(Mark::Layer);
-        Chunk {
+        chunks.push(Chunk {
             layers: first..next,
             embedding: stage.count(Mark::Embedding) > 0,
             output_layer: stage.count(Mark::Loss) > 0,
             mtp_layers: stage.count(Mark::Mtp),
-        }
-    });
+        });
+    }
     Ok(StageMap::from_chunks(pipeline, chunks))
 }
 

@@ -25,7 +25,9 @@ pub fn memory_csv(report: &Report) -> String {
             report.memory.capacity,
         ];
         let mut fields = vec![rank.pipeline_rank.to_string()];
-        fields.extend(bytes.map(|bytes| bytes.get().to_string()));
+        for bytes in bytes {
+            fields.push(bytes.get().to_string());
+        }
         fields.push(rank.fits.to_string());
         fields.push(rank.at.to_owned());
         row(&mut out, &fields);

@@ -1,8 +1,6 @@
 //! Orders that repeat one building block, a micro-batch's passes at fixed times, every six slots
 //! (Qi et al. 2024, "Pipeline Parallelism with Controllable Memory", section 3).
 
-use std::collections::VecDeque;
-
 use super::{Action, Event, Shape};
 use crate::plan::PipelineSchedule;
 use crate::text::sort;
@@ -24,15 +22,12 @@ pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
     };
     let backward = if split { Action::BackwardInput } else { Action::Backward };
     let kinds = [(Action::Forward, 0), (Action::Forward, 1), (backward, 1), (backward, 0)];
-    let mut passes: Vec<(u64, Event)> = (0..shape.micro_batches)
-        .flat_map(|batch| {
-            let shift = PERIOD * u64::from(batch);
-            std::array::from_fn::<_, 4, _>(|i| {
-                let (action, chunk) = kinds[i];
-                (block[i] + shift, Event::new(action, batch, chunk))
-            })
-        })
-        .collect();
+    let mut passes: Vec<(u64, Event)> = Vec::with_capacity(4 * shape.micro_batches as usize);
+    for batch in 0..shape.micro_batches {
+        for (start, (action, chunk)) in block.into_iter().zip(kinds) {
+            passes.push((start + PERIOD * u64::from(batch), Event::new(action, batch, chunk)));
+        }
+    }
     sort(&mut passes, &|one, other| one.0.cmp(&other.0));
     if split { with_weights(&passes) } else { passes.into_iter().map(|(_, event)| event).collect() }
 }
@@ -40,19 +35,21 @@ pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
 /// Puts the weight gradients into the free slots, oldest first.
 fn with_weights(passes: &[(u64, Event)]) -> Vec<Event> {
     let mut events = Vec::with_capacity(passes.len() * 3 / 2);
-    let mut owed = VecDeque::new();
-    let weight = |event: Event| Event { action: Action::WeightGradient, ..event };
-    let mut free = 0;
+    let mut owed = Vec::new();
+    // How many of the owed are paid, and the next free slot.
+    let (mut paid, mut free) = (0, 0);
     for &(time, event) in passes {
-        let slots = usize::try_from(time.saturating_sub(free)).unwrap_or(usize::MAX);
-        events.extend(owed.drain(..slots.min(owed.len())).map(weight));
+        while free < time && paid < owed.len() {
+            events.push(owed[paid]);
+            (paid, free) = (paid + 1, free + 1);
+        }
         events.push(event);
         free = time + 1;
         if event.action.is_backward() {
-            owed.push_back(event);
+            owed.push(Event { action: Action::WeightGradient, ..event });
         }
     }
-    events.extend(owed.into_iter().map(weight));
+    events.extend_from_slice(&owed[paid..]);
     events
 }
 

@@ -17,8 +17,9 @@ impl Order {
     #[must_use]
     pub fn of(shape: Shape) -> Self {
         let shape = shape.settled();
-        let stages = (0..shape.stages)
-            .map(|stage| match shape.kind {
+        let mut stages = Vec::with_capacity(shape.stages as usize);
+        for stage in 0..shape.stages {
+            stages.push(match shape.kind {
                 PipelineSchedule::GPipe => all_forward(&shape),
                 PipelineSchedule::OneForwardOneBackward => pairs(&shape, stage),
                 PipelineSchedule::ZeroBubbleH1 => zero_bubble::lagging(&shape, stage, stage),
@@ -28,8 +29,8 @@ impl Order {
                 | PipelineSchedule::VMin
                 | PipelineSchedule::OneForwardOneBackwardV => block::repeated(&shape, stage),
                 PipelineSchedule::DualPipe | PipelineSchedule::DualPipeV => dual::both_ways(&shape, stage),
-            })
-            .collect();
+            });
+        }
         Self { shape, stages }
     }
 
@@ -62,38 +63,54 @@ impl Order {
 }
 
 /// The forward steps as (micro-batch, chunk): a group of g micro-batches goes through chunk after chunk.
-fn forward_steps(shape: &Shape) -> impl Iterator<Item = (u32, u32)> + use<> {
+fn forward_steps(shape: &Shape) -> Vec<(u32, u32)> {
     let Shape { micro_batches, chunks, .. } = *shape;
-    let group = shape.group.max(1);
-    (0..micro_batches).step_by(group as usize).flat_map(move |first| {
-        let end = first.saturating_add(group).min(micro_batches);
-        (0..chunks).flat_map(move |chunk| (first..end).map(move |micro_batch| (micro_batch, chunk)))
-    })
+    let mut steps = Vec::with_capacity(micro_batches as usize * chunks as usize);
+    let mut first = 0;
+    while first < micro_batches {
+        let end = first.saturating_add(shape.group.max(1)).min(micro_batches);
+        for chunk in 0..chunks {
+            for micro_batch in first..end {
+                steps.push((micro_batch, chunk));
+            }
+        }
+        first = end;
+    }
+    steps
 }
 
 /// 1F1B, interleaved when there is more than one chunk.
 fn pairs(shape: &Shape, stage: u32) -> Vec<Event> {
-    let warmup = shape.warmup(stage);
+    let warmup = shape.warmup(stage) as usize;
     let last = shape.chunks - 1;
-    let mut forward = forward_steps(shape).map(|(batch, chunk)| Event::new(Action::Forward, batch, chunk));
-    let mut backward =
-        forward_steps(shape).map(|(batch, chunk)| Event::new(Action::Backward, batch, last - chunk));
-    let mut events: Vec<Event> = forward.by_ref().take(warmup as usize).collect();
-    for step in forward {
-        events.push(step);
-        events.extend(backward.next());
+    let steps = forward_steps(shape);
+    let mut events = Vec::with_capacity(2 * steps.len());
+    for index in 0..steps.len() + warmup {
+        if let Some((batch, chunk)) = steps.get(index) {
+            events.push(Event::new(Action::Forward, *batch, *chunk));
+        }
+        if let Some((batch, chunk)) = index.checked_sub(warmup).and_then(|index| steps.get(index)) {
+            events.push(Event::new(Action::Backward, *batch, last - chunk));
+        }
     }
-    events.extend(backward);
     events
 }
 
 /// `GPipe`: every forward, chunk by chunk, then every backward from the last chunk on.
 fn all_forward(shape: &Shape) -> Vec<Event> {
-    let batches = shape.micro_batches;
-    let of_chunk = |action, chunk| (0..batches).map(move |batch| Event::new(action, batch, chunk));
-    let forward = (0..shape.chunks).flat_map(|chunk| of_chunk(Action::Forward, chunk));
-    let backward = (0..shape.chunks).rev().flat_map(|chunk| of_chunk(Action::Backward, chunk));
-    forward.chain(backward).collect()
+    let mut events = Vec::new();
+    let mut add = |action, chunk| {
+        for batch in 0..shape.micro_batches {
+            events.push(Event::new(action, batch, chunk));
+        }
+    };
+    for chunk in 0..shape.chunks {
+        add(Action::Forward, chunk);
+    }
+    for chunk in (0..shape.chunks).rev() {
+        add(Action::Backward, chunk);
+    }
+    events
 }
 
 /// A list of events of two chunks in the making: counts micro-batches by itself and leaves out those

@@ -110,25 +110,24 @@ impl Ready {
     }
 }
 
+/// Hears of each event's stage, start and end.
+pub(super) type Note<'n> = &'n mut dyn FnMut(usize, Event, f64, f64);
+
 /// Runs `order`, telling `note` each event's stage, start and end; gives the stages' clocks.
-pub(super) fn run(
-    order: &Order,
-    durations: &StageDurations,
-    mut note: impl FnMut(usize, Event, f64, f64),
-) -> Vec<Clock> {
+pub(super) fn run(order: &Order, durations: &StageDurations, mut note: Option<Note<'_>>) -> Vec<Clock> {
     let shape = order.shape();
     let mut ready = Ready::of(shape);
     let mut clocks = vec![Clock::default(); shape.stages as usize];
-    let desks: Vec<Vec<Desk>> = (0..shape.stages)
-        .map(|stage| (0..shape.chunks).map(|chunk| Desk::of(shape, durations, stage, chunk)).collect())
-        .collect();
+    let mut desks: Vec<Vec<Desk>> = Vec::with_capacity(clocks.len());
+    for stage in 0..shape.stages {
+        desks.push((0..shape.chunks).map(|chunk| Desk::of(shape, durations, stage, chunk)).collect());
+    }
     let mut moved = true;
     while moved {
         moved = false;
         for ((stage, clock), desks) in (0_u32..).zip(&mut clocks).zip(&desks) {
             let events = order.stage(stage);
-            let mut note = |event, start, end| note(stage as usize, event, start, end);
-            while clock.step(events, desks, &mut ready, &mut note) {
+            while clock.step(events, desks, &mut ready, stage as usize, &mut note) {
                 moved = true;
             }
         }
@@ -143,7 +142,8 @@ impl Clock {
         events: &[Event],
         desks: &[Desk],
         ready: &mut Ready,
-        note: &mut impl FnMut(Event, f64, f64),
+        stage: usize,
+        note: &mut Option<Note<'_>>,
     ) -> bool {
         let Some(&event) = events.get(self.next) else { return false };
         let Some(desk) = desks.get(event.chunk as usize) else { return false };
@@ -160,11 +160,15 @@ impl Clock {
         let start = self.free.max(needed);
         let between = start + desk.work[event.action as usize];
         let end = second.map_or(between, |(event, desk)| between + desk.work[event.action as usize]);
-        note(event, start, between);
+        if let Some(note) = note {
+            note(stage, event, start, between);
+        }
         ready.set(desk, event, end);
         self.free = end + desk.sending[event.action as usize];
         if let Some((event, desk)) = second {
-            note(event, between, end);
+            if let Some(note) = note {
+                note(stage, event, between, end);
+            }
             ready.set(desk, event, end);
             self.free += desk.sending[event.action as usize];
         }

@@ -111,13 +111,13 @@ impl Timeline {
 /// Lets `order` run under `durations`.
 #[must_use]
 pub fn timeline(order: &Order, durations: &StageDurations) -> Timeline {
-    let mut stages: Vec<Vec<Timed>> =
-        (0..order.shape().stages).map(|stage| Vec::with_capacity(order.stage(stage).len())).collect();
-    let clocks = run(order, durations, |stage, event, start, end| {
+    let mut stages: Vec<Vec<Timed>> = vec![Vec::new(); order.shape().stages as usize];
+    let mut note = |stage: usize, event, start, end| {
         if let Some(list) = stages.get_mut(stage) {
             list.push(Timed { event, start: Seconds::new(start), end: Seconds::new(end) });
         }
-    });
+    };
+    let clocks = run(order, durations, Some(&mut note));
     Timeline { stages, ..Timeline::of(&clocks) }
 }
 
@@ -152,7 +152,7 @@ impl Rehearsal {
     /// The times of the whole step without its events (`stages` stays empty).
     #[must_use]
     pub fn totals(&self, durations: &StageDurations) -> Timeline {
-        let of = |order| Timeline::of(&run(order, durations, |_, _, _, _| {}));
+        let of = |order| Timeline::of(&run(order, durations, None));
         let whole = of(&self.order);
         match &self.shorter {
             Some((shorter, rounds)) => whole.continued(&of(shorter), *rounds),

@@ -32,25 +32,27 @@ impl Space {
         let (model, layout) = (plan.model(), plan.layout());
         let base = Variant::of(plan);
         let domain = plan.cluster().fast_domain.max(plan.cluster().gpus_per_node);
-        let doubling = |limit: u64| (0..12).map(|power| 1 << power).take_while(move |&value| value <= limit);
-        let tensor = doubling(domain).filter(|t| model.num_attention_heads.is_multiple_of(*t));
-        let pipeline = (1..=MAX_PIPELINE)
-            .filter(|p| model.num_layers.is_multiple_of(*p) && layout.world_size.is_multiple_of(*p));
+        let mut tensor = doubling(domain);
+        tensor.retain(|t| model.num_attention_heads.is_multiple_of(*t));
+        let mut pipeline: Vec<u64> = (1..=MAX_PIPELINE).collect();
+        pipeline.retain(|p| model.num_layers.is_multiple_of(*p) && layout.world_size.is_multiple_of(*p));
         let longest = (model.seq_length / MIN_LOCAL_SEQUENCE).max(1);
-        let experts = match &model.experts {
-            Some(experts) => doubling(experts.num_experts)
-                .filter(|e| experts.num_experts.is_multiple_of(*e))
-                .flat_map(|e| [(e, false), (e, true)])
-                .collect(),
-            None => vec![(1, true)],
-        };
+        let mut experts = Vec::new();
+        for e in doubling(model.experts.as_ref().map_or(0, |experts| experts.num_experts)) {
+            if model.experts.as_ref().is_some_and(|experts| experts.num_experts.is_multiple_of(e)) {
+                experts.extend([(e, false), (e, true)]);
+            }
+        }
+        if model.experts.is_none() {
+            experts.push((1, true));
+        }
         Self {
-            tensor: with(tensor.collect(), base.tensor),
-            pipeline: with(pipeline.collect(), base.pipeline),
-            chunks: with(doubling(MAX_CHUNKS).collect(), base.virtual_pipeline),
-            context: with(doubling(longest).collect(), base.context),
+            tensor: with(tensor, base.tensor),
+            pipeline: with(pipeline, base.pipeline),
+            chunks: with(doubling(MAX_CHUNKS), base.virtual_pipeline),
+            context: with(doubling(longest), base.context),
             experts,
-            micro_batch: with(doubling(MAX_MICRO_BATCH).collect(), base.micro_batch_size),
+            micro_batch: with(doubling(MAX_MICRO_BATCH), base.micro_batch_size),
             recompute: recomputations(plan),
             base,
         }
@@ -129,6 +131,17 @@ impl Space {
             self.tensor.len() as u64,
         ]
     }
+}
+
+/// Powers of two up to `limit`, twelve at most.
+fn doubling(limit: u64) -> Vec<u64> {
+    let mut values = Vec::with_capacity(12);
+    for power in 0..12 {
+        if 1 << power <= limit {
+            values.push(1 << power);
+        }
+    }
+    values
 }
 
 fn with(mut values: Vec<u64>, value: u64) -> Vec<u64> {

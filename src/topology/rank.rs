@@ -37,6 +37,7 @@ impl Rank {
 
     /// Its label, `n{node}_g{place}`.
     #[must_use]
+    #[inline(never)]
     pub fn label(self, gpus_per_node: u64) -> String {
         format!("n{}_g{}", self.node(gpus_per_node), self.place(gpus_per_node))
     }
@@ -56,8 +57,15 @@ impl Rank {
 /// A group in the notation of Megatron's analysis tool: `[n0_g0 n0_g1]`.
 #[must_use]
 pub fn notation(ranks: impl IntoIterator<Item = Rank>, gpus_per_node: u64) -> String {
-    let labels: Vec<String> = ranks.into_iter().map(|rank| rank.label(gpus_per_node)).collect();
-    format!("[{}]", labels.join(" "))
+    let mut out = String::from("[");
+    for rank in ranks {
+        if out.len() > 1 {
+            out.push(' ');
+        }
+        out += &rank.label(gpus_per_node);
+    }
+    out.push(']');
+    out
 }
 
 #[cfg(test)]

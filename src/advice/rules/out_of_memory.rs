@@ -81,25 +81,26 @@ pub(in crate::advice) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let capacity = advisor.capacity();
-    let trials = |recompute: bool| {
-        WAYS.iter().filter_map(move |(name, way)| {
+    let mut out: Vec<(String, Trial)> = Vec::new();
+    for recompute in [false, true] {
+        if !out.is_empty() {
+            break;
+        }
+        let first = if recompute { "recompute every layer, and " } else { "" };
+        for (name, way) in &WAYS {
             let mut variant = advisor.variant();
             if !way(advisor, &mut variant) {
-                return None;
+                continue;
             }
             if recompute {
                 variant.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
             }
-            Some((*name, advisor.attempt(&variant)?))
-        })
-    };
-    let mut out: Vec<(String, Trial)> = trials(false)
-        .filter(|(_, trial)| trial.fits(capacity))
-        .map(|(name, trial)| (name.to_owned(), trial))
-        .collect();
-    if out.is_empty() {
-        let together = trials(true).filter(|(_, trial)| trial.fits(capacity));
-        out.extend(together.map(|(name, trial)| (format!("recompute every layer, and {name}"), trial)));
+            if let Some(trial) = advisor.attempt(&variant)
+                && trial.fits(capacity)
+            {
+                out.push((format!("{first}{name}"), trial));
+            }
+        }
     }
     // By time where it is known; the order of the ways stands otherwise.
     sort(&mut out, &|(_, one), (_, other)| {
@@ -107,12 +108,11 @@ pub(in crate::advice) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
         key(one).total_cmp(&key(other))
     });
     let lacking = advisor.peak().less(capacity);
-    out.into_iter()
-        .take(SHOWN)
-        .map(|(name, trial)| {
-            let message = format!("{name}: the peak becomes {}{}", gib(trial.peak), trial.pace());
-            let why = format!("the plan as it is lacks {}", gib(lacking));
-            trial.finding("out-of-memory", message, why)
-        })
-        .collect()
+    let mut findings = Vec::with_capacity(SHOWN);
+    for (name, trial) in out.into_iter().take(SHOWN) {
+        let message = format!("{name}: the peak becomes {}{}", gib(trial.peak), trial.pace());
+        let why = format!("the plan as it is lacks {}", gib(lacking));
+        findings.push(trial.finding("out-of-memory", message, why));
+    }
+    findings
 }

@@ -129,8 +129,11 @@ fn by_schedule(shape: &Shape, stages: Vec<Vec<ChunkParts>>) -> Vec<Vec<ChunkPart
         return stages;
     }
     let merged: Vec<ChunkParts> = stages.iter().map(|chunks| ChunkParts::of_all(chunks)).collect();
-    let mirrored = merged.iter().rev();
-    merged.iter().zip(mirrored).map(|(one, other)| vec![*one, *other]).collect()
+    let mut both = Vec::with_capacity(merged.len());
+    for (one, other) in merged.iter().zip(merged.iter().rev()) {
+        both.push(vec![*one, *other]);
+    }
+    both
 }
 
 /// The time of all micro-batches through the pipeline.
@@ -190,8 +193,12 @@ impl Setting<'_> {
             backward: chunk.backward.total() + chunk.again.total(),
             weight: chunk.weight.total(),
         };
+        let mut times: Vec<Vec<ChunkTime>> = Vec::with_capacity(stages.len());
+        for chunks in stages {
+            times.push(chunks.iter().map(time).collect());
+        }
         StageDurations {
-            chunks: stages.iter().map(|chunks| chunks.iter().map(time).collect()).collect(),
+            chunks: times,
             sends: vec![self.send(); stages.len()],
             blocking: match self.overlaps.bounds {
                 Bounds::Lower => false,

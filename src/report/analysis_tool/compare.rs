@@ -107,12 +107,12 @@ const PER_GPU: Reasons = [
     &[8, 9, 10, 15],
 ];
 
-fn memory<'a>(
+fn memory(
     section: &'static str,
-    tool: &'a ToolMemory,
-    (count, ours): (u64, &'a Totals),
-    reasons: &'a Reasons,
-) -> impl Iterator<Item = ToolRow> + 'a {
+    tool: &ToolMemory,
+    (count, ours): (u64, &Totals),
+    reasons: &Reasons,
+) -> Vec<ToolRow> {
     let lines = [
         ("parameters", Figure::Count(tool.count.get()), Figure::Count(count)),
         ("parameters' bytes", Figure::Bytes(tool.parameters), Figure::Bytes(ours.parameters)),
@@ -121,8 +121,11 @@ fn memory<'a>(
         ("activations", Figure::Bytes(tool.activations), Figure::Bytes(ours.activations)),
         ("memory requirement", Figure::Bytes(tool.total), Figure::Bytes(ours.peak_allocated)),
     ];
-    let rows = lines.into_iter().zip(reasons);
-    rows.map(move |((label, tool, ours), &departures)| ToolRow { section, label, tool, ours, departures })
+    let mut rows = Vec::with_capacity(lines.len());
+    for ((label, tool, ours), &departures) in lines.into_iter().zip(reasons) {
+        rows.push(ToolRow { section, label, tool, ours, departures });
+    }
+    rows
 }
 
 /// The fullest rank; the tool gives every GPU the same figure.
@@ -132,7 +135,7 @@ fn per_gpu(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {
     let Some(rank) = report.memory.ranks.iter().find(of) else { return Vec::new() };
     let parameters = report.parameters.ranks.iter().find(|rank| rank.pipeline_rank == fullest);
     let count = parameters.map_or(0, |rank| rank.count.get());
-    memory("Memory on each GPU (ours: the fullest)", &tool.per_gpu, (count, &rank.totals), &PER_GPU).collect()
+    memory("Memory on each GPU (ours: the fullest)", &tool.per_gpu, (count, &rank.totals), &PER_GPU)
 }
 
 fn communication(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {

@@ -29,7 +29,11 @@ pub(super) fn write(sheet: &mut Sheet, plan: &Plan) {
         let count = groups.count(kind);
         sheet.heading(&format!("{count} {title}"));
         let gpus_per_node = plan.cluster().gpus_per_node;
-        sheet.items(groups.all(kind).take(LISTED).map(|group| notation(group.ranks(), gpus_per_node)));
+        let mut listed = Vec::new();
+        for group in groups.all(kind).take(LISTED) {
+            listed.push(notation(group.ranks(), gpus_per_node));
+        }
+        sheet.items(&listed);
         if count > LISTED as u64 {
             sheet.line(&format!("  and {} more", count - LISTED as u64));
         }

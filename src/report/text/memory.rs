@@ -21,29 +21,25 @@ pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
 
 pub(super) fn write_stages(sheet: &mut Sheet, memory: &Memory) {
     sheet.heading("Memory on each GPU, by stage");
-    let rows: Vec<Vec<String>> = memory
-        .ranks
-        .iter()
-        .map(|rank| {
-            let totals = &rank.totals;
-            let mut row = vec![format!("stage {}", rank.pipeline_rank)];
-            row.extend(
-                [
-                    totals.parameters,
-                    totals.gradients,
-                    totals.optimizer,
-                    totals.activations,
-                    totals.temporaries,
-                    totals.peak_allocated,
-                    totals.framework,
-                    totals.peak_reserved,
-                ]
-                .map(gib),
-            );
-            row.push(rank.at.to_owned());
-            row
-        })
-        .collect();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for rank in &memory.ranks {
+        let totals = &rank.totals;
+        let mut row = vec![format!("stage {}", rank.pipeline_rank)];
+        for bytes in [
+            totals.parameters,
+            totals.gradients,
+            totals.optimizer,
+            totals.activations,
+            totals.temporaries,
+            totals.peak_allocated,
+            totals.framework,
+            totals.peak_reserved,
+        ] {
+            row.push(gib(bytes));
+        }
+        row.push(rank.at.to_owned());
+        rows.push(row);
+    }
     let header = [
         "rank",
         "parameters",

@@ -50,12 +50,20 @@ fn advice(sheet: &mut Sheet, report: &Report) {
         return;
     }
     sheet.heading("Advice");
-    sheet.items(report.advice.iter().map(|finding| {
-        let changes: Vec<String> =
-            finding.change.iter().map(|(field, value)| format!("{}={value}", field.name())).collect();
-        let changes = if changes.is_empty() { String::new() } else { format!(" [{}]", changes.join(" ")) };
-        format!("{}{changes}: {}", finding.message, finding.why)
-    }));
+    let mut items = Vec::new();
+    for finding in &report.advice {
+        let mut item = finding.message.clone();
+        for (index, (field, value)) in finding.change.iter().enumerate() {
+            item += if index == 0 { " [" } else { " " };
+            item += field.name();
+            item.push('=');
+            item += value;
+        }
+        item += if finding.change.is_empty() { ": " } else { "]: " };
+        item += &finding.why;
+        items.push(item);
+    }
+    sheet.items(&items);
 }
 
 fn cluster(sheet: &mut Sheet, plan: &Plan) {
@@ -101,11 +109,9 @@ fn parameters(sheet: &mut Sheet, report: &Report) {
         grouped(report.parameters.total.get()),
         grouped(report.parameters.active_per_token.get())
     ));
-    let rows: Vec<Vec<String>> = report
-        .parameters
-        .ranks
-        .iter()
-        .map(|rank| vec![format!("stage {}", rank.pipeline_rank), grouped(rank.count.get())])
-        .collect();
+    let mut rows = Vec::new();
+    for rank in &report.parameters.ranks {
+        rows.push(vec![format!("stage {}", rank.pipeline_rank), grouped(rank.count.get())]);
+    }
     sheet.table(&["rank", "parameters"], &rows);
 }

@@ -36,10 +36,10 @@ impl Sheet {
     }
 
     /// A list of equal lines: groups, for example.
-    pub(super) fn items(&mut self, items: impl IntoIterator<Item = String>) {
+    pub(super) fn items(&mut self, items: &[String]) {
         for item in items {
             self.out += if self.markdown { "- " } else { "  " };
-            self.line(&item);
+            self.line(item);
         }
     }
 
@@ -59,20 +59,25 @@ impl Sheet {
             "---:|".repeat(header.len().saturating_sub(1))
         );
         for row in rows {
-            let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
-            self.out += &format!("| {} |\n", cells.join(" | "));
+            self.out.push('|');
+            for cell in row {
+                self.out.push(' ');
+                self.out += &cell.replace('|', "\\|");
+                self.out += " |";
+            }
+            self.out.push('\n');
         }
         self.out.push('\n');
     }
 
     fn plain_table(&mut self, header: &[&str], rows: &[Vec<String>]) {
         let length = |text: &str| text.chars().count();
-        let widths: Vec<usize> = (0..header.len())
-            .map(|column| {
-                let cells = rows.iter().filter_map(|row| row.get(column));
-                cells.map(|cell| length(cell)).chain([length(header[column])]).max().unwrap_or(0)
-            })
-            .collect();
+        let mut widths: Vec<usize> = header.iter().map(|title| length(title)).collect();
+        for row in rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(length(cell));
+            }
+        }
         let mut print = |cells: &mut dyn Iterator<Item = &str>| {
             let mut line = String::from("  ");
             for (column, (cell, width)) in cells.zip(&widths).enumerate() {
