@@ -111,7 +111,6 @@ impl PipelineSchedule {
     ];
 
     /// Every kind, in the order of the settings' names.
-    #[must_use]
     pub fn all() -> impl Iterator<Item = Self> {
         Self::NAMES.into_iter().map(|(kind, _)| kind)
     }

@@ -1,14 +1,15 @@
 //! The YAML that `accelerate config` writes: machines, precision, DeepSpeed or FSDP.
 //! Keys: `accelerate/commands/config/config_args.py`.
 
-use super::leaves::Leaves;
+use super::leaves::{Leaves, Scalars};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Reading};
 use crate::plan::{Field, Software};
 
 /// Reads an accelerate configuration.
 pub(super) fn read(root: &Node) -> Reading {
-    let mut leaves = Leaves::of(root);
+    let scalars = Scalars::of(root);
+    let mut leaves = Leaves::over(&scalars);
     leaves.take_all(&[
         ("num_machines", Field::NumNodes),
         ("num_processes", Field::WorldSize),
@@ -17,9 +18,9 @@ pub(super) fn read(root: &Node) -> Reading {
     ]);
     if let Some(leaf) = leaves.get("mixed_precision") {
         match leaf.value.as_str() {
-            "bf16" => leaves.switch(Field::Bf16, true, &leaf),
-            "fp16" => leaves.switch(Field::Fp16, true, &leaf),
-            "fp8" => leaves.say(Field::Fp8, "hybrid", &leaf),
+            "bf16" => leaves.switch(Field::Bf16, true, leaf),
+            "fp16" => leaves.switch(Field::Fp16, true, leaf),
+            "fp8" => leaves.say(Field::Fp8, "hybrid", leaf),
             _ => {}
         }
     }
@@ -29,18 +30,18 @@ pub(super) fn read(root: &Node) -> Reading {
     ];
     for (path, field) in devices {
         if let Some(leaf) = leaves.get(path) {
-            leaves.switch(field, leaf.value != "none", &leaf);
+            leaves.switch(field, leaf.value != "none", leaf);
         }
     }
     let kind = leaves.get("distributed_type");
     if let Some(leaf) = kind.filter(|leaf| leaf.value == "FSDP") {
         let strategy = leaves.text("fsdp_config.fsdp_sharding_strategy").unwrap_or_default();
-        let stage = match strategy.as_str() {
+        let stage = match strategy {
             "NO_SHARD" | "3" => "0",
             "SHARD_GRAD_OP" | "2" => "2",
             _ => "3",
         };
-        leaves.say(Field::ZeroStage, stage, &leaf);
+        leaves.say(Field::ZeroStage, stage, leaf);
     }
     leaves.state(
         Field::AttentionKernel,

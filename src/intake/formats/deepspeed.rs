@@ -1,7 +1,7 @@
 //! DeepSpeed's JSON configuration: what data-parallel ranks share, precision, batch and optimizer.
 //! Keys and defaults: `deepspeed/runtime/config.py`, `deepspeed/runtime/zero/config.py`.
 
-use super::leaves::{Leaf, Leaves};
+use super::leaves::{Leaf, Leaves, Scalars};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Reading};
 use crate::plan::{Field, Software};
@@ -9,14 +9,15 @@ use crate::text::Diagnostic;
 
 /// Reads a DeepSpeed configuration.
 pub(super) fn read(root: &Node) -> Reading {
-    let mut leaves = Leaves::of(root);
+    let scalars = Scalars::of(root);
+    let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);
     leaves.reading.software = Some((Software::MegatronDeepspeed, "a DeepSpeed configuration".to_owned()));
     leaves.finish("a DeepSpeed configuration")
 }
 
 /// The keys of DeepSpeed, which GPT-NeoX takes among its own.
-pub(super) fn keys(leaves: &mut Leaves) {
+pub(super) fn keys(leaves: &mut Leaves<'_>) {
     batch(leaves);
     precision(leaves);
     sharding(leaves);
@@ -24,7 +25,7 @@ pub(super) fn keys(leaves: &mut Leaves) {
     activations(leaves);
     for (path, what) in NOT_ESTIMATED {
         if let Some(leaf) = leaves.get(path).filter(|leaf| says_yes(leaf)) {
-            leaves.not_estimated(&leaf, what);
+            leaves.not_estimated(leaf, what);
         }
     }
 }
@@ -45,7 +46,7 @@ fn says_yes(leaf: &Leaf) -> bool {
 }
 
 /// Takes a key unless it is left to the trainer ("auto").
-fn take(leaves: &mut Leaves, path: &str, field: Field) {
+fn take(leaves: &mut Leaves<'_>, path: &str, field: Field) {
     match leaves.get(path) {
         Some(leaf) if leaf.value == "auto" => {
             let message = format!("{path} is \"auto\": the trainer's own setting counts");
@@ -56,7 +57,7 @@ fn take(leaves: &mut Leaves, path: &str, field: Field) {
     }
 }
 
-fn batch(leaves: &mut Leaves) {
+fn batch(leaves: &mut Leaves<'_>) {
     take(leaves, "train_micro_batch_size_per_gpu", Field::MicroBatchSize);
     take(leaves, "gradient_accumulation_steps", Field::NumMicroBatches);
     take(leaves, "train_batch_size", Field::GlobalBatchSize);
@@ -71,7 +72,7 @@ fn batch(leaves: &mut Leaves) {
     }
 }
 
-fn precision(leaves: &mut Leaves) {
+fn precision(leaves: &mut Leaves<'_>) {
     let formats = [
         ("bf16.enabled", Field::Bf16),
         ("bfloat16.enabled", Field::Bf16),
@@ -85,7 +86,7 @@ fn precision(leaves: &mut Leaves) {
         }
     }
     if let Some(leaf) = leaves.get("data_types.grad_accum_dtype") {
-        leaves.say(Field::GradsDtype, dtype(&leaf.value), &leaf);
+        leaves.say(Field::GradsDtype, dtype(&leaf.value), leaf);
     }
 }
 
@@ -99,12 +100,12 @@ pub(super) fn dtype(name: &str) -> &str {
     }
 }
 
-fn sharding(leaves: &mut Leaves) {
+fn sharding(leaves: &mut Leaves<'_>) {
     // That the bf16 optimizer shards its states even at stage 0 is a rule of `resolve`.
     if leaves.has("zero_optimization.stage") {
         leaves.take(&["zero_optimization.stage"], Field::ZeroStage);
-    } else if let Some(leaf) = leaves.get("zero_optimization").filter(|leaf| leaf.flag() == Some(true)) {
-        leaves.say_noted(Field::ZeroStage, "1", &leaf, "zero_optimization as a switch is stage 1");
+    } else if let Some(leaf) = leaves.yes("zero_optimization") {
+        leaves.say_noted(Field::ZeroStage, "1", leaf, "zero_optimization as a switch is stage 1");
     } else {
         leaves.state(Field::ZeroStage, "0", Origin::Default, "DeepSpeed's default");
     }
@@ -117,7 +118,7 @@ fn sharding(leaves: &mut Leaves) {
     for (path, field) in offload {
         if let Some(leaf) = leaves.get(path) {
             let away = leaf.flag().unwrap_or(leaf.value != "none");
-            leaves.switch(field, away, &leaf);
+            leaves.switch(field, away, leaf);
         }
     }
     leaves.take(&["zero_optimization.overlap_comm"], Field::OverlapGradReduce);
@@ -126,19 +127,19 @@ fn sharding(leaves: &mut Leaves) {
     }
 }
 
-fn optimizer(leaves: &mut Leaves) {
+fn optimizer(leaves: &mut Leaves<'_>) {
     let Some(leaf) = leaves.first(&["optimizer.type", "optimizer.name"]) else { return };
     let name = leaf.value.to_ascii_lowercase();
     match name.as_str() {
-        name if name.contains("adam") || name.contains("lamb") => leaves.say(Field::Optimizer, "adam", &leaf),
-        "sgd" | "muon" | "lion" => leaves.say(Field::Optimizer, &name, &leaf),
-        _ => leaves.not_estimated(&leaf, "this optimizer is taken for Adam"),
+        name if name.contains("adam") || name.contains("lamb") => leaves.say(Field::Optimizer, "adam", leaf),
+        "sgd" | "muon" | "lion" => leaves.say(Field::Optimizer, &name, leaf),
+        _ => leaves.not_estimated(leaf, "this optimizer is taken for Adam"),
     }
 }
 
-fn activations(leaves: &mut Leaves) {
+fn activations(leaves: &mut Leaves<'_>) {
     let path = "activation_checkpointing.partition_activations";
-    if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() == Some(true)) {
-        leaves.switch(Field::DistributeSavedActivations, true, &leaf);
+    if let Some(leaf) = leaves.yes(path) {
+        leaves.switch(Field::DistributeSavedActivations, true, leaf);
     }
 }

@@ -2,7 +2,7 @@
 //! (`overrides`), FlagScale (`system`, `model`, `data`), ms-swift. They are handed to the reader of
 //! the command line, which knows every flag.
 
-use super::leaves::{Leaf, Leaves, no_layers_is_none};
+use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
 use crate::catalog;
 use crate::intake::tree::{Node, Value};
 use crate::intake::{Argument, Found, Origin, Reading, megatron};
@@ -67,17 +67,17 @@ fn overrides(root: &Node) -> Option<&Node> {
 }
 
 fn words(node: &Node, primus: bool) -> Vec<Argument> {
-    let leaves = Leaves::of(node);
-    let paths: Vec<String> = leaves.iter().map(|leaf| leaf.path.clone()).collect();
+    let scalars = Scalars::of(node);
+    let leaves = Leaves::over(&scalars);
     let mut words = Vec::new();
-    for path in paths {
+    for Leaf { path, .. } in scalars.iter() {
         let first = path.split('.').next().unwrap_or("");
         let deep = path.contains('.');
         if NOT_FLAGS.contains(&first) || (deep && primus) || (deep && !GROUPED.contains(&first)) {
             continue;
         }
-        let Some(leaf) = leaves.get(&path) else { continue };
-        push(&mut words, &leaf);
+        let Some(leaf) = leaves.get(path) else { continue };
+        push(&mut words, leaf);
     }
     words
 }
@@ -92,15 +92,17 @@ fn push(words: &mut Vec<Argument>, leaf: &Leaf) {
         answered: false,
     };
     let flag = argument(format!("--{name}"), leaf.span, None);
-    let values: Vec<&str> =
-        leaf.value.split(['[', ']', ',']).map(str::trim).filter(|value| !value.is_empty()).collect();
     let listed = leaf.value.starts_with('[');
     match leaf.flag() {
         Some(true) => words.push(flag),
         Some(false) => words.extend([flag, argument("false".to_owned(), leaf.span, None)]),
         None if listed && name != "moe_layer_freq" && name != "moe-layer-freq" => {
             words.push(flag);
-            words.extend(values.into_iter().map(|value| argument(value.to_owned(), leaf.span, None)));
+            for value in leaf.value.split(['[', ']', ',']) {
+                if !value.trim().is_empty() {
+                    words.push(argument(value.trim().to_owned(), leaf.span, None));
+                }
+            }
         }
         None => words.extend([flag, argument(leaf.value.clone(), leaf.span, leaf.hole.clone())]),
     }
@@ -146,22 +148,32 @@ fn preset(reading: &mut Reading, named: &Node, name: &str) {
 
 /// Files whose settings a text builds on, each with the place that names it.
 pub(super) fn bases(root: &Node) -> Vec<(String, Span)> {
-    let mut names = Vec::new();
+    let mut nodes = Vec::new();
     for key in ["extends", "includes", "include", "defaults"] {
         let Some(node) = root.get(key) else { continue };
         let items = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
         for item in items {
-            names.extend(item.word().map(|name| (name, item.span)));
-            let chosen = item.entries().iter().filter(|entry| !entry.key.contains(['@', ' ']));
-            names.extend(chosen.filter_map(|entry| Some((entry.node.word()?, entry.node.span))));
+            nodes.push(item);
+            for entry in item.entries() {
+                if !entry.key.contains(['@', ' ']) {
+                    nodes.push(&entry.node);
+                }
+            }
         }
     }
     let file = |name: &str| {
         let last = name.rsplit('/').next().unwrap_or(name);
         if last.contains(".y") { last.to_owned() } else { format!("{last}.yaml") }
     };
-    let named = names.into_iter().filter(|(name, _)| *name != "_self_" && !name.contains(['@', '$', ' ']));
-    let mut bases: Vec<(String, Span)> = named.map(|(name, span)| (file(name), span)).collect();
+    let mut bases: Vec<(String, Span)> = Vec::new();
+    for node in nodes {
+        if let Some(name) = node.word()
+            && name != "_self_"
+            && !name.contains(['@', '$', ' '])
+        {
+            bases.push((file(name), node.span));
+        }
+    }
     if let Some((node, name)) =
         named_model(root).filter(|(_, name)| known_model(name.trim_end_matches(".yaml")).is_none())
     {

@@ -133,7 +133,8 @@ pub fn read(format: Format, tree: &Tree) -> Reading {
         Format::Torchtitan => titan::read(root),
         Format::Kubernetes => Reading::default(),
     };
-    reading.diagnostics.splice(0..0, tree.diagnostics.iter().cloned());
+    let own = std::mem::replace(&mut reading.diagnostics, tree.diagnostics.clone());
+    reading.diagnostics.extend(own);
     reading
 }
 

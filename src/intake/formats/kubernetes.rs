@@ -29,11 +29,14 @@ struct Pods<'a> {
 /// Reads the job among the documents of a text; `base` is where the text starts in its source.
 pub(super) fn read(tree: &Tree, text: &str, base: u32) -> Workload {
     let mut work = Workload::default();
-    let jobs = tree
-        .documents
-        .iter()
-        .filter_map(|node| Some((node, groups(node))).filter(|(_, pods)| !pods.is_empty()));
-    let Some((job, pods)) = jobs.max_by_key(|(_, pods)| pods.len()) else {
+    let mut most: Option<(&Node, Vec<Pods<'_>>)> = None;
+    for node in &tree.documents {
+        let pods = groups(node);
+        if !pods.is_empty() && most.as_ref().is_none_or(|(_, other)| pods.len() >= other.len()) {
+            most = Some((node, pods));
+        }
+    }
+    let Some((job, pods)) = most else {
         let kind = tree.documents.iter().find_map(|node| node.get("kind")?.word()).unwrap_or("document");
         let message = format!("a Kubernetes {kind}, which starts no training");
         work.reading
@@ -131,20 +134,26 @@ fn command(container: &Node, tree: &Tree) -> Vec<Span> {
         .iter()
         .filter_map(|key| container.get(key))
         .flat_map(|node| if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() });
-    let words: Vec<&Node> = words.filter(|word| word.text().is_some()).collect();
-    let long =
-        words.iter().filter(|word| word.text().is_some_and(|text| text.trim().contains(char::is_whitespace)));
-    if let Some(script) = long.max_by_key(|word| word.span.len()) {
-        return vec![script.span];
+    let (mut all, mut script, mut file): (Vec<Span>, Option<Span>, Option<&str>) = (Vec::new(), None, None);
+    for word in words {
+        let Some(text) = word.text() else { continue };
+        let longer = script.is_none_or(|other| word.span.len() >= other.len());
+        if longer && text.trim().contains(char::is_whitespace) {
+            script = Some(word.span);
+        }
+        let name = text.rsplit('/').next().filter(|name| name.ends_with(".sh"));
+        file = file.or(name);
+        all.push(word.span);
     }
-    let file =
-        words.iter().filter_map(|word| word.text()?.rsplit('/').next()).find(|name| name.ends_with(".sh"));
+    if let Some(script) = script {
+        return vec![script];
+    }
     let mounted =
         tree.documents.iter().filter(|node| node.get("kind").and_then(Node::word) == Some("ConfigMap"));
     let mut files = mounted.filter_map(|node| node.get("data")).flat_map(Node::entries);
     match files.find(|entry| Some(entry.key.as_str()) == file) {
         Some(entry) => vec![entry.node.span],
-        None => words.iter().map(|word| word.span).collect(),
+        None => all,
     }
 }
 

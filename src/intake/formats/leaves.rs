@@ -2,7 +2,6 @@
 //! from it, and what it leaves aside.
 
 use std::cell::Cell;
-use std::rc::Rc;
 
 use super::interpolate::expand;
 use crate::intake::tree::{Node, Value, scalar};
@@ -12,6 +11,7 @@ use crate::text::{Diagnostic, Span};
 
 /// Keys listed by name in one note at most.
 const LISTED: usize = 12;
+const BEYOND: usize = LISTED + 1;
 /// Longest list written out as one value; real ones name at most every layer.
 const LONGEST_LIST: usize = 4096;
 
@@ -34,25 +34,29 @@ pub(super) struct Leaf {
     used: Cell<bool>,
 }
 
-/// The scalars of a settings file, and what has been taken from them.
+/// The scalars of a settings file.
 #[derive(Debug, Default)]
-pub(super) struct Leaves {
-    leaves: Vec<Rc<Leaf>>,
+pub(super) struct Scalars(Vec<Leaf>);
+
+/// What has been taken from the scalars of a settings file.
+#[derive(Debug)]
+pub(super) struct Leaves<'t> {
+    leaves: &'t [Leaf],
     pub(super) reading: Reading,
 }
 
-impl Leaves {
+impl Scalars {
     /// Those under a node.
     pub(super) fn of(node: &Node) -> Self {
-        let mut leaves = Self::default();
-        leaves.collect(node, &mut String::new());
-        leaves.expand_all();
-        leaves
+        let mut scalars = Self::default();
+        scalars.collect(node, &mut String::new());
+        scalars.expand_all();
+        scalars
     }
 
     /// Those of the words `a.b=value`, as Hydra takes them (`+`, `++` in front), or `--a.b value`.
     pub(super) fn of_words(words: &[Argument]) -> Self {
-        let mut leaves = Self::default();
+        let mut scalars = Self::default();
         for (index, word) in words.iter().enumerate() {
             let text = word.text.trim_start_matches(['-', '+']);
             let next = words.get(index + 1).filter(|next| !next.text.starts_with("--"));
@@ -61,39 +65,37 @@ impl Leaves {
                 let exact = |span: &Span| span.len() as usize == word.text.len();
                 word.span.filter(exact).map(|span| span.part(from, span.len())).or(word.span)
             };
-            let leaf = match (text.split_once('='), next) {
-                (Some((path, value)), _) if is_path(path) => {
-                    leaf(path, value, place(path.len() + 1), word.hole.clone())
-                }
-                (None, Some(value)) if word.text.starts_with("--") && is_path(text) => {
-                    leaf(text, &value.text, value.span, value.hole.clone())
-                }
-                (None, None) if word.text.starts_with("--") && is_path(text) => {
-                    leaf(text, "true", place(0), None)
-                }
-                _ => continue,
+            let (path, value, span, hole) = match (text.split_once('='), next) {
+                (Some((path, value)), _) => (path, value, place(path.len() + 1), &word.hole),
+                _ if !word.text.starts_with("--") => continue,
+                (None, Some(value)) => (text, value.text.as_str(), value.span, &value.hole),
+                (None, None) => (text, "true", place(0), &None),
             };
-            leaves.leaves.push(Rc::new(leaf));
+            if is_path(path) {
+                scalars.push(path, value, span, hole.clone());
+            }
         }
-        leaves.expand_all();
-        leaves
+        scalars.expand_all();
+        scalars
     }
 
     /// Adds the scalars of another text, which win over those already there.
     pub(super) fn extend(&mut self, later: Self) {
-        self.leaves.extend(later.leaves);
+        self.0.extend(later.0);
     }
 
     /// All of them.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Leaf> {
-        self.leaves.iter().map(Rc::as_ref)
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Leaf> {
+        self.0.iter()
     }
 
     fn collect(&mut self, node: &Node, path: &mut String) {
         let list = !node.items().is_empty() && node.items().iter().all(|item| item.entries().is_empty());
         match &node.value {
-            Value::Scalar(_) => self.push(path, node.word().unwrap_or(""), node.span),
-            Value::List(items) if list || items.is_empty() => self.push(path, &listed(node), node.span),
+            Value::Scalar(_) => self.push(path, node.word().unwrap_or(""), Some(node.span), None),
+            Value::List(items) if list || items.is_empty() => {
+                self.push(path, &listed(node), Some(node.span), None);
+            }
             Value::List(items) => {
                 for (index, item) in items.iter().enumerate() {
                     self.below(item, &index.to_string(), path);
@@ -113,70 +115,103 @@ impl Leaves {
         path.truncate(length);
     }
 
-    fn push(&mut self, path: &str, value: &str, span: Span) {
-        if self.leaves.len() == MAX_LEAVES {
+    fn push(&mut self, path: &str, value: &str, span: Option<Span>, hole: Option<String>) {
+        if self.0.len() == MAX_LEAVES {
             return;
         }
-        self.leaves.push(Rc::new(leaf(path, value, Some(span), None)));
+        let value = if matches!(value, "null" | "None" | "~") { "" } else { value };
+        self.0.push(Leaf {
+            path: path.to_owned(),
+            value: value.to_owned(),
+            span,
+            hole,
+            used: Cell::new(false),
+        });
     }
 
     fn expand_all(&mut self) {
         let lookups = Cell::new(0);
-        for index in 0..self.leaves.len() {
-            let Some(leaf) = self.leaves.get(index).filter(|leaf| leaf.value.starts_with("${")) else {
+        for index in 0..self.0.len() {
+            let leaf = &self.0[index];
+            if !leaf.value.starts_with("${") {
                 continue;
-            };
+            }
             let look = |path: &str| {
                 lookups.set(lookups.get() + 1);
-                let at = if lookups.get() > MAX_LOOKUPS { None } else { self.find(path) };
-                at.and_then(|at| self.leaves.get(at)).map(|leaf| leaf.value.clone())
+                let leaf = if lookups.get() > MAX_LOOKUPS { None } else { find(&self.0, path) };
+                leaf.map(|leaf| leaf.value.clone())
             };
             let expanded = expand(&leaf.value, &leaf.path, &look);
-            let leaf = Rc::make_mut(&mut self.leaves[index]);
+            let leaf = &mut self.0[index];
             match expanded {
                 Ok(value) => leaf.value = value,
                 Err(name) => leaf.hole = Some(name),
             }
         }
     }
+}
 
-    fn find(&self, path: &str) -> Option<usize> {
-        self.leaves.iter().rposition(|leaf| same_path(&leaf.path, path))
+/// The last leaf of that path; `-` and `_` count as one letter.
+#[inline(never)]
+fn find<'t>(leaves: &'t [Leaf], path: &str) -> Option<&'t Leaf> {
+    leaves.iter().rfind(|leaf| same_path(&leaf.path, path))
+}
+
+impl<'t> Leaves<'t> {
+    /// Over these scalars, nothing taken.
+    pub(super) fn over(scalars: &'t Scalars) -> Self {
+        Self { leaves: &scalars.0, reading: Reading::default() }
     }
 
-    /// The last leaf of that path, if it holds something; `-` and `_` count as one letter.
-    pub(super) fn get(&self, path: &str) -> Option<Rc<Leaf>> {
-        let leaf = self.find(path).and_then(|at| self.leaves.get(at))?;
+    /// All of them.
+    pub(super) fn all(&self) -> &'t [Leaf] {
+        self.leaves
+    }
+
+    /// The last leaf of that path, if it holds something.
+    #[inline(never)]
+    pub(super) fn get(&self, path: &str) -> Option<&'t Leaf> {
+        let leaf = find(self.leaves, path)?;
         leaf.used.set(true);
-        (!leaf.value.is_empty()).then(|| leaf.clone())
+        if leaf.value.is_empty() { None } else { Some(leaf) }
+    }
+
+    /// The same, if it says yes.
+    #[inline(never)]
+    pub(super) fn yes(&self, path: &str) -> Option<&'t Leaf> {
+        self.get(path).filter(|leaf| leaf.flag() == Some(true))
     }
 
     /// The first of several paths that holds something.
-    pub(super) fn first(&self, paths: &[&str]) -> Option<Rc<Leaf>> {
+    #[inline(never)]
+    pub(super) fn first(&self, paths: &[&str]) -> Option<&'t Leaf> {
         paths.iter().find_map(|path| self.get(path))
     }
 
     /// Whether a path is there, even if it holds nothing.
     pub(super) fn has(&self, path: &str) -> bool {
-        self.find(path).is_some()
+        find(self.leaves, path).is_some()
     }
 
     /// The text of a path.
-    pub(super) fn text(&self, path: &str) -> Option<String> {
-        self.get(path).map(|leaf| leaf.value.clone())
+    pub(super) fn text(&self, path: &str) -> Option<&'t str> {
+        self.get(path).map(|leaf| leaf.value.as_str())
     }
 
     /// The whole number of a path.
+    #[inline(never)]
     pub(super) fn whole(&self, path: &str) -> Option<u64> {
         self.get(path).and_then(|leaf| leaf.whole())
     }
 
     /// Yes or no under a path.
+    #[inline(never)]
     pub(super) fn flag(&self, path: &str) -> Option<bool> {
         self.get(path).and_then(|leaf| leaf.flag())
     }
 
     /// Takes the value under the first of these paths that holds one.
+    #[inline(never)]
     pub(super) fn take(&mut self, paths: &[&str], field: Field) -> bool {
         let Some(leaf) = self.first(paths) else { return false };
         let value = match field.kind() {
@@ -185,7 +220,7 @@ impl Leaves {
             Kind::Flag => leaf.flag().map(|flag| flag.to_string()),
             _ => None,
         };
-        self.say(field, value.as_deref().unwrap_or(&leaf.value), &leaf);
+        self.say(field, value.as_deref().unwrap_or(&leaf.value), leaf);
         true
     }
 
@@ -197,6 +232,7 @@ impl Leaves {
     }
 
     /// States a value that follows from a leaf.
+    #[inline(never)]
     pub(super) fn say(&mut self, field: Field, value: &str, leaf: &Leaf) {
         let mut found = Found::new(field, value, Origin::Script).by(leaf.path.clone(), leaf.span);
         found.hole = leaf.hole.clone().or_else(|| placeholder(field, &found.value));
@@ -204,6 +240,7 @@ impl Leaves {
     }
 
     /// The same with a remark.
+    #[inline(never)]
     pub(super) fn say_noted(&mut self, field: Field, value: &str, leaf: &Leaf, note: &str) {
         self.say(field, value, leaf);
         if let Some(found) = self.reading.found.iter_mut().find(|found| found.field == field) {
@@ -212,11 +249,13 @@ impl Leaves {
     }
 
     /// Turns a setting on or off as a leaf says.
+    #[inline(never)]
     pub(super) fn switch(&mut self, field: Field, on: bool, leaf: &Leaf) {
         self.say(field, if on { "true" } else { "false" }, leaf);
     }
 
     /// States what follows from the whole, unless it is stated already.
+    #[inline(never)]
     pub(super) fn state(&mut self, field: Field, value: &str, origin: Origin, note: &str) {
         if !self.reading.found.iter().any(|found| found.field == field) {
             self.reading.take(Found::new(field, value, origin).note(note));
@@ -224,6 +263,7 @@ impl Leaves {
     }
 
     /// States several such values.
+    #[inline(never)]
     pub(super) fn state_all(&mut self, values: &[(Field, &str)], origin: Origin, note: &str) {
         for (field, value) in values {
             self.state(*field, value, origin, note);
@@ -231,6 +271,7 @@ impl Leaves {
     }
 
     /// Says that a key does something that is not estimated.
+    #[inline(never)]
     pub(super) fn not_estimated(&mut self, leaf: &Leaf, what: &str) {
         let message = format!("{}: {what}, which is not estimated yet", leaf.path);
         self.reading.diagnostics.push(Diagnostic::warning("not-estimated", message).at_some(leaf.span));
@@ -243,18 +284,27 @@ impl Leaves {
 
     /// The reading, with a note on the keys that were left aside.
     pub(super) fn finish(mut self, format: &str) -> Reading {
-        let left: Vec<&Rc<Leaf>> =
-            self.leaves.iter().filter(|leaf| !leaf.used.get() && !leaf.value.is_empty()).collect();
-        if let Some(first) = left.first() {
-            let names: Vec<&str> = left.iter().take(LISTED).map(|leaf| leaf.path.as_str()).collect();
-            let more = if left.len() > LISTED { ", …" } else { "" };
-            let message = format!(
-                "read as {format}; {} of its keys change none of the figures: {}{more}",
-                left.len(),
-                names.join(", ")
-            );
-            let note = Diagnostic::note("keys-left-aside", message).at_some(first.span);
-            self.reading.diagnostics.push(note);
+        let (mut count, mut names, mut place) = (0, String::new(), None);
+        for leaf in self.leaves {
+            if leaf.used.get() || leaf.value.is_empty() {
+                continue;
+            }
+            count += 1;
+            if count == 1 {
+                place = leaf.span;
+            } else if count <= LISTED {
+                names += ", ";
+            }
+            names += match count {
+                ..=LISTED => &leaf.path,
+                BEYOND => ", …",
+                _ => "",
+            };
+        }
+        if count > 0 {
+            let message =
+                format!("read as {format}; {count} of its keys change none of the figures: {names}");
+            self.reading.diagnostics.push(Diagnostic::note("keys-left-aside", message).at_some(place));
         }
         self.reading
     }
@@ -282,11 +332,6 @@ impl Leaf {
     pub(super) fn flag(&self) -> Option<bool> {
         scalar::flag(&self.value)
     }
-}
-
-fn leaf(path: &str, value: &str, span: Option<Span>, hole: Option<String>) -> Leaf {
-    let value = if matches!(value, "null" | "None" | "~") { "" } else { value };
-    Leaf { path: path.to_owned(), value: value.to_owned(), span, hole, used: Cell::new(false) }
 }
 
 /// Whether a word is keys joined by dots (or Megatron-Bridge's one key without any).

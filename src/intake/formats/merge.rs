@@ -62,21 +62,36 @@ fn yield_proposals(texts: &mut [Text]) {
 
 /// What a text leaves open gives way to what another states.
 fn yield_unknowns(texts: &mut [Text]) {
-    let found = texts.iter().flat_map(|text| &text.reading.found);
-    let known: Vec<Field> = found.filter(|found| found.hole.is_none()).map(|found| found.field).collect();
+    let known = known(texts);
     for text in texts {
         text.reading.found.retain(|found| found.hole.is_none() || !known.contains(&found.field));
     }
 }
 
+/// Settings that a text states whole.
+fn known(texts: &[Text]) -> Vec<Field> {
+    let mut known = Vec::new();
+    for text in texts {
+        for found in &text.reading.found {
+            if found.hole.is_none() {
+                known.push(found.field);
+            }
+        }
+    }
+    known
+}
+
 /// Settings that another text states itself.
 fn stated_beside(texts: &[Text], index: usize) -> Vec<Field> {
-    let others = texts.iter().enumerate().filter(|(at, _)| *at != index);
-    let found = others.flat_map(|(_, text)| &text.reading.found);
-    found
-        .filter(|found| matches!(found.origin, Origin::Script | Origin::Environment))
-        .map(|found| found.field)
-        .collect()
+    let mut stated = Vec::new();
+    for (at, text) in texts.iter().enumerate() {
+        for found in &text.reading.found {
+            if at != index && matches!(found.origin, Origin::Script | Origin::Environment) {
+                stated.push(found.field);
+            }
+        }
+    }
+    stated
 }
 
 /// DeepSpeed's engine shards as its own configuration says, whatever the script's flag.
@@ -144,12 +159,7 @@ fn called(text: &Text) -> String {
 
 /// Questions that another text answers are not asked.
 fn drop_answered(texts: &mut [Text]) {
-    let stated: Vec<Field> = texts
-        .iter()
-        .flat_map(|text| &text.reading.found)
-        .filter(|found| found.hole.is_none())
-        .map(|found| found.field)
-        .collect();
+    let stated = known(texts);
     for text in texts {
         text.reading
             .questions

@@ -1,7 +1,7 @@
 //! nanotron YAML. Keys and defaults: `src/nanotron/config/*.py`.
 
 use super::deepspeed::dtype;
-use super::leaves::Leaves;
+use super::leaves::{Leaves, Scalars};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Reading};
 use crate::plan::{Field, Software};
@@ -56,7 +56,8 @@ const STARCODER: &[(Field, &str)] = &[
 
 /// Reads a nanotron configuration.
 pub(super) fn read(root: &Node) -> Reading {
-    let mut leaves = Leaves::of(root);
+    let scalars = Scalars::of(root);
+    let mut leaves = Leaves::over(&scalars);
     leaves.take_all(PLAIN);
     let starcoder = leaves.flag("model.model_config.is_starcoder2_config") == Some(true);
     if starcoder {
@@ -67,8 +68,8 @@ pub(super) fn read(root: &Node) -> Reading {
     layout(&mut leaves);
     if let Some(leaf) = leaves.get("model.dtype") {
         match dtype(&leaf.value) {
-            "bf16" => leaves.switch(Field::Bf16, true, &leaf),
-            "fp16" => leaves.switch(Field::Fp16, true, &leaf),
+            "bf16" => leaves.switch(Field::Bf16, true, leaf),
+            "fp16" => leaves.switch(Field::Fp16, true, leaf),
             _ => {}
         }
     }
@@ -78,25 +79,25 @@ pub(super) fn read(root: &Node) -> Reading {
     leaves.finish("a nanotron configuration")
 }
 
-fn attention(leaves: &mut Leaves) {
+fn attention(leaves: &mut Leaves<'_>) {
     let heads = leaves.whole("model.model_config.num_attention_heads");
     let groups = ["model.model_config.num_key_value_heads", "model.model_config.num_kv_heads"];
     if let Some(leaf) = leaves.first(&groups).filter(|leaf| leaf.whole() != heads) {
-        leaves.switch(Field::GroupQueryAttention, true, &leaf);
-        leaves.say(Field::NumQueryGroups, &leaf.value, &leaf);
+        leaves.switch(Field::GroupQueryAttention, true, leaf);
+        leaves.say(Field::NumQueryGroups, &leaf.value, leaf);
     }
     if let Some(leaf) = leaves.get("model.model_config.attention_bias") {
-        leaves.switch(Field::AddQkvBias, leaf.flag() == Some(true), &leaf);
+        leaves.switch(Field::AddQkvBias, leaf.flag() == Some(true), leaf);
     }
     if let Some(leaf) = leaves.get("model.model_config.tie_word_embeddings") {
-        leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), &leaf);
+        leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), leaf);
     }
     for path in ["hidden_act", "_attn_implementation", "is_llama_config", "is_qwen2_config", "rms_norm_eps"] {
         leaves.pass(&format!("model.model_config.{path}"));
     }
 }
 
-fn experts(leaves: &mut Leaves) {
+fn experts(leaves: &mut Leaves<'_>) {
     let path = |key: &str| format!("model.model_config.moe_config.{key}");
     if leaves.get(&path("num_experts")).is_none() {
         return;
@@ -127,20 +128,20 @@ fn experts(leaves: &mut Leaves) {
     );
 }
 
-fn layout(leaves: &mut Leaves) {
+fn layout(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("parallelism.tp_mode") {
-        leaves.switch(Field::SequenceParallel, leaf.value.eq_ignore_ascii_case("reduce_scatter"), &leaf);
+        leaves.switch(Field::SequenceParallel, leaf.value.eq_ignore_ascii_case("reduce_scatter"), leaf);
     }
     if let Some(leaf) = leaves.get("parallelism.pp_engine") {
-        leaves.say(Field::PipelineSchedule, if leaf.value == "1f1b" { "1f1b" } else { "gpipe" }, &leaf);
+        leaves.say(Field::PipelineSchedule, if leaf.value == "1f1b" { "1f1b" } else { "gpipe" }, leaf);
     }
-    if let Some(leaf) = leaves.get("parallelism.recompute_layer").filter(|leaf| leaf.flag() == Some(true)) {
-        leaves.say(Field::RecomputeGranularity, "full", &leaf);
-        leaves.say(Field::RecomputeMethod, "uniform", &leaf);
-        leaves.say(Field::RecomputeNumLayers, "1", &leaf);
+    if let Some(leaf) = leaves.yes("parallelism.recompute_layer") {
+        leaves.say(Field::RecomputeGranularity, "full", leaf);
+        leaves.say(Field::RecomputeMethod, "uniform", leaf);
+        leaves.say(Field::RecomputeNumLayers, "1", leaf);
     }
     let asynchronous = leaves.get("parallelism.tp_linear_async_communication");
     if let Some(leaf) = asynchronous {
-        leaves.switch(Field::AsyncTensorModelParallelAllreduce, leaf.flag() == Some(true), &leaf);
+        leaves.switch(Field::AsyncTensorModelParallelAllreduce, leaf.flag() == Some(true), leaf);
     }
 }

@@ -2,7 +2,7 @@
 //! Keys and defaults: `megatron_gpt_config.yaml` and `megatron_gpt_model.py` of NeMo 1.23,
 //! `megatron/bridge/training/config.py`.
 
-use super::leaves::{Leaves, no_layers_is_none};
+use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
 use crate::intake::tree::Node;
 use crate::intake::{Argument, Origin, Reading};
 use crate::plan::{Field, Kind, Software};
@@ -70,7 +70,8 @@ const GROUPS: [&str; 12] = [
 pub(super) fn read(root: &Node) -> Reading {
     // The launcher's files may stand under `training`.
     let node = root.get("training").filter(|node| node.get("model").is_some()).unwrap_or(root);
-    let mut leaves = Leaves::of(node);
+    let scalars = Scalars::of(node);
+    let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);
     omitted(&mut leaves);
     leaves.reading.software = software(&mut leaves, "a NeMo configuration");
@@ -80,7 +81,8 @@ pub(super) fn read(root: &Node) -> Reading {
 
 /// Reads the `a.b.c=value` words of a command.
 pub(super) fn read_words(words: &[Argument]) -> Reading {
-    let mut leaves = Leaves::of_words(words);
+    let scalars = Scalars::of_words(words);
+    let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);
     recipe(&mut leaves, words);
     leaves.reading.software = software(&mut leaves, "NeMo's key=value words");
@@ -89,7 +91,7 @@ pub(super) fn read_words(words: &[Argument]) -> Reading {
 }
 
 /// `--factory llama3_8b`, `--recipe llama3_8b_pretrain_config`: the model by name.
-fn recipe(leaves: &mut Leaves, words: &[Argument]) {
+fn recipe(leaves: &mut Leaves<'_>, words: &[Argument]) {
     let named = words
         .windows(2)
         .find(|pair| matches!(pair, [flag, _] if matches!(flag.text.as_str(), "--factory" | "--recipe")));
@@ -101,7 +103,7 @@ fn recipe(leaves: &mut Leaves, words: &[Argument]) {
     }
 }
 
-fn software(leaves: &mut Leaves, what: &str) -> Option<(Software, String)> {
+fn software(leaves: &mut Leaves<'_>, what: &str) -> Option<(Software, String)> {
     let engine = leaves.flag("model.transformer_engine");
     let local = leaves.text("model.transformer_impl").is_some_and(|name| name == "local");
     match engine {
@@ -111,7 +113,7 @@ fn software(leaves: &mut Leaves, what: &str) -> Option<(Software, String)> {
     }
 }
 
-fn keys(leaves: &mut Leaves) {
+fn keys(leaves: &mut Leaves<'_>) {
     named(leaves);
     leaves.take_all(OUTSIDE);
     for (key, field) in MODEL {
@@ -126,24 +128,23 @@ fn keys(leaves: &mut Leaves) {
         if let Some(leaf) =
             leaves.get("model.num_query_groups").filter(|leaf| Some(&leaf.value) != heads.as_ref())
         {
-            leaves.switch(Field::GroupQueryAttention, true, &leaf);
+            leaves.switch(Field::GroupQueryAttention, true, leaf);
         }
     }
     let micro = leaves.first(&["model.micro_batch_size", "train.micro_batch_size", "data.micro_batch_size"]);
     let accumulate = leaves.get("trainer.accumulate_grad_batches");
     if let Some(leaf) = accumulate.filter(|_| micro.is_none()) {
-        leaves.say(Field::NumMicroBatches, &leaf.value, &leaf);
+        leaves.say(Field::NumMicroBatches, &leaf.value, leaf);
     }
 }
 
 /// Keys whose last name is a setting's.
-fn named(leaves: &mut Leaves) {
-    let all: Vec<String> = leaves.iter().map(|leaf| leaf.path.clone()).collect();
-    for path in all {
+fn named(leaves: &mut Leaves<'_>) {
+    for Leaf { path, .. } in leaves.all() {
         let Some((group, name)) = path.rsplit_once('.') else { continue };
         let known = GROUPS.iter().any(|known| known.trim_end_matches('.') == group);
         if let Some(field) = Field::named(name).filter(|field| known && plain(*field)) {
-            leaves.take(&[&path], field);
+            leaves.take(&[path], field);
         }
     }
 }
@@ -157,15 +158,15 @@ fn plain(field: Field) -> bool {
         || field == Field::PipelineModelParallelLayout
 }
 
-fn shape(leaves: &mut Leaves) {
+fn shape(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("model.normalization") {
         let rms = leaf.value.to_ascii_lowercase().contains("rms");
-        leaves.say(Field::Normalization, if rms { "RMSNorm" } else { "LayerNorm" }, &leaf);
+        leaves.say(Field::Normalization, if rms { "RMSNorm" } else { "LayerNorm" }, leaf);
     }
     if let Some(leaf) = leaves.get("model.position_embedding_type") {
         let known = ["learned_absolute", "rope", "yarn", "mrope", "alibi", "none"];
         let name = known.iter().find(|known| **known == leaf.value).copied().unwrap_or("none");
-        leaves.say(Field::PositionEmbeddingType, name, &leaf);
+        leaves.say(Field::PositionEmbeddingType, name, leaf);
     }
     if let Some(leaf) = leaves.get("model.activation") {
         let name = leaf.value.trim_start_matches("fast-");
@@ -176,42 +177,42 @@ fn shape(leaves: &mut Leaves) {
             _ => None,
         };
         if let Some(field) = field {
-            leaves.switch(field, true, &leaf);
+            leaves.switch(field, true, leaf);
         }
     }
-    if let Some(leaf) = leaves.get("model.gated_linear_unit").filter(|leaf| leaf.flag() == Some(true)) {
+    if let Some(leaf) = leaves.yes("model.gated_linear_unit") {
         let silu = leaves.text("model.activation_func").is_none_or(|act| act.contains("silu"));
-        leaves.switch(if silu { Field::Swiglu } else { Field::QuickGeglu }, true, &leaf);
+        leaves.switch(if silu { Field::Swiglu } else { Field::QuickGeglu }, true, leaf);
     }
     if let Some(leaf) = leaves.get("model.activation_func").filter(|leaf| leaf.value.contains("squared_relu"))
     {
-        leaves.switch(Field::SquaredRelu, true, &leaf);
+        leaves.switch(Field::SquaredRelu, true, leaf);
     }
     if let Some(leaf) = leaves.get("model.share_embeddings_and_output_weights") {
-        leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), &leaf);
+        leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), leaf);
     }
     if let Some(leaf) = leaves.get("model.bias_activation_fusion") {
         let on = leaf.flag() != Some(false);
-        leaves.switch(Field::BiasGeluFusion, on, &leaf);
-        leaves.switch(Field::BiasSwigluFusion, on, &leaf);
+        leaves.switch(Field::BiasGeluFusion, on, leaf);
+        leaves.switch(Field::BiasSwigluFusion, on, leaf);
     }
     if let Some(leaf) = leaves.get("model.recompute_granularity") {
-        leaves.say(Field::RecomputeGranularity, &leaf.value, &leaf);
+        leaves.say(Field::RecomputeGranularity, &leaf.value, leaf);
     }
 }
 
-fn precision(leaves: &mut Leaves) {
+fn precision(leaves: &mut Leaves<'_>) {
     let paths = ["trainer.precision", "mixed_precision", "trainer.plugins.precision", "model.precision"];
     if let Some(leaf) = leaves.first(&paths) {
         let name = leaf.value.to_ascii_lowercase();
         let (bf16, fp16) = (name.contains("bf16"), name.starts_with("16") || name.contains("fp16"));
         match () {
-            () if bf16 => leaves.switch(Field::Bf16, true, &leaf),
-            () if fp16 => leaves.switch(Field::Fp16, true, &leaf),
+            () if bf16 => leaves.switch(Field::Bf16, true, leaf),
+            () if fp16 => leaves.switch(Field::Fp16, true, leaf),
             () => {}
         }
         if name.contains("fp8") {
-            leaves.say(Field::Fp8, "hybrid", &leaf);
+            leaves.say(Field::Fp8, "hybrid", leaf);
             let recipes = [
                 ("mxfp8", "mxfp8"),
                 ("current", "tensorwise"),
@@ -219,48 +220,48 @@ fn precision(leaves: &mut Leaves) {
                 ("delayed", "delayed"),
             ];
             if let Some((_, recipe)) = recipes.iter().find(|(word, _)| name.contains(word)) {
-                leaves.say(Field::Fp8Recipe, recipe, &leaf);
+                leaves.say(Field::Fp8Recipe, recipe, leaf);
             }
         }
     }
     for (path, field) in [("model.bf16", Field::Bf16), ("model.fp16", Field::Fp16)] {
-        if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() == Some(true)) {
-            leaves.switch(field, true, &leaf);
+        if let Some(leaf) = leaves.yes(path) {
+            leaves.switch(field, true, leaf);
         }
     }
     match leaves.get("model.fp8") {
         Some(leaf) if leaf.flag() == Some(true) => {
             let format = if leaves.flag("model.fp8_e4m3") == Some(true) { "e4m3" } else { "hybrid" };
-            leaves.say(Field::Fp8, format, &leaf);
+            leaves.say(Field::Fp8, format, leaf);
         }
         Some(leaf) if matches!(leaf.value.as_str(), "e4m3" | "hybrid") => {
-            leaves.say(Field::Fp8, &leaf.value, &leaf)
+            leaves.say(Field::Fp8, &leaf.value, leaf)
         }
         _ => {}
     }
     if let Some(leaf) = leaves.get("model.optim.grad_sync_dtype") {
-        leaves.say(Field::GradsDtype, super::deepspeed::dtype(&leaf.value), &leaf);
+        leaves.say(Field::GradsDtype, super::deepspeed::dtype(&leaf.value), leaf);
     }
 }
 
-fn optimizer(leaves: &mut Leaves) {
+fn optimizer(leaves: &mut Leaves<'_>) {
     let Some(leaf) = leaves.get("model.optim.name") else { return };
     let name = leaf.value.as_str();
     if name.contains("distributed") {
-        leaves.switch(Field::UseDistributedOptimizer, true, &leaf);
+        leaves.switch(Field::UseDistributedOptimizer, true, leaf);
     }
     let kind = ["sgd", "lion", "muon"].into_iter().find(|kind| name.contains(kind)).unwrap_or("adam");
-    leaves.say(Field::Optimizer, kind, &leaf);
+    leaves.say(Field::Optimizer, kind, leaf);
 }
 
-fn overlap(leaves: &mut Leaves) {
+fn overlap(leaves: &mut Leaves<'_>) {
     if leaves.flag("model.cpu_offloading") == Some(false) {
         leaves.reading.found.retain(|found| found.field != Field::CpuOffloadingNumLayers);
     }
     let path = "model.fsdp";
-    if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() == Some(true)) {
+    if let Some(leaf) = leaves.yes(path) {
         let hybrid = leaves.text("model.fsdp_sharding_strategy").is_some_and(|name| name == "grad");
-        leaves.say(Field::ZeroStage, if hybrid { "2" } else { "3" }, &leaf);
+        leaves.say(Field::ZeroStage, if hybrid { "2" } else { "3" }, leaf);
     }
     leaves.pass("model.fsdp_sharding_strategy");
     leaves.pass("model.data.seq_length");
@@ -268,7 +269,7 @@ fn overlap(leaves: &mut Leaves) {
 
 /// What NeMo 1 takes where a key is left out: an MLP of 4 x hidden_size, gated or not; and query-key
 /// layer scaling with fp16 alone.
-fn omitted(leaves: &mut Leaves) {
+fn omitted(leaves: &mut Leaves<'_>) {
     let hidden = leaves.get("model.hidden_size");
     let width = hidden.and_then(|leaf| leaf.whole()).and_then(|hidden| hidden.checked_mul(4));
     if let Some(width) = width {
@@ -286,6 +287,6 @@ fn omitted(leaves: &mut Leaves) {
     );
     let scaling = leaves.get("model.apply_query_key_layer_scaling");
     if let Some(leaf) = scaling.filter(|_| leaves.reading.value(Field::Fp16) != Some("true")) {
-        leaves.say_noted(Field::ApplyQueryKeyLayerScaling, "false", &leaf, "NeMo applies it with fp16 alone");
+        leaves.say_noted(Field::ApplyQueryKeyLayerScaling, "false", leaf, "NeMo applies it with fp16 alone");
     }
 }

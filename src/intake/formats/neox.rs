@@ -2,7 +2,7 @@
 //! Keys and defaults: `megatron/neox_arguments/neox_args.py`, `megatron/model/transformer.py`.
 
 use super::deepspeed::{self, dtype};
-use super::leaves::Leaves;
+use super::leaves::{Leaves, Scalars};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Reading};
 use crate::plan::{Field, Software};
@@ -53,13 +53,14 @@ const DEFAULTS: &[(Field, &str)] = &[
 
 /// Reads a GPT-NeoX configuration.
 pub(super) fn read(root: &Node) -> Reading {
-    let mut leaves = Leaves::of(root);
+    let scalars = Scalars::of(root);
+    let mut leaves = Leaves::over(&scalars);
     leaves.take_all(PLAIN);
     precision(&mut leaves);
     deepspeed::keys(&mut leaves);
     if let Some(leaf) = leaves.get("pipe_parallel_size") {
         let stages = leaf.whole().map_or_else(|| leaf.value.clone(), |stages| stages.max(1).to_string());
-        leaves.say(Field::PipelineModelParallelSize, &stages, &leaf);
+        leaves.say(Field::PipelineModelParallelSize, &stages, leaf);
     }
     attention(&mut leaves);
     mlp(&mut leaves);
@@ -73,10 +74,10 @@ pub(super) fn read(root: &Node) -> Reading {
     leaves.finish("a GPT-NeoX configuration")
 }
 
-fn attention(leaves: &mut Leaves) {
+fn attention(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("norm") {
         let name = if leaf.value.contains("rms") { "RMSNorm" } else { "LayerNorm" };
-        leaves.say(Field::Normalization, name, &leaf);
+        leaves.say(Field::Normalization, name, leaf);
     }
     if let Some(leaf) = leaves.get("pos_emb") {
         let name = match leaf.value.as_str() {
@@ -85,23 +86,23 @@ fn attention(leaves: &mut Leaves) {
             "alibi" => "alibi",
             _ => "none",
         };
-        leaves.say(Field::PositionEmbeddingType, name, &leaf);
+        leaves.say(Field::PositionEmbeddingType, name, leaf);
     }
     if let Some(leaf) = leaves.get("num_kv_heads") {
-        leaves.switch(Field::GroupQueryAttention, true, &leaf);
+        leaves.switch(Field::GroupQueryAttention, true, leaf);
         leaves.take(&["num_kv_heads"], Field::NumQueryGroups);
     }
     let linear = leaves.flag("use_bias_in_attn_linear").unwrap_or(true);
     let mlp = leaves.flag("use_bias_in_mlp").unwrap_or(true);
     for (field, on) in [(Field::AddBiasLinear, linear && mlp), (Field::AddQkvBias, linear)] {
         match leaves.first(&["use_bias_in_attn_linear", "use_bias_in_mlp"]) {
-            Some(leaf) => leaves.switch(field, on, &leaf),
+            Some(leaf) => leaves.switch(field, on, leaf),
             None => leaves.state(field, &on.to_string(), Origin::Default, WHOSE),
         }
     }
     match leaves.get("attention_config") {
-        Some(leaf) if leaf.value.contains("flash") => leaves.say(Field::AttentionKernel, "flash", &leaf),
-        Some(leaf) => leaves.say(Field::AttentionKernel, "unfused", &leaf),
+        Some(leaf) if leaf.value.contains("flash") => leaves.say(Field::AttentionKernel, "flash", leaf),
+        Some(leaf) => leaves.say(Field::AttentionKernel, "unfused", leaf),
         None => leaves.state(
             Field::AttentionKernel,
             "unfused",
@@ -112,7 +113,7 @@ fn attention(leaves: &mut Leaves) {
 }
 
 /// The inner width. A gated MLP gets two thirds of what is asked for, in two halves, each rounded up.
-fn mlp(leaves: &mut Leaves) {
+fn mlp(leaves: &mut Leaves<'_>) {
     let act = leaves.get("activation");
     let gated = act
         .as_ref()
@@ -133,9 +134,9 @@ fn mlp(leaves: &mut Leaves) {
     match asked {
         Some(leaf) if gated.is_some() => {
             let note = "a third of intermediate_size, rounded up to mlp_multiple_of: GPT-NeoX gives a gated MLP two thirds in two halves";
-            leaves.say_noted(Field::FfnHiddenSize, &width.to_string(), &leaf, note);
+            leaves.say_noted(Field::FfnHiddenSize, &width.to_string(), leaf, note);
         }
-        Some(leaf) => leaves.say(Field::FfnHiddenSize, &width.to_string(), &leaf),
+        Some(leaf) => leaves.say(Field::FfnHiddenSize, &width.to_string(), leaf),
         None => leaves.state(
             Field::FfnHiddenSize,
             &width.to_string(),
@@ -145,7 +146,7 @@ fn mlp(leaves: &mut Leaves) {
     }
 }
 
-fn experts(leaves: &mut Leaves) {
+fn experts(leaves: &mut Leaves<'_>) {
     if leaves.whole("moe_num_experts").is_none_or(|experts| experts < 2) {
         return;
     }
@@ -157,24 +158,24 @@ fn experts(leaves: &mut Leaves) {
     leaves.state(Field::MoeRouterTopk, "1", Origin::Default, WHOSE);
 }
 
-fn precision(leaves: &mut Leaves) {
+fn precision(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("precision") {
         match dtype(&leaf.value) {
-            "bf16" => leaves.switch(Field::Bf16, true, &leaf),
-            "fp16" => leaves.switch(Field::Fp16, true, &leaf),
+            "bf16" => leaves.switch(Field::Bf16, true, leaf),
+            "fp16" => leaves.switch(Field::Fp16, true, leaf),
             _ => {}
         }
     }
 }
 
-fn recompute(leaves: &mut Leaves) {
-    if let Some(leaf) = leaves.get("checkpoint_activations").filter(|leaf| leaf.flag() == Some(true)) {
-        leaves.say(Field::RecomputeGranularity, "full", &leaf);
-        leaves.say(Field::RecomputeMethod, "uniform", &leaf);
+fn recompute(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.yes("checkpoint_activations") {
+        leaves.say(Field::RecomputeGranularity, "full", leaf);
+        leaves.say(Field::RecomputeMethod, "uniform", leaf);
         leaves.take(&["checkpoint_num_layers"], Field::RecomputeNumLayers);
         leaves.state(Field::RecomputeNumLayers, "1", Origin::Default, WHOSE);
-        if let Some(leaf) = leaves.get("partition_activations").filter(|leaf| leaf.flag() == Some(true)) {
-            leaves.switch(Field::DistributeSavedActivations, true, &leaf);
+        if let Some(leaf) = leaves.yes("partition_activations") {
+            leaves.switch(Field::DistributeSavedActivations, true, leaf);
         }
     }
     for path in

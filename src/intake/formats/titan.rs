@@ -1,9 +1,7 @@
 //! torchtitan: the TOML files it had until February 2026, and its command line (`--training.seq_len 8192`).
 //! Keys and defaults: `torchtitan/config/job_config.py` of January 2026 and older names of its keys.
 
-use std::rc::Rc;
-
-use super::leaves::{Leaf, Leaves};
+use super::leaves::{Leaf, Leaves, Scalars};
 use crate::catalog;
 use crate::intake::tree::Node;
 use crate::intake::{Argument, Origin, Reading};
@@ -55,22 +53,23 @@ const FIXED: &[(Field, &str)] = &[
 
 /// Reads a torchtitan TOML file.
 pub(super) fn read(root: &Node) -> Reading {
-    finish(Leaves::of(root))
+    finish(&Scalars::of(root))
 }
 
 /// Reads the words of a torchtitan command.
 pub(super) fn read_words(words: &[Argument]) -> Reading {
-    finish(Leaves::of_words(words))
+    finish(&Scalars::of_words(words))
 }
 
 /// Reads a TOML file with the words of the command that takes it, which win.
 pub(super) fn read_both(root: &Node, words: &[Argument]) -> Reading {
-    let mut leaves = Leaves::of(root);
-    leaves.extend(Leaves::of_words(words));
-    finish(leaves)
+    let mut scalars = Scalars::of(root);
+    scalars.extend(Scalars::of_words(words));
+    finish(&scalars)
 }
 
-fn finish(mut leaves: Leaves) -> Reading {
+fn finish(scalars: &Scalars) -> Reading {
+    let mut leaves = Leaves::over(scalars);
     for (paths, field) in PLAIN {
         leaves.take(paths, *field);
     }
@@ -90,7 +89,7 @@ fn finish(mut leaves: Leaves) -> Reading {
 }
 
 /// The shape, by name and flavor.
-fn model(leaves: &mut Leaves) {
+fn model(leaves: &mut Leaves<'_>) {
     let name = leaves.get("model.name");
     let flavor = leaves.get("model.flavor");
     let (Some(name), Some(flavor)) = (name, flavor) else { return };
@@ -124,21 +123,21 @@ fn model(leaves: &mut Leaves) {
 }
 
 /// The local batch is of a data-parallel rank; a pipeline cuts it into micro-batches (of one sequence unless given).
-fn batch(leaves: &mut Leaves) {
+fn batch(leaves: &mut Leaves<'_>) {
     let local = leaves.first(&["training.local_batch_size", "training.batch_size"]);
     let stages =
         leaves.reading.value(Field::PipelineModelParallelSize).and_then(|text| text.parse::<u64>().ok());
-    let size = local.as_ref().map_or(Some(8), |leaf| leaf.whole());
+    let size = local.map_or(Some(8), Leaf::whole);
     let slice = leaves.get("parallelism.pipeline_parallel_microbatch_size");
     let global = leaves.get("training.global_batch_size").filter(|leaf| leaf.whole().is_some());
     if stages.unwrap_or(1) > 1 {
-        let micro = slice.as_ref().and_then(|leaf| leaf.whole()).unwrap_or(1).max(1);
-        match &slice {
+        let micro = slice.and_then(Leaf::whole).unwrap_or(1).max(1);
+        match slice {
             Some(leaf) => leaves.say(Field::MicroBatchSize, &micro.to_string(), leaf),
             None => leaves.state(Field::MicroBatchSize, "1", Origin::Default, WHOSE),
         }
         let count = size.unwrap_or(micro) / micro;
-        match (&local, &global) {
+        match (local, global) {
             (Some(leaf), None) => leaves.say_noted(
                 Field::NumMicroBatches,
                 &count.to_string(),
@@ -149,33 +148,32 @@ fn batch(leaves: &mut Leaves) {
             _ => {}
         }
     } else {
-        match &local {
-            Some(leaf) => drop(leaves.take(&[&leaf.path.clone()], Field::MicroBatchSize)),
+        match local {
+            Some(leaf) => drop(leaves.take(&[&leaf.path], Field::MicroBatchSize)),
             None => leaves.state(Field::MicroBatchSize, "8", Origin::Default, WHOSE),
         }
         if global.is_none() {
             leaves.state(Field::NumMicroBatches, "1", Origin::Default, WHOSE);
         }
     }
-    if let Some(leaf) = &global {
+    if let Some(leaf) = global {
         leaves.say(Field::GlobalBatchSize, &leaf.value, leaf);
     }
 }
 
 /// FSDP2 over the shard degree, replicas of it over the replicate degree; -1 takes all ranks left.
-fn sharding(leaves: &mut Leaves) {
+fn sharding(leaves: &mut Leaves<'_>) {
     let shard =
         leaves.first(&["parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree"]);
     let replicate = leaves
         .first(&["parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"]);
-    let degree = |leaf: &Option<Rc<Leaf>>| leaf.as_ref().and_then(|leaf| leaf.whole());
-    let shards = if shard.is_some() { degree(&shard) } else { None };
-    let replicas = degree(&replicate).unwrap_or(1).max(1);
-    if let (Some(shards), Some(leaf)) = (shards, &shard) {
+    let shards = shard.and_then(Leaf::whole);
+    let replicas = replicate.and_then(Leaf::whole).unwrap_or(1).max(1);
+    if let (Some(shards), Some(leaf)) = (shards, shard) {
         let data = shards.max(1).saturating_mul(replicas);
         leaves.say_noted(Field::DataParallelSize, &data.to_string(), leaf, "replicas x shards");
     }
-    if let Some(leaf) = replicate.as_ref().filter(|_| replicas > 1 && shards != Some(1)) {
+    if let Some(leaf) = replicate.filter(|_| replicas > 1 && shards != Some(1)) {
         leaves.not_estimated(
             leaf,
             "weights are sharded inside each replica; here they count as sharded over all",
@@ -183,7 +181,7 @@ fn sharding(leaves: &mut Leaves) {
     }
     let reshard = leaves.get("parallelism.fsdp_reshard_after_forward");
     let piped = leaves.reading.value(Field::PipelineModelParallelSize).is_some_and(|stages| stages != "1");
-    let keep = match reshard.as_ref().map_or("default", |leaf| leaf.value.as_str()) {
+    let keep = match reshard.map_or("default", |leaf| leaf.value.as_str()) {
         "never" => true,
         "always" => false,
         _ => piped,
@@ -194,13 +192,13 @@ fn sharding(leaves: &mut Leaves) {
         (_, false) => ("3", "FSDP2"),
     };
     leaves.state(Field::ZeroStage, stage, Origin::Derived, note);
-    if let Some(leaf) = leaves.get("training.enable_cpu_offload").filter(|leaf| leaf.flag() == Some(true)) {
-        leaves.switch(Field::OffloadOptimizer, true, &leaf);
-        leaves.switch(Field::OffloadParam, true, &leaf);
+    if let Some(leaf) = leaves.yes("training.enable_cpu_offload") {
+        leaves.switch(Field::OffloadOptimizer, true, leaf);
+        leaves.switch(Field::OffloadParam, true, leaf);
     }
 }
 
-fn pipeline(leaves: &mut Leaves) {
+fn pipeline(leaves: &mut Leaves<'_>) {
     let piped = leaves.reading.value(Field::PipelineModelParallelSize).is_some_and(|stages| stages != "1");
     let Some(leaf) =
         leaves.first(&["parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule"])
@@ -219,50 +217,50 @@ fn pipeline(leaves: &mut Leaves) {
         "interleavedzerobubble" => ("zb-h1", 2),
         _ => ("1f1b", 1),
     };
-    leaves.say(Field::PipelineSchedule, schedule, &leaf);
+    leaves.say(Field::PipelineSchedule, schedule, leaf);
     let per_stage = leaves.get("parallelism.pipeline_parallel_layers_per_stage");
     if chunks > 1 {
         match per_stage {
-            Some(leaf) => leaves.say(Field::NumLayersPerVirtualPipelineStage, &leaf.value, &leaf),
+            Some(leaf) => leaves.say(Field::NumLayersPerVirtualPipelineStage, &leaf.value, leaf),
             None => leaves.say_noted(
                 Field::VirtualPipelineModelParallelSize,
                 "2",
-                &leaf,
+                leaf,
                 "two stages per rank, torchtitan's default",
             ),
         }
     }
 }
 
-fn recompute(leaves: &mut Leaves) {
+fn recompute(leaves: &mut Leaves<'_>) {
     let mode = leaves.get("activation_checkpoint.mode");
     let option = leaves.get("activation_checkpoint.selective_ac_option");
-    let word = mode.as_ref().map_or("selective", |leaf| leaf.value.as_str());
-    let every = option.as_ref().map_or(Some(2), |leaf| leaf.whole());
+    let word = mode.map_or("selective", |leaf| leaf.value.as_str());
+    let every = option.map_or(Some(2), Leaf::whole);
     let layers = leaves.reading.value(Field::NumLayers).and_then(|text| text.parse::<u64>().ok());
     let stages =
         leaves.reading.value(Field::PipelineModelParallelSize).and_then(|text| text.parse::<u64>().ok());
     let per_rank = layers.map(|layers| layers / stages.unwrap_or(1).max(1));
-    let place = option.clone().or_else(|| mode.clone()).unwrap_or_default();
+    let nowhere = Leaf::default();
+    let place = option.or(mode).unwrap_or(&nowhere);
     match (word, every, per_rank) {
-        ("full", ..) => whole_layers(leaves, &mode.unwrap_or_default(), "uniform", 1, "every layer"),
+        ("full", ..) => whole_layers(leaves, mode.unwrap_or(&nowhere), "uniform", 1, "every layer"),
         ("selective", Some(every), Some(layers)) if every > 0 => {
             let note = format!("one layer in {every} is recomputed");
-            whole_layers(leaves, &place, "block", (layers / every).max(1), &note);
+            whole_layers(leaves, place, "block", (layers / every).max(1), &note);
         }
         ("selective", ..) => {
             let note = "every second matrix product and the attention are kept";
-            leaves.say_noted(Field::RecomputeGranularity, "selective", &place, note);
+            leaves.say_noted(Field::RecomputeGranularity, "selective", place, note);
         }
         ("memory_budget", ..) => {
-            leaves
-                .not_estimated(&place, "activations are chosen by the compiler; here nothing is recomputed");
+            leaves.not_estimated(place, "activations are chosen by the compiler; here nothing is recomputed");
         }
         _ => {}
     }
 }
 
-fn whole_layers(leaves: &mut Leaves, leaf: &Leaf, method: &str, layers: u64, note: &str) {
+fn whole_layers(leaves: &mut Leaves<'_>, leaf: &Leaf, method: &str, layers: u64, note: &str) {
     let values = [
         (Field::RecomputeGranularity, "full".to_owned()),
         (Field::RecomputeMethod, method.to_owned()),
@@ -277,15 +275,15 @@ fn whole_layers(leaves: &mut Leaves, leaf: &Leaf, method: &str, layers: u64, not
     }
 }
 
-fn precision(leaves: &mut Leaves) {
+fn precision(leaves: &mut Leaves<'_>) {
     match leaves.get("training.mixed_precision_param") {
-        Some(leaf) if leaf.value == "float32" => leaves.switch(Field::Bf16, false, &leaf),
-        Some(leaf) => leaves.switch(Field::Bf16, true, &leaf),
+        Some(leaf) if leaf.value == "float32" => leaves.switch(Field::Bf16, false, leaf),
+        Some(leaf) => leaves.switch(Field::Bf16, true, leaf),
         None => leaves.state(Field::Bf16, "true", Origin::Default, WHOSE),
     }
     let float8 = leaves.first(&["model.converters", "float8.enable_float8_linear"]);
     if let Some(leaf) = float8.filter(|leaf| leaf.value.contains("float8") || leaf.value == "true") {
-        leaves.say(Field::Fp8, "e4m3", &leaf);
+        leaves.say(Field::Fp8, "e4m3", leaf);
         leaves.state(Field::Fp8Recipe, "tensorwise", Origin::Default, WHOSE);
     }
 }

@@ -50,8 +50,13 @@ fn starts_in(key: &str, starts: &[&str]) -> bool {
 /// Reads a command's words when its settings have dotted keys; none for any other command.
 #[must_use]
 pub fn read_words(words: &[Argument]) -> Option<Reading> {
-    let keys: Vec<&str> = words.iter().filter_map(|word| key(&word.text)).collect();
-    let count = |starts: &[&str]| keys.iter().filter(|key| starts_in(key, starts)).count();
+    let count = |starts: &[&str]| {
+        let mut count = 0;
+        for word in words {
+            count += usize::from(key(&word.text).is_some_and(|key| starts_in(key, starts)));
+        }
+        count
+    };
     let (titan, nemo) = (count(&TITAN), count(&NEMO));
     match () {
         () if count(&RL) >= ENOUGH => Some(reinforcement()),

@@ -4,7 +4,7 @@
 //! stated here per `model_type` after the model code of the transformers library (version 4.5x).
 
 use super::architecture::{Bias, GPT2, LLAMA, PARALLEL, Traits, is_foreign, traits as traits_of};
-use crate::intake::formats::leaves::{Leaf, Leaves};
+use crate::intake::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Question, Reading};
 use crate::plan::Field;
@@ -30,7 +30,8 @@ pub(in crate::intake::formats) fn read(root: &Node) -> Reading {
     let node = inner.iter().find_map(|path| root.at(path)).filter(|_| !shaped(root)).unwrap_or(root);
     let model_type = [node, root].into_iter().find_map(|node| node.get("model_type")?.word()).unwrap_or("");
     let plain_type = model_type.strip_suffix("_text").unwrap_or(model_type);
-    let mut leaves = Leaves::of(node);
+    let scalars = Scalars::of(node);
+    let mut leaves = Leaves::over(&scalars);
     if is_foreign(plain_type) || root.get("is_encoder_decoder").and_then(Node::flag) == Some(true) {
         foreign(&mut leaves, root, model_type);
         return leaves.reading;
@@ -67,14 +68,14 @@ fn shaped(node: &Node) -> bool {
     ["hidden_size", "n_embd", "d_model"].iter().any(|key| node.get(key).is_some())
 }
 
-fn foreign(leaves: &mut Leaves, root: &Node, model_type: &str) {
+fn foreign(leaves: &mut Leaves<'_>, root: &Node, model_type: &str) {
     let message = format!("{model_type} is no decoder-only transformer of attention and MLP layers");
     let error = Diagnostic::error("not-estimated", message).hint("such models are not estimated yet");
     leaves.reading.diagnostics.push(error.at_some(root.get("model_type").map(|node| node.span)));
 }
 
 /// For an architecture that is not known: told by its keys.
-fn guessed(leaves: &mut Leaves, root: &Node, model_type: &str) -> Traits {
+fn guessed(leaves: &mut Leaves<'_>, root: &Node, model_type: &str) -> Traits {
     let rms = leaves.has("rms_norm_eps");
     let message = if model_type.is_empty() {
         "the configuration names no model_type; biases, norms and MLP are told by its keys".to_owned()
@@ -86,11 +87,11 @@ fn guessed(leaves: &mut Leaves, root: &Node, model_type: &str) -> Traits {
     Traits { rms, gated: rms, ..if rms { LLAMA } else { GPT2 } }
 }
 
-fn attention(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
+fn attention(leaves: &mut Leaves<'_>, kind: &str, traits: Traits, why: &str) {
     let heads = leaves.first(&["num_attention_heads", "n_head", "n_heads"]).and_then(|leaf| leaf.whole());
     let latent = leaves.get("kv_lora_rank");
     let groups = leaves.first(&["num_key_value_heads", "num_kv_heads", "attn_config.kv_n_heads"]);
-    let multi_query = leaves.get("multi_query").filter(|leaf| leaf.flag() == Some(true));
+    let multi_query = leaves.yes("multi_query");
     let grouped = !matches!(kind, "falcon" | "refinedweb" | "refinedwebmodel")
         || leaves.flag("new_decoder_architecture") == Some(true);
     if let Some(leaf) = &latent {
@@ -104,12 +105,12 @@ fn attention(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
         ]);
     } else if let Some(leaf) = groups.filter(|_| grouped) {
         if leaf.whole() != heads {
-            leaves.switch(Field::GroupQueryAttention, true, &leaf);
-            leaves.say(Field::NumQueryGroups, &leaf.value, &leaf);
+            leaves.switch(Field::GroupQueryAttention, true, leaf);
+            leaves.say(Field::NumQueryGroups, &leaf.value, leaf);
         }
     } else if let Some(leaf) = multi_query {
-        leaves.switch(Field::GroupQueryAttention, true, &leaf);
-        leaves.say(Field::NumQueryGroups, "1", &leaf);
+        leaves.switch(Field::GroupQueryAttention, true, leaf);
+        leaves.say(Field::NumQueryGroups, "1", leaf);
     }
     if latent.is_none() {
         leaves.take(&["head_dim"], Field::KvChannels);
@@ -120,7 +121,7 @@ fn attention(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
     bias(leaves, traits, why);
     let norms = leaves.first(&["use_qk_norm", "qk_layernorm"]).filter(|leaf| leaf.flag().is_some());
     match norms {
-        Some(leaf) => leaves.switch(Field::QkLayernorm, leaf.flag() == Some(true), &leaf),
+        Some(leaf) => leaves.switch(Field::QkLayernorm, leaf.flag() == Some(true), leaf),
         None if traits.qk_norm => leaves.state(Field::QkLayernorm, "true", Origin::Derived, why),
         None => {}
     }
@@ -129,7 +130,7 @@ fn attention(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
     }
 }
 
-fn bias(leaves: &mut Leaves, traits: Traits, why: &str) {
+fn bias(leaves: &mut Leaves<'_>, traits: Traits, why: &str) {
     let said = |leaf: &Leaf| leaf.flag();
     let every = leaves.first(&["bias", "use_bias"]).filter(|leaf| said(leaf).is_some());
     let of_qkv =
@@ -151,7 +152,7 @@ fn bias(leaves: &mut Leaves, traits: Traits, why: &str) {
     }
 }
 
-fn mlp(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
+fn mlp(leaves: &mut Leaves<'_>, kind: &str, traits: Traits, why: &str) {
     let acts = ["hidden_act", "hidden_activation", "activation_function", "act_fn"];
     let act = leaves.first(&acts).map(|leaf| leaf.value.clone()).unwrap_or_default();
     let field = match (traits.gated, act.as_str()) {
@@ -182,7 +183,7 @@ fn mlp(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
     }
 }
 
-fn experts(leaves: &mut Leaves, kind: &str) {
+fn experts(leaves: &mut Leaves<'_>, kind: &str) {
     let names = ["n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"];
     let Some(experts) = leaves.first(&names).filter(|leaf| leaf.whole().is_none_or(|count| count > 1)) else {
         return;
@@ -196,7 +197,7 @@ fn experts(leaves: &mut Leaves, kind: &str) {
         leaves.say(Field::MoeFfnHiddenSize, &leaf.value, leaf);
     }
     if let Some(leaf) = leaves.get("shared_expert_intermediate_size") {
-        leaves.say(Field::MoeSharedExpertIntermediateSize, &leaf.value, &leaf);
+        leaves.say(Field::MoeSharedExpertIntermediateSize, &leaf.value, leaf);
         leaves.state(
             Field::MoeSharedExpertGate,
             if kind == "qwen2_moe" { "true" } else { "false" },
@@ -210,7 +211,7 @@ fn experts(leaves: &mut Leaves, kind: &str) {
         leaves.say_noted(
             Field::MoeSharedExpertIntermediateSize,
             &all.to_string(),
-            &leaf,
+            leaf,
             "n_shared_experts x moe_intermediate_size",
         );
     }
@@ -221,18 +222,18 @@ fn experts(leaves: &mut Leaves, kind: &str) {
         leaves.say_noted(
             Field::MoeLayerFreq,
             &pattern,
-            &experts,
+            experts,
             "which layers have experts, from the configuration",
         );
     }
-    if leaves.text("scoring_func").as_deref() == Some("sigmoid") {
+    if leaves.text("scoring_func") == Some("sigmoid") {
         leaves.pass("topk_method");
     }
     leaves.take(&["num_nextn_predict_layers"], Field::MtpNumLayers);
 }
 
 /// The layers with experts as a list of 0 and 1; none when all have them.
-fn pattern(leaves: &mut Leaves) -> Option<String> {
+fn pattern(leaves: &mut Leaves<'_>) -> Option<String> {
     /// Most layers of a model.
     const MOST: u64 = 4096;
     let names = ["num_hidden_layers", "n_layer", "num_layers"];
@@ -242,10 +243,13 @@ fn pattern(leaves: &mut Leaves) -> Option<String> {
     let step = leaves.first(&["decoder_sparse_step", "interleave_moe_layer_step"]);
     let step = step.and_then(|leaf| leaf.whole()).unwrap_or(1).max(1);
     let dense = leaves.text("mlp_only_layers").unwrap_or_default();
-    let dense: Vec<u64> = dense.split(['[', ',', ']', ' ']).filter_map(|layer| layer.parse().ok()).collect();
+    let mut dense_layers: Vec<u64> = Vec::new();
+    for layer in dense.split(['[', ',', ']', ' ']) {
+        dense_layers.extend(layer.parse::<u64>().ok());
+    }
     let moe = |layer: u64| {
         let late = layer >= dense_first && layer.is_multiple_of(every);
-        late && (layer + 1).is_multiple_of(step) && !dense.contains(&layer)
+        late && (layer + 1).is_multiple_of(step) && !dense_layers.contains(&layer)
     };
     if (0..layers).all(moe) {
         return None;
@@ -254,11 +258,18 @@ fn pattern(leaves: &mut Leaves) -> Option<String> {
     if first_only {
         return Some(format!("([0]*{dense_first}+[1]*{})", layers.saturating_sub(dense_first)));
     }
-    let list: Vec<&str> = (0..layers).map(|layer| if moe(layer) { "1" } else { "0" }).collect();
-    Some(format!("[{}]", list.join(",")))
+    let mut list = String::from("[");
+    for layer in 0..layers {
+        if layer > 0 {
+            list.push(',');
+        }
+        list.push(if moe(layer) { '1' } else { '0' });
+    }
+    list.push(']');
+    Some(list)
 }
 
-fn ends(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
+fn ends(leaves: &mut Leaves<'_>, kind: &str, traits: Traits, why: &str) {
     let norm = if traits.rms { "RMSNorm" } else { "LayerNorm" };
     leaves.state(Field::Normalization, norm, Origin::Derived, why);
     let position = match leaves.flag("alibi") {
@@ -273,7 +284,7 @@ fn ends(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
     leaves.state(Field::PositionEmbeddingType, position, Origin::Derived, why);
     match leaves.get("tie_word_embeddings").filter(|leaf| leaf.flag().is_some()) {
         Some(leaf) => {
-            leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), &leaf);
+            leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), leaf);
         }
         None => {
             leaves.state(
@@ -286,7 +297,7 @@ fn ends(leaves: &mut Leaves, kind: &str, traits: Traits, why: &str) {
     }
 }
 
-fn dropout(leaves: &mut Leaves, why: &str) {
+fn dropout(leaves: &mut Leaves<'_>, why: &str) {
     leaves
         .take(&["hidden_dropout", "resid_pdrop", "resid_dropout", "residual_dropout"], Field::HiddenDropout);
     leaves.take(&["attention_dropout", "attn_pdrop", "attn_dropout"], Field::AttentionDropout);
@@ -294,14 +305,14 @@ fn dropout(leaves: &mut Leaves, why: &str) {
 }
 
 /// The checkpoint's format, proposed for training where nothing else gives one.
-fn precision(leaves: &mut Leaves, root: &Node) {
+fn precision(leaves: &mut Leaves<'_>, root: &Node) {
     let dtype = ["torch_dtype", "dtype"].iter().find_map(|key| root.get(key)?.word()).unwrap_or("bfloat16");
     let field = if dtype == "float16" { Field::Fp16 } else { Field::Bf16 };
     leaves.state(field, "true", Origin::Default, "as the checkpoint, unless another text says otherwise");
 }
 
 /// What a model's shape leaves open.
-fn ask(leaves: &mut Leaves) {
+fn ask(leaves: &mut Leaves<'_>) {
     /// A sequence that most models are trained on.
     const USUAL: u64 = 4096;
     let longest =
