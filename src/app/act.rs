@@ -11,7 +11,7 @@ use yew::virtual_dom::{Listener, ListenerKind};
 use super::desk::{Desk, Place, Sheet};
 use super::dom;
 use super::files::File;
-use super::views::is_move;
+use super::views::{self, is_move};
 
 /// What is to be done.
 #[derive(Clone)]
@@ -78,6 +78,10 @@ pub(crate) enum Act {
     Turn(u64),
     /// The map is so wide. Unit: CSS pixel.
     Widen(u32),
+    /// Another part of the schedule is to be seen.
+    Glance(Glance),
+    /// The lanes of the schedule heard a key, the wheel or a drag: a glance, if it means one.
+    Lanes,
     /// Other layouts are to be searched, or no longer.
     Search,
     /// The search goes on.
@@ -86,6 +90,17 @@ pub(crate) enum Act {
     Travel,
     /// The address is to follow the plan.
     Write,
+}
+
+/// How the window on the schedule moves.
+#[derive(Clone, Copy)]
+pub(crate) enum Glance {
+    /// So many times longer, around a place of it from 0 to 1.
+    Zoom(f64, f64),
+    /// By so many of its lengths.
+    Shift(f64),
+    /// To the whole step.
+    Whole,
 }
 
 /// A number that can be explained.
@@ -143,6 +158,12 @@ impl Listener for On {
 
     /// What the browser must know at once is done here; the page follows.
     fn handle(&self, event: web_sys::Event) {
+        if matches!(self.act, Act::Lanes) {
+            // Keys and turns of the wheel that mean nothing here are the browser's.
+            let Some(glance) = views::glance(&event) else { return };
+            event.prevent_default();
+            return tell(&self.hear, Act::Glance(glance));
+        }
         match self.event {
             "submit" | "dragover" => event.prevent_default(),
             "keydown" => {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use shardscope::search::Walk;
 use shardscope::session::map::Picture;
+use shardscope::session::schedule::{Alternative, Film, Window};
 use shardscope::session::{Branch, Held, Shown, State};
 
 use super::act::{Copied, Hear};
@@ -37,6 +38,11 @@ pub(crate) struct Look {
     /// What was copied last, and whether that was allowed.
     pub copied: Option<(Copied, bool)>,
     pub map: MapLook,
+    /// The schedule laid out, and the part of it that is seen.
+    pub film: Option<Held<Film>>,
+    pub window: Window,
+    /// The other schedules, while they are open.
+    pub alternatives: Option<Held<Vec<Alternative>>>,
     /// The search for other layouts, and whether it goes on.
     pub walk: Option<Rc<RefCell<Walk>>>,
     pub searching: bool,
@@ -105,6 +111,9 @@ impl Look {
             tool_open: false,
             copied: None,
             map: MapLook::default(),
+            film: None,
+            window: Window::WHOLE,
+            alternatives: None,
             walk: None,
             searching: false,
             stamps: [0; PLACES],

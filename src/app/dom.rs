@@ -7,7 +7,7 @@ use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{
     Blob, BlobPropertyBag, CanvasRenderingContext2d, Document, DragEvent, Element, FileList,
     HtmlAnchorElement, HtmlCanvasElement, HtmlDialogElement, HtmlElement, HtmlImageElement, HtmlInputElement,
-    HtmlTextAreaElement, KeyboardEvent, Storage, Url, window,
+    HtmlTextAreaElement, Storage, Url, window,
 };
 
 /// Where what is in hand is kept for the next visit.
@@ -64,6 +64,11 @@ pub(crate) fn property(target: &JsValue, name: &str) -> Option<String> {
     Reflect::get(target, &name.into()).ok()?.as_string()
 }
 
+/// The number that `target` has as its property `name`.
+pub(crate) fn number(target: &JsValue, name: &str) -> Option<f64> {
+    Reflect::get(target, &name.into()).ok()?.as_f64()
+}
+
 /// What a field or a choice holds.
 pub(crate) fn value_of(field: &JsValue) -> String {
     property(field, "value").unwrap_or_default()
@@ -93,7 +98,8 @@ pub(crate) fn select_all(field: &Element) {
 
 /// Whether Ctrl or Cmd is held.
 pub(crate) fn has_command(event: &web_sys::Event) -> bool {
-    event.dyn_ref::<KeyboardEvent>().is_some_and(|event| event.ctrl_key() || event.meta_key())
+    let held = |name: &str| Reflect::get(event, &name.into()).is_ok_and(|held| held.is_truthy());
+    held("ctrlKey") || held("metaKey")
 }
 
 /// Opens the sheet that lies over the page, if there is one.

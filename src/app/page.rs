@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use gloo::events::EventListener;
 use gloo::timers::callback::Timeout;
-use shardscope::session::{State, title};
+use shardscope::session::schedule::Film;
+use shardscope::session::{Held, State, title};
 use yew::prelude::*;
 
 use super::act::{Act, Hear, Heard, tell};
@@ -66,7 +67,7 @@ impl Component for Page {
         let hear = context.link().callback(|heard: Heard| heard);
         let state = Rc::new(address::first());
         let listeners = ["popstate", "pagehide", "click", "keydown"];
-        let page = Self {
+        let mut page = Self {
             _listeners: listeners.iter().map(|name| keys::listen(name, &hear)).collect(),
             behind: if state.revision > 0 { later(&hear, BEHIND, Act::Write) } else { None },
             desk: Desk { state, look: Rc::new(Look::new(theme::chosen(), dom::is_wide())), hear },
@@ -79,6 +80,7 @@ impl Component for Page {
             width: None,
         };
         page.name();
+        page.lay_out();
         page
     }
 
@@ -186,8 +188,13 @@ impl Page {
         let pinned = before.pinned != state.pinned;
         let hand = before.hand != state.hand;
         let painted = before.colour != state.colour || before.picked != state.picked;
+        if shown {
+            self.lay_out();
+        }
+        let tried = self.desk.look.alternatives.as_ref().filter(|_| shown).and_then(|_| self.alternatives());
         let look = self.look();
         if shown {
+            look.alternatives = tried;
             look.touch_answer();
             look.walk = None;
             look.searching = false;
@@ -232,6 +239,12 @@ impl Page {
         if let Some(document) = dom::document() {
             document.set_title(&(name + "Shardscope"));
         }
+    }
+
+    /// The schedule is laid out anew.
+    fn lay_out(&mut self) {
+        let film = self.desk.state.shown.as_ref().map(|shown| Held::new(Film::of(shown)));
+        self.look().film = film;
     }
 
     /// The map is drawn anew.

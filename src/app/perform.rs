@@ -8,14 +8,15 @@ use shardscope::estimate::traffic::Operation;
 use shardscope::search::Walk;
 use shardscope::session::knobs::recompute_as;
 use shardscope::session::map::all_groups;
+use shardscope::session::schedule::{Alternative, Window, alternatives};
 use shardscope::session::{
-    Event, File, Hand, Shown, apply, explain_memory, explain_message, explain_wire, utf16_offset,
+    Event, File, Hand, Held, Shown, apply, explain_memory, explain_message, explain_wire, utf16_offset,
     written_groups,
 };
 use shardscope::text::Span;
 use shardscope::topology::Rank;
 
-use super::act::{Act, Copied, Heard, Why, tell};
+use super::act::{Act, Copied, Glance, Heard, Why, tell};
 use super::desk::Place;
 use super::page::Page;
 use super::parts::theme;
@@ -118,6 +119,10 @@ impl Page {
             Act::Explain(why) => self.desk.state.shown.as_ref().and_then(|shown| explain(shown, *why)),
             _ => None,
         };
+        let tried = match &act {
+            Act::Toggle(Place::Schedule) if !value.is_empty() => self.alternatives(),
+            _ => None,
+        };
         self.opens |= matches!(act, Act::Open(_));
         let look = self.look();
         match act {
@@ -149,13 +154,26 @@ impl Page {
                 look.touch(place);
             }
             Act::Toggle(place) => {
-                *(if place == Place::Map { &mut look.map.table_open } else { &mut look.tool_open }) =
-                    !value.is_empty();
+                let open = !value.is_empty();
+                match place {
+                    Place::Map => look.map.table_open = open,
+                    Place::Schedule => look.alternatives = tried.filter(|_| open),
+                    _ => look.tool_open = open,
+                }
                 look.touch(place);
             }
             Act::Stage => {
                 look.stage = value.parse().ok();
                 look.touch(Place::Memory);
+                look.touch(Place::Schedule);
+            }
+            Act::Glance(glance) => {
+                look.window = match glance {
+                    Glance::Zoom(factor, at) => look.window.zoomed(factor, at),
+                    Glance::Shift(share) => look.window.moved(share),
+                    Glance::Whole => Window::WHOLE,
+                };
+                look.touch(Place::Schedule);
             }
             Act::Turn(page) => {
                 look.map.page = page;
@@ -235,6 +253,11 @@ impl Page {
         if tried < all {
             self.go_on();
         }
+    }
+
+    /// The plan under every schedule.
+    pub(super) fn alternatives(&self) -> Option<Held<Vec<Alternative>>> {
+        self.desk.state.shown.as_ref().map(|shown| Held::new(alternatives(&shown.plan)))
     }
 
     fn find(&mut self, wanted: &str) {

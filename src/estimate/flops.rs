@@ -81,10 +81,8 @@ impl FlopCounts {
 pub fn flops(plan: &Plan) -> FlopCounts {
     let x = Symbols::of(plan);
     let mut forward = Forward::default();
-    for stage in &plan.layout().stages.stages {
-        for chunk in &stage.chunks {
-            forward.add_chunk(&x, chunk);
-        }
+    for chunk in plan.layout().model_chunks() {
+        forward.add_chunk(&x, chunk);
     }
     let recipe = plan.recipe();
     let micro_batches = number(recipe.global_batch_size) / number(recipe.micro_batch_size.max(1));

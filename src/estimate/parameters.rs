@@ -1,7 +1,7 @@
 //! How many parameters the model has, and how many each rank holds.
 
-use crate::anatomy::{Account, Symbols, Weight, WeightGroup, sections_of};
-use crate::plan::{Plan, Stage};
+use crate::anatomy::{Account, Symbols, Weight, WeightGroup, sections};
+use crate::plan::{Chunk, Plan, Stage};
 use crate::quantity::Count;
 
 /// Parameters by account. Unit: parameters.
@@ -78,14 +78,14 @@ pub fn parameters(plan: &Plan) -> Parameters {
     let mut ranks = Vec::with_capacity(plan.layout().stages.stages.len());
     for (pipeline_rank, stage) in (0..).zip(&plan.layout().stages.stages) {
         ranks.push(rank_parameters(&x, pipeline_rank, stage));
-        for_each_weight(&x, stage, &mut |weight, times| {
-            if !weight.copy {
-                let count = weight.full_count() * times;
-                accounts.add(weight.account, count);
-                idle += unselected(plan, weight, count);
-            }
-        });
     }
+    for_each_weight(&x, &mut plan.layout().model_chunks(), &mut |weight, times| {
+        if !weight.copy {
+            let count = weight.full_count() * times;
+            accounts.add(weight.account, count);
+            idle += unselected(plan, weight, count);
+        }
+    });
     let total = accounts.total();
     let active_per_token = Count::new(total.get().saturating_sub(idle.get()));
     Parameters { total, active_per_token, accounts, ranks }
@@ -96,7 +96,7 @@ pub fn parameters(plan: &Plan) -> Parameters {
 pub(super) fn rank_parameters(x: &Symbols<'_>, pipeline_rank: u64, stage: &Stage) -> RankParameters {
     let mut breakdown = AccountCounts::default();
     let mut expert_count = Count::ZERO;
-    for_each_weight(x, stage, &mut |weight, times| {
+    for_each_weight(x, &mut stage.chunks.iter(), &mut |weight, times| {
         let count = weight.count() * times;
         breakdown.add(weight.account, count);
         if weight.group == WeightGroup::Expert {
@@ -107,8 +107,12 @@ pub(super) fn rank_parameters(x: &Symbols<'_>, pipeline_rank: u64, stage: &Stage
     RankParameters { pipeline_rank, tensor_rank: 0, expert_rank: 0, count, expert_count, breakdown }
 }
 
-fn for_each_weight(x: &Symbols<'_>, stage: &Stage, visit: &mut dyn FnMut(&Weight, u64)) {
-    for section in sections_of(x, stage) {
+fn for_each_weight(
+    x: &Symbols<'_>,
+    chunks: &mut dyn Iterator<Item = &Chunk>,
+    visit: &mut dyn FnMut(&Weight, u64),
+) {
+    for section in chunks.flat_map(|chunk| sections(x, chunk)) {
         for weight in section.weights(x) {
             visit(&weight, section.times);
         }

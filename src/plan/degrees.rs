@@ -80,7 +80,12 @@ impl Layout {
             mtp_num_layers,
         };
         let map = StageMap::new(sizes, &degrees.split);
-        let stages = match map.map(|map| if folded(degrees) { map.folded() } else { map }) {
+        let dealt = |map: StageMap| match degrees.schedule {
+            _ if folded(degrees) => map.folded(),
+            PipelineSchedule::DualPipe if is_mirrored(degrees) => map.mirrored(),
+            _ => map,
+        };
+        let stages = match map.map(dealt) {
             Ok(stages) if refused.is_empty() => stages,
             Ok(_) => return Err(refused),
             Err(contradiction) => {
@@ -110,6 +115,11 @@ impl Layout {
             stages,
         })
     }
+}
+
+/// Whether a rank of `DualPipe` holds two stages: its copies run towards each other, over an even number.
+const fn is_mirrored(degrees: &Degrees) -> bool {
+    degrees.pipeline.is_multiple_of(2) && degrees.virtual_pipeline <= 1
 }
 
 /// Whether a rank holds stage r and stage 2p - 1 - r.

@@ -1,6 +1,6 @@
 //! How the work is cut over the ranks.
 
-use super::split::StageMap;
+use super::split::{Chunk, StageMap};
 
 /// Degrees of parallelism and their order. `data` and `expert_data` follow from the others.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +93,21 @@ pub enum PipelineSchedule {
     DualPipe,
     /// DualPipeV: DualPipe cut in half, V-shaped (DeepSeek, DualPipe repository).
     DualPipeV,
+}
+
+impl Layout {
+    /// Copies of the model in one pipeline: `DualPipe` runs two towards each other.
+    #[must_use]
+    pub fn copies(&self) -> u64 {
+        let mirrored = self.schedule == PipelineSchedule::DualPipe && self.virtual_pipeline == 2;
+        if mirrored { 2 } else { 1 }
+    }
+
+    /// The chunks of one copy of the model, stage by stage.
+    pub fn model_chunks(&self) -> impl Iterator<Item = &Chunk> {
+        let own = if self.copies() > 1 { 1 } else { usize::MAX };
+        self.stages.stages.iter().flat_map(move |stage| stage.chunks.iter().take(own))
+    }
 }
 
 impl PipelineSchedule {

@@ -125,6 +125,16 @@ impl StageMap {
         self
     }
 
+    /// The same with a second copy dealt the other way round: rank r holds stage p - 1 - r too
+    /// (DeepSeek-V3, section 3.2.1).
+    pub(super) fn mirrored(mut self) -> Self {
+        let other: Vec<Stage> = self.stages.iter().rev().cloned().collect();
+        for (stage, other) in self.stages.iter_mut().zip(other) {
+            stage.chunks.extend(other.chunks);
+        }
+        self
+    }
+
     /// From the layers of every virtual stage (chunk · p + rank).
     fn from_counts(sizes: StageSizes, counts: &[u64]) -> Self {
         let last = counts.len().saturating_sub(1);

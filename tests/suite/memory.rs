@@ -86,3 +86,28 @@ fn every_leaf_explains_itself() {
     }
     assert!(seen[0] > 200 && seen[1] < 10, "{seen:?}");
 }
+
+/// DualPipe (DeepSeek-V3, section 3.2.1): rank r holds stage r and stage p - 1 - r, two copies of the model in
+/// each pipeline; what is counted of the whole model is counted once.
+#[test]
+fn dualpipe_holds_two_copies() {
+    use shardscope::estimate::{flops, parameters};
+    const FLAGS: &str = "--num-layers 16 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 \
+        --max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 16 --bf16 --vocab-size 50257 \
+        --pipeline-model-parallel-size 4 --untie-embeddings-and-output-weights";
+    let of = |more: &str| plan_from_flags(&format!("{FLAGS} {more}"), 4, 8, "H100-SXM").expect("a plan");
+    let (one, two) = (of(""), of("--pipeline-schedule dualpipe"));
+    let (whole, ranks) = (parameters(&one), parameters(&two).ranks);
+    assert_eq!(parameters(&two).total, whole.total);
+    assert_eq!(flops(&two).hardware, flops(&one).hardware);
+    for (rank, both) in ranks.iter().enumerate() {
+        let expected = whole.ranks[rank].count.get() + whole.ranks[3 - rank].count.get();
+        assert_eq!(both.count.get(), expected, "rank {rank}");
+    }
+    // p + 1 micro-batches in flight on every rank, each with one stage's activations (table 2 there).
+    let kept =
+        |plan: &Plan| memory(plan).ranks.iter().map(|rank| rank.totals.activations).collect::<Vec<_>>();
+    let (single, mirrored) = (kept(&one), kept(&two));
+    assert_eq!(mirrored[1].get(), single[2].get() / 2 * 5, "{single:?} {mirrored:?}");
+    assert_eq!(mirrored[0], mirrored[3], "what is held is the same seen from both ends");
+}

@@ -183,26 +183,60 @@ fn every_figure_of_the_memory_table_says_why() {
 }
 
 #[test]
-fn the_schedule_is_drawn_to_the_end_and_its_memory_reaches_what_is_held() {
-    use shardscope::session::schedule::{WIDTH, schedule_picture};
+fn the_schedule_is_drawn_to_the_end_and_its_memory_rises_and_falls() {
+    use shardscope::session::schedule::{Film, WIDTH, Window};
     let text = example("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 4");
-    for (layout, micro_batches) in [(EXAMPLE.to_owned(), 32), (text, 64)] {
-        let shown = after(&layout).shown.expect("a plan");
-        let picture = schedule_picture(&shown).expect("a pipeline");
-        assert_eq!(picture.drawn, (micro_batches, micro_batches));
-        assert_eq!(u64::from(picture.lanes), shown.plan.layout().pipeline);
-        let boxes: usize = picture.paths.iter().map(|(_, path)| path.matches('M').count()).sum();
-        assert_eq!(boxes as u64, u64::from(micro_batches) * 2 * u64::from(picture.lanes));
-        let ends = picture
-            .curve
-            .area
-            .split('H')
-            .filter_map(|part| part.split(['V', 'H']).next()?.parse::<f64>().ok());
-        assert!(ends.fold(0.0, f64::max) <= f64::from(WIDTH));
-        assert!(picture.curve.held < picture.curve.peak && picture.curve.peak <= 1.0);
-    }
     let alone = example("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 1");
-    assert_eq!(schedule_picture(&after(&alone).shown.expect("a plan")), None, "no pipeline, no schedule");
+    for (layout, micro_batches) in [(EXAMPLE.to_owned(), 32), (text, 64), (alone, 16)] {
+        let shown = after(&layout).shown.expect("a plan");
+        let film = Film::of(&shown);
+        assert_eq!(film.micro_batches, (micro_batches, micro_batches));
+        assert_eq!(u64::from(film.lanes()), shown.plan.layout().pipeline);
+        let boxes = |window| -> usize {
+            film.picture(window).paths.iter().map(|(_, path)| path.matches('M').count()).sum()
+        };
+        let all = boxes(Window::WHOLE);
+        assert_eq!(all as u64, u64::from(micro_batches) * 2 * u64::from(film.lanes()));
+        let near = Window { from: 0.5, length: 0.1 };
+        assert!(boxes(near) > 0 && boxes(near) < all / 5, "a tenth of the step has a tenth of the work");
+        let (first, last) = film.phases();
+        assert!(0.0 < first && first < last && last < 1.0);
+        for window in [Window::WHOLE, near] {
+            let curve = film.curve(&shown, 0, window).expect("a stage");
+            assert!(curve.held < curve.peak && curve.peak <= 1.0);
+            let points: Vec<(f64, f64)> = curve
+                .area
+                .split('L')
+                .skip(1)
+                .map(|point| point.trim_end_matches('z').split_once(' ').expect("two numbers"))
+                .map(|(x, y)| (x.parse().expect("x"), y.parse().expect("y")))
+                .collect();
+            assert!(points.windows(2).all(|pair| pair[0].0 <= pair[1].0), "from left to right");
+            assert!(points.iter().all(|(x, _)| (0.0..=f64::from(WIDTH)).contains(x)));
+            let heights = points.iter().rev().skip(1).map(|(_, y)| *y);
+            let (top, bottom) = (heights.clone().fold(f64::MAX, f64::min), heights.fold(0.0, f64::max));
+            let kept = shown.report.memory.ranks[0].chunks[0].kept.in_gib() / curve.most.in_gib() * 100.0;
+            assert!((bottom - top) / kept > 0.9, "a micro-batch comes and goes: {top} to {bottom}, {kept}");
+            assert!(top > (1.0 - curve.peak) * 100.0 - 0.01, "below the peak");
+        }
+    }
+}
+
+/// Where more boxes would be drawn than can be seen, columns are sampled: every lane is still busy end to end.
+#[test]
+fn a_large_schedule_is_sampled() {
+    use shardscope::session::schedule::{Film, Window};
+    let text = example("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 8")
+        .replace("--tensor-model-parallel-size 2", "--tensor-model-parallel-size 1")
+        .replace("--micro-batch-size 4", "--micro-batch-size 1")
+        .replace("--global-batch-size 512", "--global-batch-size 2048");
+    let shown = after(&text).shown.expect("a plan");
+    let film = Film::of(&shown);
+    assert_eq!(film.micro_batches, (1024, 1024));
+    let size = |window| film.picture(window).paths.iter().map(|(_, path)| path.len()).sum::<usize>();
+    assert!(size(Window::WHOLE) < 300_000, "{}", size(Window::WHOLE));
+    assert!(film.picture(Window::WHOLE).numbers.is_empty());
+    assert!(!film.picture(Window { from: 0.3, length: 0.01 }).numbers.is_empty());
 }
 
 /// Every schedule the example's layers and micro-batches allow: what frees the pipeline of waiting holds more.
@@ -222,4 +256,7 @@ fn schedules_trade_memory_for_the_bubble() {
     assert!(named("zb-h1").bubble < own[0].bubble);
     assert!(named("zb-h2").peak > named("zb-h1").peak);
     assert!(tried.iter().all(|one| (0.0..1.0).contains(&one.bubble)));
+    // Two copies of the model on every rank.
+    let [held, twice] = [own[0].peak, named("dualpipe").peak];
+    assert!(twice.get() > held.get() / 10 * 16, "{held:?} {twice:?}");
 }

@@ -90,15 +90,24 @@ fn about(stage: &StageMemory) -> String {
 
 /// All of one stage's memory, down to the tensor.
 fn stage_tree(desk: &Desk, shown: &Shown) -> Tag {
-    let worst = shown.worst().map_or(0, |worst| worst.stage);
-    let known = |stage: &u64| shown.stages.iter().any(|known| known.stage == *stage);
-    let stage = desk.look.stage.filter(known).unwrap_or(worst);
-    let Some(root) = explain_memory(&shown.report.memory, stage, None) else { return group() };
-    let stages: Vec<String> = shown.stages.iter().map(|known| known.stage.to_string()).collect();
-    let list = choose().on(desk, "change", Act::Stage);
-    let list = options(list, &mut stages.iter().map(String::as_str), &stage.to_string());
+    let Some(root) = explain_memory(&shown.report.memory, stage_chosen(desk, shown), None) else {
+        return group();
+    };
     let head = tag("div.sub tree-head")
         .with("h3", "Down to the tensor")
-        .child(tag("label.small").text("Stage ").child(list));
+        .child(tag("label.small").text("Stage ").child(stage_list(desk, shown)));
     group().child(head).child(tree(&root, 2))
+}
+
+/// The stage that is looked at: the one chosen, or else the fullest.
+pub(super) fn stage_chosen(desk: &Desk, shown: &Shown) -> u64 {
+    let known = |stage: &u64| shown.stages.iter().any(|known| known.stage == *stage);
+    desk.look.stage.filter(known).unwrap_or_else(|| shown.worst().map_or(0, |worst| worst.stage))
+}
+
+/// The list of stages.
+pub(super) fn stage_list(desk: &Desk, shown: &Shown) -> Tag {
+    let stages: Vec<String> = shown.stages.iter().map(|known| known.stage.to_string()).collect();
+    let list = choose().set("aria-label", "Stage").on(desk, "change", Act::Stage);
+    options(list, &mut stages.iter().map(String::as_str), &stage_chosen(desk, shown).to_string())
 }

@@ -30,7 +30,7 @@ pub(crate) use layers::layers;
 pub(crate) use map::{find, gpu_under, is_move, map, moved, painted, picture as map_picture};
 pub(crate) use memory::memory;
 pub(crate) use questions::questions;
-pub(crate) use schedule::schedule;
+pub(crate) use schedule::{glance, schedule};
 pub(crate) use script::script;
 pub(crate) use search::search;
 pub(crate) use settings::settings;

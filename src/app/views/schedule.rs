@@ -1,52 +1,79 @@
-//! What each stage does when, and how the fullest stage's memory rises and falls with it.
+//! What each stage does when, through a window that can be moved, and how a stage's memory rises and falls with it.
 
-use shardscope::quantity::{decimal, grouped, percent, seconds, size};
+use shardscope::quantity::{decimal, gib, grouped, percent, seconds, size};
 use shardscope::session::Shown;
-use shardscope::session::schedule::{CURVE, LANE, Number, Picture, WIDTH, Work, schedule_picture};
+use shardscope::session::schedule::{Alternative, CURVE, Film, LANE, Number, Picture, WIDTH, Window, Work};
 
-use crate::app::desk::Desk;
-use crate::app::parts::{Tag, group, headed, swatch, tag};
+use super::advice::try_it;
+use super::memory::{stage_chosen, stage_list};
+use crate::app::act::{Act, Glance};
+use crate::app::desk::{Desk, Place};
+use crate::app::dom;
+use crate::app::parts::{Tag, button, details, group, headed, swatch, table, tag};
 
 /// Most height of the lanes; more stages get narrower ones, without numbers. Unit: CSS pixel.
 const HIGHEST: u32 = 480;
+/// How much longer or shorter the window gets at once.
+const ZOOM: f64 = 2.0;
+/// By what part of its length the window moves at once.
+const STEP: f64 = 0.25;
 
-pub(crate) fn schedule(_: &Desk, shown: &Shown) -> Tag {
-    let Some(picture) = schedule_picture(shown) else { return group() };
+pub(crate) fn schedule(desk: &Desk, shown: &Shown) -> Tag {
+    let Some(film) = &desk.look.film else { return group() };
+    let window = desk.look.window;
+    let picture = film.picture(window);
+    headed("section.panel#schedule", "schedule-title")
+        .child(head(shown, film))
+        .child(legend(film, &picture))
+        .child(controls(desk, film, window))
+        .child(lanes(desk, film, &picture, window))
+        .child(memory(desk, shown, film, window))
+        .child(others(desk))
+}
+
+fn head(shown: &Shown, film: &Film) -> Tag {
     let time = &shown.report.time;
-    let (drawn, all) = picture.drawn;
-    let batches = if drawn < all {
-        format!(
-            "drawn with {} of its {} micro-batches: the middle repeats",
-            grouped(drawn.into()),
-            grouped(all.into())
-        )
-    } else {
-        format!("{} micro-batches", grouped(all.into()))
-    };
-    let about = format!(
-        "Schedule {}, {batches}; {} of the time the slowest stage waits.",
-        time.schedule.name,
-        percent(time.bubble_fraction)
-    );
-    let head = tag("header").with("h2#schedule-title", "Pipeline schedule").saying("p", about);
+    let (drawn, all) = film.micro_batches;
+    let mut about = format!("Schedule {}, {} micro-batches", time.schedule.name, grouped(all.into()));
+    if drawn < all {
+        about.push_str(&format!(" (the first {} are drawn: the middle repeats)", grouped(drawn.into())));
+    }
+    about.push_str(&format!("; the slowest stage waits {} of the time.", percent(time.bubble_fraction)));
+    tag("header").with("h2#schedule-title", "Pipeline schedule").saying("p", about)
+}
+
+fn legend(film: &Film, picture: &Picture) -> Tag {
     let mut legend = tag("ul.legend");
     for work in Work::ALL {
-        if picture.paths.iter().any(|(kind, _)| *kind == work) {
+        if picture.paths.iter().any(|(kind, path)| *kind == work && !path.is_empty()) {
             let sample =
                 tag("rect").set("class", work.class()).counts(&["width", "height", "rx"], &[14, 14, 3]);
             legend = legend.child(tag("li").child(swatch().child(sample)).text(work.name()));
         }
     }
-    let legend = legend.saying("li", format!("from left to right: {}", seconds(picture.total)));
-    headed("section.panel#schedule", "schedule-title")
-        .child(head)
-        .child(legend)
-        .child(lanes(&picture))
-        .child(memory(&picture))
+    let (first, last) = film.phases();
+    let [first, last] = [first, last].map(|share| seconds(film.total() * share));
+    legend.saying("li", format!("warm-up until {first}, cool-down from {last}"))
 }
 
-fn lanes(picture: &Picture) -> Tag {
-    let height = picture.lanes * LANE;
+fn controls(desk: &Desk, film: &Film, window: Window) -> Tag {
+    let glances = [
+        ("earlier", "◀", Glance::Shift(-STEP)),
+        ("later", "▶", Glance::Shift(STEP)),
+        ("closer", "+", Glance::Zoom(1.0 / ZOOM, 0.5)),
+        ("further", "−", Glance::Zoom(ZOOM, 0.5)),
+    ];
+    let part = [window.from, window.from + window.length].map(|share| seconds(film.total() * share));
+    tag("div.glances")
+        .each(&glances, |(label, sign, glance)| {
+            button(desk, "button.button small", Act::Glance(*glance)).set("aria-label", label).text(sign)
+        })
+        .child(button(desk, "button.button small", Act::Glance(Glance::Whole)).text("Whole step"))
+        .child(tag("span.soft small").set("role", "status").say(format!("{} to {}", part[0], part[1])))
+}
+
+fn lanes(desk: &Desk, film: &Film, picture: &Picture, window: Window) -> Tag {
+    let height = film.lanes() * LANE;
     let shown = height.min(HIGHEST);
     let numbers = if shown == height { picture.numbers.as_slice() } else { &[] };
     let number = |number: &Number| {
@@ -56,23 +83,63 @@ fn lanes(picture: &Picture) -> Tag {
             .say(number.micro_batch.to_string())
     };
     let label = format!(
-        "Each of {} stages from top to bottom, its forward and backward passes from left to right",
-        picture.lanes
+        "Each of {} stages from top to bottom, its forward and backward passes from left to right; arrows move, plus and minus zoom",
+        film.lanes()
     );
+    let (first, last) = film.phases();
+    let phase = |moment: &f64| {
+        let x = decimal(window.place(*moment) * f64::from(WIDTH), 2);
+        tag("line.phase").attr("x1", x.clone()).attr("x2", x).count("y2", height.into())
+    };
     let boxes = tag("svg.lane-boxes")
         .attr("viewBox", format!("0 0 {WIDTH} {height}"))
         .count("height", shown.into())
         .set("preserveAspectRatio", "none")
-        .each(&picture.paths, |(work, path)| tag("path").set("class", work.class()).attr("d", path.clone()));
+        .each(&picture.paths, |(work, path)| tag("path").set("class", work.class()).attr("d", path.clone()))
+        .each(&[first, last], phase);
     tag("div.lanes")
         .set("role", "img")
+        .set("tabindex", "0")
         .attr("aria-label", label)
+        .on(desk, "keydown", Act::Lanes)
+        .on(desk, "pointermove", Act::Lanes)
+        .on(desk, "wheel", Act::Lanes)
         .child(boxes)
         .child(tag("svg.lane-numbers").count("height", shown.into()).each(numbers, number))
 }
 
-fn memory(picture: &Picture) -> Tag {
-    let curve = &picture.curve;
+/// What an event on the lanes asks for: keys, dragging, the wheel with Ctrl or Cmd.
+pub(crate) fn glance(event: &web_sys::Event) -> Option<Glance> {
+    let number = |name: &str| dom::number(event, name);
+    let place = dom::query(".lanes")?.get_bounding_client_rect();
+    let width = place.width().max(1.0);
+    match event.type_().as_str() {
+        "keydown" => key(&dom::property(event, "key")?),
+        "wheel" if dom::has_command(event) => {
+            let at = (number("clientX")? - place.left()) / width;
+            Some(Glance::Zoom(if number("deltaY")? > 0.0 { ZOOM.sqrt() } else { 1.0 / ZOOM.sqrt() }, at))
+        }
+        "pointermove" if number("buttons") == Some(1.0) => Some(Glance::Shift(-number("movementX")? / width)),
+        _ => None,
+    }
+}
+
+fn key(key: &str) -> Option<Glance> {
+    Some(match key {
+        "ArrowLeft" => Glance::Shift(-STEP),
+        "ArrowRight" => Glance::Shift(STEP),
+        "+" | "=" => Glance::Zoom(1.0 / ZOOM, 0.5),
+        "-" => Glance::Zoom(ZOOM, 0.5),
+        "0" | "Home" => Glance::Whole,
+        _ => return None,
+    })
+}
+
+fn memory(desk: &Desk, shown: &Shown, film: &Film, window: Window) -> Tag {
+    let stage = stage_chosen(desk, shown);
+    let Some(curve) = usize::try_from(stage).ok().and_then(|stage| film.curve(shown, stage, window)) else {
+        return group();
+    };
     let height = f64::from(CURVE);
     let line = |share: f64| decimal(height * (1.0 - share), 2);
     let held = tag("rect.curve-held")
@@ -88,10 +155,43 @@ fn memory(picture: &Picture) -> Tag {
         .count("height", CURVE.into())
         .set("preserveAspectRatio", "none")
         .set("aria-hidden", "true")
-        .child(tag("path.curve-area").attr("d", curve.area.clone()))
+        .child(tag("path.curve-area").attr("d", curve.area))
         .child(held)
         .child(peak);
-    tag("figure.curve")
-        .saying("figcaption", format!("Memory of stage {} over the same time: what is held all the time, with the kept micro-batches above it; the line is the peak, the top {}.", curve.stage, size(curve.most)))
-        .child(drawing)
+    let about = tag("figcaption")
+        .text("Memory of a GPU of stage ")
+        .child(stage_list(desk, shown))
+        .say(format!(" over the same time: what is held all the time, above it what the micro-batches in flight keep. The line is the peak with what is alive for a moment, the top {}.", size(curve.most)));
+    tag("figure.curve").child(about).child(drawing)
+}
+
+/// Every schedule's memory against its bubble, worked out when opened.
+fn others(desk: &Desk) -> Tag {
+    let mut inside = group();
+    if let Some(tried) = &desk.look.alternatives {
+        let headings = ["Schedule", ">in flight", ">fullest GPU, GiB", ">slowest waits", ">step", ""];
+        let rows = group().each(tried, |one| alternative(desk, one));
+        inside = table("Schedules for this plan".to_owned(), "table.figures", &headings, rows);
+    }
+    details(
+        "details.others",
+        desk.look.alternatives.is_some(),
+        tag("summary").text("Other schedules for this plan: memory against bubble"),
+    )
+    .on(desk, "toggle", Act::Toggle(Place::Schedule))
+    .child(inside)
+}
+
+fn alternative(desk: &Desk, one: &Alternative) -> Tag {
+    let own = one.changes.is_empty();
+    let name = match (own, one.chunks) {
+        (true, _) => format!("{} (this plan)", one.name),
+        (_, 2..) => format!("{}, {} chunks", one.name, one.chunks),
+        _ => one.name.to_owned(),
+    };
+    let fits = if one.fits { "fits" } else { "does not fit" };
+    let mut row = tag("tr").words(name).number(grouped(one.in_flight));
+    row = row.two_figures(gib(one.peak).replace(" GiB", ""), fits.to_owned());
+    row = row.number(percent(one.bubble)).number(seconds(one.step));
+    row.cell(if own { group() } else { try_it(desk, &one.changes) })
 }

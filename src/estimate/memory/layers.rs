@@ -1,7 +1,7 @@
 //! The layer tree of the whole model beside what one rank holds of each part.
 
 use super::kept::layers_kept;
-use crate::anatomy::{Operator, Saved, SectionKind, Shape, Symbols, Weight, sections_of};
+use crate::anatomy::{Operator, Saved, SectionKind, Shape, Symbols, Weight, sections};
 use crate::plan::{LayerKind, Plan};
 use crate::quantity::{Bytes, Count};
 
@@ -93,8 +93,8 @@ pub fn layers(plan: &Plan) -> LayerNode {
     let x = Symbols::of(plan);
     let unsharded = x.unsharded();
     let mut times = [0_u64; SectionKind::ALL.len()];
-    for stage in &plan.layout().stages.stages {
-        for section in sections_of(&x, stage) {
+    for chunk in plan.layout().model_chunks() {
+        for section in sections(&x, chunk) {
             times[section.kind.index()] += section.times;
         }
     }

@@ -73,7 +73,6 @@ impl<'a> Run<'a> {
         }
         let tail = setting.tails(&ranks, &stages);
         let shape = Shape::of(plan);
-        let stages = by_schedule(&shape, stages);
         let durations = setting.durations(&stages);
         Self {
             pipe: through(shape, &durations, care),
@@ -121,19 +120,6 @@ impl<'a> Run<'a> {
     pub(super) fn step(&self) -> Seconds {
         self.alone() * (1.0 + self.straggling)
     }
-}
-
-/// The chunks a schedule works with: two-way pipelines run the other direction's stage as a second one.
-fn by_schedule(shape: &Shape, stages: Vec<Vec<ChunkParts>>) -> Vec<Vec<ChunkParts>> {
-    if shape.placement() != Placement::TwoWay {
-        return stages;
-    }
-    let merged: Vec<ChunkParts> = stages.iter().map(|chunks| ChunkParts::of_all(chunks)).collect();
-    let mut both = Vec::with_capacity(merged.len());
-    for (one, other) in merged.iter().zip(merged.iter().rev()) {
-        both.push(vec![*one, *other]);
-    }
-    both
 }
 
 /// The time of all micro-batches through the pipeline.

@@ -18,6 +18,8 @@ pub enum Unknown {
     Prefetch,
     /// Which kernels are recomputed by named modules.
     Modules,
+    /// Which replicas add up the gradients of `DualPipe`'s two copies.
+    Copies,
     /// Data loading, logging and checkpoints between steps.
     Between,
 }
@@ -38,6 +40,9 @@ impl Unknown {
             Self::Host => "Steps this short depend on the host's speed; CUDA graphs remove that.",
             Self::Prefetch => "Sharded weights are assumed to be gathered one unit ahead.",
             Self::Modules => "Selective recomputation is costed by the kernels of the named modules.",
+            Self::Copies => {
+                "The two copies of DualPipe add up their gradients over the replicas of each; what they exchange with each other is not counted."
+            }
             Self::Between => "Data loading, evaluation and checkpoints are left out.",
         }
     }
@@ -58,6 +63,7 @@ pub fn unknowns(plan: &Plan) -> Vec<Unknown> {
     };
     when(!is_calibrated(&plan.cluster().accelerator), Unknown::Accelerator);
     when(plan.model().experts.is_some(), Unknown::ExpertBalance);
+    when(plan.layout().copies() > 1, Unknown::Copies);
     when(plan.cluster().num_nodes >= MANY_NODES, Unknown::Network);
     when(!recipe.cuda_graphs && recipe.num_micro_batches <= 2, Unknown::Host);
     when(recipe.dp_sharding == DpSharding::Parameters, Unknown::Prefetch);

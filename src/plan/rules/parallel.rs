@@ -45,7 +45,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     let held: u64 = stages.iter().map(crate::plan::Stage::layers).sum();
     let complete = stages.len() as u64 == p
         && stages.iter().all(|stage| stage.chunks.len() as u64 == layout.virtual_pipeline)
-        && held == plan.model().num_layers;
+        && held == plan.model().num_layers.saturating_mul(layout.copies());
     refusals.unless(complete, "stage-map", &[Field::PipelineModelParallelSize, Field::NumLayers], || {
         format!(
             "the stages hold {held} layers on {} ranks, and should hold {} on {p}",

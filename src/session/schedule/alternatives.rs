@@ -39,7 +39,11 @@ pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
         let chunks: &[u64] =
             if schedule == PipelineSchedule::OneForwardOneBackward { &CHUNKS } else { &CHUNKS[..1] };
         for &virtual_pipeline in chunks {
-            let variant = Variant { schedule, virtual_pipeline, ..own.clone() };
+            let mut variant = Variant { schedule, ..own.clone() };
+            // Two chunks of a folded or mirrored schedule are its own doing.
+            if schedule != own.schedule || chunks.len() > 1 {
+                variant.virtual_pipeline = virtual_pipeline;
+            }
             let plan = if variant == own { Some(plan.clone()) } else { variant.apply(plan) };
             out.extend(plan.map(|plan| alternative(&plan, variant.changes_from(&own))));
         }
