@@ -110,8 +110,21 @@ pub(crate) fn show_dialog() {
 }
 
 /// The sheet that lies over the page.
-pub(crate) fn dialog() -> Option<HtmlDialogElement> {
+fn dialog() -> Option<HtmlDialogElement> {
     query("dialog")?.dyn_into().ok()
+}
+
+/// Closes the sheet that lies over the page, if there is one.
+pub(crate) fn close_dialog() {
+    if let Some(dialog) = dialog() {
+        dialog.close();
+    }
+}
+
+/// Whether it was the sheet itself that was pressed, and nothing on it.
+pub(crate) fn is_dialog(event: &web_sys::Event) -> bool {
+    let pressed = event.target().and_then(|target| property(&target, "localName"));
+    pressed.as_deref() == Some("dialog")
 }
 
 /// Gives the focus to the map's cursor.

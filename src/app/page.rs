@@ -86,7 +86,7 @@ impl Component for Page {
 
     fn update(&mut self, _: &Context<Self>, heard: Heard) -> bool {
         let before = self.desk.state.clone();
-        let drawn = self.perform(heard);
+        let drawn = self.perform(&heard);
         let changed = before.revision != self.desk.state.revision;
         if changed {
             self.follow(&before);

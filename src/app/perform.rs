@@ -32,100 +32,99 @@ const AT_ONCE: u64 = 16;
 impl Page {
     /// Performs what was heard; whether the page itself is to be drawn anew for it. What the session makes of it
     /// is seen by whoever asks.
-    pub(super) fn perform(&mut self, heard: Heard) -> bool {
-        let Heard { act, event } = heard;
-        let value = || event.as_ref().map(dom::heard).unwrap_or_default();
-        match act {
-            Act::Do(event) => self.apply(event),
+    pub(super) fn perform(&mut self, Heard { act, event }: &Heard) -> bool {
+        let event = event.as_ref();
+        if self.perform_in_browser(act, event) {
+            return false;
+        }
+        let value = event.map(dom::heard).unwrap_or_default();
+        match self.session_event(act, &value) {
+            Some(event) => self.apply(event),
+            None => self.perform_on_look(act, event, &value),
+        }
+        true
+    }
+
+    /// What the session is to make of `act`, where it is for the session.
+    fn session_event(&mut self, act: &Act, value: &str) -> Option<Event> {
+        let set = |name: &str| Event::Set { name: name.to_owned(), value: value.to_owned() };
+        Some(match act {
+            Act::Do(event) => event.clone(),
             Act::Step { forth } => {
                 self.before = dom::script_box().map(|area| area.value());
-                self.apply(if forth { Event::Redo } else { Event::Undo });
+                if *forth { Event::Redo } else { Event::Undo }
             }
-            Act::Set(name) => self.apply(Event::Set { name: name.to_owned(), value: value() }),
-            Act::Answer(name) => self.apply(Event::Set { name, value: value() }),
-            Act::Recompute => self.apply(Event::Try(recompute_as(&value()))),
-            Act::Type => self.apply(Event::Edit(value())),
-            Act::Travel => self.apply(address::travelled()),
+            Act::Set(name) => set(name),
+            Act::Answer(name) => set(name),
+            Act::Recompute => Event::Try(recompute_as(value)),
+            Act::Type => Event::Edit(value.to_owned()),
+            Act::Travel => address::travelled(),
             Act::Take(files) => {
-                let file = |(name, text): (String, String)| File { name, text: text.into() };
-                let hand = self.desk.state.hand.with_files(files.into_iter().map(file).collect());
-                self.apply(Event::Open(Box::new(hand)));
+                let file =
+                    |(name, text): &(String, String)| File { name: name.clone(), text: text.as_str().into() };
+                let files = files.iter().map(file).collect();
+                Event::Open(Box::new(self.desk.state.hand.with_files(files)))
             }
-            Act::Begin(hand) => self.begin(*hand),
-            Act::Start => {
-                if let Some(hand) = views::started() {
-                    self.begin(hand);
-                }
-            }
-            Act::Paint => self.apply(Event::Paint(views::painted(&self.desk, &value()))),
-            Act::Slice => self.slice(),
-            Act::Search => self.search(),
-            Act::Find => self.find(&value()),
-            Act::Point => {
-                let picture = self.desk.look.map.picture.clone();
-                let gpu = event.zip(picture).and_then(|(event, picture)| views::gpu_under(&event, &picture));
-                gpu.into_iter().for_each(|gpu| self.pick(gpu));
-            }
-            Act::Move => self.walk_map(event.as_ref()),
-            Act::Widen(width) => {
-                self.look().map.width = width;
-                self.draw_map();
-            }
-            Act::Scroll => {
-                dom::scroll_along();
-                return false;
-            }
-            Act::Show(span) => {
-                self.show(span);
-                return false;
-            }
+            Act::Begin(hand) => begun((**hand).clone()),
+            Act::Start => begun(views::started()?),
+            Act::Paint => Event::Paint(views::painted(&self.desk, value)),
+            _ => return None,
+        })
+    }
+
+    /// Whether `act` asked something of the browser alone, which is done then.
+    fn perform_in_browser(&mut self, act: &Act, event: Option<&web_sys::Event>) -> bool {
+        match act {
+            Act::Scroll => dom::scroll_along(),
+            Act::Show(span) => self.show(*span),
             Act::Pickup => {
                 let hear = self.desk.hear.clone();
-                let files = event.as_ref().and_then(dom::chosen);
+                let files = event.and_then(dom::chosen);
                 dom::read_files(files, Box::new(move |files| tell(&hear, Act::Take(files))));
-                return false;
             }
-            Act::Write => {
-                address::write(&self.desk.state, false);
-                return false;
-            }
+            Act::Write => address::write(&self.desk.state, false),
             Act::Give(file) => {
                 if let Some(shown) = &self.desk.state.shown {
                     file.give(shown);
                 }
-                return false;
             }
-            Act::Copy(copied) => {
-                self.copy(copied);
-                return false;
-            }
-            Act::Close => {
-                dom::dialog().into_iter().for_each(|dialog| dialog.close());
-                return false;
-            }
+            Act::Copy(copied) => self.copy(*copied),
+            Act::Close => dom::close_dialog(),
             Act::Beside => {
-                let target = event.and_then(|event| event.target());
-                let pressed = target.and_then(|target| dom::property(&target, "localName"));
-                return pressed.as_deref() == Some("dialog") && self.perform(Act::Close.into());
+                if event.is_some_and(dom::is_dialog) {
+                    dom::close_dialog();
+                }
             }
-            act => self.look_otherwise(act, &value()),
+            _ => return false,
         }
         true
     }
 
     /// What changes nothing but the look of the page.
-    fn look_otherwise(&mut self, act: Act, value: &str) {
-        let told = match &act {
+    fn perform_on_look(&mut self, act: &Act, event: Option<&web_sys::Event>, value: &str) {
+        match act {
+            Act::Slice => return self.slice(),
+            Act::Search => return self.search(),
+            Act::Find => return self.find(value),
+            Act::Point => return self.point(event),
+            Act::Move => return self.walk_map(event),
+            Act::Widen(width) => {
+                self.look().map.width = *width;
+                return self.draw_map();
+            }
+            _ => {}
+        }
+        let told = match act {
             Act::Explain(why) => self.desk.state.shown.as_ref().and_then(|shown| explain(shown, *why)),
             _ => None,
         };
-        let tried = match &act {
+        let tried = match act {
             Act::Toggle(Place::Schedule) if !value.is_empty() => self.alternatives(),
             _ => None,
         };
         self.opens |= matches!(act, Act::Open(_));
         let look = self.look();
-        match act {
+        match *act {
             Act::Hover(hovered) => {
                 if hovered == look.hovered {
                     return;
@@ -192,12 +191,6 @@ impl Page {
         self.desk.state = Rc::new(apply((*self.desk.state).clone(), event));
     }
 
-    /// Takes up `hand` and closes the sheet from which it comes.
-    fn begin(&mut self, hand: Hand) {
-        self.apply(Event::Open(Box::new(hand)));
-        self.perform(Act::Close.into());
-    }
-
     /// Selects the place of `span` in the box and brings it into view.
     fn show(&self, span: Span) {
         let Some(area) = dom::script_box() else { return };
@@ -260,6 +253,12 @@ impl Page {
         self.desk.state.shown.as_ref().map(|shown| Held::new(alternatives(&shown.plan)))
     }
 
+    fn point(&mut self, event: Option<&web_sys::Event>) {
+        let picture = self.desk.look.map.picture.clone();
+        let gpu = event.zip(picture).and_then(|(event, picture)| views::gpu_under(event, &picture));
+        gpu.into_iter().for_each(|gpu| self.pick(gpu));
+    }
+
     fn find(&mut self, wanted: &str) {
         let found = self.desk.state.shown.as_ref().and_then(|shown| views::find(wanted, shown));
         let look = self.look();
@@ -290,10 +289,10 @@ impl Page {
     }
 }
 
-impl From<Act> for Heard {
-    fn from(act: Act) -> Self {
-        Self { act, event: None }
-    }
+/// What the session hears of a plan to start from; the sheet that it was chosen on is done.
+fn begun(hand: Hand) -> Event {
+    dom::close_dialog();
+    Event::Open(Box::new(hand))
 }
 
 /// Where it is said that something was copied.

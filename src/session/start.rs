@@ -75,26 +75,35 @@ fn fits(plan: &Plan) -> bool {
     memory_totals(plan).iter().all(|rank| rank.peak_reserved <= capacity)
 }
 
+/// `settings` says `name` once more, and nothing else of it.
+#[inline(never)]
+fn say(settings: &mut Named, name: &str, value: &str) {
+    settings.retain(|(other, _)| other != name);
+    settings.push((name.to_owned(), value.to_owned()));
+}
+
+#[inline(never)]
+fn count(settings: &mut Named, name: &str, value: u64) {
+    say(settings, name, &value.to_string());
+}
+
 fn base(choice: &Choice, model: &[(Field, String)]) -> Named {
-    let mut settings: Named =
-        model.iter().map(|(field, value)| (field.name().to_owned(), value.clone())).collect();
-    let per_node = catalog::usual_gpus_per_node(&choice.accelerator);
-    let mut say = |name: &str, value: String| {
-        settings.retain(|(other, _)| other != name);
-        settings.push((name.to_owned(), value));
-    };
-    say("accelerator", choice.accelerator.clone());
-    say("num_nodes", choice.nodes.to_string());
-    say("gpus_per_node", per_node.to_string());
-    say("seq_length", choice.sequence.to_string());
-    say("micro_batch_size", "1".to_owned());
+    let mut settings = Named::new();
+    for (field, value) in model {
+        settings.push((field.name().to_owned(), value.clone()));
+    }
+    say(&mut settings, "accelerator", &choice.accelerator);
+    count(&mut settings, "num_nodes", choice.nodes);
+    count(&mut settings, "gpus_per_node", catalog::usual_gpus_per_node(&choice.accelerator));
+    count(&mut settings, "seq_length", choice.sequence);
+    count(&mut settings, "micro_batch_size", 1);
     for name in ["bf16", "use_distributed_optimizer", "overlap_grad_reduce", "overlap_param_gather"] {
-        say(name, "true".to_owned());
+        say(&mut settings, name, "true");
     }
     if model.iter().any(|(field, _)| *field == Field::NumExperts) {
-        say("moe_token_dispatcher_type", "alltoall".to_owned());
-        say("moe_grouped_gemm", "true".to_owned());
-        say("expert_tensor_parallel_size", "1".to_owned());
+        say(&mut settings, "moe_token_dispatcher_type", "alltoall");
+        say(&mut settings, "moe_grouped_gemm", "true");
+        count(&mut settings, "expert_tensor_parallel_size", 1);
     }
     settings
 }
@@ -147,20 +156,19 @@ fn with_cut(base: &Named, cut: Cut, sequence: u64, world: u64) -> Named {
     let mut settings = base.clone();
     let replicas = world / cut.model_parallel.max(1);
     let per_replica = STEP_TOKENS.div_ceil(sequence.max(1)).div_ceil(replicas.max(1)).max(1);
-    let mut say = |name: &str, value: String| settings.push((name.to_owned(), value));
-    say("tensor_model_parallel_size", cut.tensor.to_string());
-    say("pipeline_model_parallel_size", cut.pipeline.to_string());
-    say("global_batch_size", (per_replica * replicas).to_string());
+    count(&mut settings, "tensor_model_parallel_size", cut.tensor);
+    count(&mut settings, "pipeline_model_parallel_size", cut.pipeline);
+    count(&mut settings, "global_batch_size", per_replica * replicas);
     if cut.tensor > 1 {
-        say("sequence_parallel", "true".to_owned());
+        say(&mut settings, "sequence_parallel", "true");
     }
     if cut.expert > 1 {
-        say("expert_model_parallel_size", cut.expert.to_string());
+        count(&mut settings, "expert_model_parallel_size", cut.expert);
     }
     if cut.recompute {
-        say("recompute_granularity", "full".to_owned());
-        say("recompute_method", "uniform".to_owned());
-        say("recompute_num_layers", "1".to_owned());
+        say(&mut settings, "recompute_granularity", "full");
+        say(&mut settings, "recompute_method", "uniform");
+        count(&mut settings, "recompute_num_layers", 1);
     }
     settings
 }

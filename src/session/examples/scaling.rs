@@ -1,8 +1,7 @@
 //! The two scaling tables that this page began with: GPT from 126 million to a trillion parameters on A100s.
 
-use super::example::{Chapter, Example};
+use super::example::{Chapter, Example, settings};
 use crate::session::Hand;
-use crate::text::sort_pairs;
 
 /// What a line of a table says.
 struct Line {
@@ -71,12 +70,7 @@ const AZURE: [Line; 20] = [
 
 /// Narayanan et al. 2021.
 pub(super) fn narayanan() -> Chapter {
-    let more: &[(&str, &str)] = &[
-        ("fp16", "true"),
-        ("recompute_granularity", "full"),
-        ("recompute_method", "uniform"),
-        ("recompute_num_layers", "1"),
-    ];
+    let more = "&fp16&recompute_granularity=full&recompute_method=uniform&recompute_num_layers=1";
     Chapter {
         title: "GPT on Selene, 2021",
         source: "Narayanan et al. 2021, table 1 (arXiv 2104.04473)",
@@ -86,56 +80,34 @@ pub(super) fn narayanan() -> Chapter {
 
 /// Microsoft's runs of October 2022.
 pub(super) fn azure() -> Chapter {
-    let recompute = |line: &Line| -> &[(&str, &str)] {
-        // Sequence parallelism and recomputed core attention from 20B on.
-        if line.hidden < 6144 {
-            &[("bf16", "true")]
-        } else {
-            &[("bf16", "true"), ("recompute_granularity", "selective"), ("sequence_parallel", "true")]
-        }
-    };
+    let small = "&bf16";
+    // Sequence parallelism and recomputed core attention from 20B on, all of which have tensor parallelism.
+    let large = "&bf16&recompute_granularity=selective&sequence_parallel";
+    let more = |line: &Line| if line.hidden < 6144 { small } else { large };
     Chapter {
         title: "GPT on Azure, 2022",
         source: "NeMo Megatron 22.06 on Azure NDm A100 v4, Microsoft, October 2022",
-        examples: AZURE.iter().map(|line| example(line, recompute(line))).collect(),
+        examples: AZURE.iter().map(|line| example(line, more(line))).collect(),
     }
 }
 
-fn example(line: &Line, more: &[(&str, &str)]) -> Example {
-    let gpus = line.nodes * 8;
-    let mut settings: Vec<(String, String)> =
-        vec![("accelerator".into(), "A100-SXM-80GB".into()), ("software".into(), "megatron_legacy".into())];
-    let counts = [
-        ("num_layers", line.layers),
-        ("hidden_size", line.hidden),
-        ("num_attention_heads", line.heads),
-        ("seq_length", 2048),
-        ("num_nodes", line.nodes),
-        ("gpus_per_node", 8),
-        ("tensor_model_parallel_size", line.tensor),
-        ("pipeline_model_parallel_size", line.pipeline),
-        ("micro_batch_size", line.micro),
-        ("global_batch_size", line.global),
-    ];
-    settings.extend(counts.map(|(name, count)| (name.to_owned(), count.to_string())));
-    if line.chunks > 1 {
-        let layers = line.layers / line.pipeline / line.chunks;
-        settings.push(("num_layers_per_virtual_pipeline_stage".into(), layers.to_string()));
+/// The run of `line`, as a link says it, and `more` of it.
+fn example(line: &Line, more: &str) -> Example {
+    let Line { name, layers, hidden, heads, tensor, pipeline, chunks, nodes, micro, global, measured } = line;
+    let mut link = format!(
+        "/1?accelerator=A100-SXM-80GB&software=megatron_legacy&layers={layers}&hidden={hidden}&heads={heads}\
+         &seq=2048&nodes={nodes}&gpus_per_node=8&tp={tensor}&pp={pipeline}&mbs={micro}&gbs={global}{more}"
+    );
+    if *chunks > 1 {
+        let layers = layers / pipeline / chunks;
+        link.push_str(&format!("&num_layers_per_virtual_pipeline_stage={layers}"));
     }
-    // With tensor parallel size 1 there is no sequence to share.
-    let kept = more.iter().filter(|(name, _)| *name != "sequence_parallel" || line.tensor > 1);
-    settings.extend(kept.map(|&(name, value)| (name.to_owned(), value.to_owned())));
-    sort_pairs(&mut settings);
+    let gpus = nodes * 8;
+    let replicas = gpus / tensor / pipeline;
     Example {
-        name: format!("GPT {} on {gpus} GPUs", line.name),
-        about: format!(
-            "TP {}, PP {}, DP {}, micro-batch {}",
-            line.tensor,
-            line.pipeline,
-            gpus / line.tensor / line.pipeline,
-            line.micro
-        ),
-        published: line.measured.to_owned(),
-        hand: Hand::of_settings(settings),
+        name: format!("GPT {name} on {gpus} GPUs"),
+        about: format!("TP {tensor}, PP {pipeline}, DP {replicas}, micro-batch {micro}"),
+        published: (*measured).to_owned(),
+        hand: Hand::of_settings(settings("", &link)),
     }
 }
