@@ -4,7 +4,6 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use shardscope::estimate::compute::Measured;
 use shardscope::estimate::{memory, memory_totals};
 use shardscope::intake::plan_from_flags;
 use shardscope::report::report;
@@ -105,7 +104,7 @@ fn main() {
         };
         let full = time(2000, || memory(&plan));
         let totals = time(20_000, || memory_totals(&plan));
-        let whole = time(400, || report(&plan, &Measured::default()));
+        let whole = time(400, || report(&plan));
         println!(
             "{name:16} {:>17.1} µs {:>15.2} µs {:>16.1} µs",
             micros(full),

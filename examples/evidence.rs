@@ -9,7 +9,6 @@ mod evidence;
 mod rows;
 
 use evidence::{Compared, Figures, Group, compared};
-use shardscope::estimate::compute::Measured;
 use shardscope::estimate::time::time;
 
 /// What the peers reach on the same rows, run side by side in November 2026.
@@ -104,7 +103,7 @@ fn detail(compared: &[Compared], families: &[String]) {
             "recompute",
         ];
         let shape: Vec<&str> = columns.iter().map(|column| row.text(column)).collect();
-        let estimate = time(&row.try_plan().expect("a plan"), &Measured::default());
+        let estimate = time(&row.try_plan().expect("a plan"));
         let parts = estimate.breakdown.children().iter().flat_map(|part| {
             if part.children().is_empty() { vec![part] } else { part.children().iter().collect() }
         });

@@ -10,7 +10,6 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use shardscope::advice::advised;
-use shardscope::estimate::compute::Measured;
 use shardscope::intake::shell::Environment;
 use shardscope::intake::{Request, read};
 use shardscope::report::{document, text};
@@ -96,7 +95,7 @@ fn run(options: &Options) -> ExitCode {
     let request =
         Request { source: &source, environment: &options.environment, overrides: &options.overrides };
     let resolution = read(&request);
-    let found = resolution.plan.as_ref().map(|plan| advised(plan, &Measured::default()));
+    let found = resolution.plan.as_ref().map(|plan| advised(plan));
     let mut problems = String::new();
     for diagnostic in &resolution.diagnostics {
         problems += &render(&source, diagnostic);

@@ -5,7 +5,6 @@ mod input;
 
 use input::Input;
 use shardscope::advice::advised;
-use shardscope::estimate::compute::Measured;
 use shardscope::json::Writer;
 use shardscope::report;
 use shardscope::search::{Outcome, Walk};
@@ -27,7 +26,7 @@ pub fn estimate(input: &str) -> String {
     Input::parse(input).map_or_else(refusal, |input| {
         let source = input.source();
         let resolution = input.resolve(&source);
-        let found = resolution.plan.as_ref().map(|plan| advised(plan, &Measured::default()));
+        let found = resolution.plan.as_ref().map(|plan| advised(plan));
         report::document(&source, &resolution, found.as_ref(), false)
     })
 }
@@ -38,7 +37,7 @@ pub fn report_text(input: &str, markdown: bool) -> String {
     let Ok(input) = Input::parse(input) else { return String::new() };
     let source = input.source();
     let Some(plan) = input.resolve(&source).plan else { return String::new() };
-    let found = advised(&plan, &Measured::default());
+    let found = advised(&plan);
     if markdown { report::text::markdown(&plan, &found) } else { report::text::text(&plan, &found) }
 }
 
@@ -54,7 +53,7 @@ pub fn search(input: &str, limit: u32, tries: u32) -> String {
     let Some(plan) = input.resolve(&source).plan else {
         return error("the input makes no plan; `read` says why");
     };
-    let mut walk = Walk::new(&plan, Measured::default());
+    let mut walk = Walk::new(&plan);
     let tries = if tries == 0 { u64::MAX } else { u64::from(tries) };
     walk.step(tries);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);

@@ -1,6 +1,5 @@
 //! How a changed plan is tried.
 
-use crate::estimate::compute::Measured;
 use crate::estimate::memory_totals;
 use crate::estimate::time::step_seconds;
 use crate::explain::Breakdown;
@@ -15,8 +14,6 @@ pub struct Advisor<'a> {
     pub plan: &'a Plan,
     /// Its report.
     pub report: &'a Report,
-    /// Rates measured by the user.
-    pub measured: &'a Measured,
 }
 
 /// A change that can be made, with what it comes to.
@@ -28,10 +25,10 @@ pub(super) struct Trial {
 }
 
 impl<'a> Advisor<'a> {
-    /// For `plan` and its `report`, made with `measured`.
+    /// For `plan` and its `report`.
     #[must_use]
-    pub fn new(plan: &'a Plan, report: &'a Report, measured: &'a Measured) -> Self {
-        Self { plan, report, measured }
+    pub fn new(plan: &'a Plan, report: &'a Report) -> Self {
+        Self { plan, report }
     }
 
     /// Whether `trial` is faster than the plan as it is.
@@ -62,11 +59,7 @@ impl<'a> Advisor<'a> {
         }
         let plan = variant.apply(self.plan)?;
         let peak = memory_totals(&plan).iter().map(|totals| totals.peak_reserved).max()?;
-        Some(Trial {
-            change: variant.changes_from(&own),
-            peak,
-            step: Some(step_seconds(&plan, self.measured)),
-        })
+        Some(Trial { change: variant.changes_from(&own), peak, step: Some(step_seconds(&plan)) })
     }
 
     /// What the device shows as total.

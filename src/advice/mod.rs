@@ -5,22 +5,21 @@ mod rules;
 
 pub use finding::Advisor;
 
-use crate::estimate::compute::Measured;
 use crate::plan::Plan;
 use crate::report::{Finding, Report, report};
 
 /// The report of `plan` with its advice: what the page, the terminal and the JavaScript API give.
 #[must_use]
-pub fn advised(plan: &Plan, measured: &Measured) -> Report {
-    let mut report = report(plan, measured);
-    report.advice = advice(plan, &report, measured);
+pub fn advised(plan: &Plan) -> Report {
+    let mut report = report(plan);
+    report.advice = advice(plan, &report);
     report
 }
 
 /// Everything the rules have to say about `plan`, what stands in the way first.
 #[must_use]
-pub fn advice(plan: &Plan, report: &Report, measured: &Measured) -> Vec<Finding> {
-    let advisor = Advisor::new(plan, report, measured);
+pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
+    let advisor = Advisor::new(plan, report);
     let mut findings = rules::out_of_memory::findings(&advisor);
     let rest: [fn(&Advisor<'_>) -> Option<Finding>; 8] = [
         rules::optimizer_not_sharded::finding,

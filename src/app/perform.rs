@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use shardscope::estimate::compute::Measured;
 use shardscope::estimate::traffic::Operation;
 use shardscope::search::Walk;
 use shardscope::session::knobs::recompute_as;
@@ -228,7 +227,7 @@ impl Page {
         let look = self.look();
         look.searching = !look.searching;
         if look.searching {
-            look.walk = Some(Rc::new(RefCell::new(Walk::new(&shown.plan, Measured::default()))));
+            look.walk = Some(Rc::new(RefCell::new(Walk::new(&shown.plan))));
         }
         look.touch(Place::Search);
         self.go_on();

@@ -7,7 +7,7 @@
 //! Context: measured on V100 and A100-40GB (BS); the others carry the A100's until they are measured.
 //! Network: one adapter per accelerator of the usual node of its generation (NET); `catalog::nodes` has others.
 
-use crate::plan::{Accelerator, Cluster, Link, Peaks};
+use crate::plan::{Accelerator, Cluster, Link, Measured, Peaks};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond};
 
 /// One accelerator in data-sheet units.
@@ -102,7 +102,7 @@ pub fn cluster(accelerator: Accelerator, num_nodes: u64, gpus_per_node: u64) -> 
     } else {
         gpus_per_node
     };
-    Cluster { num_nodes, gpus_per_node, fast_domain, accelerator }
+    Cluster { num_nodes, gpus_per_node, fast_domain, accelerator, measured: Measured::default() }
 }
 
 /// Accelerators per node as the accelerator is usually sold.

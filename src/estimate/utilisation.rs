@@ -1,7 +1,7 @@
 //! Every matrix product of the model before and after sharding: its sizes, arithmetic intensity against
 //! the accelerator's ridge, tile and wave quantisation, and in plain words where sharding hurts it.
 
-use super::compute::{Bound, Device, Measured, Product, ProductTime, linear_products};
+use super::compute::{Bound, Device, Product, ProductTime, linear_products};
 use crate::anatomy::{Matmul, Symbols, Work, sections_of, work_of};
 use crate::plan::{AttentionKernel, Plan};
 use crate::quantity::{Bytes, Flops, decimal};
@@ -144,9 +144,9 @@ impl Utilisation {
 
 /// Every distinct matrix product of `plan`, in the order of the model.
 #[must_use]
-pub fn utilisation(plan: &Plan, measured: &Measured) -> Vec<Utilisation> {
+pub fn utilisation(plan: &Plan) -> Vec<Utilisation> {
     let x = Symbols::of(plan);
-    let device = Device::new(plan.cluster(), plan.recipe(), measured);
+    let device = Device::new(plan.cluster(), plan.recipe());
     let mut out: Vec<Utilisation> = Vec::new();
     for (stage, held) in (0..).zip(&plan.layout().stages.stages) {
         for section in sections_of(&x, held) {

@@ -13,6 +13,19 @@ pub struct Cluster {
     pub fast_domain: u64,
     /// The accelerator.
     pub accelerator: Accelerator,
+    /// What was measured on it.
+    pub measured: Measured,
+}
+
+/// What the user measured on the machine itself; each takes the place of the calibrated share.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// A large bf16 matrix product.
+    pub matmul: Option<FlopsPerSecond>,
+    /// Bus bandwidth of a large all-reduce within the fast-link domain (NCCL tests).
+    pub fast_bus: Option<BytesPerSecond>,
+    /// Bus bandwidth of a large all-reduce over nodes, per accelerator (NCCL tests).
+    pub network_bus: Option<BytesPerSecond>,
 }
 
 impl Cluster {

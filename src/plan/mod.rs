@@ -17,7 +17,7 @@ mod stage_text;
 mod variant;
 
 pub use checked::Plan;
-pub use cluster::{Accelerator, Cluster, Link, Peaks};
+pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
 pub use degrees::Degrees;
 pub use field::{Field, Kind};
@@ -27,8 +27,8 @@ pub use model::{
     Normalization, PositionEmbedding, VocabPadding,
 };
 pub use recipe::{
-    AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe, Number,
-    Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
+    AttentionKernel, Budget, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe,
+    Number, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
 pub use variant::Variant;

@@ -56,6 +56,21 @@ pub struct Recipe {
     pub expandable_segments: bool,
     /// Full-iteration or partial CUDA graphs (`--enable-cuda-graph`, `--cuda-graph-impl`).
     pub cuda_graphs: bool,
+    /// How long the training is, and what it costs.
+    pub budget: Budget,
+}
+
+/// What is asked of the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Budget {
+    /// Tokens to train on.
+    pub tokens: Option<u64>,
+    /// Steps, where no tokens are stated (`--train-iters`, `--train-samples`).
+    pub steps: Option<u64>,
+    /// Money per accelerator and hour, in any currency.
+    pub price_per_gpu_hour: Option<f64>,
+    /// Power drawn per accelerator, its share of host, network and cooling included. Unit: watt.
+    pub watts_per_gpu: Option<f64>,
 }
 
 /// A number format.

@@ -2,7 +2,6 @@
 //! the same results in the same order, however the steps are cut.
 
 use super::Space;
-use crate::estimate::compute::Measured;
 use crate::estimate::memory_totals;
 use crate::estimate::time::step_seconds;
 use crate::plan::{Field, Plan, Variant};
@@ -28,7 +27,6 @@ pub struct Outcome {
 #[derive(Clone, Debug)]
 pub struct Walk {
     plan: Plan,
-    measured: Measured,
     space: Space,
     next: u64,
     refused: u64,
@@ -40,10 +38,9 @@ pub struct Walk {
 impl Walk {
     /// The search around `plan`.
     #[must_use]
-    pub fn new(plan: &Plan, measured: Measured) -> Self {
+    pub fn new(plan: &Plan) -> Self {
         Self {
             plan: plan.clone(),
-            measured,
             space: Space::of(plan),
             next: 0,
             refused: 0,
@@ -74,7 +71,7 @@ impl Walk {
             self.too_large += 1;
             return;
         }
-        let step = step_seconds(&plan, &self.measured);
+        let step = step_seconds(&plan);
         let changes = variant.changes_from(self.space.base());
         self.keep(Outcome { variant, changes, peak, step });
     }

@@ -2,7 +2,6 @@
 
 use super::{Hand, Held, StageMemory, stage_memories};
 use crate::advice::advised;
-use crate::estimate::compute::Measured;
 use crate::intake::shell::Environment;
 use crate::intake::{Request, Resolution, read};
 use crate::plan::Plan;
@@ -77,7 +76,7 @@ pub fn answer(hand: &Hand) -> (Held<Answer>, Option<Shown>) {
     let plan = resolution.plan.clone();
     let answer = Held::new(Answer { source, resolution });
     let shown = plan.map(|plan| {
-        let report = advised(&plan, &Measured::default());
+        let report = advised(&plan);
         Shown { answer: answer.clone(), stages: stage_memories(&plan, &report.memory), report, plan }
     });
     (answer, shown)

@@ -1,7 +1,6 @@
 //! Advice holds: its changes, applied to the settings, give the peak it promises.
 
 use shardscope::advice::advised;
-use shardscope::estimate::compute::Measured;
 use shardscope::intake::{Request, Resolution, read, shell::Environment};
 use shardscope::text::Source;
 
@@ -53,7 +52,7 @@ fn advice_keeps_what_it_promises() {
     for (name, script) in SCRIPTS {
         let resolution = resolved(script, &accelerator(name));
         let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
-        let report = advised(plan, &Measured::default());
+        let report = advised(plan);
         for finding in &report.advice {
             codes.push(finding.code);
             let Some(promised) = finding.expected.peak_reserved else {
@@ -67,7 +66,7 @@ fn advice_keeps_what_it_promises() {
             let plan = changed.plan.as_ref();
             let plan =
                 plan.unwrap_or_else(|| panic!("{}: {:?} {:?}", finding.code, overrides, changed.diagnostics));
-            let peak = advised(plan, &Measured::default()).memory.worst.peak_reserved;
+            let peak = advised(plan).memory.worst.peak_reserved;
             assert_eq!(peak, promised, "{}: {:?}", finding.code, finding.change);
         }
         let ways_out: Vec<_> =

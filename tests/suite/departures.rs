@@ -1,6 +1,5 @@
 //! The 25 departures of the 2023 analysis tool: each with the tool's number, ours, and what sets them apart.
 
-use shardscope::estimate::compute::Measured;
 use shardscope::intake::{Request, plan_from_flags, read, shell::Environment};
 use shardscope::plan::Plan;
 use shardscope::quantity::Bytes;
@@ -26,7 +25,7 @@ impl Case {
     #[track_caller]
     fn new(flags: &str, gpus: u64) -> Self {
         let plan = plan_from_flags(flags, gpus, 8, "H800-SXM").expect("a plan");
-        Self { tool: tool_figures(&plan), ours: report(&plan, &Measured::default()), plan }
+        Self { tool: tool_figures(&plan), ours: report(&plan), plan }
     }
 
     fn printed() -> Self {
@@ -252,7 +251,7 @@ fn the_four_published_peaks_are_met() {
     let mut lines = String::new();
     for row in &MEASURED {
         let plan = measured_plan(row).expect("a plan");
-        let ours = report(&plan, &Measured::default()).memory.worst.peak_allocated.in_gib();
+        let ours = report(&plan).memory.worst.peak_allocated.in_gib();
         let error = ours / row.measured - 1.0;
         lines += &format!(
             "measured {} tool {} ours {ours:.2} ({:+.2} %)\n",

@@ -69,6 +69,7 @@ fn cluster() -> Cluster {
         num_nodes: 1,
         gpus_per_node: 8,
         fast_domain: 8,
+        measured: Measured::default(),
         accelerator: Accelerator {
             name: "H100-SXM".into(),
             generation: "H100".into(),
@@ -203,6 +204,7 @@ fn recipe() -> Recipe {
         cublas_workspace: None,
         expandable_segments: false,
         cuda_graphs: false,
+        budget: Budget::default(),
     }
 }
 

@@ -3,7 +3,6 @@
 
 #![allow(dead_code, reason = "the example that writes the table reads more of it than the tests")]
 
-use shardscope::estimate::compute::Measured;
 use shardscope::estimate::time::time;
 
 use super::rows::Row;
@@ -99,7 +98,7 @@ pub(crate) fn compared() -> Vec<Compared> {
         .map(|row| {
             let id = row.text("id");
             let plan = row.try_plan().unwrap_or_else(|why| panic!("{id}: {why}"));
-            let predicted = time(&plan, &Measured::default()).step.get();
+            let predicted = time(&plan).step.get();
             let error = predicted / row.measured() - 1.0;
             Compared { predicted, error, cause: cause(id), row }
         })

@@ -160,7 +160,13 @@ impl Row {
         } else {
             node
         };
-        Cluster { num_nodes: gpus.div_ceil(node), gpus_per_node: node, fast_domain: domain, accelerator }
+        Cluster {
+            num_nodes: gpus.div_ceil(node),
+            gpus_per_node: node,
+            fast_domain: domain,
+            accelerator,
+            measured: Measured::default(),
+        }
     }
 
     fn layout(&self, model: &Model) -> Layout {
@@ -264,6 +270,7 @@ impl Row {
             cuda_graphs: ["full_iteration", "transformer_engine", "TE ", "local"]
                 .iter()
                 .any(|kind| self.text("graphs").contains(kind)),
+            budget: Budget::default(),
         }
     }
 

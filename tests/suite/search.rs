@@ -1,6 +1,5 @@
 //! The search: deterministic, stoppable, and its results are plans that fit.
 
-use shardscope::estimate::compute::Measured;
 use shardscope::estimate::memory_totals;
 use shardscope::estimate::time::step_seconds;
 use shardscope::intake::plan_from_flags;
@@ -19,12 +18,12 @@ fn plan(gpus: u64, more: &str) -> Plan {
 #[test]
 fn results_are_plans_that_fit_and_the_plan_itself_is_among_the_tried() {
     let plan = plan(16, "");
-    let mut walk = Walk::new(&plan, Measured::default());
+    let mut walk = Walk::new(&plan);
     while walk.step(64) {}
     let (tried, all) = walk.progress();
     assert_eq!(tried, all);
     assert!(walk.refused() < all, "everything refused");
-    let own = step_seconds(&plan, &Measured::default());
+    let own = step_seconds(&plan);
     let best = walk.best().first().expect("a layout that fits");
     assert!(best.step <= own, "the best is no slower than the plan itself");
     for outcome in walk.best().iter().take(10) {
@@ -32,7 +31,7 @@ fn results_are_plans_that_fit_and_the_plan_itself_is_among_the_tried() {
         let peak = memory_totals(&changed).iter().map(|totals| totals.peak_reserved).max();
         assert_eq!(peak, Some(outcome.peak));
         assert!(outcome.peak <= plan.cluster().accelerator.memory);
-        assert_eq!(step_seconds(&changed, &Measured::default()), outcome.step);
+        assert_eq!(step_seconds(&changed), outcome.step);
     }
     let sorted = walk.best().windows(2).all(|pair| pair[0].step <= pair[1].step);
     assert!(sorted);
@@ -43,9 +42,9 @@ fn results_are_plans_that_fit_and_the_plan_itself_is_among_the_tried() {
 #[test]
 fn however_it_is_cut_it_comes_to_the_same() {
     let plan = plan(8, "--num-experts 8 --expert-model-parallel-size 2");
-    let mut whole = Walk::new(&plan, Measured::default());
+    let mut whole = Walk::new(&plan);
     while whole.step(u64::MAX) {}
-    let mut cut = Walk::new(&plan, Measured::default());
+    let mut cut = Walk::new(&plan);
     while cut.step(7) {}
     assert_eq!(whole.best(), cut.best());
     assert_eq!(whole.frontier(), cut.frontier());

@@ -47,7 +47,7 @@ fn a_link_makes_the_plan_of_megatrons_flags() {
 fn the_link_of_the_example_can_be_typed() {
     assert_eq!(
         check("example", &read_text(EXAMPLE)),
-        "/1?accelerator=H100-SXM&bf16=true&gbs=512&gpus_per_node=8&heads=32&hidden=4096&layers=24&mbs=4&nodes=2&pp=2&seq=2048&software=megatron_legacy&swiglu=true&tp=2&use_distributed_optimizer=true&use_flash_attn=true&vocab_size=50257"
+        "/1?accelerator=H100-SXM&bf16=true&gbs=512&gpus_per_node=8&heads=32&hidden=4096&layers=24&mbs=4&nodes=2&pp=2&seq=2048&software=megatron_legacy&swiglu=true&tp=2&train_iters=500000&use_distributed_optimizer=true&use_flash_attn=true&vocab_size=50257"
     );
 }
 

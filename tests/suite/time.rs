@@ -1,28 +1,28 @@
 //! The step time against published runs, and what must hold of every estimate.
 
-use shardscope::estimate::compute::Measured;
 use shardscope::estimate::time::{Time, step_seconds, time};
+use shardscope::plan::Measured;
 
 use super::drafts::{draft, even_stages};
 use super::rows::Row;
 
 fn predicted(row: &Row) -> Time {
     let plan = row.try_plan().unwrap_or_else(|why| panic!("{}: {why}", row.text("id")));
-    time(&plan, &Measured::default())
+    time(&plan)
 }
 
 #[test]
 fn the_parts_add_up_and_the_bounds_enclose_the_estimate() {
     for row in Row::all() {
         let Ok(plan) = row.try_plan() else { continue };
-        let time = time(&plan, &Measured::default());
+        let time = time(&plan);
         let id = row.text("id");
         let sum: f64 = time.breakdown.children().iter().map(|part| part.value().get()).sum();
         assert!((sum / time.step.get() - 1.0).abs() < 1e-12, "{id}");
         assert_eq!(time.breakdown.value(), time.step, "{id}");
         assert!(time.breakdown.children().iter().all(|part| part.value().get() >= 0.0), "{id}");
         assert!(time.lower_bound <= time.step && time.step <= time.upper_bound, "{id}");
-        let alone = step_seconds(&plan, &Measured::default()).get();
+        let alone = step_seconds(&plan).get();
         assert!((alone / time.step.get() - 1.0).abs() < 0.03, "{id}: {}", alone / time.step.get());
         assert!(time.mfu > 0.0 && time.mfu < 1.0 && time.mfu <= time.hfu, "{id} {}", time.mfu);
         assert!((0.0..1.0).contains(&time.bubble_fraction), "{id} {}", time.bubble_fraction);
@@ -64,7 +64,7 @@ fn an_even_pipeline_is_as_efficient_as_the_formula_says() {
         draft.recipe.global_batch_size = micro_batches;
         draft.recipe.overlap.pipeline = false;
         draft.recipe.cuda_graphs = true;
-        let time = time(&draft.plan(), &Measured::default());
+        let time = time(&draft.plan());
         let expected = 1.0 - micro_batches as f64 / (micro_batches + stages - 1) as f64;
         let bubble = time.bubble_fraction;
         assert!((bubble - expected).abs() < 0.03, "{stages} stages, {micro_batches}: {bubble} {expected}");
@@ -73,7 +73,7 @@ fn an_even_pipeline_is_as_efficient_as_the_formula_says() {
 
 #[test]
 fn larger_micro_batches_are_faster_and_measured_rates_count() {
-    let step = |micro, measured: &Measured| {
+    let step = |micro, measured: Measured| {
         let mut draft = draft();
         draft.model.num_layers = 8;
         draft.model.hidden_size = 2048;
@@ -83,10 +83,42 @@ fn larger_micro_batches_are_faster_and_measured_rates_count() {
         draft.recipe.micro_batch_size = micro;
         draft.recipe.global_batch_size = 16;
         draft.recipe.num_micro_batches = 16 / micro;
-        time(&draft.plan(), measured).step.get()
+        draft.cluster.measured = measured;
+        time(&draft.plan()).step.get()
     };
     let none = Measured::default();
-    assert!(step(4, &none) < step(2, &none) && step(2, &none) < step(1, &none));
+    assert!(step(4, none) < step(2, none) && step(2, none) < step(1, none));
     let slow = Measured { matmul: Some(shardscope::quantity::FlopsPerSecond::tera(300.0)), ..none };
-    assert!(step(4, &slow) > 1.5 * step(4, &none));
+    assert!(step(4, slow) > 1.5 * step(4, none));
+}
+
+/// The length of a run, its price and its power come from the settings; tokens asked for go before the script's steps.
+#[test]
+fn a_training_is_priced() {
+    use shardscope::intake::{Argument, megatron, resolve};
+    const FLAGS: &str = "--num-layers 2 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --bf16 \
+        --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 --vocab-size 50257 --world-size 8";
+    let of = |more: &str, set: &[(&str, &str)]| {
+        let reading = megatron::read(&Argument::split(&format!("{FLAGS} {more}")));
+        let overrides: Vec<_> = [("world_size", "8")]
+            .iter()
+            .chain(set)
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let time = time(&resolve(&[reading], &overrides).plan.expect("a plan"));
+        (time.step.get(), time.training)
+    };
+    assert_eq!(of("", &[]).1, None);
+    let (step, run) = of("--train-iters 1000", &[]);
+    let run = run.expect("a length");
+    assert_eq!((run.steps, run.tokens, run.energy, run.cost), (1000, 1000 * 64 * 1024, None, None));
+    assert!((run.gpu_hours - 1000.0 * step * 8.0 / 3600.0).abs() < 1e-9);
+    assert_eq!(of("--train-samples 65", &[]).1.map(|run| run.steps), Some(2));
+    let asked = [("token_budget", "65537"), ("price_per_gpu_hour", "2.5"), ("watts_per_gpu", "1000")];
+    let run = of("--train-iters 1000", &asked).1.expect("a length");
+    assert_eq!((run.steps, run.cost), (2, Some(run.gpu_hours * 2.5)));
+    let energy = run.energy.expect("its power is stated");
+    assert!((energy / (run.gpu_hours / 1000.0) - 1.0).abs() < 1e-12, "{energy} MWh");
+    let slow = of("", &[("measured_matmul_tflops", "100")]).0;
+    assert!(slow > 1.5 * step, "a measured product counts: {slow} {step}");
 }

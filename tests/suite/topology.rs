@@ -6,7 +6,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use shardscope::intake::plan_from_flags;
 use shardscope::plan::{
-    Accelerator, Cluster, ContextKind, Layout, Link as PlanLink, Peaks, PipelineSchedule, RankOrder, StageMap,
+    Accelerator, Cluster, ContextKind, Layout, Link as PlanLink, Measured, Peaks, PipelineSchedule,
+    RankOrder, StageMap,
 };
 use shardscope::quantity::{Bytes, BytesPerSecond, FlopsPerSecond};
 use shardscope::topology::{GroupKind, Groups, Link, Rank, notation};
@@ -48,6 +49,7 @@ fn cluster(gpus_per_node: u64, fast_domain: u64, gpus: u64) -> Cluster {
         num_nodes: gpus.div_ceil(gpus_per_node),
         gpus_per_node,
         fast_domain,
+        measured: Measured::default(),
         accelerator: Accelerator {
             name: "X".into(),
             generation: "X".into(),

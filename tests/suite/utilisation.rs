@@ -1,7 +1,7 @@
 //! What sharding does to each matrix product.
 
 use super::drafts::{draft, even_stages};
-use shardscope::estimate::compute::{Bound, Measured};
+use shardscope::estimate::compute::Bound;
 use shardscope::estimate::{Remark, Sizes, Utilisation, utilisation};
 use shardscope::plan::*;
 
@@ -22,7 +22,7 @@ fn llama(tensor: u64) -> Vec<Utilisation> {
     draft.layout.world_size = tensor;
     draft.layout.sequence_parallel = tensor > 1;
     draft.cluster.num_nodes = tensor.div_ceil(8);
-    utilisation(&draft.plan(), &Measured::default())
+    utilisation(&draft.plan())
 }
 
 fn named(all: &[Utilisation], name: &str) -> Utilisation {
@@ -90,7 +90,7 @@ fn a_router_is_bound_by_memory_and_an_odd_vocabulary_misaligned() {
         shared_expert_gate: false,
         latent_size: None,
     });
-    let all = utilisation(&draft.plan(), &Measured::default());
+    let all = utilisation(&draft.plan());
     let router = named(&all, "router");
     assert_eq!(router.bound, Bound::Memory);
     assert!(router.intensity < router.ridge);

@@ -4,17 +4,6 @@ use super::{Calibration, MatmulRates, calibration};
 use crate::plan::{Accelerator, Cluster, Number, Recipe, Software};
 use crate::quantity::{BytesPerSecond, FlopsPerSecond, Seconds};
 
-/// What the user measured on the machine itself; each takes the place of the calibrated share.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Measured {
-    /// A large bf16 matrix product.
-    pub matmul: Option<FlopsPerSecond>,
-    /// Bus bandwidth of a large all-reduce within the fast-link domain (NCCL tests).
-    pub fast_bus: Option<BytesPerSecond>,
-    /// Bus bandwidth of a large all-reduce over nodes, per accelerator (NCCL tests).
-    pub network_bus: Option<BytesPerSecond>,
-}
-
 /// Effective rates of one accelerator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Device {
@@ -55,20 +44,16 @@ enum Low {
 }
 
 impl Device {
-    /// The device of `cluster` under `recipe`, with what was `measured`.
+    /// The device of `cluster` under `recipe`, with what was measured on it.
     #[must_use]
-    pub fn new(cluster: &Cluster, recipe: &Recipe, measured: &Measured) -> Self {
-        Self::with(calibration(&cluster.accelerator), &cluster.accelerator, recipe, measured)
+    pub fn new(cluster: &Cluster, recipe: &Recipe) -> Self {
+        Self::with(calibration(&cluster.accelerator), cluster, recipe)
     }
 
     /// The same with constants of the caller's choice.
     #[must_use]
-    pub fn with(
-        calibration: Calibration,
-        accelerator: &Accelerator,
-        recipe: &Recipe,
-        measured: &Measured,
-    ) -> Self {
+    pub fn with(calibration: Calibration, cluster: &Cluster, recipe: &Recipe) -> Self {
+        let (accelerator, measured) = (&cluster.accelerator, &cluster.measured);
         let peaks = accelerator.peaks;
         let single = recipe.params_dtype == Number::Fp32;
         let peak = if single { peaks.fp32 } else { peaks.half };

@@ -8,7 +8,7 @@ mod matmul;
 mod section;
 
 pub use calibration::{CALIBRATIONS, Calibration, MatmulRates, calibration, is_calibrated};
-pub use device::{Device, Measured};
+pub use device::Device;
 pub use matmul::{Bound, Product, ProductTime, Tile};
 pub use section::{Cost, Passes, linear_products, passes};
 

@@ -1,51 +1,74 @@
 //! What a whole training takes: days, GPU-hours, energy, cost.
 
-use super::Time;
 use crate::plan::Plan;
-use crate::quantity::Seconds;
+use crate::quantity::{Seconds, decimal, grouped, rounded};
 
-/// What an accelerator costs and draws, as the user states it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Price {
-    /// Money per accelerator and hour, in any currency.
-    pub per_gpu_hour: f64,
-    /// Power drawn per accelerator, its share of host, network and cooling included. Unit: watt.
-    pub watts_per_gpu: f64,
-}
-
-/// A training over a budget of tokens.
+/// A training over its budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Training {
-    /// Steps, the last one whole.
-    pub steps: f64,
+    /// Tokens trained on, the last step whole.
+    pub tokens: u64,
+    /// Steps.
+    pub steps: u64,
     /// Time at the estimated pace, without failures and checkpoints.
     pub time: Seconds,
     /// The same in days.
     pub days: f64,
     /// Accelerators times hours.
     pub gpu_hours: f64,
-    /// Megawatt-hours.
-    pub energy: f64,
-    /// In the price's currency.
-    pub cost: f64,
+    /// Megawatt-hours, where the power of an accelerator is stated.
+    pub energy: Option<f64>,
+    /// In the currency of the price, where one is stated.
+    pub cost: Option<f64>,
 }
 
-/// Training on `tokens` tokens at the pace of `time`.
-#[must_use]
-pub fn training(plan: &Plan, time: &Time, tokens: f64, price: Price) -> Training {
+impl Training {
+    /// In one sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let mut text = [
+            rounded(number(self.tokens)).as_str(),
+            " tokens in ",
+            &grouped(self.steps),
+            " steps take ",
+            &decimal(self.days, 1),
+            " days at this pace, ",
+            &rounded(self.gpu_hours),
+            " GPU-hours",
+        ]
+        .concat();
+        for (figure, before, after) in [(self.energy, ", ", " MWh"), (self.cost, " and cost ", "")] {
+            if let Some(figure) = figure {
+                for piece in [before, &rounded(figure), after] {
+                    text.push_str(piece);
+                }
+            }
+        }
+        text.push('.');
+        text
+    }
+}
+
+/// Training of `plan` over its budget at the pace of `step`; none where the plan states no end.
+pub(super) fn training(plan: &Plan, step: Seconds) -> Option<Training> {
     let recipe = plan.recipe();
-    let per_step = number(recipe.global_batch_size) * number(plan.model().seq_length);
-    let steps = (tokens.max(0.0) / per_step.max(1.0)).ceil();
-    let seconds = steps * time.step.get();
+    let budget = &recipe.budget;
+    let per_step = recipe.global_batch_size.saturating_mul(plan.model().seq_length).max(1);
+    let steps = match budget.tokens {
+        Some(tokens) => tokens.div_ceil(per_step),
+        None => budget.steps?,
+    };
+    let seconds = number(steps) * step.get();
     let gpu_hours = seconds / 3600.0 * number(plan.layout().world_size);
-    Training {
+    Some(Training {
+        tokens: steps.saturating_mul(per_step),
         steps,
         time: Seconds::new(seconds),
         days: seconds / 86_400.0,
         gpu_hours,
-        energy: gpu_hours * price.watts_per_gpu / 1e6,
-        cost: gpu_hours * price.per_gpu_hour,
-    }
+        energy: budget.watts_per_gpu.map(|watts| gpu_hours * watts / 1e6),
+        cost: budget.price_per_gpu_hour.map(|price| gpu_hours * price),
+    })
 }
 
 #[allow(clippy::cast_precision_loss)]

@@ -18,6 +18,6 @@ mod tail;
 mod unknown;
 mod whole;
 
-pub use budget::{Price, Training, training};
+pub use budget::Training;
 pub use unknown::{Unknown, unknowns};
 pub use whole::{ScheduleTimes, Time, step_seconds, step_seconds_with, time, time_with};

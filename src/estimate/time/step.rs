@@ -6,7 +6,7 @@ use super::parts::{ChunkParts, Parts, Setting};
 use super::tail::Tail;
 use crate::anatomy::{Collective, Symbols};
 use crate::estimate::RankParameters;
-use crate::estimate::compute::{Calibration, Device, Measured, real};
+use crate::estimate::compute::{Calibration, Device, real};
 use crate::estimate::parameters::rank_parameters;
 use crate::plan::{Plan, Software};
 use crate::quantity::{Bytes, FlopsPerSecond, Quantity, Seconds};
@@ -45,15 +45,9 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(
-        plan: &Plan,
-        measured: &Measured,
-        calibration: Calibration,
-        bounds: Bounds,
-        care: Care<'a>,
-    ) -> Self {
+    pub(super) fn new(plan: &Plan, calibration: Calibration, bounds: Bounds, care: Care<'a>) -> Self {
         let x = Symbols::of(plan);
-        let device = Device::with(calibration, &plan.cluster().accelerator, plan.recipe(), measured);
+        let device = Device::with(calibration, plan.cluster(), plan.recipe());
         let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
         let overlaps = Overlaps::of(plan, &device, bounds);
         Self::of(&Setting { x, device, rings, overlaps }, care)

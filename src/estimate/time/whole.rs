@@ -1,9 +1,10 @@
 //! The time of a step as it is reported.
 
+use super::budget::{Training, training};
 use super::overlap::Bounds;
 use super::parts::Parts;
 use super::step::{Care, Run};
-use crate::estimate::compute::{Calibration, Measured, calibration};
+use crate::estimate::compute::{Calibration, calibration};
 use crate::estimate::flops::{FlopCounts, flops};
 use crate::explain::{Breakdown, Explanation, Formula};
 use crate::plan::{PipelineSchedule, Plan};
@@ -43,6 +44,8 @@ pub struct Time {
     pub bubble_fraction: f64,
     /// The schedule with its durations, from which the picture is drawn.
     pub schedule: ScheduleTimes,
+    /// The whole training, where the plan says how long it is.
+    pub training: Option<Training>,
 }
 
 /// The schedule of the pipeline with the durations of this plan.
@@ -60,17 +63,17 @@ pub struct ScheduleTimes {
     pub pipeline: Seconds,
 }
 
-/// The time of one step of `plan`; `measured` rates take the place of calibrated ones.
+/// The time of one step of `plan`.
 #[must_use]
-pub fn time(plan: &Plan, measured: &Measured) -> Time {
-    time_with(plan, measured, calibration(&plan.cluster().accelerator))
+pub fn time(plan: &Plan) -> Time {
+    time_with(plan, calibration(&plan.cluster().accelerator))
 }
 
 /// The same with constants of the caller's choice.
 #[must_use]
-pub fn time_with(plan: &Plan, measured: &Measured, calibration: Calibration) -> Time {
+pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
     let rehearsal = Rehearsal::of(Shape::of(plan));
-    let run = |bounds| Run::new(plan, measured, calibration, bounds, Care::Exact(&rehearsal));
+    let run = |bounds| Run::new(plan, calibration, bounds, Care::Exact(&rehearsal));
     let estimate = run(Bounds::Estimate);
     let pipe_free = estimate.pipe_free();
     let breakdown = breakdown(&estimate, pipe_free);
@@ -100,20 +103,21 @@ pub fn time_with(plan: &Plan, measured: &Measured, calibration: Calibration) -> 
         hfu: share(hardware_rate),
         bubble_fraction: bubble.get() / pipe_free.get().max(f64::MIN_POSITIVE),
         schedule: schedule(&estimate),
+        training: training(plan, step),
         breakdown,
     }
 }
 
 /// The estimate of the step alone, for a search over many plans.
 #[must_use]
-pub fn step_seconds(plan: &Plan, measured: &Measured) -> Seconds {
-    step_seconds_with(plan, measured, calibration(&plan.cluster().accelerator))
+pub fn step_seconds(plan: &Plan) -> Seconds {
+    step_seconds_with(plan, calibration(&plan.cluster().accelerator))
 }
 
 /// The same with constants of the caller's choice.
 #[must_use]
-pub fn step_seconds_with(plan: &Plan, measured: &Measured, calibration: Calibration) -> Seconds {
-    Run::new(plan, measured, calibration, Bounds::Estimate, Care::Quick).step()
+pub fn step_seconds_with(plan: &Plan, calibration: Calibration) -> Seconds {
+    Run::new(plan, calibration, Bounds::Estimate, Care::Quick).step()
 }
 
 fn schedule(run: &Run<'_>) -> ScheduleTimes {

@@ -8,7 +8,7 @@ use super::setting::SettingValue::Bool;
 use super::sharding::{dp_sharding, optimizer, torch_fsdp2};
 use super::table::Table;
 use crate::plan::{
-    Dispatcher, Field, LoadBalancing, Model, MoeRecipe, Number, Offload, Overlap, Recipe, Software,
+    Budget, Dispatcher, Field, LoadBalancing, Model, MoeRecipe, Number, Offload, Overlap, Recipe, Software,
 };
 use crate::quantity::real;
 
@@ -57,7 +57,19 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
             .to_ascii_lowercase()
             .contains("expandable_segments:true"),
         cuda_graphs: table.choice(Field::CudaGraphImpl, &["", "none"]) == 0,
+        budget: budget(table, batch),
     })
+}
+
+/// How long the run is: the tokens asked for, or else the steps or samples of the script.
+fn budget(table: &Table, batch: Batch) -> Budget {
+    let samples = table.count(Field::TrainSamples).map(|samples| samples.div_ceil(batch.global.max(1)));
+    Budget {
+        tokens: table.count(Field::TokenBudget),
+        steps: table.count(Field::TrainIters).or(samples).filter(|steps| *steps > 0),
+        price_per_gpu_hour: table.real(Field::PricePerGpuHour),
+        watts_per_gpu: table.real(Field::WattsPerGpu),
+    }
 }
 
 fn overlap(table: &mut Table) -> Overlap {

@@ -4,7 +4,8 @@ use super::setting::SettingValue::{Int, Text};
 use super::table::Table;
 use crate::catalog::{self, Platform};
 use crate::intake::{Origin, Question};
-use crate::plan::{Accelerator, Cluster, Field};
+use crate::plan::{Accelerator, Cluster, Field, Measured};
+use crate::quantity::{BytesPerSecond, FlopsPerSecond};
 use crate::text::Diagnostic;
 
 /// The accelerator of the settings, on the network of their platform; what other settings follow from.
@@ -25,7 +26,12 @@ pub(super) fn cluster(table: &mut Table, accelerator: Accelerator) -> Option<Clu
     if nodes.saturating_mul(per_node) != world {
         return None;
     }
-    Some(catalog::cluster(accelerator, nodes, per_node))
+    let measured = Measured {
+        matmul: table.real(Field::MeasuredMatmulTflops).map(FlopsPerSecond::tera),
+        fast_bus: table.real(Field::MeasuredFastBusGbps).map(BytesPerSecond::giga),
+        network_bus: table.real(Field::MeasuredNetworkBusGbps).map(BytesPerSecond::giga),
+    };
+    Some(Cluster { measured, ..catalog::cluster(accelerator, nodes, per_node) })
 }
 
 /// The kind of node, which brings its accelerator and network.

@@ -1,7 +1,7 @@
 //! `report.time`.
 
 use super::super::tree::{Explanations, tree};
-use crate::estimate::time::{Time, Unknown};
+use crate::estimate::time::{Time, Training, Unknown};
 use crate::json::Writer;
 
 pub(super) fn time(w: &mut Writer, time: &Time, unknowns: &[Unknown], explanations: &mut Explanations) {
@@ -26,10 +26,32 @@ pub(super) fn time(w: &mut Writer, time: &Time, unknowns: &[Unknown], explanatio
     w.text("name", time.schedule.name);
     w.counts("in_flight", &time.schedule.in_flight);
     w.close();
+    w.object("flops_by_convention");
+    for convention in time.flops.conventions() {
+        w.some_real(convention.name, convention.flops.map(|flops| flops.get()));
+    }
+    w.close();
+    training(w, time.training.as_ref());
     w.list("unknowns");
     for unknown in unknowns {
         w.text("", unknown.sentence());
     }
     w.close();
+    w.close();
+}
+
+fn training(w: &mut Writer, training: Option<&Training>) {
+    let Some(training) = training else {
+        w.null("training");
+        return;
+    };
+    w.object("training");
+    w.count("tokens", training.tokens);
+    w.count("steps", training.steps);
+    w.real("seconds", training.time.get());
+    w.real("days", training.days);
+    w.real("gpu_hours", training.gpu_hours);
+    w.some_real("megawatt_hours", training.energy);
+    w.some_real("cost", training.cost);
     w.close();
 }

@@ -3,7 +3,7 @@
 use super::sheet::Sheet;
 use crate::estimate::time::Time;
 use crate::explain::Breakdown;
-use crate::quantity::{Seconds, decimal, percent, seconds, tflops};
+use crate::quantity::{Seconds, decimal, percent, scientific, seconds, tflops};
 
 pub(super) fn write(sheet: &mut Sheet, time: &Time) {
     sheet.heading("Time of a step");
@@ -23,9 +23,18 @@ pub(super) fn write(sheet: &mut Sheet, time: &Time) {
         percent(time.bubble_fraction),
         time.schedule.name
     ));
+    if let Some(training) = &time.training {
+        sheet.line(&training.sentence());
+    }
     let mut rows = Vec::new();
     collect(&time.breakdown, time.step, 0, &mut rows);
     sheet.table(&["where it goes", "time", "share"], &rows);
+    let counts = time.flops.conventions().map(|convention| {
+        let flops =
+            convention.flops.map_or("does not apply".to_owned(), |flops| scientific(flops.get(), Some(4)));
+        vec![convention.name.to_owned(), flops, convention.formula.expression.to_owned()]
+    });
+    sheet.table(&["FLOPs of a step by convention", "FLOP", "formula"], &counts);
 }
 
 /// Depth to which the breakdown is listed.

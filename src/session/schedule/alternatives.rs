@@ -1,6 +1,5 @@
 //! The other schedules for the same plan: what each holds and how long its stages wait.
 
-use crate::estimate::compute::Measured;
 use crate::estimate::memory_totals;
 use crate::estimate::time::time;
 use crate::plan::{Field, PipelineSchedule, Plan, Variant};
@@ -53,7 +52,7 @@ pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
 
 fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Alternative {
     let peak = memory_totals(plan).iter().map(|rank| rank.peak_reserved).max().unwrap_or_default();
-    let time = time(plan, &Measured::default());
+    let time = time(plan);
     Alternative {
         name: time.schedule.name,
         chunks: u64::from(time.schedule.shape.chunks),
