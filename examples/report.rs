@@ -95,7 +95,7 @@ fn run(options: &Options) -> ExitCode {
     let request =
         Request { source: &source, environment: &options.environment, overrides: &options.overrides };
     let resolution = read(&request);
-    let found = resolution.plan.as_ref().map(|plan| advised(plan));
+    let found = resolution.plan.as_ref().map(advised);
     let mut problems = String::new();
     for diagnostic in &resolution.diagnostics {
         problems += &render(&source, diagnostic);

@@ -26,7 +26,7 @@ pub fn estimate(input: &str) -> String {
     Input::parse(input).map_or_else(refusal, |input| {
         let source = input.source();
         let resolution = input.resolve(&source);
-        let found = resolution.plan.as_ref().map(|plan| advised(plan));
+        let found = resolution.plan.as_ref().map(advised);
         report::document(&source, &resolution, found.as_ref(), false)
     })
 }
