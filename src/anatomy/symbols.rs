@@ -253,6 +253,7 @@ impl<'a> Symbols<'a> {
 
     /// Bytes of so many elements of weights and activations.
     #[must_use]
+    #[inline(never)]
     pub fn bytes(&self, elements: u64) -> Bytes {
         Bytes::new(elements.saturating_mul(self.width))
     }

@@ -31,21 +31,26 @@ impl<Q: Quantity> Breakdown<Q> {
     /// A value that stands for itself.
     #[must_use]
     pub fn leaf(label: impl Into<Cow<'static, str>>, value: Q) -> Self {
-        Self { label: label.into(), value, times: 1, rule: Rule::Leaf, why: None, children: Vec::new() }
+        Self::node(label.into(), value, Rule::Leaf, Vec::new())
+    }
+
+    #[inline(never)]
+    fn node(label: Cow<'static, str>, value: Q, rule: Rule, children: Vec<Self>) -> Self {
+        Self { label, value, times: 1, rule, why: None, children }
     }
 
     /// The sum of `children`.
     #[must_use]
     pub fn sum(label: impl Into<Cow<'static, str>>, children: Vec<Self>) -> Self {
         let value = children.iter().map(Self::value).sum();
-        Self { label: label.into(), value, times: 1, rule: Rule::Sum, why: None, children }
+        Self::node(label.into(), value, Rule::Sum, children)
     }
 
     /// The greatest of `children`.
     #[must_use]
     pub fn greatest(label: impl Into<Cow<'static, str>>, children: Vec<Self>) -> Self {
         let value = children.iter().map(Self::value).fold(Q::default(), Q::greater);
-        Self { label: label.into(), value, times: 1, rule: Rule::Greatest, why: None, children }
+        Self::node(label.into(), value, Rule::Greatest, children)
     }
 
     /// The same, explained.

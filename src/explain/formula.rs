@@ -52,8 +52,12 @@ pub struct Explanation {
 impl Explanation {
     /// `formula` applied to `symbols`.
     #[must_use]
+    #[inline(never)]
     pub fn new(formula: &'static Formula, symbols: &[(&'static str, f64)]) -> Self {
-        let symbols = symbols.iter().map(|&(name, value)| Symbol { name, value }).collect();
-        Self { formula, symbols }
+        let mut all = Vec::with_capacity(symbols.len());
+        for &(name, value) in symbols {
+            all.push(Symbol { name, value });
+        }
+        Self { formula, symbols: all }
     }
 }

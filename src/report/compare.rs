@@ -2,6 +2,7 @@
 //! changed most.
 
 use super::Report;
+use crate::estimate::RankMemory;
 use crate::estimate::traffic::Parallelism;
 use crate::explain::{Breakdown, Rule};
 use crate::intake::{Origin, Resolution, SettingValue};
@@ -243,9 +244,13 @@ fn lines(figures: &[Figure], before: &Report, after: &Report) -> Vec<Line> {
 const LESS: Option<bool> = Some(true);
 const MORE: Option<bool> = Some(false);
 
+fn fullest_rank(report: &Report) -> Option<&RankMemory> {
+    report.memory.ranks.iter().max_by_key(|rank| rank.totals.peak_reserved)
+}
+
+#[inline(never)]
 fn fullest(report: &Report) -> crate::estimate::Totals {
-    let rank = report.memory.ranks.iter().max_by_key(|rank| rank.totals.peak_reserved);
-    rank.map(|rank| rank.totals).unwrap_or_default()
+    fullest_rank(report).map(|rank| rank.totals).unwrap_or_default()
 }
 
 /// Of the fullest GPU.
@@ -269,12 +274,14 @@ fn memory(before: &Report, after: &Report) -> Section {
     };
     let most = before.memory.ranks.len().max(after.memory.ranks.len());
     if most > 1 {
-        lines.extend((0..most).map(|stage| Line {
-            label: format!("stage {stage}"),
-            before: stages(before, stage),
-            after: stages(after, stage),
-            less_is_better: LESS,
-        }));
+        for stage in 0..most {
+            lines.push(Line {
+                label: format!("stage {stage}"),
+                before: stages(before, stage),
+                after: stages(after, stage),
+                less_is_better: LESS,
+            });
+        }
     }
     Section { title: "Memory of the fullest GPU", lines }
 }
@@ -354,8 +361,7 @@ fn model(before: &Report, after: &Report) -> Section {
 }
 
 fn worst(report: &Report) -> Option<&Breakdown<Bytes>> {
-    let rank = report.memory.ranks.iter().max_by_key(|rank| rank.totals.peak_reserved);
-    rank.map(|rank| &rank.breakdown)
+    fullest_rank(report).map(|rank| &rank.breakdown)
 }
 
 /// Most causes that are told.
@@ -369,9 +375,12 @@ fn causes<Q: Quantity>(
 ) -> Vec<Cause> {
     let mut found = Leaves::default();
     if let (Some(before), Some(after)) = (before, after) {
-        before.children().iter().for_each(|child| leaves(child, 1, &mut found));
-        found.after = true;
-        after.children().iter().for_each(|child| leaves(child, 1, &mut found));
+        for (root, is_after) in [(before, false), (after, true)] {
+            found.after = is_after;
+            for child in root.children() {
+                leaves(child, 1, &mut found);
+            }
+        }
     }
     found.causes(amount)
 }

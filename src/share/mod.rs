@@ -8,6 +8,7 @@
 mod base64;
 mod deflate;
 mod pasted;
+mod percent;
 mod settings;
 
 pub use pasted::{Pasted, PastedText};

@@ -103,5 +103,11 @@ fn text(value: &Json) -> Option<PastedText> {
 
 fn pairs(value: Option<&Json>) -> Vec<(String, String)> {
     let pairs = value.map(Json::pairs).unwrap_or_default();
-    pairs.iter().filter_map(|(name, value)| Some((name.clone(), value.text()?.to_owned()))).collect()
+    let mut texts = Vec::with_capacity(pairs.len());
+    for (name, value) in pairs {
+        if let Some(text) = value.text() {
+            texts.push((name.clone(), text.to_owned()));
+        }
+    }
+    texts
 }

@@ -1,9 +1,8 @@
 //! `/1?name=value&…`: settings by name, sorted, with short names for the usual degrees.
 
 use crate::text::{sort, sort_pairs};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::{LinkError, MAX_SETTINGS};
+use super::{LinkError, MAX_SETTINGS, percent};
 
 /// Short names that people type, with Megatron's names.
 const SHORT: [(&str, &str); 14] = [
@@ -23,29 +22,17 @@ const SHORT: [(&str, &str); 14] = [
     ("vpp", "virtual_pipeline_model_parallel_size"),
 ];
 
-/// What stands in a link as it is: letters, digits and `-._~,:/*|()+[]`.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b',')
-    .remove(b':')
-    .remove(b'/')
-    .remove(b'*')
-    .remove(b'|')
-    .remove(b'(')
-    .remove(b')')
-    .remove(b'[')
-    .remove(b']');
-
 pub(super) fn encode(settings: &[(String, String)]) -> String {
     let mut pairs: Vec<String> = settings
         .iter()
         .map(|(name, value)| {
             let short =
                 SHORT.iter().find(|(_, long)| long == name).map_or(name.as_str(), |&(short, _)| short);
-            format!("{}={}", utf8_percent_encode(short, ESCAPED), utf8_percent_encode(value, ESCAPED))
+            let mut pair = String::new();
+            percent::encode(short, &mut pair);
+            pair.push('=');
+            percent::encode(value, &mut pair);
+            pair
         })
         .collect();
     sort(&mut pairs, &String::cmp);
@@ -68,8 +55,6 @@ pub(super) fn decode(query: &str) -> Result<Vec<(String, String)>, LinkError> {
 }
 
 fn text(encoded: &str) -> Result<String, LinkError> {
-    let decoded = percent_decode_str(encoded).decode_utf8();
-    decoded
-        .map(|text| text.into_owned())
-        .map_err(|_| LinkError(format!("'{encoded:.40}' in the link is not UTF-8 text")))
+    percent::decode(encoded)
+        .ok_or_else(|| LinkError(format!("'{encoded:.40}' in the link is not UTF-8 text")))
 }

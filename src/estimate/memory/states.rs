@@ -177,7 +177,8 @@ pub(super) fn states(plan: &Plan, kinds: &[Kind], held: Held, shards: u64, out: 
 
 /// The kinds of states that `recipe` has.
 pub(super) fn kinds(recipe: &Recipe) -> Vec<Kind> {
-    let mut out = weights(recipe);
+    let mut out = Vec::with_capacity(8);
+    weights(recipe, &mut out);
     let spread = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
     let width = if is_torch_fsdp(recipe) { Number::Fp32.width() } else { recipe.grads_dtype.width() };
     let gradients = |name, width| Kind { name, part: Part::Gradients, width, spread, of: Of::All };
@@ -189,7 +190,7 @@ pub(super) fn kinds(recipe: &Recipe) -> Vec<Kind> {
     if keeps_both_gradients(recipe) {
         out.push(gradients("16-bit gradients", recipe.params_dtype.width()));
     }
-    out.extend(optimizer(recipe));
+    optimizer(recipe, &mut out);
     out
 }
 
@@ -207,27 +208,30 @@ fn is_torch_fsdp(recipe: &Recipe) -> bool {
         && matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters)
 }
 
-fn weights(recipe: &Recipe) -> Vec<Kind> {
+fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
     let part = Part::Parameters;
     let spread = recipe.dp_sharding == DpSharding::Parameters;
-    let all = |name, width| Kind { name, part, width, spread, of: Of::All };
-    if is_torch_fsdp(recipe) {
-        let shards =
-            Kind { name: "fp32 weights", part, width: Number::Fp32.width(), spread: true, of: Of::All };
-        let gathered = all("gathered weights", recipe.params_dtype.width());
-        return if spread { vec![shards] } else { vec![shards, gathered] };
-    }
+    let mut add = |name, width, spread, of| out.push(Kind { name, part, width, spread, of });
     let width = recipe.params_dtype.width();
-    let Some(fp8) = &recipe.fp8 else { return vec![all("weights", width)] };
-    let copies = fp8_copies(fp8);
-    if fp8.param_gather {
-        // The weight itself is the first of the fp8 copies.
-        return vec![
-            Kind { name: "weights not in fp8", part, width, spread, of: Of::Rest },
-            Kind { name: "fp8 weights", part, width: copies, spread, of: Of::Linear },
-        ];
+    if is_torch_fsdp(recipe) {
+        add("fp32 weights", Number::Fp32.width(), true, Of::All);
+        if !spread {
+            add("gathered weights", width, spread, Of::All);
+        }
+        return;
     }
-    vec![all("weights", width), Kind { name: FP8_COPIES, part, width: copies, spread: false, of: Of::Linear }]
+    match &recipe.fp8 {
+        // The weight itself is the first of the fp8 copies.
+        Some(fp8) if fp8.param_gather => {
+            add("weights not in fp8", width, spread, Of::Rest);
+            add("fp8 weights", fp8_copies(fp8), spread, Of::Linear);
+        }
+        Some(fp8) => {
+            add("weights", width, spread, Of::All);
+            add(FP8_COPIES, fp8_copies(fp8), false, Of::Linear);
+        }
+        None => add("weights", width, spread, Of::All),
+    }
 }
 
 /// Bytes of a weight's fp8 forms: as it is and transposed, or scaled along rows and along columns.
@@ -235,31 +239,29 @@ fn fp8_copies(fp8: &Fp8) -> u64 {
     if fp8.recipe == "nvfp4" { 1 } else { 2 * Number::Fp8.width() }
 }
 
-fn optimizer(recipe: &Recipe) -> Vec<Kind> {
+fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
     let spread = recipe.dp_sharding != DpSharding::Replicated;
-    let kind = |name, part, width, of| Kind { name, part, width, spread, of };
-    let mut out = Vec::with_capacity(5);
+    let mut add = |name, part, width, of| out.push(Kind { name, part, width, spread, of });
     if let Some(width) = master_width(recipe) {
-        out.push(kind("main parameters", Part::Optimizer, width, Of::All));
+        add("main parameters", Part::Optimizer, width, Of::All);
     }
     if needs_gradient_copy(recipe) {
-        out.push(kind("fp32 gradients of the step", Part::Step, Number::Fp32.width(), Of::All));
+        add("fp32 gradients of the step", Part::Step, Number::Fp32.width(), Of::All);
     }
     let [first, second] = moments(&recipe.optimizer);
     match recipe.optimizer.kind {
         OptimizerKind::Adam => {
-            out.push(kind("first moment", Part::Optimizer, first, Of::All));
-            out.push(kind("second moment", Part::Optimizer, second, Of::All));
+            add("first moment", Part::Optimizer, first, Of::All);
+            add("second moment", Part::Optimizer, second, Of::All);
         }
-        OptimizerKind::SgdMomentum => out.push(kind("momentum", Part::Optimizer, first, Of::All)),
+        OptimizerKind::SgdMomentum => add("momentum", Part::Optimizer, first, Of::All),
         OptimizerKind::Muon => {
-            out.push(kind("momentum", Part::Optimizer, first, Of::Linear));
-            out.push(kind("first moment", Part::Optimizer, first, Of::Rest));
-            out.push(kind("second moment", Part::Optimizer, second, Of::Rest));
+            add("momentum", Part::Optimizer, first, Of::Linear);
+            add("first moment", Part::Optimizer, first, Of::Rest);
+            add("second moment", Part::Optimizer, second, Of::Rest);
         }
         OptimizerKind::Sgd => {}
     }
-    out
 }
 
 fn moments(optimizer: &Optimizer) -> [u64; 2] {

@@ -74,7 +74,12 @@ impl Unit {
             unit.full = total(&kept.full);
             unit.waiting = waiting(x, &operators);
             unit.points = points(x, &operators, &kept);
-            unit.most = (0..unit.points.len()).max_by_key(|&index| unit.points[index].net());
+            let mut most = i128::MIN;
+            for (index, point) in unit.points.iter().enumerate() {
+                if point.net() >= most {
+                    (most, unit.most) = (point.net(), Some(index));
+                }
+            }
         }
         unit
     }
@@ -118,16 +123,21 @@ struct Kept {
 
 impl Kept {
     fn of(x: &Symbols<'_>, operators: &[Operator]) -> Self {
-        let by = |x: &Symbols<'_>| operators.iter().map(|&operator| kept_by(x, &[operator])).collect();
-        let kept: Vec<Bytes> = by(x);
+        let kept = kept_by_each(x, operators);
         let selective = matches!(x.recipe().recompute, Recompute::Selective(_));
-        Self { full: if selective { by(&x.recomputed()) } else { kept.clone() }, kept }
+        let full = if selective { kept_by_each(&x.recomputed(), operators) } else { kept.clone() };
+        Self { kept, full }
     }
 
     /// Bytes recomputed of the operators in `range`.
     fn recomputed(&self, range: RangeInclusive<usize>) -> Bytes {
         range.map(|index| self.full[index].less(self.kept[index])).sum()
     }
+}
+
+#[inline(never)]
+fn kept_by_each(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Bytes> {
+    operators.iter().map(|&operator| kept_by(x, &[operator])).collect()
 }
 
 /// Each operator's fullest point, with what the operators behind it have given back by then. While a
@@ -156,7 +166,7 @@ fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
 /// Every kind that the plan's stages hold, worked out once.
 #[derive(Clone, Debug)]
 pub(super) struct Units {
-    units: [Unit; SectionKind::ALL.len()],
+    units: Vec<Unit>,
 }
 
 impl Units {
@@ -168,11 +178,9 @@ impl Units {
                 *present |= count > 0;
             }
         }
-        let mut units: [Unit; SectionKind::ALL.len()] = Default::default();
-        for ((unit, kind), present) in units.iter_mut().zip(SectionKind::ALL).zip(present) {
-            if present {
-                *unit = Unit::of(x, kind);
-            }
+        let mut units = Vec::with_capacity(SectionKind::ALL.len());
+        for (kind, present) in SectionKind::ALL.into_iter().zip(present) {
+            units.push(if present { Unit::of(x, kind) } else { Unit::default() });
         }
         Self { units }
     }

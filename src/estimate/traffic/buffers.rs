@@ -65,13 +65,12 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
     let mut out = Vec::new();
     for group in [WeightGroup::Dense, WeightGroup::Expert] {
         for &format in &formats {
-            let of_buffer = |weight: &&Weight| {
-                weight.group == group && (!fp8 || (weight.linear == (format == Number::Fp8)))
-            };
             let rules = Rules::of(plan, group, first);
             let mut filling = Filling::new(rules);
-            for weight in creation.backwards().filter(of_buffer) {
-                filling.add(plan, weight);
+            for weight in creation.backwards() {
+                if weight.group == group && (!fp8 || (weight.linear == (format == Number::Fp8))) {
+                    filling.add(plan, weight);
+                }
             }
             let (parameters, buckets) = filling.finish();
             if parameters > 0 {
@@ -110,11 +109,15 @@ pub fn all_buffers(plan: &Plan) -> Vec<Vec<Vec<Buffer>>> {
         known.push((chunk, counts, found.clone()));
         found
     };
-    stages
-        .map(|(stage, held)| {
-            held.chunks.iter().enumerate().map(|(index, chunk)| of(stage, index, chunk)).collect()
-        })
-        .collect()
+    let mut all = Vec::with_capacity(stages.len());
+    for (stage, held) in stages {
+        let mut buffers = Vec::with_capacity(held.chunks.len());
+        for (index, chunk) in held.chunks.iter().enumerate() {
+            buffers.push(of(stage, index, chunk));
+        }
+        all.push(buffers);
+    }
+    all
 }
 
 /// Ranks over which `group`'s gradients are sharded or reduced, within one optimizer instance.

@@ -224,6 +224,7 @@ impl Totals {
 
 impl std::ops::Add for Totals {
     type Output = Self;
+    #[inline(never)]
     fn add(self, other: Self) -> Self {
         Self {
             calls: self.calls.saturating_add(other.calls),
@@ -236,7 +237,11 @@ impl std::ops::Add for Totals {
 
 impl std::iter::Sum for Totals {
     fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-        items.fold(Self::default(), |sum, item| sum + item)
+        let mut sum = Self::default();
+        for item in items {
+            sum = sum + item;
+        }
+        sum
     }
 }
 
@@ -312,9 +317,12 @@ impl Traffic {
     #[must_use]
     pub fn stages(&self) -> Vec<Totals> {
         let count = self.dimensions.first().map_or(0, |dimension| dimension.stages.len());
-        let of = |stage: usize| -> Totals {
-            self.dimensions.iter().filter_map(|dimension| dimension.stages.get(stage).copied()).sum()
-        };
-        (0..count).map(of).collect()
+        let mut stages = vec![Totals::default(); count];
+        for dimension in &self.dimensions {
+            for (sum, more) in stages.iter_mut().zip(&dimension.stages) {
+                *sum = *sum + *more;
+            }
+        }
+        stages
     }
 }

@@ -24,11 +24,11 @@ pub(super) fn read(root: &Node) -> Reading {
             _ => {}
         }
     }
-    let devices = [
+    let devices = &[
         ("deepspeed_config.offload_optimizer_device", Field::OffloadOptimizer),
         ("deepspeed_config.offload_param_device", Field::OffloadParam),
     ];
-    for (path, field) in devices {
+    for &(path, field) in devices {
         if let Some(leaf) = leaves.get(path) {
             leaves.switch(field, leaf.value != "none", leaf);
         }

@@ -73,14 +73,14 @@ fn batch(leaves: &mut Leaves<'_>) {
 }
 
 fn precision(leaves: &mut Leaves<'_>) {
-    let formats = [
+    let formats = &[
         ("bf16.enabled", Field::Bf16),
         ("bfloat16.enabled", Field::Bf16),
         ("bf16.bf16", Field::Bf16),
         ("fp16.enabled", Field::Fp16),
         ("fp16.fp16", Field::Fp16),
     ];
-    for (path, field) in formats {
+    for &(path, field) in formats {
         if leaves.get(path).is_some_and(|leaf| leaf.flag() != Some(false)) {
             take(leaves, path, field);
         }
@@ -109,20 +109,20 @@ fn sharding(leaves: &mut Leaves<'_>) {
     } else {
         leaves.state(Field::ZeroStage, "0", Origin::Default, "DeepSpeed's default");
     }
-    let offload = [
+    let offload = &[
         ("zero_optimization.offload_optimizer.device", Field::OffloadOptimizer),
         ("zero_optimization.offload_param.device", Field::OffloadParam),
         ("zero_optimization.cpu_offload", Field::OffloadOptimizer),
         ("zero_optimization.cpu_offload_params", Field::OffloadParam),
     ];
-    for (path, field) in offload {
+    for &(path, field) in offload {
         if let Some(leaf) = leaves.get(path) {
             let away = leaf.flag().unwrap_or(leaf.value != "none");
             leaves.switch(field, away, leaf);
         }
     }
     leaves.take(&["zero_optimization.overlap_comm"], Field::OverlapGradReduce);
-    for path in ["reduce_bucket_size", "allgather_bucket_size", "contiguous_gradients", "reduce_scatter"] {
+    for path in &["reduce_bucket_size", "allgather_bucket_size", "contiguous_gradients", "reduce_scatter"] {
         leaves.pass(&format!("zero_optimization.{path}"));
     }
 }

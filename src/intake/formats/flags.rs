@@ -110,14 +110,14 @@ fn push(words: &mut Vec<Argument>, leaf: &Leaf) {
 
 /// The machines, where such a file names them.
 fn machines(reading: &mut Reading, root: &Node) {
-    let rules = [
+    let rules = &[
         ("experiment.runner.nnodes", Field::NumNodes),
         ("experiment.runner.nproc_per_node", Field::GpusPerNode),
         ("ENV_VARS.GPUS_PER_NODE", Field::GpusPerNode),
         ("ENV_VARS.NNODES", Field::NumNodes),
         ("ENV_VARS.NUM_NODES", Field::NumNodes),
     ];
-    for (path, field) in rules {
+    for &(path, field) in rules {
         if let Some(node) = root.at(path).filter(|node| node.whole().is_some()) {
             let count = node.whole().unwrap_or(0).to_string();
             reading.take(Found::new(field, count, Origin::Script).by(path, Some(node.span)));
@@ -149,7 +149,7 @@ fn preset(reading: &mut Reading, named: &Node, name: &str) {
 /// Files whose settings a text builds on, each with the place that names it.
 pub(super) fn bases(root: &Node) -> Vec<(String, Span)> {
     let mut nodes = Vec::new();
-    for key in ["extends", "includes", "include", "defaults"] {
+    for key in &["extends", "includes", "include", "defaults"] {
         let Some(node) = root.get(key) else { continue };
         let items = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
         for item in items {
@@ -197,8 +197,8 @@ const PRIMUS_MOE: &[(Field, &str)] =
 fn defaults(reading: &mut Reading, overrides: &Node) {
     if overrides.get("use_turbo_deepep").and_then(Node::flag) == Some(true) {
         let span = overrides.get("use_turbo_deepep").map(|node| node.span);
-        for (field, value) in
-            [(Field::MoeTokenDispatcherType, "flex"), (Field::MoeFlexDispatcherBackend, "deepep")]
+        for &(field, value) in
+            &[(Field::MoeTokenDispatcherType, "flex"), (Field::MoeFlexDispatcherBackend, "deepep")]
         {
             reading.take(Found::new(field, value, Origin::Script).by("use_turbo_deepep", span));
         }

@@ -69,7 +69,7 @@ pub(super) fn read(tree: &Tree, text: &str, base: u32) -> Workload {
 /// The pods of a job that train.
 fn groups(job: &Node) -> Vec<Pods<'_>> {
     let mut found = Vec::new();
-    for path in ["spec.pytorchReplicaSpecs", "spec.mpiReplicaSpecs"] {
+    for path in &["spec.pytorchReplicaSpecs", "spec.mpiReplicaSpecs"] {
         let Some(specs) = job.at(path) else { continue };
         let launcher_only = path.contains("mpi");
         for entry in specs.entries() {
@@ -112,10 +112,10 @@ fn pods<'a>(group: &'a Node, count: Option<&Node>, spec: &str) -> Option<Pods<'a
 
 /// Accelerators of one pod: what the job says, or what its container asks for.
 fn per_node(job: &Node, container: Option<&Node>) -> Option<(u64, String, Span)> {
-    let said = ["spec.nprocPerNode", "spec.slotsPerWorker", "spec.trainer.numProcPerNode"];
+    let said = &["spec.nprocPerNode", "spec.slotsPerWorker", "spec.trainer.numProcPerNode"];
     for path in said {
         if let Some(node) = job.at(path).filter(|node| node.whole().is_some_and(|count| count > 0)) {
-            return Some((node.whole()?, path.to_owned(), node.span));
+            return Some((node.whole()?, (*path).to_owned(), node.span));
         }
     }
     let resources = job.at("spec.trainer.resourcesPerNode").or_else(|| container?.get("resources"))?;

@@ -92,7 +92,8 @@ fn attention(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("model.model_config.tie_word_embeddings") {
         leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), leaf);
     }
-    for path in ["hidden_act", "_attn_implementation", "is_llama_config", "is_qwen2_config", "rms_norm_eps"] {
+    for path in &["hidden_act", "_attn_implementation", "is_llama_config", "is_qwen2_config", "rms_norm_eps"]
+    {
         leaves.pass(&format!("model.model_config.{path}"));
     }
 }
@@ -102,13 +103,13 @@ fn experts(leaves: &mut Leaves<'_>) {
     if leaves.get(&path("num_experts")).is_none() {
         return;
     }
-    let rules = [
+    let rules = &[
         ("num_experts", Field::NumExperts),
         ("top_k", Field::MoeRouterTopk),
         ("moe_intermediate_size", Field::MoeFfnHiddenSize),
         ("token_dispatcher_type", Field::MoeTokenDispatcherType),
     ];
-    for (key, field) in rules {
+    for &(key, field) in rules {
         leaves.take(&[&path(key)], field);
     }
     if leaves.flag(&path("enable_shared_expert")) == Some(true) {

@@ -224,7 +224,7 @@ fn precision(leaves: &mut Leaves<'_>) {
             }
         }
     }
-    for (path, field) in [("model.bf16", Field::Bf16), ("model.fp16", Field::Fp16)] {
+    for &(path, field) in &[("model.bf16", Field::Bf16), ("model.fp16", Field::Fp16)] {
         if let Some(leaf) = leaves.yes(path) {
             leaves.switch(field, true, leaf);
         }

@@ -179,7 +179,7 @@ fn recompute(leaves: &mut Leaves<'_>) {
         }
     }
     for path in
-        ["checkpoint_num_layers", "partition_activations", "gpt_j_residual", "mlp_multiple_of", "activation"]
+        &["checkpoint_num_layers", "partition_activations", "gpt_j_residual", "mlp_multiple_of", "activation"]
     {
         leaves.pass(path);
     }

@@ -34,7 +34,7 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
         (Field::GlobalBatchSize, recipe.global_batch_size),
         (Field::NumMicroBatches, recipe.num_micro_batches),
     ];
-    for (field, size) in sizes {
+    for &(field, size) in &sizes {
         within(field, size, refusals);
     }
     if let Some(experts) = &model.experts {

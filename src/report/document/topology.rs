@@ -37,16 +37,21 @@ pub(super) fn topology(w: &mut Writer, plan: &Plan) {
         }
     }
     w.close();
-    let labels: Vec<String> = (0..groups.world()).map(|rank| Rank::new(rank).label(gpus_per_node)).collect();
-    w.texts("labels", &labels);
+    w.list("labels");
+    for rank in 0..groups.world() {
+        w.text("", &Rank::new(rank).label(gpus_per_node));
+    }
+    w.close();
     stages(w, plan);
     w.close();
 }
 
 /// Every group of a kind as a list of ranks, sorted by first rank.
 fn list(w: &mut Writer, groups: &Groups, kind: GroupKind) {
-    let mut lists: Vec<Vec<u64>> =
-        groups.all(kind).map(|group| group.ranks().map(Rank::get).collect()).collect();
+    let mut lists: Vec<Vec<u64>> = Vec::new();
+    for group in groups.all(kind) {
+        lists.push(group.ranks().map(Rank::get).collect());
+    }
     sort(&mut lists, &|one, other| one.first().cmp(&other.first()));
     w.list(kind.name());
     for ranks in &lists {

@@ -181,7 +181,10 @@ impl Code {
 /// How deep each symbol lies in the Huffman tree; 0 for those that never come.
 fn depths(counts: &[u32]) -> Vec<u32> {
     // Symbols, then what joins two nodes; of each its count and what joins it.
-    let mut nodes: Vec<(u32, usize)> = counts.iter().map(|count| (*count, 0)).collect();
+    let mut nodes: Vec<(u32, usize)> = Vec::with_capacity(2 * counts.len());
+    for count in counts {
+        nodes.push((*count, 0));
+    }
     loop {
         let mut least = [None; 2];
         for (index, node) in nodes.iter().enumerate().filter(|(_, node)| node.0 > 0 && node.1 == 0) {
@@ -213,7 +216,12 @@ fn depths(counts: &[u32]) -> Vec<u32> {
 fn describe(out: &mut Output, codes: &[Code]) {
     // Symbols with what tells how often: 16 repeats, 17 and 18 are runs of 0.
     let mut runs: Vec<(usize, u32, u32)> = Vec::new();
-    let lengths: Vec<u32> = codes.iter().flat_map(|code| &code.0).map(|(length, _)| *length).collect();
+    let mut lengths: Vec<u32> = Vec::new();
+    for code in codes {
+        for (length, _) in &code.0 {
+            lengths.push(*length);
+        }
+    }
     for run in lengths.chunk_by(|one, other| one == other) {
         let (length, mut left) = (run[0], u32::try_from(run.len()).unwrap_or(0));
         if length > 0 {
@@ -240,7 +248,7 @@ fn describe(out: &mut Output, codes: &[Code]) {
     out.put(29, 5);
     out.put(29, 5);
     out.put(15, 4);
-    for symbol in ORDER {
+    for &symbol in &ORDER {
         out.put(code.0[symbol].0, 3);
     }
     for (symbol, rest, bits) in runs {

@@ -58,7 +58,7 @@ pub(in crate::intake::formats) fn read(root: &Node) -> Reading {
         leaves.reading.diagnostics.push(Diagnostic::warning("not-estimated", message));
     }
     ask(&mut leaves);
-    for path in ["model_type", "architectures", "transformers_version", "torch_dtype", "dtype"] {
+    for path in &["model_type", "architectures", "transformers_version", "torch_dtype", "dtype"] {
         leaves.pass(path);
     }
     leaves.finish("a Hugging Face model configuration")
