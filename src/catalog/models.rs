@@ -4,11 +4,11 @@
 use crate::plan::Field;
 
 /// Layers, hidden size, MLP width, heads, query groups, head width, vocabulary, longest sequence.
-type Shape = [u64; 8];
+type Shape = [u32; 8];
 /// Experts, experts per token, expert width, shared expert width, leading dense layers.
-type Routed = [u64; 5];
+type Routed = [u32; 5];
 /// Query rank (0: none), key/value rank; head widths are 128 unrotated, 64 rotated, 128 of values in all of them.
-type Latent = [u64; 2];
+type Latent = [u32; 2];
 
 /// What models of one kind share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ pub fn model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
 fn settings(row: &Row) -> Vec<(Field, String)> {
     let [layers, hidden, ffn, heads, groups, head, vocabulary, positions] = row.shape;
     let mut out: Vec<(Field, String)> = Vec::new();
-    let mut count = |field: Field, value: u64| out.push((field, value.to_string()));
+    let mut count = |field: Field, value: u32| out.push((field, u64::from(value).to_string()));
     count(Field::NumLayers, layers);
     count(Field::HiddenSize, hidden);
     count(Field::FfnHiddenSize, ffn);
@@ -165,7 +165,10 @@ fn settings(row: &Row) -> Vec<(Field, String)> {
     if let Some([.., dense]) = row.routed
         && dense > 0
     {
-        out.push((Field::MoeLayerFreq, format!("([0]*{dense}+[1]*{})", layers - dense)));
+        out.push((
+            Field::MoeLayerFreq,
+            format!("([0]*{}+[1]*{})", u64::from(dense), u64::from(layers - dense)),
+        ));
     }
     style(row, &mut out);
     out

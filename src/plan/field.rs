@@ -20,6 +20,27 @@ pub enum Kind {
     Words,
 }
 
+/// Where each line of `text` ends.
+const fn ends<const N: usize>(text: &str) -> [u16; N] {
+    let bytes = text.as_bytes();
+    let (mut ends, mut line, mut at) = ([0; N], 0, 0_u16);
+    while line < N {
+        if bytes[at as usize] == b'\n' {
+            ends[line] = at;
+            line += 1;
+        }
+        at += 1;
+    }
+    ends
+}
+
+/// A line of `text` by its number.
+fn piece(text: &'static str, ends: &[u16], line: usize) -> &'static str {
+    let end = |line: usize| ends.get(line).map(|end| usize::from(*end));
+    let start = line.checked_sub(1).and_then(end).map_or(0, |end| end + 1);
+    end(line).and_then(|end| text.get(start..end)).unwrap_or_default()
+}
+
 macro_rules! fields {
     ($($field:ident $name:literal $kind:expr, $about:literal;)*) => {
         /// A setting.
@@ -34,8 +55,9 @@ macro_rules! fields {
 
             /// The name in settings, reports and links.
             #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$field => $name,)* }
+            pub fn name(self) -> &'static str {
+                const ENDS: [u16; Field::ALL.len()] = ends(NAMES);
+                piece(NAMES, &ENDS, self.index())
             }
 
             /// What it may hold.
@@ -46,10 +68,15 @@ macro_rules! fields {
 
             /// What it is, in a few words.
             #[must_use]
-            pub const fn about(self) -> &'static str {
-                match self { $(Self::$field => $about,)* }
+            pub fn about(self) -> &'static str {
+                const ENDS: [u16; Field::ALL.len()] = ends(ABOUTS);
+                piece(ABOUTS, &ENDS, self.index())
             }
         }
+
+        /// Every name, and what each is: one text takes far less room than a place and a length for each.
+        const NAMES: &str = concat!($($name, "\n"),*);
+        const ABOUTS: &str = concat!($($about, "\n"),*);
     };
 }
 
@@ -258,9 +285,10 @@ impl Field {
     pub fn named(name: &str) -> Option<Self> {
         let same = |known: &str| {
             known.len() == name.len()
+                && !name.is_empty()
                 && known.bytes().zip(name.bytes()).all(|(a, b)| a == if b == b'-' { b'_' } else { b })
         };
-        Self::ALL.iter().copied().find(|field| same(field.name()))
+        NAMES.split('\n').position(same).and_then(|index| Self::ALL.get(index).copied())
     }
 
     /// Whether it changes no figure, or only through another setting that is asked for.

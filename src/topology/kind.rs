@@ -68,60 +68,48 @@ impl GroupKind {
         Self::ExpertData,
     ];
 
+    /// Every kind with the short name that Megatron's own variables use, and with the name in the report.
+    const NAMES: [(Self, &'static str, &'static str); 23] = [
+        (Self::Tensor, "tp", "tensor"),
+        (Self::Pipeline, "pp", "pipeline"),
+        (Self::Data, "dp", "data"),
+        (Self::Context, "cp", "context"),
+        (Self::DataContext, "dp_cp", "data_context"),
+        (Self::Model, "mp_tp_pp", "model"),
+        (Self::TensorContext, "tp_cp", "tensor_context"),
+        (Self::TensorData, "tp_dp", "tensor_data"),
+        (Self::TensorDataContext, "tp_dp_cp", "tensor_data_context"),
+        (Self::Embedding, "embedding", "embedding"),
+        (Self::PositionEmbedding, "position_embedding", "position_embedding"),
+        (Self::Expert, "ep", "expert"),
+        (Self::ExpertTensor, "etp", "expert_tensor"),
+        (Self::TensorExpert, "etp_ep", "tensor_expert"),
+        (Self::TensorExpertPipeline, "etp_ep_pp", "tensor_expert_pipeline"),
+        (Self::ExpertData, "edp", "expert_data"),
+        (Self::DataContextInstance, "dp_cp_intra_instance", "data_context_instance"),
+        (Self::ExpertDataInstance, "edp_hierarchical_level0", "expert_data_instance"),
+        (Self::ExpertDataAcross, "edp_hierarchical_level1", "expert_data_across_instances"),
+        (Self::ContextLevel(0), "cp_hierarchical_level0", "cp_hierarchical_level0"),
+        (Self::ContextLevel(1), "cp_hierarchical_level1", "cp_hierarchical_level1"),
+        (Self::ContextLevel(2), "cp_hierarchical_level2", "cp_hierarchical_level2"),
+        (Self::OptimizerInstance, "dist_opt_instance", "optimizer_instance"),
+    ];
+
     /// The short name Megatron's own variables use.
     #[must_use]
     pub fn short(self) -> &'static str {
-        match self {
-            Self::Tensor => "tp",
-            Self::Pipeline => "pp",
-            Self::Data => "dp",
-            Self::Context => "cp",
-            Self::DataContext => "dp_cp",
-            Self::Model => "mp_tp_pp",
-            Self::TensorContext => "tp_cp",
-            Self::TensorData => "tp_dp",
-            Self::TensorDataContext => "tp_dp_cp",
-            Self::Embedding => "embedding",
-            Self::PositionEmbedding => "position_embedding",
-            Self::Expert => "ep",
-            Self::ExpertTensor => "etp",
-            Self::TensorExpert => "etp_ep",
-            Self::TensorExpertPipeline => "etp_ep_pp",
-            Self::ExpertData => "edp",
-            Self::DataContextInstance => "dp_cp_intra_instance",
-            Self::ExpertDataInstance => "edp_hierarchical_level0",
-            Self::ExpertDataAcross => "edp_hierarchical_level1",
-            Self::ContextLevel(0) => "cp_hierarchical_level0",
-            Self::ContextLevel(1) => "cp_hierarchical_level1",
-            Self::ContextLevel(2) => "cp_hierarchical_level2",
-            Self::ContextLevel(_) => "cp_hierarchical_level",
-            Self::OptimizerInstance => "dist_opt_instance",
-        }
+        self.names().0
     }
 
     /// The name in the report.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Tensor => "tensor",
-            Self::Pipeline => "pipeline",
-            Self::Data => "data",
-            Self::Context => "context",
-            Self::DataContext => "data_context",
-            Self::Model => "model",
-            Self::TensorContext => "tensor_context",
-            Self::TensorData => "tensor_data",
-            Self::TensorDataContext => "tensor_data_context",
-            Self::Expert => "expert",
-            Self::ExpertTensor => "expert_tensor",
-            Self::TensorExpert => "tensor_expert",
-            Self::TensorExpertPipeline => "tensor_expert_pipeline",
-            Self::ExpertData => "expert_data",
-            Self::DataContextInstance => "data_context_instance",
-            Self::ExpertDataInstance => "expert_data_instance",
-            Self::ExpertDataAcross => "expert_data_across_instances",
-            Self::OptimizerInstance => "optimizer_instance",
-            Self::Embedding | Self::PositionEmbedding | Self::ContextLevel(_) => self.short(),
-        }
+        self.names().1
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
+        const LEVEL: &str = "cp_hierarchical_level";
+        let known = Self::NAMES.iter().find(|(kind, ..)| *kind == self);
+        known.map_or((LEVEL, LEVEL), |(_, short, name)| (short, name))
     }
 }
