@@ -1,19 +1,19 @@
 //! `${...}` in all its forms.
 
 use super::super::tree::{Index, Operation, Parameter, Part, ReplaceMode};
-use super::cursor::{Parsed, Parser};
+use super::cursor::Parser;
 use super::word::Mode;
 
 impl Parser<'_> {
     /// After `${`: the rest of the expansion, its brace taken.
-    pub(crate) fn braced(&mut self, start: usize, quoted: bool) -> Parsed<Parameter> {
-        self.enter()?;
+    pub(crate) fn braced(&mut self, start: usize, quoted: bool) -> Parameter {
+        let entered = self.enter();
         let parameter = self.braced_here(start, quoted);
-        self.leave();
+        self.depth -= u32::from(entered);
         parameter
     }
 
-    fn braced_here(&mut self, start: usize, quoted: bool) -> Parsed<Parameter> {
+    fn braced_here(&mut self, start: usize, quoted: bool) -> Parameter {
         let length =
             self.peek() == Some(b'#') && !matches!(self.peek_at(1), Some(b'}' | b':' | b'-' | b'+' | b'='));
         self.at += usize::from(length);
@@ -21,71 +21,68 @@ impl Parser<'_> {
         self.at += usize::from(indirect);
         let name_start = self.at;
         let name_length = match self.peek() {
-            Some(byte) if byte.is_ascii_digit() => self
-                .bytes
-                .get(self.at..self.end)
-                .unwrap_or(&[])
-                .iter()
-                .take_while(|byte| byte.is_ascii_digit())
-                .count(),
+            Some(byte) if byte.is_ascii_digit() => {
+                let rest = self.bytes.get(self.at..self.end).unwrap_or(&[]);
+                rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+            }
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => self.identifier_length(),
             Some(b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => 1,
-            _ => return self.fail("unreadable-expansion", "no variable can have this name", start),
+            _ => {
+                self.fail("unreadable-expansion", "no variable can have this name", start);
+                0
+            }
         };
         self.at += name_length;
         let name = self.text.get(name_start..self.at).unwrap_or("").to_owned();
-        let index = self.index(start)?;
-        let operation = self.operation(quoted)?;
+        let index = self.index(start);
+        let operation = self.operation(quoted);
         if !self.eat("}") {
-            return self.fail(
-                "unreadable-expansion",
-                "this ${ is not closed, or its form is not known",
-                start,
-            );
+            let message = "this ${ is not closed, or its form is not known";
+            self.fail("unreadable-expansion", message, start);
         }
-        Ok(Parameter { name, span: self.span(start, self.at), quoted, index, length, indirect, operation })
+        Parameter { name, span: self.span(start, self.at), quoted, index, length, indirect, operation }
     }
 
-    fn index(&mut self, start: usize) -> Parsed<Option<Index>> {
+    fn index(&mut self, start: usize) -> Option<Index> {
         if self.eat("[@]") {
-            return Ok(Some(Index::At));
+            return Some(Index::At);
         }
         if self.eat("[*]") {
-            return Ok(Some(Index::Star));
+            return Some(Index::Star);
         }
         if !self.eat("[") {
-            return Ok(None);
+            return None;
         }
-        let parts = self.nested_parts(Mode::Index)?;
+        let parts = self.nested_parts(Mode::Index);
         if !self.eat("]") {
-            return self.fail("unclosed-expansion", "this index is never closed", start);
+            self.fail("unclosed-expansion", "this index is never closed", start);
         }
-        Ok(Some(Index::One(parts)))
+        Some(Index::One(parts))
     }
 
-    fn operation(&mut self, quoted: bool) -> Parsed<Operation> {
+    fn operation(&mut self, quoted: bool) -> Operation {
         let operand = if quoted { Mode::BraceQuoted } else { Mode::Brace };
         let first = self.peek();
         let colon = first == Some(b':');
         let sign = if colon { self.peek_at(1) } else { first };
-        Ok(match sign {
+        match sign {
             Some(sign @ (b'-' | b'=' | b'?' | b'+')) => {
                 self.at += 1 + usize::from(colon);
-                Operation::Fallback { sign, colon, word: self.parts(operand)? }
+                Operation::Fallback { sign, colon, word: self.parts(operand) }
             }
-            _ if colon => self.slice()?,
+            _ if colon => self.slice(),
             Some(sign @ (b'#' | b'%')) => {
                 self.at += 1;
                 let longest = self.peek() == Some(sign);
                 self.at += usize::from(longest);
-                Operation::Trim { suffix: sign == b'%', longest, pattern: self.parts(Mode::Brace)? }
+                Operation::Trim { suffix: sign == b'%', longest, pattern: self.parts(Mode::Brace) }
             }
-            Some(b'/') => self.replacement(operand)?,
+            Some(b'/') => self.replacement(operand),
             Some(sign @ (b'^' | b',')) => {
                 self.at += 1;
                 let all = self.peek() == Some(sign);
                 self.at += usize::from(all);
-                self.parts(Mode::Brace)?;
+                self.parts(Mode::Brace);
                 Operation::Case { upper: sign == b'^', all }
             }
             Some(b'@') => {
@@ -94,11 +91,11 @@ impl Parser<'_> {
                 Operation::Transform(letter)
             }
             _ => Operation::None,
-        })
+        }
     }
 
     /// `${x:offset:length}`
-    fn slice(&mut self) -> Parsed<Operation> {
+    fn slice(&mut self) -> Operation {
         self.at += 1;
         let open = self.at;
         let mut cut = None;
@@ -110,30 +107,29 @@ impl Parser<'_> {
                 b'}' if level == 0 => break,
                 b'}' | b')' => level = level.saturating_sub(1),
                 b':' if level == 0 && cut.is_none() => cut = Some(close),
-                b'\n' => return self.fail("unreadable-expansion", "this ${ is not closed", open),
+                b'\n' => {
+                    self.fail("unreadable-expansion", "this ${ is not closed", open);
+                    return Operation::None;
+                }
                 _ => {}
             }
             close += 1;
         }
-        let offset = self.parts_between(open, cut.unwrap_or(close))?;
-        let length = match cut {
-            Some(cut) => Some(self.parts_between(cut + 1, close)?),
-            None => None,
-        };
-        Ok(Operation::Slice { offset, length })
+        let offset = self.parts_between(open, cut.unwrap_or(close));
+        let length = cut.map(|cut| self.parts_between(cut + 1, close));
+        Operation::Slice { offset, length }
     }
 
-    fn parts_between(&mut self, from: usize, to: usize) -> Parsed<Vec<Part>> {
-        let end = self.end;
+    fn parts_between(&mut self, from: usize, to: usize) -> Vec<Part> {
+        let end = self.limit(to);
         self.at = from;
-        self.end = to;
         let parts = self.parts(Mode::Here);
-        self.end = end;
+        self.limit(end);
         parts
     }
 
     /// `${x/pattern/text}`
-    fn replacement(&mut self, operand: Mode) -> Parsed<Operation> {
+    fn replacement(&mut self, operand: Mode) -> Operation {
         self.at += 1;
         let mode = match self.peek() {
             Some(b'/') => ReplaceMode::All,
@@ -142,8 +138,8 @@ impl Parser<'_> {
             _ => ReplaceMode::First,
         };
         self.at += usize::from(mode != ReplaceMode::First);
-        let pattern = self.parts(Mode::Pattern)?;
-        let with = if self.eat("/") { self.parts(operand)? } else { Vec::new() };
-        Ok(Operation::Replace { mode, pattern, with })
+        let pattern = self.parts(Mode::Pattern);
+        let with = if self.eat("/") { self.parts(operand) } else { Vec::new() };
+        Operation::Replace { mode, pattern, with }
     }
 }

@@ -1,77 +1,78 @@
 use super::super::tree::{Arm, CaseArm, CaseEnding, Kind, List, Part, TestToken, Word};
-use super::cursor::{Parsed, Parser};
+use super::cursor::Parser;
 use super::word::Mode;
 
 impl Parser<'_> {
     /// A compound command, if one starts here.
-    pub(crate) fn compound(&mut self) -> Parsed<Option<Kind>> {
+    pub(crate) fn compound(&mut self) -> Option<Kind> {
         let start = self.at;
         if self.peek() == Some(b'(') {
             if self.peek_at(1) == Some(b'(') && self.closes_arithmetic(self.at) {
                 self.at += 2;
-                return Ok(Some(Kind::Arithmetic(self.arithmetic()?)));
+                return Some(Kind::Arithmetic(self.arithmetic()));
             }
             self.at += 1;
-            let body = self.nested_list()?;
+            let body = self.nested_list();
             if !self.eat(")") {
-                return self.fail("unclosed-group", "this parenthesis is never closed", start);
+                self.fail("unclosed-group", "this parenthesis is never closed", start);
             }
-            return Ok(Some(Kind::Subshell(body)));
+            return Some(Kind::Subshell(body));
         }
         let word = self.keyword();
         if !matches!(word, "if" | "case" | "for" | "select" | "while" | "until" | "function" | "{" | "[[") {
-            return Ok(None);
+            return None;
         }
         self.at += word.len();
         let kind = match word {
-            "if" => self.conditional(start)?,
-            "case" => self.case(start)?,
-            "for" | "select" => self.for_loop(start)?,
-            "while" => self.while_loop(start, false)?,
-            "until" => self.while_loop(start, true)?,
-            "function" => self.function(start)?,
-            "[[" => Kind::Test(self.test_tokens(start)?),
+            "if" => self.conditional(start),
+            "case" => self.case(start),
+            "for" | "select" => self.for_loop(start),
+            "while" => self.while_loop(start, false),
+            "until" => self.while_loop(start, true),
+            "function" => self.function(start),
+            "[[" => Kind::Test(self.test_tokens(start)),
             _ => {
-                let body = self.nested_list()?;
-                self.expect("}", start, "this { is never closed by }")?;
+                let body = self.nested_list();
+                self.expect("}", start, "this { is never closed by }");
                 Kind::Group(body)
             }
         };
-        Ok(Some(kind))
+        Some(kind)
     }
 
     /// Takes a reserved word, or reports what lacks it; at the end of the text it is taken as read.
-    fn expect(&mut self, word: &'static str, start: usize, message: &'static str) -> Parsed<()> {
+    fn expect(&mut self, word: &'static str, start: usize, message: &'static str) {
         self.skip_lines();
-        if self.eat_keyword(word) {
-            return Ok(());
+        if self.failed() || self.eat_keyword(word) {
+            return;
         }
-        match self.fail("unclosed-command", message, start) {
-            Err(failed) if self.at_end() && self.strict == 0 => {
-                self.report(failed);
-                Ok(())
-            }
-            failed => failed,
+        let (end, ended) = (self.end, self.at_end());
+        self.fail("unclosed-command", message, start);
+        if ended
+            && self.strict == 0
+            && let Some(failure) = self.go_on(end)
+        {
+            self.report(failure);
         }
     }
 
-    fn conditional(&mut self, start: usize) -> Parsed<Kind> {
+    fn conditional(&mut self, start: usize) -> Kind {
         let mut arms = Vec::new();
         loop {
             self.skip_lines();
             let from = self.at;
-            let condition = self.nested_list()?;
+            let condition = self.nested_list();
             let span = self.condition_span(from);
-            self.expect("then", start, "this if has no then")?;
-            let body = self.nested_list()?;
+            self.expect("then", start, "this if has no then");
+            let body = self.nested_list();
             arms.push(Arm { condition, span, body });
             if !self.eat_keyword("elif") {
                 break;
             }
         }
-        let otherwise = if self.eat_keyword("else") { Some(self.nested_list()?) } else { None };
-        self.expect("fi", start, "this if is never closed by fi")?;
-        Ok(Kind::If { arms, otherwise })
+        let otherwise = if self.eat_keyword("else") { Some(self.nested_list()) } else { None };
+        self.expect("fi", start, "this if is never closed by fi");
+        Kind::If { arms, otherwise }
     }
 
     /// The text from a byte up to here without the separators at its end.
@@ -81,10 +82,10 @@ impl Parser<'_> {
         self.span(from, from + length)
     }
 
-    fn case(&mut self, start: usize) -> Parsed<Kind> {
+    fn case(&mut self, start: usize) -> Kind {
         self.skip_lines();
-        let subject = self.word()?;
-        self.expect("in", start, "this case has no in")?;
+        let subject = self.word();
+        self.expect("in", start, "this case has no in");
         let mut arms = Vec::new();
         loop {
             self.skip_lines();
@@ -92,29 +93,30 @@ impl Parser<'_> {
                 break;
             }
             if self.at_end() {
-                self.expect("esac", start, "this case is never closed by esac")?;
+                self.expect("esac", start, "this case is never closed by esac");
                 break;
             }
-            arms.push(self.case_arm(start)?);
+            arms.push(self.case_arm(start));
         }
-        Ok(Kind::Case { subject, arms })
+        Kind::Case { subject, arms }
     }
 
-    fn case_arm(&mut self, start: usize) -> Parsed<CaseArm> {
+    fn case_arm(&mut self, start: usize) -> CaseArm {
         self.eat("(");
         let mut patterns = Vec::new();
         loop {
             self.skip_blanks();
-            patterns.push(self.word()?);
+            patterns.push(self.word());
             self.skip_blanks();
             if self.eat(")") {
                 break;
             }
             if !self.eat("|") {
-                return self.fail("unreadable-case", "a pattern and ) are expected in this case", start);
+                self.fail("unreadable-case", "a pattern and ) are expected in this case", start);
+                break;
             }
         }
-        let body = self.nested_list()?;
+        let body = self.nested_list();
         let ending = if self.eat(";;&") {
             CaseEnding::Test
         } else if self.eat(";&") {
@@ -123,10 +125,10 @@ impl Parser<'_> {
             self.eat(";;");
             CaseEnding::Stop
         };
-        Ok(CaseArm { patterns, body, ending })
+        CaseArm { patterns, body, ending }
     }
 
-    fn for_loop(&mut self, start: usize) -> Parsed<Kind> {
+    fn for_loop(&mut self, start: usize) -> Kind {
         self.skip_blanks();
         if self.eat("((") {
             return self.for_arithmetic(start);
@@ -135,107 +137,107 @@ impl Parser<'_> {
         self.at += self.identifier_length();
         let name = self.text.get(from..self.at).unwrap_or("").to_owned();
         if name.is_empty() {
-            return self.fail("unreadable-loop", "a variable is expected after for", start);
+            self.fail("unreadable-loop", "a variable is expected after for", start);
         }
         self.skip_lines();
         let mut words = None;
         if self.eat_keyword("in") {
-            words = Some(self.words_to_line_end()?);
+            words = Some(self.words_to_line_end());
         }
-        let body = self.loop_body(start)?;
-        Ok(Kind::For { name, words, body })
+        let body = self.loop_body(start);
+        Kind::For { name, words, body }
     }
 
-    fn words_to_line_end(&mut self) -> Parsed<Vec<Word>> {
+    fn words_to_line_end(&mut self) -> Vec<Word> {
         let mut words = Vec::new();
         loop {
             self.skip_blanks();
             let before = self.at;
-            let word = self.word()?;
+            let word = self.word();
             if word.parts.is_empty() && self.at == before {
-                return Ok(words);
+                return words;
             }
             words.push(word);
         }
     }
 
-    fn for_arithmetic(&mut self, start: usize) -> Parsed<Kind> {
+    fn for_arithmetic(&mut self, start: usize) -> Kind {
         let mut header: [Vec<Part>; 3] = Default::default();
         for (index, part) in header.iter_mut().enumerate() {
-            *part = self.nested_parts(Mode::Arithmetic)?;
+            *part = self.nested_parts(Mode::Arithmetic);
             if index < 2 && !self.eat(";") {
-                return self.fail("unreadable-loop", "for (( needs three expressions parted by ;", start);
+                self.fail("unreadable-loop", "for (( needs three expressions parted by ;", start);
             }
         }
         if !self.eat("))") {
-            return self.fail("unreadable-loop", "for (( is never closed by ))", start);
+            self.fail("unreadable-loop", "for (( is never closed by ))", start);
         }
-        let body = self.loop_body(start)?;
-        Ok(Kind::ForArithmetic { header, body })
+        let body = self.loop_body(start);
+        Kind::ForArithmetic { header, body }
     }
 
-    fn while_loop(&mut self, start: usize, until: bool) -> Parsed<Kind> {
+    fn while_loop(&mut self, start: usize, until: bool) -> Kind {
         self.skip_lines();
         let from = self.at;
-        let condition = self.nested_list()?;
+        let condition = self.nested_list();
         let span = self.condition_span(from);
-        let body = self.loop_body(start)?;
-        Ok(Kind::While { condition, span, until, body })
+        let body = self.loop_body(start);
+        Kind::While { condition, span, until, body }
     }
 
     /// `do ... done`, or a group in braces.
-    fn loop_body(&mut self, start: usize) -> Parsed<List> {
+    fn loop_body(&mut self, start: usize) -> List {
         self.skip_lines();
         self.eat(";");
         self.skip_lines();
         if self.eat_keyword("{") {
-            let body = self.nested_list()?;
-            self.expect("}", start, "this loop is never closed by }")?;
-            return Ok(body);
+            let body = self.nested_list();
+            self.expect("}", start, "this loop is never closed by }");
+            return body;
         }
-        self.expect("do", start, "this loop has no do")?;
-        let body = self.nested_list()?;
-        self.expect("done", start, "this loop is never closed by done")?;
-        Ok(body)
+        self.expect("do", start, "this loop has no do");
+        let body = self.nested_list();
+        self.expect("done", start, "this loop is never closed by done");
+        body
     }
 
-    fn function(&mut self, start: usize) -> Parsed<Kind> {
+    fn function(&mut self, start: usize) -> Kind {
         self.skip_blanks();
-        let word = self.word()?;
-        let Some(name) = super::list::literal(&word.parts).map(str::to_owned) else {
-            return self.fail("unreadable-function", "a name is expected after function", start);
-        };
+        let word = self.word();
+        let name = super::list::literal(&word.parts);
+        if name.is_none() {
+            self.fail("unreadable-function", "a name is expected after function", start);
+        }
         self.skip_blanks();
         if self.eat("(") {
             self.skip_blanks();
             if !self.eat(")") {
-                return self.fail(
-                    "unreadable-function",
-                    "() is expected after the name of a function",
-                    start,
-                );
+                self.fail("unreadable-function", "() is expected after the name of a function", start);
             }
         }
-        self.function_body(name)
+        self.function_body(name.unwrap_or("").to_owned())
     }
 
     /// After `[[`: the tokens up to `]]`.
-    fn test_tokens(&mut self, start: usize) -> Parsed<Vec<TestToken>> {
+    fn test_tokens(&mut self, start: usize) -> Vec<TestToken> {
         let mut tokens = Vec::new();
         let mut regex = false;
         loop {
             self.skip_lines();
             if self.eat_keyword("]]") {
-                return Ok(tokens);
+                return tokens;
             }
-            self.node()?;
+            self.node();
             if regex {
-                tokens.push(TestToken::Word(self.word_in(Mode::Regex)?));
+                tokens.push(TestToken::Word(self.word_in(Mode::Regex)));
                 regex = false;
                 continue;
             }
             let token = match self.peek() {
-                None => return self.fail("unclosed-command", "this [[ is never closed by ]]", start),
+                None => {
+                    self.fail("unclosed-command", "this [[ is never closed by ]]", start);
+                    return tokens;
+                }
                 Some(b'&') if self.eat("&&") => TestToken::And,
                 Some(b'|') if self.eat("||") => TestToken::Or,
                 Some(b'(') => self.sign(TestToken::Open),
@@ -245,13 +247,9 @@ impl Parser<'_> {
                 Some(b'!') if self.keyword() == "!" => self.sign(TestToken::Not),
                 Some(_) => {
                     let before = self.at;
-                    let word = self.word()?;
+                    let word = self.word();
                     if self.at == before {
-                        return self.fail(
-                            "unreadable-test",
-                            "this is not expected between [[ and ]]",
-                            before,
-                        );
+                        self.fail("unreadable-test", "this is not expected between [[ and ]]", before);
                     }
                     regex = super::list::literal(&word.parts) == Some("=~");
                     TestToken::Word(word)

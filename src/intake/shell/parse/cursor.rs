@@ -4,23 +4,19 @@ use super::super::value::{Mark, Origin};
 use crate::text::{Diagnostic, Span};
 
 /// Why a statement could not be read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Failure {
-    code: &'static str,
-    message: &'static str,
-    at: usize,
-}
-
-/// That a statement could not be read; [`Parser::failure`] says why.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Failed {
+pub(crate) struct Failure {
+    pub(crate) code: &'static str,
+    pub(crate) message: &'static str,
+    pub(crate) at: usize,
+    /// How far reading had come.
+    pub(crate) reached: usize,
     /// Whether reading must end here.
     pub(crate) fatal: bool,
 }
 
-pub(crate) type Parsed<T> = Result<T, Failed>;
-
-/// A place in a text that is being read.
+/// A place in a text that is being read. Where a statement cannot be read, the text seems to end at once until the
+/// failure is dealt with, and what is read meanwhile is thrown away: no function needs to say that it failed.
 pub(crate) struct Parser<'a> {
     pub(crate) text: &'a str,
     pub(crate) bytes: &'a [u8],
@@ -33,8 +29,8 @@ pub(crate) struct Parser<'a> {
     pub(crate) strict: u32,
     /// The line end after which here-documents lie, and where the last of them ends.
     pub(crate) here: Option<(usize, usize)>,
-    /// Why the last statement that failed did so.
-    pub(crate) failure: Failure,
+    /// Why the statement that is being read cannot be read.
+    pub(crate) failure: Option<Failure>,
     pub(crate) notes: &'a mut Notes,
 }
 
@@ -49,7 +45,7 @@ impl<'a> Parser<'a> {
             depth,
             strict: 0,
             here: None,
-            failure: Failure::default(),
+            failure: None,
             notes,
         }
     }
@@ -79,22 +75,49 @@ impl<'a> Parser<'a> {
         found
     }
 
-    pub(crate) fn fail<T>(&mut self, code: &'static str, message: &'static str, at: usize) -> Parsed<T> {
-        self.failure = Failure { code, message, at };
-        Err(Failed { fatal: false })
+    pub(crate) fn failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fail(&mut self, code: &'static str, message: &'static str, at: usize) {
+        self.fail_with(Failure { code, message, at, reached: self.at, fatal: false });
     }
 
     /// Fails here, for good.
-    pub(crate) fn end_here(&mut self, code: &'static str, message: &'static str) -> Parsed<()> {
-        self.failure = Failure { code, message, at: self.at };
-        Err(Failed { fatal: true })
+    pub(crate) fn end_here(&mut self, code: &'static str, message: &'static str) {
+        self.fail_with(Failure { code, message, at: self.at, reached: self.at, fatal: true });
     }
 
-    /// Reports why the last statement failed.
-    pub(crate) fn report(&mut self, failed: Failed) {
-        let Failure { code, message, at } = self.failure;
+    /// Ends the text here, unless something failed before.
+    pub(crate) fn fail_with(&mut self, failure: Failure) {
+        if self.failure.is_none() {
+            self.failure = Some(failure);
+            self.end = 0;
+        }
+    }
+
+    /// Sees the text up to a byte, and no failure any more.
+    pub(crate) fn go_on(&mut self, end: usize) -> Option<Failure> {
+        self.end = end;
+        self.failure.take()
+    }
+
+    /// Sees the text up to a byte; the end up to which it was seen.
+    pub(crate) fn limit(&mut self, end: usize) -> usize {
+        let old = self.end;
+        if !self.failed() {
+            self.end = end;
+        }
+        old
+    }
+
+    /// Reports why a statement could not be read.
+    pub(crate) fn report(&mut self, failure: Failure) {
+        let Failure { code, message, at, fatal, .. } = failure;
         let span = self.span(at, self.character_end(at));
-        let found = if failed.fatal {
+        let found = if fatal {
             Diagnostic::error(code, message)
         } else {
             Diagnostic::warning(code, message).hint("the line is left out")
@@ -103,12 +126,9 @@ impl<'a> Parser<'a> {
     }
 
     /// Counts a piece of the tree.
-    pub(crate) fn node(&mut self) -> Parsed<()> {
+    pub(crate) fn node(&mut self) {
         match self.notes.nodes_left.checked_sub(1) {
-            Some(left) => {
-                self.notes.nodes_left = left;
-                Ok(())
-            }
+            Some(left) => self.notes.nodes_left = left,
             None => self.end_here(
                 "shell-too-long",
                 "the text is far longer than any launch script; it was read up to here",
@@ -116,14 +136,16 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes one level down; [`Self::leave`] goes up again.
-    pub(crate) fn enter(&mut self) -> Parsed<()> {
-        if self.depth >= limits::DEPTH {
+    /// Goes one level down, if that is not too deep; [`Self::leave`] goes up again.
+    pub(crate) fn enter(&mut self) -> bool {
+        let enters = self.depth < limits::DEPTH;
+        if enters {
+            self.depth += 1;
+        } else {
             let message = "commands, quotes or expansions are nested too deeply here";
-            return self.fail("shell-too-deep", message, self.at);
+            self.fail("shell-too-deep", message, self.at);
         }
-        self.depth += 1;
-        Ok(())
+        enters
     }
 
     pub(crate) fn leave(&mut self) {

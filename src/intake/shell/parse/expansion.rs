@@ -3,7 +3,7 @@ use std::rc::Rc;
 use super::super::script::HoleKind;
 use super::super::tree::{List, Operation, Parameter, Part};
 use super::super::value::Value;
-use super::cursor::{Parsed, Parser};
+use super::cursor::{Failure, Parser};
 use super::word::Mode;
 
 /// How far the `))` of an arithmetic expression is looked for, in bytes.
@@ -22,35 +22,35 @@ impl Parser<'_> {
     }
 
     /// An expansion that starts with `$`.
-    pub(crate) fn dollar(&mut self, mode: Mode, parts: &mut Vec<Part>) -> Parsed<()> {
-        self.node()?;
+    pub(crate) fn dollar(&mut self, mode: Mode, parts: &mut Vec<Part>) {
+        self.node();
         let start = self.at;
         let quoted = mode.quoted();
         self.at += 1;
         match self.peek() {
             Some(b'(') if self.peek_at(1) == Some(b'(') && self.closes_arithmetic(self.at) => {
                 self.at += 2;
-                let expression = self.arithmetic()?;
+                let expression = self.arithmetic();
                 parts.push(Part::Arithmetic { expression, span: self.span(start, self.at) });
             }
             Some(b'(') => {
                 self.at += 1;
-                parts.push(self.command_substitution(start, quoted)?);
+                parts.push(self.command_substitution(start, quoted));
             }
             Some(b'[') => {
                 self.at += 1;
-                let expression = self.nested_parts(Mode::Index)?;
+                let expression = self.nested_parts(Mode::Index);
                 if !self.eat("]") {
-                    return self.fail("unclosed-expansion", "this $[ is never closed", start);
+                    self.fail("unclosed-expansion", "this $[ is never closed", start);
                 }
                 parts.push(Part::Arithmetic { expression, span: self.span(start, self.at) });
             }
             Some(b'{') => {
                 self.at += 1;
-                let parameter = self.braced(start, quoted)?;
+                let parameter = self.braced(start, quoted);
                 parts.push(Part::Parameter(Box::new(parameter)));
             }
-            Some(b'\'') => return self.ansi_quoted(start, parts),
+            Some(b'\'') => self.ansi_quoted(start, parts),
             Some(b'"') => {}
             _ => {
                 let name = self.parameter_name();
@@ -65,7 +65,6 @@ impl Parser<'_> {
                 })));
             }
         }
-        Ok(())
     }
 
     /// The name of an unbraced parameter: an identifier, one digit or one sign.
@@ -88,18 +87,18 @@ impl Parser<'_> {
     }
 
     /// After `$((` or `((`: the expression, its closing parentheses taken.
-    pub(crate) fn arithmetic(&mut self) -> Parsed<Vec<Part>> {
+    pub(crate) fn arithmetic(&mut self) -> Vec<Part> {
         let start = self.at;
-        let mut parts = self.nested_parts(Mode::Arithmetic)?;
+        let mut parts = self.nested_parts(Mode::Arithmetic);
         while self.peek() == Some(b';') {
             self.at += 1;
-            let more = self.nested_parts(Mode::Arithmetic)?;
+            let more = self.nested_parts(Mode::Arithmetic);
             parts.extend(more);
         }
         if !self.eat("))") {
-            return self.fail("unclosed-expansion", "this arithmetic is never closed by ))", start);
+            self.fail("unclosed-expansion", "this arithmetic is never closed by ))", start);
         }
-        Ok(parts)
+        parts
     }
 
     /// Whether the two parentheses at a byte are closed by two that stand together.
@@ -120,35 +119,37 @@ impl Parser<'_> {
     }
 
     /// After `$(`: a command list and the closing parenthesis, or a hole when it cannot be read.
-    fn command_substitution(&mut self, start: usize, quoted: bool) -> Parsed<Part> {
-        let inner = self.at;
-        match self.substituted() {
-            Ok(body) => Ok(Part::Command { body, span: self.span(start, self.at), quoted }),
-            Err(failed) if failed.fatal => Err(failed),
-            Err(failed) => {
-                self.at = inner;
-                let Some(close) = self.closing_parenthesis() else { return Err(failed) };
+    fn command_substitution(&mut self, start: usize, quoted: bool) -> Part {
+        let (inner, end) = (self.at, self.end);
+        let body = self.substituted();
+        if let Some(failure) = self.failure
+            && !failure.fatal
+        {
+            self.go_on(end);
+            self.at = inner;
+            if let Some(close) = self.closing_parenthesis() {
                 self.at = close + 1;
-                let name = self.text.get(inner..close).unwrap_or("").trim().to_owned();
+                let name = self.text.get(inner..close).unwrap_or("").trim();
                 let span = self.span(start, self.at);
-                let id = self.notes.hole(HoleKind::Command, &name, span, Vec::new());
-                let text = super::super::notes::shown(HoleKind::Command, &name);
-                Ok(Part::Hole { id, text, origin: self.origin(start, self.at) })
+                let id = self.notes.hole(HoleKind::Command, name, span, Vec::new());
+                let text = super::super::notes::shown(HoleKind::Command, name);
+                return Part::Hole { id, text, origin: self.origin(start, self.at) };
             }
+            self.fail_with(Failure { reached: inner, ..failure });
         }
+        Part::Command { body, span: self.span(start, self.at), quoted }
     }
 
     /// A command list up to `)`, which is taken.
-    pub(crate) fn substituted(&mut self) -> Parsed<Rc<List>> {
+    pub(crate) fn substituted(&mut self) -> Rc<List> {
         let start = self.at;
         self.strict += 1;
         let list = self.nested_list();
         self.strict -= 1;
-        let list = list?;
         if !self.eat(")") {
-            return self.fail("unclosed-expansion", "this $( is never closed", start.saturating_sub(2));
+            self.fail("unclosed-expansion", "this $( is never closed", start.saturating_sub(2));
         }
-        Ok(Rc::new(list))
+        Rc::new(list)
     }
 
     /// The parenthesis that closes the one just taken, on this line.
@@ -167,8 +168,8 @@ impl Parser<'_> {
     }
 
     /// A command between backquotes.
-    pub(crate) fn backquoted(&mut self, quoted: bool, parts: &mut Vec<Part>) -> Parsed<()> {
-        self.node()?;
+    pub(crate) fn backquoted(&mut self, quoted: bool, parts: &mut Vec<Part>) {
+        self.node();
         let open = self.at;
         self.at += 1;
         let inner = self.at;
@@ -185,38 +186,31 @@ impl Parser<'_> {
             }
         }
         let close = self.at;
-        let body = if escaped {
-            self.unescaped_list(inner, close, quoted)?
-        } else {
-            self.list_between(inner, close)?
-        };
+        let body =
+            if escaped { self.unescaped_list(inner, close, quoted) } else { self.list_between(inner, close) };
         self.at = close + 1;
         parts.push(Part::Command { body: Rc::new(body), span: self.span(open, self.at), quoted });
-        Ok(())
     }
 
-    fn list_between(&mut self, from: usize, to: usize) -> Parsed<List> {
-        let (end, here) = (self.end, self.here.take());
-        self.end = to;
+    fn list_between(&mut self, from: usize, to: usize) -> List {
+        let here = self.here.take();
+        let end = self.limit(to);
         self.at = from;
         self.strict += 1;
         let list = self.nested_list();
         self.strict -= 1;
         let complete = self.at == to;
-        self.end = end;
+        self.limit(end);
         self.here = here;
-        if !complete && list.is_ok() {
-            return self.fail(
-                "unreadable-command",
-                "the command between these backquotes cannot be read",
-                from,
-            );
+        if !complete {
+            let message = "the command between these backquotes cannot be read";
+            self.fail("unreadable-command", message, from);
         }
         list
     }
 
     /// The command between backquotes with one level of backslashes removed.
-    fn unescaped_list(&mut self, from: usize, to: usize, quoted: bool) -> Parsed<List> {
+    fn unescaped_list(&mut self, from: usize, to: usize, quoted: bool) -> List {
         let mut plain = Value::default();
         let mut at = from;
         let mut run = from;
@@ -230,17 +224,21 @@ impl Parser<'_> {
             at += 1;
         }
         self.pieces(run, to, &mut |text, mark, origin| plain.push(text, origin, mark.hole));
-        self.enter()?;
+        if !self.enter() {
+            return List::new();
+        }
         let mut inner = Parser::new(plain.text(), plain.marks(), self.depth, self.notes);
         inner.strict = 1;
         let list = inner.list();
-        self.failure = inner.failure;
+        if let Some(failure) = inner.failure {
+            self.fail_with(Failure { reached: self.at, ..failure });
+        }
         self.leave();
         list
     }
 
     /// `$'...'`
-    fn ansi_quoted(&mut self, start: usize, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn ansi_quoted(&mut self, start: usize, parts: &mut Vec<Part>) {
         self.at += 1;
         let mut text = String::new();
         loop {
@@ -270,6 +268,5 @@ impl Parser<'_> {
         let mut origin = self.origin(start, self.at);
         origin.exact = false;
         parts.push(Part::Text { text, origin, quoted: true });
-        Ok(())
     }
 }

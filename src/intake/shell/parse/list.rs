@@ -3,7 +3,7 @@ use std::rc::Rc;
 use super::super::tree::{
     Assigned, Assignment, Command, Element, Joint, Kind, List, Part, Pipeline, Simple, Statement,
 };
-use super::cursor::{Failed, Parsed, Parser};
+use super::cursor::{Failure, Parser};
 use super::word::Mode;
 use crate::text::Diagnostic;
 
@@ -12,37 +12,42 @@ const DECLARATIONS: [&str; 5] = ["export", "local", "declare", "typeset", "reado
 
 impl Parser<'_> {
     /// Commands up to the word or sign that closes what is around them.
-    pub(crate) fn list(&mut self) -> Parsed<List> {
+    pub(crate) fn list(&mut self) -> List {
         let mut list = List::new();
+        let end = self.end;
         if self.at == 0 && self.looking_at("```") {
             self.skip_line();
         }
         loop {
             self.skip_separators();
             if self.at_closer() {
-                return Ok(list);
+                return list;
             }
             let start = self.at;
-            match self.statement() {
-                Ok(statement) => list.push(statement),
-                Err(failed) if failed.fatal || self.strict > 0 => return Err(failed),
-                Err(failed) => self.recover(start, failed)?,
+            let statement = self.statement();
+            match self.failure {
+                None => list.push(statement),
+                Some(failure) if failure.fatal || self.strict > 0 => return list,
+                Some(failure) => self.recover(start, end, failure),
             }
         }
     }
 
     /// The same, one level down.
-    pub(crate) fn nested_list(&mut self) -> Parsed<List> {
-        self.enter()?;
+    pub(crate) fn nested_list(&mut self) -> List {
+        if !self.enter() {
+            return List::new();
+        }
         let list = self.list();
         self.leave();
         list
     }
 
     /// Leaves out the line on which a statement could not be read.
-    fn recover(&mut self, start: usize, failed: Failed) -> Parsed<()> {
-        self.report(failed);
-        let wasted = self.at.abs_diff(start);
+    fn recover(&mut self, start: usize, end: usize, failure: Failure) {
+        self.go_on(end);
+        self.report(failure);
+        let wasted = failure.reached.abs_diff(start);
         self.at = start;
         self.here = None;
         self.skip_line();
@@ -50,14 +55,11 @@ impl Parser<'_> {
     }
 
     /// Pays for text that could not be read.
-    fn waste(&mut self, bytes: usize) -> Parsed<()> {
+    fn waste(&mut self, bytes: usize) {
         /// What a statement costs besides its bytes.
         const STATEMENT: usize = 256;
         match self.notes.waste_left.checked_sub(bytes + STATEMENT) {
-            Some(left) => {
-                self.notes.waste_left = left;
-                Ok(())
-            }
+            Some(left) => self.notes.waste_left = left,
             None => self.end_here("not-a-script", "the text cannot be read as a shell script from here on"),
         }
     }
@@ -90,17 +92,19 @@ impl Parser<'_> {
     }
 
     /// Leaves out a closing word or sign that closes nothing.
-    pub(crate) fn skip_stray_closer(&mut self) -> Parsed<()> {
+    pub(crate) fn skip_stray_closer(&mut self) {
         let length = self.keyword().len().max(if self.looking_at(";;") { 2 } else { 1 });
-        if let Err(failed) = self.fail::<()>("unexpected-word", "this closes nothing", self.at) {
-            self.report(failed);
+        let end = self.end;
+        self.fail("unexpected-word", "this closes nothing", self.at);
+        if let Some(failure) = self.go_on(end) {
+            self.report(failure);
         }
         self.at += length;
-        self.waste(length)
+        self.waste(length);
     }
 
-    fn statement(&mut self) -> Parsed<Statement> {
-        let first = self.pipeline()?;
+    fn statement(&mut self) -> Statement {
+        let first = self.pipeline();
         let mut rest = Vec::new();
         loop {
             self.skip_blanks();
@@ -112,19 +116,20 @@ impl Parser<'_> {
                 break;
             };
             self.skip_lines();
-            rest.push((joint, self.pipeline()?));
+            rest.push((joint, self.pipeline()));
         }
         match self.peek() {
-            None | Some(b'\n' | b';' | b'&' | b')' | b'}') => Ok(Statement { first, rest }),
+            None | Some(b'\n' | b';' | b'&' | b')' | b'}') => {}
             Some(b'(') => {
-                self.fail("unexpected-sign", "( is not expected here; arithmetic is written $(( ))", self.at)
+                self.fail("unexpected-sign", "( is not expected here; arithmetic is written $(( ))", self.at);
             }
-            Some(_) if self.at_closer() => Ok(Statement { first, rest }),
+            Some(_) if self.at_closer() => {}
             Some(_) => self.fail("unexpected-sign", "this is not expected here", self.at),
         }
+        Statement { first, rest }
     }
 
-    fn pipeline(&mut self) -> Parsed<Pipeline> {
+    fn pipeline(&mut self) -> Pipeline {
         let mut negated = false;
         loop {
             if self.eat_keyword("!") {
@@ -134,45 +139,45 @@ impl Parser<'_> {
             }
             self.skip_blanks();
         }
-        let mut stages = vec![self.command()?];
+        let mut stages = vec![self.command()];
         loop {
             self.skip_blanks();
             if self.peek() != Some(b'|') || self.peek_at(1) == Some(b'|') {
-                return Ok(Pipeline { negated, stages });
+                return Pipeline { negated, stages };
             }
             self.at += 1;
             self.eat("&");
             self.skip_lines();
-            stages.push(self.command()?);
+            stages.push(self.command());
         }
     }
 
-    fn command(&mut self) -> Parsed<Command> {
-        self.enter()?;
+    fn command(&mut self) -> Command {
+        let entered = self.enter();
         let command = self.command_here();
-        self.leave();
+        self.depth -= u32::from(entered);
         command
     }
 
-    fn command_here(&mut self) -> Parsed<Command> {
-        self.node()?;
+    fn command_here(&mut self) -> Command {
+        self.node();
         let start = self.at;
         let mut redirects = Vec::new();
-        let kind = match self.compound()? {
+        let kind = match self.compound() {
             Some(kind) => {
                 self.skip_blanks();
                 while self.at_redirect() {
-                    redirects.push(self.redirect()?);
+                    redirects.push(self.redirect());
                     self.skip_blanks();
                 }
                 kind
             }
-            None => self.simple(&mut redirects)?,
+            None => self.simple(&mut redirects),
         };
-        Ok(Command { span: self.span(start, self.at), kind, redirects })
+        Command { span: self.span(start, self.at), kind, redirects }
     }
 
-    fn simple(&mut self, redirects: &mut Vec<super::super::tree::Redirect>) -> Parsed<Kind> {
+    fn simple(&mut self, redirects: &mut Vec<super::super::tree::Redirect>) -> Kind {
         let start = self.at;
         let mut simple = Simple::default();
         let mut declaring = false;
@@ -181,7 +186,7 @@ impl Parser<'_> {
             self.skip_blanks();
             let Some(byte) = self.peek() else { break };
             if self.at_redirect() {
-                redirects.push(self.redirect()?);
+                redirects.push(self.redirect());
                 end = self.at;
                 continue;
             }
@@ -194,7 +199,7 @@ impl Parser<'_> {
                 return self.definition(start, end);
             }
             if (simple.words.is_empty() || declaring)
-                && let Some(assignment) = self.assignment()?
+                && let Some(assignment) = self.assignment()
             {
                 if declaring {
                     simple.declared.push(assignment)
@@ -205,7 +210,7 @@ impl Parser<'_> {
                 continue;
             }
             let before = self.at;
-            let word = self.word()?;
+            let word = self.word();
             if word.parts.is_empty() {
                 if self.at == before {
                     break;
@@ -220,15 +225,15 @@ impl Parser<'_> {
             end = self.at;
         }
         if simple.words.is_empty() && simple.assignments.is_empty() && redirects.is_empty() {
-            return self.fail("unexpected-sign", "a command is expected here", self.at);
+            self.fail("unexpected-sign", "a command is expected here", self.at);
         }
-        Ok(Kind::Simple(simple))
+        Kind::Simple(simple)
     }
 
     /// An option where a command should stand: the line above ended its command too early.
     fn warn_lost_option(&mut self, parts: &[Part], start: usize) {
         let Some(text) = literal(parts) else { return };
-        if !text.starts_with("--") || text.len() < 4 {
+        if !text.starts_with("--") || text.len() < 4 || self.failed() {
             return;
         }
         let span = self.span(start, self.at);
@@ -255,7 +260,7 @@ impl Parser<'_> {
         rest.iter().find(|byte| !matches!(byte, b' ' | b'\t')).copied()
     }
 
-    fn definition(&mut self, start: usize, end: usize) -> Parsed<Kind> {
+    fn definition(&mut self, start: usize, end: usize) -> Kind {
         let name = self.text.get(start..end).unwrap_or("").to_owned();
         while self.peek() != Some(b')') && !self.at_end() {
             self.at += 1;
@@ -264,51 +269,51 @@ impl Parser<'_> {
         self.function_body(name)
     }
 
-    pub(crate) fn function_body(&mut self, name: String) -> Parsed<Kind> {
+    pub(crate) fn function_body(&mut self, name: String) -> Kind {
         self.skip_lines();
         let start = self.at;
-        let body = self.command()?;
+        let body = self.command();
         if matches!(body.kind, Kind::Simple(_)) {
-            return self.fail("unreadable-function", "a function needs a body in braces here", start);
+            self.fail("unreadable-function", "a function needs a body in braces here", start);
         }
-        Ok(Kind::Function { name, body: Rc::new(body) })
+        Kind::Function { name, body: Rc::new(body) }
     }
 
     /// An assignment, if one starts here.
-    fn assignment(&mut self) -> Parsed<Option<Assignment>> {
+    fn assignment(&mut self) -> Option<Assignment> {
         let start = self.at;
         let length = self.identifier_length();
         if length == 0 {
-            return Ok(None);
+            return None;
         }
         let name = self.text.get(start..start + length).unwrap_or("");
         self.at += length;
         let mut index = None;
         if self.peek() == Some(b'[') {
-            index = self.subscript()?;
+            index = self.subscript();
         }
         let append = self.peek() == Some(b'+') && self.peek_at(1) == Some(b'=');
         if self.peek_at(usize::from(append)) != Some(b'=') {
             self.at = start;
-            return Ok(None);
+            return None;
         }
         self.at += 1 + usize::from(append);
-        self.node()?;
+        self.node();
         let value = if self.peek() == Some(b'(') && index.is_none() {
             self.at += 1;
-            self.enter()?;
+            let entered = self.enter();
             let elements = self.elements(start);
-            self.leave();
-            Assigned::Array(elements?)
+            self.depth -= u32::from(entered);
+            Assigned::Array(elements)
         } else {
-            Assigned::Scalar(self.word()?)
+            Assigned::Scalar(self.word())
         };
         let span = self.span(start, self.at);
-        Ok(Some(Assignment { name: name.to_owned(), index, append, value, span }))
+        Some(Assignment { name: name.to_owned(), index, append, value, span })
     }
 
     /// `[...]` directly before `=` or `+=`.
-    fn subscript(&mut self) -> Parsed<Option<Vec<Part>>> {
+    fn subscript(&mut self) -> Option<Vec<Part>> {
         let start = self.at;
         self.at += 1;
         let line = self.bytes.get(self.at..self.end.min(self.at + 200)).unwrap_or(&[]);
@@ -318,41 +323,38 @@ impl Parser<'_> {
             .any(|pair| pair[0] == b']' && matches!(pair[1], b'=' | b'+'));
         if !plausible {
             self.at = start;
-            return Ok(None);
+            return None;
         }
-        let parts = self.nested_parts(Mode::Index)?;
+        let parts = self.nested_parts(Mode::Index);
         if !self.eat("]") {
             self.at = start;
-            return Ok(None);
+            return None;
         }
-        Ok(Some(parts))
+        Some(parts)
     }
 
     /// The elements of an array up to its closing parenthesis.
-    fn elements(&mut self, start: usize) -> Parsed<Vec<Element>> {
+    fn elements(&mut self, start: usize) -> Vec<Element> {
         let mut elements = Vec::new();
         loop {
             self.skip_lines();
             match self.peek() {
                 None => {
-                    return self.fail(
-                        "unclosed-array",
-                        "the parenthesis of this array is never closed",
-                        start,
-                    );
+                    self.fail("unclosed-array", "the parenthesis of this array is never closed", start);
+                    return elements;
                 }
                 Some(b')') => {
                     self.at += 1;
-                    return Ok(elements);
+                    return elements;
                 }
                 Some(_) => {}
             }
-            let index = if self.peek() == Some(b'[') { self.subscript()? } else { None };
+            let index = if self.peek() == Some(b'[') { self.subscript() } else { None };
             let indexed = index.is_some() && self.eat("=");
             let before = self.at;
-            let word = self.word()?;
+            let word = self.word();
             if word.parts.is_empty() && !indexed && self.at == before {
-                return self.fail("unexpected-sign", "this is not expected in an array", self.at);
+                self.fail("unexpected-sign", "this is not expected in an array", self.at);
             }
             elements.push(Element { index: index.filter(|_| indexed), word });
         }

@@ -20,17 +20,18 @@ pub(crate) use list::literal;
 pub(crate) fn parse(text: &str, marks: &[Mark], depth: u32, notes: &mut Notes) -> List {
     let mut parser = Parser::new(text, marks, depth, notes);
     let mut list = List::new();
-    loop {
-        let read = parser.list().and_then(|more| {
+    while !parser.failed() {
+        let more = parser.list();
+        if !parser.failed() {
             list.extend(more);
-            if parser.at_end() { Ok(()) } else { parser.skip_stray_closer() }
-        });
-        if let Err(failed) = read {
-            parser.report(failed);
+            if parser.at_end() {
+                return list;
+            }
+            parser.skip_stray_closer();
         }
-        if read.is_err() || parser.at_end() {
-            break;
-        }
+    }
+    if let Some(failure) = parser.failure {
+        parser.report(failure);
     }
     list
 }

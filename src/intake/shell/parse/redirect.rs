@@ -1,5 +1,5 @@
 use super::super::tree::{Part, Redirect, RedirectKind, Word};
-use super::cursor::{Parsed, Parser};
+use super::cursor::Parser;
 use super::word::Mode;
 
 impl Parser<'_> {
@@ -13,58 +13,58 @@ impl Parser<'_> {
         }
     }
 
-    pub(crate) fn redirect(&mut self) -> Parsed<Redirect> {
-        self.node()?;
+    pub(crate) fn redirect(&mut self) -> Redirect {
+        self.node();
         let start = self.at;
         let descriptor = self.peek().filter(u8::is_ascii_digit).map(|digit| digit - b'0');
         self.at += usize::from(descriptor.is_some());
         let kind = if self.eat("<<<") {
-            RedirectKind::HereString(self.target()?)
+            RedirectKind::HereString(self.target())
         } else if self.eat("<<-") {
-            self.here_document(true)?
+            self.here_document(true)
         } else if self.eat("<<") {
-            self.here_document(false)?
+            self.here_document(false)
         } else if self.eat("<&") || self.eat(">&") {
-            self.target()?;
+            self.target();
             RedirectKind::Duplicate
         } else if self.eat("&>>") || self.eat(">>") {
-            RedirectKind::Append(self.target()?)
+            RedirectKind::Append(self.target())
         } else if self.eat("&>") || self.eat(">|") || self.eat("<>") || self.eat(">") {
-            RedirectKind::Write(self.target()?)
+            RedirectKind::Write(self.target())
         } else {
             self.at += 1;
-            RedirectKind::Read(self.target()?)
+            RedirectKind::Read(self.target())
         };
-        Ok(Redirect { descriptor, kind, span: self.span(start, self.at) })
+        Redirect { descriptor, kind, span: self.span(start, self.at) }
     }
 
-    fn target(&mut self) -> Parsed<Word> {
+    fn target(&mut self) -> Word {
         self.skip_blanks();
         let start = self.at;
-        let word = self.word()?;
+        let word = self.word();
         if word.parts.is_empty() {
-            return self.fail("missing-target", "a redirection needs a file here", start);
+            self.fail("missing-target", "a redirection needs a file here", start);
         }
-        Ok(word)
+        word
     }
 
     /// After `<<`: the delimiter; the body is read from the lines that follow this one.
-    fn here_document(&mut self, strip_tabs: bool) -> Parsed<RedirectKind> {
+    fn here_document(&mut self, strip_tabs: bool) -> RedirectKind {
         self.skip_blanks();
         let start = self.at;
         let (delimiter, quoted) = self.delimiter();
         if delimiter.is_empty() && !quoted {
-            return self.fail("missing-target", "a here-document needs its closing word here", start);
+            self.fail("missing-target", "a here-document needs its closing word here", start);
         }
         let after = self.at;
         let Some((line_end, body)) = self.here_start() else {
-            return Ok(RedirectKind::Here(Vec::new()));
+            return RedirectKind::Here(Vec::new());
         };
         let (body_end, resume) = self.here_end(body, &delimiter, strip_tabs);
         self.here = Some((line_end, resume));
-        let parts = self.here_parts(body, body_end, quoted, strip_tabs)?;
+        let parts = self.here_parts(body, body_end, quoted, strip_tabs);
         self.at = after;
-        Ok(RedirectKind::Here(parts))
+        RedirectKind::Here(parts)
     }
 
     /// The closing word without its quotes, and whether it had any.
@@ -134,11 +134,11 @@ impl Parser<'_> {
         (self.end, self.end)
     }
 
-    fn here_parts(&mut self, from: usize, to: usize, quoted: bool, strip_tabs: bool) -> Parsed<Vec<Part>> {
+    fn here_parts(&mut self, from: usize, to: usize, quoted: bool, strip_tabs: bool) -> Vec<Part> {
         let mut parts = Vec::new();
-        let (end, here) = (self.end, self.here.take());
+        let here = self.here.take();
         if quoted && !strip_tabs {
-            self.flush(from, to, true, &mut parts)?;
+            self.flush(from, to, true, &mut parts);
         } else if strip_tabs {
             let mut at = from;
             while at < to {
@@ -146,27 +146,26 @@ impl Parser<'_> {
                 let length =
                     rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |length| length + 1);
                 let tabs = rest.iter().take_while(|byte| **byte == b'\t').count();
-                self.here_line(at + tabs, at + length, quoted, &mut parts)?;
+                self.here_line(at + tabs, at + length, quoted, &mut parts);
                 at += length;
             }
         } else {
-            self.here_line(from, to, false, &mut parts)?;
+            self.here_line(from, to, false, &mut parts);
         }
-        self.end = end;
-        self.here = here;
-        Ok(parts)
+        if !self.failed() {
+            self.here = here;
+        }
+        parts
     }
 
-    fn here_line(&mut self, from: usize, to: usize, quoted: bool, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn here_line(&mut self, from: usize, to: usize, quoted: bool, parts: &mut Vec<Part>) {
         if quoted {
             return self.flush(from, to, true, parts);
         }
-        let end = self.end;
+        let end = self.limit(to);
         self.at = from;
-        self.end = to;
         let read = self.nested_parts(Mode::Here);
-        self.end = end;
-        parts.extend(read?);
-        Ok(())
+        self.limit(end);
+        parts.extend(read);
     }
 }

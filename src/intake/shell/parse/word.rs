@@ -1,6 +1,6 @@
 use super::super::script::HoleKind;
 use super::super::tree::{Part, Word};
-use super::cursor::{Parsed, Parser};
+use super::cursor::Parser;
 
 /// Longest `<placeholder>`, in bytes.
 const LONGEST_PLACEHOLDER: usize = 120;
@@ -35,28 +35,30 @@ impl Mode {
 
 impl Parser<'_> {
     /// A word of a command; it has at least one part, or nothing was read.
-    pub(crate) fn word(&mut self) -> Parsed<Word> {
+    pub(crate) fn word(&mut self) -> Word {
         self.word_in(Mode::Plain)
     }
 
-    pub(crate) fn word_in(&mut self, mode: Mode) -> Parsed<Word> {
-        self.node()?;
+    pub(crate) fn word_in(&mut self, mode: Mode) -> Word {
+        self.node();
         let start = self.at;
-        let parts = self.nested_parts(mode)?;
+        let parts = self.nested_parts(mode);
         let braces = self.bytes.get(start..self.at).is_some_and(|bytes| bytes.contains(&b'{'));
-        Ok(Word { parts, span: self.span(start, self.at), braces })
+        Word { parts, span: self.span(start, self.at), braces }
     }
 
     /// The parts of a text inside another.
-    pub(crate) fn nested_parts(&mut self, mode: Mode) -> Parsed<Vec<Part>> {
-        self.enter()?;
+    pub(crate) fn nested_parts(&mut self, mode: Mode) -> Vec<Part> {
+        if !self.enter() {
+            return Vec::new();
+        }
         let parts = self.parts(mode);
         self.leave();
         parts
     }
 
     /// The parts up to where the mode ends; the closing sign is left for the caller.
-    pub(crate) fn parts(&mut self, mode: Mode) -> Parsed<Vec<Part>> {
+    pub(crate) fn parts(&mut self, mode: Mode) -> Vec<Part> {
         let mut parts = Vec::new();
         let start = self.at;
         let mut run = self.at;
@@ -92,12 +94,12 @@ impl Parser<'_> {
                 self.at += 1;
                 continue;
             }
-            self.flush(run, before, mode.quoted(), &mut parts)?;
-            self.special(byte, mode, &mut parts)?;
+            self.flush(run, before, mode.quoted(), &mut parts);
+            self.special(byte, mode, &mut parts);
             run = self.at;
         }
-        self.flush(run, self.at, mode.quoted(), &mut parts)?;
-        Ok(parts)
+        self.flush(run, self.at, mode.quoted(), &mut parts);
+        parts
     }
 
     /// Whether the text read in this mode ends before this byte.
@@ -141,28 +143,21 @@ impl Parser<'_> {
     }
 
     /// Keeps the literal text between two bytes.
-    pub(crate) fn flush(
-        &mut self,
-        from: usize,
-        to: usize,
-        quoted: bool,
-        parts: &mut Vec<Part>,
-    ) -> Parsed<()> {
+    pub(crate) fn flush(&mut self, from: usize, to: usize, quoted: bool, parts: &mut Vec<Part>) {
         if from >= to {
-            return Ok(());
+            return;
         }
-        self.node()?;
+        self.node();
         self.pieces(from, to, &mut |text, mark, origin| {
             parts.push(match mark.hole {
                 Some(id) => Part::Hole { id, text: text.to_owned(), origin },
                 None => Part::Text { text: text.to_owned(), origin, quoted },
             });
         });
-        Ok(())
     }
 
     /// A sign with a meaning: a quote, an escape, an expansion.
-    fn special(&mut self, byte: u8, mode: Mode, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn special(&mut self, byte: u8, mode: Mode, parts: &mut Vec<Part>) {
         match byte {
             b'\\' => self.escape(mode, parts),
             b'$' => self.dollar(mode, parts),
@@ -173,12 +168,12 @@ impl Parser<'_> {
         }
     }
 
-    fn escape(&mut self, mode: Mode, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn escape(&mut self, mode: Mode, parts: &mut Vec<Part>) {
         let start = self.at;
         let continued = self.continuation_length();
         if continued > 0 {
             self.at += continued;
-            return Ok(());
+            return;
         }
         let Some(next) = self.peek_at(1) else {
             self.at += 1;
@@ -201,33 +196,32 @@ impl Parser<'_> {
         self.flush(start + 1, self.at, true, parts)
     }
 
-    fn double_quoted(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn double_quoted(&mut self, parts: &mut Vec<Part>) {
         let open = self.at;
         self.at += 1;
-        let inner = self.nested_parts(Mode::Double)?;
+        let inner = self.nested_parts(Mode::Double);
         if self.peek() != Some(b'"') {
-            return self.fail("unclosed-quote", "this quote is never closed", open);
+            self.fail("unclosed-quote", "this quote is never closed", open);
         }
         if inner.is_empty() {
             parts.push(self.empty(open));
         }
         self.at += 1;
         parts.extend(inner);
-        Ok(())
     }
 
-    fn single_quoted(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn single_quoted(&mut self, parts: &mut Vec<Part>) {
         let open = self.at;
         self.at += 1;
         let Some(close) = self.find_byte(b'\'') else {
-            return self.fail("unclosed-quote", "this quote is never closed", open);
+            self.fail("unclosed-quote", "this quote is never closed", open);
+            return;
         };
         if close == self.at {
             parts.push(self.empty(open));
         }
-        self.flush(self.at, close, true, parts)?;
+        self.flush(self.at, close, true, parts);
         self.at = close + 1;
-        Ok(())
     }
 
     fn empty(&self, open: usize) -> Part {
@@ -255,7 +249,7 @@ impl Parser<'_> {
         self.peek_at(1) == Some(b'(') || self.placeholder_end().is_some()
     }
 
-    fn angle(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn angle(&mut self, parts: &mut Vec<Part>) {
         let start = self.at;
         if let Some(end) = self.placeholder_end() {
             self.at = end;
@@ -265,12 +259,11 @@ impl Parser<'_> {
             let id = self.notes.hole(HoleKind::Placeholder, name, span, Vec::new());
             let text = super::super::notes::shown(HoleKind::Placeholder, name);
             parts.push(Part::Hole { id, text, origin: self.origin(start, end) });
-            return Ok(());
+            return;
         }
         self.at += 2;
-        let body = self.substituted()?;
+        let body = self.substituted();
         parts.push(Part::Process { body, span: self.span(start, self.at) });
-        Ok(())
     }
 
     /// The end of `<number of nodes>` here: words of letters and the signs that names have, closed on this line.
