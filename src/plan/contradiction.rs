@@ -17,6 +17,27 @@ pub struct Contradiction {
     pub nearest: Option<u64>,
 }
 
+/// Something refused, in a sentence with `{}` for each number.
+pub(super) struct Rule {
+    pub(super) code: &'static str,
+    pub(super) fields: &'static [Field],
+    pub(super) sentence: &'static str,
+    /// What would work, with holes for the numbers that follow; empty where the rule does not know.
+    pub(super) hint: &'static str,
+}
+
+/// `sentence` with its holes filled by the next of `numbers`.
+fn filled(sentence: &str, numbers: &mut dyn Iterator<Item = u64>) -> String {
+    let mut text = String::new();
+    for (place, piece) in sentence.split("{}").enumerate() {
+        if place > 0 {
+            text.push_str(&numbers.next().unwrap_or_default().to_string());
+        }
+        text.push_str(piece);
+    }
+    text
+}
+
 impl Contradiction {
     /// A contradiction between `fields`.
     #[must_use]
@@ -24,6 +45,19 @@ impl Contradiction {
     pub fn new(code: &'static str, fields: &[Field], message: String) -> Self {
         let fields = fields.iter().map(|field| field.name()).collect();
         Self { code, fields, message, hint: None, nearest: None }
+    }
+
+    /// What `rule` says of these `numbers`.
+    #[must_use]
+    #[inline(never)]
+    pub(super) fn of(rule: &Rule, numbers: &[u64]) -> Self {
+        let mut numbers = numbers.iter().copied();
+        let message = filled(rule.sentence, &mut numbers);
+        let mut contradiction = Self::new(rule.code, rule.fields, message);
+        if !rule.hint.is_empty() {
+            contradiction.set_hint(filled(rule.hint, &mut numbers));
+        }
+        contradiction
     }
 
     /// The same with what would work.

@@ -1,6 +1,6 @@
 //! The batch must come out whole.
 
-use super::Refusals;
+use super::{Refusals, Rule};
 use crate::plan::{Field, Plan};
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
@@ -8,10 +8,11 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let (micro, global, count) =
         (recipe.micro_batch_size, recipe.global_batch_size, recipe.num_micro_batches);
     let product = micro.saturating_mul(data).saturating_mul(count);
-    refusals.unless(
-        product == global && count > 0,
-        "global-batch",
-        &[Field::GlobalBatchSize, Field::MicroBatchSize],
-        || format!("{count} micro-batches of {micro} on DP {data} are {product} sequences, not {global}"),
-    );
+    let rule = &Rule {
+        code: "global-batch",
+        fields: &[Field::GlobalBatchSize, Field::MicroBatchSize],
+        sentence: "{} micro-batches of {} on DP {} are {} sequences, not {}",
+        hint: "",
+    };
+    refusals.unless(product == global && count > 0, rule, &[count, micro, data, product, global]);
 }

@@ -1,22 +1,23 @@
 //! Mixture of experts.
 
-use super::{Division, Refusals};
-use crate::plan::{Contradiction, Field, Plan};
+use super::{Division, Refusals, Rule};
+use crate::plan::{Field, Plan};
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let (model, layout) = (plan.model(), plan.layout());
     let Some(experts) = &model.experts else {
-        refusals.unless(
-            layout.expert == 1,
-            "ep-without-experts",
-            &[Field::ExpertModelParallelSize, Field::NumExperts],
-            || format!("EP {} needs experts, and the model has none", layout.expert),
-        );
+        let rule = &Rule {
+            code: "ep-without-experts",
+            fields: &[Field::ExpertModelParallelSize, Field::NumExperts],
+            sentence: "EP {} needs experts, and the model has none",
+            hint: "",
+        };
+        refusals.unless(layout.expert == 1, rule, &[layout.expert]);
         return;
     };
     refusals.divides(&Division {
         code: "experts-over-ep",
-        what: &format!("{} experts", experts.num_experts),
+        what: "{} experts",
         number: experts.num_experts,
         noun: "experts",
         by: "EP",
@@ -25,7 +26,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     });
     refusals.divides(&Division {
         code: "moe-ffn-over-etp",
-        what: &format!("moe_ffn_hidden_size {}", experts.ffn_hidden_size),
+        what: "moe_ffn_hidden_size {}",
         number: experts.ffn_hidden_size,
         noun: "",
         by: "expert TP",
@@ -35,7 +36,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     if let Some(shared) = experts.shared_expert_intermediate_size {
         refusals.divides(&Division {
             code: "shared-ffn-over-tp",
-            what: &format!("moe_shared_expert_intermediate_size {shared}"),
+            what: "moe_shared_expert_intermediate_size {}",
             number: shared,
             noun: "",
             by: "TP",
@@ -45,24 +46,29 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     }
     let (topk, count) = (experts.router_topk, experts.num_experts);
     if topk > count || topk == 0 {
-        let message = format!("a token cannot go to {topk} of {count} experts");
-        let fields = [Field::MoeRouterTopk, Field::NumExperts];
-        refusals.push(Contradiction::new("topk", &fields, message).nearest(Some(count)));
+        let rule = &Rule {
+            code: "topk",
+            fields: &[Field::MoeRouterTopk, Field::NumExperts],
+            sentence: "a token cannot go to {} of {} experts",
+            hint: "",
+        };
+        refusals.refuse(rule, &[topk, count]).nearest = Some(count);
     }
-    let needs = layout.tensor > 1 && layout.expert > 1;
-    if needs && !layout.sequence_parallel {
-        let fields =
-            [Field::SequenceParallel, Field::TensorModelParallelSize, Field::ExpertModelParallelSize];
-        let message = format!("TP {} with EP {} needs sequence parallelism", layout.tensor, layout.expert);
-        refusals.push(
-            Contradiction::new("moe-sequence-parallel", &fields, message).hint("add --sequence-parallel"),
-        );
-    }
+    let (tensor, expert) = (layout.tensor, layout.expert);
+    let rule = &Rule {
+        code: "moe-sequence-parallel",
+        fields: &[Field::SequenceParallel, Field::TensorModelParallelSize, Field::ExpertModelParallelSize],
+        sentence: "TP {} with EP {} needs sequence parallelism",
+        hint: "add --sequence-parallel",
+    };
+    let needs = tensor > 1 && expert > 1;
+    refusals.unless(!needs || layout.sequence_parallel, rule, &[tensor, expert]);
     let length = experts.pattern.len() as u64;
-    refusals.unless(
-        length == model.num_layers,
-        "moe-layer-freq",
-        &[Field::MoeLayerFreq, Field::NumLayers],
-        || format!("moe_layer_freq names {length} layers, and the model has {}", model.num_layers),
-    );
+    let rule = &Rule {
+        code: "moe-layer-freq",
+        fields: &[Field::MoeLayerFreq, Field::NumLayers],
+        sentence: "moe_layer_freq names {} layers, and the model has {}",
+        hint: "",
+    };
+    refusals.unless(length == model.num_layers, rule, &[length, model.num_layers]);
 }

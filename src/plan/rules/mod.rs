@@ -8,6 +8,7 @@ mod parallel;
 mod shape;
 mod training;
 
+use super::contradiction::Rule;
 use super::hints::{divisors, listed, nearest_multiple, nearest_of};
 use super::{Contradiction, Field, Plan};
 
@@ -32,18 +33,18 @@ pub(super) fn refused(plan: &Plan) -> Vec<Contradiction> {
 struct Refusals(Vec<Contradiction>);
 
 /// A number that must divide by another.
-struct Division<'a> {
+struct Division {
     code: &'static str,
-    /// What is divided, in words with its number: "29 heads".
-    what: &'a str,
+    /// What is divided, in words with a hole for its number: "{} heads".
+    what: &'static str,
     number: u64,
     /// What is counted, where another number is an answer too.
-    noun: &'a str,
+    noun: &'static str,
     /// By what, in words: "TP".
-    by: &'a str,
+    by: &'static str,
     divisor: u64,
     /// The divisor's setting first.
-    fields: &'a [Field],
+    fields: &'static [Field],
 }
 
 impl Refusals {
@@ -52,21 +53,18 @@ impl Refusals {
         self.0.push(contradiction);
     }
 
+    /// Refuses by `rule`; the reason may be given a nearest value.
     #[inline(never)]
-    fn refuse(&mut self, code: &'static str, fields: &[Field], message: String) {
-        self.push(Contradiction::new(code, fields, message));
+    fn refuse(&mut self, rule: &Rule, numbers: &[u64]) -> &mut Contradiction {
+        let place = self.0.len();
+        self.push(Contradiction::of(rule, numbers));
+        &mut self.0[place]
     }
 
     /// Refuses unless `holds`.
-    fn unless(
-        &mut self,
-        holds: bool,
-        code: &'static str,
-        fields: &[Field],
-        message: impl FnOnce() -> String,
-    ) {
+    fn unless(&mut self, holds: bool, rule: &Rule, numbers: &[u64]) {
         if !holds {
-            self.refuse(code, fields, message());
+            self.refuse(rule, numbers);
         }
     }
 
@@ -77,6 +75,7 @@ impl Refusals {
             return;
         }
         let fitting = divisors(number);
+        let what = what.replace("{}", &number.to_string());
         let message = format!("{what} cannot be split over {by} {divisor}");
         let mut hint = format!("{by} {}", listed(&fitting, divisor));
         if !noun.is_empty() && divisor > 0 {

@@ -1,8 +1,8 @@
 //! The layout: process groups, stages, interleaving.
 
-use super::Refusals;
+use super::{Refusals, Rule};
 use crate::plan::hints::divisors;
-use crate::plan::{Contradiction, DpSharding, Field, PipelineSchedule, Plan, RankOrder};
+use crate::plan::{DpSharding, Field, PipelineSchedule, Plan, RankOrder};
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     groups(plan, refusals);
@@ -16,44 +16,55 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
 fn groups(plan: &Plan, refusals: &mut Refusals) {
     let (layout, cluster) = (plan.layout(), plan.cluster());
     let (world, p) = (layout.world_size, layout.pipeline);
-    refusals.unless(
-        cluster.gpus() == world,
-        "cluster-size",
-        &[Field::WorldSize, Field::NumNodes, Field::GpusPerNode],
-        || {
-            format!(
-                "{} nodes of {} GPUs are not the {world} ranks of the layout",
-                cluster.num_nodes, cluster.gpus_per_node
-            )
-        },
-    );
-    let dense = [layout.tensor, p, layout.context, layout.data];
-    let product = dense.iter().fold(1_u64, |product, degree| product.saturating_mul(*degree));
-    refusals.unless(product == world && product > 0, "world-size", &[Field::WorldSize], || {
-        format!("TP x PP x CP x DP = {product} is not the world size {world}")
-    });
-    let sparse = [layout.expert_tensor, layout.expert, p, layout.expert_data];
-    let product = sparse.iter().fold(1_u64, |product, degree| product.saturating_mul(*degree));
+    let rule = &Rule {
+        code: "cluster-size",
+        fields: &[Field::WorldSize, Field::NumNodes, Field::GpusPerNode],
+        sentence: "{} nodes of {} GPUs are not the {} ranks of the layout",
+        hint: "",
+    };
+    refusals.unless(cluster.gpus() == world, rule, &[cluster.num_nodes, cluster.gpus_per_node, world]);
+    let dense = product(&[layout.tensor, p, layout.context, layout.data]);
+    let rule = &Rule {
+        code: "world-size",
+        fields: &[Field::WorldSize],
+        sentence: "TP x PP x CP x DP = {} is not the world size {}",
+        hint: "",
+    };
+    refusals.unless(dense == world && dense > 0, rule, &[dense, world]);
+    let sparse = product(&[layout.expert_tensor, layout.expert, p, layout.expert_data]);
     let moe = plan.model().experts.is_some();
-    refusals.unless(
-        !moe || product == world,
-        "expert-world-size",
-        &[Field::ExpertModelParallelSize, Field::WorldSize],
-        || format!("expert TP x EP x PP x expert DP = {product} is not the world size {world}"),
-    );
+    let rule = &Rule {
+        code: "expert-world-size",
+        fields: &[Field::ExpertModelParallelSize, Field::WorldSize],
+        sentence: "expert TP x EP x PP x expert DP = {} is not the world size {}",
+        hint: "",
+    };
+    refusals.unless(!moe || sparse == world, rule, &[sparse, world]);
     let stages = &layout.stages.stages;
     let held: u64 = stages.iter().map(crate::plan::Stage::layers).sum();
-    let complete = stages.len() as u64 == p
+    let ranks = stages.len() as u64;
+    let complete = ranks == p
         && stages.iter().all(|stage| stage.chunks.len() as u64 == layout.virtual_pipeline)
         && held == plan.model().num_layers.saturating_mul(layout.copies());
-    refusals.unless(complete, "stage-map", &[Field::PipelineModelParallelSize, Field::NumLayers], || {
-        format!(
-            "the stages hold {held} layers on {} ranks, and should hold {} on {p}",
-            stages.len(),
-            plan.model().num_layers
-        )
-    });
+    let rule = &Rule {
+        code: "stage-map",
+        fields: &[Field::PipelineModelParallelSize, Field::NumLayers],
+        sentence: "the stages hold {} layers on {} ranks, and should hold {} on {}",
+        hint: "",
+    };
+    refusals.unless(complete, rule, &[held, ranks, plan.model().num_layers, p]);
 }
+
+fn product(degrees: &[u64]) -> u64 {
+    degrees.iter().fold(1_u64, |product, degree| product.saturating_mul(*degree))
+}
+
+/// Settings that interleaving depends on.
+const INTERLEAVING: &[Field] =
+    &[Field::NumLayersPerVirtualPipelineStage, Field::PipelineModelParallelSize, Field::OverlapP2pComm];
+/// Settings that its groups of micro-batches follow from.
+const MICRO_BATCHES: &[Field] =
+    &[Field::GlobalBatchSize, Field::MicrobatchGroupSizePerVpStage, Field::PipelineModelParallelSize];
 
 /// Interleaving needs a pipeline, and enough micro-batches (`schedules.py`).
 fn interleaving(plan: &Plan, refusals: &mut Refusals) {
@@ -62,39 +73,45 @@ fn interleaving(plan: &Plan, refusals: &mut Refusals) {
     if v <= 1 || layout.schedule != PipelineSchedule::OneForwardOneBackward {
         return;
     }
-    let fields =
-        [Field::NumLayersPerVirtualPipelineStage, Field::PipelineModelParallelSize, Field::OverlapP2pComm];
     if p < 2 {
-        let message = format!("{v} chunks per rank need PP greater than 1");
-        refusals.push(Contradiction::new("vpp-without-pp", &fields, message));
+        refusals.refuse(
+            &Rule {
+                code: "vpp-without-pp",
+                fields: INTERLEAVING,
+                sentence: "{} chunks per rank need PP greater than 1",
+                hint: "",
+            },
+            &[v],
+        );
         return;
     }
-    if p == 2 && !recipe.overlap.pipeline {
-        let message = "interleaving over PP 2 needs overlapped pipeline sends".to_owned();
-        let hint = "leave --no-overlap-p2p-communication out, or take PP greater than 2";
-        refusals.push(Contradiction::new("vpp-overlap", &fields, message).hint(hint));
-    }
+    let rule = &Rule {
+        code: "vpp-overlap",
+        fields: INTERLEAVING,
+        sentence: "interleaving over PP 2 needs overlapped pipeline sends",
+        hint: "leave --no-overlap-p2p-communication out, or take PP greater than 2",
+    };
+    refusals.unless(p != 2 || recipe.overlap.pipeline, rule, &[]);
     let (m, g) = (recipe.num_micro_batches, layout.microbatch_group_size);
-    let fields =
-        [Field::GlobalBatchSize, Field::MicrobatchGroupSizePerVpStage, Field::PipelineModelParallelSize];
+    let slice = recipe.micro_batch_size.saturating_mul(layout.data);
     if g < p || g > m {
-        let message = format!(
-            "interleaving takes micro-batches in groups of {g}: at least PP {p}, at most the {m} of a step"
-        );
-        let slice = recipe.micro_batch_size.saturating_mul(layout.data);
-        let hint = format!("a global batch of at least {}", slice.saturating_mul(g.max(p)));
-        refusals.push(
-            Contradiction::new("vpp-micro-batches", &fields, message)
-                .hint(hint)
-                .nearest(Some(slice.saturating_mul(g.max(p)))),
-        );
+        let rule = &Rule {
+            code: "vpp-micro-batches",
+            fields: MICRO_BATCHES,
+            sentence: "interleaving takes micro-batches in groups of {}: at least PP {}, at most the {} of a step",
+            hint: "a global batch of at least {}",
+        };
+        let least = slice.saturating_mul(g.max(p));
+        refusals.refuse(rule, &[g, p, m, least]).nearest = Some(least);
     } else if m % g != 0 && m % g < p {
-        let slice = recipe.micro_batch_size.saturating_mul(layout.data);
+        let rule = &Rule {
+            code: "vpp-micro-batches",
+            fields: MICRO_BATCHES,
+            sentence: "{} micro-batches in groups of {} leave {}, fewer than PP {}",
+            hint: "a global batch of {} gives a multiple of {} micro-batches",
+        };
         let near = crate::plan::hints::nearest_multiple(m, g).saturating_mul(slice);
-        let message = format!("{m} micro-batches in groups of {g} leave {}, fewer than PP {p}", m % g);
-        let hint = format!("a global batch of {near} gives a multiple of {g} micro-batches");
-        refusals
-            .push(Contradiction::new("vpp-micro-batches", &fields, message).hint(hint).nearest(Some(near)));
+        refusals.refuse(rule, &[m, g, m % g, p, near, g]).nearest = Some(near);
     }
 }
 
@@ -105,21 +122,26 @@ fn rank_order(plan: &Plan, refusals: &mut Refusals) {
         return;
     }
     let (dense, experts) = (layout.tensor * layout.context, layout.expert_tensor * layout.expert);
-    refusals.unless(dense == experts, "rank-order", &[Field::UseTpPpDpMapping, Field::ContextParallelSize, Field::ExpertModelParallelSize], || {
-        format!("--use-tp-pp-dp-mapping with PP {} needs TP x CP = {dense} and expert TP x EP = {experts} to be equal", layout.pipeline)
-    });
+    let rule = &Rule {
+        code: "rank-order",
+        fields: &[Field::UseTpPpDpMapping, Field::ContextParallelSize, Field::ExpertModelParallelSize],
+        sentence: "--use-tp-pp-dp-mapping with PP {} needs TP x CP = {} and expert TP x EP = {} to be equal",
+        hint: "",
+    };
+    refusals.unless(dense == experts, rule, &[layout.pipeline, dense, experts]);
 }
 
 fn context(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
     let levels = &layout.hierarchical_context;
-    let product = levels.iter().fold(1_u64, |product, level| product.saturating_mul(*level));
-    refusals.unless(
-        levels.is_empty() || product == layout.context,
-        "hierarchical-cp",
-        &[Field::HierarchicalContextParallelSizes, Field::ContextParallelSize],
-        || format!("the levels of context parallelism multiply to {product}, and CP is {}", layout.context),
-    );
+    let product = product(levels);
+    let rule = &Rule {
+        code: "hierarchical-cp",
+        fields: &[Field::HierarchicalContextParallelSizes, Field::ContextParallelSize],
+        sentence: "the levels of context parallelism multiply to {}, and CP is {}",
+        hint: "",
+    };
+    refusals.unless(levels.is_empty() || product == layout.context, rule, &[product, layout.context]);
 }
 
 fn instances(plan: &Plan, refusals: &mut Refusals) {
@@ -128,20 +150,22 @@ fn instances(plan: &Plan, refusals: &mut Refusals) {
     if n <= 1 {
         return;
     }
-    let fields = [Field::NumDistributedOptimizerInstances, Field::DataParallelSize];
-    if plan.recipe().dp_sharding == DpSharding::Replicated {
-        let message = format!("{n} instances of the distributed optimizer, which is off");
-        refusals.push(
-            Contradiction::new("instances-without-optimizer", &fields, message)
-                .hint("add --use-distributed-optimizer"),
-        );
-    }
+    let off = plan.recipe().dp_sharding == DpSharding::Replicated;
+    let rule = &Rule {
+        code: "instances-without-optimizer",
+        fields: &[Field::NumDistributedOptimizerInstances, Field::DataParallelSize],
+        sentence: "{} instances of the distributed optimizer, which is off",
+        hint: "add --use-distributed-optimizer",
+    };
+    refusals.unless(!off, rule, &[n]);
     if !replicas.is_multiple_of(n) {
-        let fitting = divisors(replicas);
-        let message = format!(
-            "{replicas} data-parallel ranks cannot be split into {n} instances of the distributed optimizer"
-        );
-        let nearest = crate::plan::hints::nearest_of(&fitting, n);
-        refusals.push(Contradiction::new("instances", &fields, message).nearest(nearest));
+        let rule = &Rule {
+            code: "instances",
+            fields: &[Field::NumDistributedOptimizerInstances, Field::DataParallelSize],
+            sentence: "{} data-parallel ranks cannot be split into {} instances of the distributed optimizer",
+            hint: "",
+        };
+        let nearest = crate::plan::hints::nearest_of(&divisors(replicas), n);
+        refusals.refuse(rule, &[replicas, n]).nearest = nearest;
     }
 }
