@@ -3,7 +3,6 @@
 use super::eval::Evaluator;
 use super::script::Directive;
 use super::value::{Value, is_blank};
-use crate::text::Span;
 
 /// Markers after `#`.
 const MARKERS: [&str; 7] = ["SBATCH", "PBS", "$", "PJM", "YBATCH", "BSUB", "COBALT"];
@@ -33,26 +32,29 @@ pub(crate) fn read(text: &Value) -> Vec<Directive> {
 
 /// The options of one line: `--key=value`, `--key value`, `-N 4`, `-N4`; a `#` starts a comment.
 fn options(marker: &str, line: &Value, out: &mut Vec<Directive>) {
-    let words: Vec<Value> =
-        line.fields().into_iter().take_while(|word| !word.text().starts_with('#')).collect();
-    let mut words = words.into_iter().peekable();
-    while let Some(word) = words.next() {
-        let text = word.text().to_owned();
+    let fields = line.fields();
+    let end = fields.iter().position(|word| word.text().starts_with('#')).unwrap_or(fields.len());
+    let mut words = fields.get(..end).unwrap_or(&[]);
+    while let [word, rest @ ..] = words {
+        words = rest;
+        let text = word.text();
         if !text.starts_with('-') || out.len() >= MOST {
             continue;
         }
-        let (key, mut value) = match text.find('=') {
-            Some(at) if text.starts_with("--") => {
-                (text.get(..at).unwrap_or("").to_owned(), word.rest(at + 1))
-            }
-            _ if text.starts_with("--") || text.len() == 2 => (text, Value::default()),
-            _ if text.as_bytes().get(2).is_some_and(u8::is_ascii_digit) => {
-                (text.get(..2).unwrap_or("").to_owned(), word.rest(2))
-            }
-            _ => (text, Value::default()),
+        let digits = text.as_bytes().get(2).is_some_and(u8::is_ascii_digit);
+        let (length, skipped) = match text.find('=') {
+            Some(at) if text.starts_with("--") => (at, 1),
+            _ if !text.starts_with("--") && digits => (2, 0),
+            _ => (text.len(), 0),
         };
-        if value.is_empty() {
-            value = words.next_if(|next| !next.text().starts_with('-')).unwrap_or_default();
+        let key = text.get(..length).unwrap_or("").to_owned();
+        let mut value = word.rest(length + skipped);
+        if let [next, rest @ ..] = words
+            && value.is_empty()
+            && !next.text().starts_with('-')
+        {
+            value = next.clone();
+            words = rest;
         }
         let value = unquoted(&value);
         let span = word.origin().unwrap_or_default();
@@ -67,30 +69,31 @@ fn unquoted(value: &Value) -> Value {
     value.part(start, text.trim_end_matches(['"', '\'']).len().max(start))
 }
 
-/// The last value given under one of these keys.
-pub(crate) fn last<'d>(directives: &'d [Directive], keys: &[&str]) -> Option<&'d Directive> {
-    directives.iter().rev().find(|directive| keys.contains(&directive.key.as_str()))
+/// The last value that Slurm is given under one of these keys.
+fn slurms<'d>(directives: &'d [Directive], keys: &[&str]) -> Option<&'d Directive> {
+    let asked =
+        |directive: &&Directive| directive.scheduler == "SBATCH" && keys.contains(&directive.key.as_str());
+    directives.iter().rev().find(asked)
 }
 
 /// Sets the variables that the scheduler would set from these directives, unless the environment has them.
 pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive]) {
-    let slurm: Vec<Directive> =
-        directives.iter().filter(|directive| directive.scheduler == "SBATCH").cloned().collect();
     let value = |keys: &[&str]| {
-        last(&slurm, keys).map(|directive| directive.value.clone()).filter(|value| !value.is_empty())
+        slurms(directives, keys).map(|directive| directive.value.clone()).filter(|value| !value.is_empty())
     };
     let nodes = value(&["--nodes", "-N"]).map(|value| least(&value));
     let per_node = value(&["--ntasks-per-node"]);
     let tasks = value(&["--ntasks", "-n"]).or_else(|| {
         let (nodes, per_node) = (number(nodes.as_ref()?)?, number(per_node.as_ref()?)?);
-        let span = per_node_span(per_node_value(&slurm)?);
+        let span = slurms(directives, &["--ntasks-per-node"])?.span;
         Some(Value::computed(&nodes.checked_mul(per_node)?.to_string(), span))
     });
     let gpus = value(&["--gpus-per-node"]).map(|value| count(&value));
     let on_node = gpus.clone().or_else(|| {
         value(&["--gres"]).filter(|value| value.text().contains("gpu")).map(|value| count(&value))
     });
-    for (name, value) in [
+    let (cpus, job) = (value(&["--cpus-per-task", "-c"]), value(&["--job-name", "-J"]));
+    for (name, value) in &[
         ("SLURM_NNODES", &nodes),
         ("SLURM_JOB_NUM_NODES", &nodes),
         ("SLURM_NTASKS", &tasks),
@@ -98,36 +101,35 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
         ("SLURM_NTASKS_PER_NODE", &per_node),
         ("SLURM_GPUS_PER_NODE", &gpus),
         ("SLURM_GPUS_ON_NODE", &on_node),
-        ("SLURM_CPUS_PER_TASK", &value(&["--cpus-per-task", "-c"])),
-        ("SLURM_JOB_NAME", &value(&["--job-name", "-J"])),
+        ("SLURM_CPUS_PER_TASK", &cpus),
+        ("SLURM_JOB_NAME", &job),
     ] {
         if let Some(value) = value {
             provide(shell, name, value.clone());
         }
     }
-    let resource = |name: &str| {
-        directives.iter().filter(|directive| directive.scheduler == "$" && directive.key == "-l").find_map(
-            |directive| {
-                let text = directive.value.text();
-                let at = text.find(name)? + name.len();
-                text.get(at..)?.starts_with('=').then(|| least(&directive.value.part(at + 1, text.len())))
-            },
-        )
-    };
-    let kinds = ["node_f", "rt_F", "rt_AF", "rt_HF"];
-    if let Some((kind, nodes)) = kinds.into_iter().find_map(|kind| Some((kind, resource(kind)?))) {
-        let span = nodes.origin().unwrap_or_default();
-        provide(shell, "NHOSTS", nodes);
-        provide(shell, "SGE_RESOURCE_TYPE", Value::computed(kind, span));
+    for kind in &["node_f", "rt_F", "rt_AF", "rt_HF"] {
+        if let Some(nodes) = resource(directives, kind) {
+            let span = nodes.origin().unwrap_or_default();
+            provide(shell, "NHOSTS", nodes);
+            provide(shell, "SGE_RESOURCE_TYPE", Value::computed(kind, span));
+            break;
+        }
     }
 }
 
-fn per_node_value(directives: &[Directive]) -> Option<&Directive> {
-    last(directives, &["--ntasks-per-node"])
-}
-
-fn per_node_span(directive: &Directive) -> Span {
-    directive.span
+/// How many nodes of a kind Grid Engine is asked for: `-l rt_F=2`.
+fn resource(directives: &[Directive], kind: &str) -> Option<Value> {
+    for directive in directives {
+        if directive.scheduler == "$"
+            && directive.key == "-l"
+            && let Some(at) = directive.value.text().find(kind)
+            && directive.value.text().as_bytes().get(at + kind.len()) == Some(&b'=')
+        {
+            return Some(least(&directive.value.rest(at + kind.len() + 1)));
+        }
+    }
+    None
 }
 
 fn provide(shell: &mut Evaluator<'_>, name: &str, value: Value) {

@@ -18,6 +18,8 @@ pub(crate) const WORDS: usize = 4096;
 pub(crate) const COMMANDS: usize = 2000;
 /// Diagnostics kept; more of them help nobody.
 pub(crate) const DIAGNOSTICS: usize = 100;
+/// Functions known at once.
+pub(crate) const FUNCTIONS: usize = 1000;
 /// Branches kept for the reader.
 pub(crate) const BRANCHES: usize = 500;
 /// Different unknowns told apart.

@@ -2,6 +2,7 @@
 
 use super::super::script::HoleKind;
 use super::super::value::{HoleId, Value};
+use super::programs::byte_at;
 use super::state::Evaluator;
 use crate::text::{Diagnostic, Span};
 
@@ -28,9 +29,11 @@ impl Evaluator<'_> {
                 self.unknown(HoleKind::Arithmetic, expression.text().trim(), span, holes)
             }
             Err(NoNumber::Wrong(why)) => {
-                let shown: String = expression.text().trim().chars().take(60).collect();
-                self.notes.report(Diagnostic::warning("arithmetic", format!("{shown}: {why}")).at(span));
-                self.unknown(HoleKind::Arithmetic, &shown, span, Vec::new())
+                let text = expression.text().trim();
+                let shown = text.get(..byte_at(text, 60)).unwrap_or(text);
+                let message = [shown, ": ", why].concat();
+                self.notes.report(Diagnostic::warning("arithmetic", message).at(span));
+                self.unknown(HoleKind::Arithmetic, shown, span, Vec::new())
             }
         }
     }
@@ -146,19 +149,21 @@ impl Reader<'_, '_, '_> {
         number
     }
 
-    fn operator(&self) -> Option<(&'static str, u8)> {
+    /// The operator here, how tightly it binds, and whether an `=` makes it an assignment.
+    fn operator(&self) -> Option<(&'static str, u8, bool)> {
+        /// How tightly the operators bind that `=` may follow, but for `**`, and the tightest comparison.
+        const COMPARED: u8 = 7;
         let rest = self.bytes.get(self.at..)?;
-        let found = OPERATORS.iter().copied().find(|(sign, _)| rest.starts_with(sign.as_bytes()))?;
-        let after = rest.get(found.0.len());
-        let assigns = after == Some(&b'=')
-            && !matches!(found.0, "==" | "!=" | "<=" | ">=" | "||" | "&&" | "<" | ">" | "**");
-        if assigns { None } else { Some(found) }
+        let (sign, power) = *OPERATORS.iter().find(|(sign, _)| rest.starts_with(sign.as_bytes()))?;
+        let arithmetic = power > COMPARED || matches!(sign, "|" | "^" | "&");
+        let assigns = rest.get(sign.len()) == Some(&b'=') && arithmetic && sign != "**";
+        Some((sign, power, assigns))
     }
 
     fn binary(&mut self, least: u8) -> Number {
         let mut left = self.unary()?;
-        while let Some((sign, power)) = self.operator() {
-            if power < least {
+        while let Some((sign, power, assigns)) = self.operator() {
+            if power < least || assigns {
                 break;
             }
             self.eat(sign);
@@ -303,12 +308,11 @@ impl Reader<'_, '_, '_> {
     fn variable(&mut self) -> Number {
         let name = self.name();
         let index = self.index()?;
-        for (sign, change) in [("++", 1), ("--", -1)] {
-            if self.eat(sign) {
-                let old = self.read(&name, index)?;
-                self.assign(&name, index, old.wrapping_add(change))?;
-                return Ok(old);
-            }
+        let more = self.eat("++");
+        if more || self.eat("--") {
+            let old = self.read(&name, index)?;
+            self.assign(&name, index, old.wrapping_add(if more { 1 } else { -1 }))?;
+            return Ok(old);
         }
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
         if rest.first() == Some(&b'=') && rest.get(1) != Some(&b'=') {
@@ -316,14 +320,13 @@ impl Reader<'_, '_, '_> {
             let number = self.choice()?;
             return self.assign(&name, index, number);
         }
-        for sign in ["+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="] {
-            if self.eat(sign) {
-                let old = self.read(&name, index)?;
-                let change = self.choice()?;
-                let operator = sign.get(..sign.len() - 1).unwrap_or("+");
-                let number = if self.dry > 0 { 0 } else { apply(operator, old, change)? };
-                return self.assign(&name, index, number);
-            }
+        if let Some((sign, _, true)) = self.operator() {
+            self.at += sign.len() + 1;
+            self.blanks();
+            let old = self.read(&name, index)?;
+            let change = self.choice()?;
+            let number = if self.dry > 0 { 0 } else { apply(sign, old, change)? };
+            return self.assign(&name, index, number);
         }
         self.read(&name, index)
     }

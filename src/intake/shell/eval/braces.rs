@@ -92,15 +92,22 @@ fn sequence(inner: &str) -> Option<Vec<String>> {
     }
     let step = step.map_or(Some(1), |step| step.parse::<i64>().ok())?.unsigned_abs().max(1);
     if let (Ok(from), Ok(to)) = (first.parse::<i64>(), last.parse::<i64>()) {
-        let padded =
-            [first, last].iter().any(|end| end.trim_start_matches('-').starts_with('0') && end.len() > 1);
-        let width = if padded { first.len().max(last.len()) } else { 0 };
+        let padded = |end: &str| end.trim_start_matches('-').starts_with('0') && end.len() > 1;
+        let width = if padded(first) || padded(last) { first.len().max(last.len()) } else { 0 };
         let count = (to.abs_diff(from) / step).min(limits::WORDS as u64);
         let number = |turn: u64| {
             let distance = i64::try_from(turn * step).unwrap_or(i64::MAX);
             if to >= from { from.saturating_add(distance) } else { from.saturating_sub(distance) }
         };
-        return Some((0..=count).map(|turn| format!("{:0width$}", number(turn))).collect());
+        let mut all = Vec::new();
+        for turn in 0..=count {
+            let number = number(turn);
+            let digits = number.unsigned_abs().to_string();
+            let sign = if number < 0 { "-" } else { "" };
+            let zeros = "0".repeat(width.saturating_sub(sign.len() + digits.len()));
+            all.push([sign, &zeros, &digits].concat());
+        }
+        return Some(all);
     }
     let (mut from, mut to) = (first.chars(), last.chars());
     let (low, high) = (from.next()?, to.next()?);
@@ -111,16 +118,16 @@ fn sequence(inner: &str) -> Option<Vec<String>> {
     {
         return None;
     }
-    let step = usize::try_from(step).unwrap_or(1);
-    let letters = |range: std::ops::RangeInclusive<u8>| {
-        range.map(|byte| char::from(byte).to_string()).collect::<Vec<_>>()
-    };
     let (low, high) = (u8::try_from(low).ok()?, u8::try_from(high).ok()?);
-    let mut all = letters(low.min(high)..=low.max(high));
-    if high < low {
-        all.reverse();
+    let mut all = Vec::new();
+    let mut distance = 0;
+    while distance <= u64::from(low.abs_diff(high)) {
+        let by = u8::try_from(distance).ok()?;
+        let letter = if high < low { low - by } else { low + by };
+        all.push(char::from(letter).to_string());
+        distance += step.min(256);
     }
-    Some(all.into_iter().step_by(step).collect())
+    Some(all)
 }
 
 #[cfg(test)]

@@ -10,6 +10,12 @@ use super::variables::{Elements, Shape};
 use super::{arithmetic::NoNumber, format};
 use crate::text::Span;
 
+/// Builtins that change nothing here.
+const IDLE: [&str; 20] = [
+    ":", "true", "trap", "ulimit", "umask", "shopt", "wait", "hash", "alias", "unalias", "times", "disown",
+    "bg", "fg", "jobs", "sleep", "sync", "enable", "bind", "history",
+];
+
 /// Runs a builtin; none if `program` is no builtin.
 pub(crate) fn run(
     shell: &mut Evaluator<'_>,
@@ -20,16 +26,9 @@ pub(crate) fn run(
 ) -> Option<Flow> {
     let arguments = words.get(1..).unwrap_or(&[]);
     match program {
-        ":" | "true" | "trap" | "ulimit" | "umask" | "shopt" | "wait" | "hash" | "alias" | "unalias"
-        | "times" | "disown" | "bg" | "fg" | "jobs" | "sleep" | "sync" | "pushd" | "popd" | "enable"
-        | "bind" | "history" | "set" => {
-            if program == "set" {
-                set(shell, arguments);
-            }
-            if matches!(program, "pushd" | "popd") {
-                shell.forget("PWD");
-            }
-        }
+        program if IDLE.contains(&program) => {}
+        "set" => set(shell, arguments),
+        "pushd" | "popd" => shell.forget("PWD"),
         "false" => shell.status = Status::certain(false),
         "[" | "test" => {
             let words = match arguments {
@@ -107,8 +106,9 @@ fn echo(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
         text.len() > 1 && text.starts_with('-') && text.bytes().skip(1).all(|byte| b"neE".contains(&byte))
     };
     let options = arguments.iter().take_while(|word| is_option(word.text())).count();
-    let has = |sign: char| arguments.iter().take(options).any(|word| word.text().contains(sign));
-    let out = spaced(arguments.get(options..).unwrap_or(&[]), Some(span));
+    let (given, arguments) = arguments.split_at(options);
+    let has = |sign: char| given.iter().any(|word| word.text().contains(sign));
+    let out = spaced(arguments, Some(span));
     let mut out = if has('e') { format::unescape(&out) } else { out };
     if !has('n') {
         out.add("\n", span);
@@ -213,7 +213,7 @@ fn unset(shell: &mut Evaluator<'_>, arguments: &[Word]) {
         let Some((name, index)) = text.split_once('[') else {
             shell.forget(text);
             if functions {
-                shell.functions.put(text, None);
+                shell.functions.forget(text);
             }
             continue;
         };

@@ -134,7 +134,7 @@ impl Evaluator<'_> {
             }
             Kind::While { condition, span, until, body } => self.run_while(condition, *span, *until, body),
             Kind::Function { name, body } => {
-                self.functions.put(name, Some(body.clone()));
+                self.functions.define(name, body);
                 self.status = Status::SUCCESS;
                 Flow::Next
             }

@@ -1,14 +1,12 @@
 //! From a source to its [`Script`]: set up, run, gather.
 
-use std::rc::Rc;
-
 use super::super::notes::Notes;
 use super::super::script::{Environment, Fragment, Script, Variable};
 use super::super::value::{Origin, Value, Word};
 use super::super::{directives, limits, parse};
 use super::parameter::is_name;
 use super::state::{Evaluator, Positional, Status};
-use super::variables::{Elements, Named, Shape, Slot};
+use super::variables::{Elements, Functions, Shape, Slot, Variables};
 use crate::text::{Diagnostic, Source, Span, distinct, sort};
 
 /// Name under which [`Environment::variables`] may hold the whole call line.
@@ -45,19 +43,18 @@ pub fn evaluate_part(source: &Source, part: usize, environment: &Environment) ->
 
 impl<'a> Evaluator<'a> {
     fn new(source: &'a Source, length: usize, environment: &Environment) -> Self {
-        let mut variables = Named::default();
+        let mut variables = Variables::default();
         for (name, text) in &environment.variables {
             if is_name(name) && name != ARGUMENTS {
                 let elements = Elements::scalar(given(text));
-                let slot = Slot { shape: Shape::Scalar, elements, exported: true, span: None };
-                variables.put(name, Some(Rc::new(slot)));
+                variables.put(name, Slot { shape: Shape::Scalar, elements, exported: true, span: None });
             }
         }
         Self {
             source,
             notes: Notes::new(length),
             variables,
-            functions: Named::default(),
+            functions: Functions::default(),
             positional: positional(environment),
             commands: Vec::new(),
             files: Vec::new(),

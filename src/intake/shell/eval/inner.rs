@@ -7,7 +7,7 @@ use super::super::{directives, limits};
 use super::programs::base_name;
 use super::simple::values;
 use super::state::{Evaluator, Flow, Positional, Status};
-use super::variables::Named;
+use super::variables::{Functions, Variables};
 use crate::text::Span;
 
 /// Programs that read a script from a file, a word or their input.
@@ -124,8 +124,12 @@ impl Evaluator<'_> {
         let text = text.clone();
         let mut values = arguments;
         self.in_subshell(&mut |shell| {
-            shell.variables.retain(|slot| inherits && slot.exported);
-            shell.functions = Named::default();
+            if inherits {
+                shell.variables.keep_exported();
+            } else {
+                shell.variables = Variables::default();
+            }
+            shell.functions = Functions::default();
             shell.positional = Positional { values: std::mem::take(&mut values), ..Positional::default() };
             let found = directives::read(&text);
             directives::set_variables(shell, &found);

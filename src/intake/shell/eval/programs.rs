@@ -22,7 +22,7 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Opti
         "sed" => super::sed::run(shell, arguments)?,
         "awk" | "gawk" => awk(shell, arguments, span)?,
         "grep" | "egrep" => return grep(shell, arguments),
-        "sort" | "uniq" if known_input(shell)?.trim().lines().count() == 1 => shell.input.clone()?,
+        "sort" | "uniq" if is_line(known_input(shell)?.trim()) => shell.input.clone()?,
         "numfmt" | "xargs" if arguments.is_empty() => shell.input.clone()?,
         "seq" | "cut" | "tr" | "head" | "tail" => {
             let mut known = Vec::new();
@@ -39,6 +39,11 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Opti
         _ => return None,
     };
     Some((value, Status::SUCCESS))
+}
+
+/// Whether a text is a single line.
+fn is_line(text: &str) -> bool {
+    !text.is_empty() && !text.contains('\n')
 }
 
 /// What follows the last slash.
@@ -58,7 +63,13 @@ fn line(text: &str, span: Span) -> Value {
 
 /// Arguments that are no options.
 fn operands(arguments: &[Word]) -> Vec<&Word> {
-    arguments.iter().filter(|word| !word.text().starts_with('-')).collect()
+    let mut operands = Vec::new();
+    for word in arguments {
+        if !word.text().starts_with('-') {
+            operands.push(word);
+        }
+    }
+    operands
 }
 
 /// Calls for each line with its bytes, the line end left out.
@@ -292,7 +303,10 @@ fn set_of(text: &str) -> Option<Vec<char>> {
         if let ['-', last, after @ ..] = rest {
             (high, rest) = (*last, after);
         }
-        out.extend((*c..=high).take(256));
+        let (first, last) = (u32::from(*c), u32::from(high));
+        for code in (first..=last).take(256) {
+            out.extend(char::from_u32(code));
+        }
     }
     Some(out)
 }

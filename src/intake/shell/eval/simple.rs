@@ -5,7 +5,7 @@ use super::super::script::{Command, CommandKind, File, HoleKind};
 use super::super::tree::{self, Assigned, Assignment, List, RedirectKind, Simple};
 use super::super::value::{Value, Word};
 use super::state::{Evaluator, Flow, Saved, Status};
-use super::variables::Named;
+use super::variables::Functions;
 use super::{builtins, programs};
 use crate::text::Span;
 
@@ -116,7 +116,7 @@ impl Evaluator<'_> {
     fn set_temporarily(&mut self, environment: &[(String, Word)]) -> Vec<Saved> {
         let mut saved = Vec::new();
         for (name, word) in environment {
-            saved.push((name.clone(), self.variables.put(name, None)));
+            saved.push((name.clone(), self.variables.take(name)));
             self.set(name, word.value.clone(), Some(word.span));
             self.export(name);
         }
@@ -239,7 +239,7 @@ impl Evaluator<'_> {
 }
 
 /// Whether a list is one plain command, which cannot change variables for others.
-fn is_simple(list: &List, functions: &Named<tree::Command>) -> bool {
+fn is_simple(list: &List, functions: &Functions) -> bool {
     /// Commands that change the shell they run in.
     const CHANGING: [&str; 20] = [
         "export",
@@ -267,23 +267,25 @@ fn is_simple(list: &List, functions: &Named<tree::Command>) -> bool {
     let plain = |stage: &tree::Command| {
         let tree::Kind::Simple(simple) = &stage.kind else { return false };
         let first = simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
-        first.is_some_and(|first| !CHANGING.contains(&first) && !functions.has(first))
+        first.is_some_and(|first| !CHANGING.contains(&first) && functions.get(first).is_none())
     };
     statement.rest.is_empty() && statement.first.stages.iter().all(plain)
 }
 
 /// Whether a program's answer hangs on its arguments: those that count a machine's devices or read its files do not.
 fn depends(words: &[Word]) -> bool {
-    let first = words.first().map_or("", |word| word.text());
-    !matches!(
-        first,
-        "nvidia-smi" | "rocm-smi" | "npu-smi" | "scontrol" | "hostname" | "date" | "cat" | "nproc"
-    )
+    const OWN: [&str; 8] =
+        ["nvidia-smi", "rocm-smi", "npu-smi", "scontrol", "hostname", "date", "cat", "nproc"];
+    !OWN.contains(&words.first().map_or("", Word::text))
 }
 
 /// What words expand to.
 pub(crate) fn values(words: &[Word]) -> Vec<Value> {
-    words.iter().map(|word| word.value.clone()).collect()
+    let mut values = Vec::new();
+    for word in words {
+        values.push(word.value.clone());
+    }
+    values
 }
 
 pub(crate) fn joined(words: &[Word]) -> String {

@@ -3,9 +3,8 @@ use std::rc::Rc;
 use super::super::limits;
 use super::super::notes::Notes;
 use super::super::script::{Branch, Command, Directive, File, HoleKind};
-use super::super::tree;
 use super::super::value::{HoleId, Value};
-use super::variables::{Elements, Named, Shape, Slot};
+use super::variables::{Elements, Functions, Shape, Slot, Variables};
 use crate::text::{Diagnostic, Source, Span};
 
 /// How sure the outcome of a command is.
@@ -80,8 +79,8 @@ pub(crate) type Saved = (String, Option<Rc<Slot>>);
 pub(crate) struct Evaluator<'a> {
     pub(crate) source: &'a Source,
     pub(crate) notes: Notes,
-    pub(crate) variables: Named<Slot>,
-    pub(crate) functions: Named<tree::Command>,
+    pub(crate) variables: Variables,
+    pub(crate) functions: Functions,
     pub(crate) positional: Positional,
     pub(crate) commands: Vec<Command>,
     pub(crate) files: Vec<File>,
@@ -160,7 +159,7 @@ impl Evaluator<'_> {
 
     /// The variable, to be changed.
     pub(crate) fn slot(&mut self, name: &str) -> Option<&mut Slot> {
-        self.variables.get_mut(name).map(Rc::make_mut)
+        self.variables.get_mut(name)
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Value, span: Option<Span>) {
@@ -176,12 +175,12 @@ impl Evaluator<'_> {
         };
         let (exported, span) = exported;
         let slot = Slot { shape: Shape::Scalar, elements: Elements::scalar(value), exported, span };
-        self.variables.put(name, Some(Rc::new(slot)));
+        self.variables.put(name, slot);
     }
 
     pub(crate) fn set_elements(&mut self, name: &str, shape: Shape, elements: Elements, span: Span) {
         let exported = self.variables.get(name).is_some_and(|slot| slot.exported);
-        self.variables.put(name, Some(Rc::new(Slot { shape, elements, exported, span: Some(span) })));
+        self.variables.put(name, Slot { shape, elements, exported, span: Some(span) });
     }
 
     /// The value, or nothing but a diagnostic when it is longer than any real one.
@@ -203,19 +202,19 @@ impl Evaluator<'_> {
 
     /// Lets a name stand for nothing.
     pub(crate) fn forget(&mut self, name: &str) {
-        self.variables.put(name, None);
+        self.variables.take(name);
     }
 
     /// Remembers a variable's value for the end of the function.
     pub(crate) fn localize(&mut self, name: &str) {
-        let old = self.variables.put(name, None);
+        let old = self.variables.take(name);
         self.locals.push((name.to_owned(), old));
     }
 
     /// Puts variables back, the last remembered first.
     pub(crate) fn restore(&mut self, saved: Vec<Saved>) {
         for (name, old) in saved.into_iter().rev() {
-            self.variables.put(&name, old);
+            self.variables.put_back(&name, old);
         }
     }
 

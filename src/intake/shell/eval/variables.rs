@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::super::limits;
+use super::super::tree::Command;
 use super::super::value::Value;
 use crate::text::Span;
 
@@ -94,55 +95,59 @@ impl Elements {
 
     /// The values, in order.
     pub(crate) fn values(&self) -> Vec<Value> {
-        self.0.iter().map(|element| element.value.clone()).collect()
+        let mut values = Vec::new();
+        for element in &self.0 {
+            values.push(element.value.clone());
+        }
+        values
     }
 }
 
-/// Things by name.
-#[derive(Debug)]
-pub(crate) struct Named<T>(Vec<(Rc<str>, Rc<T>)>);
+/// Variables by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Variables(Vec<(Rc<str>, Rc<Slot>)>);
 
-// Derived, it would ask that the things themselves can be copied.
-impl<T> Clone for Named<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<T> Default for Named<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<T> Named<T> {
+impl Variables {
     fn place(&self, name: &str) -> Result<usize, usize> {
         self.0.binary_search_by(|(known, _)| (**known).cmp(name))
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Rc<T>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Slot> {
         Some(&self.0.get(self.place(name).ok()?)?.1)
     }
 
-    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Rc<T>> {
+    /// The variable, to be changed.
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Slot> {
         let at = self.place(name).ok()?;
-        Some(&mut self.0.get_mut(at)?.1)
+        Some(Rc::make_mut(&mut self.0.get_mut(at)?.1))
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
         self.place(name).is_ok()
     }
 
-    /// Sets what a name stands for, or that it stands for nothing; what it stood for before.
-    pub(crate) fn put(&mut self, name: &str, thing: Option<Rc<T>>) -> Option<Rc<T>> {
-        match (self.place(name), thing) {
-            (Ok(at), Some(thing)) => Some(std::mem::replace(&mut self.0.get_mut(at)?.1, thing)),
-            (Ok(at), None) => Some(self.0.remove(at).1),
-            (Err(at), Some(thing)) => {
-                self.0.insert(at, (name.into(), thing));
-                None
+    pub(crate) fn put(&mut self, name: &str, slot: Slot) {
+        self.put_back(name, Some(Rc::new(slot)));
+    }
+
+    /// Takes a variable out.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Rc<Slot>> {
+        let at = self.place(name).ok()?;
+        Some(self.0.remove(at).1)
+    }
+
+    /// Sets a variable to what it was.
+    pub(crate) fn put_back(&mut self, name: &str, slot: Option<Rc<Slot>>) {
+        match (self.place(name), slot) {
+            (Ok(at), Some(slot)) => {
+                if let Some(known) = self.0.get_mut(at) {
+                    known.1 = slot;
+                }
             }
-            (Err(_), None) => None,
+            (Err(at), Some(slot)) => self.0.insert(at, (name.into(), slot)),
+            (_, None) => {
+                self.take(name);
+            }
         }
     }
 
@@ -151,11 +156,33 @@ impl<T> Named<T> {
     }
 
     /// All of them, by name.
-    pub(crate) fn all(&self) -> &[(Rc<str>, Rc<T>)] {
+    pub(crate) fn all(&self) -> &[(Rc<str>, Rc<Slot>)] {
         &self.0
     }
 
-    pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
-        self.0.retain(|(_, thing)| keep(thing));
+    /// Leaves those that other programs see.
+    pub(crate) fn keep_exported(&mut self) {
+        self.0.retain(|(_, slot)| slot.exported);
+    }
+}
+
+/// Functions with their names, the last of a name counting.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Functions(Vec<(Rc<str>, Rc<Command>)>);
+
+impl Functions {
+    pub(crate) fn get(&self, name: &str) -> Option<&Rc<Command>> {
+        Some(&self.0.iter().find(|(known, _)| **known == *name)?.1)
+    }
+
+    pub(crate) fn define(&mut self, name: &str, body: &Rc<Command>) {
+        self.forget(name);
+        if self.0.len() < limits::FUNCTIONS {
+            self.0.push((name.into(), body.clone()));
+        }
+    }
+
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.0.retain(|(known, _)| **known != *name);
     }
 }
