@@ -31,7 +31,8 @@ pub use operator::Operator;
 pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup};
 pub use shape::Shape;
 pub use stack::{
-    Section, SectionKind, layer_operators, messages_of, section_counts, sections, sections_of, work_of,
+    Section, SectionKind, are_alike, layer_operators, messages_of, section_counts, sections, sections_of,
+    work_of,
 };
 pub use symbols::{ExpertSizes, LatentSizes, Symbols};
 pub use work::{Kernel, Matmul, MatmulKind, Work};

@@ -76,14 +76,17 @@ impl Weight {
 
     /// The same, run as a linear layer.
     #[must_use]
-    pub fn as_linear(self) -> Self {
-        Self { linear: true, ..self }
+    #[inline(never)]
+    pub fn as_linear(mut self) -> Self {
+        self.linear = true;
+        self
     }
 
     /// The same, as a copy of what another stage counts.
     #[must_use]
-    pub fn as_copy(self) -> Self {
-        Self { copy: true, ..self }
+    pub fn as_copy(mut self) -> Self {
+        self.copy = true;
+        self
     }
 
     /// Whether it belongs to routed experts, of which a token meets only the selected ones.

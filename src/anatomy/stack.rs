@@ -182,6 +182,21 @@ pub fn sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
     sections
 }
 
+/// Whether two chunks have the same sections in the same order.
+#[must_use]
+#[inline(never)]
+pub fn are_alike(x: &Symbols<'_>, one: &Chunk, other: &Chunk) -> bool {
+    if section_counts(x, one) != section_counts(x, other) {
+        return false;
+    }
+    for (one, other) in one.layers.clone().zip(other.layers.clone()) {
+        if x.model().layer_kind(one) != x.model().layer_kind(other) {
+            return false;
+        }
+    }
+    one.layers.end - one.layers.start == other.layers.end - other.layers.start
+}
+
 /// What a stage is made of, chunk after chunk.
 #[must_use]
 pub fn sections_of(x: &Symbols<'_>, stage: &Stage) -> Vec<Section> {

@@ -136,31 +136,28 @@ impl<'a> Symbols<'a> {
 
     /// The sizes of the same model when a single rank holds all of it; the plan's other choices stay.
     #[must_use]
-    pub fn unsharded(self) -> Self {
-        let model = self.model();
-        let s = model.seq_length;
-        let n = s * self.b;
-        Self {
-            s,
-            n,
-            s_local: n,
-            t: 1,
-            a: model.num_attention_heads,
-            k: model.num_query_groups,
-            f: model.ffn_hidden_size,
-            v: model.padded_vocab_size,
-            qkv: qkv_width(model, 1),
-            moe: ExpertSizes::unsharded(self.plan),
-            sequence_parallel: false,
-            context: 1,
-            ..self
-        }
+    pub fn unsharded(mut self) -> Self {
+        let model = self.plan.model();
+        self.s = model.seq_length;
+        self.n = self.s * self.b;
+        self.s_local = self.n;
+        self.t = 1;
+        self.a = model.num_attention_heads;
+        self.k = model.num_query_groups;
+        self.f = model.ffn_hidden_size;
+        self.v = model.padded_vocab_size;
+        self.qkv = qkv_width(model, 1);
+        self.moe = ExpertSizes::unsharded(self.plan);
+        self.sequence_parallel = false;
+        self.context = 1;
+        self
     }
 
     /// The same with every module's tensors alive, as while a recomputed module runs backward.
     #[must_use]
-    pub fn recomputed(self) -> Self {
-        Self { recomputing: false, ..self }
+    pub fn recomputed(mut self) -> Self {
+        self.recomputing = false;
+        self
     }
 
     /// Whether a layer's tensors are all computed again at once when backward reaches it, but some are kept.

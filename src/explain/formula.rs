@@ -20,12 +20,20 @@ impl Formula {
 
     /// The symbols named in the expression, each once, in order of appearance.
     #[must_use]
+    #[inline(never)]
     pub fn names(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
-        for word in self.expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
-            if word.starts_with(|c: char| c.is_ascii_alphabetic()) && !names.contains(&word) {
+        let (text, mut start) = (self.expression, 0);
+        for end in 0..=text.len() {
+            let byte = text.as_bytes().get(end);
+            if byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
+                continue;
+            }
+            let word = text.get(start..end).unwrap_or_default();
+            if word.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && !names.contains(&word) {
                 names.push(word);
             }
+            start = end + 1;
         }
         names
     }

@@ -144,7 +144,7 @@ fn together(texts: &mut [Text], launched: &mut [Text], tree: &Tree, arguments: &
         text.reading = read_titan(tree, arguments);
     }
     for text in launched {
-        text.reading.found.retain(|found| machines.contains(&found.field));
+        text.reading.keep(&|found| machines.contains(&found.field));
         text.reading.software = None;
     }
 }

@@ -153,6 +153,12 @@ impl Reading {
         }
     }
 
+    /// Keeps the values that `keep` wants.
+    #[inline(never)]
+    pub fn keep(&mut self, keep: &dyn Fn(&Found) -> bool) {
+        self.found.retain(|found| keep(found));
+    }
+
     /// The value stated for a setting.
     #[must_use]
     pub fn value(&self, field: Field) -> Option<&str> {

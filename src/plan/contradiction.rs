@@ -43,8 +43,11 @@ impl Contradiction {
     #[must_use]
     #[inline(never)]
     pub fn new(code: &'static str, fields: &[Field], message: String) -> Self {
-        let fields = fields.iter().map(|field| field.name()).collect();
-        Self { code, fields, message, hint: None, nearest: None }
+        let mut names = Vec::with_capacity(fields.len());
+        for field in fields {
+            names.push(field.name());
+        }
+        Self { code, fields: names, message, hint: None, nearest: None }
     }
 
     /// What `rule` says of these `numbers`.
@@ -74,6 +77,7 @@ impl Contradiction {
 
     /// The same with the nearest value of the first field that works.
     #[must_use]
+    #[inline(never)]
     pub fn nearest(mut self, nearest: Option<u64>) -> Self {
         self.nearest = nearest;
         self

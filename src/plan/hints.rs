@@ -23,7 +23,14 @@ pub(crate) fn divisors(number: u64) -> Vec<u64> {
 
 /// The one of `values` nearest to `wanted`; the smaller of two equally near.
 pub(crate) fn nearest_of(values: &[u64], wanted: u64) -> Option<u64> {
-    values.iter().copied().min_by_key(|value| (value.abs_diff(wanted), *value))
+    let mut nearest: Option<u64> = None;
+    for &value in values {
+        let closer = |other: u64| (value.abs_diff(wanted), value) < (other.abs_diff(wanted), other);
+        if nearest.is_none_or(closer) {
+            nearest = Some(value);
+        }
+    }
+    nearest
 }
 
 /// The multiple of `block` nearest to `wanted`, at least `block`; the greater of two equally near.
@@ -41,10 +48,12 @@ pub(crate) fn nearest_multiple(wanted: u64, block: u64) -> u64 {
 pub(crate) fn listed(values: &[u64], wanted: u64) -> String {
     let at = values.partition_point(|value| *value < wanted);
     let first = at.saturating_sub(LISTED / 2).min(values.len().saturating_sub(LISTED));
-    let shown = values.iter().skip(first).take(LISTED).map(u64::to_string).collect::<Vec<_>>();
-    let mut text = shown.join(", ");
-    if first > 0 {
-        text.insert_str(0, "…, ");
+    let mut text = String::from(if first > 0 { "…, " } else { "" });
+    for (index, value) in values.iter().skip(first).take(LISTED).enumerate() {
+        if index > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(&value.to_string());
     }
     if first + LISTED < values.len() {
         text.push_str(", …");

@@ -152,12 +152,16 @@ impl StageMap {
 
     /// Deals virtual stages out: number k goes to rank k mod p.
     fn from_chunks(pipeline: u64, chunks: Vec<Chunk>) -> Self {
-        let mut stages = vec![Stage { chunks: Vec::new() }; index(pipeline)];
-        let count = stages.len().max(1);
-        for (index, chunk) in chunks.into_iter().enumerate() {
-            if let Some(stage) = stages.get_mut(index % count) {
+        let mut stages: Vec<Stage> = Vec::new();
+        for _ in 0..pipeline {
+            stages.push(Stage { chunks: Vec::new() });
+        }
+        let (mut next, count) = (0, stages.len());
+        for chunk in chunks {
+            if let Some(stage) = stages.get_mut(next) {
                 stage.chunks.push(chunk);
             }
+            next = if next + 1 < count { next + 1 } else { 0 };
         }
         Self { stages }
     }
@@ -279,10 +283,13 @@ fn with_ends(sizes: StageSizes, first: Option<u64>, last: Option<u64>) -> Result
     if let Some(bad) = of_rank.iter().find(|layers| *layers % virtual_pipeline != 0) {
         return Err(uneven_chunks(*bad, virtual_pipeline));
     }
-    for layers in &mut of_rank {
-        *layers /= virtual_pipeline;
+    let mut counts = Vec::new();
+    for _ in 0..virtual_pipeline {
+        for layers in &of_rank {
+            counts.push(layers / virtual_pipeline);
+        }
     }
-    Ok(of_rank.repeat(index(virtual_pipeline)))
+    Ok(counts)
 }
 
 /// Stages written out by `--pipeline-model-parallel-layout`.

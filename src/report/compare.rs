@@ -441,18 +441,22 @@ impl Leaves<'_> {
         }
     }
 
+    /// The greatest changes, of equal ones the first by path.
     fn causes(mut self, amount: fn(f64) -> Amount) -> Vec<Cause> {
-        self.sums.retain(|(_, [before, after])| before != after);
-        let change = |[before, after]: [f64; 2]| (after - before).abs();
-        sort(&mut self.sums, &|(one, a), (other, b)| {
-            change(*b).total_cmp(&change(*a)).then_with(|| one.cmp(other))
-        });
-        self.sums.truncate(MOST_CAUSES);
-        let cause = |(path, [before, after]): (String, [f64; 2])| Cause {
-            path,
-            before: amount(before),
-            after: amount(after),
-        };
-        self.sums.into_iter().map(cause).collect()
+        let mut causes = Vec::new();
+        while causes.len() < MOST_CAUSES {
+            let (mut most, mut at) = (0.0, None);
+            for (index, (path, [before, after])) in self.sums.iter().enumerate() {
+                let change = (after - before).abs();
+                let first = at.is_none_or(|at: usize| *path < self.sums[at].0);
+                if change > most || (change == most && change > 0.0 && first) {
+                    (most, at) = (change, Some(index));
+                }
+            }
+            let Some(at) = at else { break };
+            let (path, [before, after]) = self.sums.swap_remove(at);
+            causes.push(Cause { path, before: amount(before), after: amount(after) });
+        }
+        causes
     }
 }

@@ -117,10 +117,14 @@ pub(super) type Note<'n> = &'n mut dyn FnMut(usize, Event, f64, f64);
 pub(super) fn run(order: &Order, durations: &StageDurations, mut note: Option<Note<'_>>) -> Vec<Clock> {
     let shape = order.shape();
     let mut ready = Ready::of(shape);
-    let mut clocks = vec![Clock::default(); shape.stages as usize];
-    let mut desks: Vec<Vec<Desk>> = Vec::with_capacity(clocks.len());
+    let (mut clocks, mut desks): (Vec<Clock>, Vec<Vec<Desk>>) = (Vec::new(), Vec::new());
     for stage in 0..shape.stages {
-        desks.push((0..shape.chunks).map(|chunk| Desk::of(shape, durations, stage, chunk)).collect());
+        let mut of_stage = Vec::with_capacity(shape.chunks as usize);
+        for chunk in 0..shape.chunks {
+            of_stage.push(Desk::of(shape, durations, stage, chunk));
+        }
+        desks.push(of_stage);
+        clocks.push(Clock::default());
     }
     let mut moved = true;
     while moved {

@@ -111,7 +111,10 @@ impl Timeline {
 /// Lets `order` run under `durations`.
 #[must_use]
 pub fn timeline(order: &Order, durations: &StageDurations) -> Timeline {
-    let mut stages: Vec<Vec<Timed>> = vec![Vec::new(); order.shape().stages as usize];
+    let mut stages: Vec<Vec<Timed>> = Vec::new();
+    for stage in 0..order.shape().stages {
+        stages.push(Vec::with_capacity(order.stage(stage).len()));
+    }
     let mut note = |stage: usize, event, start, end| {
         if let Some(list) = stages.get_mut(stage) {
             list.push(Timed { event, start: Seconds::new(start), end: Seconds::new(end) });

@@ -32,15 +32,24 @@ impl Space {
         let (model, layout) = (plan.model(), plan.layout());
         let base = Variant::of(plan);
         let domain = plan.cluster().fast_domain.max(plan.cluster().gpus_per_node);
-        let mut tensor = doubling(domain);
-        tensor.retain(|t| model.num_attention_heads.is_multiple_of(*t));
-        let mut pipeline: Vec<u64> = (1..=MAX_PIPELINE).collect();
-        pipeline.retain(|p| model.num_layers.is_multiple_of(*p) && layout.world_size.is_multiple_of(*p));
+        let mut tensor = Vec::with_capacity(12);
+        for t in doubling(domain) {
+            if model.num_attention_heads.is_multiple_of(t) {
+                tensor.push(t);
+            }
+        }
+        let mut pipeline = Vec::new();
+        for p in 1..=MAX_PIPELINE {
+            if model.num_layers.is_multiple_of(p) && layout.world_size.is_multiple_of(p) {
+                pipeline.push(p);
+            }
+        }
         let longest = (model.seq_length / MIN_LOCAL_SEQUENCE).max(1);
         let mut experts = Vec::new();
         for e in doubling(model.experts.as_ref().map_or(0, |experts| experts.num_experts)) {
             if model.experts.as_ref().is_some_and(|experts| experts.num_experts.is_multiple_of(e)) {
-                experts.extend([(e, false), (e, true)]);
+                experts.push((e, false));
+                experts.push((e, true));
             }
         }
         if model.experts.is_none() {

@@ -62,9 +62,14 @@ pub(in crate::anatomy) fn core(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
 
 /// Query, key and value as they come: own storages, and once the buffer behind views.
 fn as_given(core: &Core) -> Vec<Saved> {
-    let mut out: Vec<Saved> =
-        core.operands.iter().filter(|operand| !operand.view).map(|operand| operand.own).collect();
-    if core.operands.iter().any(|operand| operand.view) {
+    let (mut out, mut views) = (Vec::with_capacity(8), false);
+    for operand in &core.operands {
+        views |= operand.view;
+        if !operand.view {
+            out.push(operand.own);
+        }
+    }
+    if views {
         out.extend(core.buffer);
     }
     out
@@ -72,7 +77,7 @@ fn as_given(core: &Core) -> Vec<Saved> {
 
 /// Query, key and value copied to storages of their own.
 fn copied(core: &Core) -> Vec<Saved> {
-    core.operands.iter().map(|operand| operand.own).collect()
+    core.operands.map(|operand| operand.own).to_vec()
 }
 
 fn log_sum_exp(x: &Symbols<'_>) -> Saved {

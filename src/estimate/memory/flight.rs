@@ -85,9 +85,10 @@ fn turns(shape: &Shape, step: u64) -> bool {
 /// Counts after so many forward and backward steps.
 fn flight(shape: &Shape, forward: u64, backward: u64) -> Flight {
     let chunks = u64::from(shape.chunks);
-    let counts = (0..chunks)
-        .map(|chunk| done(shape, forward, chunk).saturating_sub(done(shape, backward, chunks - 1 - chunk)))
-        .collect();
+    let mut counts = Vec::with_capacity(8);
+    for chunk in 0..chunks {
+        counts.push(done(shape, forward, chunk).saturating_sub(done(shape, backward, chunks - 1 - chunk)));
+    }
     let next = backward / u64::from(shape.group.max(1)) % chunks;
     let backward = usize::try_from(chunks - 1 - next).unwrap_or(0);
     Flight { counts, waiting: Vec::new(), backward }

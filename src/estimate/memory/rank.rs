@@ -7,8 +7,8 @@ use super::moments::{ChunkSum, Moment};
 use super::states::{Kind, Part, State, kinds, states};
 use super::term::Term;
 use super::unit::{Point, Sum, Units};
-use crate::anatomy::{SectionKind, Symbols, section_counts};
-use crate::plan::{Chunk, Stage};
+use crate::anatomy::{SectionKind, Symbols, are_alike};
+use crate::plan::Stage;
 use crate::quantity::{Bytes, Count};
 
 /// What all ranks with equal stages have in common.
@@ -94,11 +94,8 @@ impl<'a> Stages<'a> {
 
 /// Whether two stages hold the same layers and ends.
 fn are_equal(x: &Symbols<'_>, one: &Stage, other: &Stage) -> bool {
-    let kinds = |chunk: &Chunk| chunk.layers.clone().map(|index| x.model().layer_kind(index));
     one.chunks.len() == other.chunks.len()
-        && one.chunks.iter().zip(&other.chunks).all(|(one, other)| {
-            section_counts(x, one) == section_counts(x, other) && kinds(one).eq(kinds(other))
-        })
+        && one.chunks.iter().zip(&other.chunks).all(|(one, other)| are_alike(x, one, other))
 }
 
 /// Everything about one pipeline rank, as numbers.

@@ -96,7 +96,10 @@ pub fn memory(plan: &Plan) -> Memory {
 
 fn rank_memory(x: &Symbols<'_>, units: &Units, index: u64, rank: &Rank<'_>, capacity: Bytes) -> RankMemory {
     let (at, within) = rank.at(units);
-    let chunk = |(chunk, &in_flight): (&ChunkSum, &u64)| ChunkMemory { kept: chunk.kept, in_flight };
+    let mut chunks = Vec::with_capacity(rank.common.chunks.len());
+    for (chunk, &in_flight) in rank.common.chunks.iter().zip(&rank.flight.counts) {
+        chunks.push(ChunkMemory { kept: chunk.kept, in_flight });
+    }
     RankMemory {
         pipeline_rank: index,
         tensor_rank: 0,
@@ -105,7 +108,7 @@ fn rank_memory(x: &Symbols<'_>, units: &Units, index: u64, rank: &Rank<'_>, capa
         fits: rank.totals.peak_reserved <= capacity,
         at,
         within: within.map(SectionKind::name),
-        chunks: rank.common.chunks.iter().zip(&rank.flight.counts).map(chunk).collect(),
+        chunks,
         breakdown: tree(x, units, rank),
     }
 }
@@ -130,7 +133,12 @@ fn worst(ranks: &[RankMemory]) -> Worst {
 #[must_use]
 pub fn memory_totals(plan: &Plan) -> Vec<Totals> {
     let x = Symbols::of(plan);
-    Stages::of(&x).ranks().map(|rank| rank.totals).collect()
+    let stages = Stages::of(&x);
+    let mut totals = Vec::new();
+    for rank in stages.ranks() {
+        totals.push(rank.totals);
+    }
+    totals
 }
 
 /// Bytes kept from forward to backward by `chunk` for one micro-batch on one rank.

@@ -43,7 +43,9 @@ impl Term {
         let mut why = x.explain(self.formula);
         for (name, value) in self.given {
             if !name.is_empty() {
-                why.symbols.retain(|symbol| symbol.name != name);
+                if let Some(known) = why.symbols.iter().position(|symbol| symbol.name == name) {
+                    why.symbols.remove(known);
+                }
                 why.symbols.push(crate::explain::Symbol { name, value });
             }
         }

@@ -1,7 +1,7 @@
 //! Gradient buffers and their buckets: what a data-parallel collective carries
 //! (`megatron/core/distributed/param_and_grad_buffer.py`, `distributed_data_parallel.py`).
 
-use crate::anatomy::{Creation, SectionKind, Symbols, Weight, WeightGroup, section_counts};
+use crate::anatomy::{Creation, Symbols, Weight, WeightGroup, are_alike};
 use crate::plan::{Chunk, DpSharding, Embeddings, Number, Plan, Software, Stage};
 
 /// Elements at a multiple of which each parameter begins under the distributed optimizer.
@@ -93,20 +93,17 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
 #[must_use]
 pub fn all_buffers(plan: &Plan) -> Vec<Vec<Vec<Buffer>>> {
     let x = Symbols::of(plan);
-    let kinds = |chunk: &Chunk| chunk.layers.clone().map(|index| plan.model().layer_kind(index));
-    let mut known: Vec<(&Chunk, [u64; SectionKind::ALL.len()], Vec<Buffer>)> = Vec::new();
+    let mut known: Vec<(&Chunk, Vec<Buffer>)> = Vec::new();
     let stages = plan.layout().stages.stages.iter().enumerate();
     let mut of = |stage: usize, index: usize, chunk| {
-        let counts = section_counts(&x, chunk);
         if stage == 0 && index == 0 {
             return buffers(plan, stage, index);
         }
-        let same = |other: &&(&Chunk, _, _)| counts == other.1 && kinds(chunk).eq(kinds(other.0));
-        if let Some((_, _, buffers)) = known.iter().find(same) {
+        if let Some((_, buffers)) = known.iter().find(|(other, _)| are_alike(&x, chunk, other)) {
             return buffers.clone();
         }
         let found = buffers(plan, stage, index);
-        known.push((chunk, counts, found.clone()));
+        known.push((chunk, found.clone()));
         found
     };
     let mut all = Vec::with_capacity(stages.len());

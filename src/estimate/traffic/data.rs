@@ -228,9 +228,9 @@ fn units(builder: &mut Builder<'_>) {
                 ..gather(Pass::Backward)
             };
             let group = group(builder, weights);
-            for sent in [gather(Pass::Forward), gather(Pass::Backward), scatter] {
-                builder.add(Parallelism::Data, group, sent, calls.clone());
-            }
+            builder.add(Parallelism::Data, group, gather(Pass::Forward), calls.clone());
+            builder.add(Parallelism::Data, group, gather(Pass::Backward), calls.clone());
+            builder.add(Parallelism::Data, group, scatter, calls.clone());
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn add(builder: &mut Builder<'_>) {
     let format = if x.recipe().fp32_residual { Number::Fp32 } else { x.recipe().params_dtype };
     // [s, b, h]; with sequence parallelism each tensor rank sends its part of the sequence.
     let rows = x.s_local / x.b.max(1);
-    for (pass, name, tensor, formula) in [
+    for &(pass, name, tensor, formula) in &[
         (Pass::Forward, "stage output", "activation", &ACTIVATION),
         (Pass::Backward, "stage input", "gradient", &GRADIENT),
     ] {

@@ -112,21 +112,30 @@ fn scalars(builder: &mut Builder<'_>) {
     let every = builder.step_calls(&|_| 1);
     let sharded = recipe.dp_sharding != DpSharding::Replicated;
     let group = if sharded { GroupKind::OptimizerInstance } else { GroupKind::Model };
-    let number = |name, tensor, elements: u64, formula| Sent {
-        tensor,
-        width: Number::Fp32.width(),
-        dtype: Number::Fp32.name(),
-        ..gradient(builder, name, Shape::new(&[elements]), formula)
-    };
-    let mut sent = vec![(number("gradient norm", "square", 1, &NORM), group, every.clone())];
+    let norm = number(builder, ("gradient norm", "square"), 1, &NORM);
+    builder.add(Parallelism::Scalars, group, norm, every.clone());
     if recipe.params_dtype == Number::Fp16 {
-        sent.push((number("loss scale", "overflow", 1, &OVERFLOW), group, every));
+        let scale = number(builder, ("loss scale", "overflow"), 1, &OVERFLOW);
+        builder.add(Parallelism::Scalars, group, scale, every);
     }
     let stages = &builder.plan().layout().stages.stages;
     let ends = |stage: usize| stages.get(stage).is_some_and(Stage::has_output_layer);
     let at_end = builder.step_calls(&|stage| u64::from(ends(stage)));
-    sent.push((number("loss", "sum and count", 2, &LOSS), GroupKind::DataContext, at_end));
-    for (sent, group, calls) in sent {
-        builder.add(Parallelism::Scalars, group, sent, calls);
+    let loss = number(builder, ("loss", "sum and count"), 2, &LOSS);
+    builder.add(Parallelism::Scalars, GroupKind::DataContext, loss, at_end);
+}
+
+/// A few fp32 numbers of this name and purpose.
+fn number(
+    builder: &Builder<'_>,
+    (name, tensor): (&'static str, &'static str),
+    elements: u64,
+    formula: &'static Formula,
+) -> Sent {
+    Sent {
+        tensor,
+        width: Number::Fp32.width(),
+        dtype: Number::Fp32.name(),
+        ..gradient(builder, name, Shape::new(&[elements]), formula)
     }
 }

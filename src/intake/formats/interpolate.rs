@@ -72,12 +72,12 @@ fn call(name: &str, rest: &str, value: &dyn Fn(&str) -> Result<String, String>) 
         let text = value(arguments.get(index).copied().unwrap_or(""))?;
         text.trim().parse().map_err(|_| name.to_owned())
     };
-    let result = match name {
-        "multiply" | "mul" => number(0)?.checked_mul(number(1)?),
-        "add" | "sum" => number(0)?.checked_add(number(1)?),
-        "subtract" | "sub" => number(0)?.checked_sub(number(1)?),
-        "divide" | "divide_floor" | "div" | "floor_div" => number(0)?.checked_div(number(1)?),
-        "divide_ceil" => number(1).and_then(|by| Ok(number(0)?.div_ceil(by.max(1)))).ok(),
+    let operation: fn(u64, u64) -> Option<u64> = match name {
+        "multiply" | "mul" => u64::checked_mul,
+        "add" | "sum" => u64::checked_add,
+        "subtract" | "sub" => u64::checked_sub,
+        "divide" | "divide_floor" | "div" | "floor_div" => u64::checked_div,
+        "divide_ceil" => |number, by| Some(number.div_ceil(by.max(1))),
         "oc.env" | "env" => {
             let variable = arguments.first().copied().unwrap_or("").trim();
             return arguments.get(1).map_or_else(|| Err(variable.to_owned()), |default| value(default));
@@ -85,9 +85,9 @@ fn call(name: &str, rest: &str, value: &dyn Fn(&str) -> Result<String, String>) 
         _ if name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_') => {
             return value(rest.strip_prefix('-').unwrap_or(rest));
         }
-        _ => None,
+        _ => return Err(name.to_owned()),
     };
-    result.map(|number| number.to_string()).ok_or_else(|| name.to_owned())
+    operation(number(0)?, number(1)?).map(|number| number.to_string()).ok_or_else(|| name.to_owned())
 }
 
 /// Arguments separated by commas outside braces.

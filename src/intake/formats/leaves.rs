@@ -159,6 +159,7 @@ fn find<'t>(leaves: &'t [Leaf], path: &str) -> Option<&'t Leaf> {
 
 impl<'t> Leaves<'t> {
     /// Over these scalars, nothing taken.
+    #[inline(never)]
     pub(super) fn over(scalars: &'t Scalars) -> Self {
         Self { leaves: &scalars.0, reading: Reading::default() }
     }
@@ -317,7 +318,7 @@ pub(super) fn no_layers_is_none(reading: &mut Reading) {
         let place = reading.found.iter().find(|found| found.field == Field::RecomputeNumLayers);
         let note = Diagnostic::note("no-recomputation", "recomputation of 0 layers is none");
         let note = note.at_some(place.and_then(|found| found.span));
-        reading.found.retain(|found| !gone.contains(&found.field));
+        reading.keep(&|found| !gone.contains(&found.field));
         reading.diagnostics.push(note);
     }
 }
@@ -375,7 +376,13 @@ pub(super) fn placeholder(field: Field, value: &str) -> Option<String> {
     if !matches!(field.kind(), Kind::Count(..) | Kind::Real(..) | Kind::Flag) {
         return None;
     }
-    let inner = value.trim_start_matches(['$', '{', '<', ' ', '%']).trim_end_matches(['}', '>', ' ', '%']);
+    let mut inner = value;
+    while let Some(b'$' | b'{' | b'<' | b' ' | b'%') = inner.as_bytes().first() {
+        inner = inner.get(1..).unwrap_or_default();
+    }
+    while let Some(b'}' | b'>' | b' ' | b'%') = inner.as_bytes().last() {
+        inner = inner.get(..inner.len() - 1).unwrap_or_default();
+    }
     let marked = inner.len() < value.len() && !inner.is_empty();
     let shouted = inner.len() > 1
         && inner.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit())

@@ -30,7 +30,11 @@ pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
         say_differences(&mut texts);
     }
     drop_answered(&mut texts);
-    texts.into_iter().map(|text| text.reading).collect()
+    let mut readings = Vec::with_capacity(texts.len());
+    for text in texts {
+        readings.push(text.reading);
+    }
+    readings
 }
 
 const fn rank(format: Option<Format>) -> u8 {
@@ -52,7 +56,7 @@ fn yield_proposals(texts: &mut [Text]) {
         let others: Vec<Field> = stated_beside(texts, index);
         let has_precision = precision.iter().any(|field| others.contains(field));
         let Some(text) = texts.get_mut(index) else { continue };
-        text.reading.found.retain(|found| {
+        text.reading.keep(&|found| {
             let proposed = matches!(found.origin, Origin::Default | Origin::Derived | Origin::Catalog);
             let beaten = others.contains(&found.field) || (precision.contains(&found.field) && has_precision);
             !(proposed && beaten)
@@ -64,7 +68,7 @@ fn yield_proposals(texts: &mut [Text]) {
 fn yield_unknowns(texts: &mut [Text]) {
     let known = known(texts);
     for text in texts {
-        text.reading.found.retain(|found| found.hole.is_none() || !known.contains(&found.field));
+        text.reading.keep(&|found| found.hole.is_none() || !known.contains(&found.field));
     }
 }
 
@@ -104,7 +108,7 @@ fn engine_decides(texts: &mut [Text]) {
     for text in texts.iter_mut().filter(|text| text.format.is_none()) {
         let flag = text.reading.found.iter().find(|found| found.field == Field::ZeroStage).cloned();
         let Some(flag) = flag else { continue };
-        text.reading.found.retain(|found| found.field != Field::ZeroStage);
+        text.reading.keep(&|found| found.field != Field::ZeroStage);
         if flag.value != stage.value {
             let message = format!(
                 "the script says ZeRO stage {} and the DeepSpeed configuration {}; DeepSpeed's engine follows its configuration",

@@ -256,7 +256,7 @@ fn optimizer(leaves: &mut Leaves<'_>) {
 
 fn overlap(leaves: &mut Leaves<'_>) {
     if leaves.flag("model.cpu_offloading") == Some(false) {
-        leaves.reading.found.retain(|found| found.field != Field::CpuOffloadingNumLayers);
+        leaves.reading.keep(&|found| found.field != Field::CpuOffloadingNumLayers);
     }
     let path = "model.fsdp";
     if let Some(leaf) = leaves.yes(path) {

@@ -24,10 +24,10 @@ pub fn read_yaml(text: &str, base: u32) -> Tree {
                 None
             }
         };
-        if document.is_some() {
+        if let Some(document) = document {
             cursor.skip_rest();
+            documents.push(document);
         }
-        documents.extend(document);
     }
     cursor.finish(documents)
 }

@@ -152,21 +152,27 @@ impl<'a> Cursor<'a> {
     /// A map of these entries: `<<` merged, and of equal keys the last kept.
     pub(super) fn map(&mut self, entries: Vec<Entry>, from: usize) -> Node {
         self.charge(1);
-        let (merges, own): (Vec<Entry>, Vec<Entry>) =
-            entries.into_iter().partition(|entry| entry.key == "<<");
-        let mut entries = Vec::new();
-        for merge in merges.iter().rev() {
-            let maps = merge.node.items().iter().rev().chain(std::iter::once(&merge.node));
-            entries.extend(maps.flat_map(Node::entries).cloned());
+        let mut all: Vec<Entry> = Vec::new();
+        for merge in entries.iter().rev() {
+            if merge.key == "<<" {
+                for map in merge.node.items().iter().rev() {
+                    all.extend_from_slice(map.entries());
+                }
+                all.extend_from_slice(merge.node.entries());
+            }
         }
-        let inherited = entries.len();
-        entries.extend(own);
-        self.keep_last(&mut entries, inherited);
+        let inherited = all.len();
+        for entry in entries {
+            if entry.key != "<<" {
+                all.push(entry);
+            }
+        }
+        let entries = self.keep_last(all, inherited);
         Node { span: self.span(from, self.at), value: Value::Map(entries) }
     }
 
     /// Drops all but the last of equal keys, and says so unless an inherited one is replaced.
-    fn keep_last(&mut self, entries: &mut Vec<Entry>, inherited: usize) {
+    fn keep_last(&mut self, entries: Vec<Entry>, inherited: usize) -> Vec<Entry> {
         let order = order(entries.len(), &|left, right| entries[left].key.cmp(&entries[right].key));
         let mut dead = vec![false; entries.len()];
         for pair in order.windows(2) {
@@ -181,11 +187,13 @@ impl<'a> Cursor<'a> {
                 }
             }
         }
-        let mut index = 0;
-        entries.retain(|_| {
-            index += 1;
-            !dead[index - 1]
-        });
+        let mut kept = Vec::with_capacity(entries.len());
+        for (entry, dead) in entries.into_iter().zip(dead) {
+            if !dead {
+                kept.push(entry);
+            }
+        }
+        kept
     }
 
     /// What an anchor of that name holds.

@@ -88,7 +88,11 @@ impl Cursor<'_> {
                 _ if self.done() => break,
                 b'[' => break,
                 b'\n' | b'#' => self.skip_line(),
-                _ => entries.extend(self.pair()),
+                _ => {
+                    if let Some(pair) = self.pair() {
+                        entries.push(pair);
+                    }
+                }
             }
         }
         entries

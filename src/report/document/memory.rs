@@ -33,7 +33,10 @@ pub(super) fn memory(w: &mut Writer, plan: &Plan, memory: &Memory, explanations:
 /// Labels of the GPUs of each pipeline rank.
 fn gpus_by_stage(plan: &Plan) -> Vec<Vec<String>> {
     let groups = Groups::of(plan.layout());
-    let mut stages = vec![Vec::new(); plan.layout().stages.stages.len()];
+    let mut stages: Vec<Vec<String>> = Vec::new();
+    for _ in &plan.layout().stages.stages {
+        stages.push(Vec::new());
+    }
     for rank in (0..groups.world()).map(Rank::new) {
         let stage = usize::try_from(groups.coordinates(rank).pipeline).ok();
         if let Some(labels) = stage.and_then(|stage| stages.get_mut(stage)) {

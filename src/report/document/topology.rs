@@ -50,7 +50,11 @@ pub(super) fn topology(w: &mut Writer, plan: &Plan) {
 fn list(w: &mut Writer, groups: &Groups, kind: GroupKind) {
     let mut lists: Vec<Vec<u64>> = Vec::new();
     for group in groups.all(kind) {
-        lists.push(group.ranks().map(Rank::get).collect());
+        let mut ranks = Vec::new();
+        for rank in group.ranks() {
+            ranks.push(rank.get());
+        }
+        lists.push(ranks);
     }
     sort(&mut lists, &|one, other| one.first().cmp(&other.first()));
     w.list(kind.name());

@@ -22,8 +22,10 @@ pub(super) fn write(sheet: &mut Sheet, traffic: &Traffic) {
             size(totals.network),
         ]
     };
-    let mut rows: Vec<Vec<String>> =
-        traffic.dimensions.iter().map(|of| row(of.parallelism.name(), of.cluster)).collect();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for of in &traffic.dimensions {
+        rows.push(row(of.parallelism.name(), of.cluster));
+    }
     rows.push(row("all", traffic.cluster()));
     sheet.table(&["dimension", "calls", "messages", "sent, ring", "sent over the network"], &rows);
     for of in &traffic.dimensions {
@@ -38,7 +40,10 @@ fn dimension(sheet: &mut Sheet, of: &DimensionTraffic) {
     }
     sheet.heading(&format!("{name} communication"));
     sheet.line(&format!("{} groups of {} over {}", of.groups, of.group_size, of.link.name()));
-    let rows: Vec<Vec<String>> = of.operations.iter().map(operation).collect();
+    let mut rows = Vec::with_capacity(of.operations.len());
+    for one in &of.operations {
+        rows.push(operation(one));
+    }
     let header = [
         "what",
         "function",
