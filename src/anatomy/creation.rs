@@ -3,7 +3,7 @@
 
 use super::{SectionKind, Symbols, Weight, sections};
 use crate::plan::{Chunk, LayerKind, Software};
-use crate::text::sort;
+use crate::text::order as order_of;
 
 /// Weights of a chunk, one list per kind of section, and the order of the sections.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,10 +19,14 @@ impl Creation {
         let mut kinds: Vec<(SectionKind, Vec<Weight>)> = Vec::new();
         let mut counts = Vec::new();
         for section in sections(x, chunk) {
-            let mut weights = section.weights(x);
-            sort(&mut weights, &|one, other| turn(x, one.name).cmp(&turn(x, other.name)));
+            let weights = section.weights(x);
+            let turn = |index: usize| turn(x, weights[index].name);
+            let mut sorted = Vec::with_capacity(weights.len());
+            for index in order_of(weights.len(), &|one, other| turn(one).cmp(&turn(other))) {
+                sorted.push(weights[index].clone());
+            }
             counts.push(section.times);
-            kinds.push((section.kind, weights));
+            kinds.push((section.kind, sorted));
         }
         let place = |kind| kinds.iter().position(|(other, _)| *other == kind);
         let mut order: Vec<usize> = Vec::new();

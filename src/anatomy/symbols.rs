@@ -252,7 +252,7 @@ impl<'a> Symbols<'a> {
     #[must_use]
     #[inline(never)]
     pub fn bytes(&self, elements: u64) -> Bytes {
-        Bytes::new(elements.saturating_mul(self.width))
+        Count::new(elements).bytes(self.width)
     }
 
     /// Whether whole layers are recomputed (`--recompute-granularity full`).

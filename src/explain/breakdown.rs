@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Explanation;
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, product};
 
 /// How a parent's value follows from its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl<Q: Quantity> Breakdown<Q> {
     #[must_use]
     pub fn times(mut self, times: u64) -> Self {
         self.value = self.value.times(times);
-        self.times = self.times.saturating_mul(times);
+        self.times = product(self.times, times);
         self
     }
 

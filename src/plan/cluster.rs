@@ -1,6 +1,6 @@
 //! The machines: accelerators, nodes and links.
 
-use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond};
+use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, product};
 
 /// Equal nodes of equal accelerators.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ impl Cluster {
     /// All accelerators.
     #[must_use]
     pub fn gpus(&self) -> u64 {
-        self.num_nodes.saturating_mul(self.gpus_per_node)
+        product(self.num_nodes, self.gpus_per_node)
     }
 }
 

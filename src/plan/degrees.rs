@@ -4,6 +4,7 @@ use super::hints::{divisors, listed, nearest_multiple, nearest_of};
 use super::{
     ContextKind, Contradiction, Field, Layout, PipelineSchedule, RankOrder, StageMap, StageSizes, StageSplit,
 };
+use crate::quantity::product;
 
 /// How the work is to be cut. What is `None` follows from the rest as in Megatron.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,7 +138,7 @@ fn folded(degrees: &Degrees) -> bool {
 /// World sizes a hint names.
 fn smallest_worlds(block: u64, per_node: u64) -> String {
     let first = block.max(1);
-    let mut worlds = vec![first, first.saturating_mul(2), first.saturating_mul(4)];
+    let mut worlds = vec![first, product(first, 2), product(first, 4)];
     worlds.push(nearest_multiple(first, per_node.max(1)).max(first));
     worlds.retain(|world| world % first == 0);
     crate::text::sort(&mut worlds, &u64::cmp);
@@ -147,19 +148,19 @@ fn smallest_worlds(block: u64, per_node: u64) -> String {
 
 fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
     let Degrees { world_size, tensor, pipeline, context, .. } = *degrees;
-    let block = tensor.saturating_mul(pipeline).saturating_mul(context);
+    let block = product(product(tensor, pipeline), context);
     if world_size.is_multiple_of(block.max(1)) {
         return None;
     }
-    let product = if context > 1 {
+    let named = if context > 1 {
         format!("TP {tensor} x PP {pipeline} x CP {context} = {block}")
     } else {
         format!("TP {tensor} x PP {pipeline} = {block}")
     };
     let message = if world_size < block {
-        format!("{product} needs at least {block} GPUs, and there are {world_size}")
+        format!("{named} needs at least {block} GPUs, and there are {world_size}")
     } else {
-        format!("{world_size} GPUs cannot be divided into groups of {product}")
+        format!("{world_size} GPUs cannot be divided into groups of {named}")
     };
     let fields = [
         Field::WorldSize,
@@ -169,7 +170,7 @@ fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
         Field::NumNodes,
         Field::GpusPerNode,
     ];
-    let pipelines = divisors(world_size / tensor.saturating_mul(context).max(1));
+    let pipelines = divisors(world_size / product(tensor, context).max(1));
     let mut hint = format!("world sizes that fit: {}, and so on", smallest_worlds(block, 8));
     if world_size.is_multiple_of(tensor * context) {
         hint.push_str(&format!(
@@ -183,7 +184,7 @@ fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
 
 fn expert_world(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> {
     let Degrees { world_size, tensor, pipeline, expert, .. } = *degrees;
-    let block = expert_tensor.saturating_mul(expert).saturating_mul(pipeline);
+    let block = product(product(expert_tensor, expert), pipeline);
     if world_size.is_multiple_of(block.max(1)) || (expert == 1 && expert_tensor == tensor) {
         return None;
     }
@@ -193,7 +194,7 @@ fn expert_world(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> 
         Field::PipelineModelParallelSize,
         Field::WorldSize,
     ];
-    let fitting = divisors(world_size / expert_tensor.saturating_mul(pipeline).max(1));
+    let fitting = divisors(world_size / product(expert_tensor, pipeline).max(1));
     let hint = if expert_tensor > 1 && degrees.expert_tensor.is_none() {
         format!(
             "EP {} would do; or --expert-tensor-parallel-size 1 (not given, it is TP {tensor})",

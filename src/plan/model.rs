@@ -87,7 +87,7 @@ impl VocabPadding {
     /// Rows of the embedding under tensor parallel size `tensor`.
     #[must_use]
     pub fn padded(self, tensor: u64) -> u64 {
-        self.size.next_multiple_of(self.multiple.saturating_mul(tensor).max(1))
+        self.size.next_multiple_of(crate::quantity::product(self.multiple, tensor).max(1))
     }
 }
 

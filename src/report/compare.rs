@@ -8,9 +8,8 @@ use crate::explain::{Breakdown, Rule};
 use crate::intake::{Origin, Resolution, SettingValue};
 use crate::plan::{Field, Plan};
 use crate::quantity::{
-    Bytes, Count, Quantity, Seconds, decimal, gib, grouped, percent, rounded, seconds, size,
+    Bytes, Count, Quantity, Seconds, decimal, gib, grouped, percent, product, rounded, seconds, size,
 };
-use crate::text::sort;
 
 /// One of the two.
 #[derive(Clone, Copy)]
@@ -199,7 +198,7 @@ pub fn compare_plans(before: Side<'_>, after: Side<'_>) -> Comparison {
 }
 
 fn settings(before: &Resolution, after: &Resolution) -> Vec<SettingDifference> {
-    let mut differences: Vec<SettingDifference> = Vec::new();
+    let (mut stated_first, mut differences) = (Vec::new(), Vec::new());
     for field in Field::ALL {
         let (Some(a), Some(b)) = (before.setting(*field), after.setting(*field)) else { continue };
         if a.value == b.value || field.is_idle() {
@@ -209,15 +208,16 @@ fn settings(before: &Resolution, after: &Resolution) -> Vec<SettingDifference> {
             let said = matches!(setting.origin, Origin::Script | Origin::Environment | Origin::User);
             said && setting.value != SettingValue::Null
         });
-        differences.push(SettingDifference {
+        let list = if stated { &mut stated_first } else { &mut differences };
+        list.push(SettingDifference {
             name: field.name(),
             before: a.value.written(),
             after: b.value.written(),
             stated,
         });
     }
-    sort(&mut differences, &|one, other| other.stated.cmp(&one.stated));
-    differences
+    stated_first.extend(differences);
+    stated_first
 }
 
 /// A figure of a report, in both.
@@ -392,7 +392,7 @@ fn leaves<'a, Q: Quantity>(node: &'a Breakdown<Q>, times: u64, found: &mut Leave
     if named {
         found.path.push(node.label());
     }
-    let inside = times.saturating_mul(node.multiplicity());
+    let inside = product(times, node.multiplicity());
     match node.rule() {
         Rule::Leaf => found.add(node.value().times(times).number()),
         Rule::Sum => {

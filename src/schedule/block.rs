@@ -3,7 +3,7 @@
 
 use super::{Action, Event, Shape};
 use crate::plan::PipelineSchedule;
-use crate::text::sort;
+use crate::text::order;
 
 /// Slots after which the next micro-batch follows: two chunks times forward, backward, weight gradient.
 const PERIOD: u64 = 6;
@@ -28,8 +28,11 @@ pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
             passes.push((start + PERIOD * u64::from(batch), Event::new(action, batch, chunk)));
         }
     }
-    sort(&mut passes, &|one, other| one.0.cmp(&other.0));
-    if split { with_weights(&passes) } else { passes.into_iter().map(|(_, event)| event).collect() }
+    let mut sorted = Vec::with_capacity(passes.len());
+    for index in order(passes.len(), &|one, other| passes[one].0.cmp(&passes[other].0)) {
+        sorted.push(passes[index]);
+    }
+    if split { with_weights(&sorted) } else { sorted.into_iter().map(|(_, event)| event).collect() }
 }
 
 /// Puts the weight gradients into the free slots, oldest first.

@@ -2,6 +2,7 @@
 
 use super::Rank;
 use crate::plan::{Layout, RankOrder};
+use crate::quantity::product;
 
 /// One axis of the numbering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub(super) struct Lattice(pub(super) [Axis; 4]);
 impl Lattice {
     /// Points.
     pub(super) fn len(&self) -> u64 {
-        self.0.iter().fold(1, |product, axis| product.saturating_mul(axis.size))
+        self.0.iter().fold(1, |so_far, axis| product(so_far, axis.size))
     }
 
     /// The rank offset of point `index`.
@@ -81,7 +82,7 @@ fn strided(axes: [(Name, u64); 4]) -> [(Name, Axis); 4] {
     let mut stride = 1_u64;
     axes.map(|(name, size)| {
         let axis = Axis { size: size.max(1), stride };
-        stride = stride.saturating_mul(axis.size);
+        stride = product(stride, axis.size);
         (name, axis)
     })
 }

@@ -3,6 +3,7 @@
 use super::grid::{Axis, Grid, Lattice, Name, axis};
 use super::{Coordinates, GroupKind, Rank};
 use crate::plan::{Cluster, Layout};
+use crate::quantity::product;
 
 /// The groups of a layout. Cheap to make and to copy about; nothing is listed until asked for.
 #[derive(Clone, Debug)]
@@ -48,14 +49,14 @@ impl Pattern {
         match self.cut {
             Cut::Whole | Cut::Partial => self.members.len(),
             Cut::Slices { size, .. } => size,
-            Cut::Joined(groups) => self.members.len().saturating_mul(groups),
+            Cut::Joined(groups) => product(self.members.len(), groups),
         }
     }
 
     fn count(&self) -> u64 {
         match self.cut {
             Cut::Whole | Cut::Partial => self.bases.len(),
-            Cut::Slices { size, .. } => self.bases.len().saturating_mul(self.members.len() / size),
+            Cut::Slices { size, .. } => product(self.bases.len(), self.members.len() / size),
             Cut::Joined(groups) => self.bases.len() / groups,
         }
     }

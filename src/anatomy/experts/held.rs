@@ -6,7 +6,7 @@ use crate::anatomy::held::{has_weight_gradient, residual};
 use crate::anatomy::{Held, Saved, Symbols};
 use crate::explain::Formula;
 use crate::plan::Dispatcher;
-use crate::quantity::Bytes;
+use crate::quantity::{Bytes, Count};
 
 const LAYER: &str = "megatron/core/transformer/moe/moe_layer.py:custom_forward";
 const DISPATCHER: &str = "megatron/core/transformer/moe/token_dispatcher.py";
@@ -42,7 +42,7 @@ static FC1_WEIGHT: Formula = Formula::new("g·fm·hm·B", "One expert's first we
 pub(in crate::anatomy) fn held(x: &Symbols<'_>) -> Vec<Held> {
     let moe = x.moe;
     let wide = [moe.received, moe.hidden];
-    let elements = |count: u64, width| Bytes::new(count.saturating_mul(width));
+    let elements = |count: u64, width| Count::new(count).bytes(width);
     let fc2_input = elements(moe.received * moe.ffn, x.input_width);
     let activation = elements(moe.received * moe.ffn * x.gate, x.width);
     let output = Saved::new("gradient of the experts' output", &wide, x.width, &OUTPUT);

@@ -3,7 +3,7 @@
 use crate::anatomy::held::{gathered, has_weight_gradient, masked, residual, scattered};
 use crate::anatomy::{Held, Saved, Symbols};
 use crate::explain::Formula;
-use crate::quantity::Bytes;
+use crate::quantity::{Bytes, Count};
 
 const MLP: &str = "megatron/core/transformer/mlp.py, backward";
 
@@ -42,6 +42,6 @@ pub(in crate::anatomy) fn held(x: &Symbols<'_>) -> Vec<Held> {
 
 /// Kept bytes of the second projection's input, and of the activation's input.
 fn own(x: &Symbols<'_>) -> [Bytes; 2] {
-    let elements = |count: u64, width| Bytes::new(count.saturating_mul(width));
+    let elements = |count: u64, width| Count::new(count).bytes(width);
     [elements(x.n * x.f, x.input_width), elements(x.n * x.f * x.gate, x.width)]
 }

@@ -4,7 +4,7 @@ use crate::anatomy::{Collective, Pass, SectionKind, Shape, Symbols};
 use crate::estimate::collective::{Algorithm, wire_bytes};
 use crate::explain::{Explanation, Formula, Symbol};
 use crate::plan::LayerKind;
-use crate::quantity::{Bytes, Count, Quantity};
+use crate::quantity::{Bytes, Count, Quantity, product};
 use crate::topology::{GroupKind, Link};
 
 /// For which parallel dimension something is sent.
@@ -214,7 +214,7 @@ impl Totals {
     #[must_use]
     pub fn times(self, times: u64) -> Self {
         Self {
-            calls: self.calls.saturating_mul(times),
+            calls: product(self.calls, times),
             bytes: self.bytes * times,
             wire: self.wire * times,
             network: self.network * times,

@@ -7,6 +7,7 @@ use super::ledger::{Parallelism, Place};
 use crate::anatomy::{Account, Collective, SectionKind, Shape, Shard, Weight, WeightGroup, section_counts};
 use crate::explain::Formula;
 use crate::plan::{DpSharding, Number, Stage};
+use crate::quantity::product;
 use crate::topology::GroupKind;
 
 const FINALIZE: &str = "megatron/core/distributed/finalize_model_grads.py";
@@ -96,7 +97,7 @@ fn whole_weights(builder: &mut Builder<'_>) {
 }
 
 fn dot(counts: &[u64], elements: &[u64]) -> u64 {
-    counts.iter().zip(elements).map(|(count, elements)| count.saturating_mul(*elements)).sum()
+    counts.iter().zip(elements).map(|(count, elements)| product(*count, *elements)).sum()
 }
 
 /// Whether tensor ranks hold a weight whole but see a part of what goes through it.

@@ -49,6 +49,61 @@ impl Format {
     }
 }
 
+/// What in a settings file tells its framework.
+enum Sign {
+    /// One of these paths.
+    Any(&'static [&'static str]),
+    /// All of these paths.
+    All(&'static [&'static str]),
+    /// All of these keys, with further keys below each.
+    Maps(&'static [&'static str]),
+}
+
+/// The signs in the order in which they count.
+const SIGNS: &[(Sign, Format)] = &[
+    (Sign::Any(&["MODEL_ARGS", "modules"]), Format::Flags),
+    (Sign::All(&["experiment", "defaults"]), Format::Flags),
+    (Sign::Any(&["model.model_config", "parallelism.tp_mode"]), Format::Nanotron),
+    (Sign::All(&["tokens", "parallelism"]), Format::Nanotron),
+    (Sign::Maps(&["system", "model"]), Format::Flags),
+    (Sign::Maps(&["system", "data"]), Format::Flags),
+    (
+        Sign::Any(&[
+            "model.flavor",
+            "training.seq_len",
+            "parallelism.tensor_parallel_degree",
+            "activation_checkpoint.mode",
+        ]),
+        Format::Torchtitan,
+    ),
+    (Sign::Any(&["trainer.num_nodes", "model.tensor_model_parallel_size", "training.model"]), Format::Nemo),
+    (Sign::All(&["trainer", "model"]), Format::Nemo),
+    (
+        Sign::Any(&["train.micro_batch_size", "train.global_batch_size", "ddp.use_distributed_optimizer"]),
+        Format::Nemo,
+    ),
+    (
+        Sign::Any(&["pipe_parallel_size", "model_parallel_size", "no_weight_tying", "gpt_j_residual"]),
+        Format::GptNeox,
+    ),
+    (Sign::All(&["train_micro_batch_size_per_gpu", "num_layers"]), Format::GptNeox),
+    (Sign::Any(&["distributed_type", "num_machines"]), Format::Accelerate),
+    (
+        Sign::Any(&["architectures", "model_type", "text_config.model_type", "num_hidden_layers", "n_layer"]),
+        Format::HuggingFace,
+    ),
+    (
+        Sign::Any(&[
+            "zero_optimization",
+            "train_micro_batch_size_per_gpu",
+            "train_batch_size",
+            "fp16.enabled",
+            "bf16.enabled",
+        ]),
+        Format::DeepSpeed,
+    ),
+];
+
 /// The framework of a settings file, told by its keys; none when no framework has such keys.
 #[must_use]
 pub fn classify(tree: &Tree) -> Option<Format> {
@@ -56,65 +111,21 @@ pub fn classify(tree: &Tree) -> Option<Format> {
         return Some(Format::Kubernetes);
     }
     let root = tree.documents.first()?;
-    let has = |paths: &[&str]| paths.iter().any(|path| root.at(path).is_some());
-    let all = |paths: &[&str]| paths.iter().all(|path| root.at(path).is_some());
-    let is_map = |key: &str| root.get(key).is_some_and(|node| !node.entries().is_empty());
-    let shape = flags::count(root);
-    Some(match () {
-        () if has(&["MODEL_ARGS", "modules"]) || all(&["experiment", "defaults"]) => Format::Flags,
-        () if has(&["model.model_config", "parallelism.tp_mode"]) || all(&["tokens", "parallelism"]) => {
-            Format::Nanotron
+    let there = |path: &&str| root.at(path).is_some();
+    let is_map = |key: &&str| root.get(key).is_some_and(|node| !node.entries().is_empty());
+    for (sign, format) in SIGNS {
+        let shown = match sign {
+            Sign::Any(paths) => paths.iter().any(there),
+            Sign::All(paths) => paths.iter().all(there),
+            Sign::Maps(keys) => keys.iter().all(is_map),
+        };
+        if shown {
+            return Some(*format);
         }
-        () if is_map("system") && (is_map("model") || is_map("data")) => Format::Flags,
-        () if has(&[
-            "model.flavor",
-            "training.seq_len",
-            "parallelism.tensor_parallel_degree",
-            "activation_checkpoint.mode",
-        ]) =>
-        {
-            Format::Torchtitan
-        }
-        () if has(&["trainer.num_nodes", "model.tensor_model_parallel_size", "training.model"]) => {
-            Format::Nemo
-        }
-        () if all(&["trainer", "model"]) => Format::Nemo,
-        () if has(&[
-            "train.micro_batch_size",
-            "train.global_batch_size",
-            "ddp.use_distributed_optimizer",
-        ]) =>
-        {
-            Format::Nemo
-        }
-        () if has(&["pipe_parallel_size", "model_parallel_size", "no_weight_tying", "gpt_j_residual"]) => {
-            Format::GptNeox
-        }
-        () if all(&["train_micro_batch_size_per_gpu", "num_layers"]) => Format::GptNeox,
-        () if has(&["distributed_type", "num_machines"]) => Format::Accelerate,
-        () if has(&[
-            "architectures",
-            "model_type",
-            "text_config.model_type",
-            "num_hidden_layers",
-            "n_layer",
-        ]) =>
-        {
-            Format::HuggingFace
-        }
-        () if has(&[
-            "zero_optimization",
-            "train_micro_batch_size_per_gpu",
-            "train_batch_size",
-            "fp16.enabled",
-            "bf16.enabled",
-        ]) =>
-        {
-            Format::DeepSpeed
-        }
-        () if shape >= ENOUGH_FLAGS || (shape > 0 && has(&["extends", "includes"])) => Format::Flags,
-        () => return None,
-    })
+    }
+    let flags = flags::count(root);
+    let builds = ["extends", "includes"].iter().any(there);
+    (flags >= ENOUGH_FLAGS || (flags > 0 && builds)).then_some(Format::Flags)
 }
 
 /// Reads a settings file that is no job of Kubernetes.

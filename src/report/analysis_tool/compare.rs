@@ -1,7 +1,7 @@
 //! The tool's figures beside ours, line by line, with the reasons where they differ.
 
 use super::departures::{DEPARTURES, Departure};
-use super::figures::{ToolFigures, ToolMemory, tool_figures, tool_gb};
+use super::figures::{ToolFigures, ToolMemory, ToolTraffic, tool_figures, tool_gb};
 use crate::anatomy::Collective;
 use crate::estimate::traffic::{DimensionTraffic, Parallelism, Totals as Sent};
 use crate::estimate::{RankMemory, Totals};
@@ -140,66 +140,38 @@ fn per_gpu(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {
 
 fn communication(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {
     let sent = |parallelism| report.traffic.of(parallelism).map_or(Sent::default(), |of| of.cluster);
-    let pipeline = sent(Parallelism::Pipeline);
-    let data = sent(Parallelism::Data);
-    let tensor = sent(Parallelism::Tensor);
-    let all = report.traffic.cluster();
-    let tool_all = tool.all_communication();
     let of_data = |collective| one_call(report.traffic.of(Parallelism::Data), collective);
-    let counts = |section, label, tool, ours, departures| ToolRow {
-        section,
-        label,
-        tool: Figure::Count(tool),
-        ours: Figure::Count(ours),
-        departures,
-    };
-    let bytes = |section, label, tool, ours, departures| ToolRow {
-        section,
-        label,
-        tool: Figure::Bytes(tool),
-        ours: Figure::Bytes(ours),
-        departures,
-    };
     const PIPELINE: &str = "Pipeline parallel communication";
     const DATA: &str = "Data parallel communication";
     const TENSOR: &str = "Tensor parallel communication";
     const ALL: &str = "All communication";
-    vec![
-        counts(
-            PIPELINE,
-            "messages of the cluster per iteration",
-            tool.pipeline.frequency,
-            pipeline.calls,
-            &[16],
-        ),
-        bytes(PIPELINE, "bytes of the cluster per iteration", tool.pipeline.volume, pipeline.bytes, &[16]),
-        bytes(
-            DATA,
-            "gradients' reduction of one GPU",
-            tool.reduce_scatter,
-            of_data(Collective::ReduceScatter),
-            &[1, 2, 3, 6],
-        ),
-        bytes(DATA, "weights' all-gather of one GPU", tool.all_gather, of_data(Collective::AllGather), &[18]),
-        counts(DATA, "operations of the cluster per iteration", tool.data.frequency, data.calls, &[17]),
-        bytes(DATA, "bytes of the cluster per iteration", tool.data.volume, data.bytes, &[17, 18]),
-        counts(
-            TENSOR,
-            "messages of the cluster per iteration",
-            tool.tensor.frequency,
-            tensor.calls,
-            &[19, 22],
-        ),
-        bytes(TENSOR, "bytes of the cluster per iteration", tool.tensor.volume, tensor.bytes, &[19, 22]),
-        counts(
-            ALL,
-            "messages of the cluster per iteration",
-            tool_all.frequency,
-            all.calls,
-            &[16, 17, 19, 20],
-        ),
-        bytes(ALL, "bytes of the cluster per iteration", tool_all.volume, all.bytes, &[16, 17, 18, 19, 20]),
-    ]
+    let mut rows = Vec::with_capacity(10);
+    let mut add = |section, label, [tool, ours]: [Figure; 2], departures| {
+        rows.push(ToolRow { section, label, tool, ours, departures });
+    };
+    let both = |tool: ToolTraffic, ours: Sent| {
+        let calls = [Figure::Count(tool.frequency), Figure::Count(ours.calls)];
+        (calls, [Figure::Bytes(tool.volume), Figure::Bytes(ours.bytes)])
+    };
+    const VOLUME: &str = "bytes of the cluster per iteration";
+    const MESSAGES: &str = "messages of the cluster per iteration";
+    let (calls, volume) = both(tool.pipeline, sent(Parallelism::Pipeline));
+    add(PIPELINE, MESSAGES, calls, &[16]);
+    add(PIPELINE, VOLUME, volume, &[16]);
+    let one = |tool, collective| [Figure::Bytes(tool), Figure::Bytes(of_data(collective))];
+    let reduction = one(tool.reduce_scatter, Collective::ReduceScatter);
+    add(DATA, "gradients' reduction of one GPU", reduction, &[1, 2, 3, 6]);
+    add(DATA, "weights' all-gather of one GPU", one(tool.all_gather, Collective::AllGather), &[18]);
+    let (calls, volume) = both(tool.data, sent(Parallelism::Data));
+    add(DATA, "operations of the cluster per iteration", calls, &[17]);
+    add(DATA, VOLUME, volume, &[17, 18]);
+    let (calls, volume) = both(tool.tensor, sent(Parallelism::Tensor));
+    add(TENSOR, MESSAGES, calls, &[19, 22]);
+    add(TENSOR, VOLUME, volume, &[19, 22]);
+    let (calls, volume) = both(tool.all_communication(), report.traffic.cluster());
+    add(ALL, MESSAGES, calls, &[16, 17, 19, 20]);
+    add(ALL, VOLUME, volume, &[16, 17, 18, 19, 20]);
+    rows
 }
 
 /// The largest message of a kind in the data-parallel ledger: the buffer of the fullest stage.

@@ -2,7 +2,7 @@
 
 use crate::json::Writer;
 use crate::plan::{Chunk, Plan};
-use crate::text::sort;
+use crate::text::order;
 use crate::topology::{GroupKind, Groups, Rank};
 
 /// The kinds of groups of the document, in its order.
@@ -56,10 +56,9 @@ fn list(w: &mut Writer, groups: &Groups, kind: GroupKind) {
         }
         lists.push(ranks);
     }
-    sort(&mut lists, &|one, other| one.first().cmp(&other.first()));
     w.list(kind.name());
-    for ranks in &lists {
-        w.counts("", ranks);
+    for index in order(lists.len(), &|one, other| lists[one].first().cmp(&lists[other].first())) {
+        w.counts("", &lists[index]);
     }
     w.close();
 }
