@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::contradiction::Rule;
 use super::hints::{divisors, listed, nearest_multiple, nearest_of};
 use super::stage_text::{Mark, parse_stages};
 use super::{Contradiction, Field};
@@ -189,88 +190,97 @@ fn even(sizes: StageSizes, ends: [u64; 2]) -> Result<Vec<u64>, Contradiction> {
 
 fn uneven(sizes: StageSizes, total: u64) -> Contradiction {
     let StageSizes { num_layers, pipeline, .. } = sizes;
-    let counted = if total == num_layers {
-        format!("{num_layers} layers")
+    let rule = |sentence| Rule {
+        code: "layers-over-pp",
+        fields: &[Field::PipelineModelParallelSize, Field::NumLayers],
+        sentence,
+        hint: "",
+    };
+    let mut refused = if total == num_layers {
+        Contradiction::of(&rule("{} layers cannot be spread evenly over PP {}"), &[num_layers, pipeline])
     } else {
-        format!("{num_layers} layers (counted as {total} with the embedding and the loss)")
+        let sentence =
+            "{} layers (counted as {} with the embedding and the loss) cannot be spread evenly over PP {}";
+        Contradiction::of(&rule(sentence), &[num_layers, total, pipeline])
     };
     let sizes_that_work = divisors(total);
     let extra = total - num_layers;
     let layers = nearest_multiple(total, pipeline).saturating_sub(extra).max(1);
-    Contradiction::new(
-        "layers-over-pp",
-        &[Field::PipelineModelParallelSize, Field::NumLayers],
-        format!("{counted} cannot be spread evenly over PP {pipeline}"),
-    )
-    .hint(format!(
+    refused.hint = Some(format!(
         "PP {} would do, or {layers} layers, or uneven stages with --decoder-first-pipeline-num-layers and --decoder-last-pipeline-num-layers",
         listed(&sizes_that_work, pipeline)
-    ))
-    .nearest(nearest_of(&sizes_that_work, pipeline))
+    ));
+    refused.nearest(nearest_of(&sizes_that_work, pipeline))
 }
 
 fn uneven_chunks(of_rank: u64, virtual_pipeline: u64) -> Contradiction {
+    let rule = &Rule {
+        code: "layers-over-vpp",
+        fields: &[
+            Field::VirtualPipelineModelParallelSize,
+            Field::NumLayers,
+            Field::PipelineModelParallelSize,
+        ],
+        sentence: "the {} layers of a pipeline rank cannot be cut into {} equal chunks",
+        hint: "chunks per rank that divide {}: ",
+    };
     let chunks = divisors(of_rank);
-    Contradiction::new(
-        "layers-over-vpp",
-        &[Field::VirtualPipelineModelParallelSize, Field::NumLayers, Field::PipelineModelParallelSize],
-        format!("the {of_rank} layers of a pipeline rank cannot be cut into {virtual_pipeline} equal chunks"),
-    )
-    .hint(format!("chunks per rank that divide {of_rank}: {}", listed(&chunks, virtual_pipeline)))
-    .nearest(nearest_of(&chunks, virtual_pipeline))
+    let mut refused = Contradiction::of(rule, &[of_rank, virtual_pipeline, of_rank]);
+    if let Some(hint) = &mut refused.hint {
+        hint.push_str(&listed(&chunks, virtual_pipeline));
+    }
+    refused.nearest(nearest_of(&chunks, virtual_pipeline))
 }
 
 fn too_few_layers(sizes: StageSizes) -> Contradiction {
-    Contradiction::new(
-        "too-few-layers",
-        &[Field::NumLayers, Field::PipelineModelParallelSize],
-        format!(
-            "{} layers are too few for PP {} when the embedding and the loss count as layers",
-            sizes.num_layers, sizes.pipeline
-        ),
-    )
+    let rule = &Rule {
+        code: "too-few-layers",
+        fields: &[Field::NumLayers, Field::PipelineModelParallelSize],
+        sentence: "{} layers are too few for PP {} when the embedding and the loss count as layers",
+        hint: "",
+    };
+    Contradiction::of(rule, &[sizes.num_layers, sizes.pipeline])
 }
+
+/// Settings at fault where only the first stage has a size of its own, only the last, or both.
+const FIRST: &[Field] =
+    &[Field::DecoderFirstPipelineNumLayers, Field::NumLayers, Field::PipelineModelParallelSize];
+const LAST: &[Field] =
+    &[Field::DecoderLastPipelineNumLayers, Field::NumLayers, Field::PipelineModelParallelSize];
+const BOTH: &[Field] = &[
+    Field::DecoderFirstPipelineNumLayers,
+    Field::DecoderLastPipelineNumLayers,
+    Field::NumLayers,
+    Field::PipelineModelParallelSize,
+];
 
 /// Layers of each virtual stage when the first or the last stage has a size of its own.
 fn with_ends(sizes: StageSizes, first: Option<u64>, last: Option<u64>) -> Result<Vec<u64>, Contradiction> {
     let StageSizes { num_layers, pipeline, virtual_pipeline, .. } = sizes;
     let given = first.unwrap_or(0) + last.unwrap_or(0);
     let stages_left = pipeline.saturating_sub(u64::from(first.is_some()) + u64::from(last.is_some()));
-    let fields = [
-        if first.is_some() {
-            Field::DecoderFirstPipelineNumLayers
-        } else {
-            Field::DecoderLastPipelineNumLayers
+    let rule = |sentence, hint| Rule {
+        code: "layers-over-ends",
+        fields: match (first, last) {
+            (Some(_), None) => FIRST,
+            (None, Some(_)) => LAST,
+            _ => BOTH,
         },
-        if last.is_some() {
-            Field::DecoderLastPipelineNumLayers
-        } else {
-            Field::DecoderFirstPipelineNumLayers
-        },
-        Field::NumLayers,
-        Field::PipelineModelParallelSize,
-    ];
+        sentence,
+        hint,
+    };
     let layers_left = num_layers.checked_sub(given).filter(|left| *left == 0 || stages_left > 0);
     let Some(layers_left) = layers_left else {
-        return Err(Contradiction::new(
-            "layers-over-ends",
-            &fields,
-            format!(
-                "the first and last of PP {pipeline} stages hold {given} layers, but the model has {num_layers}"
-            ),
-        ));
+        let sentence = "the first and last of PP {} stages hold {} layers, but the model has {}";
+        return Err(Contradiction::of(&rule(sentence, ""), &[pipeline, given, num_layers]));
     };
     if stages_left > 0 && layers_left % stages_left != 0 {
-        return Err(Contradiction::new(
-            "layers-over-ends",
-            &fields,
-            format!("the {layers_left} layers left for the {stages_left} other stages do not divide evenly"),
-        )
-        .hint(format!(
-            "give the ends {} layers in all, or another number congruent to {} modulo {stages_left}",
-            given + layers_left % stages_left,
-            num_layers % stages_left
-        )));
+        let rule = rule(
+            "the {} layers left for the {} other stages do not divide evenly",
+            "give the ends {} layers in all, or another number congruent to {} modulo {}",
+        );
+        let (all, rest) = (given + layers_left % stages_left, num_layers % stages_left);
+        return Err(Contradiction::of(&rule, &[layers_left, stages_left, all, rest, stages_left]));
     }
     let middle = layers_left.checked_div(stages_left).unwrap_or(0);
     let mut of_rank = vec![middle; index(pipeline)];

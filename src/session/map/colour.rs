@@ -77,45 +77,36 @@ fn hue(index: u64) -> u8 {
 #[must_use]
 pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts) -> Paint {
     let groups = Groups::of(plan.layout());
-    let ranks = || (0..groups.world()).map(Rank::new);
-    let spread = |by_stage: &[u8]| -> Vec<u8> {
-        let class = |rank| {
-            usize::try_from(groups.coordinates(rank).pipeline).ok().and_then(|stage| by_stage.get(stage))
-        };
-        ranks().map(|rank| class(rank).copied().unwrap_or(NOTHING)).collect()
-    };
-    match colour {
+    let mut by_stage = Vec::new();
+    let (legend, ramp) = match colour {
         Colour::Stage => {
-            let stages = plan.layout().pipeline;
-            Paint {
-                classes: ranks().map(|rank| hue(groups.coordinates(rank).pipeline)).collect(),
-                legend: named(stages, "stage"),
-                ramp: false,
-            }
+            by_stage.extend((0..plan.layout().pipeline).map(hue));
+            (named(plan.layout().pipeline, "stage"), false)
         }
-        Colour::Group(kind) => {
-            let class = |rank| groups.group(kind, rank).map_or(NOTHING, |group| hue(group.index()));
-            Paint {
-                classes: ranks().map(class).collect(),
-                legend: named(groups.count(kind), "group"),
-                ramp: false,
-            }
-        }
+        Colour::Group(kind) => (named(groups.count(kind), "group"), false),
         Colour::Memory => {
             let capacity = plan.cluster().accelerator.memory.number().max(1.0);
-            let by_stage = classes(&amounts.memory, |used| fullness(used.number() / capacity));
-            Paint { classes: spread(&by_stage), legend: full_legend(), ramp: true }
+            by_stage.extend(amounts.memory.iter().map(|used| fullness(used.number() / capacity)));
+            (full_legend(), true)
         }
         Colour::Traffic => {
             let most = amounts.traffic.iter().copied().max().unwrap_or_default();
-            let by_stage = classes(&amounts.traffic, |sent| fifth(sent, most));
-            Paint { classes: spread(&by_stage), legend: traffic_legend(most), ramp: true }
+            by_stage.extend(amounts.traffic.iter().map(|sent| fifth(*sent, most)));
+            (traffic_legend(most), true)
         }
+    };
+    let mut classes = Vec::new();
+    for rank in (0..groups.world()).map(Rank::new) {
+        let class = match colour {
+            Colour::Group(kind) => groups.group(kind, rank).map(|group| hue(group.index())),
+            _ => {
+                let stage = usize::try_from(groups.coordinates(rank).pipeline);
+                stage.ok().and_then(|stage| by_stage.get(stage).copied())
+            }
+        };
+        classes.push(class.unwrap_or(NOTHING));
     }
-}
-
-fn classes(amounts: &[Bytes], class: impl Fn(Bytes) -> u8) -> Vec<u8> {
-    amounts.iter().map(|amount| class(*amount)).collect()
+    Paint { classes, legend, ramp }
 }
 
 /// The colour of a GPU of which nothing is known or that belongs to no group.
@@ -140,9 +131,11 @@ fn fullness(share: f64) -> u8 {
 }
 
 fn full_legend() -> Vec<Swatch> {
-    let over = [(0.0, "does not fit")];
-    let texts = FULL.iter().chain(&over).map(|(_, text)| (*text).to_owned());
-    (0_u8..).zip(texts).map(|(class, text)| Swatch { class, text }).collect()
+    let mut legend = Vec::new();
+    for (class, text) in (0_u8..).zip(FULL.iter().map(|(_, text)| *text).chain(["does not fit"])) {
+        legend.push(Swatch { class, text: text.to_owned() });
+    }
+    legend
 }
 
 fn fifth(sent: Bytes, most: Bytes) -> u8 {
