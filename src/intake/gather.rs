@@ -52,7 +52,7 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
     if let Some(tree) = titan.filter(|_| !arguments.is_empty()) {
         together(&mut texts, &mut launched, &tree, &arguments);
     }
-    texts.extend(launched);
+    texts.append(&mut launched);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
         // One of several that cannot be read does not spoil the rest.
         for remark in &mut remarks {
@@ -132,7 +132,10 @@ fn script(
         }
     }
     let name = source.parts().get(part).map_or_else(String::new, |part| part.name.clone());
-    let mut texts: Vec<Text> = launch.script.files.iter().filter_map(written).collect();
+    let mut texts = Vec::new();
+    for file in &launch.script.files {
+        texts.extend(written(file));
+    }
     texts.push(Text { name, format: None, reading });
     (texts, launch.arguments)
 }

@@ -20,20 +20,26 @@ fn model(reading: &mut Reading, launch: &Launch) {
     if stated(Field::NumLayers) || stated(Field::HiddenSize) || launch.script.missing_files.is_empty() {
         return;
     }
-    let words = launch.arguments.iter();
-    let checkpoint = words.clone().zip(words.skip(1)).find(|(flag, _)| flag.text == "--hf-checkpoint");
-    let by_checkpoint =
-        checkpoint.map(|(_, name)| ("--hf-checkpoint", name.text.trim_end_matches('/'), name.span));
-    let files = launch.script.missing_files.iter();
-    let by_file = files.map(|(name, span)| ("source", name.strip_suffix(".sh").unwrap_or(name), Some(*span)));
-    for (flag, name, span) in by_checkpoint.into_iter().chain(by_file) {
-        let last = name.rsplit('/').next().unwrap_or(name);
+    let mut named = Vec::new();
+    for pair in launch.arguments.windows(2) {
+        if let [flag, name] = pair
+            && flag.text == "--hf-checkpoint"
+        {
+            named.push(("--hf-checkpoint", name.text.trim_end_matches('/'), name.span));
+            break;
+        }
+    }
+    for (name, span) in &launch.script.missing_files {
+        named.push(("source", name.strip_suffix(".sh").unwrap_or(name), Some(*span)));
+    }
+    for (flag, name, span) in named {
+        let last = shell::base_name(name);
         // A model cut short for trying: deepseek-v3-5layer.
         let Some((known, settings)) = known_model(last).filter(|_| !last.contains("layer")) else { continue };
         for (field, value) in settings {
             if !reading.found.iter().any(|found| found.field == field) {
                 let found = Found::new(field, value, Origin::Catalog).by(flag, span);
-                reading.take(found.note(format!("{known}, named as {last}")));
+                reading.take(found.note([known, ", named as ", last].concat()));
             }
         }
         return;
@@ -51,7 +57,7 @@ fn accelerator(reading: &mut Reading, script: &shell::Script) {
     });
     if let Some((name, line)) = told {
         let found = Found::new(Field::Accelerator, name, Origin::Script);
-        reading.take(found.by(format!("#{} {}", line.scheduler, line.key), Some(line.span)));
+        reading.take(found.by(["#", &line.scheduler, " ", &line.key].concat(), Some(line.span)));
     }
 }
 
@@ -67,8 +73,14 @@ const VARIABLES: [(Field, &str); 5] = [
 /// What variables say to libraries rather than to the training program. Switches are 0 or 1.
 fn libraries(reading: &mut Reading, script: &shell::Script) {
     for (field, name) in VARIABLES {
-        let before = script.commands.iter().flat_map(|command| &command.environment);
-        let prefixed = before.filter(|(known, _)| known == name).map(|(_, word)| &word.value).next_back();
+        let mut prefixed = None;
+        for command in &script.commands {
+            for (known, word) in &command.environment {
+                if known == name {
+                    prefixed = Some(&word.value);
+                }
+            }
+        }
         let set = script.variable(name).and_then(|variable| variable.values.last());
         let switch = field.kind() == Kind::Flag;
         if let Some(value) = prefixed.or(set)

@@ -36,7 +36,7 @@ fn table(desk: &Desk, shown: &Shown) -> Tag {
 
 /// GiB without the unit, which stands above the table.
 fn bare(bytes: Bytes) -> String {
-    gib(bytes).trim_end_matches(" GiB").to_owned()
+    gib(bytes).replace(" GiB", "")
 }
 
 fn line(desk: &Desk, stage: &StageMemory) -> Tag {

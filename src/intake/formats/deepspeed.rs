@@ -92,7 +92,7 @@ fn precision(leaves: &mut Leaves<'_>) {
 
 /// A number format's name in settings.
 pub(super) fn dtype(name: &str) -> &str {
-    match name.trim_start_matches("torch.") {
+    match name.strip_prefix("torch.").unwrap_or(name) {
         "float32" | "float" | "32" | "32-true" => "fp32",
         "bfloat16" => "bf16",
         "float16" | "half" => "fp16",

@@ -82,9 +82,19 @@ fn words(node: &Node, primus: bool) -> Vec<Argument> {
     words
 }
 
+/// A flag's name without its dashes.
+fn undashed(flag: &str) -> &str {
+    flag.strip_prefix("--").unwrap_or(flag)
+}
+
+/// A file's name without the ending of YAML.
+fn without_ending(name: &str) -> &str {
+    name.strip_suffix(".yaml").or(name.strip_suffix(".yml")).unwrap_or(name)
+}
+
 /// The flag of a leaf, with its value.
 fn push(words: &mut Vec<Argument>, leaf: &Leaf) {
-    let name = leaf.path.rsplit('.').next().unwrap_or("").trim_start_matches("--");
+    let name = undashed(leaf.path.rsplit('.').next().unwrap_or(""));
     let argument = |text: String, span: Option<Span>, hole: Option<String>| Argument {
         text,
         span,
@@ -136,7 +146,7 @@ fn named_model(root: &Node) -> Option<(&Node, String)> {
 
 /// The shape of a model that the text names, where the catalog knows it.
 fn preset(reading: &mut Reading, named: &Node, name: &str) {
-    let name = name.trim_end_matches(".yaml").trim_end_matches(".yml");
+    let name = without_ending(name);
     let Some((known, settings)) = known_model(name) else { return };
     for (field, value) in settings {
         if !reading.found.iter().any(|found| found.field == field) {
@@ -175,7 +185,7 @@ pub(super) fn bases(root: &Node) -> Vec<(String, Span)> {
         }
     }
     if let Some((node, name)) =
-        named_model(root).filter(|(_, name)| known_model(name.trim_end_matches(".yaml")).is_none())
+        named_model(root).filter(|(_, name)| known_model(without_ending(name)).is_none())
     {
         bases.push((file(&name), node.span));
     }
@@ -236,7 +246,7 @@ pub(in crate::intake) fn known_model(name: &str) -> Option<(&'static str, Vec<(F
 /// Whether a map's keys are Megatron's flags or settings: how many of them.
 pub(super) fn count(node: &Node) -> usize {
     let is_flag = |key: &str| {
-        let name = key.trim_start_matches("--");
+        let name = undashed(key);
         Field::named(name).is_some() || (key.starts_with("--") && name.contains('-'))
     };
     node.entries()

@@ -169,7 +169,7 @@ fn shape(leaves: &mut Leaves<'_>) {
         leaves.say(Field::PositionEmbeddingType, name, leaf);
     }
     if let Some(leaf) = leaves.get("model.activation") {
-        let name = leaf.value.trim_start_matches("fast-");
+        let name = leaf.value.strip_prefix("fast-").unwrap_or(&leaf.value);
         let field = match name {
             "swiglu" | "reglu" => Some(Field::Swiglu),
             "geglu" => Some(Field::QuickGeglu),

@@ -60,17 +60,19 @@ pub(super) fn questions(script: &Script, holes: &[(HoleId, String)]) -> Vec<Ques
         });
     }
     if positional > SINGLE_POSITIONALS {
-        out.retain(|question| !question.name.starts_with('$'));
-        out.insert(
-            0,
-            Question {
-                name: "arguments".to_owned(),
-                prompt: "Which words follow the script in the line that calls it? They decide most settings"
-                    .to_owned(),
-                choices: Vec::new(),
-                proposal: None,
-            },
-        );
+        let mut named = vec![Question {
+            name: "arguments".to_owned(),
+            prompt: "Which words follow the script in the line that calls it? They decide most settings"
+                .to_owned(),
+            choices: Vec::new(),
+            proposal: None,
+        }];
+        for question in out {
+            if !question.name.starts_with('$') {
+                named.push(question);
+            }
+        }
+        return named;
     }
     out
 }

@@ -93,7 +93,7 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
         } else {
             chosen.span = Some(command.span);
         }
-        chosen.environment.extend(command.environment.iter().cloned());
+        chosen.environment.extend_from_slice(&command.environment);
         at = command.outer;
         turns += 1;
         if turns > 20 {

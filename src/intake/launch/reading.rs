@@ -42,25 +42,28 @@ pub fn read(source: &Source, environment: &Environment) -> Launch {
 /// Reads one text of a source; the others are files that it may read.
 pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Launch {
     let script = shell::evaluate_part(source, part, environment);
-    let mut launch = Launch { diagnostics: script.diagnostics.clone(), ..Launch::default() };
-    match choose(&script, source) {
-        Some(chosen) => {
-            if chosen.fragment {
-                launch.diagnostics.retain(|diagnostic| diagnostic.code != "option-outside-command");
-            }
-            launch.take(&script, &chosen);
+    let mut launch = Launch::default();
+    let chosen = choose(&script, source);
+    let fragment = chosen.as_ref().is_some_and(|chosen| chosen.fragment);
+    for said in &script.diagnostics {
+        if !fragment || said.code != "option-outside-command" {
+            launch.diagnostics.push(said.clone());
         }
+    }
+    match chosen {
+        Some(chosen) => launch.take(&script, &chosen),
         None => {
             let message = "no command with training options is found in this text";
             let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";
             launch.diagnostics.push(Diagnostic::error("no-training-command", message).hint(hint));
         }
     }
-    for (name, span) in script.missing_files.iter().filter(|(name, _)| matters(name)) {
-        let message = format!("{name} is read here and not at hand; what it sets is not known");
-        launch
-            .diagnostics
-            .push(Diagnostic::note("missing-file", message).at(*span).hint("paste or drop that file too"));
+    for (name, span) in &script.missing_files {
+        if matters(name) {
+            let message = [name, " is read here and not at hand; what it sets is not known"].concat();
+            let note = Diagnostic::note("missing-file", message).hint("paste or drop that file too");
+            launch.diagnostics.push(note.at(*span));
+        }
     }
     launch.script = script;
     launch
@@ -87,19 +90,17 @@ impl Launch {
     fn take(&mut self, script: &Script, chosen: &Chosen) {
         self.line = Line::of(chosen);
         self.world = World::find(script, chosen, &self.line);
-        self.diagnostics.extend(chosen.diagnostics.iter().cloned());
+        self.diagnostics.extend_from_slice(&chosen.diagnostics);
         let mut unset = Vec::new();
         let words = std::mem::take(&mut self.line.arguments);
         for (at, word) in words.iter().enumerate() {
-            let follows_flag = at > 0
-                && words
-                    .get(at - 1)
-                    .is_some_and(|before| before.text().starts_with("--") && !before.text().contains('='));
+            let before = words.get(at.wrapping_sub(1)).map_or("", Word::text);
+            let follows_flag = before.starts_with("--") && !before.contains('=');
             if !follows_flag && let Some((id, hole)) = lone_variable(script, word) {
                 if hole.needs.is_empty() {
                     unset.push(hole.name.clone());
                 } else {
-                    self.open_options.push((id, format!("the options in {}", hole.name)));
+                    self.open_options.push((id, "the options in ".to_owned() + &hole.name));
                 }
                 continue;
             }
@@ -110,8 +111,8 @@ impl Launch {
         self.tell_doubts();
         unset.dedup();
         if !unset.is_empty() {
-            let names = unset.join(", ");
-            let message = format!("{names} is used as options and not set in this text; it is read as empty");
+            let message =
+                unset.join(", ") + " is used as options and not set in this text; it is read as empty";
             self.diagnostics.push(Diagnostic::note("unset-options", message).at_some(chosen.span));
         }
     }
@@ -141,11 +142,11 @@ impl Launch {
 
     /// One note for each condition that could have given other words.
     fn tell_doubts(&mut self) {
-        for (branch, words) in std::mem::take(&mut self.doubts) {
-            let shown = words.iter().take(DOUBTS).map(String::as_str).collect::<Vec<_>>().join(" ");
+        for (branch, words) in &self.doubts {
+            let shown = words.get(..DOUBTS).unwrap_or(words).join(" ");
             let more = if words.len() > DOUBTS { " …" } else { "" };
-            let message =
-                format!("{shown}{more} stands as long as this condition does not hold: {}", branch.why);
+            let holds = " stands as long as this condition does not hold: ";
+            let message = [&shown, more, holds, &branch.why].concat();
             self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
         }
     }
@@ -165,11 +166,13 @@ impl Launch {
             formats::read_words(&self.arguments).unwrap_or_else(|| megatron::read(&self.arguments));
         let mut holes = self.open_options.clone();
         for found in &reading.found {
-            let known =
-                found.hole.as_ref().and_then(|name| self.holes.iter().find(|(known, _)| known == name));
-            holes.extend(known.map(|(_, id)| (*id, found.field.name().to_owned())));
+            for (name, id) in &self.holes {
+                if found.hole.as_ref() == Some(name) {
+                    holes.push((*id, found.field.name().to_owned()));
+                }
+            }
         }
-        for (field, said) in [
+        for (field, said) in &[
             (Field::NumNodes, &self.world.nodes),
             (Field::GpusPerNode, &self.world.gpus_per_node),
             (Field::WorldSize, &self.world.world_size),
@@ -177,18 +180,19 @@ impl Launch {
             match said {
                 Some(Said::Known(fact)) => {
                     let origin = if fact.given { Origin::Environment } else { Origin::Script };
-                    let found = Found::new(field, fact.value.to_string(), origin)
+                    let found = Found::new(*field, fact.value.to_string(), origin)
                         .by(fact.by.clone(), fact.span)
                         .note(fact.how);
                     reading.take(found);
                 }
-                Some(Said::Open(missing)) if field != Field::WorldSize || self.is_worldless() => {
-                    let mut found =
-                        Found::new(field, String::new(), Origin::Script).by(missing.by.clone(), missing.span);
-                    found.hole = Some(
-                        missing.hole.map_or_else(|| missing.by.clone(), |id| ask::name(&self.script, id)),
-                    );
-                    holes.extend(missing.hole.map(|id| (id, field.about().to_owned())));
+                Some(Said::Open(missing)) if *field != Field::WorldSize || self.is_worldless() => {
+                    let mut found = Found::new(*field, String::new(), Origin::Script)
+                        .by(missing.by.clone(), missing.span);
+                    found.hole = Some(missing.by.clone());
+                    if let Some(id) = missing.hole {
+                        found.hole = Some(ask::name(&self.script, id));
+                        holes.push((id, field.about().to_owned()));
+                    }
                     reading.take(found);
                 }
                 _ => {}

@@ -19,7 +19,7 @@ mod world;
 pub use setting::{Setting, SettingValue};
 
 use super::{Origin, Question, Reading};
-use crate::plan::{Accelerator, Cluster, Field, Layout, Model, Plan, Recipe, Software};
+use crate::plan::{Accelerator, Field, Plan, Software};
 use crate::text::{Diagnostic, Severity, sort};
 use table::Table;
 
@@ -56,8 +56,7 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     let nothing = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
     let accelerator = world::machine(&mut table);
     recipe::state(&mut table, software);
-    let parts = if nothing { None } else { parts(&mut table, software, accelerator) };
-    let plan = parts.and_then(|parts| checked(&mut table, parts));
+    let mut plan = if nothing { None } else { plan(&mut table, software, accelerator) };
     let mut settings = table.settings();
     if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
         // Whatever states the model is not at hand, and may state these too.
@@ -74,30 +73,23 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     }
     let (questions, mut diagnostics) = (table.questions, table.diagnostics);
     sort(&mut diagnostics, &|left, right| right.severity.cmp(&left.severity));
-    let refused = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
-    Resolution { plan: plan.filter(|_| !refused), settings, questions, diagnostics }
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        plan = None;
+    }
+    Resolution { plan, settings, questions, diagnostics }
 }
 
-struct Parts {
-    model: Model,
-    cluster: Cluster,
-    layout: Layout,
-    recipe: Recipe,
-}
-
-/// The four parts, each saying what is wrong with it before the next is tried.
-fn parts(table: &mut Table, software: Software, accelerator: Accelerator) -> Option<Parts> {
+/// The plan of its four parts, each saying what is wrong with it before the next is tried.
+fn plan(table: &mut Table, software: Software, accelerator: Accelerator) -> Option<Plan> {
     let model = model::model(table);
     let cluster = world::cluster(table, accelerator);
     let layout = cluster.as_ref().and_then(|cluster| layout::layout(table, cluster.gpus()));
     let batch = layout.as_ref().and_then(|layout| batch::batch(table, layout.data));
-    let model = model?;
-    let recipe = recipe::recipe(table, software, &model, batch?);
-    Some(Parts { model, cluster: cluster?, layout: layout?, recipe: recipe? })
-}
-
-fn checked(table: &mut Table, parts: Parts) -> Option<Plan> {
-    match Plan::new(parts.model, parts.cluster, parts.layout, parts.recipe) {
+    let (Some(model), Some(cluster), Some(layout), Some(batch)) = (model, cluster, layout, batch) else {
+        return None;
+    };
+    let recipe = recipe::recipe(table, software, &model, batch)?;
+    match Plan::new(model, cluster, layout, recipe) {
         Ok(plan) => Some(plan),
         Err(refused) => {
             table.refuse_all(refused);
@@ -108,17 +100,17 @@ fn checked(table: &mut Table, parts: Parts) -> Option<Plan> {
 
 /// The software: set, told by a reader, or Megatron core with Transformer Engine, its default since core 0.6.
 fn software(table: &mut Table, readings: &[Reading]) -> Software {
-    let named = |name: &str| Software::ALL.into_iter().find(|software| software.name() == name);
-    if let Some(set) = named(table.word(Field::Software)) {
-        return set;
-    }
-    let told = readings.iter().rev().find_map(|reading| reading.software.clone());
-    let (software, origin, note) = match told {
-        Some((software, why)) => (software, Origin::Derived, why),
-        None => {
-            (Software::MegatronCoreTe, Origin::Default, "default of Megatron-LM since core 0.6".to_owned())
+    let set = table.word(Field::Software);
+    for software in &Software::ALL {
+        if software.name() == set {
+            return *software;
         }
+    }
+    let told = readings.iter().rev().find_map(|reading| reading.software.as_ref());
+    let (software, origin, note) = match told {
+        Some((software, why)) => (*software, Origin::Derived, why.as_str()),
+        None => (Software::MegatronCoreTe, Origin::Default, "default of Megatron-LM since core 0.6"),
     };
-    table.fill(Field::Software, SettingValue::Text(software.name().to_owned()), origin, &note);
+    table.fill(Field::Software, SettingValue::Text(software.name().to_owned()), origin, note);
     software
 }

@@ -148,12 +148,16 @@ impl Table {
     /// Takes back the questions for variables that decide nothing but the machines.
     pub(super) fn ask_for_machines_by_name(&mut self) {
         let open = &self.open;
-        let machines_alone = |name: &str| {
-            let mut fields =
-                open.iter().filter(|(_, hole, _)| hole == name).map(|(field, _, _)| field).peekable();
-            fields.peek().is_some() && fields.all(|field| MACHINES.contains(field))
-        };
-        self.questions.retain(|question| !machines_alone(&question.name));
+        self.questions.retain(|question| {
+            let (mut machines, mut others) = (false, false);
+            for (field, hole, _) in open {
+                if *hole == question.name {
+                    let machine = MACHINES.contains(field);
+                    (machines, others) = (machines | machine, others | !machine);
+                }
+            }
+            !machines || others
+        });
     }
 
     /// Asks, once for each name and each question that decides it; a later proposal joins an earlier question.

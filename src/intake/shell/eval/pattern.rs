@@ -108,15 +108,15 @@ pub(crate) fn escape(text: &str, out: &mut String) {
 pub(crate) fn prefix_length(pattern: &str, text: &str, longest: bool) -> Option<usize> {
     let pattern: Vec<char> = pattern.chars().collect();
     let chars: Vec<char> = text.chars().collect();
-    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]).enumerate();
-    let mut found = None;
-    for (count, end) in ends {
-        if matches_at(&pattern, &chars[..count]) {
+    let (mut found, mut end) = (None, 0);
+    for count in 0..=chars.len() {
+        if matches_at(&pattern, chars.get(..count)?) {
             found = Some(end);
             if !longest {
                 break;
             }
         }
+        end += chars.get(count).map_or(0, |c| c.len_utf8());
     }
     found
 }
@@ -125,15 +125,15 @@ pub(crate) fn prefix_length(pattern: &str, text: &str, longest: bool) -> Option<
 pub(crate) fn suffix_start(pattern: &str, text: &str, longest: bool) -> Option<usize> {
     let pattern: Vec<char> = pattern.chars().collect();
     let chars: Vec<char> = text.chars().collect();
-    let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]).enumerate();
-    let mut found = None;
-    for (count, start) in starts {
-        if matches_at(&pattern, &chars[count..]) {
+    let (mut found, mut start) = (None, 0);
+    for count in 0..=chars.len() {
+        if matches_at(&pattern, chars.get(count..)?) {
             found = Some(start);
             if longest {
                 break;
             }
         }
+        start += chars.get(count).map_or(0, |c| c.len_utf8());
     }
     found
 }

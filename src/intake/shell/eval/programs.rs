@@ -218,7 +218,7 @@ fn count(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Va
     let text = known_input(shell)?;
     let number = match arguments.first()?.text() {
         "-l" => text.matches('\n').count(),
-        "-w" => text.split_whitespace().count(),
+        "-w" => text.split_ascii_whitespace().count(),
         "-c" => text.len(),
         "-m" => text.chars().count(),
         _ => return None,
