@@ -105,6 +105,12 @@ impl Page {
         self.wait("the address", self.session().current_url()).to_string()
     }
 
+    /// Goes to a page of somebody else, who serves it.
+    #[track_caller]
+    pub fn visit(&self, url: &str) {
+        self.wait(url, self.session().goto(url));
+    }
+
     /// The page's address without file, query and fragment.
     pub fn base(&self) -> &str {
         self.site.url()

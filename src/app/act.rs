@@ -30,6 +30,8 @@ pub(crate) enum Act {
     Type,
     /// The script box was scrolled.
     Scroll,
+    /// The field heard holds log lines of the run.
+    Log,
     /// A place of the text is to be shown.
     Show(Span),
     /// Files lie over the script box, or no longer.

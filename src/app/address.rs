@@ -3,11 +3,15 @@
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Element, ScrollBehavior, ScrollIntoViewOptions, window};
 
-use super::dom;
+use super::{dom, embed};
 use shardscope::session::{Event, Hand, State, Steps, apply, fragment, keep, restore};
 
 /// What the page opens with: what this entry of the history kept, else the link, else what was in hand last.
 pub(crate) fn first() -> State {
+    if embed::asked().is_some() {
+        // A frame shows what its address says, whoever looks at it, and keeps nothing.
+        return apply(State::default(), Event::Follow(dom::fragment()));
+    }
     if let Some(kept) = dom::history_state().and_then(|text| restore(&text)) {
         return apply(State::new(kept.hand.clone()), Event::Restore(Box::new(kept)));
     }
@@ -33,6 +37,9 @@ pub(crate) fn base() -> String {
 
 /// Writes what is in hand into the address, as a `new` entry of the history or in the place of the one that is there.
 pub(crate) fn write(state: &State, new: bool) {
+    if embed::asked().is_some() {
+        return;
+    }
     let kept = keep(state);
     let fragment = fragment(state);
     let Some(window) = window() else { return };

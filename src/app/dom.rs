@@ -54,6 +54,13 @@ pub(crate) fn select(area: &HtmlTextAreaElement, start: u32, end: u32, line: u32
     area.set_scroll_left(0);
 }
 
+/// What the address says of `name` behind its question mark.
+pub(crate) fn parameter(name: &str) -> Option<String> {
+    let search = window()?.location().search().ok()?;
+    let said = search.split(['?', '&']).find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+    said.map(str::to_owned)
+}
+
 /// The first element that matches `css`.
 pub(crate) fn query(css: &str) -> Option<Element> {
     document()?.query_selector(css).ok().flatten()

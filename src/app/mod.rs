@@ -4,6 +4,7 @@ mod act;
 mod address;
 mod desk;
 mod dom;
+mod embed;
 mod files;
 mod keys;
 mod page;

@@ -13,7 +13,7 @@ use super::desk::{Desk, Look, MapLook, Place, Sheet};
 use super::panel::{Drawn, panel};
 use super::parts::{Sign, Tag, Width, card, group, tag, theme};
 use super::toolbar::{broken_link, toolbar};
-use super::{address, dom, keys, views};
+use super::{address, dom, embed, keys, views};
 
 /// How long the reader must pause before the answer follows. Unit: millisecond.
 const PAUSE: u32 = 150;
@@ -96,6 +96,9 @@ impl Component for Page {
 
     fn view(&self, _: &Context<Self>) -> Html {
         let desk = &self.desk;
+        if let Some(view) = embed::asked() {
+            return embed::page(desk, view);
+        }
         let state = &desk.state;
         let always = |place, draw| panel(desk, place, Drawn::Always(draw));
         let plan = tag("div.plan-side")
@@ -106,7 +109,9 @@ impl Component for Page {
             tag("p.stale")
                 .set("role", "status")
                 .child(Sign::Tight.icon())
-                .text("The text as it is now makes no plan. This is the answer to the last one that did.")
+                .text("The text as it is now makes no plan: ")
+                .say(embed::reason(desk))
+                .text(". This is the answer to the last one that did.")
         } else {
             group()
         };

@@ -10,7 +10,7 @@ use shardscope::session::map::all_groups;
 use shardscope::session::schedule::{Alternative, Window, alternatives};
 use shardscope::session::{
     Event, File, Hand, Held, Shown, apply, explain_memory, explain_message, explain_wire, utf16_offset,
-    written_groups,
+    with_log, written_groups,
 };
 use shardscope::text::Span;
 use shardscope::topology::Rank;
@@ -58,6 +58,7 @@ impl Page {
             Act::Recompute => Event::Try(recompute_as(value)),
             Act::Type => Event::Edit(value.to_owned()),
             Act::Travel => address::travelled(),
+            Act::Log => Event::Open(Box::new(with_log(&self.desk.state.hand, value))),
             Act::Take(files) => {
                 let file =
                     |(name, text): &(String, String)| File { name: name.clone(), text: text.as_str().into() };

@@ -65,7 +65,7 @@ impl Log {
 
 /// Whether a text is such a log.
 #[must_use]
-pub(super) fn is_log(text: &str) -> bool {
+pub fn is_log(text: &str) -> bool {
     let marks = ["elapsed time per iteration", "| max allocated:", "| allocated:"];
     let found = marks.iter().find_map(|mark| text.find(mark));
     found.is_some_and(|at| !text.get(..at).unwrap_or("").contains("--num-layers "))

@@ -21,6 +21,6 @@ pub use detect::{Kind, detect};
 pub use door::{Request, read, readings};
 pub use flags::plan_from_flags;
 pub use least::least_settings;
-pub use log::{Iteration, Log, Memory, read_log};
+pub use log::{Iteration, Log, Memory, is_log, read_log};
 pub use reading::{Argument, Found, Origin, Question, Reading};
 pub use resolve::{Resolution, Setting, SettingValue, resolve};

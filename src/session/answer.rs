@@ -2,7 +2,6 @@
 
 use super::{Hand, Held, StageMemory, stage_memories};
 use crate::advice::advised;
-use crate::intake::shell::Environment;
 use crate::intake::{Request, Resolution, read};
 use crate::plan::Plan;
 use crate::quantity::Bytes;
@@ -67,10 +66,7 @@ impl Shown {
 #[must_use]
 pub fn answer(hand: &Hand) -> (Held<Answer>, Option<Shown>) {
     let source = hand.source();
-    let environment = Environment {
-        variables: hand.environment.clone(),
-        arguments: hand.arguments.split_ascii_whitespace().map(str::to_owned).collect(),
-    };
+    let environment = hand.surroundings();
     let request = Request { source: &source, environment: &environment, overrides: &hand.settings };
     let resolution = read(&request);
     let plan = resolution.plan.clone();

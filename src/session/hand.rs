@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::EXAMPLE;
 use crate::intake::formats::Format;
+use crate::intake::shell::Environment;
 use crate::intake::{Kind, detect};
 use crate::plan::Field;
 use crate::share::{Pasted, PastedText, Shared};
@@ -123,6 +124,15 @@ impl Hand {
     pub fn source(&self) -> Source {
         let beside = self.beside.iter().map(|file| (file.name.as_str(), &*file.text));
         Source::from_files(std::iter::once((self.name.as_str(), &*self.text)).chain(beside))
+    }
+
+    /// What the texts are read with.
+    #[must_use]
+    pub fn surroundings(&self) -> Environment {
+        Environment {
+            variables: self.environment.clone(),
+            arguments: self.arguments.split_ascii_whitespace().map(str::to_owned).collect(),
+        }
     }
 
     fn values(&mut self, name: &str) -> &mut Vec<(String, String)> {

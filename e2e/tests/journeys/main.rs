@@ -1,9 +1,11 @@
 //! Journeys through the built page in a real browser; `README.md` of this crate says how to add one.
 
 mod answers;
+mod embedding;
 mod harness;
 mod loading;
 mod looks;
 mod map;
+mod run;
 mod script;
 mod sharing;

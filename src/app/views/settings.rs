@@ -3,6 +3,7 @@
 use shardscope::intake::Origin;
 use shardscope::session::{Chapter, Event, Row, chapters};
 
+use super::rewritten::rewritten_script;
 use crate::app::act::Act;
 use crate::app::desk::{Desk, Place};
 use crate::app::parts::{Tag, button, choose, details, group, tag};
@@ -32,6 +33,7 @@ pub(crate) fn settings(desk: &Desk) -> Tag {
         .text(if all { "Only what matters most" } else { "Show every assumption" });
     details("details.panel settings", desk.look.wide, summary)
         .child(about.maybe(reset))
+        .maybe(rewritten_script(desk))
         .each(&chapters, |chapter| table(desk, chapter, all))
         .child(toggle)
 }

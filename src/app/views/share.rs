@@ -1,5 +1,6 @@
 //! The sheet from which a plan goes elsewhere: links, copies, files.
 
+use shardscope::intake::export::{Exported, bridge_command, deepspeed_json, megatron_command};
 use shardscope::session::{LONG_LINK, Shown, frame, script_link, settings_link, title, verdict_markdown};
 use shardscope::share::MAX_LINK;
 
@@ -42,11 +43,29 @@ fn ways(desk: &Desk, shown: &Shown) -> Tag {
     let copies = part("share-copies", "For another page")
         .child(copyable(desk, "markdown", "Copy Markdown", (markdown, 4)))
         .child(copyable(desk, "frame", "Copy frame", (frame, 3)));
+    let resolution = &desk.state.answer.resolution;
+    let commands = part("share-commands", "The same plan as a command")
+        .child(exported(desk, "megatron", "Copy Megatron-LM command", megatron_command(resolution)))
+        .child(exported(
+            desk,
+            "bridge",
+            "Copy NeMo and Megatron-Bridge overrides",
+            bridge_command(resolution),
+        ))
+        .child(exported(desk, "deepspeed", "Copy DeepSpeed JSON", deepspeed_json(resolution)));
     let mut files = tag("div.files");
     for file in &FILES {
         files = files.child(file.button(desk));
     }
-    ways.child(copies).child(part("share-files", "Files").child(files))
+    ways.child(copies).child(commands).child(part("share-files", "Files").child(files))
+}
+
+/// A plan written out, and what that cannot say.
+fn exported(desk: &Desk, id: &'static str, label: &'static str, written: Exported) -> Tag {
+    let unsaid: Vec<&str> = written.unsaid.iter().map(|field| field.name()).collect();
+    let lost = (!unsaid.is_empty())
+        .then(|| tag("p.soft small").say(format!("It cannot say {}.", unsaid.join(", "))));
+    group().child(copyable(desk, id, label, (written.text, 3))).maybe(lost)
 }
 
 fn part(title_id: &'static str, title: &'static str) -> Tag {

@@ -1,14 +1,17 @@
 //! How long a step takes, and where it goes.
 
 use shardscope::estimate::time::Time;
-use shardscope::quantity::{Quantity, decimal, percent, rounded, seconds, tflops};
+use shardscope::quantity::{
+    Count, FlopsPerSecond, Quantity, decimal, percent, rounded, scientific, seconds, tflops,
+};
 use shardscope::session::{Branch, Shown};
 
+use super::own_figures::{own_figures, own_log};
 use super::verdict::stat;
 use crate::app::desk::Desk;
-use crate::app::parts::{Tag, section, tag, tree};
+use crate::app::parts::{Tag, group, section, table, tag, tree};
 
-pub(crate) fn time(_: &Desk, shown: &Shown) -> Tag {
+pub(crate) fn time(desk: &Desk, shown: &Shown) -> Tag {
     let report = &shown.report;
     let time = &report.time;
     let about = "An estimate from the arithmetic, the messages and the schedule; the bounds are what it would be if everything overlapped that can, and if nothing did.";
@@ -36,12 +39,37 @@ pub(crate) fn time(_: &Desk, shown: &Shown) -> Tag {
     section("section.panel#time", "time-title", "Time of a step", about)
         .child(range(time))
         .child(stats)
+        .maybe(time.training.as_ref().map(|training| tag("p.training").say(training.sentence())))
+        .child(own_figures(desk))
+        .child(own_log(desk, shown))
         .with("h3.sub", "Where it goes")
-        .child(tree(&Branch::of_time(&time.breakdown), 1))
+        .child(tree(&Branch::of_time(&time.breakdown), 2))
+        .with("h3.sub", "FLOPs of a step, by who counts")
+        .child(conventions(shown))
         .child(
             tag("ul.unknowns")
                 .each(&report.unknowns, |unknown| tag("li").say(unknown.sentence().to_string())),
         )
+}
+
+/// Every convention with its rate: shares of the peak are only comparable within one.
+fn conventions(shown: &Shown) -> Tag {
+    let time = &shown.report.time;
+    let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
+    let headings = ["Convention", ">FLOP", ">per GPU", ">of the peak"];
+    let rows = group().each(&time.flops.conventions(), |convention| {
+        let row = tag("tr").two(convention.name.to_owned(), convention.formula.meaning.to_owned());
+        match convention.flops {
+            Some(flops) => {
+                let rate = FlopsPerSecond::new(flops.get() / time.step.get() / gpus);
+                row.number(scientific(flops.get(), Some(3)))
+                    .number(tflops(rate))
+                    .number(percent(rate.get() / time.peak.get()))
+            }
+            None => row.number("does not apply".to_owned()).number(String::new()).number(String::new()),
+        }
+    });
+    table("FLOPs of a step by convention".to_owned(), "table.figures", &headings, rows)
 }
 
 /// The estimate between its bounds.

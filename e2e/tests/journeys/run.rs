@@ -1,0 +1,74 @@
+//! The run itself: its schedule, its script with changes, its log, what the reader measured.
+use e2e::{Key, Page};
+
+#[test]
+fn the_schedule_is_looked_at_closely() {
+    let page = Page::open("");
+    let whole = page.text(".glances [role=status]");
+    for _ in 0..3 {
+        page.click(".glances [aria-label=closer]");
+    }
+    let near = page.until("a part of the step", || {
+        let text = page.text(".glances [role=status]");
+        (text != whole).then_some(text)
+    });
+    page.click(".lanes");
+    page.press(Key::Right);
+    page.until("a later part", || (page.text(".glances [role=status]") != near).then_some(()));
+    page.press("0");
+    page.until("the whole step", || (page.text(".glances [role=status]") == whole).then_some(()));
+    let peak = page.attribute(".curve-area", "d");
+    page.choose(".curve select", "1");
+    page.until("another stage's memory", || (page.attribute(".curve-area", "d") != peak).then_some(()));
+    page.click(".others summary");
+    page.wait_text(".others", "1f1b (this plan)");
+    assert!(page.count(".others tbody tr") > 5);
+    assert_eq!(page.axe(), []);
+    page.screenshot_whole("schedules");
+    page.click_text(".others button", "Try it");
+    page.wait_text("#schedule header", "interleaved");
+    page.assert_quiet();
+}
+
+#[test]
+fn a_change_is_written_into_the_script() {
+    let page = Page::open("");
+    page.click("[aria-label='More: nodes']");
+    page.wait_text(".rewritten mark", "4");
+    assert!(page.text(".rewritten").contains("NNODES="));
+    assert_eq!(page.axe(), []);
+    page.click_text(".settings button", "Write into the script");
+    page.until("the script with it", || page.value("#script").contains("NNODES=4").then_some(()));
+    page.wait_gone(".rewritten");
+    page.wait_text(".verdict .stats", "DP 8");
+    page.press(Key::Control + "z");
+    page.assert_quiet();
+}
+
+#[test]
+fn a_log_stands_beside_the_prediction() {
+    let page = Page::open("");
+    page.click_text("#time summary", "Your own run");
+    page.fill(
+        "#time textarea",
+        " iteration 2/ 10 | elapsed time per iteration (ms): 5000.0 | throughput per GPU (TFLOP/s/GPU): 400.0 |",
+    );
+    page.press(Key::Tab);
+    page.wait_text("#time", "5.00 s");
+    page.wait_text("#time", "per GPU, as Megatron-LM counts");
+    assert_eq!(page.axe(), []);
+}
+
+#[test]
+fn what_was_measured_takes_the_place_of_the_data_sheet() {
+    let page = Page::open("");
+    let before = page.text("#time strong");
+    page.click_text("#time summary", "Your own figures");
+    page.fill("#time .own label:first-child input", "200");
+    page.press(Key::Tab);
+    page.until("another step time", || (page.text("#time strong") != before).then_some(()));
+    page.fill("#time .own label:nth-child(5) input", "2");
+    page.press(Key::Tab);
+    page.wait_text("#time .training", "and cost");
+    page.assert_quiet();
+}
