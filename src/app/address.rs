@@ -10,7 +10,7 @@ use shardscope::session::{Event, Hand, State, Steps, apply, fragment, keep, rest
 pub(crate) fn first() -> State {
     if embed::asked().is_some() {
         // A frame shows what its address says, whoever looks at it, and keeps nothing.
-        return apply(State::default(), Event::Follow(dom::fragment()));
+        return apply(State::new(Hand::of("")), Event::Follow(dom::fragment()));
     }
     if let Some(kept) = dom::history_state().and_then(|text| restore(&text)) {
         return apply(State::new(kept.hand.clone()), Event::Restore(Box::new(kept)));

@@ -1,6 +1,6 @@
 //! One panel of a plan for the page of somebody else: `?embed=memory#/1?…` in a frame.
 
-use shardscope::session::fragment;
+use shardscope::session::{fragment, title};
 use yew::html::Html;
 
 use super::desk::{Desk, Draw, Place};
@@ -42,7 +42,8 @@ pub(crate) fn page(desk: &Desk, view: &View) -> Html {
     let foot = tag("footer.foot").child(
         tag("a").attr("href", link).set("target", "_blank").set("rel", "noopener").text("Open in Shardscope"),
     );
-    let main = tag("main.embedded").child(broken_link(desk)).child(inside);
+    let name = desk.state.shown.as_deref().map_or_else(String::new, title);
+    let main = tag("main.embedded").saying("h1.hidden", name).child(broken_link(desk)).child(inside);
     group().child(main).child(foot).child(card(desk)).into()
 }
 

@@ -129,6 +129,10 @@ impl Variant {
             change(Field::ExpertTensorParallelSize, self.expert_tensor, other.expert_tensor);
         }
         change(Field::MicroBatchSize, self.micro_batch_size, other.micro_batch_size);
+        if self.virtual_pipeline > 1 && other.virtual_pipeline <= 1 {
+            // Interleaving over two stages needs it, and Megatron-LM of 2023 has it off.
+            changes.push((Field::OverlapP2pComm, "true".to_owned()));
+        }
         if self.schedule != other.schedule {
             changes.push((Field::PipelineSchedule, self.schedule.name().to_owned()));
         }

@@ -48,8 +48,8 @@ fn a_change_is_written_into_the_script() {
 #[test]
 fn a_log_stands_beside_the_prediction() {
     let page = Page::open("");
-    page.click_text("#time summary", "Your own run");
-    page.fill(
+    page.click("#time details:nth-of-type(2) summary");
+    page.type_into(
         "#time textarea",
         " iteration 2/ 10 | elapsed time per iteration (ms): 5000.0 | throughput per GPU (TFLOP/s/GPU): 400.0 |",
     );
@@ -63,11 +63,11 @@ fn a_log_stands_beside_the_prediction() {
 fn what_was_measured_takes_the_place_of_the_data_sheet() {
     let page = Page::open("");
     let before = page.text("#time strong");
-    page.click_text("#time summary", "Your own figures");
-    page.fill("#time .own label:first-child input", "200");
+    page.click("#time details:nth-of-type(1) summary");
+    page.type_into("#time .own label:first-child input", "200");
     page.press(Key::Tab);
     page.until("another step time", || (page.text("#time strong") != before).then_some(()));
-    page.fill("#time .own label:nth-child(5) input", "2");
+    page.type_into("#time .own label:nth-child(5) input", "2");
     page.press(Key::Tab);
     page.wait_text("#time .training", "and cost");
     page.assert_quiet();

@@ -169,7 +169,7 @@ fn memory(desk: &Desk, shown: &Shown, film: &Film, window: Window) -> Tag {
 fn others(desk: &Desk) -> Tag {
     let mut inside = group();
     if let Some(tried) = &desk.look.alternatives {
-        let headings = ["Schedule", ">in flight", ">fullest GPU, GiB", ">slowest waits", ">step", ""];
+        let headings = ["Schedule", ">in flight", ">fullest GPU, GiB", ">slowest waits", ">step", "try"];
         let rows = group().each(tried, |one| alternative(desk, one));
         inside = table("Schedules for this plan".to_owned(), "table.figures", &headings, rows);
     }
