@@ -25,9 +25,17 @@ pub enum Kind {
 /// Tells what a text is; `name` is its file name or empty, `base` where it starts in its source.
 #[must_use]
 pub fn detect(name: &str, text: &str, base: u32) -> Kind {
-    let lines = || text.lines().map(str::trim_end).filter(|line| !line.trim_start().is_empty());
-    let content = || lines().filter(|line| !line.trim_start().starts_with('#')).take(LINES);
-    let Some(first) = content().next() else { return Kind::Script };
+    let mut content = Vec::new();
+    for line in text.lines().map(str::trim_end) {
+        let start = line.trim_start();
+        if !start.is_empty() && !start.starts_with('#') {
+            content.push(line);
+        }
+        if content.len() == LINES {
+            break;
+        }
+    }
+    let Some(first) = content.first() else { return Kind::Script };
     if text.trim_start_matches('\u{feff}').starts_with("#!")
         || name.ends_with(".sh")
         || name.ends_with(".sbatch")
@@ -39,14 +47,16 @@ pub fn detect(name: &str, text: &str, base: u32) -> Kind {
     }
     let start = first.trim_start().trim_start_matches('\u{feff}');
     let is_json = start.starts_with('{') || name.ends_with(".json");
-    let tree = match () {
-        () if is_json => read_json(text, base),
-        () if name.ends_with(".toml") || is_toml(start) => read_toml(text, base),
-        () if name.ends_with(".yaml") || name.ends_with(".yml") || is_yaml(content()) => {
-            read_yaml(text, base)
-        }
-        () if is_python(content()) => return Kind::Other(python()),
-        () => return Kind::Script,
+    let tree = if is_json {
+        read_json(text, base)
+    } else if name.ends_with(".toml") || is_toml(start) {
+        read_toml(text, base)
+    } else if name.ends_with(".yaml") || name.ends_with(".yml") || is_yaml(&content) {
+        read_yaml(text, base)
+    } else if is_python(&content) {
+        return Kind::Other(python());
+    } else {
+        return Kind::Script;
     };
     match classify(&tree) {
         Some(format) => Kind::Settings(format, tree),
@@ -76,9 +86,9 @@ fn is_toml(line: &str) -> bool {
 }
 
 /// Whether lines are `key:` or list items, as none of bash's are.
-fn is_yaml<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
+fn is_yaml(lines: &[&str]) -> bool {
     let mut keys = 0_usize;
-    for (index, line) in lines.enumerate() {
+    for (index, line) in lines.iter().enumerate() {
         let line = line.trim_start();
         if line == "---" || line.starts_with("- ") {
             continue;
@@ -102,7 +112,7 @@ fn is_key(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'@'))
 }
 
-fn is_python<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
+fn is_python(lines: &[&str]) -> bool {
     let starts = ["import ", "from ", "def ", "class ", "@", "\"\"\""];
     let mut count = 0_usize;
     for line in lines {
@@ -120,13 +130,16 @@ fn python() -> Diagnostic {
 /// A settings file of no known framework: says what it has.
 fn unknown(tree: &Tree, what: &str) -> Diagnostic {
     let root = tree.documents.first();
-    let keys: Vec<&str> =
-        root.map_or(&[][..], Node::entries).iter().take(NAMED).map(|entry| entry.key.as_str()).collect();
-    let message = if keys.is_empty() {
-        format!("{what} without keys that any known framework has")
+    let mut message = what.to_owned();
+    for (at, entry) in root.map_or(&[][..], Node::entries).iter().take(NAMED).enumerate() {
+        message.push_str(if at == 0 { " with the keys " } else { ", " });
+        message.push_str(&entry.key);
+    }
+    message.push_str(if message == what {
+        " without keys that any known framework has"
     } else {
-        format!("{what} with the keys {}: of no framework that is known here", keys.join(", "))
-    };
+        ": of no framework that is known here"
+    });
     let hint = "known are Hugging Face config.json, DeepSpeed, NeMo, GPT-NeoX, nanotron, torchtitan, Primus, FlagScale, \
         Megatron's flags as keys, accelerate, and Kubernetes jobs";
     Diagnostic::error("unknown-settings", message).hint(hint).at_some(root.map(|root| root.span))

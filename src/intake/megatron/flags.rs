@@ -56,8 +56,10 @@ struct Line {
 fn sorted() -> &'static [Line] {
     static SORTED: OnceLock<Vec<Line>> = OnceLock::new();
     SORTED.get_or_init(|| {
-        let mut lines: Vec<Line> =
-            TABLE.lines().map(|text| Line { letters: letters(name_of(text)), text }).collect();
+        let mut lines: Vec<Line> = Vec::new();
+        for text in TABLE.lines() {
+            lines.push(Line { letters: letters(name_of(text)), text });
+        }
         sort(&mut lines, &|a, b| dashed(name_of(a.text)).cmp(dashed(name_of(b.text))));
         lines
     })

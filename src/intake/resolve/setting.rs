@@ -68,7 +68,7 @@ pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, String> {
         Kind::Text => Ok(SettingValue::Text(text.to_owned())),
         Kind::Counts | Kind::Words => {
             let mut values = Vec::new();
-            for one in text.split([' ', ',', '\t', '[', ']', '(', ')', '\'', '"']) {
+            for one in text.split(|c| " ,\t[]()'\"".contains(c)) {
                 if !one.is_empty() {
                     values.push(match field.kind() {
                         Kind::Counts => SettingValue::Int(count(field, one, 0, u64::MAX >> 16)?),

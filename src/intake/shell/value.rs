@@ -240,7 +240,7 @@ impl Value {
 
     pub(crate) fn append(&mut self, other: &Value) {
         for piece in other.pieces() {
-            self.push(piece.text, piece.origin, piece.hole);
+            piece.add_to(self);
         }
     }
 
@@ -277,7 +277,7 @@ impl Value {
             let (low, high) = (from.max(start), to.min(end));
             if low < high {
                 if piece.hole.is_some() {
-                    out.push(piece.text, piece.origin, piece.hole);
+                    piece.add_to(&mut out);
                 } else {
                     piece.copy(low - start, high - start, &mut out);
                 }
@@ -303,7 +303,7 @@ impl Value {
         let mut field = Value::default();
         for piece in self.pieces() {
             if piece.hole.is_some() {
-                field.push(piece.text, piece.origin, piece.hole);
+                piece.add_to(&mut field);
                 continue;
             }
             let mut start = 0;
@@ -333,6 +333,16 @@ impl Value {
 }
 
 impl Piece<'_> {
+    /// Adds other text in the place of this piece.
+    pub(crate) fn instead(&self, text: &str, out: &mut Value) {
+        out.push(text, Origin { exact: false, ..self.origin }, None);
+    }
+
+    /// Adds this piece to a value.
+    pub(crate) fn add_to(&self, out: &mut Value) {
+        out.push(self.text, self.origin, self.hole);
+    }
+
     /// Adds a part of this piece to a value.
     fn copy(&self, from: usize, to: usize, out: &mut Value) {
         let mut origin = self.origin;

@@ -1,7 +1,7 @@
 //! `printf` formats and the escapes of `echo -e`.
 
 use super::super::limits;
-use super::super::value::{Origin, Value, Word};
+use super::super::value::{Value, Word};
 use crate::quantity::{decimal, real, scientific};
 use crate::text::Span;
 
@@ -13,9 +13,9 @@ pub(crate) fn unescape(value: &Value) -> Value {
     let mut out = Value::default();
     for piece in value.pieces() {
         if piece.hole.is_some() || !piece.text.contains('\\') {
-            out.push(piece.text, piece.origin, piece.hole);
+            piece.add_to(&mut out);
         } else {
-            out.push(&unescape_text(piece.text), Origin { exact: false, ..piece.origin }, None);
+            piece.instead(&unescape_text(piece.text), &mut out);
         }
     }
     out
@@ -54,17 +54,16 @@ pub(crate) fn quoted(value: &Value) -> Value {
     {
         return value.clone();
     }
-    let quote = Value::computed("'", value.origin().unwrap_or_default());
-    let mut out = quote.clone();
+    let place = value.origin().unwrap_or_default();
+    let mut out = Value::computed("'", place);
     for piece in value.pieces() {
         if piece.hole.is_none() && piece.text.contains('\'') {
-            let text = piece.text.replace('\'', "'\\''");
-            out.push(&text, Origin { exact: false, ..piece.origin }, None);
+            piece.instead(&piece.text.replace('\'', "'\\''"), &mut out);
         } else {
-            out.push(piece.text, piece.origin, piece.hole);
+            piece.add_to(&mut out);
         }
     }
-    out.append(&quote);
+    out.add("'", place);
     out
 }
 
@@ -161,19 +160,14 @@ fn convert(conversion: &Conversion<'_>, argument: &Value, span: Span, out: &mut 
         _ => argument.text().chars().take(conversion.precision.unwrap_or(usize::MAX)).collect(),
     };
     let missing = conversion.width.unwrap_or(0).saturating_sub(body.chars().count());
-    let padded = if conversion.flags.contains('-') {
-        body + &" ".repeat(missing)
-    } else if conversion.flags.contains('0') && conversion.kind != 's' {
-        match body.strip_prefix('-') {
-            Some(digits) => format!("-{}{digits}", "0".repeat(missing)),
-            None => "0".repeat(missing) + &body,
-        }
-    } else {
-        " ".repeat(missing) + &body
+    let left = conversion.flags.contains('-');
+    let zeros = !left && conversion.flags.contains('0') && conversion.kind != 's';
+    let padding = if zeros { "0" } else { " " }.repeat(missing);
+    let (sign, digits) = match body.strip_prefix('-') {
+        Some(digits) if zeros => ("-", digits),
+        _ => ("", body.as_str()),
     };
-    let mut origin = Origin::computed(span);
-    if let Some(place) = argument.origin() {
-        origin.span = place;
-    }
-    out.push(&padded, origin, None);
+    let (before, after) = if left { ("", padding.as_str()) } else { (padding.as_str(), "") };
+    let padded = [sign, before, digits, after].concat();
+    out.add(&padded, argument.origin().unwrap_or(span));
 }

@@ -43,24 +43,27 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value
 /// Reads `s/a/b/g; s#c#d#`, which may hold holes in its replacements.
 fn read(script: &Value, out: &mut Vec<Substitution>) -> Option<()> {
     let text = script.text();
-    let mut at = 0;
+    let mut rest = text;
     loop {
-        let rest = text.get(at..)?;
-        let skipped = rest.len() - rest.trim_start_matches([' ', '\n', ';', '\t']).len();
-        at += skipped;
-        let rest = text.get(at..)?;
+        rest = rest.trim_start_matches([' ', '\n', ';', '\t']);
         if rest.is_empty() {
             return Some(());
         }
-        let delimiter = rest.strip_prefix('s')?.chars().next().filter(|c| !c.is_ascii_alphanumeric())?;
-        let first = at + 1 + delimiter.len_utf8();
-        let second = first + text.get(first..)?.find(delimiter)?;
-        let third = second + delimiter.len_utf8();
-        let end = third + text.get(third..)?.find(delimiter)?;
-        let flags = text.get(end + delimiter.len_utf8()..)?;
-        let all = flags.starts_with('g');
-        let pattern = script.part(first, second).known()?.to_owned();
-        let with = script.part(third, end);
+        let delimiter = rest.get(1..)?.chars().next().filter(|c| !c.is_ascii_alphanumeric())?;
+        let mut parts = rest.splitn(4, delimiter);
+        let (command, pattern, with) = (parts.next()?, parts.next()?, parts.next()?);
+        if command != "s" {
+            return None;
+        }
+        let after = parts.next()?;
+        let all = after.starts_with('g');
+        // Where the replacement ends; before it stand the pattern and two delimiters.
+        let end = text.len() - after.len() - delimiter.len_utf8();
+        let start = end - with.len();
+        let before = start - delimiter.len_utf8();
+        let pattern = script.part(before - pattern.len(), before).known()?.to_owned();
+        let with = script.part(start, end);
+        rest = after.strip_prefix('g').unwrap_or(after);
         if with.text().contains(['\\', '&']) {
             return None;
         }
@@ -68,7 +71,6 @@ fn read(script: &Value, out: &mut Vec<Substitution>) -> Option<()> {
         if out.len() > 50 {
             return None;
         }
-        at = end + delimiter.len_utf8() + usize::from(all);
     }
 }
 

@@ -16,6 +16,8 @@ struct Fields {
     current: Value,
     /// Whether the current word exists even if it is empty.
     open: bool,
+    /// Whether all is one text, which nothing splits.
+    whole: bool,
 }
 
 impl Fields {
@@ -30,7 +32,7 @@ impl Fields {
     }
 
     fn cut(&mut self) {
-        if self.open {
+        if self.open && !self.whole {
             self.done.push(std::mem::take(&mut self.current));
             self.open = false;
         }
@@ -88,18 +90,18 @@ impl Evaluator<'_> {
                 fields.open = true;
             }
             Part::Parameter(parameter) => {
-                let expanded = self.parameter(parameter);
                 let span = parameter.span;
-                match expanded {
-                    Expanded::One(value) if parameter.quoted => fields.append(&placed(value, span, alone)),
-                    Expanded::One(value) => self.split_into(&placed(value, span, alone), fields),
+                match self.parameter(parameter) {
+                    Expanded::One(value) => {
+                        self.put(&placed(value, span, alone), parameter.quoted, fields);
+                    }
                     Expanded::Operand(parts) => self.expand_operand(parts, parameter.quoted, fields),
-                    Expanded::Many(values) => self.join_many(values, parameter.quoted, fields),
+                    Expanded::Many(values) => self.join_many(&values, parameter.quoted, span, fields),
                 }
             }
             Part::Command { body, span, quoted } => {
                 let value = self.substitute(body, *span);
-                if *quoted { fields.append(&value) } else { self.split_into(&value, fields) }
+                self.put(&value, *quoted, fields);
             }
             Part::Arithmetic { expression, span, .. } => {
                 let expression = self.text_of(expression);
@@ -107,17 +109,27 @@ impl Evaluator<'_> {
                 fields.append(&value);
             }
             Part::Process { body, span } => {
-                let value = self.substitute(body, *span);
+                if !fields.whole {
+                    self.input = Some(self.substitute(body, *span));
+                }
                 let path = self.unknown(HoleKind::Derived, "/dev/fd", *span, Vec::new());
-                self.input = Some(value);
                 fields.append(&path);
             }
         }
     }
 
+    /// Adds an expansion, split unless it is quoted or all is one text.
+    fn put(&mut self, value: &Value, quoted: bool, fields: &mut Fields) {
+        if quoted || fields.whole {
+            fields.append(value);
+        } else {
+            self.split_into(value, fields);
+        }
+    }
+
     /// The word of `${x:-word}`: its own quotes hold, its unquoted text is split.
     fn expand_operand(&mut self, parts: &[Part], quoted: bool, fields: &mut Fields) {
-        if quoted {
+        if quoted || fields.whole {
             let value = self.text_of(parts);
             fields.append(&value);
             return;
@@ -133,16 +145,15 @@ impl Evaluator<'_> {
     }
 
     /// The elements of `$@` or `${a[@]}` among what stands around them.
-    fn join_many(&mut self, values: Vec<Value>, quoted: bool, fields: &mut Fields) {
+    fn join_many(&mut self, values: &[Value], quoted: bool, span: Span, fields: &mut Fields) {
         for (at, value) in values.iter().enumerate() {
             if at > 0 {
                 fields.cut();
+                if fields.whole {
+                    fields.current.add(" ", span);
+                }
             }
-            if quoted {
-                fields.append(value)
-            } else {
-                self.split_into(value, fields)
-            }
+            self.put(value, quoted, fields);
             if fields.done.len() > limits::WORDS {
                 return;
             }
@@ -177,38 +188,14 @@ impl Evaluator<'_> {
 
     /// The parts as one text: assignments, quoted words, subjects of `case`.
     pub(crate) fn text_of(&mut self, parts: &[Part]) -> Value {
-        let mut out = Value::default();
-        let alone = parts.len() == 1;
+        let mut fields = Fields { whole: true, ..Fields::default() };
         for part in parts {
-            match part {
-                Part::Text { text, origin, .. } => out.push(text, *origin, None),
-                Part::Hole { id, text, origin } => out.push(text, *origin, Some(*id)),
-                Part::Parameter(parameter) => match self.parameter(parameter) {
-                    Expanded::One(value) => out.append(&placed(value, parameter.span, alone)),
-                    Expanded::Operand(parts) => out.append(&self.text_of(parts)),
-                    Expanded::Many(values) => {
-                        for (at, value) in values.iter().enumerate() {
-                            if at > 0 {
-                                out.add(" ", parameter.span);
-                            }
-                            out.append(value);
-                        }
-                    }
-                },
-                Part::Command { body, span, .. } => out.append(&self.substitute(body, *span)),
-                Part::Arithmetic { expression, span, .. } => {
-                    let expression = self.text_of(expression);
-                    out.append(&self.arithmetic_value(&expression, *span));
-                }
-                Part::Process { span, .. } => {
-                    let path = self.unknown(HoleKind::Derived, "/dev/fd", *span, Vec::new());
-                    out.append(&path);
-                }
-            }
-            if out.len() > limits::VALUE_BYTES {
+            self.expand_part(part, parts.len() == 1, &mut fields);
+            if fields.current.len() > limits::VALUE_BYTES {
                 break;
             }
         }
+        let out = fields.current;
         let span = out.origin();
         if !self.spend(out.weight(), span.unwrap_or_default()) {
             return Value::default();
