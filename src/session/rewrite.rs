@@ -3,7 +3,7 @@
 use super::Hand;
 use crate::intake::export::edit;
 use crate::plan::Field;
-use crate::text::Span;
+use crate::text::{Span, sort};
 
 /// A script rewritten.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,7 @@ pub fn rewritten(hand: &Hand) -> Option<Rewritten> {
     let edited = edit(&hand.source(), &hand.surroundings(), &changes);
     let several = edited.files.len() > 1;
     let mut marks = edited.marks;
-    marks.sort_by_key(|(file, mark)| (*file, mark.start));
+    sort(&mut marks, &|(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));
     let line = |(file, mark): (usize, Span)| {
         let (name, text) = edited.files.get(file)?;
         let file = if several { name.clone() } else { String::new() };
