@@ -1,7 +1,7 @@
 //! A plan as the overrides of Megatron-Bridge: `model.tensor_model_parallel_size=8`.
 //! Names: `megatron/bridge/training/config.py`, Megatron core's `TransformerConfig`.
 
-use super::megatron::{launch, lay, quoted};
+use super::megatron::{launch, lay, quoted_all};
 use super::round::{Exported, write};
 use crate::intake::Resolution;
 use crate::plan::Field;
@@ -62,35 +62,37 @@ pub fn bridge_command(resolution: &Resolution) -> Exported {
 
 /// One setting as words of a command.
 pub(super) fn spell_words(field: Field, value: &str) -> Option<String> {
-    spell(field, value).map(|words| quote_all(&words))
+    spell(field, value).map(|words| quoted_all(&words))
 }
 
-fn quote_all(words: &str) -> String {
-    words.split('\n').map(quoted).collect::<Vec<_>>().join(" ")
-}
+/// What a setting with this value is said by, where that is not a key and the value; nothing where it cannot be said.
+const SAID: &[(Field, &str, &[&str])] = &[
+    (Field::Swiglu, "true", &["model.gated_linear_unit=true", "model.activation_func=silu"]),
+    (Field::QuickGeglu, "true", &["model.gated_linear_unit=true", "model.activation_func=gelu"]),
+    (Field::SquaredRelu, "true", &["model.activation_func=squared_relu"]),
+    (Field::Bf16, "true", &["mixed_precision=bf16_mixed"]),
+    (Field::Fp16, "true", &["mixed_precision=fp16_mixed"]),
+    (Field::Software, "megatron_core_local", &["model.transformer_impl=local"]),
+    (Field::UntieEmbeddingsAndOutputWeights, "true", &["model.share_embeddings_and_output_weights=false"]),
+    (Field::UntieEmbeddingsAndOutputWeights, "false", &["model.share_embeddings_and_output_weights=true"]),
+];
 
-/// One setting, several words on a line each.
-fn spell(field: Field, value: &str) -> Option<String> {
-    let on = value == "true";
-    Some(match field {
-        _ if NONE.contains(&field) => return None,
-        Field::Swiglu if on => "model.gated_linear_unit=true\nmodel.activation_func=silu".to_owned(),
-        Field::QuickGeglu if on => "model.gated_linear_unit=true\nmodel.activation_func=gelu".to_owned(),
-        Field::SquaredRelu if on => "model.activation_func=squared_relu".to_owned(),
-        Field::Swiglu | Field::QuickGeglu | Field::SquaredRelu => return None,
-        Field::Bf16 if on => "mixed_precision=bf16_mixed".to_owned(),
-        Field::Fp16 if on => "mixed_precision=fp16_mixed".to_owned(),
-        Field::Bf16 | Field::Fp16 => return None,
-        Field::Software if value == "megatron_core_local" => "model.transformer_impl=local".to_owned(),
-        Field::Software => return None,
-        Field::UntieEmbeddingsAndOutputWeights => {
-            format!("model.share_embeddings_and_output_weights={}", !on)
-        }
-        _ => {
-            let key = KEYS.iter().find(|(known, _)| *known == field).map(|(_, key)| (*key).to_owned());
-            format!("{}={}", key.unwrap_or_else(|| format!("model.{}", field.name())), listed(field, value))
-        }
-    })
+/// One setting as words.
+fn spell(field: Field, value: &str) -> Option<Vec<String>> {
+    if NONE.contains(&field) {
+        return None;
+    }
+    if SAID.iter().any(|(known, ..)| *known == field) {
+        let (.., words) = SAID.iter().find(|(known, of, _)| *known == field && *of == value)?;
+        return Some(words.iter().map(|word| (*word).to_owned()).collect());
+    }
+    let mut word = match KEYS.iter().find(|(known, _)| *known == field) {
+        Some((_, key)) => (*key).to_owned(),
+        None => ["model.", field.name()].concat(),
+    };
+    word.push('=');
+    word.push_str(&listed(field, value));
+    Some(vec![word])
 }
 
 /// Several values as a list.

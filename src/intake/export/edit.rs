@@ -43,8 +43,8 @@ impl Edited {
         if written(&now, field) == value {
             return;
         }
-        let tries =
-            in_place(&source, &now, field, value).into_iter().chain(added(&source, &now, field, value));
+        let mut tries = in_place(&source, &now, field, value);
+        tries.extend(added(&source, &now, field, value));
         for change in tries {
             let mut after = self.clone();
             after.apply(&change);
@@ -87,6 +87,6 @@ fn undisturbed(before: &Resolution, after: &Resolution, changed: Field) -> bool 
         let origin = before.setting(*field).map(|setting| setting.origin);
         matches!(origin, Some(Origin::Script | Origin::Environment | Origin::Catalog))
     };
-    let others = Field::ALL.iter().copied().filter(|field| *field != changed && stated(field));
-    others.into_iter().all(|field| written(before, field) == written(after, field))
+    let same = |field: &Field| written(before, *field) == written(after, *field);
+    Field::ALL.iter().all(|field| *field == changed || !stated(field) || same(field))
 }

@@ -26,8 +26,7 @@ pub fn megatron_command(resolution: &Resolution) -> Exported {
         Field::OffloadOptimizer if value == "true" => Some("--cpu-optimizer".to_owned()),
         Field::ZeroStage | Field::OffloadOptimizer | Field::Accelerator => None,
         Field::AttentionKernel if legacy => None,
-        _ => megatron::spell(field, value, legacy)
-            .map(|words| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
+        _ => megatron::spell(field, value, legacy).map(|words| quoted_all(&words)),
     };
     let head = launch(resolution, "pretrain_gpt.py");
     write(resolution, &spell, &|said| lay(&head, said))
@@ -60,8 +59,20 @@ pub(super) fn lay(head: &str, said: &[(Field, String)]) -> String {
     text
 }
 
+/// Words as the shell needs them.
+pub(super) fn quoted_all(words: &[String]) -> String {
+    let mut line = String::new();
+    for word in words {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&quoted(word));
+    }
+    line
+}
+
 /// A word as the shell needs it.
-pub(super) fn quoted(word: &str) -> String {
+fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
         word.to_owned()

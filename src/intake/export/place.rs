@@ -1,7 +1,7 @@
 //! Where in the texts a setting may be changed or added.
 
 use super::bridge;
-use super::megatron::quoted;
+use super::megatron::quoted_all;
 use super::round::written;
 use crate::intake::formats::is_setting;
 use crate::intake::{Origin, Resolution, megatron};
@@ -34,7 +34,11 @@ pub(super) fn in_place(source: &Source, now: &Resolution, field: Field, value: &
     if old.starts_with("--") && !old.contains('=') {
         return vec![without(source, file, span)];
     }
-    spellings(field, old, value).into_iter().map(|text| Change { file, span, text }).collect()
+    let mut changes = Vec::new();
+    for text in spellings(field, old, value) {
+        changes.push(Change { file, span, text });
+    }
+    changes
 }
 
 /// A switch taken out: its whole line where nothing else stands on it, else the word with the blanks before it.
@@ -56,54 +60,71 @@ fn without(source: &Source, file: usize, span: Span) -> Change {
     Change { file, span, text: String::new() }
 }
 
+/// Words that some formats have their own for.
+const OTHER_WORDS: [(&str, &str); 4] =
+    [("RMSNorm", "rmsnorm"), ("LayerNorm", "layernorm"), ("rope", "rotary"), ("learned_absolute", "learned")];
+
 /// A value in the ways a format may write it, after the manner of the old one.
 fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
     let bare = old.trim_matches(['"', '\'']);
-    let wrap = |text: &str| old.replacen(bare, text, 1);
-    let mut values = vec![value.to_owned()];
-    if field.kind() == Kind::Flag {
-        let other = if value == "true" { "false" } else { "true" };
-        values = vec![value.to_owned(), other.to_owned()];
-        if bare.starts_with(['T', 'F']) {
-            values = values.iter().map(|word| word.replacen('t', "T", 1).replacen('f', "F", 1)).collect();
+    let mut spelled = Vec::new();
+    let mut spell = |text: &str| {
+        if !value.is_empty() {
+            spelled.push(old.replacen(bare, text, 1));
         }
+    };
+    match field.kind() {
+        Kind::Flag => {
+            let mut words = if value == "true" { ["true", "false"] } else { ["false", "true"] };
+            if value != "true" && value != "false" {
+                words = [value, "true"];
+            }
+            for word in words {
+                let capital = match word {
+                    "true" => "True",
+                    "false" => "False",
+                    other => other,
+                };
+                spell(if bare.starts_with(['T', 'F']) { capital } else { word });
+            }
+        }
+        Kind::Counts | Kind::Words => {
+            let listed = bare.starts_with('[');
+            let between = if listed || bare.contains(',') { ", " } else { " " };
+            let mut text = String::from(if listed { "[" } else { "" });
+            for (place, word) in value.split_ascii_whitespace().enumerate() {
+                text.push_str(if place == 0 { "" } else { between });
+                text.push_str(word);
+            }
+            text.push_str(if listed { "]" } else { "" });
+            spell(&text);
+        }
+        _ => spell(value),
     }
-    if let Some(inner) = matches!(field.kind(), Kind::Counts | Kind::Words)
-        .then(|| value.split_ascii_whitespace().collect::<Vec<_>>())
-    {
-        let joined = inner.join(if bare.contains(',') { ", " } else { " " });
-        values = vec![if bare.starts_with('[') { format!("[{}]", inner.join(", ")) } else { joined }];
+    for (_, theirs) in OTHER_WORDS.iter().filter(|(ours, _)| *ours == value) {
+        spell(theirs);
     }
-    let words: &[(&str, &str)] = &[
-        ("RMSNorm", "rmsnorm"),
-        ("LayerNorm", "layernorm"),
-        ("rope", "rotary"),
-        ("learned_absolute", "learned"),
-    ];
-    values.extend(words.iter().filter(|(ours, _)| *ours == value).map(|(_, theirs)| (*theirs).to_owned()));
-    if value.is_empty() { Vec::new() } else { values.iter().map(|text| wrap(text)).collect() }
+    spelled
 }
 
 /// Ways to add a setting beside others that the texts state, the last ones first.
 pub(super) fn added(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
     let legacy = matches!(written(now, Field::Software).as_str(), "megatron_legacy" | "megatron_deepspeed");
-    let flag = megatron::spell(field, value, legacy);
-    let flag = flag.map(|words| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
+    let flag = megatron::spell(field, value, legacy).map(|words| quoted_all(&words));
     let dotted = bridge::spell_words(field, value);
-    let mut anchors: Vec<Span> = now
-        .settings
-        .iter()
-        .filter(|setting| setting.origin == Origin::Script)
-        .filter_map(|setting| setting.span.filter(|span| !span.is_empty()))
-        .collect();
-    sort(&mut anchors, &Span::cmp);
-    anchors.dedup();
+    let mut anchors: Vec<Span> = Vec::new();
+    for setting in now.settings.iter().filter(|setting| setting.origin == Origin::Script) {
+        if let Some(span) = setting.span.filter(|span| !span.is_empty() && !anchors.contains(span)) {
+            anchors.push(span);
+        }
+    }
+    sort(&mut anchors, &|one, other| other.cmp(one));
     let mut changes = Vec::new();
-    for (file, span) in anchors.into_iter().rev().take(ANCHORS).filter_map(|span| local(source, span)) {
+    for anchor in anchors.into_iter().take(ANCHORS) {
+        let Some((file, span)) = local(source, anchor) else { continue };
         let place = Place::at(source, file, span);
-        let words = if place.is_dotted() { &dotted } else { &flag };
-        if let Some(words) = words {
-            changes.extend(place.option(words));
+        if let Some(words) = if place.is_dotted() { &dotted } else { &flag } {
+            place.option(words, &mut changes);
         }
         changes.extend(place.key(field, value));
     }
@@ -147,20 +168,19 @@ impl<'a> Place<'a> {
     }
 
     /// Words of a command: on a line of their own after the manner of this one, else right behind it.
-    fn option(&self, words: &str) -> Vec<Change> {
+    fn option(&self, words: &str, changes: &mut Vec<Change>) {
         let line = self.of_line().trim_end();
         let own = line.trim_start().starts_with("--")
             || line.trim_start().split(' ').next().is_some_and(is_setting);
         let tail = if line.ends_with('\\') { " \\" } else { "" };
         let behind = self.text.as_bytes().get(self.span.end as usize).copied();
         let closed = self.span.end + u32::from(matches!(behind, Some(b'"' | b'\'')));
-        let mut changes = Vec::new();
         if own {
-            changes.push(self.insert(self.line.end, format!("\n{}{words}{tail}", self.indent())));
+            changes.push(self.insert(self.line.end, ["\n", self.indent(), words, tail].concat()));
         }
-        changes.push(self.insert(closed, format!(" {words}")));
-        changes.push(self.insert(self.span.end, format!(" {words}")));
-        changes
+        for at in [closed, self.span.end] {
+            changes.push(self.insert(at, [" ", words].concat()));
+        }
     }
 
     /// A key of a settings file on a line of its own, after the manner of this one.
@@ -168,16 +188,14 @@ impl<'a> Place<'a> {
         let line = self.of_line().trim_end();
         let (key, rest) = line.trim_start().split_once(':')?;
         let bare = key.trim_matches(['"', '\'']);
-        let mut name = field.name().to_owned();
-        if bare.contains('-') {
-            name = name.replace('_', "-");
-        }
-        if bare.starts_with("--") {
-            name = format!("--{name}");
+        let mut name = String::from(if bare.starts_with("--") { "--" } else { "" });
+        let dash = bare.contains('-');
+        for character in field.name().chars() {
+            name.push(if character == '_' && dash { '-' } else { character });
         }
         let key = key.replacen(bare, &name, 1);
         let word = field.kind() == Kind::Text || matches!(field.kind(), Kind::Word(_));
-        let value = if word && rest.contains('"') { format!("\"{value}\"") } else { value.to_owned() };
+        let quote = if word && rest.contains('"') { "\"" } else { "" };
         let code = line.split(" #").next().unwrap_or(line).trim_end();
         let (before, after) = match (key.starts_with('"'), code.ends_with(',')) {
             (true, true) => ("", ","),
@@ -187,7 +205,8 @@ impl<'a> Place<'a> {
             (false, _) => ("", ""),
         };
         let end = self.line.start + u32::try_from(line.len()).ok()?;
-        Some(self.insert(end, format!("{before}\n{}{key}: {value}{after}", self.indent())))
+        let pieces = [before, "\n", self.indent(), &key, ": ", quote, value, quote, after];
+        Some(self.insert(end, pieces.concat()))
     }
 }
 
