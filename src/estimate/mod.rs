@@ -12,8 +12,8 @@ mod utilisation;
 
 pub use flops::{Convention, FlopCounts, flops};
 pub use memory::{
-    ChunkMemory, LayerNode, Load, Memory, RankMemory, SavedActivations, Totals, Worst, kept_by_chunk, layers,
-    memory, memory_totals, saved_activations,
+    ChunkMemory, LayerNode, Load, Memory, RankMemory, SavedActivations, Totals, Worst,
+    doubts as memory_doubts, kept_by_chunk, layers, memory, memory_totals, saved_activations,
 };
 pub use parameters::{AccountCounts, Parameters, RankParameters, parameters};
 pub use utilisation::{Remark, Sizes, Utilisation, utilisation};

@@ -27,8 +27,9 @@ pub use model::{
     Normalization, PositionEmbedding, VocabPadding,
 };
 pub use recipe::{
-    AttentionKernel, Budget, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe,
-    Number, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
+    AttentionKernel, Budget, Dispatcher, DpSharding, Fp8, Fusions, LeftOut, LoadBalancing, LossKind,
+    MoeRecipe, Number, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule,
+    Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
 pub use variant::Variant;

@@ -58,6 +58,43 @@ pub struct Recipe {
     pub cuda_graphs: bool,
     /// How long the training is, and what it costs.
     pub budget: Budget,
+    /// What is not counted of the device's memory.
+    pub left_out: LeftOut,
+}
+
+/// Terms of the device's memory beside the run's own tensors, each left out or not: on the road from what torch counts
+/// as allocated to what nvidia-smi shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The driver's context.
+    pub context: bool,
+    /// The communicators' buffers.
+    pub communicators: bool,
+    /// What torch's allocator holds and does not use.
+    pub slack: bool,
+    /// `DeepSpeed`'s flat buffers.
+    pub flat: bool,
+    /// Workspaces of the matrix libraries.
+    pub workspaces: bool,
+}
+
+impl LeftOut {
+    /// Every term by its name among the settings.
+    pub const NAMES: [&'static str; 5] = ["context", "communicators", "slack", "flat", "workspaces"];
+
+    /// Those named.
+    #[must_use]
+    pub fn of(names: &[&str]) -> Self {
+        let [context, communicators, slack, flat, workspaces] = Self::NAMES.map(|name| names.contains(&name));
+        Self { context, communicators, slack, flat, workspaces }
+    }
+
+    /// Whether the term of a name is left out.
+    #[must_use]
+    pub fn holds(self, name: &str) -> bool {
+        let all = [self.context, self.communicators, self.slack, self.flat, self.workspaces];
+        Self::NAMES.iter().zip(all).any(|(known, left)| *known == name && left)
+    }
 }
 
 /// What is asked of the whole run.

@@ -4,13 +4,15 @@ use super::{Branch, Reason};
 use crate::anatomy::Symbols;
 use crate::estimate::collective::{self, Algorithm};
 use crate::estimate::traffic::{Detour, DimensionTraffic, Operation, TrafficWarning};
+use crate::explain::Breakdown;
 use crate::plan::Plan;
-use crate::quantity::size;
+use crate::quantity::{Quantity, Seconds, percent, seconds, size};
+use crate::report::Report;
 use crate::topology::{GroupKind, Groups, Link, notation};
 
 /// A warning as a sentence.
 #[must_use]
-pub fn detour_sentence(warning: &TrafficWarning) -> String {
+pub fn detour_sentence(warning: &TrafficWarning, report: &Report) -> String {
     let what = match warning.detour {
         Detour::TensorLeavesDomain => {
             format!("Tensor-parallel groups of {} leave their NVLink domain", warning.ranks)
@@ -23,10 +25,19 @@ pub fn detour_sentence(warning: &TrafficWarning) -> String {
                 .to_owned()
         }
     };
+    let kind = match warning.detour {
+        Detour::TensorLeavesDomain => "tensor",
+        Detour::ExpertsCrossNetwork => "expert",
+        Detour::PipelineInsideDataOutside => "data",
+    };
+    let time = &report.time;
+    let waits = time.breakdown.child(kind).map_or(Seconds::ZERO, Breakdown::value);
     format!(
-        "{what}: {} per GPU and iteration, of which {} is not hidden behind compute.",
+        "{what}: {} per GPU and iteration, of which {} is not hidden behind compute. Every step waits {} for such messages, {} of it.",
         size(warning.wire),
-        size(warning.exposed)
+        size(warning.exposed),
+        seconds(waits),
+        percent(waits.number() / time.step.number().max(f64::MIN_POSITIVE))
     )
 }
 

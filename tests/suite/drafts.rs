@@ -205,6 +205,7 @@ fn recipe() -> Recipe {
         expandable_segments: false,
         cuda_graphs: false,
         budget: Budget::default(),
+        left_out: LeftOut::default(),
     }
 }
 

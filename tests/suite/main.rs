@@ -31,6 +31,7 @@ mod sharing;
 mod shell_bash;
 mod shell_hostile;
 mod shell_scripts;
+mod states;
 mod time;
 mod topology;
 mod traffic;

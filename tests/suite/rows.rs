@@ -271,6 +271,7 @@ impl Row {
                 .iter()
                 .any(|kind| self.text("graphs").contains(kind)),
             budget: Budget::default(),
+            left_out: LeftOut::default(),
         }
     }
 

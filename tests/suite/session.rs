@@ -1,7 +1,7 @@
 //! What the reader sees when the text is not what it should be, and what follows when it is.
 
 use shardscope::intake::Origin;
-use shardscope::session::{EXAMPLE, Event, State, apply};
+use shardscope::session::{EXAMPLE, Event, Hand, State, apply};
 use shardscope::text::{Diagnostic, Severity};
 
 /// The state after the box holds `text` for a while.
@@ -259,4 +259,21 @@ fn schedules_trade_memory_for_the_bubble() {
     // Two copies of the model on every rank.
     let [held, twice] = [own[0].peak, named("dualpipe").peak];
     assert!(twice.get() > held.get() / 10 * 16, "{held:?} {twice:?}");
+}
+
+/// Every term between what torch counts and what the device shows can be left out.
+#[test]
+fn terms_of_the_device_can_be_left_out() {
+    let shown = after(EXAMPLE).shown.expect("a plan");
+    let of = |names: &str| {
+        let set = Event::Set { name: "memory_left_out".to_owned(), value: names.to_owned() };
+        let shown = apply(State::new(Hand::of(EXAMPLE)), set).shown.expect("a plan");
+        shown.report.memory.ranks[0].totals
+    };
+    let (all, bare) = (shown.report.memory.ranks[0].totals, of("context communicators slack"));
+    assert_eq!(bare.peak_reserved, bare.peak_allocated);
+    assert_eq!(bare.peak_allocated, all.peak_allocated);
+    let context = shown.plan.cluster().accelerator.context;
+    assert_eq!(of("context").peak_reserved + context, all.peak_reserved);
+    assert!(of("workspaces").peak_allocated < all.peak_allocated);
 }

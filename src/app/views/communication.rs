@@ -39,8 +39,9 @@ pub(crate) fn communication(desk: &Desk, shown: &Shown) -> Tag {
     for (index, of) in report.traffic.dimensions.iter().enumerate() {
         dimensions = dimensions.child(dimension(desk, shown, (index, of)));
     }
-    let warnings = tag("ul.warnings")
-        .each(&report.detours, |warning| tag("li").child(Sign::Tight.icon()).say(detour_sentence(warning)));
+    let warnings = tag("ul.warnings").each(&report.detours, |warning| {
+        tag("li").child(Sign::Tight.icon()).say(detour_sentence(warning, report))
+    });
     panel
         .child(warnings)
         .child(wide("Communication of each dimension".to_owned(), summary(shown)))

@@ -1,8 +1,9 @@
 //! The memory of each stage: a table of figures that explain themselves, and the tree of one stage.
 
-use shardscope::estimate::Totals;
+use shardscope::estimate::{Totals, memory_doubts};
+use shardscope::plan::{Field, LeftOut};
 use shardscope::quantity::{Bytes, gib, grouped};
-use shardscope::session::{Shown, StageMemory, Use, explain_memory};
+use shardscope::session::{Event, Shown, StageMemory, Use, explain_memory};
 
 use crate::app::act::{Act, Why};
 use crate::app::desk::Desk;
@@ -17,6 +18,8 @@ pub(crate) fn memory(desk: &Desk, shown: &Shown) -> Tag {
     let about = "At the fullest moment of each pipeline stage, in GiB (2^30 bytes). All GPUs of a stage hold equally much. Press a number to see why.";
     section("section.panel#memory", "memory-title", "Memory per GPU", about)
         .child(wide("Memory of each stage".to_owned(), table(desk, shown)))
+        .child(switches(desk, shown))
+        .maybe(unsure(shown))
         .child(stage_tree(desk, shown))
 }
 
@@ -32,6 +35,35 @@ fn table(desk: &Desk, shown: &Shown) -> Tag {
         .each(&shown.stages, |stage| line(desk, stage))
         .each(shown.report.whole.as_slice(), whole);
     tag("table.figures memory").child(tag("thead").child(heads)).child(rows)
+}
+
+/// What is counted beside the run's own tensors, each to be left out.
+fn switches(desk: &Desk, shown: &Shown) -> Tag {
+    const WORDS: [&str; 5] = [
+        "driver's context",
+        "communicators' buffers",
+        "allocator's slack",
+        "DeepSpeed's flat buffers",
+        "workspaces of matrix libraries",
+    ];
+    let left = shown.plan.recipe().left_out;
+    let terms: Vec<(&str, &str)> = LeftOut::NAMES.into_iter().zip(WORDS).collect();
+    let one = |(name, words): &(&'static str, &'static str)| {
+        let others = LeftOut::NAMES.into_iter().filter(|other| (other != name) == left.holds(other));
+        let value = others.collect::<Vec<_>>().join(" ");
+        let set = Event::Set { name: Field::MemoryLeftOut.name().to_owned(), value };
+        let switch = tag("input").set("type", "checkbox").checked(!left.holds(name));
+        tag("label").child(switch.on(desk, "change", Act::Do(set))).text(words)
+    };
+    tag("fieldset.terms")
+        .child(tag("legend").text("Counted on the way from allocated to what nvidia-smi shows"))
+        .each(&terms, one)
+}
+
+/// What the anatomy of a peak does not establish yet for such a plan.
+fn unsure(shown: &Shown) -> Option<Tag> {
+    let doubts = memory_doubts(&shown.plan);
+    (!doubts.is_empty()).then(|| tag("ul.unknowns").each(&doubts, |doubt| tag("li").text(doubt)))
 }
 
 /// GiB without the unit, which stands above the table.

@@ -58,7 +58,9 @@ pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Te
     out.extend(growing(x, counts));
     out.extend(deferred(x, counts));
     out.extend(gathered(x, units, counts));
-    out.extend(workspaces(x));
+    if !x.recipe().left_out.workspaces {
+        out.extend(workspaces(x));
+    }
     out
 }
 

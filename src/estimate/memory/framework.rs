@@ -88,15 +88,16 @@ pub(super) struct Framework {
 impl Framework {
     /// The terms of a rank with `load`.
     pub(super) fn of(x: &Symbols<'_>, load: Load) -> Self {
-        let outside = [Some(context(x)), Some(communicators(x))];
+        let left = x.recipe().left_out;
+        let outside = [(!left.context).then(|| context(x)), (!left.communicators).then(|| communicators(x))];
         let room = x.plan.cluster().accelerator.memory.less(load.allocated + sum(outside.iter().flatten()));
         let wanted = flat_buffers(x, load);
         let all: Bytes = wanted.iter().map(Flat::bytes).sum();
         // They are made when activations are gone, so that on a full device they take over their room.
         let given = all.min(room.less(slack(x, load, Bytes::ZERO).bytes).max(all.less(load.moving)));
         let flat: Vec<Term> = wanted.iter().map(|flat| flat.term(given, all)).collect();
-        let slack = slack(x, load, room.less(sum(&flat)));
-        Self { outside, flat, slack: Some(slack) }
+        let slack = (!left.slack).then(|| slack(x, load, room.less(sum(&flat))));
+        Self { outside, flat, slack }
     }
 
     /// Every term.
@@ -170,6 +171,7 @@ fn flat_buffers(x: &Symbols<'_>, load: Load) -> Vec<Flat> {
     let recipe = x.recipe();
     if !matches!(recipe.software, Software::MegatronDeepspeed | Software::GptNeox)
         || recipe.dp_sharding == DpSharding::Replicated
+        || recipe.left_out.flat
     {
         return Vec::new();
     }

@@ -6,6 +6,7 @@
 //! fullest moment is found ([`rank`]). The tree ([`tree`]) tells the same numbers with their reasons.
 
 mod buffers;
+mod doubts;
 mod flight;
 mod framework;
 mod gathered;
@@ -19,6 +20,7 @@ mod term;
 mod tree;
 mod unit;
 
+pub use doubts::doubts;
 pub use layers::{LayerNode, Load, SavedActivations, layers, saved_activations};
 pub use rank::Totals;
 pub use report::{ChunkMemory, Memory, RankMemory, Worst, kept_by_chunk, memory, memory_totals};

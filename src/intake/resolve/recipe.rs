@@ -8,7 +8,8 @@ use super::setting::SettingValue::Bool;
 use super::sharding::{dp_sharding, optimizer, torch_fsdp2};
 use super::table::Table;
 use crate::plan::{
-    Budget, Dispatcher, Field, LoadBalancing, Model, MoeRecipe, Number, Offload, Overlap, Recipe, Software,
+    Budget, Dispatcher, Field, LeftOut, LoadBalancing, Model, MoeRecipe, Number, Offload, Overlap, Recipe,
+    Software,
 };
 use crate::quantity::real;
 
@@ -58,6 +59,7 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
             .contains("expandable_segments:true"),
         cuda_graphs: table.choice(Field::CudaGraphImpl, &["", "none"]) == 0,
         budget: budget(table, batch),
+        left_out: LeftOut::of(&table.words(Field::MemoryLeftOut)),
     })
 }
 

@@ -1,7 +1,7 @@
 //! `report.memory`.
 
 use super::super::tree::{Explanations, tree};
-use crate::estimate::{LayerNode, Load, Memory, RankMemory};
+use crate::estimate::{LayerNode, Load, Memory, RankMemory, memory_doubts};
 use crate::json::Writer;
 use crate::plan::Plan;
 use crate::topology::{Groups, Rank};
@@ -22,6 +22,11 @@ pub(super) fn memory(w: &mut Writer, plan: &Plan, memory: &Memory, explanations:
     w.close();
     w.count("capacity", memory.capacity.get());
     w.truth("fits", memory.fits);
+    w.list("unknowns");
+    for doubt in memory_doubts(plan) {
+        w.text("", doubt);
+    }
+    w.close();
     layer(w, "layers", &memory.layers);
     w.object("saved_activations");
     w.some_count("dense", memory.saved_activations.dense.map(|bytes| bytes.get()));

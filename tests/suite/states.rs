@@ -1,0 +1,66 @@
+//! Bytes per parameter of weights, gradients and optimizer states, for every setting of the optimizer:
+//! Megatron's own (`distrib_optimizer.py`, `arguments.py:validate_args`), ZeRO's and FSDP's.
+
+use shardscope::estimate::memory;
+use shardscope::intake::plan_from_flags;
+
+/// A GPT on 8 replicas: what each holds per parameter.
+#[track_caller]
+fn check(flags: &str, weights: f64, gradients: f64, optimizer: f64) {
+    const MODEL: &str = "--num-layers 4 --hidden-size 2048 --num-attention-heads 16 --seq-length 1024 \
+        --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 8 --vocab-size 50257";
+    let plan = plan_from_flags(&format!("{MODEL} {flags}"), 8, 8, "H100-SXM").expect("a plan");
+    let count = shardscope::estimate::parameters(&plan).total.get() as f64;
+    let totals = memory(&plan).ranks[0].totals;
+    let held =
+        [totals.parameters, totals.gradients, totals.optimizer].map(|bytes| bytes.get() as f64 / count);
+    for (held, expected) in held.into_iter().zip([weights, gradients, optimizer]) {
+        // Buckets are padded to whole shards.
+        assert!(
+            (held - expected).abs() <= 2e-3 * expected.max(0.1),
+            "{flags}: {held:?}, expected {expected}"
+        );
+    }
+}
+
+#[test]
+fn adam_in_every_precision() {
+    const SHARDED: &str = "--use-distributed-optimizer";
+    check("--bf16", 2.0, 4.0, 12.0);
+    check(&format!("--bf16 {SHARDED}"), 2.0, 4.0, 12.0 / 8.0);
+    check("--bf16 --grad-reduce-in-bf16", 2.0, 2.0, 12.0);
+    check("--fp16", 2.0, 2.0, 12.0);
+    check(&format!("--fp16 {SHARDED}"), 2.0, 2.0, 12.0 / 8.0);
+    check("", 4.0, 4.0, 8.0);
+    check(SHARDED, 4.0, 4.0, 8.0 / 8.0);
+}
+
+#[test]
+fn precision_aware_adam_keeps_the_masters_lower_half() {
+    const AWARE: &str = "--bf16 --use-distributed-optimizer --use-precision-aware-optimizer";
+    check(AWARE, 2.0, 4.0, 10.0 / 8.0);
+    let half = "--main-grads-dtype bf16 --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16";
+    check(&format!("{AWARE} {half}"), 2.0, 2.0, 6.0 / 8.0);
+    let eighth = "--main-grads-dtype bf16 --exp-avg-dtype fp8 --exp-avg-sq-dtype fp8";
+    check(&format!("{AWARE} {eighth}"), 2.0, 2.0, 4.0 / 8.0);
+    check(&format!("{AWARE} --optimizer-cpu-offload"), 2.0, 4.0, 0.0);
+    check(&format!("{AWARE} --optimizer-cpu-offload --optimizer-offload-fraction 0.5"), 2.0, 4.0, 5.0 / 8.0);
+}
+
+#[test]
+fn sgd_keeps_momentum_or_nothing() {
+    check("--bf16 --optimizer sgd --sgd-momentum 0.9", 2.0, 4.0, 8.0);
+    check("--bf16 --optimizer sgd --sgd-momentum 0.0", 2.0, 4.0, 4.0);
+}
+
+#[test]
+fn megatron_fsdp_shards_as_zero_does() {
+    let fsdp = |kind: &str| {
+        format!(
+            "--bf16 --use-distributed-optimizer --use-megatron-fsdp --data-parallel-sharding-strategy {kind}"
+        )
+    };
+    check(&fsdp("optim"), 2.0, 4.0, 12.0 / 8.0);
+    check(&fsdp("optim_grads"), 2.0, 4.0 / 8.0, 12.0 / 8.0);
+    check(&fsdp("optim_grads_params"), 2.0 / 8.0, 4.0 / 8.0, 12.0 / 8.0);
+}
