@@ -137,8 +137,14 @@ impl Utilisation {
     /// The remarks as one text; none when there is nothing to say.
     #[must_use]
     pub fn note(&self) -> Option<String> {
-        let sentences: Vec<String> = self.remarks.iter().map(Remark::sentence).collect();
-        (!sentences.is_empty()).then(|| sentences.join(" "))
+        let mut note = String::new();
+        for remark in &self.remarks {
+            if !note.is_empty() {
+                note.push(' ');
+            }
+            note += &remark.sentence();
+        }
+        (!note.is_empty()).then_some(note)
     }
 }
 

@@ -153,6 +153,13 @@ impl Reading {
         }
     }
 
+    /// The whole number stated for a setting.
+    #[must_use]
+    #[inline(never)]
+    pub fn count(&self, field: Field) -> Option<u64> {
+        self.value(field)?.parse().ok()
+    }
+
     /// Keeps the values that `keep` wants.
     #[inline(never)]
     pub fn keep(&mut self, keep: &dyn Fn(&Found) -> bool) {
@@ -161,6 +168,7 @@ impl Reading {
 
     /// The value stated for a setting.
     #[must_use]
+    #[inline(never)]
     pub fn value(&self, field: Field) -> Option<&str> {
         self.found
             .iter()

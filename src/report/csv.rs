@@ -2,6 +2,7 @@
 
 use super::Report;
 use crate::intake::Setting;
+use crate::text::has_any;
 
 /// The memory of every stage. Unit: byte.
 #[must_use]
@@ -88,7 +89,7 @@ fn row(out: &mut String, fields: &[String]) {
         if index > 0 {
             out.push(',');
         }
-        if field.contains([',', '"', '\n', '\r']) {
+        if has_any(field, ",\"\n\r") {
             out.push('"');
             out.push_str(&field.replace('"', "\"\""));
             out.push('"');

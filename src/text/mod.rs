@@ -2,6 +2,7 @@
 
 mod caret;
 mod diagnostic;
+mod marks;
 mod order;
 mod source;
 mod span;
@@ -9,6 +10,7 @@ mod suggest;
 
 pub use caret::render;
 pub use diagnostic::{Diagnostic, Severity};
+pub use marks::{has_any, split_any, unquoted};
 pub use order::{distinct, order, sort, sort_pairs};
 pub use source::{Part, Position, Source};
 pub use span::Span;

@@ -95,7 +95,10 @@ impl Framework {
         let all: Bytes = wanted.iter().map(Flat::bytes).sum();
         // They are made when activations are gone, so that on a full device they take over their room.
         let given = all.min(room.less(slack(x, load, Bytes::ZERO).bytes).max(all.less(load.moving)));
-        let flat: Vec<Term> = wanted.iter().map(|flat| flat.term(given, all)).collect();
+        let mut flat = Vec::with_capacity(wanted.len());
+        for wanted in &wanted {
+            flat.push(wanted.term(given, all));
+        }
         let slack = (!left.slack).then(|| slack(x, load, room.less(sum(&flat))));
         Self { outside, flat, slack }
     }

@@ -23,7 +23,10 @@ pub(super) struct Common {
 
 impl Common {
     fn of(x: &Symbols<'_>, units: &Units, kinds: &[Kind], stage: &Stage) -> Self {
-        let chunks: Vec<ChunkSum> = stage.chunks.iter().map(|chunk| ChunkSum::of(x, units, chunk)).collect();
+        let mut chunks = Vec::with_capacity(stage.chunks.len());
+        for chunk in &stage.chunks {
+            chunks.push(ChunkSum::of(x, units, chunk));
+        }
         let mut parameters = Sum::default();
         let mut counts = Counts::default();
         for chunk in &chunks {

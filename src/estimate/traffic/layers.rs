@@ -34,10 +34,19 @@ pub(super) fn add(builder: &mut Builder<'_>) {
     let stages = &x.plan.layout().stages.stages;
     let mut runs: Vec<Vec<Runs>> = Vec::with_capacity(stages.len());
     for stage in stages {
-        runs.push(stage.chunks.iter().map(|chunk| Runs::of(&x, chunk)).collect());
+        let mut of_stage = Vec::with_capacity(stage.chunks.len());
+        for chunk in &stage.chunks {
+            of_stage.push(Runs::of(&x, chunk));
+        }
+        runs.push(of_stage);
     }
     for (index, kind) in SectionKind::ALL.into_iter().enumerate() {
-        let present = runs.iter().flatten().any(|run| run.times[index] > 0);
+        let mut present = false;
+        for of_stage in &runs {
+            for run in of_stage {
+                present |= run.times[index] > 0;
+            }
+        }
         if !present || kind == SectionKind::MtpEmbedding {
             continue;
         }

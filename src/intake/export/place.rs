@@ -6,7 +6,7 @@ use super::round::written;
 use crate::intake::formats::is_setting;
 use crate::intake::{Origin, Resolution, megatron};
 use crate::plan::{Field, Kind};
-use crate::text::{Source, Span, sort};
+use crate::text::{Source, Span, sort, unquoted};
 
 /// Most settings beside which an addition is tried.
 const ANCHORS: usize = 6;
@@ -66,7 +66,7 @@ const OTHER_WORDS: [(&str, &str); 4] =
 
 /// A value in the ways a format may write it, after the manner of the old one.
 fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
-    let bare = old.trim_matches(['"', '\'']);
+    let bare = unquoted(old);
     let mut spelled = Vec::new();
     let mut spell = |text: &str| {
         if !value.is_empty() {
@@ -187,7 +187,7 @@ impl<'a> Place<'a> {
     fn key(&self, field: Field, value: &str) -> Option<Change> {
         let line = self.of_line().trim_end();
         let (key, rest) = line.trim_start().split_once(':')?;
-        let bare = key.trim_matches(['"', '\'']);
+        let bare = unquoted(key);
         let mut name = String::from(if bare.starts_with("--") { "--" } else { "" });
         let dash = bare.contains('-');
         for character in field.name().chars() {

@@ -7,7 +7,7 @@ use crate::catalog;
 use crate::intake::tree::{Node, Value};
 use crate::intake::{Argument, Found, Origin, Reading, megatron};
 use crate::plan::Field;
-use crate::text::Span;
+use crate::text::{Span, has_any, split_any};
 
 /// Groups of keys that are no flags of the training.
 const NOT_FLAGS: [&str; 14] = [
@@ -108,7 +108,7 @@ fn push(words: &mut Vec<Argument>, leaf: &Leaf) {
         Some(false) => words.extend([flag, argument("false".to_owned(), leaf.span, None)]),
         None if listed && name != "moe_layer_freq" && name != "moe-layer-freq" => {
             words.push(flag);
-            for value in leaf.value.split(['[', ']', ',']) {
+            for value in split_any(&leaf.value, "[],") {
                 if !value.trim().is_empty() {
                     words.push(argument(value.trim().to_owned(), leaf.span, None));
                 }
@@ -165,7 +165,7 @@ pub(super) fn bases(root: &Node) -> Vec<(String, Span)> {
         for item in items {
             nodes.push(item);
             for entry in item.entries() {
-                if !entry.key.contains(['@', ' ']) {
+                if !has_any(&entry.key, "@ ") {
                     nodes.push(&entry.node);
                 }
             }
@@ -179,7 +179,7 @@ pub(super) fn bases(root: &Node) -> Vec<(String, Span)> {
     for node in nodes {
         if let Some(name) = node.word()
             && name != "_self_"
-            && !name.contains(['@', '$', ' '])
+            && !has_any(name, "@$ ")
         {
             bases.push((file(name), node.span));
         }

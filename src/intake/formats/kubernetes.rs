@@ -45,25 +45,32 @@ pub(super) fn read(tree: &Tree, text: &str, base: u32) -> Workload {
         work.script = blank(text, &[], base);
         return work;
     };
-    let container = |pods: &Pods| -> Option<Node> { pods.spec.get("containers")?.items().first().cloned() };
     let worker = pods.iter().rev().find_map(container);
     let nodes: u64 = pods.iter().map(|pods| pods.count).sum();
     let place = pods.iter().map(|pods| pods.place).next_back();
     work.count(Field::NumNodes, nodes, "replicas", place);
-    let per_node = per_node(job, worker.as_ref());
+    let per_node = per_node(job, worker);
     if let Some((count, path, span)) = &per_node {
         work.count(Field::GpusPerNode, *count, path, Some(*span));
     }
-    let starts = pods.iter().find_map(container).or_else(|| worker.clone());
-    for node in [job.at("spec.trainer"), starts.as_ref()].into_iter().flatten() {
-        work.environment(node);
+    let starts = pods.iter().find_map(container).or(worker);
+    if let Some(trainer) = job.at("spec.trainer") {
+        work.environment(trainer);
+    }
+    if let Some(starts) = starts {
+        work.environment(starts);
     }
     work.operator(nodes, per_node.map(|(count, ..)| count));
     let trainer =
         job.at("spec.trainer").filter(|node| node.get("command").is_some() || node.get("args").is_some());
-    let kept = trainer.or(starts.as_ref()).map(|node| command(node, tree)).unwrap_or_default();
+    let kept = trainer.or(starts).map(|node| command(node, tree)).unwrap_or_default();
     work.script = blank(text, &kept, base);
     work
+}
+
+/// The container of pods that trains.
+fn container<'a>(pods: &Pods<'a>) -> Option<&'a Node> {
+    pods.spec.get("containers")?.items().first()
 }
 
 /// The pods of a job that train.

@@ -94,16 +94,17 @@ fn model(leaves: &mut Leaves<'_>) {
     let flavor = leaves.get("model.flavor");
     let (Some(name), Some(flavor)) = (name, flavor) else { return };
     let size = flavor.value.split('_').next().unwrap_or("");
-    let wanted = match (name.value.as_str(), size) {
-        ("llama3", size) => format!("Llama-3.1-{size}"),
-        ("llama2", size) => format!("Llama-2-{size}"),
-        ("deepseek_v3", "16B") => "DeepSeek-V2-Lite".to_owned(),
-        ("deepseek_v3", "236B") => "DeepSeek-V2".to_owned(),
-        ("deepseek_v3", "671B") => "DeepSeek-V3".to_owned(),
-        ("qwen3", size) => format!("Qwen3-{size}"),
-        ("gpt_oss", size) => format!("gpt-oss-{size}"),
-        (name, size) => format!("{name}-{size}"),
+    let (family, size) = match (name.value.as_str(), size) {
+        ("llama3", size) => ("Llama-3.1", size),
+        ("llama2", size) => ("Llama-2", size),
+        ("deepseek_v3", "16B") => ("DeepSeek-V2", "Lite"),
+        ("deepseek_v3", "236B") => ("DeepSeek-V2", ""),
+        ("deepseek_v3", "671B") => ("DeepSeek-V3", ""),
+        ("qwen3", size) => ("Qwen3", size),
+        ("gpt_oss", size) => ("gpt-oss", size),
+        (name, size) => (name, size),
     };
+    let wanted = [family, if size.is_empty() { "" } else { "-" }, size].concat();
     match catalog::model(&wanted) {
         Some((known, settings)) => {
             let note = format!("{known}, the model of {} {}", name.value, flavor.value);
@@ -125,8 +126,7 @@ fn model(leaves: &mut Leaves<'_>) {
 /// The local batch is of a data-parallel rank; a pipeline cuts it into micro-batches (of one sequence unless given).
 fn batch(leaves: &mut Leaves<'_>) {
     let local = leaves.first(&["training.local_batch_size", "training.batch_size"]);
-    let stages =
-        leaves.reading.value(Field::PipelineModelParallelSize).and_then(|text| text.parse::<u64>().ok());
+    let stages = leaves.reading.count(Field::PipelineModelParallelSize);
     let size = local.map_or(Some(8), Leaf::whole);
     let slice = leaves.get("parallelism.pipeline_parallel_microbatch_size");
     let global = leaves.get("training.global_batch_size").filter(|leaf| leaf.whole().is_some());
@@ -237,9 +237,8 @@ fn recompute(leaves: &mut Leaves<'_>) {
     let option = leaves.get("activation_checkpoint.selective_ac_option");
     let word = mode.map_or("selective", |leaf| leaf.value.as_str());
     let every = option.map_or(Some(2), Leaf::whole);
-    let layers = leaves.reading.value(Field::NumLayers).and_then(|text| text.parse::<u64>().ok());
-    let stages =
-        leaves.reading.value(Field::PipelineModelParallelSize).and_then(|text| text.parse::<u64>().ok());
+    let layers = leaves.reading.count(Field::NumLayers);
+    let stages = leaves.reading.count(Field::PipelineModelParallelSize);
     let per_rank = layers.map(|layers| layers / stages.unwrap_or(1).max(1));
     let nowhere = Leaf::default();
     let place = option.or(mode).unwrap_or(&nowhere);

@@ -3,7 +3,7 @@
 use crate::intake::Origin;
 use crate::plan::{Field, Kind};
 use crate::quantity::shortest;
-use crate::text::Span;
+use crate::text::{Span, split_any};
 
 /// A setting's value, typed.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +68,7 @@ pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, String> {
         Kind::Text => Ok(SettingValue::Text(text.to_owned())),
         Kind::Counts | Kind::Words => {
             let mut values = Vec::new();
-            for one in text.split(|c| " ,\t[]()'\"".contains(c)) {
+            for one in split_any(text, " ,\t[]()'\"") {
                 if !one.is_empty() {
                     values.push(match field.kind() {
                         Kind::Counts => SettingValue::Int(count(field, one, 0, u64::MAX >> 16)?),

@@ -8,7 +8,7 @@ use crate::intake::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Question, Reading};
 use crate::plan::Field;
-use crate::text::Diagnostic;
+use crate::text::{Diagnostic, split_any};
 
 /// Keys that hold the same in every architecture.
 const PLAIN: &[(&[&str], Field)] = &[
@@ -244,7 +244,7 @@ fn pattern(leaves: &mut Leaves<'_>) -> Option<String> {
     let step = step.and_then(|leaf| leaf.whole()).unwrap_or(1).max(1);
     let dense = leaves.text("mlp_only_layers").unwrap_or_default();
     let mut dense_layers: Vec<u64> = Vec::new();
-    for layer in dense.split(['[', ',', ']', ' ']) {
+    for layer in split_any(dense, "[,] ") {
         dense_layers.extend(layer.parse::<u64>().ok());
     }
     let moe = |layer: u64| {
@@ -315,8 +315,7 @@ fn precision(leaves: &mut Leaves<'_>, root: &Node) {
 fn ask(leaves: &mut Leaves<'_>) {
     /// A sequence that most models are trained on.
     const USUAL: u64 = 4096;
-    let longest =
-        leaves.reading.value(Field::MaxPositionEmbeddings).and_then(|text| text.parse::<u64>().ok());
+    let longest = leaves.reading.count(Field::MaxPositionEmbeddings);
     let questions = [
         (
             Field::SeqLength,
