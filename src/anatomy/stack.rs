@@ -174,7 +174,7 @@ pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.
 #[inline(never)]
 pub fn sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
     let mut sections = Vec::with_capacity(4);
-    for (kind, times) in SectionKind::ALL.into_iter().zip(section_counts(x, chunk)) {
+    for (&kind, &times) in SectionKind::ALL.iter().zip(&section_counts(x, chunk)) {
         if times > 0 {
             sections.push(Section { kind, times, operators: kind.operators(x) });
         }

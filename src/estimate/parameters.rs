@@ -23,7 +23,7 @@ impl AccountCounts {
 
     /// Accounts with their parameters, in the report's order.
     pub fn iter(&self) -> impl Iterator<Item = (Account, Count)> + '_ {
-        Account::ALL.into_iter().map(|account| (account, self.get(account)))
+        Account::ALL.iter().copied().map(|account| (account, self.get(account)))
     }
 
     fn add(&mut self, account: Account, count: Count) {

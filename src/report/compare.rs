@@ -328,7 +328,7 @@ static TRAFFIC: [Figure; 3] = [
 
 fn traffic(before: &Report, after: &Report) -> Section {
     let mut lines = lines(&TRAFFIC, before, after);
-    for kind in Parallelism::ALL {
+    for &kind in &Parallelism::ALL {
         let sent = |report: &Report| report.traffic.of(kind).map(|of| Amount::Sent(of.per_gpu().wire));
         let calls = |report: &Report| report.traffic.of(kind).map(|of| Amount::Count(of.per_gpu().calls));
         if sent(before).is_none() && sent(after).is_none() {

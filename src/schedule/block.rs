@@ -24,7 +24,7 @@ pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
     let kinds = [(Action::Forward, 0), (Action::Forward, 1), (backward, 1), (backward, 0)];
     let mut passes: Vec<(u64, Event)> = Vec::with_capacity(4 * shape.micro_batches as usize);
     for batch in 0..shape.micro_batches {
-        for (start, (action, chunk)) in block.into_iter().zip(kinds) {
+        for (&start, &(action, chunk)) in block.iter().zip(&kinds) {
             passes.push((start + PERIOD * u64::from(batch), Event::new(action, batch, chunk)));
         }
     }

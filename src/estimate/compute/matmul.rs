@@ -132,7 +132,7 @@ impl Product {
 
     fn best_cut(&self, device: &Device, rate: FlopsPerSecond) -> Cut {
         let mut best = Cut { time: Seconds::new(f64::MAX), tile: TILES[0], waves: 1, tiles: 1 };
-        for tile in TILES {
+        for &tile in &TILES {
             let across = self.m.div_ceil(tile.rows).saturating_mul(self.n.div_ceil(tile.columns));
             let tiles = across.saturating_mul(self.batch).max(1);
             let splits: &[u64] = if tiles < device.multiprocessors { &[1, 2, 4] } else { &[1] };

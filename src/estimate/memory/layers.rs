@@ -99,7 +99,7 @@ pub fn layers(plan: &Plan) -> LayerNode {
         }
     }
     let mut children = Vec::new();
-    for (kind, times) in SectionKind::ALL.into_iter().zip(times) {
+    for (&kind, &times) in SectionKind::ALL.iter().zip(&times) {
         if times > 0 {
             children.push(section(&x, &unsharded, kind, times));
         }

@@ -46,7 +46,7 @@ impl ChunkSum {
         if layers.runs > 0 {
             kept += run_input(x).bytes * layers.runs;
         }
-        for ((kind, unit), times) in units.iter().zip(counts) {
+        for ((kind, unit), &times) in units.iter().zip(&counts) {
             if times > 0 {
                 kept += unit.kept * layers.kept_of(kind, times);
                 waiting += unit.waiting * times;

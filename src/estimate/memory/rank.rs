@@ -30,7 +30,7 @@ impl Common {
         let mut parameters = Sum::default();
         let mut counts = Counts::default();
         for chunk in &chunks {
-            for (count, more) in counts.iter_mut().zip(chunk.counts) {
+            for (count, more) in counts.iter_mut().zip(&chunk.counts) {
                 *count += more;
             }
         }

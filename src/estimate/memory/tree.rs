@@ -77,7 +77,7 @@ fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
 /// What a chunk keeps for one micro-batch.
 fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
     let mut children = Vec::with_capacity(6);
-    for ((kind, unit), times) in units.iter().zip(chunk.counts) {
+    for ((kind, unit), &times) in units.iter().zip(&chunk.counts) {
         let times = chunk.layers.kept_of(kind, times);
         if times > 0 && unit.kept > Bytes::ZERO {
             children.push(section(x, kind).times(times));

@@ -174,12 +174,12 @@ impl Units {
     pub(super) fn of(x: &Symbols<'_>) -> Self {
         let mut present = [false; SectionKind::ALL.len()];
         for chunk in chunks(x.plan) {
-            for (present, count) in present.iter_mut().zip(section_counts(x, chunk)) {
+            for (present, &count) in present.iter_mut().zip(&section_counts(x, chunk)) {
                 *present |= count > 0;
             }
         }
         let mut units = Vec::with_capacity(SectionKind::ALL.len());
-        for (kind, present) in SectionKind::ALL.into_iter().zip(present) {
+        for (&kind, &present) in SectionKind::ALL.iter().zip(&present) {
             units.push(if present { Unit::of(x, kind) } else { Unit::default() });
         }
         Self { units }
@@ -192,7 +192,7 @@ impl Units {
 
     /// Units with their kinds, in the order of a chunk.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (SectionKind, &Unit)> {
-        SectionKind::ALL.into_iter().zip(&self.units)
+        SectionKind::ALL.iter().copied().zip(&self.units)
     }
 }
 

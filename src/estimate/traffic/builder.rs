@@ -150,7 +150,7 @@ impl<'a> Builder<'a> {
         let ranks_per_stage = self.groups.world() / self.groups.size(GroupKind::Pipeline).max(1);
         let operations = std::mem::take(&mut self.operations);
         let mut dimensions = Vec::new();
-        for parallelism in Parallelism::ALL {
+        for &parallelism in &Parallelism::ALL {
             let mut own: Vec<Operation> = Vec::new();
             for (other, operation) in &operations {
                 if *other == parallelism {

@@ -190,7 +190,7 @@ fn even_pieces(buffer: &Buffer) -> Vec<u64> {
 fn units(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     let recipe = x.recipe();
-    for (index, kind) in SectionKind::ALL.into_iter().enumerate() {
+    for (index, kind) in SectionKind::ALL.iter().copied().enumerate() {
         let calls = builder.chunk_calls(&|stage, chunk| {
             let held = x.plan.layout().stages.stages.get(stage).and_then(|stage| stage.chunks.get(chunk));
             held.map_or(0, |chunk| section_counts(&x, chunk)[index])

@@ -40,7 +40,7 @@ pub(super) fn add(builder: &mut Builder<'_>) {
         }
         runs.push(of_stage);
     }
-    for (index, kind) in SectionKind::ALL.into_iter().enumerate() {
+    for (index, kind) in SectionKind::ALL.iter().copied().enumerate() {
         let mut present = false;
         for of_stage in &runs {
             for run in of_stage {
@@ -114,7 +114,7 @@ impl Runs {
         };
         let whole = matches!(x.recipe().recompute, Recompute::Uniform { .. } | Recompute::Block { .. });
         let mut again = [0; KINDS];
-        for (index, kind) in SectionKind::ALL.into_iter().enumerate() {
+        for (index, kind) in SectionKind::ALL.iter().copied().enumerate() {
             again[index] = match kind {
                 SectionKind::Layer(LayerKind::Dense) => recomputed - moe,
                 SectionKind::Layer(LayerKind::Moe) => moe,

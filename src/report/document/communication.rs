@@ -14,7 +14,7 @@ pub(super) fn communication(
 ) {
     w.object("communication");
     w.object("dimensions");
-    for parallelism in Parallelism::ALL {
+    for &parallelism in &Parallelism::ALL {
         match traffic.of(parallelism) {
             Some(of) => dimension(w, x, of, explanations),
             None => w.null(parallelism.name()),
@@ -78,7 +78,7 @@ fn operation(w: &mut Writer, of: &Operation) {
     w.truth("overlapped", of.overlapped);
     // What one call puts on the wire, per GPU, by algorithm.
     w.object("wire_bytes_per_call");
-    for by in Algorithm::ALL {
+    for &by in &Algorithm::ALL {
         w.count(by.name(), of.wire(by).get());
     }
     w.close();
