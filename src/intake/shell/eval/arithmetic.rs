@@ -7,10 +7,10 @@ use super::state::Evaluator;
 use crate::text::{Diagnostic, Span};
 
 /// Why an expression has no number.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum NoNumber {
-    /// It hangs on these.
-    Holes(Vec<HoleId>),
+    /// It hangs on this.
+    Hole(HoleId),
     /// It is not an expression, or divides by zero.
     Wrong(&'static str),
 }
@@ -25,8 +25,8 @@ impl Evaluator<'_> {
     pub(crate) fn arithmetic_value(&mut self, expression: &Value, span: Span) -> Value {
         match self.number(expression, 0) {
             Ok(number) => Value::computed(&number.to_string(), span),
-            Err(NoNumber::Holes(holes)) => {
-                self.unknown(HoleKind::Arithmetic, expression.text().trim(), span, holes)
+            Err(NoNumber::Hole(hole)) => {
+                self.unknown(HoleKind::Arithmetic, expression.text().trim(), span, vec![hole])
             }
             Err(NoNumber::Wrong(why)) => {
                 let text = expression.text().trim();
@@ -52,16 +52,17 @@ impl Evaluator<'_> {
             at: 0,
             depth,
             dry: 0,
+            failure: None,
         };
         reader.blanks();
         if reader.at == reader.bytes.len() {
             return Ok(0);
         }
-        let number = reader.comma()?;
+        let number = reader.comma();
         if reader.at < reader.bytes.len() {
-            return Err(NoNumber::Wrong("this is no integer expression"));
+            reader.fail("this is no integer expression");
         }
-        Ok(number)
+        reader.failure.map_or(Ok(number), Err)
     }
 }
 
@@ -73,6 +74,7 @@ struct Reader<'s, 'a, 'v> {
     depth: u32,
     /// In a part that is read but not evaluated: the side of `&&`, `||`, `?:` not taken.
     dry: u32,
+    failure: Option<NoNumber>,
 }
 
 /// Binary operators, longest first among those that share a start, with how tightly they bind.
@@ -99,6 +101,30 @@ const OPERATORS: [(&str, u8); 19] = [
 ];
 
 impl Reader<'_, '_, '_> {
+    /// Gives up: nothing is left to read, and nothing more is computed.
+    fn fail(&mut self, why: &'static str) -> i64 {
+        self.fail_by(NoNumber::Wrong(why))
+    }
+
+    #[inline(never)]
+    fn fail_by(&mut self, why: NoNumber) -> i64 {
+        self.failure = self.failure.or(Some(why));
+        self.bytes = &[];
+        0
+    }
+
+    /// Whether what is read is not evaluated.
+    fn is_dry(&self) -> bool {
+        self.dry > 0 || self.failure.is_some()
+    }
+
+    fn apply(&mut self, sign: &str, left: i64, right: i64) -> i64 {
+        if self.is_dry() {
+            return 0;
+        }
+        apply(sign, left, right).unwrap_or_else(|why| self.fail(why))
+    }
+
     fn blanks(&mut self) {
         while self.bytes.get(self.at).is_some_and(|byte| byte.is_ascii_whitespace() || *byte == b'\\') {
             self.at += 1;
@@ -114,35 +140,35 @@ impl Reader<'_, '_, '_> {
         found
     }
 
-    fn comma(&mut self) -> Number {
-        let mut number = self.choice()?;
+    fn comma(&mut self) -> i64 {
+        let mut number = self.choice();
         while self.eat(",") {
-            number = self.choice()?;
+            number = self.choice();
         }
-        Ok(number)
+        number
     }
 
-    fn choice(&mut self) -> Number {
+    fn choice(&mut self) -> i64 {
         self.depth += 1;
         if self.depth > DEPTH {
-            return Err(NoNumber::Wrong("it is nested too deeply"));
+            return self.fail("it is nested too deeply");
         }
-        let condition = self.binary(1)?;
+        let condition = self.binary(1);
         let number = if self.eat("?") {
-            let yes = self.skipping(condition == 0, Self::comma)?;
+            let yes = self.skipping(condition == 0, Self::comma);
             if !self.eat(":") {
-                return Err(NoNumber::Wrong("a ? lacks its :"));
+                return self.fail("a ? lacks its :");
             }
-            let no = self.skipping(condition != 0, Self::choice)?;
+            let no = self.skipping(condition != 0, Self::choice);
             if condition != 0 { yes } else { no }
         } else {
             condition
         };
         self.depth -= 1;
-        Ok(number)
+        number
     }
 
-    fn skipping(&mut self, dry: bool, inner: impl FnOnce(&mut Self) -> Number) -> Number {
+    fn skipping(&mut self, dry: bool, inner: impl FnOnce(&mut Self) -> i64) -> i64 {
         self.dry += u32::from(dry);
         let number = inner(self);
         self.dry -= u32::from(dry);
@@ -160,8 +186,8 @@ impl Reader<'_, '_, '_> {
         Some((sign, power, assigns))
     }
 
-    fn binary(&mut self, least: u8) -> Number {
-        let mut left = self.unary()?;
+    fn binary(&mut self, least: u8) -> i64 {
+        let mut left = self.unary();
         while let Some((sign, power, assigns)) = self.operator() {
             if power < least || assigns {
                 break;
@@ -169,16 +195,16 @@ impl Reader<'_, '_, '_> {
             self.eat(sign);
             let dry = (sign == "&&" && left == 0) || (sign == "||" && left != 0);
             let next = if sign == "**" { power } else { power + 1 };
-            let right = self.skipping(dry, |reader| reader.deeper(next))?;
-            left = if self.dry > 0 { 0 } else { apply(sign, left, right)? };
+            let right = self.skipping(dry, |reader| reader.deeper(next));
+            left = self.apply(sign, left, right);
         }
-        Ok(left)
+        left
     }
 
-    fn deeper(&mut self, least: u8) -> Number {
+    fn deeper(&mut self, least: u8) -> i64 {
         self.depth += 1;
         if self.depth > DEPTH {
-            return Err(NoNumber::Wrong("it is nested too deeply"));
+            return self.fail("it is nested too deeply");
         }
         let number = self.binary(least);
         self.depth -= 1;
@@ -197,43 +223,43 @@ impl Reader<'_, '_, '_> {
         false
     }
 
-    fn unary(&mut self) -> Number {
+    fn unary(&mut self) -> i64 {
         let before = self.steps_name("++");
         if before || self.steps_name("--") {
             let name = self.name();
-            let index = self.index()?;
-            let old = self.read(&name, index)?;
+            let index = self.index();
+            let old = self.read(&name, index);
             return self.assign(&name, index, old.wrapping_add(if before { 1 } else { -1 }));
         }
         self.depth += 1;
         if self.depth > DEPTH {
-            return Err(NoNumber::Wrong("it is nested too deeply"));
+            return self.fail("it is nested too deeply");
         }
         let number = if self.eat("-") {
-            self.unary()?.wrapping_neg()
+            self.unary().wrapping_neg()
         } else if self.eat("+") {
-            self.unary()?
+            self.unary()
         } else if self.eat("!") {
-            i64::from(self.unary()? == 0)
+            i64::from(self.unary() == 0)
         } else if self.eat("~") {
-            !self.unary()?
+            !self.unary()
         } else {
-            self.primary()?
+            self.primary()
         };
         self.depth -= 1;
-        Ok(number)
+        number
     }
 
-    fn primary(&mut self) -> Number {
+    fn primary(&mut self) -> i64 {
         if self.eat("(") {
-            let number = self.comma()?;
+            let number = self.comma();
             if !self.eat(")") {
-                return Err(NoNumber::Wrong("a parenthesis is not closed"));
+                return self.fail("a parenthesis is not closed");
             }
-            return Ok(number);
+            return number;
         }
         if let Some(hole) = self.hole() {
-            return if self.dry > 0 { Ok(0) } else { Err(NoNumber::Holes(vec![hole])) };
+            return if self.dry > 0 { 0 } else { self.fail_by(NoNumber::Hole(hole)) };
         }
         match self.bytes.get(self.at) {
             Some(byte) if byte.is_ascii_digit() => self.literal(),
@@ -242,7 +268,7 @@ impl Reader<'_, '_, '_> {
                 self.at += 1;
                 self.primary()
             }
-            _ => Err(NoNumber::Wrong("this is no integer expression")),
+            _ => self.fail("this is no integer expression"),
         }
     }
 
@@ -263,13 +289,13 @@ impl Reader<'_, '_, '_> {
         None
     }
 
-    fn literal(&mut self) -> Number {
+    fn literal(&mut self) -> i64 {
         let start = self.at;
         let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'#' | b'@');
         self.at += self.bytes.get(start..).unwrap_or(&[]).iter().take_while(|byte| is_part(byte)).count();
         let text = self.value.text().get(start..self.at).unwrap_or("");
         if self.bytes.get(self.at) == Some(&b'.') {
-            return Err(NoNumber::Wrong("bash has no decimal fractions"));
+            return self.fail("bash has no decimal fractions");
         }
         self.at += usize::from(matches!(self.bytes.get(self.at), Some(b'"' | b'\'')));
         self.blanks();
@@ -280,9 +306,9 @@ impl Reader<'_, '_, '_> {
             None => (text, 10),
         };
         if !(2..=36).contains(&base) {
-            return Err(NoNumber::Wrong("a number has no such base"));
+            return self.fail("a number has no such base");
         }
-        i64::from_str_radix(digits, base).map_err(|_| NoNumber::Wrong("this is no integer"))
+        i64::from_str_radix(digits, base).unwrap_or_else(|_| self.fail("this is no integer"))
     }
 
     fn name(&mut self) -> String {
@@ -294,62 +320,63 @@ impl Reader<'_, '_, '_> {
         name
     }
 
-    fn index(&mut self) -> Result<Option<i64>, NoNumber> {
+    fn index(&mut self) -> Option<i64> {
         if !self.eat("[") {
-            return Ok(None);
+            return None;
         }
-        let index = self.comma()?;
+        let index = self.comma();
         if !self.eat("]") {
-            return Err(NoNumber::Wrong("an index is not closed"));
+            self.fail("an index is not closed");
         }
-        Ok(Some(index))
+        Some(index)
     }
 
-    fn variable(&mut self) -> Number {
+    fn variable(&mut self) -> i64 {
         let name = self.name();
-        let index = self.index()?;
+        let index = self.index();
         let more = self.eat("++");
         if more || self.eat("--") {
-            let old = self.read(&name, index)?;
-            self.assign(&name, index, old.wrapping_add(if more { 1 } else { -1 }))?;
-            return Ok(old);
+            let old = self.read(&name, index);
+            self.assign(&name, index, old.wrapping_add(if more { 1 } else { -1 }));
+            return old;
         }
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
         if rest.first() == Some(&b'=') && rest.get(1) != Some(&b'=') {
             self.eat("=");
-            let number = self.choice()?;
+            let number = self.choice();
             return self.assign(&name, index, number);
         }
         if let Some((sign, _, true)) = self.operator() {
             self.at += sign.len() + 1;
             self.blanks();
-            let old = self.read(&name, index)?;
-            let change = self.choice()?;
-            let number = if self.dry > 0 { 0 } else { apply(sign, old, change)? };
+            let old = self.read(&name, index);
+            let change = self.choice();
+            let number = self.apply(sign, old, change);
             return self.assign(&name, index, number);
         }
         self.read(&name, index)
     }
 
-    fn read(&mut self, name: &str, index: Option<i64>) -> Number {
-        if self.dry > 0 {
-            return Ok(0);
+    fn read(&mut self, name: &str, index: Option<i64>) -> i64 {
+        if self.is_dry() {
+            return 0;
         }
         let value = match index {
             Some(index) => self.shell.element(name, index),
             None => self.shell.scalar(name).cloned(),
         };
-        match value {
+        let found = match value {
             Some(value) => self.shell.number(&value, self.depth + 1),
             None => {
                 let span = self.value.origin().unwrap_or_default();
-                Err(NoNumber::Holes(vec![self.shell.notes.hole(HoleKind::Variable, name, span, Vec::new())]))
+                Err(NoNumber::Hole(self.shell.notes.hole(HoleKind::Variable, name, span, Vec::new())))
             }
-        }
+        };
+        found.unwrap_or_else(|why| self.fail_by(why))
     }
 
-    fn assign(&mut self, name: &str, index: Option<i64>, number: i64) -> Number {
-        if self.dry == 0 && !name.is_empty() {
+    fn assign(&mut self, name: &str, index: Option<i64>, number: i64) -> i64 {
+        if !self.is_dry() && !name.is_empty() {
             let span = self.value.origin().unwrap_or_default();
             let value = Value::computed(&number.to_string(), span);
             match index {
@@ -357,21 +384,21 @@ impl Reader<'_, '_, '_> {
                 None => self.shell.set(name, value, Some(span)),
             }
         }
-        Ok(number)
+        number
     }
 }
 
-fn apply(sign: &str, left: i64, right: i64) -> Number {
+fn apply(sign: &str, left: i64, right: i64) -> Result<i64, &'static str> {
     Ok(match sign {
         "+" => left.wrapping_add(right),
         "-" => left.wrapping_sub(right),
         "*" => left.wrapping_mul(right),
-        "/" | "%" if right == 0 => return Err(NoNumber::Wrong("division by zero")),
+        "/" | "%" if right == 0 => return Err("division by zero"),
         "/" => left.wrapping_div(right),
         "%" => left.wrapping_rem(right),
         "**" => match u32::try_from(right) {
             Ok(power) => left.wrapping_pow(power),
-            Err(_) => return Err(NoNumber::Wrong("a negative power is no integer")),
+            Err(_) => return Err("a negative power is no integer"),
         },
         "<<" => left.wrapping_shl(u32::try_from(right & 63).unwrap_or(0)),
         ">>" => left.wrapping_shr(u32::try_from(right & 63).unwrap_or(0)),

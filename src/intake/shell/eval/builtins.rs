@@ -3,11 +3,11 @@
 use super::super::script::HoleKind;
 use super::super::tree::{Assigned, Assignment};
 use super::super::value::{Value, Word, is_blank};
+use super::format;
 use super::parameter::is_name;
 use super::simple::values;
 use super::state::{Evaluator, Flow, Status};
 use super::variables::{Elements, Shape};
-use super::{arithmetic::NoNumber, format};
 use crate::text::Span;
 
 /// Builtins that change nothing here.
@@ -61,7 +61,7 @@ pub(crate) fn run(
             for word in arguments {
                 shell.status = match shell.number(&word.value, 0) {
                     Ok(number) => Status::certain(number != 0),
-                    Err(NoNumber::Holes(_) | NoNumber::Wrong(_)) => Status::UNKNOWN,
+                    Err(_) => Status::UNKNOWN,
                 };
             }
         }

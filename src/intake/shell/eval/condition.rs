@@ -84,8 +84,8 @@ impl Evaluator<'_> {
         let value = self.text_of(expression);
         match self.number(&value, 0) {
             Ok(number) => Status::certain(number != 0),
-            Err(NoNumber::Holes(holes)) => {
-                self.condition_holes.extend(holes);
+            Err(NoNumber::Hole(hole)) => {
+                self.condition_holes.push(hole);
                 Status::UNKNOWN
             }
             Err(NoNumber::Wrong(why)) => {
