@@ -42,17 +42,18 @@ pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
     if text.len() > 500 {
         return None;
     }
-    let mut reader = Reader { bytes: text.as_bytes(), at: 0, depth: 0, dialect, scale };
+    let mut reader = Reader { bytes: text.as_bytes(), at: 0, depth: 0, dialect, scale, failed: false };
     reader.blanks();
-    let number = reader.sum()?;
-    if reader.at != text.len() {
+    let number = reader.sum();
+    if reader.failed || reader.at != text.len() {
         return None;
     }
     Some(match (number, dialect) {
         (Number::Whole(number), _) => number.to_string(),
         (Number::Real(number), Dialect::Bc) => {
             let digits = decimal(number, scale);
-            digits.strip_prefix("0.").map_or(digits.clone(), |rest| format!(".{rest}"))
+            let shown = if digits.starts_with("0.") { digits.get(1..) } else { None };
+            shown.unwrap_or(&digits).to_owned()
         }
         (Number::Real(number), Dialect::Awk) if number.fract() == 0.0 && number.abs() < 1e15 => {
             decimal(number, 0)
@@ -71,9 +72,33 @@ struct Reader<'t> {
     depth: u32,
     dialect: Dialect,
     scale: usize,
+    /// Something was not understood or has no value: nothing is left to read.
+    failed: bool,
 }
 
 impl Reader<'_> {
+    #[inline(never)]
+    fn fail(&mut self) -> Number {
+        self.failed = true;
+        self.bytes = &[];
+        Number::Whole(0)
+    }
+
+    /// A whole number, unless there is none.
+    #[inline(never)]
+    fn whole(&mut self, number: Option<i64>) -> Number {
+        number.map_or_else(|| self.fail(), Number::Whole)
+    }
+
+    /// Whether expressions may stand in each other one level deeper.
+    fn deeper(&mut self) -> bool {
+        self.depth += 1;
+        if self.depth > 20 {
+            self.fail();
+        }
+        !self.failed
+    }
+
     fn blanks(&mut self) {
         while self.bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
@@ -89,90 +114,90 @@ impl Reader<'_> {
         found
     }
 
-    fn sum(&mut self) -> Option<Number> {
-        self.depth += 1;
-        if self.depth > 20 {
-            return None;
+    fn sum(&mut self) -> Number {
+        if !self.deeper() {
+            return Number::Whole(0);
         }
-        let mut left = self.product()?;
+        let mut left = self.product();
         loop {
             let plus = self.eat("+");
             if !plus && !self.eat("-") {
                 break;
             }
-            let right = self.product()?;
-            left = match (left, right) {
+            left = match (left, self.product()) {
                 (Number::Whole(a), Number::Whole(b)) => {
-                    Number::Whole(if plus { a.checked_add(b)? } else { a.checked_sub(b)? })
+                    self.whole(if plus { a.checked_add(b) } else { a.checked_sub(b) })
                 }
                 (a, b) => Number::Real(if plus { a.real() + b.real() } else { a.real() - b.real() }),
             };
         }
         self.depth -= 1;
-        Some(left)
+        left
     }
 
-    fn product(&mut self) -> Option<Number> {
-        let mut left = self.power()?;
+    fn product(&mut self) -> Number {
+        let mut left = self.power();
         loop {
-            let sign = ["//", "/", "%", "*"].into_iter().find(|sign| self.eat(sign));
-            let Some(sign) = sign else { return Some(left) };
-            let right = self.power()?;
-            if sign != "*" && right.real() == 0.0 {
-                return None;
+            let sign = ["//", "/", "%", "*"].iter().find(|sign| self.eat(sign));
+            let Some(sign) = sign else { return left };
+            let right = self.power();
+            if *sign != "*" && right.real() == 0.0 {
+                return self.fail();
             }
-            left = match (sign, left, right) {
-                ("*", Number::Whole(a), Number::Whole(b)) => Number::Whole(a.checked_mul(b)?),
+            left = match (*sign, left, right) {
+                ("*", Number::Whole(a), Number::Whole(b)) => self.whole(a.checked_mul(b)),
                 ("*", a, b) => Number::Real(a.real() * b.real()),
                 ("/", Number::Whole(a), Number::Whole(b))
                     if self.dialect == Dialect::Bc && self.scale == 0 =>
                 {
-                    Number::Whole(a.checked_div(b)?)
+                    self.whole(a.checked_div(b))
                 }
                 ("/", a, b) => Number::Real(a.real() / b.real()),
-                ("//", Number::Whole(a), Number::Whole(b)) => {
-                    Number::Whole(a.checked_sub(a.checked_rem_euclid(b)?)?.checked_div(b)?)
+                (sign, Number::Whole(a), Number::Whole(b)) => {
+                    let rest = a.checked_rem_euclid(b);
+                    self.whole(if sign == "%" {
+                        rest
+                    } else {
+                        rest.and_then(|rest| a.checked_sub(rest)?.checked_div(b))
+                    })
                 }
                 ("//", a, b) => Number::Real((a.real() / b.real()).floor()),
-                (_, Number::Whole(a), Number::Whole(b)) => Number::Whole(a.checked_rem_euclid(b)?),
                 (_, a, b) => Number::Real(a.real().rem_euclid(b.real())),
             };
         }
     }
 
-    fn power(&mut self) -> Option<Number> {
-        let base = self.signed()?;
+    fn power(&mut self) -> Number {
+        let base = self.signed();
         if !self.eat("**") && !self.eat("^") {
-            return Some(base);
+            return base;
         }
-        self.depth += 1;
-        if self.depth > 20 {
-            return None;
+        if !self.deeper() {
+            return base;
         }
-        let exponent = self.power()?;
+        let exponent = self.power();
         self.depth -= 1;
         match (base, exponent) {
             (Number::Whole(a), Number::Whole(b)) if b >= 0 => {
-                Some(Number::Whole(a.checked_pow(u32::try_from(b).ok()?)?))
+                self.whole(u32::try_from(b).ok().and_then(|b| a.checked_pow(b)))
             }
-            (a, b) => Some(Number::Real(a.real().powf(b.real()))),
+            (a, b) => Number::Real(a.real().powf(b.real())),
         }
     }
 
-    fn signed(&mut self) -> Option<Number> {
+    fn signed(&mut self) -> Number {
         if self.eat("-") {
-            self.depth += 1;
-            if self.depth > 20 {
-                return None;
+            if !self.deeper() {
+                return Number::Whole(0);
             }
-            let number = self.signed()?;
+            let number = self.signed();
             self.depth -= 1;
-            return Some(match number {
-                Number::Whole(number) => Number::Whole(number.checked_neg()?),
+            return match number {
+                Number::Whole(number) => self.whole(number.checked_neg()),
                 Number::Real(number) => Number::Real(-number),
-            });
+            };
         }
-        for name in ["int(", "round(", "float(", "abs(", "max(", "min(", "math.ceil(", "math.floor(", "("] {
+        for name in &["int(", "round(", "float(", "abs(", "max(", "min(", "math.ceil(", "math.floor(", "("] {
             if self.eat(name) {
                 return self.call(name);
             }
@@ -181,33 +206,36 @@ impl Reader<'_> {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "checked to be in range")]
-    fn call(&mut self, name: &str) -> Option<Number> {
-        let mut number = self.sum()?;
+    fn call(&mut self, name: &str) -> Number {
+        let mut number = self.sum();
         while matches!(name, "max(" | "min(") && self.eat(",") {
-            let other = self.sum()?;
+            let other = self.sum();
             if (name == "max(") == (other.real() > number.real()) {
                 number = other;
             }
         }
         if !self.eat(")") {
-            return None;
+            return self.fail();
         }
-        let whole = |number: f64| (number.abs() < 9e15).then_some(Number::Whole(number as i64));
-        match name {
-            "int(" => whole(number.real().trunc()),
-            "round(" => whole(number.real().round_ties_even()),
-            "math.ceil(" => whole(number.real().ceil()),
-            "math.floor(" => whole(number.real().floor()),
-            "float(" => Some(Number::Real(number.real())),
-            "abs(" => Some(match number {
-                Number::Whole(number) => Number::Whole(number.checked_abs()?),
-                Number::Real(number) => Number::Real(number.abs()),
-            }),
-            _ => Some(number),
-        }
+        let real = number.real();
+        let rounded = match name {
+            "int(" => real.trunc(),
+            "round(" => real.round_ties_even(),
+            "math.ceil(" => real.ceil(),
+            "math.floor(" => real.floor(),
+            "float(" => return Number::Real(real),
+            "abs(" => {
+                return match number {
+                    Number::Whole(number) => self.whole(number.checked_abs()),
+                    Number::Real(number) => Number::Real(number.abs()),
+                };
+            }
+            _ => return number,
+        };
+        self.whole((rounded.abs() < 9e15).then_some(rounded as i64))
     }
 
-    fn literal(&mut self) -> Option<Number> {
+    fn literal(&mut self) -> Number {
         let start = self.at;
         let mut last = 0;
         while let Some(byte) = self.bytes.get(self.at) {
@@ -220,19 +248,17 @@ impl Reader<'_> {
             last = *byte;
             self.at += 1;
         }
-        let text: String = self
-            .bytes
-            .get(start..self.at)?
-            .iter()
-            .filter(|byte| **byte != b'_')
-            .map(|byte| char::from(*byte))
-            .collect();
+        let mut text = String::new();
+        for byte in self.bytes.get(start..self.at).unwrap_or(&[]) {
+            if *byte != b'_' {
+                text.push(char::from(*byte));
+            }
+        }
         self.blanks();
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
-            text.parse().ok().map(Number::Whole)
-        } else {
-            real(&text).map(Number::Real)
+            return self.whole(text.parse().ok());
         }
+        real(&text).map_or_else(|| self.fail(), Number::Real)
     }
 }
 
