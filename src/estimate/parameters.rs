@@ -112,9 +112,11 @@ fn for_each_weight(
     chunks: &mut dyn Iterator<Item = &Chunk>,
     visit: &mut dyn FnMut(&Weight, u64),
 ) {
-    for section in chunks.flat_map(|chunk| sections(x, chunk)) {
-        for weight in section.weights(x) {
-            visit(&weight, section.times);
+    for chunk in chunks {
+        for section in sections(x, chunk) {
+            for weight in section.weights(x) {
+                visit(&weight, section.times);
+            }
         }
     }
 }

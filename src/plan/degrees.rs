@@ -138,11 +138,14 @@ fn folded(degrees: &Degrees) -> bool {
 /// World sizes a hint names.
 fn smallest_worlds(block: u64, per_node: u64) -> String {
     let first = block.max(1);
-    let mut worlds = vec![first, product(first, 2), product(first, 4)];
-    worlds.push(nearest_multiple(first, per_node.max(1)).max(first));
-    worlds.retain(|world| world % first == 0);
-    crate::text::sort(&mut worlds, &u64::cmp);
-    worlds.dedup();
+    let nearest = nearest_multiple(first, per_node.max(1)).max(first);
+    let mut worlds = Vec::with_capacity(4);
+    for world in [first, product(first, 2), product(first, 4), nearest] {
+        if world.is_multiple_of(first) {
+            worlds.push(world);
+        }
+    }
+    crate::text::distinct(&mut worlds);
     listed(&worlds, first)
 }
 

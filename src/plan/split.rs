@@ -129,9 +129,9 @@ impl StageMap {
     /// The same with a second copy dealt the other way round: rank r holds stage p - 1 - r too
     /// (DeepSeek-V3, section 3.2.1).
     pub(super) fn mirrored(mut self) -> Self {
-        let other: Vec<Stage> = self.stages.iter().rev().cloned().collect();
-        for (stage, other) in self.stages.iter_mut().zip(other) {
-            stage.chunks.extend(other.chunks);
+        let own = self.stages.clone();
+        for (stage, other) in self.stages.iter_mut().zip(own.iter().rev()) {
+            stage.chunks.extend_from_slice(&other.chunks);
         }
         self
     }

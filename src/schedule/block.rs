@@ -32,7 +32,14 @@ pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
     for index in order(passes.len(), &|one, other| passes[one].0.cmp(&passes[other].0)) {
         sorted.push(passes[index]);
     }
-    if split { with_weights(&sorted) } else { sorted.into_iter().map(|(_, event)| event).collect() }
+    if split {
+        return with_weights(&sorted);
+    }
+    let mut events = Vec::with_capacity(sorted.len());
+    for (_, event) in sorted {
+        events.push(event);
+    }
+    events
 }
 
 /// Puts the weight gradients into the free slots, oldest first.

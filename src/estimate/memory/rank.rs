@@ -89,9 +89,18 @@ impl<'a> Stages<'a> {
         Self { x, units, commons, own }
     }
 
-    /// Every rank, in order.
-    pub(super) fn ranks(&self) -> impl Iterator<Item = Rank<'_>> {
-        (0..).zip(&self.own).map(|(index, &own)| Rank::of(self.x, &self.units, index, &self.commons[own]))
+    /// What `visit` makes of every rank, in order.
+    pub(super) fn ranks<T>(&self, visit: &dyn Fn(u64, &Rank<'_>) -> T) -> Vec<T> {
+        let mut all = Vec::with_capacity(self.own.len());
+        for (index, &own) in (0..).zip(&self.own) {
+            all.push(visit(index, &self.rank(index, own)));
+        }
+        all
+    }
+
+    #[inline(never)]
+    fn rank(&self, index: u64, own: usize) -> Rank<'_> {
+        Rank::of(self.x, &self.units, index, &self.commons[own])
     }
 }
 

@@ -79,10 +79,7 @@ pub fn memory(plan: &Plan) -> Memory {
     let x = Symbols::of(plan);
     let stages = Stages::of(&x);
     let capacity = plan.cluster().accelerator.memory;
-    let mut ranks = Vec::new();
-    for (index, rank) in (0..).zip(stages.ranks()) {
-        ranks.push(rank_memory(&x, &stages.units, index, &rank, capacity));
-    }
+    let ranks = stages.ranks(&|index, rank| rank_memory(&x, &stages.units, index, rank, capacity));
     let worst = worst(&ranks);
     Memory {
         fits: worst.peak_reserved <= capacity,
@@ -133,12 +130,7 @@ fn worst(ranks: &[RankMemory]) -> Worst {
 #[must_use]
 pub fn memory_totals(plan: &Plan) -> Vec<Totals> {
     let x = Symbols::of(plan);
-    let stages = Stages::of(&x);
-    let mut totals = Vec::new();
-    for rank in stages.ranks() {
-        totals.push(rank.totals);
-    }
-    totals
+    Stages::of(&x).ranks(&|_, rank| rank.totals)
 }
 
 /// Bytes kept from forward to backward by `chunk` for one micro-batch on one rank.

@@ -125,12 +125,14 @@ fn schedule(run: &Run<'_>) -> ScheduleTimes {
     // More micro-batches than these never add to what a stage holds.
     let enough = shape.stages.saturating_mul(shape.chunks).saturating_mul(2).saturating_add(shape.group);
     let held = |order: &Order, stage| order.peak(stage, &vec![1; shape.chunks as usize]);
-    let in_flight = if (0..shape.stages).all(|stage| shape.in_flight(stage).is_some()) {
-        (0..shape.stages).filter_map(|stage| shape.in_flight(stage)).collect()
-    } else {
-        let order = Order::of(Shape { micro_batches: shape.micro_batches.min(enough), ..shape });
-        (0..shape.stages).map(|stage| held(&order, stage)).collect()
-    };
+    let mut order = None;
+    let mut in_flight = Vec::with_capacity(shape.stages as usize);
+    for stage in 0..shape.stages {
+        in_flight.push(shape.in_flight(stage).unwrap_or_else(|| {
+            let short = Shape { micro_batches: shape.micro_batches.min(enough), ..shape };
+            held(order.get_or_insert_with(|| Order::of(short)), stage)
+        }));
+    }
     ScheduleTimes {
         name: name(&shape),
         shape,

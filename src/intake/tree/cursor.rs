@@ -31,6 +31,7 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the start of `text`, which lies at byte `base` of its source; `code` names the faults found.
+    #[inline(never)]
     pub(super) fn new(text: &'a str, base: u32, code: &'static str) -> Self {
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let (anchors, diagnostics) = (Vec::new(), Vec::new());
@@ -188,8 +189,8 @@ impl<'a> Cursor<'a> {
             }
         }
         let mut kept = Vec::with_capacity(entries.len());
-        for (entry, dead) in entries.into_iter().zip(dead) {
-            if !dead {
+        for (index, entry) in entries.into_iter().enumerate() {
+            if !dead[index] {
                 kept.push(entry);
             }
         }

@@ -67,8 +67,12 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
             sentence: "{} query groups and TP {}: neither divides the other",
             hint: "",
         };
-        let mut fitting = divisors(heads);
-        fitting.retain(|t| groups.is_multiple_of(*t) || t.is_multiple_of(groups));
+        let mut fitting = Vec::new();
+        for t in divisors(heads) {
+            if groups.is_multiple_of(t) || t.is_multiple_of(groups) {
+                fitting.push(t);
+            }
+        }
         let refused = refusals.refuse(rule, &[groups, t]);
         refused.hint = Some(format!("TP {}", listed(&fitting, t)));
         refused.nearest = nearest_of(&fitting, t);

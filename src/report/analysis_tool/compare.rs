@@ -122,7 +122,7 @@ fn memory(
         ("memory requirement", Figure::Bytes(tool.total), Figure::Bytes(ours.peak_allocated)),
     ];
     let mut rows = Vec::with_capacity(lines.len());
-    for ((label, tool, ours), &departures) in lines.into_iter().zip(reasons) {
+    for (&(label, tool, ours), &departures) in lines.iter().zip(reasons) {
         rows.push(ToolRow { section, label, tool, ours, departures });
     }
     rows

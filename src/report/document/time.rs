@@ -27,7 +27,7 @@ pub(super) fn time(w: &mut Writer, time: &Time, unknowns: &[Unknown], explanatio
     w.counts("in_flight", &time.schedule.in_flight);
     w.close();
     w.object("flops_by_convention");
-    for convention in time.flops.conventions() {
+    for convention in &time.flops.conventions() {
         w.some_real(convention.name, convention.flops.map(|flops| flops.get()));
     }
     w.close();

@@ -29,11 +29,12 @@ pub(super) fn write(sheet: &mut Sheet, time: &Time) {
     let mut rows = Vec::new();
     collect(&time.breakdown, time.step, 0, &mut rows);
     sheet.table(&["where it goes", "time", "share"], &rows);
-    let counts = time.flops.conventions().map(|convention| {
+    let mut counts = Vec::new();
+    for convention in &time.flops.conventions() {
         let flops =
             convention.flops.map_or("does not apply".to_owned(), |flops| scientific(flops.get(), Some(4)));
-        vec![convention.name.to_owned(), flops, convention.formula.expression.to_owned()]
-    });
+        counts.push(vec![convention.name.to_owned(), flops, convention.formula.expression.to_owned()]);
+    }
     sheet.table(&["FLOPs of a step by convention", "FLOP", "formula"], &counts);
 }
 

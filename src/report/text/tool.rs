@@ -14,13 +14,17 @@ pub(super) fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
         if row.agrees() {
             continue;
         }
-        let reasons: Vec<String> = row.departures.iter().map(ToString::to_string).collect();
+        let mut reasons = String::new();
+        for reason in row.departures {
+            reasons += if reasons.is_empty() { "" } else { " " };
+            reasons += &u64::from(*reason).to_string();
+        }
         lines.push(vec![
             format!("{}: {}", row.section, row.label),
             row.tool.shown(),
             row.ours.shown(),
             format!("{}x", decimal(row.ratio(), 3)),
-            reasons.join(" "),
+            reasons,
         ]);
         numbers.extend_from_slice(row.departures);
     }
