@@ -53,14 +53,15 @@ pub fn logged(hand: &Hand, shown: &Shown) -> Vec<Logged> {
         let words = rates.map(|rate| tflops(FlopsPerSecond::new(rate)));
         out.push(Logged::of("per GPU, as Megatron-LM counts", rates, words));
     }
-    let ranks = memory.ranks.iter().map(|rank| rank.totals);
-    let allocated = ranks.clone().map(|rank| rank.peak_allocated).max();
-    let cached = ranks.map(|rank| rank.peak_cached).max();
-    let reports = log.memory.iter();
-    let peaks = [
-        ("peak allocated", reports.clone().filter_map(|report| report.max_allocated).max(), allocated),
-        ("peak reserved by PyTorch", reports.filter_map(|report| report.max_reserved).max(), cached),
-    ];
+    let mut peaks = [("peak allocated", None, None), ("peak reserved by PyTorch", None, None)];
+    for rank in &memory.ranks {
+        peaks[0].2 = peaks[0].2.max(Some(rank.totals.peak_allocated));
+        peaks[1].2 = peaks[1].2.max(Some(rank.totals.peak_cached));
+    }
+    for report in &log.memory {
+        peaks[0].1 = peaks[0].1.max(report.max_allocated);
+        peaks[1].1 = peaks[1].1.max(report.max_reserved);
+    }
     for (name, measured, predicted) in peaks {
         if let (Some(measured), Some(predicted)) = (measured, predicted) {
             let sizes = [Bytes::new(measured), predicted];
