@@ -8,19 +8,8 @@ mod evidence;
 #[path = "../tests/suite/rows.rs"]
 mod rows;
 
-use evidence::{Compared, Figures, Group, compared};
+use evidence::{Compared, compared, summary};
 use shardscope::estimate::time::time;
-
-/// What the peers reach on the same rows, run side by side in November 2026.
-const PEERS: &str = "\
-| peer | on these rows | error of the step time |
-|---|---|---|
-| Calculon | Narayanan 2021, table 1 | mean 7.8 %, all rows too fast (3 to 14 %) |
-| llm-analysis, FLOPs efficiency 0.5 | Narayanan 2021, table 1 | mean 46 %, worst 134 % |
-| Calculon | 48 rows on A100: both tables, Korthikanti, NeMo 22.06 | median 11.8 % |
-| SimuMax | the same 48 rows | median 9.2 % |
-| llm-analysis | the same 48 rows | median 21 to 26 % |
-";
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
@@ -28,49 +17,10 @@ fn main() {
     if wanted.iter().any(|word| word == "--rows") {
         list(&compared);
     } else if wanted.is_empty() {
-        summary(&compared);
+        print!("{}", summary(&compared));
     } else {
         detail(&compared, &wanted);
     }
-}
-
-const fn title(group: Group) -> &'static str {
-    match group {
-        Group::Narayanan => "Narayanan et al. 2021, table 1 (1.7B to 1T)",
-        Group::Azure => "Azure NeMo Megatron 2022 (126M to 530B)",
-        Group::Korthikanti => "Korthikanti et al. 2022, table 5",
-        Group::Dense => "dense, A100 and newer",
-        Group::Experts => "mixture of experts",
-        Group::Sharded => "sharded weights (FSDP, ZeRO-3)",
-        Group::Volta => "V100",
-        Group::Ascend => "Ascend 910B",
-    }
-}
-
-fn summary(compared: &[Compared]) {
-    println!("| published runs | rows | median error | 90 % of rows within | within 15 % | bias |");
-    println!("|---|---|---|---|---|---|");
-    for group in Group::ALL {
-        let figures = Figures::of(compared, group, false);
-        println!(
-            "| {} | {} | {:.1} % | {:.1} % | {:.0} % | {:+.1} % |",
-            title(group),
-            figures.rows,
-            100.0 * figures.median,
-            100.0 * figures.tenth,
-            100.0 * figures.near,
-            100.0 * figures.bias
-        );
-    }
-    let disputed = compared.iter().filter(|one| one.is_disputed()).count();
-    println!();
-    println!(
-        "Of {} rows {disputed} are left out because another record of the same run disagrees or a fact is missing; \
-         `tests/data/measured/causes.tsv` names them, and every other row that is off by more than 15 %.",
-        compared.len()
-    );
-    println!();
-    print!("{PEERS}");
 }
 
 fn list(compared: &[Compared]) {

@@ -1,6 +1,6 @@
 //! How close the step time comes to published runs. Bars are stated for the development half of the rows.
 
-use super::evidence::{Compared, Figures, Group, causes, compared};
+use super::evidence::{Compared, Figures, Group, causes, compared, summary};
 
 #[test]
 fn every_group_is_as_close_as_stated() {
@@ -68,4 +68,12 @@ fn every_row_that_is_off_has_a_cause_and_every_cause_a_row() {
     for (id, _) in causes() {
         assert!(compared.iter().any(|one| one.row.text("id") == id), "no row {id}");
     }
+}
+
+/// The README's tables are those that `cargo run --example evidence` writes.
+#[test]
+fn the_readme_is_current() {
+    let readme = include_str!("../../README.md");
+    let written = summary(&compared());
+    assert!(readme.contains(&written), "write this into the README:\n{written}");
 }

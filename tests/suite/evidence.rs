@@ -118,6 +118,56 @@ fn cause(id: &str) -> Option<Cause> {
     causes().find(|(other, _)| *other == id).map(|(_, cause)| cause)
 }
 
+/// What the peers reach on the same rows, run side by side in November 2026.
+const PEERS: &str = "\
+| peer | on these rows | error of the step time |
+|---|---|---|
+| Calculon | Narayanan 2021, table 1 | mean 7.8 %, all rows too fast (3 to 14 %) |
+| llm-analysis, FLOPs efficiency 0.5 | Narayanan 2021, table 1 | mean 46 %, worst 134 % |
+| Calculon | 48 rows on A100: both tables, Korthikanti, NeMo 22.06 | median 11.8 % |
+| SimuMax | the same 48 rows | median 9.2 % |
+| llm-analysis | the same 48 rows | median 21 to 26 % |
+";
+
+const fn title(group: Group) -> &'static str {
+    match group {
+        Group::Narayanan => "Narayanan et al. 2021, table 1 (1.7B to 1T)",
+        Group::Azure => "Azure NeMo Megatron 2022 (126M to 530B)",
+        Group::Korthikanti => "Korthikanti et al. 2022, table 5",
+        Group::Dense => "dense, A100 and newer",
+        Group::Experts => "mixture of experts",
+        Group::Sharded => "sharded weights (FSDP, ZeRO-3)",
+        Group::Volta => "V100",
+        Group::Ascend => "Ascend 910B",
+    }
+}
+
+/// The tables of the README, as Markdown.
+pub(crate) fn summary(compared: &[Compared]) -> String {
+    let mut out = "| published runs | rows | median error | 90 % of rows within | within 15 % | bias |\n\
+                   |---|---|---|---|---|---|\n"
+        .to_owned();
+    for group in Group::ALL {
+        let figures = Figures::of(compared, group, false);
+        out += &format!(
+            "| {} | {} | {:.1} % | {:.1} % | {:.0} % | {:+.1} % |\n",
+            title(group),
+            figures.rows,
+            100.0 * figures.median,
+            100.0 * figures.tenth,
+            100.0 * figures.near,
+            100.0 * figures.bias
+        );
+    }
+    let disputed = compared.iter().filter(|one| one.is_disputed()).count();
+    out += &format!(
+        "\nOf {} rows {disputed} are left out because another record of the same run disagrees or a fact is missing; \
+         `tests/data/measured/causes.tsv` names them, and every other row that is off by more than 15 %.\n\n",
+        compared.len()
+    );
+    out + PEERS
+}
+
 /// Statistics of a group's errors, without their sign.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
