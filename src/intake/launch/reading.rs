@@ -12,6 +12,10 @@ use crate::text::{Diagnostic, Severity, Source, sort};
 
 /// Words shown in one note on a condition.
 const DOUBTS: usize = 8;
+/// Notes on conditions of one script.
+const BRANCHES: usize = 8;
+/// Characters that a note quotes of the text.
+const WRITTEN: usize = 80;
 
 /// A script with the training it starts.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +55,10 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
         }
     }
     match chosen {
-        Some(chosen) => launch.take(&script, &chosen),
+        Some(chosen) => {
+            launch.take(&script, &chosen);
+            launch.tell_branches(&script, source.part_text(part), source);
+        }
         None => {
             let message = "no command with training options is found in this text";
             let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";
@@ -140,13 +147,45 @@ impl Launch {
         }
     }
 
-    /// One note for each condition that could have given other words.
+    /// One note for each condition that could have given other words, where what else it would give is not known.
     fn tell_doubts(&mut self) {
-        for (branch, words) in &self.doubts {
+        for (branch, words) in self.doubts.iter().filter(|(branch, _)| branch.sets.is_empty()) {
             let shown = words.get(..DOUBTS).unwrap_or(words).join(" ");
             let more = if words.len() > DOUBTS { " …" } else { "" };
             let holds = " stands as long as this condition does not hold: ";
             let message = [&shown, more, holds, &branch.why].concat();
+            self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
+        }
+    }
+
+    /// One note for each reason why conditions were read as they were, with what the outcome not chosen would set
+    /// of the variables that the text uses.
+    fn tell_branches(&mut self, script: &Script, text: &str, source: &Source) {
+        let mut told: Vec<(&str, bool)> = Vec::new();
+        for branch in &script.branches {
+            if told.len() == BRANCHES || told.contains(&(branch.why.as_str(), branch.taken)) {
+                continue;
+            }
+            let mut other = String::new();
+            for (name, span) in &branch.sets {
+                let used =
+                    [["$", name].concat(), ["${", name].concat()].iter().any(|use_| text.contains(use_));
+                let written = source.text().get(span.start as usize..span.end as usize).unwrap_or("");
+                if used && other.len() < WRITTEN {
+                    other.push_str(if other.is_empty() { "" } else { ", " });
+                    other.push_str(written.get(..WRITTEN).unwrap_or(written));
+                }
+            }
+            if other.is_empty() {
+                continue;
+            }
+            told.push((&branch.why, branch.taken));
+            let (read, instead) = if branch.taken {
+                ("this condition is read as true: ", "; were it false, the text would set ")
+            } else {
+                ("this condition is read as false: ", "; were it true, the text would set ")
+            };
+            let message = [read, &branch.why, instead, &other].concat();
             self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
         }
     }

@@ -18,7 +18,7 @@ impl Evaluator<'_> {
         let mut flow = Flow::Next;
         let mut chosen = false;
         let outer_doubt = self.doubt;
-        for arm in arms {
+        for (place, arm) in arms.iter().enumerate() {
             let (status, holes, stop) = self.condition(&arm.condition);
             if let Some(stop) = stop {
                 return stop;
@@ -26,7 +26,15 @@ impl Evaluator<'_> {
             let taken = status.ok && status.certainty != Certainty::Assumed;
             if status.certainty != Certainty::Certain {
                 let unknown = matches!(status.certainty, Certainty::Unknown | Certainty::Assumed);
-                let sets = if taken { Vec::new() } else { assigned::names(&arm.body) };
+                let sets = if taken {
+                    let mut others: Vec<(String, Span)> = Vec::new();
+                    for other in arms.iter().skip(place + 1).map(|arm| &arm.body).chain(otherwise) {
+                        others.extend(assigned::names(other));
+                    }
+                    others
+                } else {
+                    assigned::names(&arm.body)
+                };
                 let index = self.branch(arm.span, taken, !unknown, &holes, &sets);
                 if !taken {
                     names.extend(sets);
