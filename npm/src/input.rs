@@ -1,8 +1,8 @@
 //! What a caller hands in: texts, settings, answers.
 
+use serde_json::{Map, Value};
 use shardscope::intake::shell::Environment;
 use shardscope::intake::{Request, Resolution, read};
-use shardscope::json::{Json, Writer};
 use shardscope::share::{Pasted, PastedText, Shared};
 use shardscope::text::Source;
 
@@ -16,16 +16,14 @@ impl Input {
     /// # Errors
     /// A sentence that says what is wrong with the call.
     pub(crate) fn parse(json: &str) -> Result<Self, String> {
-        let object = Json::read(json)
-            .map_err(|at| format!("the input is no JSON: it cannot be read from byte {at} on"))?;
-        if !matches!(object, Json::Object(_)) {
-            return Err("the input must be an object".to_owned());
-        }
+        let value: Value =
+            serde_json::from_str(json).map_err(|error| format!("the input is no JSON: {error}"))?;
+        let object = value.as_object().ok_or("the input must be an object")?;
         let mut settings = pairs(object.get("settings"));
-        if let Some(accelerator) = object.get("accelerator").and_then(Json::text) {
+        if let Some(accelerator) = object.get("accelerator").and_then(Value::as_str) {
             settings.push(("accelerator".into(), accelerator.into()));
         }
-        let texts = texts(&object);
+        let texts = texts(object);
         if texts.iter().map(|text| text.text.len()).sum::<usize>() > MAX_TEXT {
             return Err(format!("the texts are longer than {MAX_TEXT} bytes"));
         }
@@ -33,7 +31,7 @@ impl Input {
             texts,
             settings,
             environment: pairs(object.get("environment")),
-            arguments: object.get("arguments").and_then(Json::text).unwrap_or_default().to_owned(),
+            arguments: object.get("arguments").and_then(Value::as_str).unwrap_or_default().to_owned(),
         }))
     }
 
@@ -46,20 +44,19 @@ impl Input {
     }
 
     pub(crate) fn to_json(&self) -> String {
-        let mut w = Writer::new(false);
-        w.object("");
-        w.list("texts");
-        for text in &self.0.texts {
-            w.object("");
-            w.text("name", &text.name);
-            w.text("text", &text.text);
-            w.close();
-        }
-        w.close();
-        w.pairs("settings", &self.0.settings);
-        w.pairs("environment", &self.0.environment);
-        w.text("arguments", &self.0.arguments);
-        w.finish()
+        let texts = self.0.texts.iter();
+        let texts: Vec<Value> =
+            texts.map(|text| serde_json::json!({ "name": text.name, "text": text.text })).collect();
+        let object = |pairs: &[(String, String)]| -> Map<String, Value> {
+            pairs.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect()
+        };
+        serde_json::json!({
+            "texts": texts,
+            "settings": object(&self.0.settings),
+            "environment": object(&self.0.environment),
+            "arguments": self.0.arguments,
+        })
+        .to_string()
     }
 
     pub(crate) fn source(&self) -> Source {
@@ -83,31 +80,25 @@ impl Input {
     }
 }
 
-fn texts(object: &Json) -> Vec<PastedText> {
-    let named = |value: &Json| match value {
-        Json::Text(text) => Some(PastedText { name: String::new(), text: text.clone() }),
+fn texts(object: &Map<String, Value>) -> Vec<PastedText> {
+    let named = |value: &Value| match value {
+        Value::String(text) => Some(PastedText { name: String::new(), text: text.clone() }),
         _ => Some(PastedText {
-            name: value.get("name").and_then(Json::text).unwrap_or_default().to_owned(),
-            text: value.get("text")?.text()?.to_owned(),
+            name: value.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            text: value.get("text")?.as_str()?.to_owned(),
         }),
     };
-    let mut texts = Vec::new();
-    texts.extend(object.get("text").and_then(named));
-    let many = object.get("texts").map(Json::list).unwrap_or_default();
-    texts.extend(many.iter().filter_map(named));
-    texts
+    let one = object.get("text").and_then(named);
+    let many = object.get("texts").and_then(Value::as_array).into_iter().flatten().filter_map(named);
+    one.into_iter().chain(many).collect()
 }
 
-fn pairs(value: Option<&Json>) -> Vec<(String, String)> {
-    let written = |value: &Json| match value {
-        Json::Text(text) => text.clone(),
-        Json::Null => String::new(),
-        other => {
-            let mut w = Writer::new(false);
-            other.write(&mut w, "");
-            w.finish()
-        }
+fn pairs(value: Option<&Value>) -> Vec<(String, String)> {
+    let written = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
     };
-    let pairs = value.map(Json::pairs).unwrap_or_default();
-    pairs.iter().map(|(name, value)| (name.clone(), written(value))).collect()
+    let object = value.and_then(Value::as_object).into_iter().flatten();
+    object.map(|(name, value)| (name.clone(), written(value))).collect()
 }
