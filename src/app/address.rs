@@ -76,7 +76,7 @@ pub(crate) fn jump(event: &web_sys::Event) {
         .and_then(|target| target.closest("a[href^='#']").ok().flatten());
     let id = link.and_then(|link| link.get_attribute("href")).unwrap_or_default();
     let place = id.get(1..).and_then(|id| dom::document()?.get_element_by_id(id));
-    let Some(place) = place.and_then(|place| place.dyn_into::<web_sys::HtmlElement>().ok()) else { return };
+    let Some(place) = place.map(JsCast::unchecked_into::<web_sys::HtmlElement>) else { return };
     event.prevent_default();
     let options = ScrollIntoViewOptions::new();
     options.set_behavior(ScrollBehavior::Auto);

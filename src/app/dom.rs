@@ -1,4 +1,5 @@
 //! The few things asked of the browser itself. Each may be refused, as in a sandboxed frame, and then does nothing.
+//! Elements are taken for what they were made as by the views: to ask the browser again costs a call and its glue.
 
 use js_sys::Reflect;
 use wasm_bindgen::closure::Closure;
@@ -95,12 +96,11 @@ pub(crate) fn heard(event: &web_sys::Event) -> String {
     }
 }
 
-/// Selects everything in `field`.
+/// Selects everything in `field`, which holds text.
 pub(crate) fn select_all(field: &Element) {
-    if let Some(field) = field.dyn_ref::<HtmlTextAreaElement>() {
-        let _ = field.focus();
-        field.select();
-    }
+    let field = field.unchecked_ref::<HtmlTextAreaElement>();
+    let _ = field.focus();
+    field.select();
 }
 
 /// Whether Ctrl or Cmd is held.
@@ -118,7 +118,7 @@ pub(crate) fn show_dialog() {
 
 /// The sheet that lies over the page.
 fn dialog() -> Option<HtmlDialogElement> {
-    query("dialog")?.dyn_into().ok()
+    Some(query("dialog")?.unchecked_into())
 }
 
 /// Closes the sheet that lies over the page, if there is one.
@@ -155,7 +155,7 @@ pub(crate) fn scroll_along() {
 
 /// The script box.
 pub(crate) fn script_box() -> Option<HtmlTextAreaElement> {
-    element("script")?.dyn_into().ok()
+    Some(element("script")?.unchecked_into())
 }
 
 /// Gives `text` to the reader as a file.
@@ -173,7 +173,7 @@ fn blob(kind: &str, text: &str) -> Option<Blob> {
 }
 
 fn create<T: JsCast>(name: &str) -> Option<T> {
-    document()?.create_element(name).ok()?.dyn_into().ok()
+    Some(document()?.create_element(name).ok()?.unchecked_into())
 }
 
 fn download_blob(name: &str, blob: &Blob) {
@@ -209,10 +209,7 @@ fn draw(image: &HtmlImageElement, name: String) {
     canvas.set_width(width);
     canvas.set_height(height);
     let context = canvas.get_context("2d").ok().flatten();
-    let Some(context) = context.and_then(|context| context.dyn_into::<CanvasRenderingContext2d>().ok())
-    else {
-        return;
-    };
+    let Some(context) = context.map(JsCast::unchecked_into::<CanvasRenderingContext2d>) else { return };
     let (width, height) = (f64::from(width), f64::from(height));
     let _ = context.draw_image_with_html_image_element_and_dw_and_dh(image, 0.0, 0.0, width, height);
     let done = Closure::once_into_js(move |blob: Option<Blob>| {
@@ -252,8 +249,8 @@ pub(crate) fn copy(text: &str, done: Box<dyn FnOnce(bool)>) {
 
 /// Reads the files dropped with `event` as text and hands them on; whether there are any.
 pub(crate) fn dropped(event: &web_sys::Event, then: impl FnOnce(Vec<(String, String)>) + 'static) -> bool {
-    let event = event.dyn_ref::<DragEvent>();
-    let files = event.and_then(DragEvent::data_transfer).and_then(|data| data.files());
+    let event = event.unchecked_ref::<DragEvent>();
+    let files = event.data_transfer().and_then(|data| data.files());
     // Dropped text is the script box's own affair.
     let files = files.filter(|files| files.length() > 0);
     let any = files.is_some();
@@ -263,7 +260,7 @@ pub(crate) fn dropped(event: &web_sys::Event, then: impl FnOnce(Vec<(String, Str
 
 /// The files chosen in the field that was heard.
 pub(crate) fn chosen(event: &web_sys::Event) -> Option<FileList> {
-    event.target()?.dyn_into::<HtmlInputElement>().ok()?.files()
+    event.target()?.unchecked_into::<HtmlInputElement>().files()
 }
 
 type Read = Box<dyn FnOnce(Vec<(String, String)>)>;

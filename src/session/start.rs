@@ -120,19 +120,18 @@ struct Room {
 impl Room {
     /// Every usual cut, the least first.
     fn cuts(&self) -> Vec<Cut> {
-        let powers = || (0..13).map(|power| 1_u64 << power);
         let mut cuts = Vec::new();
-        for tensor in powers().filter(|tensor| *tensor <= self.per_node && self.heads.is_multiple_of(*tensor))
-        {
-            for pipeline in (1..=self.layers.min(64))
-                .filter(|stages| self.layers.div_ceil(*stages) * stages == self.layers)
-            {
+        for tensor in powers() {
+            if tensor > self.per_node || !self.heads.is_multiple_of(tensor) {
+                continue;
+            }
+            for pipeline in 1..=self.layers.min(64) {
                 let model_parallel = tensor * pipeline;
-                if !self.world.is_multiple_of(model_parallel) {
+                if !self.layers.is_multiple_of(pipeline) || !self.world.is_multiple_of(model_parallel) {
                     continue;
                 }
+                let expert = self.expert(pipeline);
                 for recompute in [false, true] {
-                    let expert = self.expert(pipeline);
                     cuts.push(Cut { recompute, model_parallel, pipeline, tensor, expert });
                 }
             }
@@ -144,12 +143,19 @@ impl Room {
     /// As many ranks share the experts as there are, up to the ranks of a stage.
     fn expert(&self, pipeline: u64) -> u64 {
         let ranks = self.world / pipeline.max(1);
-        (0..13)
-            .map(|power| 1_u64 << power)
-            .filter(|expert| self.experts.is_multiple_of(*expert) && ranks.is_multiple_of(*expert))
-            .max()
-            .unwrap_or(1)
+        let mut most = 1;
+        for expert in powers() {
+            if self.experts.is_multiple_of(expert) && ranks.is_multiple_of(expert) {
+                most = expert;
+            }
+        }
+        most
     }
+}
+
+/// Degrees that are tried.
+fn powers() -> impl Iterator<Item = u64> {
+    (0..13).map(|power| 1_u64 << power)
 }
 
 fn with_cut(base: &Named, cut: Cut, sequence: u64, world: u64) -> Named {

@@ -255,17 +255,24 @@ impl Geometry {
     pub fn step(&self, gpu: u64, step: Step) -> u64 {
         let (row, column) = self.row_and_column(gpu);
         let columns = self.across * self.columns;
-        let found = match step {
-            Step::Left => column.checked_sub(1).and_then(|column| self.at_row_and_column(row, column)),
-            Step::Right => self.at_row_and_column(row, column + 1),
-            Step::Up => row.checked_sub(1).and_then(|row| self.at_row_and_column(row, column)),
-            Step::Down => self.at_row_and_column(row + 1, column),
-            Step::RowStart => self.at_row_and_column(row, 0),
-            Step::RowEnd => (0..columns).rev().find_map(|column| self.at_row_and_column(row, column)),
-            Step::First => Some(0),
-            Step::Last => self.gpus.checked_sub(1),
+        let (row, column) = match step {
+            Step::Left => (row, column.wrapping_sub(1)),
+            Step::Right => (row, column + 1),
+            Step::Up => (row.wrapping_sub(1), column),
+            Step::Down => (row + 1, column),
+            Step::RowStart => (row, 0),
+            Step::RowEnd => return self.last_of_row(row).unwrap_or(gpu),
+            Step::First => return 0,
+            Step::Last => return self.gpus.saturating_sub(1),
         };
+        let inside = column < columns && row < self.rows_and_columns().0;
+        let found = if inside { self.at_row_and_column(row, column) } else { None };
         found.unwrap_or(gpu)
+    }
+
+    fn last_of_row(&self, row: u64) -> Option<u64> {
+        let columns = self.across * self.columns;
+        (0..columns).rev().find_map(|column| self.at_row_and_column(row, column))
     }
 
     /// One path around the cells of all `gpus`.

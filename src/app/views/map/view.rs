@@ -63,7 +63,7 @@ pub(crate) fn map(desk: &Desk, shown: &Shown) -> Tag {
 
 /// The GPU under the pointer, by arithmetic: the cells themselves hear nothing.
 pub(crate) fn gpu_under(event: &web_sys::Event, picture: &Picture) -> Option<u64> {
-    let event = event.dyn_ref::<MouseEvent>()?;
+    let event = event.unchecked_ref::<MouseEvent>();
     let place = dom::query(".map-frame svg")?.get_bounding_client_rect();
     let (x, y) = (f64::from(event.client_x()) - place.left(), f64::from(event.client_y()) - place.top());
     picture.geometry.at(x, y)
