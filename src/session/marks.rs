@@ -22,8 +22,12 @@ pub fn pieces(text: &str, diagnostics: &[Diagnostic]) -> Vec<Piece> {
     if text.len() > LONGEST {
         return Vec::new();
     }
-    let mut spans: Vec<(Range<usize>, Severity)> =
-        diagnostics.iter().filter_map(|found| Some((inside(text, found)?, found.severity))).collect();
+    let mut spans: Vec<(Range<usize>, Severity)> = Vec::new();
+    for found in diagnostics {
+        if let Some(bytes) = inside(text, found) {
+            spans.push((bytes, found.severity));
+        }
+    }
     // The graver is placed first and what is placed stays.
     sort(&mut spans, &|one, other| other.1.cmp(&one.1).then(one.0.start.cmp(&other.0.start)));
     let mut marked: Vec<(Range<usize>, Severity)> = Vec::new();

@@ -34,8 +34,12 @@ pub fn rewritten(hand: &Hand) -> Option<Rewritten> {
     if hand.text.trim().is_empty() {
         return None;
     }
-    let change = |(name, value): &(String, String)| Some((Field::named(name)?, value.clone()));
-    let changes: Vec<(Field, String)> = hand.settings.iter().filter_map(change).collect();
+    let mut changes: Vec<(Field, String)> = Vec::new();
+    for (name, value) in &hand.settings {
+        if let Some(field) = Field::named(name) {
+            changes.push((field, value.clone()));
+        }
+    }
     if changes.is_empty() {
         return None;
     }
@@ -43,12 +47,12 @@ pub fn rewritten(hand: &Hand) -> Option<Rewritten> {
     let several = edited.files.len() > 1;
     let mut marks = edited.marks;
     sort(&mut marks, &|(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));
-    let line = |(file, mark): (usize, Span)| {
-        let (name, text) = edited.files.get(file)?;
-        let file = if several { name.clone() } else { String::new() };
-        Some(Line { file, ..line_of(text, mark)? })
-    };
-    let lines = marks.into_iter().filter_map(line).collect();
+    let mut lines = Vec::new();
+    for (file, mark) in marks {
+        let Some((name, text)) = edited.files.get(file) else { continue };
+        let name = if several { name.as_str() } else { "" };
+        lines.extend(line_of(name, text, mark));
+    }
     let mut out = hand.clone();
     out.settings.retain(|(name, _)| edited.unplaced.iter().any(|(field, _)| field.name() == name));
     let mut texts = edited.files.into_iter().map(|(_, text)| text);
@@ -66,14 +70,14 @@ pub fn rewritten(hand: &Hand) -> Option<Rewritten> {
 }
 
 /// The line in which `mark` begins, taken apart around it.
-fn line_of(text: &str, mark: Span) -> Option<Line> {
+fn line_of(file: &str, text: &str, mark: Span) -> Option<Line> {
     let (start, end) = (mark.start as usize, mark.end as usize);
     let before = text.get(..start)?;
     let first = before.rfind('\n').map_or(0, |at| at + 1);
     let last = text.get(end..)?.find('\n').map_or(text.len(), |at| end + at);
     let part = |from: usize, to: usize| text.get(from..to).unwrap_or("").to_owned();
     Some(Line {
-        file: String::new(),
+        file: file.to_owned(),
         number: before.matches('\n').count() + 1,
         parts: [part(first, start), part(start, end), part(end, last)],
     })

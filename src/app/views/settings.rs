@@ -12,8 +12,10 @@ pub(crate) fn settings(desk: &Desk) -> Tag {
     let (hand, all) = (&desk.state.hand, desk.look.all_settings);
     let chapters = chapters(&desk.state.answer.resolution.settings);
     let (mut stated, mut assumed) = (0_u64, 0_u64);
-    for row in chapters.iter().flat_map(|chapter| &chapter.rows) {
-        *(if row.is_stated() { &mut stated } else { &mut assumed }) += 1;
+    for chapter in &chapters {
+        for row in &chapter.rows {
+            *(if row.is_stated() { &mut stated } else { &mut assumed }) += 1;
+        }
     }
     let summary = tag("summary")
         .with("h2", "Settings")

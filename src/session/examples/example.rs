@@ -37,11 +37,12 @@ pub fn gallery() -> Vec<Chapter> {
 
 /// The settings of a model of the catalog and of `link`, which counts where both say something.
 pub(super) fn settings(model: &str, link: &str) -> Vec<(String, String)> {
-    let mut settings: Vec<(String, String)> = catalog::model(model)
-        .into_iter()
-        .flat_map(|(_, settings)| settings)
-        .map(|(field, value)| (field.name().to_owned(), value))
-        .collect();
+    let mut settings: Vec<(String, String)> = Vec::new();
+    if let Some((_, known)) = catalog::model(model) {
+        for (field, value) in known {
+            settings.push((field.name().to_owned(), value));
+        }
+    }
     if let Ok(Some(Shared::Settings(more))) = decode(link) {
         settings.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
         settings.extend(more);

@@ -63,11 +63,23 @@ pub fn relations(plan: &Plan) -> Vec<GroupKind> {
     let moe = plan.model().experts.is_some();
     let data = if plan.layout().context > 1 { GroupKind::DataContext } else { GroupKind::Data };
     let tied = plan.model().embeddings == Embeddings::Tied;
-    let dense = [GroupKind::Tensor, GroupKind::Context, GroupKind::Pipeline, data];
-    let experts = [GroupKind::Expert, GroupKind::ExpertTensor, GroupKind::ExpertData];
-    let ends = [GroupKind::Embedding].into_iter().filter(|_| tied);
-    let kinds = dense.into_iter().chain(ends).chain(experts.into_iter().filter(|_| moe));
-    kinds.filter(|kind| groups.size(*kind) > 1).collect()
+    let wanted = [
+        (GroupKind::Tensor, true),
+        (GroupKind::Context, true),
+        (GroupKind::Pipeline, true),
+        (data, true),
+        (GroupKind::Embedding, tied),
+        (GroupKind::Expert, moe),
+        (GroupKind::ExpertTensor, moe),
+        (GroupKind::ExpertData, moe),
+    ];
+    let mut kinds = Vec::new();
+    for (kind, wanted) in wanted {
+        if wanted && groups.size(kind) > 1 {
+            kinds.push(kind);
+        }
+    }
+    kinds
 }
 
 /// The name of a kind of group.
@@ -96,15 +108,15 @@ pub fn about(plan: &Plan, rank: Rank) -> Option<About> {
     }
     let per_node = plan.cluster().gpus_per_node;
     let stage = groups.coordinates(rank).pipeline;
-    let relation = |kind| {
-        let group = groups.group(kind, rank)?;
+    let mut found = Vec::new();
+    for kind in relations(plan) {
+        let Some(group) = groups.group(kind, rank) else { continue };
         let members: Vec<Rank> = group.ranks().collect();
-        let shown = notation(members.iter().copied().take(MOST_WRITTEN), per_node);
-        let written = match members.len().checked_sub(MOST_WRITTEN) {
-            Some(more @ 1..) => format!("{} … {more} more]", shown.trim_end_matches(']')),
-            _ => shown,
-        };
-        Some(Relation {
+        let mut written = notation(members.iter().copied().take(MOST_WRITTEN), per_node);
+        if let Some(more @ 1..) = members.len().checked_sub(MOST_WRITTEN) {
+            written = format!("{} … {more} more]", written.trim_end_matches(']'));
+        }
+        found.push(Relation {
             kind,
             name: relation_name(kind),
             index: group.index(),
@@ -112,15 +124,9 @@ pub fn about(plan: &Plan, rank: Rank) -> Option<About> {
             written,
             link: group.link(plan.cluster()),
             members,
-        })
-    };
-    Some(About {
-        rank,
-        label: rank.label(per_node),
-        stage,
-        holds: holds(plan, stage),
-        relations: relations(plan).into_iter().filter_map(relation).collect(),
-    })
+        });
+    }
+    Some(About { rank, label: rank.label(per_node), stage, holds: holds(plan, stage), relations: found })
 }
 
 /// What the GPUs of a stage hold, chunk by chunk, in words.
@@ -175,20 +181,21 @@ pub fn shared(about: &About) -> Vec<(Rank, String)> {
 #[must_use]
 pub fn wires(plan: &Plan, about: &About, map: &Geometry) -> Vec<Wire> {
     let from = map.cell(about.rank.get()).middle();
-    let to_partners = |relation: &Relation| {
-        let kind = relation.kind;
+    let mut wires = Vec::new();
+    for relation in &about.relations {
         let own = relation.members.iter().position(|member| *member == about.rank).unwrap_or(0);
-        let near = |place: usize| place.abs_diff(own) <= 1 || relation.members.len() <= MOST_WIRED;
-        let partners = relation.members.iter().enumerate();
-        let partners =
-            partners.filter(|(place, _)| *place != own && near(*place)).map(|(_, partner)| partner);
-        let wire = |partner: &Rank| Wire {
-            kind,
-            from,
-            to: map.cell(partner.get()).middle(),
-            link: Link::between(plan.cluster(), about.rank, *partner),
-        };
-        partners.map(wire).collect::<Vec<_>>()
-    };
-    about.relations.iter().flat_map(to_partners).collect()
+        for (place, partner) in relation.members.iter().enumerate() {
+            let near = place.abs_diff(own) <= 1 || relation.members.len() <= MOST_WIRED;
+            if place == own || !near {
+                continue;
+            }
+            wires.push(Wire {
+                kind: relation.kind,
+                from,
+                to: map.cell(partner.get()).middle(),
+                link: Link::between(plan.cluster(), about.rank, *partner),
+            });
+        }
+    }
+    wires
 }
