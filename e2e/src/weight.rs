@@ -9,10 +9,6 @@ use brotli::CompressorWriter;
 pub const LIMIT: u64 = 400_000;
 /// Bytes that it should weigh.
 pub const AIM: u64 = 300_000;
-/// A known gap: the page is above the limit, chiefly by its reader of shell scripts and settings files. Until it is below
-/// again it may not grow beyond this; and as soon as it is below, this constant has to go.
-pub const KNOWN_GAP: Option<u64> = Some(525_000);
-
 /// One file and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weight {
@@ -26,26 +22,8 @@ pub struct Weight {
 
 /// Whether a page of `total` compressed bytes may be published; in words, either way.
 pub fn judge(total: u64) -> Result<String, String> {
-    judge_with(total, KNOWN_GAP)
-}
-
-fn judge_with(total: u64, gap: Option<u64>) -> Result<String, String> {
-    match gap {
-        Some(gap) if total > gap => {
-            return Err(format!(
-                "the page is above the limit of {LIMIT} bytes, and has grown beyond its known gap of {gap}"
-            ));
-        }
-        Some(gap) if total > LIMIT => {
-            return Ok(format!("KNOWN GAP: above the limit of {LIMIT} bytes; it may not grow beyond {gap}"));
-        }
-        Some(_) => {
-            return Err(format!(
-                "the page is within the limit of {LIMIT} bytes again: remove KNOWN_GAP in e2e/src/weight.rs"
-            ));
-        }
-        None if total > LIMIT => return Err(format!("the page is above the limit of {LIMIT} bytes")),
-        None => {}
+    if total > LIMIT {
+        return Err(format!("the page is above the limit of {LIMIT} bytes"));
     }
     let aim = if total > AIM { "above" } else { "within" };
     Ok(format!("{aim} the aim of {AIM} bytes, within the limit of {LIMIT}"))
@@ -91,15 +69,8 @@ mod tests {
 
     #[test]
     fn only_what_is_above_the_limit_is_refused() {
-        assert!(judge_with(AIM, None).is_ok_and(|words| words.starts_with("within the aim")));
-        assert!(judge_with(LIMIT, None).is_ok_and(|words| words.starts_with("above the aim")));
-        assert!(judge_with(LIMIT + 1, None).is_err());
-    }
-
-    #[test]
-    fn a_known_gap_may_neither_grow_nor_outlive_itself() {
-        assert!(judge_with(450_000, Some(450_000)).is_ok_and(|words| words.starts_with("KNOWN GAP")));
-        assert!(judge_with(450_001, Some(450_000)).is_err());
-        assert!(judge_with(LIMIT, Some(450_000)).is_err());
+        assert!(judge(AIM).is_ok_and(|words| words.starts_with("within the aim")));
+        assert!(judge(LIMIT).is_ok_and(|words| words.starts_with("above the aim")));
+        assert!(judge(LIMIT + 1).is_err());
     }
 }
