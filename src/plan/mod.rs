@@ -1,6 +1,7 @@
 //! What is to be trained, on what, cut how, and by which recipe: [`Model`], [`Cluster`], [`Layout`]
 //! and [`Recipe`], and [`Plan`], the four checked together. Estimators take `&Plan` and cannot fail.
 
+mod asked;
 mod checked;
 mod cluster;
 mod contradiction;
@@ -16,6 +17,7 @@ mod split;
 mod stage_text;
 mod variant;
 
+pub use asked::{Budget, LeftOut};
 pub use checked::Plan;
 pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
@@ -27,9 +29,8 @@ pub use model::{
     Normalization, PositionEmbedding, VocabPadding,
 };
 pub use recipe::{
-    AttentionKernel, Budget, Dispatcher, DpSharding, Fp8, Fusions, LeftOut, LoadBalancing, LossKind,
-    MoeRecipe, Number, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule,
-    Software,
+    AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe, Number,
+    Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
 pub use variant::Variant;
