@@ -1,7 +1,7 @@
 //! How a changed plan is tried.
 
 use crate::estimate::memory_totals;
-use crate::estimate::time::step_seconds;
+use crate::estimate::time::exact_step_seconds;
 use crate::explain::Breakdown;
 use crate::plan::{Field, Plan, Variant};
 use crate::quantity::{Bytes, Seconds, percent, seconds};
@@ -59,7 +59,7 @@ impl<'a> Advisor<'a> {
         }
         let plan = variant.apply(self.plan)?;
         let peak = memory_totals(&plan).iter().map(|totals| totals.peak_reserved).max()?;
-        Some(Trial { change: variant.changes_from(&own), peak, step: Some(step_seconds(&plan)) })
+        Some(Trial { change: variant.changes_from(&own), peak, step: Some(exact_step_seconds(&plan)) })
     }
 
     /// What the device shows as total.

@@ -3,12 +3,12 @@
 
 use super::Space;
 use crate::estimate::memory_totals;
-use crate::estimate::time::step_seconds;
+use crate::estimate::time::{exact_step_seconds, step_seconds};
 use crate::plan::{Field, Plan, Variant};
 use crate::quantity::{Bytes, Quantity, Seconds};
 
 /// Results kept, the fastest ones.
-const KEPT: usize = 100;
+const KEPT: usize = 40;
 
 /// One layout that was tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,8 +56,27 @@ impl Walk {
         while self.next < end {
             self.attempt(self.next);
             self.next += 1;
+            if self.next == self.space.len() {
+                self.settle();
+            }
         }
         self.next < self.space.len()
+    }
+
+    /// What was kept by a quick look is timed exactly and put into order again.
+    fn settle(&mut self) {
+        let found = std::mem::take(&mut self.best).into_iter().chain(std::mem::take(&mut self.frontier));
+        let mut known: Vec<Variant> = Vec::new();
+        for mut outcome in found {
+            if known.contains(&outcome.variant) {
+                continue;
+            }
+            if let Some(plan) = outcome.variant.apply(&self.plan) {
+                outcome.step = exact_step_seconds(&plan);
+            }
+            known.push(outcome.variant.clone());
+            self.keep(outcome);
+        }
     }
 
     fn attempt(&mut self, index: u64) {

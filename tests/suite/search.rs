@@ -1,7 +1,7 @@
 //! The search: deterministic, stoppable, and its results are plans that fit.
 
 use shardscope::estimate::memory_totals;
-use shardscope::estimate::time::step_seconds;
+use shardscope::estimate::time::exact_step_seconds;
 use shardscope::intake::plan_from_flags;
 use shardscope::plan::Plan;
 use shardscope::search::Walk;
@@ -23,7 +23,7 @@ fn results_are_plans_that_fit_and_the_plan_itself_is_among_the_tried() {
     let (tried, all) = walk.progress();
     assert_eq!(tried, all);
     assert!(walk.refused() < all, "everything refused");
-    let own = step_seconds(&plan);
+    let own = exact_step_seconds(&plan);
     let best = walk.best().first().expect("a layout that fits");
     assert!(best.step <= own, "the best is no slower than the plan itself");
     for outcome in walk.best().iter().take(10) {
@@ -31,7 +31,7 @@ fn results_are_plans_that_fit_and_the_plan_itself_is_among_the_tried() {
         let peak = memory_totals(&changed).iter().map(|totals| totals.peak_reserved).max();
         assert_eq!(peak, Some(outcome.peak));
         assert!(outcome.peak <= plan.cluster().accelerator.memory);
-        assert_eq!(step_seconds(&changed), outcome.step);
+        assert_eq!(exact_step_seconds(&changed), outcome.step);
     }
     let sorted = walk.best().windows(2).all(|pair| pair[0].step <= pair[1].step);
     assert!(sorted);

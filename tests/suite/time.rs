@@ -1,6 +1,6 @@
 //! The step time against published runs, and what must hold of every estimate.
 
-use shardscope::estimate::time::{Time, step_seconds, time};
+use shardscope::estimate::time::{Time, exact_step_seconds, step_seconds, time};
 use shardscope::plan::Measured;
 
 use super::drafts::{draft, even_stages};
@@ -22,6 +22,8 @@ fn the_parts_add_up_and_the_bounds_enclose_the_estimate() {
         assert_eq!(time.breakdown.value(), time.step, "{id}");
         assert!(time.breakdown.children().iter().all(|part| part.value().get() >= 0.0), "{id}");
         assert!(time.lower_bound <= time.step && time.step <= time.upper_bound, "{id}");
+        let exact = exact_step_seconds(&plan).get();
+        assert!((exact / time.step.get() - 1.0).abs() < 1e-9, "{id}: {}", exact / time.step.get());
         let alone = step_seconds(&plan).get();
         assert!((alone / time.step.get() - 1.0).abs() < 0.03, "{id}: {}", alone / time.step.get());
         assert!(time.mfu > 0.0 && time.mfu < 1.0 && time.mfu <= time.hfu, "{id} {}", time.mfu);
