@@ -22,6 +22,9 @@ pub(crate) fn found(what: &str) -> &'static str {
     found.get(what).unwrap_or_else(|| panic!("tools/browser does not say {what}"))
 }
 
+/// How often a chromedriver is started that finds no port.
+const TRIES: u32 = 5;
+
 /// A chromedriver on a port of its own; killed when dropped.
 pub(crate) struct Chromedriver {
     process: Child,
@@ -31,6 +34,11 @@ pub(crate) struct Chromedriver {
 impl Chromedriver {
     /// `temporary` is where it and its browser put their temporary files.
     pub(crate) fn start(temporary: &Path) -> Self {
+        (0..TRIES).find_map(|_| Self::try_start(temporary)).expect("chromedriver finds a port")
+    }
+
+    /// None where it ends at once: it picks a free port of IPv4 and wants the same of IPv6, which another may have.
+    fn try_start(temporary: &Path) -> Option<Self> {
         let mut process = Command::new(found("CHROMEDRIVER"))
             .args(["--port=0", "--log-level=SEVERE"])
             .env("TMPDIR", temporary)
@@ -43,11 +51,9 @@ impl Chromedriver {
             .find_map(|line| line.split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
         // nobody reads on, but the pipe must not fill up
         thread::spawn(move || lines.for_each(drop));
-        let port = port.unwrap_or_else(|| {
-            drop(process.kill());
-            panic!("chromedriver ended without a port")
-        });
-        Self { process, port }
+        let mut started = Self { process, port: 0 };
+        started.port = port?;
+        Some(started)
     }
 
     pub(crate) fn url(&self) -> String {
