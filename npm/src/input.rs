@@ -44,19 +44,7 @@ impl Input {
     }
 
     pub(crate) fn to_json(&self) -> String {
-        let texts = self.0.texts.iter();
-        let texts: Vec<Value> =
-            texts.map(|text| serde_json::json!({ "name": text.name, "text": text.text })).collect();
-        let object = |pairs: &[(String, String)]| -> Map<String, Value> {
-            pairs.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect()
-        };
-        serde_json::json!({
-            "texts": texts,
-            "settings": object(&self.0.settings),
-            "environment": object(&self.0.environment),
-            "arguments": self.0.arguments,
-        })
-        .to_string()
+        serde_json::to_string(&self.0).unwrap_or_default()
     }
 
     pub(crate) fn source(&self) -> Source {

@@ -1,5 +1,7 @@
 //! `z1:…`: the pasted texts with what the user answered and changed.
 
+use serde::{Serialize, Serializer};
+
 use crate::json::{Json, Writer};
 use crate::text::sort_pairs;
 
@@ -7,20 +9,27 @@ use super::deflate::{deflate, inflate};
 use super::{LinkError, MAX_TEXT, base64};
 
 /// Everything a user has in hand.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pasted {
     /// The texts in order: a script, perhaps a configuration beside it.
     pub texts: Vec<PastedText>,
     /// Settings changed by hand, by Megatron's names.
+    #[serde(serialize_with = "by_name")]
     pub settings: Vec<(String, String)>,
     /// Answers for variables that the script leaves to its environment.
+    #[serde(serialize_with = "by_name")]
     pub environment: Vec<(String, String)>,
     /// The words after the script in its call.
     pub arguments: String,
 }
 
+/// Values under their names, in their order.
+fn by_name<S: Serializer>(values: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(values.iter().map(|(name, value)| (name, value)))
+}
+
 /// One pasted or dropped text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PastedText {
     /// File name; empty when pasted.
     pub name: String,
