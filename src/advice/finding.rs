@@ -2,7 +2,6 @@
 
 use crate::estimate::memory_totals;
 use crate::estimate::time::exact_step_seconds;
-use crate::explain::Breakdown;
 use crate::plan::{Field, Plan, Variant};
 use crate::quantity::{Bytes, Seconds, percent, seconds};
 use crate::report::{Expected, Finding, Report};
@@ -38,12 +37,8 @@ impl<'a> Advisor<'a> {
 
     /// What part of a step waits for a kind of communication (`tensor`, `expert`, `data`), in words.
     pub(super) fn waiting(&self, kind: &str) -> String {
-        let waits = self.report.time.breakdown.child(kind).map_or(Seconds::ZERO, Breakdown::value);
-        format!(
-            "{} of every step ({}) wait for it",
-            seconds(waits),
-            percent(waits.get() / self.report.time.step.get().max(f64::MIN_POSITIVE))
-        )
+        let (waits, share) = self.report.time.waits(kind);
+        format!("{} of every step ({}) wait for it", seconds(waits), percent(share))
     }
 
     /// The plan's own variant, to be changed.

@@ -13,20 +13,9 @@ pub fn memory_csv(report: &Report) -> String {
     );
     for rank in &report.memory.ranks {
         let totals = &rank.totals;
-        let bytes = [
-            totals.parameters,
-            totals.gradients,
-            totals.optimizer,
-            totals.activations,
-            totals.temporaries,
-            totals.peak_allocated,
-            totals.framework,
-            totals.peak_reserved,
-            totals.between_steps,
-            report.memory.capacity,
-        ];
+        let beside = [totals.between_steps, report.memory.capacity];
         let mut fields = vec![rank.pipeline_rank.to_string()];
-        for bytes in bytes {
+        for bytes in totals.columns().into_iter().chain(beside) {
             fields.push(bytes.get().to_string());
         }
         fields.push(rank.fits.to_string());

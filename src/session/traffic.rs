@@ -4,9 +4,8 @@ use super::{Branch, Reason};
 use crate::anatomy::Symbols;
 use crate::estimate::collective::{self, Algorithm};
 use crate::estimate::traffic::{Detour, DimensionTraffic, Operation, TrafficWarning};
-use crate::explain::Breakdown;
 use crate::plan::Plan;
-use crate::quantity::{Quantity, Seconds, percent, seconds, size};
+use crate::quantity::{percent, seconds, size};
 use crate::report::Report;
 use crate::topology::{GroupKind, Groups, Link, notation};
 
@@ -30,14 +29,13 @@ pub fn detour_sentence(warning: &TrafficWarning, report: &Report) -> String {
         Detour::ExpertsCrossNetwork => "expert",
         Detour::PipelineInsideDataOutside => "data",
     };
-    let time = &report.time;
-    let waits = time.breakdown.child(kind).map_or(Seconds::ZERO, Breakdown::value);
+    let (waits, share) = report.time.waits(kind);
     format!(
         "{what}: {} per GPU and iteration, of which {} is not hidden behind compute. Every step waits {} for such messages, {} of it.",
         size(warning.wire),
         size(warning.exposed),
         seconds(waits),
-        percent(waits.number() / time.step.number().max(f64::MIN_POSITIVE))
+        percent(share)
     )
 }
 

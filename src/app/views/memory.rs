@@ -89,18 +89,8 @@ fn line(desk: &Desk, stage: &StageMemory) -> Tag {
 
 /// The whole model on one device, for comparison.
 fn whole(totals: &Totals) -> Tag {
-    let figures = [
-        totals.parameters,
-        totals.gradients,
-        totals.optimizer,
-        totals.activations,
-        totals.temporaries,
-        totals.peak_allocated,
-        totals.framework,
-        totals.peak_reserved,
-    ];
     let row = tag("tr.uncut").words("uncut".to_owned());
-    let row = figures.into_iter().fold(row, |row, bytes| row.number(bare(bytes)));
+    let row = totals.columns().into_iter().fold(row, |row, bytes| row.number(bare(bytes)));
     let note = "The whole model on a single device without any parallelism, one micro-batch in the step.";
     with_remark(row, COLUMNS, note.to_owned())
 }

@@ -152,6 +152,24 @@ pub struct Totals {
     pub between_steps: Bytes,
 }
 
+impl Totals {
+    /// The columns of every table of memory: the five parts, what torch allocates, what is beside it, what the device
+    /// shows.
+    #[must_use]
+    pub fn columns(&self) -> [Bytes; 8] {
+        [
+            self.parameters,
+            self.gradients,
+            self.optimizer,
+            self.activations,
+            self.temporaries,
+            self.peak_allocated,
+            self.framework,
+            self.peak_reserved,
+        ]
+    }
+}
+
 impl<'a> Rank<'a> {
     fn of(x: &Symbols<'_>, units: &Units, rank: u64, common: &'a Common) -> Self {
         let (flight, moment) = peak(x, &common.chunks, rank);

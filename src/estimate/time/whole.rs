@@ -48,6 +48,15 @@ pub struct Time {
     pub training: Option<Training>,
 }
 
+impl Time {
+    /// How long a step waits for one part of its breakdown (`tensor`, `expert`, `data`), and what share of it that is.
+    #[must_use]
+    pub fn waits(&self, part: &str) -> (Seconds, f64) {
+        let waits = self.breakdown.child(part).map_or(Seconds::ZERO, Breakdown::value);
+        (waits, waits.get() / self.step.get().max(f64::MIN_POSITIVE))
+    }
+}
+
 /// The schedule of the pipeline with the durations of this plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScheduleTimes {

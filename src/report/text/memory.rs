@@ -25,16 +25,7 @@ pub(super) fn write_stages(sheet: &mut Sheet, memory: &Memory) {
     for rank in &memory.ranks {
         let totals = &rank.totals;
         let mut row = vec![format!("stage {}", rank.pipeline_rank)];
-        for bytes in [
-            totals.parameters,
-            totals.gradients,
-            totals.optimizer,
-            totals.activations,
-            totals.temporaries,
-            totals.peak_allocated,
-            totals.framework,
-            totals.peak_reserved,
-        ] {
+        for bytes in totals.columns() {
             row.push(gib(bytes));
         }
         row.push(rank.at.to_owned());
