@@ -3,12 +3,7 @@
 //! with where the time goes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation)]
 
-#[path = "../tests/suite/evidence.rs"]
-mod evidence;
-#[path = "../tests/suite/rows.rs"]
-mod rows;
-
-use evidence::{Compared, compared, summary};
+use pages::evidence::{Compared, compared, summary};
 use shardscope::estimate::time::time;
 
 fn main() {

@@ -37,7 +37,8 @@
 //! | [`session`] | what a reader has in hand and sees; no screen | all of them |
 //!
 //! The page (`src/app` and `src/main.rs`, feature `web`) draws a [`session::State`] and computes nothing itself. `examples/`
-//! holds the terminal's twin, `npm/` the engine for JavaScript, `e2e/` the journeys in a browser.
+//! holds the terminal's twin, `npm/` the engine for JavaScript, `pages/` writes the pages beside the main page (the evidence),
+//! `e2e/` the journeys in a browser.
 //!
 //! # Rules of the house
 //!

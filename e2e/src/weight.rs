@@ -1,4 +1,4 @@
-//! What the page weighs: every file of the built folder, as `brotli -q 11` sends it.
+//! What the page weighs: every file that it loads, as `brotli -q 11` sends it; and what stands beside it.
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,9 @@ use brotli::CompressorWriter;
 pub const LIMIT: u64 = 400_000;
 /// Bytes that it should weigh.
 pub const AIM: u64 = 300_000;
+/// Files that the page never loads: other sites do.
+const FOR_OTHERS: [&str; 1] = ["embed.js"];
+
 /// One file and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weight {
@@ -18,6 +21,8 @@ pub struct Weight {
     pub raw: u64,
     /// Compressed.
     pub brotli: u64,
+    /// Whether it stands beside the page, which does not load it.
+    pub beside: bool,
 }
 
 /// Whether a page of `total` compressed bytes may be published; in words, either way.
@@ -29,9 +34,10 @@ pub fn judge(total: u64) -> Result<String, String> {
     Ok(format!("{aim} the aim of {AIM} bytes, within the limit of {LIMIT}"))
 }
 
-/// Weighs every file below `folder`, by name.
+/// Weighs every file below `folder`, by name, those beside the page last.
 pub fn weigh(folder: &Path) -> io::Result<Vec<Weight>> {
     let mut weights = Vec::new();
+    let beside = Beside::of(folder)?;
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
         for entry in fs::read_dir(next)? {
@@ -42,11 +48,49 @@ pub fn weigh(folder: &Path) -> io::Result<Vec<Weight>> {
             }
             let bytes = fs::read(&path)?;
             let file = path.strip_prefix(folder).unwrap_or(&path).to_owned();
-            weights.push(Weight { file, raw: bytes.len() as u64, brotli: compressed(&bytes)? });
+            let beside = beside.holds(&file.to_string_lossy());
+            weights.push(Weight { file, raw: bytes.len() as u64, brotli: compressed(&bytes)?, beside });
         }
     }
-    weights.sort_by(|a, b| a.file.cmp(&b.file));
+    weights.sort_by(|a, b| (a.beside, &a.file).cmp(&(b.beside, &b.file)));
     Ok(weights)
+}
+
+/// What tells the files beside the page from those that it loads.
+struct Beside {
+    /// The text of `index.html`.
+    page: String,
+    /// The texts of the other pages.
+    others: String,
+}
+
+impl Beside {
+    fn of(folder: &Path) -> io::Result<Self> {
+        let mut others = String::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if is_other_page(&path) {
+                others += &String::from_utf8_lossy(&fs::read(path)?);
+            }
+        }
+        let page = fs::read(folder.join("index.html"))?;
+        Ok(Self { page: String::from_utf8_lossy(&page).into_owned(), others })
+    }
+
+    /// A file counts for the page unless it is another page, something that only other pages name, or for other sites.
+    fn holds(&self, file: &str) -> bool {
+        let quoted = |page: &str| {
+            [format!("\"{file}\""), format!("\"./{file}\"")].iter().any(|name| page.contains(name))
+        };
+        is_other_page(Path::new(file))
+            || FOR_OTHERS.contains(&file)
+            || quoted(&self.others) && !quoted(&self.page)
+    }
+}
+
+fn is_other_page(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "html")
+        && path.file_name().is_some_and(|name| name != "index.html")
 }
 
 /// Bytes left of `bytes` at quality 11 with the usual window of 4 MiB.
@@ -65,6 +109,22 @@ mod tests {
         // `printf 'a%.0s' $(seq 10000) | brotli -q 11 -c | wc -c`
         let weight = compressed(&[b'a'; 10_000]).unwrap();
         assert!((10..=20).contains(&weight), "{weight} bytes");
+    }
+
+    #[test]
+    fn what_the_page_does_not_load_stands_beside_it() {
+        let beside = Beside {
+            page: r#"<link href="./page-1.css"><link rel="icon" href="./icon.svg"><script>import x from "./x.js"</script>"#.into(),
+            others: r#"<link href="pages.css"><link href="icon.svg"><script src="evidence.js"></script>"#.into(),
+        };
+        for file in ["evidence.html", "guide.html", "pages.css", "evidence.js", "embed.js"] {
+            assert!(beside.holds(file), "{file}");
+        }
+        // What nobody names may be loaded by the engine or its glue.
+        for file in ["index.html", "page-1.css", "icon.svg", "x.js", "x_bg.wasm", "sw.js", "parts/more.wasm"]
+        {
+            assert!(!beside.holds(file), "{file}");
+        }
     }
 
     #[test]

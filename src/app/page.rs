@@ -130,7 +130,8 @@ impl Component for Page {
             .child(tag("main.page").child(plan).child(answer.child(stale).child(self.panels())))
             .child(
                 tag("footer.foot")
-                    .with("p", "Everything is computed in this page. Nothing you paste is sent anywhere."),
+                    .with("p", "Everything is computed in this page. Nothing you paste is sent anywhere.")
+                    .child(tag("a").set("href", "evidence.html").text("Evidence")),
             )
             .child(card(desk))
             .component(always(Place::Sheet, views::sheet));

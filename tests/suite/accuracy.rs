@@ -1,6 +1,6 @@
 //! How close the step time comes to published runs. Bars are stated for the development half of the rows.
 
-use super::evidence::{Compared, Figures, Group, causes, compared, summary};
+use pages::evidence::{Compared, Figures, Group, causes, compared, summary};
 
 #[test]
 fn every_group_is_as_close_as_stated() {

@@ -1,10 +1,10 @@
 //! The step time against published runs, and what must hold of every estimate.
 
+use pages::evidence::Row;
 use shardscope::estimate::time::{Time, exact_step_seconds, step_seconds, time};
 use shardscope::plan::Measured;
 
 use super::drafts::{draft, even_stages};
-use super::rows::Row;
 
 fn predicted(row: &Row) -> Time {
     let plan = row.try_plan().unwrap_or_else(|why| panic!("{}: {why}", row.text("id")));

@@ -1,9 +1,9 @@
-//! `weigh FOLDER`: prints what the built page weighs and fails above the limit.
+//! `weigh FOLDER`: prints what the built page and what stands beside it weigh, and fails where the page is above the limit.
 use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
-use e2e::weight::{judge, weigh};
+use e2e::weight::{Weight, judge, weigh};
 
 fn main() -> ExitCode {
     let Some(folder) = env::args().nth(1) else {
@@ -21,8 +21,17 @@ fn main() -> ExitCode {
     for weight in &weights {
         println!("{:>10} {:>10}  {}", weight.raw, weight.brotli, weight.file.display());
     }
-    let total: u64 = weights.iter().map(|w| w.brotli).sum();
-    println!("{:>10} {total:>10}  the whole page", weights.iter().map(|w| w.raw).sum::<u64>());
+    let sum = |beside: bool, of: fn(&Weight) -> u64| -> u64 {
+        weights.iter().filter(|weight| weight.beside == beside).map(of).sum()
+    };
+    let total = sum(false, |weight| weight.brotli);
+    for (beside, what) in [(false, "what the page loads"), (true, "beside the page, not loaded by it")] {
+        println!(
+            "{:>10} {:>10}  {what}",
+            sum(beside, |weight| weight.raw),
+            sum(beside, |weight| weight.brotli)
+        );
+    }
     match judge(total) {
         Ok(words) => println!("{words}"),
         Err(words) => return fail(&words),

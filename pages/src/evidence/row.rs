@@ -3,27 +3,32 @@
 use std::collections::HashMap;
 
 use shardscope::catalog::accelerator;
+use shardscope::json::Json;
 use shardscope::plan::*;
 use shardscope::quantity::BytesPerSecond;
 
 /// The development half of the measured step times.
-pub(crate) const STEPS: &str = include_str!("../data/measured/steps.tsv");
+const STEPS: &str = include_str!("../../../tests/data/measured/steps.tsv");
 
 /// One published run.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub struct Row {
     columns: HashMap<&'static str, &'static str>,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) fn all() -> Vec<Self> {
+    pub fn all() -> Vec<Self> {
         let mut lines = STEPS.lines();
         let header: Vec<&'static str> = lines.next().unwrap_or("").split('\t').collect();
         lines.map(|line| Self { columns: header.iter().copied().zip(line.split('\t')).collect() }).collect()
     }
 
-    pub(crate) fn text(&self, column: &str) -> &'static str {
+    /// What stands in `column`, as it is written.
+    ///
+    /// # Panics
+    /// Where there is no such column.
+    pub fn text(&self, column: &str) -> &'static str {
         self.columns.get(column).copied().unwrap_or_else(|| panic!("no column {column}"))
     }
 
@@ -44,27 +49,27 @@ impl Row {
     }
 
     /// Seconds of a step, as published.
-    #[allow(dead_code, reason = "only the evidence example, which shares this file, looks at the time")]
-    pub(crate) fn measured(&self) -> f64 {
+    pub fn measured(&self) -> f64 {
         self.text("measured").parse().expect("seconds")
     }
 
-    pub(crate) fn family(&self) -> &'static str {
+    /// Where the row is from.
+    pub fn family(&self) -> &'static str {
         self.text("family")
     }
 
     /// Whether the model has routed experts.
-    pub(crate) fn is_moe(&self) -> bool {
+    pub fn is_moe(&self) -> bool {
         self.maybe("experts").is_some()
     }
 
     /// Whether weights are sharded over the replicas (FSDP, ZeRO-3).
-    pub(crate) fn sharded_weights(&self) -> bool {
+    pub fn sharded_weights(&self) -> bool {
         self.text("sharding") == "zero3"
     }
 
     /// The run as a plan.
-    pub(crate) fn try_plan(&self) -> Result<Plan, String> {
+    pub fn try_plan(&self) -> Result<Plan, String> {
         let model = self.model();
         let layout = self.layout(&model);
         let recipe = self.recipe(&layout);
@@ -124,8 +129,11 @@ impl Row {
     }
 
     fn latent(&self) -> Option<LatentAttention> {
-        let latent: serde_json::Value = serde_json::from_str(self.text("mla")).ok()?;
-        let size = |key: &str| latent[key].as_u64();
+        let latent = Json::read(self.text("mla")).ok()?;
+        let size = |key: &str| match latent.get(key) {
+            Some(Json::Number(digits)) => digits.parse().ok(),
+            _ => None,
+        };
         Some(LatentAttention {
             q_lora_rank: size("q_lora"),
             kv_lora_rank: size("kv_lora")?,

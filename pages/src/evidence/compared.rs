@@ -1,18 +1,15 @@
-//! Predicted against measured, in the groups that accuracy is stated for. Shared with
-//! `examples/evidence.rs`, which writes the README's table.
-
-#![allow(dead_code, reason = "the example that writes the table reads more of it than the tests")]
+//! Predicted against measured, in the groups that accuracy is stated for.
 
 use shardscope::estimate::time::time;
 
-use super::rows::Row;
+use super::row::Row;
 
 /// Rows that are off by more than 15 %, or whose record forbids a target, with the reason.
-const CAUSES: &str = include_str!("../data/measured/causes.tsv");
+const CAUSES: &str = include_str!("../../../tests/data/measured/causes.tsv");
 
 /// Rows for which accuracy is stated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Group {
+pub enum Group {
     /// Narayanan et al. 2021, table 1.
     Narayanan,
     /// Azure's NeMo Megatron results of 2022.
@@ -32,7 +29,8 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 8] = [
+    /// Every group, as the README lists them.
+    pub const ALL: [Self; 8] = [
         Self::Narayanan,
         Self::Azure,
         Self::Korthikanti,
@@ -43,7 +41,8 @@ impl Group {
         Self::Ascend,
     ];
 
-    pub(crate) fn holds(self, row: &Row) -> bool {
+    /// Whether `row` belongs to the group; a row may belong to a table and to an architecture.
+    pub fn holds(self, row: &Row) -> bool {
         let family = row.text("family");
         let part = if row.text("gpu").starts_with("V100") {
             Self::Volta
@@ -66,33 +65,35 @@ impl Group {
 }
 
 /// One row with its prediction.
-pub(crate) struct Compared {
-    pub(crate) row: Row,
-    pub(crate) predicted: f64,
+pub struct Compared {
+    /// The published run.
+    pub row: Row,
+    /// Seconds of a step, as the engine says.
+    pub predicted: f64,
     /// Predicted over measured, less one.
-    pub(crate) error: f64,
+    pub error: f64,
     /// Why it is off, or why its record forbids a target.
-    pub(crate) cause: Option<Cause>,
+    pub cause: Option<Cause>,
 }
 
 /// Why a row is off.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cause {
+pub struct Cause {
     /// `record` (the record forbids a target), `known` or `unknown`.
-    pub(crate) kind: &'static str,
+    pub kind: &'static str,
     /// What it is.
-    pub(crate) text: &'static str,
+    pub text: &'static str,
 }
 
 impl Compared {
     /// Whether the record forbids a target: another record of the same run disagrees, or a fact is missing.
-    pub(crate) fn is_disputed(&self) -> bool {
+    pub fn is_disputed(&self) -> bool {
         self.cause.is_some_and(|cause| cause.kind == "record")
     }
 }
 
 /// Every row with its prediction.
-pub(crate) fn compared() -> Vec<Compared> {
+pub fn compared() -> Vec<Compared> {
     Row::all()
         .into_iter()
         .map(|row| {
@@ -106,7 +107,7 @@ pub(crate) fn compared() -> Vec<Compared> {
 }
 
 /// The identifiers of all rows with a cause.
-pub(crate) fn causes() -> impl Iterator<Item = (&'static str, Cause)> {
+pub fn causes() -> impl Iterator<Item = (&'static str, Cause)> {
     CAUSES.lines().skip(1).filter_map(|line| {
         let mut columns = line.split('\t');
         let (id, kind, text) = (columns.next()?, columns.next()?, columns.next()?);
@@ -143,7 +144,7 @@ const fn title(group: Group) -> &'static str {
 }
 
 /// The tables of the README, as Markdown.
-pub(crate) fn summary(compared: &[Compared]) -> String {
+pub fn summary(compared: &[Compared]) -> String {
     let mut out = "| published runs | rows | median error | 90 % of rows within | within 15 % | bias |\n\
                    |---|---|---|---|---|---|\n"
         .to_owned();
@@ -170,21 +171,24 @@ pub(crate) fn summary(compared: &[Compared]) -> String {
 
 /// Statistics of a group's errors, without their sign.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Figures {
-    pub(crate) rows: usize,
-    pub(crate) median: f64,
+pub struct Figures {
+    /// How many.
+    pub rows: usize,
+    /// Half of the rows are closer.
+    pub median: f64,
     /// Nine of ten rows are closer.
-    pub(crate) tenth: f64,
-    pub(crate) worst: f64,
+    pub tenth: f64,
+    /// The farthest.
+    pub worst: f64,
     /// Share of rows within 15 %.
-    pub(crate) near: f64,
+    pub near: f64,
     /// Median of the errors with their sign.
-    pub(crate) bias: f64,
+    pub bias: f64,
 }
 
 impl Figures {
     /// Of the rows of `group`, those whose record forbids a target left out unless `all`.
-    pub(crate) fn of(compared: &[Compared], group: Group, all: bool) -> Self {
+    pub fn of(compared: &[Compared], group: Group, all: bool) -> Self {
         let rows = compared.iter().filter(|one| group.holds(&one.row) && (all || !one.is_disputed()));
         Self::from(rows.map(|one| one.error).collect())
     }

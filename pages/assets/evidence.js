@@ -1,0 +1,1 @@
+// Filters and sorts the rows of evidence.html.

@@ -1,0 +1,31 @@
+//! `pages FOLDER`: writes every page beside the main page, and what they load, into FOLDER.
+use std::path::Path;
+use std::process::ExitCode;
+use std::{env, fs, io};
+
+use pages::{assets, framed, pages};
+
+fn main() -> ExitCode {
+    let Some(folder) = env::args().nth(1) else {
+        eprintln!("usage: pages FOLDER");
+        return ExitCode::FAILURE;
+    };
+    match write(Path::new(&folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {folder}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn write(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for page in pages() {
+        fs::write(folder.join(page.file), framed(&page))?;
+    }
+    for (name, content) in assets() {
+        fs::write(folder.join(name), content)?;
+    }
+    Ok(())
+}
