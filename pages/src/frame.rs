@@ -26,7 +26,10 @@ pub fn pages() -> Vec<Page> {
 /// The files that the pages load, besides `pages.css`, which `tools/styles` joins.
 #[must_use]
 pub fn assets() -> Vec<(&'static str, &'static str)> {
-    vec![("evidence.js", include_str!("../assets/evidence.js"))]
+    vec![
+        ("icon.svg", include_str!("../../assets/icon.svg")),
+        ("evidence.js", include_str!("../assets/evidence.js")),
+    ]
 }
 
 /// `page` as a whole document. As in `index.html`, the placeholder in the policy becomes the hashes of the inline
@@ -62,6 +65,7 @@ try {{
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 }} catch (_) {{ /* storage may be forbidden, as in a sandboxed frame */ }}
 </script>
+<link rel="icon" type="image/svg+xml" href="icon.svg">
 <link rel="stylesheet" href="pages.css">
 {scripts}</head>
 <body class="beside">
