@@ -52,7 +52,7 @@ pub(super) fn parse_stages(text: &str) -> Result<Vec<WrittenStage>, String> {
             }
             other => {
                 return Err(format!(
-                    "the pipeline layout knows E, t, m, L, | and no {:?}",
+                    "the pipeline layout knows E, t, m, L, | and no '{}'",
                     char::from(other)
                 ));
             }
