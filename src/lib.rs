@@ -36,7 +36,8 @@
 //! | [`search`] | all layouts that Megatron would accept, walked in slices | estimate |
 //! | [`session`] | what a reader has in hand and sees; no screen | all of them |
 //!
-//! The page (`src/app` and `src/main.rs`, feature `web`) draws a [`session::State`] and computes nothing itself. `examples/`
+//! The page (`src/app` and `src/main.rs`, feature `web`) draws a [`session::State`] and computes nothing itself; its
+//! words are those of one language, a file in `src/app/words/`. `examples/`
 //! holds the terminal's twin, `npm/` the engine for JavaScript, `pages/` writes the pages beside the main page (the evidence),
 //! `e2e/` the journeys in a browser.
 //!

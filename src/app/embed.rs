@@ -7,7 +7,7 @@ use super::desk::{Desk, Draw, Place};
 use super::panel::{Drawn, panel};
 use super::parts::{card, group, tag};
 use super::toolbar::broken_link;
-use super::{address, dom, views};
+use super::{address, dom, views, words};
 
 /// A panel that can stand alone.
 pub(crate) struct View {
@@ -40,7 +40,7 @@ pub(crate) fn page(desk: &Desk, view: &View) -> Html {
     };
     let link = [&address::base(), "#", &fragment(&desk.state)].concat();
     let foot = tag("footer.foot").child(
-        tag("a").attr("href", link).set("target", "_blank").set("rel", "noopener").text("Open in Shardscope"),
+        tag("a").attr("href", link).set("target", "_blank").set("rel", "noopener").text(words::page::OPEN),
     );
     let name = desk.state.shown.as_deref().map_or_else(String::new, title);
     let main = tag("main.embedded").saying("h1.hidden", name).child(broken_link(desk)).child(inside);

@@ -10,8 +10,6 @@ use super::parts::{Sign, Tag, button};
 
 /// A file.
 pub(crate) struct File {
-    /// What stands on its button.
-    pub label: &'static str,
     name: &'static str,
     kind: &'static str,
     /// What it holds; the drawing of a picture of points.
@@ -21,55 +19,42 @@ pub(crate) struct File {
 const POINTS: &str = "image/png";
 const DRAWING: &str = "image/svg+xml";
 
-/// What the sheet has.
+/// What the sheet has; their names stand in `words::share::FILE_NAMES`.
 pub(crate) static FILES: [File; 10] = [
+    File { name: "shardscope-report.json", kind: "application/json", make: Shown::json },
+    File { name: "shardscope-report.txt", kind: "text/plain", make: Shown::text },
     File {
-        label: "Report, JSON",
-        name: "shardscope-report.json",
-        kind: "application/json",
-        make: Shown::json,
-    },
-    File { label: "Report, text", name: "shardscope-report.txt", kind: "text/plain", make: Shown::text },
-    File {
-        label: "Report, Markdown",
         name: "shardscope-report.md",
         kind: "text/markdown",
         make: |shown| text::markdown(&shown.plan, &shown.report),
     },
+    File { name: "shardscope-memory.csv", kind: "text/csv", make: |shown| memory_csv(&shown.report) },
     File {
-        label: "Memory, CSV",
-        name: "shardscope-memory.csv",
-        kind: "text/csv",
-        make: |shown| memory_csv(&shown.report),
-    },
-    File {
-        label: "Communication, CSV",
         name: "shardscope-communication.csv",
         kind: "text/csv",
         make: |shown| communication_csv(&shown.report),
     },
     File {
-        label: "Settings, CSV",
         name: "shardscope-settings.csv",
         kind: "text/csv",
         make: |shown| settings_csv(&shown.answer.resolution.settings),
     },
-    File { label: "Memory bars, SVG", name: "shardscope-memory.svg", kind: DRAWING, make: bars_svg },
-    File { label: "Memory bars, PNG", name: "shardscope-memory.png", kind: POINTS, make: bars_svg },
-    File { label: "Group map, SVG", name: "shardscope-map.svg", kind: DRAWING, make: map_svg },
-    File { label: "Group map, PNG", name: "shardscope-map.png", kind: POINTS, make: map_svg },
+    File { name: "shardscope-memory.svg", kind: DRAWING, make: bars_svg },
+    File { name: "shardscope-memory.png", kind: POINTS, make: bars_svg },
+    File { name: "shardscope-map.svg", kind: DRAWING, make: map_svg },
+    File { name: "shardscope-map.png", kind: POINTS, make: map_svg },
 ];
 
-/// What the verdict has.
+/// What the verdict has; their names stand in `words::verdict::REPORTS`.
 pub(crate) static REPORTS: [File; 2] = [
-    File { label: "JSON", name: "shardscope.json", kind: "application/json", make: Shown::json },
-    File { label: "Text", name: "shardscope.txt", kind: "text/plain", make: Shown::text },
+    File { name: "shardscope.json", kind: "application/json", make: Shown::json },
+    File { name: "shardscope.txt", kind: "text/plain", make: Shown::text },
 ];
 
 impl File {
-    /// A button that gives it.
-    pub(crate) fn button(&'static self, desk: &Desk) -> Tag {
-        button(desk, "button.button", Act::Give(self)).child(Sign::Download.icon()).text(self.label)
+    /// A button that gives it, called `label`.
+    pub(crate) fn button(&'static self, desk: &Desk, label: &'static str) -> Tag {
+        button(desk, "button.button", Act::Give(self)).child(Sign::Download.icon()).text(label)
     }
 
     /// Gives the reader the file of `shown`.

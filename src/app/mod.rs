@@ -13,6 +13,7 @@ mod parts;
 mod perform;
 mod toolbar;
 mod views;
+mod words;
 
 /// Takes over the static shell in `#app`.
 pub(crate) fn mount() {

@@ -13,6 +13,7 @@ use super::desk::{Desk, Look, MapLook, Place, Sheet};
 use super::panel::{Drawn, panel};
 use super::parts::{Sign, Tag, Width, card, group, tag, theme};
 use super::toolbar::{broken_link, toolbar};
+use super::words::{self, fill};
 use super::{address, dom, embed, keys, views};
 
 /// How long the reader must pause before the answer follows. Unit: millisecond.
@@ -23,16 +24,16 @@ const BEHIND: u32 = 300;
 const SAID: u32 = 2_500;
 
 /// The parts of the answer, in their order.
-const SECTIONS: [(&str, &str); 9] = [
-    ("#memory", "Memory"),
-    ("#time", "Time"),
-    ("#schedule", "Schedule"),
-    ("#communication", "Communication"),
-    ("#map", "Group map"),
-    ("#layers", "Layers"),
-    ("#matmuls", "Matrix products"),
-    ("#search", "Other layouts"),
-    ("#analysis-tool", "Tool of 2023"),
+const SECTIONS: [&str; 9] = [
+    "#memory",
+    "#time",
+    "#schedule",
+    "#communication",
+    "#map",
+    "#layers",
+    "#matmuls",
+    "#search",
+    "#analysis-tool",
 ];
 
 /// The component.
@@ -109,20 +110,18 @@ impl Component for Page {
             tag("p.stale")
                 .set("role", "status")
                 .child(Sign::Tight.icon())
-                .text("The text as it is now makes no plan: ")
-                .say(embed::reason(desk))
-                .text(". This is the answer to the last one that did.")
+                .say(fill(words::page::STALE, [embed::reason(desk)]))
         } else {
             group()
         };
         let answer =
             tag(if state.stale { "div.answer-side is-stale#answer" } else { "div.answer-side#answer" });
         let page = group()
-            .child(tag("a.skip").set("href", "#answer").text("To the answer"))
+            .child(tag("a.skip").set("href", "#answer").text(words::page::SKIP))
             .child(
                 tag("header.top")
                     .with("h1", "Shardscope")
-                    .with("p.tagline", "What a training run takes, from its launch script")
+                    .with("p.tagline", words::page::TAGLINE)
                     .child(toolbar(desk))
                     .child(theme::switch(desk)),
             )
@@ -130,8 +129,8 @@ impl Component for Page {
             .child(tag("main.page").child(plan).child(answer.child(stale).child(self.panels())))
             .child(
                 tag("footer.foot")
-                    .with("p", "Everything is computed in this page. Nothing you paste is sent anywhere.")
-                    .child(tag("a").set("href", "evidence.html").text("Evidence")),
+                    .with("p", words::page::PRIVATE)
+                    .child(tag("a").set("href", "evidence.html").text(words::page::EVIDENCE)),
             )
             .child(card(desk))
             .component(always(Place::Sheet, views::sheet));
@@ -164,9 +163,12 @@ impl Page {
         let of_plan = |place, draw| panel(desk, place, Drawn::OfPlan(draw));
         let link = |id: &'static str, name: &'static str| tag("a").set("href", id).text(name);
         let sections = tag("nav.sections")
-            .set("aria-label", "Parts of the answer")
-            .maybe(desk.state.pinned.is_some().then(|| link("#compare", "Comparison")))
-            .each(&SECTIONS, |(id, name)| link(id, name));
+            .set("aria-label", words::page::PARTS)
+            .maybe(desk.state.pinned.is_some().then(|| link("#compare", words::page::COMPARISON)));
+        let sections = SECTIONS
+            .iter()
+            .zip(words::page::SECTIONS)
+            .fold(sections, |list, (id, name)| list.child(link(id, name)));
         group()
             .component(of_plan(Place::Verdict, views::verdict))
             .child(sections)

@@ -35,3 +35,4 @@ mod topology;
 mod traffic;
 mod traffic_walk;
 mod utilisation;
+mod words;

@@ -3,6 +3,7 @@
 use super::{Sign, Tag, button, tag};
 use crate::app::act::{Act, Copied};
 use crate::app::desk::Desk;
+use crate::app::words::copy as words;
 
 /// Whether what is behind a button was copied a moment ago.
 fn said(desk: &Desk, copied: Copied) -> Option<bool> {
@@ -12,8 +13,8 @@ fn said(desk: &Desk, copied: Copied) -> Option<bool> {
 /// A button that copies what is worked out only when it is pressed.
 pub(crate) fn copy(desk: &Desk, copied: Copied, label: &'static str) -> Tag {
     let label = match said(desk, copied) {
-        Some(true) => "Copied",
-        Some(false) => "Not allowed here",
+        Some(true) => words::DONE,
+        Some(false) => words::REFUSED,
         None => label,
     };
     button(desk, "button.button quiet", Act::Copy(copied))
@@ -30,9 +31,9 @@ pub(crate) fn copyable(
 ) -> Tag {
     let copied = Copied::Field(id);
     let done = said(desk, copied);
-    let words = match done {
-        Some(true) => "Copied",
-        Some(false) => "Selected: press Ctrl+C",
+    let told = match done {
+        Some(true) => words::DONE,
+        Some(false) => words::SELECTED,
         None => "",
     };
     let field = tag("textarea.field mono")
@@ -47,5 +48,5 @@ pub(crate) fn copyable(
     tag("div.copyable")
         .child(field)
         .child(button(desk, "button.button", Act::Copy(copied)).child(sign.icon()).text(label))
-        .child(tag("span.said small").set("role", "status").text(words))
+        .child(tag("span.said small").set("role", "status").text(told))
 }

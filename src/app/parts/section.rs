@@ -3,6 +3,7 @@
 use super::{Tag, tag};
 use crate::app::act::Act;
 use crate::app::desk::Desk;
+use crate::app::words::Panel;
 
 /// A part of the page under a heading, which names it: `shape` says element and id, `title_id` the heading's.
 #[inline(never)]
@@ -10,16 +11,11 @@ pub(crate) fn headed(shape: &'static str, title_id: &'static str) -> Tag {
     tag(shape).set("aria-labelledby", title_id)
 }
 
-/// A panel called `title` with a sentence about it.
+/// A panel with its name and a sentence about it.
 #[inline(never)]
-pub(crate) fn section(
-    shape: &'static str,
-    title_id: &'static str,
-    title: &'static str,
-    about: &'static str,
-) -> Tag {
-    let title = tag("h2").set("id", title_id).text(title);
-    headed(shape, title_id).child(tag("header").child(title).with("p", about))
+pub(crate) fn section(shape: &'static str, title_id: &'static str, words: &Panel) -> Tag {
+    let title = tag("h2").set("id", title_id).text(words.title);
+    headed(shape, title_id).child(tag("header").child(title).with("p", words.about))
 }
 
 /// A button that does `act`.

@@ -8,15 +8,19 @@ pub(crate) type Heading = &'static str;
 /// A table named `label` for screen readers, which scrolls sideways when it must and is then reachable by keyboard.
 /// `shape` is the table's, `rows` its rows.
 #[inline(never)]
-pub(crate) fn table(label: String, shape: &'static str, headings: &[Heading], rows: Tag) -> Tag {
+pub(crate) fn table(label: &str, shape: &'static str, headings: &[Heading], rows: Tag) -> Tag {
     let head = tag("thead").child(heads(headings));
     wide(label, tag(shape).child(head).child(tag("tbody").child(rows)))
 }
 
 /// A region that scrolls sideways when it must.
 #[inline(never)]
-pub(crate) fn wide(label: String, inside: Tag) -> Tag {
-    tag("div.wide").set("tabindex", "0").set("role", "region").attr("aria-label", label).child(inside)
+pub(crate) fn wide(label: &str, inside: Tag) -> Tag {
+    tag("div.wide")
+        .set("tabindex", "0")
+        .set("role", "region")
+        .attr("aria-label", label.to_owned())
+        .child(inside)
 }
 
 /// A row of headings.
@@ -63,8 +67,8 @@ impl Tag {
 
     /// Words.
     #[inline(never)]
-    pub(crate) fn words(self, words: String) -> Self {
-        self.cell(super::text(words))
+    pub(crate) fn words(self, words: &str) -> Self {
+        self.cell(super::text(words.to_owned()))
     }
 
     /// A figure.
@@ -81,8 +85,8 @@ impl Tag {
 
     /// Words above, smaller words below.
     #[inline(never)]
-    pub(crate) fn two(self, above: String, below: String) -> Self {
-        self.cell(pair(above, below))
+    pub(crate) fn two(self, above: &str, below: &str) -> Self {
+        self.cell(pair(above.to_owned(), below.to_owned()))
     }
 
     /// A figure above, a smaller one below, to the right.

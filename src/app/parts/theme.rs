@@ -4,9 +4,9 @@ use super::{Sign, Tag, tag};
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::dom;
+use crate::app::words::toolbar as words;
 
-const CHOICES: [(&str, &str, Sign); 3] =
-    [("auto", "As the system", Sign::Half), ("light", "Light", Sign::Sun), ("dark", "Dark", Sign::Moon)];
+const CHOICES: [(&str, Sign); 3] = [("auto", Sign::Half), ("light", Sign::Sun), ("dark", Sign::Moon)];
 
 /// What the reader chose when they were here last.
 pub(crate) fn chosen() -> &'static str {
@@ -24,7 +24,7 @@ pub(crate) fn choose(theme: &str) {
 }
 
 pub(crate) fn switch(desk: &Desk) -> Tag {
-    let choice = |&(value, label, sign): &(&'static str, &'static str, Sign)| {
+    let choice = |(value, sign): (&'static str, Sign), label: &'static str| {
         let radio = tag("input")
             .set("type", "radio")
             .set("name", "theme")
@@ -34,5 +34,9 @@ pub(crate) fn switch(desk: &Desk) -> Tag {
             .on(desk, "change", Act::Theme(value));
         tag("label").set("title", label).child(radio).child(tag("span").child(sign.icon()))
     };
-    tag("fieldset.switch").with("legend.hidden", "Colours").each(&CHOICES, choice)
+    let switch = tag("fieldset.switch").with("legend.hidden", words::COLOURS);
+    CHOICES
+        .into_iter()
+        .zip(words::THEMES)
+        .fold(switch, |switch, (one, label)| switch.child(choice(one, label)))
 }

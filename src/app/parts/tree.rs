@@ -4,6 +4,7 @@ use shardscope::quantity::decimal;
 use shardscope::session::{Branch, Reason};
 
 use super::{Tag, details, tag};
+use crate::app::words::{self, digits, fill};
 
 /// The tree of `root` with its first `open` levels open.
 pub(crate) fn tree(root: &Branch, open: u32) -> Tag {
@@ -13,7 +14,7 @@ pub(crate) fn tree(root: &Branch, open: u32) -> Tag {
 fn node(branch: &Branch, open: u32) -> Tag {
     let many = branch.times > 1;
     let bare = branch.parts.is_empty() && branch.reason.is_none();
-    let times = many.then(|| tag("span.times").say(format!(" × {}", branch.times)));
+    let times = many.then(|| tag("span.times").say(fill(words::tree::TIMES, [digits(branch.times)])));
     let label = tag("span.tree-label").say(branch.label.clone()).maybe(times);
     let share = decimal(branch.share * 100.0, 2) + "%";
     let head = tag(if bare { "div.tree-node bare" } else { "summary" })
@@ -29,13 +30,12 @@ fn node(branch: &Branch, open: u32) -> Tag {
         return head;
     }
     let equal = many && !branch.parts.is_empty();
-    let equal = equal.then(|| format!("{} equal ones; one of them:", branch.times));
-    let greatest = branch.greatest.then(|| "The greatest of these counts:".to_owned());
-    let remark = |words: String| tag("p.soft small").say(words);
+    let equal = equal.then(|| fill(words::tree::EQUAL, [digits(branch.times)]));
+    let greatest = branch.greatest.then(|| tag("p.soft small").text(words::tree::GREATEST));
     let inside = tag("div.tree-inside")
         .maybe(branch.reason.as_ref().map(explain))
-        .maybe(equal.map(remark))
-        .maybe(greatest.map(remark))
+        .maybe(equal.map(|equal| tag("p.soft small").say(equal)))
+        .maybe(greatest)
         .each(&branch.parts, |part| node(part, open.saturating_sub(1)));
     details("details.tree-node", open > 0, head).child(inside)
 }

@@ -3,6 +3,7 @@
 use super::{Sign, Tag, button, tag, tree};
 use crate::app::act::{Act, Why};
 use crate::app::desk::Desk;
+use crate::app::words::{self, fill};
 
 /// `text` as a button that opens the card; what is in it is worked out only then.
 pub(crate) fn number(desk: &Desk, text: String, why: Why) -> Tag {
@@ -18,10 +19,10 @@ pub(crate) fn card(desk: &Desk) -> Tag {
         .set("type", "button")
         .set("popovertarget", "why")
         .set("popovertargetaction", "hide")
-        .set("aria-label", "Close")
+        .set("aria-label", words::page::CLOSE)
         .child(Sign::Close.icon());
     let head = tag("div.why-head")
-        .saying("h2#why-title", format!("{}: {}", branch.label, branch.value))
+        .saying("h2#why-title", fill(words::verdict::PIECE, [branch.label.clone(), branch.value.clone()]))
         .child(close);
     card.child(head).child(tree(branch, 1))
 }

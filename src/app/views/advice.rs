@@ -9,6 +9,7 @@ use super::diagnostics::sentence;
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, button, details, group, section, tag};
+use crate::app::words::{Panel, advice as words, fill};
 
 pub(crate) fn advice(desk: &Desk, shown: &Shown) -> Tag {
     let findings = &shown.report.advice;
@@ -16,19 +17,18 @@ pub(crate) fn advice(desk: &Desk, shown: &Shown) -> Tag {
         return group();
     }
     let lacking = shown.worst().is_some_and(|worst| worst.fit == Fit::DoesNotFit);
-    let title =
-        if lacking { "Ways to make it fit, and what else could be better" } else { "What could be better" };
-    let about = "Each change was tried; the figures beside it are the changed plan's.";
-    section("section.panel#advice", "advice-title", title, about)
+    let title = if lacking { words::LACKING } else { words::TITLE };
+    section("section.panel#advice", "advice-title", &Panel { title, about: words::ABOUT })
         .child(tag("ul.findings").each(findings, |finding| item(desk, finding)))
 }
 
 fn item(desk: &Desk, finding: &Finding) -> Tag {
-    let why = details("details.reasons", false, tag("summary").text("why")).saying("p", finding.why.clone());
-    let words = |words: String| tag("span").say(words);
+    let why =
+        details("details.reasons", false, tag("summary").text(words::WHY)).saying("p", finding.why.clone());
+    let told = |sentence: &str, figure: String| tag("span").say(fill(sentence, [figure]));
     let expected = tag("p.expected")
-        .maybe(finding.expected.peak_reserved.map(|peak| words(format!("fullest GPU {}", gib(peak)))))
-        .maybe(finding.expected.step.map(|step| words(format!("step {}", seconds(step)))));
+        .maybe(finding.expected.peak_reserved.map(|peak| told(words::PEAK, gib(peak))))
+        .maybe(finding.expected.step.map(|step| told(words::STEP, seconds(step))));
     tag("li")
         .child(tag("div").saying("p", sentence(&finding.message)).child(why))
         .child(expected)
@@ -41,7 +41,7 @@ pub(crate) fn try_it(desk: &Desk, change: &[(Field, String)]) -> Tag {
         return group();
     }
     let values = change.iter().map(|(field, value)| (field.name().to_owned(), value.clone())).collect();
-    button(desk, "button.button", Act::Do(Event::Try(values))).attr("title", written(change)).text("Try it")
+    button(desk, "button.button", Act::Do(Event::Try(values))).attr("title", written(change)).text(words::TRY)
 }
 
 /// `name = value, …`
@@ -52,7 +52,7 @@ pub(crate) fn written(change: &[(Field, String)]) -> String {
             text.push_str(", ");
         }
         if value.is_empty() {
-            text.push_str("without ");
+            text.push_str(words::WITHOUT);
         }
         text.push_str(field.name());
         if !value.is_empty() {

@@ -7,33 +7,17 @@ use shardscope::session::{Shown, detour_sentence, dimension_line, link_name, wri
 
 use crate::app::act::{Copied, Why};
 use crate::app::desk::Desk;
-use crate::app::parts::{Sign, Tag, copy, details, group, head, number, section, table, tag, wide};
+use crate::app::parts::{Sign, Tag, copy, details, group, heads, number, section, table, tag, wide};
+use crate::app::words::{communication as words, digits, fill};
 
 /// Groups listed before the rest is only counted.
 const LISTED: usize = 16;
 
-/// Headings of a dimension's messages.
-const MESSAGES: [&str; 8] = [
-    "What",
-    "Function and place",
-    "Shape",
-    ">each",
-    ">on the wire",
-    ">per micro-batch",
-    ">per iteration",
-    "hidden",
-];
-/// Headings of the summary: one GPU's, then the cluster's.
-const TOTALS: [&str; 8] =
-    ["Dimension", ">calls", ">messages", ">wire", ">calls", ">messages", ">wire", ">by network"];
-
 pub(crate) fn communication(desk: &Desk, shown: &Shown) -> Tag {
     let report = &shown.report;
-    let about = "Messages are what is handed to a collective; wire is what a ring sends for it, per GPU; its number tells a tree's and a switch's too. A collective counts with every member, a send where it is sent.";
-    let panel =
-        section("section.panel#communication", "communication-title", "Communication per iteration", about);
+    let panel = section("section.panel#communication", "communication-title", &words::PANEL);
     if report.traffic.dimensions.is_empty() {
-        return panel.with("p", "One GPU talks to nobody.");
+        return panel.with("p", words::ALONE);
     }
     let mut dimensions = group();
     for (index, of) in report.traffic.dimensions.iter().enumerate() {
@@ -44,8 +28,8 @@ pub(crate) fn communication(desk: &Desk, shown: &Shown) -> Tag {
     });
     panel
         .child(warnings)
-        .child(wide("Communication of each dimension".to_owned(), summary(shown)))
-        .with("h3.sub", "Dimension by dimension")
+        .child(wide(words::TABLE, summary(shown)))
+        .with("h3.sub", words::DIMENSIONS)
         .child(dimensions)
 }
 
@@ -55,20 +39,18 @@ fn summary(shown: &Shown) -> Tag {
     let over = |columns: u64, words: &'static str| {
         tag("th.number").set("scope", "colgroup").count("colspan", columns).text(words)
     };
-    let above = tag("tr")
-        .child(tag("td"))
-        .child(over(3, "one GPU of the busiest stage"))
-        .child(over(4, "the whole cluster"));
+    let above = tag("tr").child(tag("td")).child(over(3, words::ONE_GPU)).child(over(4, words::CLUSTER));
     let rows = tag("tbody").each(&traffic.dimensions, |of| {
         totals(tag("tr"), (of.parallelism.name(), dimension_line(of)), of.per_gpu(), of.cluster)
     });
-    let last = totals(tag("tr.total"), ("all", String::new()), busiest, traffic.cluster());
-    let heads = TOTALS.iter().fold(tag("tr"), |row, heading| row.child(head(heading)));
-    tag("table.figures memory").child(tag("thead").child(above).child(heads)).child(rows.child(last))
+    let last = totals(tag("tr.total"), (words::ALL, String::new()), busiest, traffic.cluster());
+    tag("table.figures memory")
+        .child(tag("thead").child(above).child(heads(&words::TOTALS)))
+        .child(rows.child(last))
 }
 
 fn totals(row: Tag, (name, line): (&str, String), gpu: Totals, cluster: Totals) -> Tag {
-    row.two(name.to_owned(), line)
+    row.two(name, &line)
         .number(grouped(gpu.calls))
         .number(size(gpu.bytes))
         .number(size(gpu.wire))
@@ -83,7 +65,7 @@ fn dimension(desk: &Desk, shown: &Shown, (index, of): (usize, &DimensionTraffic)
     let line = dimension_line(of);
     let mut listed = written_groups(&shown.plan, of.group, LISTED);
     if let Some(more @ 1..) = of.groups.checked_sub(LISTED as u64) {
-        listed.push_str(&format!("… and {more} more"));
+        listed.push_str(&fill(words::MORE, [digits(more)]));
     }
     let mut rows = group();
     for (place, operation) in of.operations.iter().enumerate() {
@@ -92,13 +74,13 @@ fn dimension(desk: &Desk, shown: &Shown, (index, of): (usize, &DimensionTraffic)
     let summary = tag("summary")
         .with("strong", name)
         .saying("span.soft", line.clone())
-        .saying("span.end", format!("{} per GPU", size(of.per_gpu().bytes)));
+        .saying("span.end", fill(words::PER_GPU, [size(of.per_gpu().bytes)]));
     let groups = tag("div.group-list")
-        .saying("p.soft small", format!("Groups: {line}"))
-        .child(copy(desk, Copied::Groups(of.group), "Copy the groups"))
+        .saying("p.soft small", fill(words::GROUPS, [line]))
+        .child(copy(desk, Copied::Groups(of.group), words::COPY))
         .saying("pre.mono members", listed);
     details("details.dimension", false, summary)
-        .child(table(format!("Messages of the {name} dimension"), "table.figures", &MESSAGES, rows))
+        .child(table(&fill(words::MESSAGES_OF, [name.to_owned()]), "table.figures", &words::MESSAGES, rows))
         .child(groups)
 }
 
@@ -116,15 +98,16 @@ fn message(
     shape.push(']');
     let mut function = operation.collective.name().to_owned();
     if operation.group != of.group || operation.link != of.link {
-        function.push_str(&format!(", {} GPUs, {}", operation.ranks, link_name(operation.link)));
+        let link = link_name(operation.link).to_owned();
+        function = fill(words::OTHER_GROUP, [function, digits(operation.ranks), link]);
     }
     tag("tr")
-        .two(operation.name.to_owned(), operation.tensor.to_owned())
-        .two(function, operation.place.words().to_owned())
-        .two(shape, operation.dtype.to_owned())
+        .two(operation.name, operation.tensor)
+        .two(&function, operation.place.words())
+        .two(&shape, operation.dtype)
         .figure(number(desk, size(operation.bytes()), Why::Message(dimension, place)))
         .figure(number(desk, size(operation.wire(Algorithm::Ring)), Why::Wire(dimension, place)))
         .number(grouped(operation.most_calls_per_micro_batch()))
         .number(grouped(operation.most_calls()))
-        .words(if operation.overlapped { "yes" } else { "no" }.to_owned())
+        .words(if operation.overlapped { words::YES } else { words::NO })
 }

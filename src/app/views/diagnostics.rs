@@ -6,6 +6,7 @@ use shardscope::text::{Diagnostic, Severity};
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Sign, Tag, button, details, tag};
+use crate::app::words::{diagnostics as words, digits, fill};
 
 /// The lines below the box.
 pub(crate) fn diagnostics(desk: &Desk) -> Tag {
@@ -24,36 +25,36 @@ pub(crate) fn diagnostics(desk: &Desk) -> Tag {
     let status = if !grave.is_empty() {
         status.child(grave)
     } else if answer.source.text().trim().is_empty() {
-        status.with("p.clean", "No script is needed: the settings below make the plan.")
+        status.with("p.clean", words::NONE_NEEDED)
     } else {
-        status.with("p.clean", "Everything in the text was understood.")
+        status.with("p.clean", words::CLEAN)
     };
     let notes = (count > 0).then(|| {
-        let words = if count == 1 { "1 note".to_owned() } else { format!("{count} notes") };
-        details("details", false, tag("summary").say(words)).child(notes)
+        let summary = tag("summary").say(fill(words::notes(count), [digits(count)]));
+        details("details", false, summary).child(notes)
     });
     tag("div.diagnostics#diagnostics").child(status).maybe(notes)
 }
 
 fn line(desk: &Desk, answer: &Answer, found: &Diagnostic) -> Tag {
     let (class, sign, spoken) = match found.severity {
-        Severity::Error => ("diagnostic error", Sign::Bad, "Error: "),
-        Severity::Warning => ("diagnostic warning", Sign::Tight, "Warning: "),
-        Severity::Note => ("diagnostic note", Sign::Note, "Note: "),
+        Severity::Error => ("diagnostic error", Sign::Bad, words::SPOKEN[0]),
+        Severity::Warning => ("diagnostic warning", Sign::Tight, words::SPOKEN[1]),
+        Severity::Note => ("diagnostic note", Sign::Note, words::SPOKEN[2]),
     };
-    let mut words = tag("span.text").with("span.hidden", spoken).say(sentence(&found.message));
+    let mut said = tag("span.text").with("span.hidden", spoken).say(sentence(&found.message));
     if let Some(hint) = &found.hint {
-        words = words.saying("span.hint", sentence(hint));
+        said = said.saying("span.hint", sentence(hint));
     }
     let line = match found.span {
         Some(span) => button(desk, "button", Act::Show(span)),
         None => tag("div"),
     };
-    let mut line = line.set("class", class).child(tag("span.sign").child(sign.icon())).child(words);
+    let mut line = line.set("class", class).child(tag("span.sign").child(sign.icon())).child(said);
     if let Some(span) = found.span {
         let place = answer.source.position(span.start);
-        let place = format!("{}:{}", place.line, place.column);
-        line = line.child(tag("span.place").with("span.hidden", "at line and column ").say(place));
+        let place = fill("{0}:{1}", [place.line, place.column].map(|number| digits(number.into())));
+        line = line.child(tag("span.place").with("span.hidden", words::AT).say(place));
     }
     tag("li").child(line)
 }

@@ -9,6 +9,7 @@ use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::dom;
 use crate::app::parts::{Tag, button, choose, details, group, headed, options, tag};
+use crate::app::words::{digits, fill, gallery as words};
 
 pub(crate) fn gallery(desk: &Desk) -> Tag {
     let mut inside = choice(desk);
@@ -17,7 +18,7 @@ pub(crate) fn gallery(desk: &Desk) -> Tag {
         inside = inside.child(chapter(desk, &one, open > 0));
         open = (open - 1).max(0);
     }
-    dialog(desk, "gallery", ("gallery-title", "Start from"), inside)
+    dialog(desk, "gallery", ("gallery-title", words::TITLE), inside)
 }
 
 /// What the form begins with.
@@ -50,18 +51,15 @@ fn choice(desk: &Desk) -> Tag {
     let accelerators =
         options(choose().set("id", "start-accelerator"), &mut accelerator_names(), ACCELERATOR);
     let fields = tag("div.start-fields")
-        .child(field("Model", models))
-        .child(field("Accelerator", accelerators))
-        .child(field("Nodes", number("input.field#start-nodes", ("100000", "8"))))
-        .child(field("Tokens of a sample", number("input.field#start-sequence", ("16777216", "8192"))))
-        .child(tag("button.button main").set("type", "submit").text("Start"));
+        .child(field(words::MODEL, models))
+        .child(field(words::ACCELERATOR, accelerators))
+        .child(field(words::NODES, number("input.field#start-nodes", ("100000", "8"))))
+        .child(field(words::SEQUENCE, number("input.field#start-sequence", ("16777216", "8192"))))
+        .child(tag("button.button main").set("type", "submit").text(words::START));
     let form = headed("form.start", "start-title")
         .on(desk, "submit", Act::Start)
-        .with("h3#start-title", "A model and a cluster")
-        .with(
-            "p.soft small",
-            "Without a script: the least cut layout that fits, and every setting of it to change.",
-        )
+        .with("h3#start-title", words::CHOICE)
+        .with("p.soft small", words::ABOUT_CHOICE)
         .child(fields);
     group().child(form)
 }
@@ -69,10 +67,10 @@ fn choice(desk: &Desk) -> Tag {
 fn chapter(desk: &Desk, chapter: &ExampleChapter, open: bool) -> Tag {
     let summary = tag("summary")
         .with("h3", chapter.title)
-        .saying("span.soft small", format!("{} runs", chapter.examples.len()));
+        .saying("span.soft small", fill(words::RUNS, [digits(chapter.examples.len() as u64)]));
     details("details.chapter", open, summary)
         .child(tag("ul.examples").each(&chapter.examples, |one| example(desk, one)))
-        .saying("p.soft source", format!("Sources. {}", chapter.source))
+        .saying("p.soft source", fill(words::SOURCES, [chapter.source.to_owned()]))
 }
 
 fn example(desk: &Desk, example: &Example) -> Tag {
@@ -80,7 +78,8 @@ fn example(desk: &Desk, example: &Example) -> Tag {
         .saying("strong", example.name.clone())
         .saying("span.soft small", example.about.clone());
     if !example.published.is_empty() {
-        button = button.saying("span.small published", format!("published: {}", example.published));
+        button =
+            button.saying("span.small published", fill(words::PUBLISHED, [example.published.to_owned()]));
     }
     tag("li").child(button)
 }

@@ -7,27 +7,28 @@ use shardscope::session::knobs::{Knob, RECOMPUTE, knobs, recompute_of};
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, choose, options, tag};
+use crate::app::words::{fill, knobs as words};
 
 /// The row of knobs.
 pub(crate) fn knob_row(desk: &Desk, plan: &Plan) -> Tag {
     let list = choose().on(desk, "change", Act::Recompute);
-    let recompute = tag("label.knob").text("recompute").child(options(
+    let recompute = tag("label.knob").text(words::RECOMPUTE).child(options(
         list,
         &mut RECOMPUTE.into_iter(),
         recompute_of(plan),
     ));
     tag("div.knobs")
         .set("role", "group")
-        .set("aria-label", "Try other values")
+        .set("aria-label", words::NAME)
         .each(&knobs(plan), |one| knob(desk, one))
         .child(recompute)
 }
 
 fn knob(desk: &Desk, knob: &Knob) -> Tag {
     let turns = tag("span.turn")
-        .child(turn(desk, knob.field, knob.less, ("−", "Less")))
+        .child(turn(desk, knob.field, knob.less, ("−", words::LESS)))
         .saying("output", knob.value.to_string())
-        .child(turn(desk, knob.field, knob.more, ("+", "More")));
+        .child(turn(desk, knob.field, knob.more, ("+", words::MORE)));
     tag("span.knob").text(knob.short).child(turns)
 }
 
@@ -35,7 +36,7 @@ fn turn(desk: &Desk, field: Field, to: Option<u64>, (sign, word): (&'static str,
     let button = tag("button")
         .set("type", "button")
         .flag("disabled", to.is_none())
-        .attr("aria-label", format!("{word}: {}", field.about()))
+        .attr("aria-label", fill(word, [field.about().to_owned()]))
         .text(sign);
     match to {
         Some(to) => {

@@ -4,9 +4,8 @@ use shardscope::session::{LayerFigures, LayerLine, Shown, layer_line};
 
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, details, group, section, tag, wide};
+use crate::app::words::{digits, fill, layers as words};
 
-/// Above the figures of the whole model, and again above those of one GPU.
-const FIGURES: [&str; 6] = ["shape", "weights", "kept", "shape", "weights", "kept"];
 /// Names by how deep they stand; the style sheet knows no deeper ones.
 const DEPTHS: [&str; 5] = [
     "span.layer-name depth-0",
@@ -21,18 +20,21 @@ pub(crate) fn layers(_: &Desk, shown: &Shown) -> Tag {
     let above = tag("div.layer head")
         .set("aria-hidden", "true")
         .child(tag("span"))
-        .with("span.span", "whole model")
-        .with("span.span", "one GPU");
-    let heads =
-        tag("div.layer head").with("span", "Part").each(&FIGURES, |name| tag("span.number").text(name));
+        .with("span.span", words::WHOLE)
+        .with("span.span", words::ONE_GPU);
+    let heads = tag("div.layer head")
+        .with("span", words::PART)
+        .each(&words::FIGURES, |name| tag("span.number").text(name));
     let tree = tag("div.layers").child(above).child(heads).child(line(&root, 0));
-    let about = "The whole model beside one GPU that holds the part: weights, and what is kept of one micro-batch for the backward pass.";
-    section("section.panel#layers", "layers-title", "Layers", about)
-        .child(wide("Table of the layers".to_owned(), tree))
+    section("section.panel#layers", "layers-title", &words::PANEL).child(wide(words::TABLE, tree))
 }
 
 fn line(of: &LayerLine, depth: usize) -> Tag {
-    let name = if of.times > 1 { format!("{} × {}", of.name, of.times) } else { of.name.to_owned() };
+    let name = if of.times > 1 {
+        fill(words::TIMES, [of.name.to_owned(), digits(of.times)])
+    } else {
+        of.name.to_owned()
+    };
     let class = DEPTHS[depth.min(DEPTHS.len() - 1)];
     let whole = of.parts.is_empty();
     let row = tag(if whole { "div.layer" } else { "summary.layer" })
@@ -46,8 +48,9 @@ fn line(of: &LayerLine, depth: usize) -> Tag {
 }
 
 fn figures(of: &LayerFigures) -> Tag {
-    let weights =
-        tag("span.number").attr("title", format!("{} parameters", of.parameters)).say(of.weights.clone());
+    let weights = tag("span.number")
+        .attr("title", fill(words::PARAMETERS, [of.parameters.clone()]))
+        .say(of.weights.clone());
     group()
         .saying("span.number mono shape", of.shape.clone())
         .child(weights)

@@ -10,14 +10,14 @@ use crate::app::desk::Desk;
 use crate::app::parts::{
     Tag, choose, group, head, key, number, options, section, tag, tree, wide, with_remark,
 };
+use crate::app::words::{fill, memory as words};
 
 /// Columns of the table.
 const COLUMNS: u64 = 9;
 
 pub(crate) fn memory(desk: &Desk, shown: &Shown) -> Tag {
-    let about = "At the fullest moment of each pipeline stage, in GiB (2^30 bytes). All GPUs of a stage hold equally much. Press a number to see why.";
-    section("section.panel#memory", "memory-title", "Memory per GPU", about)
-        .child(wide("Memory of each stage".to_owned(), table(desk, shown)))
+    section("section.panel#memory", "memory-title", &words::PANEL)
+        .child(wide(words::TABLE, table(desk, shown)))
         .child(switches(desk, shown))
         .maybe(unsure(shown))
         .child(stage_tree(desk, shown))
@@ -26,11 +26,11 @@ pub(crate) fn memory(desk: &Desk, shown: &Shown) -> Tag {
 fn table(desk: &Desk, shown: &Shown) -> Tag {
     let of_use = |kind: &Use| tag("th.number").set("scope", "col").child(key(*kind)).text(kind.name());
     let heads = tag("tr")
-        .child(head("Stage"))
+        .child(head(words::STAGE))
         .each(&Use::ALL[..5], of_use)
-        .child(head(">allocated"))
+        .child(head(words::ALLOCATED))
         .child(of_use(&Use::Framework))
-        .child(head(">device"));
+        .child(head(words::DEVICE));
     let rows = tag("tbody")
         .each(&shown.stages, |stage| line(desk, stage))
         .each(shown.report.whole.as_slice(), whole);
@@ -39,25 +39,16 @@ fn table(desk: &Desk, shown: &Shown) -> Tag {
 
 /// What is counted beside the run's own tensors, each to be left out.
 fn switches(desk: &Desk, shown: &Shown) -> Tag {
-    const WORDS: [&str; 5] = [
-        "driver's context",
-        "communicators' buffers",
-        "allocator's slack",
-        "DeepSpeed's flat buffers",
-        "workspaces of matrix libraries",
-    ];
     let left = shown.plan.recipe().left_out;
-    let terms: Vec<(&str, &str)> = LeftOut::NAMES.into_iter().zip(WORDS).collect();
-    let one = |(name, words): &(&'static str, &'static str)| {
+    let terms: Vec<(&str, &str)> = LeftOut::NAMES.into_iter().zip(words::TERMS).collect();
+    let one = |(name, label): &(&'static str, &'static str)| {
         let others = LeftOut::NAMES.into_iter().filter(|other| (other != name) == left.holds(other));
         let value = others.collect::<Vec<_>>().join(" ");
         let set = Event::Set { name: Field::MemoryLeftOut.name().to_owned(), value };
         let switch = tag("input").set("type", "checkbox").checked(!left.holds(name));
-        tag("label").child(switch.on(desk, "change", Act::Do(set))).text(words)
+        tag("label").child(switch.on(desk, "change", Act::Do(set))).text(label)
     };
-    tag("fieldset.terms")
-        .child(tag("legend").text("Counted on the way from allocated to what nvidia-smi shows"))
-        .each(&terms, one)
+    tag("fieldset.terms").with("legend", words::COUNTED).each(&terms, one)
 }
 
 /// What the anatomy of a peak does not establish yet for such a plan.
@@ -73,7 +64,7 @@ fn bare(bytes: Bytes) -> String {
 
 fn line(desk: &Desk, stage: &StageMemory) -> Tag {
     let figure = |kind: Option<Use>, bytes| number(desk, bare(bytes), Why::Memory(stage.stage, kind));
-    let mut row = tag("tr").words(stage.stage.to_string());
+    let mut row = tag("tr").words(&stage.stage.to_string());
     for (kind, bytes) in Use::ALL.into_iter().zip(stage.uses) {
         if kind == Use::Framework {
             row = row.strong(bare(stage.allocated));
@@ -89,10 +80,9 @@ fn line(desk: &Desk, stage: &StageMemory) -> Tag {
 
 /// The whole model on one device, for comparison.
 fn whole(totals: &Totals) -> Tag {
-    let row = tag("tr.uncut").words("uncut".to_owned());
+    let row = tag("tr.uncut").words(words::UNCUT);
     let row = totals.columns().into_iter().fold(row, |row, bytes| row.number(bare(bytes)));
-    let note = "The whole model on a single device without any parallelism, one micro-batch in the step.";
-    with_remark(row, COLUMNS, note.to_owned())
+    with_remark(row, COLUMNS, words::ABOUT_UNCUT.to_owned())
 }
 
 fn about(stage: &StageMemory) -> String {
@@ -101,13 +91,7 @@ fn about(stage: &StageMemory) -> String {
         held.push_str(if held.is_empty() { "" } else { " + " });
         held.push_str(&grouped(*count));
     }
-    let batches = if held == "1" { "micro-batch" } else { "micro-batches" };
-    format!(
-        "Holds {}. Fullest at the {}, with {held} {batches} in flight; {} between steps.",
-        stage.holds,
-        stage.at,
-        gib(stage.between_steps)
-    )
+    fill(words::stage(&held), [stage.holds.clone(), stage.at.clone(), held, gib(stage.between_steps)])
 }
 
 /// All of one stage's memory, down to the tensor.
@@ -116,8 +100,8 @@ fn stage_tree(desk: &Desk, shown: &Shown) -> Tag {
         return group();
     };
     let head = tag("div.sub tree-head")
-        .with("h3", "Down to the tensor")
-        .child(tag("label.small").text("Stage ").child(stage_list(desk, shown)));
+        .with("h3", words::TREE)
+        .child(tag("label.small").text(words::STAGE).text(" ").child(stage_list(desk, shown)));
     group().child(head).child(tree(&root, 2))
 }
 
@@ -130,6 +114,6 @@ pub(super) fn stage_chosen(desk: &Desk, shown: &Shown) -> u64 {
 /// The list of stages.
 pub(super) fn stage_list(desk: &Desk, shown: &Shown) -> Tag {
     let stages: Vec<String> = shown.stages.iter().map(|known| known.stage.to_string()).collect();
-    let list = choose().set("aria-label", "Stage").on(desk, "change", Act::Stage);
+    let list = choose().set("aria-label", words::STAGE).on(desk, "change", Act::Stage);
     options(list, &mut stages.iter().map(String::as_str), &stage_chosen(desk, shown).to_string())
 }

@@ -6,14 +6,16 @@ use shardscope::session::{Shown, log_text, logged};
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, details, group, table, tag};
+use crate::app::words::own as words;
 
-const FIGURES: [(Field, &str); 6] = [
-    (Field::MeasuredMatmulTflops, "large bf16 matrix product, TFLOP/s"),
-    (Field::MeasuredFastBusGbps, "all-reduce inside a node, bus GB/s"),
-    (Field::MeasuredNetworkBusGbps, "all-reduce over nodes, bus GB/s per GPU"),
-    (Field::TokenBudget, "tokens to train on"),
-    (Field::PricePerGpuHour, "price of a GPU-hour"),
-    (Field::WattsPerGpu, "watts per GPU, host and cooling included"),
+/// What they are called stands in `words::own::FIGURES`.
+const FIGURES: [Field; 6] = [
+    Field::MeasuredMatmulTflops,
+    Field::MeasuredFastBusGbps,
+    Field::MeasuredNetworkBusGbps,
+    Field::TokenBudget,
+    Field::PricePerGpuHour,
+    Field::WattsPerGpu,
 ];
 
 /// Fields for them; the estimate follows as for any other setting.
@@ -21,23 +23,19 @@ pub(crate) fn own_figures(desk: &Desk) -> Tag {
     let resolution = &desk.state.answer.resolution;
     let stated =
         |field: Field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
-    let open = FIGURES.iter().any(|(field, _)| !stated(*field).is_empty());
-    let fields = tag("div.own").each(&FIGURES, |(field, words)| {
+    let open = FIGURES.iter().any(|field| !stated(*field).is_empty());
+    let mut fields = tag("div.own");
+    for (field, label) in FIGURES.into_iter().zip(words::FIGURES) {
         let input = tag("input.field")
             .set("inputmode", "decimal")
             .set("autocomplete", "off")
             .set("title", field.about())
-            .attr("value", stated(*field))
+            .attr("value", stated(field))
             .on(desk, "keydown", Act::Set(field.name()))
             .on(desk, "change", Act::Set(field.name()));
-        tag("label").key(field.name().to_owned()).text(words).child(input)
-    });
-    details(
-        "details.reasons",
-        open,
-        tag("summary").text("Your own figures: rates you measured, tokens, price"),
-    )
-    .child(fields)
+        fields = fields.child(tag("label").key(field.name().to_owned()).text(label).child(input));
+    }
+    details("details.reasons", open, tag("summary").text(words::TITLE)).child(fields)
 }
 
 /// A box for the log of the run, and what it says beside the prediction.
@@ -45,21 +43,20 @@ pub(crate) fn own_log(desk: &Desk, shown: &Shown) -> Tag {
     let lines = logged(&desk.state.hand, shown);
     let text = log_text(&desk.state.hand).to_owned();
     let field = tag("textarea.field mono")
-        .set("aria-label", "Log lines of this run")
+        .set("aria-label", words::LINES)
         .set("rows", "3")
         .set("spellcheck", "false")
-        .set("placeholder", " iteration 10/ 500 | elapsed time per iteration (ms): 4812.3 | throughput per GPU (TFLOP/s/GPU): 421.0 |")
+        .set("placeholder", words::EMPTY)
         .attr("value", text.clone())
         .on(desk, "change", Act::Log);
     let mut beside = group();
     if !lines.is_empty() {
-        let headings = ["Figure", ">measured", ">predicted", ">off"];
         let rows = group().each(&lines, |line| {
-            let row = tag("tr").words(line.name.to_owned()).number(line.measured.clone());
+            let row = tag("tr").words(line.name).number(line.measured.clone());
             row.strong(line.predicted.clone()).number(line.off.clone())
         });
-        beside = table("Measured and predicted".to_owned(), "table.figures", &headings, rows);
+        beside = table(words::TABLE, "table.figures", &words::HEADS, rows);
     }
-    let summary = tag("summary").text("Your own run: paste its log lines to see them beside the prediction");
+    let summary = tag("summary").text(words::LOG);
     details("details.reasons", !text.is_empty(), summary).child(field).child(beside)
 }

@@ -5,19 +5,17 @@ use shardscope::session::{Line, Rewritten, rewritten};
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, button, details, group, tag};
+use crate::app::words::{digits, fill, rewritten as words};
 
 /// The changed lines, and the way to take them over; nothing while nothing is changed.
 pub(crate) fn rewritten_script(desk: &Desk) -> Option<Tag> {
     let changed = rewritten(&desk.state.hand)?;
-    let count = changed.lines.len();
-    let summary = tag("summary").say(format!(
-        "Your script with {count} {} changed in place",
-        if count == 1 { "value" } else { "values" }
-    ));
+    let count = changed.lines.len() as u64;
+    let summary = tag("summary").say(fill(words::title(count), [digits(count)]));
     let lines = tag("ol.rewritten mono").each(&changed.lines, line);
     let take = (count > 0).then(|| {
         let hand = Box::new(changed.hand.clone());
-        button(desk, "button.button", Act::Begin(hand)).text("Write into the script")
+        button(desk, "button.button", Act::Begin(hand)).text(words::TAKE)
     });
     Some(details("details.reasons", true, summary).child(lines).child(unplaced(&changed)).maybe(take))
 }
@@ -38,5 +36,5 @@ fn unplaced(changed: &Rewritten) -> Tag {
         return group();
     }
     let names = changed.unplaced.join(", ");
-    tag("p.soft small").say(format!("The script has no place for {names}: kept as set here."))
+    tag("p.soft small").say(fill(words::UNPLACED, [names]))
 }

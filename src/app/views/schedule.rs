@@ -10,11 +10,14 @@ use crate::app::act::{Act, Glance};
 use crate::app::desk::{Desk, Place};
 use crate::app::dom;
 use crate::app::parts::{Tag, button, details, group, headed, swatch, table, tag};
+use crate::app::words::{digits, fill, schedule as words};
 
 /// Most height of the lanes; more stages get narrower ones, without numbers. Unit: CSS pixel.
 const HIGHEST: u32 = 480;
 /// How much longer or shorter the window gets at once.
 const ZOOM: f64 = 2.0;
+/// The part of a drawing that is seen, by its width and height.
+const VIEW: &str = "0 0 {0} {1}";
 /// By what part of its length the window moves at once.
 const STEP: f64 = 0.25;
 
@@ -34,12 +37,10 @@ pub(crate) fn schedule(desk: &Desk, shown: &Shown) -> Tag {
 fn head(shown: &Shown, film: &Film) -> Tag {
     let time = &shown.report.time;
     let (drawn, all) = film.micro_batches;
-    let mut about = format!("Schedule {}, {} micro-batches", time.schedule.name, grouped(all.into()));
-    if drawn < all {
-        about.push_str(&format!(" (the first {} are drawn: the middle repeats)", grouped(drawn.into())));
-    }
-    about.push_str(&format!("; the slowest stage waits {} of the time.", percent(time.bubble_fraction)));
-    tag("header").with("h2#schedule-title", "Pipeline schedule").saying("p", about)
+    let first = if drawn < all { fill(words::FIRST, [grouped(drawn.into())]) } else { String::new() };
+    let name = time.schedule.name.to_owned();
+    let about = fill(words::ABOUT, [name, grouped(all.into()), first, percent(time.bubble_fraction)]);
+    tag("header").with("h2#schedule-title", words::TITLE).saying("p", about)
 }
 
 fn legend(film: &Film, picture: &Picture) -> Tag {
@@ -53,23 +54,23 @@ fn legend(film: &Film, picture: &Picture) -> Tag {
     }
     let (first, last) = film.phases();
     let [first, last] = [first, last].map(|share| seconds(film.total() * share));
-    legend.saying("li", format!("warm-up until {first}, cool-down from {last}"))
+    legend.saying("li", fill(words::PHASES, [first, last]))
 }
 
 fn controls(desk: &Desk, film: &Film, window: Window) -> Tag {
     let glances = [
-        ("earlier", "◀", Glance::Shift(-STEP)),
-        ("later", "▶", Glance::Shift(STEP)),
-        ("closer", "+", Glance::Zoom(1.0 / ZOOM, 0.5)),
-        ("further", "−", Glance::Zoom(ZOOM, 0.5)),
+        (words::EARLIER, "◀", Glance::Shift(-STEP)),
+        (words::LATER, "▶", Glance::Shift(STEP)),
+        (words::CLOSER, "+", Glance::Zoom(1.0 / ZOOM, 0.5)),
+        (words::FURTHER, "−", Glance::Zoom(ZOOM, 0.5)),
     ];
     let part = [window.from, window.from + window.length].map(|share| seconds(film.total() * share));
     tag("div.glances")
         .each(&glances, |(label, sign, glance)| {
             button(desk, "button.button small", Act::Glance(*glance)).set("aria-label", label).text(sign)
         })
-        .child(button(desk, "button.button small", Act::Glance(Glance::Whole)).text("Whole step"))
-        .child(tag("span.soft small").set("role", "status").say(format!("{} to {}", part[0], part[1])))
+        .child(button(desk, "button.button small", Act::Glance(Glance::Whole)).text(words::WHOLE))
+        .child(tag("span.soft small").set("role", "status").say(fill(words::PART, part)))
 }
 
 fn lanes(desk: &Desk, film: &Film, picture: &Picture, window: Window) -> Tag {
@@ -82,17 +83,14 @@ fn lanes(desk: &Desk, film: &Film, picture: &Picture, window: Window) -> Tag {
             .count("y", (number.lane * LANE + 14).into())
             .say(number.micro_batch.to_string())
     };
-    let label = format!(
-        "Each of {} stages from top to bottom, its forward and backward passes from left to right; arrows move, plus and minus zoom",
-        film.lanes()
-    );
+    let label = fill(words::LANES, [digits(film.lanes().into())]);
     let (first, last) = film.phases();
     let phase = |moment: &f64| {
         let x = decimal(window.place(*moment) * f64::from(WIDTH), 2);
         tag("line.phase").attr("x1", x.clone()).attr("x2", x).count("y2", height.into())
     };
     let boxes = tag("svg.lane-boxes")
-        .attr("viewBox", format!("0 0 {WIDTH} {height}"))
+        .attr("viewBox", fill(VIEW, [WIDTH, height].map(|length| digits(length.into()))))
         .count("height", shown.into())
         .set("preserveAspectRatio", "none")
         .each(&picture.paths, |(work, path)| tag("path").set("class", work.class()).attr("d", path.clone()))
@@ -151,7 +149,7 @@ fn memory(desk: &Desk, shown: &Shown, film: &Film, window: Window) -> Tag {
         .attr("y1", line(curve.peak))
         .attr("y2", line(curve.peak));
     let drawing = tag("svg")
-        .attr("viewBox", format!("0 0 {WIDTH} {CURVE}"))
+        .attr("viewBox", fill(VIEW, [WIDTH, CURVE].map(|length| digits(length.into()))))
         .count("height", CURVE.into())
         .set("preserveAspectRatio", "none")
         .set("aria-hidden", "true")
@@ -159,9 +157,9 @@ fn memory(desk: &Desk, shown: &Shown, film: &Film, window: Window) -> Tag {
         .child(held)
         .child(peak);
     let about = tag("figcaption")
-        .text("Memory of a GPU of stage ")
+        .text(words::CURVE)
         .child(stage_list(desk, shown))
-        .say(format!(" over the same time: what is held all the time, above it what the micro-batches in flight keep. The line is the peak with what is alive for a moment, the top {}.", size(curve.most)));
+        .say(fill(words::ABOUT_CURVE, [size(curve.most)]));
     tag("figure.curve").child(about).child(drawing)
 }
 
@@ -169,28 +167,23 @@ fn memory(desk: &Desk, shown: &Shown, film: &Film, window: Window) -> Tag {
 fn others(desk: &Desk) -> Tag {
     let mut inside = group();
     if let Some(tried) = &desk.look.alternatives {
-        let headings = ["Schedule", ">in flight", ">fullest GPU, GiB", ">slowest waits", ">step", "try"];
         let rows = group().each(tried, |one| alternative(desk, one));
-        inside = table("Schedules for this plan".to_owned(), "table.figures", &headings, rows);
+        inside = table(words::OTHERS_TABLE, "table.figures", &words::OTHERS_HEADS, rows);
     }
-    details(
-        "details.others",
-        desk.look.alternatives.is_some(),
-        tag("summary").text("Other schedules for this plan: memory against bubble"),
-    )
-    .on(desk, "toggle", Act::Toggle(Place::Schedule))
-    .child(inside)
+    details("details.others", desk.look.alternatives.is_some(), tag("summary").text(words::OTHERS))
+        .on(desk, "toggle", Act::Toggle(Place::Schedule))
+        .child(inside)
 }
 
 fn alternative(desk: &Desk, one: &Alternative) -> Tag {
     let own = one.changes.is_empty();
     let name = match (own, one.chunks) {
-        (true, _) => format!("{} (this plan)", one.name),
-        (_, 2..) => format!("{}, {} chunks", one.name, one.chunks),
+        (true, _) => fill(words::OWN, [one.name.to_owned()]),
+        (_, 2..) => fill(words::CHUNKS, [one.name.to_owned(), digits(one.chunks)]),
         _ => one.name.to_owned(),
     };
-    let fits = if one.fits { "fits" } else { "does not fit" };
-    let mut row = tag("tr").words(name).number(grouped(one.in_flight));
+    let fits = if one.fits { words::FITS } else { words::DOES_NOT_FIT };
+    let mut row = tag("tr").words(&name).number(grouped(one.in_flight));
     row = row.two_figures(gib(one.peak).replace(" GiB", ""), fits.to_owned());
     row = row.number(percent(one.bubble)).number(seconds(one.step));
     row.cell(if own { group() } else { try_it(desk, &one.changes) })

@@ -6,11 +6,12 @@ use shardscope::text::Severity;
 use super::diagnostics::diagnostics;
 use crate::app::act::Act;
 use crate::app::desk::Desk;
-use crate::app::parts::{Sign, Tag, button, group, headed, tag, text};
+use crate::app::parts::{Sign, Tag, button, group, headed, tag};
+use crate::app::words::{fill, script as words};
 
 pub(crate) fn script(desk: &Desk) -> Tag {
     headed("section.panel script", "script-title")
-        .child(tag("header").with("h2#script-title", "Launch script").child(tools(desk)))
+        .child(tag("header").with("h2#script-title", words::TITLE).child(tools(desk)))
         .child(editor(desk))
         .child(beside(desk))
         .child(diagnostics(desk))
@@ -25,9 +26,9 @@ fn tools(desk: &Desk) -> Tag {
     let field =
         tag("input.hidden").set("type", "file").flag("multiple", true).on(desk, "change", Act::Pickup);
     tag("div.tools")
-        .child(tag("label.button quiet file").child(Sign::Open.icon()).text("Open").child(field))
-        .child(load(script != EXAMPLE, EXAMPLE, "Example"))
-        .child(load(!script.is_empty(), "", "Clear"))
+        .child(tag("label.button quiet file").child(Sign::Open.icon()).text(words::OPEN).child(field))
+        .child(load(script != EXAMPLE, EXAMPLE, words::EXAMPLE))
+        .child(load(!script.is_empty(), "", words::CLEAR))
 }
 
 fn editor(desk: &Desk) -> Tag {
@@ -51,7 +52,7 @@ fn editor(desk: &Desk) -> Tag {
         .set("autocapitalize", "off")
         .set("autocomplete", "off")
         .attr("value", script.to_owned())
-        .set("placeholder", "Paste the script that launches the training run")
+        .set("placeholder", words::EMPTY)
         .on(desk, "input", Act::Type)
         .on(desk, "scroll", Act::Scroll);
     tag(if desk.look.hovered { "div.editor dropping" } else { "div.editor" })
@@ -71,18 +72,18 @@ fn beside(desk: &Desk) -> Tag {
     let file = |file: &File| {
         let without = Event::Open(Box::new(hand.without_file(&file.name)));
         let away = button(desk, "button.button quiet", Act::Do(without))
-            .attr("aria-label", format!("Take {} away", file.name))
+            .attr("aria-label", fill(words::TAKE_AWAY, [file.name.to_string()]))
             .child(Sign::Close.icon());
         tag("li").say(file.name.clone()).child(away)
     };
-    tag("ul.beside").set("aria-label", "Files beside the script").each(&hand.beside, file)
+    tag("ul.beside").set("aria-label", words::BESIDE).each(&hand.beside, file)
 }
 
 fn mark(script: &str, piece: &Piece) -> Tag {
-    let words = script.get(piece.bytes.clone()).unwrap_or_default().to_owned();
+    let text = script.get(piece.bytes.clone()).unwrap_or_default().to_owned();
     match piece.severity {
-        Some(severity) => tag("mark").set("class", severity.name()).say(words),
-        None => text(words),
+        Some(severity) => tag("mark").set("class", severity.name()).say(text),
+        None => group().say(text),
     }
 }
 

@@ -8,6 +8,7 @@ use super::advice::{try_it, written};
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, button, group, section, table, tag};
+use crate::app::words::{fill, search as words};
 
 /// Layouts shown.
 const SHOWN: usize = 12;
@@ -15,12 +16,11 @@ const SHOWN: usize = 12;
 pub(crate) fn search(desk: &Desk, _: &Shown) -> Tag {
     let look = &desk.look;
     let label = match (look.searching, look.walk.is_some()) {
-        (true, _) => "Stop",
-        (false, true) => "Search again",
-        (false, false) => "Search",
+        (true, _) => words::STOP,
+        (false, true) => words::AGAIN,
+        (false, false) => words::START,
     };
-    let about = "Every way to cut the same model over the same GPUs that Megatron accepts, with micro-batch, recomputation and sharding; the fastest that fit.";
-    let panel = section("section.panel#search", "search-title", "Other layouts", about)
+    let panel = section("section.panel#search", "search-title", &words::PANEL)
         .child(button(desk, "button.button", Act::Search).text(label));
     panel.maybe(look.walk.as_ref().map(|walk| results(desk, &walk.borrow())))
 }
@@ -34,30 +34,20 @@ fn results(desk: &Desk, walk: &Walk) -> Tag {
     }
     let found = match (rows.is_empty(), more) {
         (true, true) => group(),
-        (true, false) => tag("p").text("None of them fits."),
-        _ => table(
-            "Layouts found".to_owned(),
-            "table.figures",
-            &[">step", ">fullest GPU", "Changes", ""],
-            rows,
-        ),
+        (true, false) => tag("p").text(words::NONE),
+        _ => table(words::TABLE, "table.figures", &words::HEADS, rows),
     };
-    let words = format!(
-        "{}{} of {} combinations, {} refused by Megatron, {} too large",
-        if more { "Searching: " } else { "" },
-        grouped(tried),
-        grouped(all),
-        grouped(walk.refused()),
-        grouped(walk.too_large())
-    );
+    let said = if more { words::GOING } else { words::DONE };
+    let said = fill(said, [tried, all, walk.refused(), walk.too_large()].map(grouped));
     let progress = more.then(|| {
-        tag("progress.progress").set("aria-label", "Search").count("max", all).count("value", tried)
+        tag("progress.progress").set("aria-label", words::START).count("max", all).count("value", tried)
     });
-    group().child(tag("p.small soft searched").set("role", "status").say(words)).maybe(progress).child(found)
+    group().child(tag("p.small soft searched").set("role", "status").say(said)).maybe(progress).child(found)
 }
 
 fn row(desk: &Desk, found: &Outcome) -> Tag {
-    let changes = if found.changes.is_empty() { "as it is".to_owned() } else { written(&found.changes) };
+    let changes =
+        if found.changes.is_empty() { words::UNCHANGED.to_owned() } else { written(&found.changes) };
     tag("tr")
         .number(seconds(found.step))
         .number(gib(found.peak))

@@ -7,6 +7,7 @@ use super::rewritten::rewritten_script;
 use crate::app::act::Act;
 use crate::app::desk::{Desk, Place};
 use crate::app::parts::{Tag, button, choose, details, group, tag};
+use crate::app::words::{digits, fill, settings as words};
 
 pub(crate) fn settings(desk: &Desk) -> Tag {
     let (hand, all) = (&desk.state.hand, desk.look.all_settings);
@@ -18,21 +19,17 @@ pub(crate) fn settings(desk: &Desk) -> Tag {
         }
     }
     let summary = tag("summary")
-        .with("h2", "Settings")
-        .saying("span.soft small", format!("{stated} stated, {assumed} assumed"));
+        .with("h2", words::TITLE)
+        .saying("span.soft small", fill(words::COUNTED, [digits(stated), digits(assumed)]));
     let alone = hand.is_settings_alone();
-    let about = tag("p.soft small").text(if alone {
-        "These settings make the plan. Change any of them."
-    } else {
-        "Change a value to try it; the script stays as it is."
-    });
+    let about = tag("p.soft small").text(if alone { words::ALONE } else { words::BESIDE });
     let reset = (hand.is_changed() && !alone).then(|| {
         let reset = button(desk, "button.link", Act::Do(Event::UnsetAll));
-        group().text(" ").child(reset.text("Back to the script alone"))
+        group().text(" ").child(reset.text(words::RESET))
     });
     let toggle = button(desk, "button.button", Act::All(Place::Settings))
         .says("aria-expanded", all)
-        .text(if all { "Only what matters most" } else { "Show every assumption" });
+        .text(if all { words::FEWER } else { words::ALL });
     details("details.panel settings", desk.look.wide, summary)
         .child(about.maybe(reset))
         .maybe(rewritten_script(desk))
@@ -72,8 +69,7 @@ fn table(desk: &Desk, chapter: &Chapter, all: bool) -> Tag {
         return group();
     }
     let columns = tag("colgroup").child(tag("col.name")).child(tag("col.value")).child(tag("col.from"));
-    let heads =
-        tag("tr").each(&["Setting", "Value", "From"], |head| tag("th").set("scope", "col").text(head));
+    let heads = tag("tr").each(&words::HEADS, |head| tag("th").set("scope", "col").text(head));
     tag("table.settings-table")
         .with("caption", chapter.title)
         .child(columns)
@@ -99,7 +95,11 @@ fn line(desk: &Desk, row: &Row) -> Tag {
             option.text(shown(choice))
         })
     };
-    let control = control.attr("aria-label", format!("{name}, {about}")).on(desk, "change", Act::Set(name));
+    let control = control.attr("aria-label", fill("{0}, {1}", [name.to_owned(), about.to_owned()])).on(
+        desk,
+        "change",
+        Act::Set(name),
+    );
     tag(if row.is_stated() { "tr" } else { "tr.assumed" })
         .key(name.to_owned())
         .child(tag("th").set("scope", "row").attr("title", about.to_string()).child(breakable(name)))
@@ -114,8 +114,8 @@ fn breakable(name: &'static str) -> Tag {
 
 fn shown(choice: &'static str) -> &'static str {
     match choice {
-        "true" => "yes",
-        "false" => "no",
+        "true" => words::YES,
+        "false" => words::NO,
         other => other,
     }
 }
@@ -124,24 +124,24 @@ fn shown(choice: &'static str) -> &'static str {
 fn origin(desk: &Desk, row: &Row) -> Tag {
     let setting = &row.setting;
     let word = match setting.origin {
-        Origin::Script => "script",
-        Origin::Environment => "answer",
-        Origin::Catalog => "catalog",
-        Origin::Default => "default",
-        Origin::Derived => "derived",
-        Origin::User if desk.state.hand.is_settings_alone() => "set",
+        Origin::Script => words::SCRIPT,
+        Origin::Environment => words::ANSWER,
+        Origin::Catalog => words::CATALOG,
+        Origin::Default => words::DEFAULT,
+        Origin::Derived => words::DERIVED,
+        Origin::User if desk.state.hand.is_settings_alone() => words::SET,
         Origin::User => {
             return button(desk, "button.link", Act::Do(Event::Unset(setting.name.to_owned())))
-                .text("yours, undo")
-                .saying("span.hidden", format!(" the change of {}", setting.name));
+                .text(words::YOURS)
+                .saying("span.hidden", fill(words::UNDONE, [setting.name.to_owned()]));
         }
     };
     let origin = match setting.span {
         Some(span) => {
             let place = desk.state.answer.source.position(span.start);
             button(desk, "button.link", Act::Show(span))
-                .say(format!("line {}", place.line))
-                .saying("span.hidden", format!(" states {}", setting.name))
+                .say(fill(words::LINE, [digits(place.line.into())]))
+                .saying("span.hidden", fill(words::STATES, [setting.name.to_owned()]))
         }
         None => tag("span").text(word),
     };

@@ -5,6 +5,7 @@ use super::share::share;
 use crate::app::act::Act;
 use crate::app::desk::{Desk, Sheet};
 use crate::app::parts::{Sign, Tag, button, group, headed, tag};
+use crate::app::words;
 
 /// The one that lies there, if any.
 pub(crate) fn sheet(desk: &Desk) -> Tag {
@@ -23,7 +24,9 @@ pub(crate) fn dialog(
     inside: Tag,
 ) -> Tag {
     let head = tag("header").child(tag("h2").set("id", title_id).text(title)).child(
-        button(desk, "button.button quiet", Act::Close).set("aria-label", "Close").child(Sign::Close.icon()),
+        button(desk, "button.button quiet", Act::Close)
+            .set("aria-label", words::page::CLOSE)
+            .child(Sign::Close.icon()),
     );
     headed("dialog.sheet-dialog", title_id)
         .set("id", id)

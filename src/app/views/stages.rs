@@ -4,6 +4,7 @@ use shardscope::quantity::{Bytes, Quantity, gib};
 use shardscope::session::{StageMemory, Use};
 
 use crate::app::parts::{Piece, Tag, bar, group, key, swatch, tag};
+use crate::app::words::{digits, fill, verdict as words};
 
 /// Most stages that get a bar of their own; the table has all.
 const MOST_BARS: usize = 16;
@@ -15,15 +16,13 @@ pub(crate) fn stage_bars(stages: &[StageMemory], capacity: Bytes) -> Tag {
     let limit = capacity.number() / whole;
     let shown = stages.get(..MOST_BARS).unwrap_or(stages);
     let sample = tag("line.limit").counts(&["x1", "x2", "y1", "y2"], &[7, 7, 0, 14]);
-    let on_device = tag("li").child(swatch().child(sample)).say(format!("{} on the device", gib(capacity)));
+    let on_device = tag("li").child(swatch().child(sample)).say(fill(words::CAPACITY, [gib(capacity)]));
     let legend = tag("ul.legend")
         .each(&Use::ALL, |kind| tag("li").child(key(*kind)).text(kind.name()))
         .child(on_device);
     let more = (shown.len() < stages.len()).then(|| {
-        tag("p.soft small").say(format!(
-            "The first {MOST_BARS} of {} stages; the table below has all of them.",
-            stages.len()
-        ))
+        tag("p.soft small")
+            .say(fill(words::FIRST_STAGES, [digits(MOST_BARS as u64), digits(stages.len() as u64)]))
     });
     tag("figure.stage-bars")
         .child(legend)
@@ -34,10 +33,15 @@ pub(crate) fn stage_bars(stages: &[StageMemory], capacity: Bytes) -> Tag {
 fn row(stage: &StageMemory, whole: f64, limit: f64) -> Tag {
     let mut pieces = Vec::new();
     for (kind, bytes) in Use::ALL.into_iter().zip(stage.uses) {
-        let title = format!("{}: {}", kind.name(), gib(bytes));
+        let title = fill(words::PIECE, [kind.name().to_owned(), gib(bytes)]);
         pieces.push(Piece { kind, share: bytes.number() / whole, title });
     }
-    group().saying("span.stage-name", format!("Stage {}", stage.stage)).child(bar(&pieces, limit)).child(
-        tag("span").attr("class", format!("stage-value {}", stage.fit.class())).say(gib(stage.reserved)),
-    )
+    group()
+        .saying("span.stage-name", fill(words::STAGE, [digits(stage.stage)]))
+        .child(bar(&pieces, limit))
+        .child(
+            tag("span")
+                .attr("class", fill("stage-value {0}", [stage.fit.class().to_owned()]))
+                .say(gib(stage.reserved)),
+        )
 }

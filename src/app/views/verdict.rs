@@ -10,38 +10,32 @@ use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::files::REPORTS;
 use crate::app::parts::{Sign, Tag, choose, headed, options, tag};
+use crate::app::words::{digits, fill, verdict as words};
 
 pub(crate) fn verdict(desk: &Desk, shown: &Shown) -> Tag {
     let accelerator = &shown.plan.cluster().accelerator;
     let names = choose().on(desk, "change", Act::Set("accelerator"));
-    let picker = tag("label.accelerator").text("Accelerator").child(options(
+    let picker = tag("label.accelerator").text(words::ACCELERATOR).child(options(
         names,
         &mut accelerator_names(),
         &accelerator.name,
     ));
     let mut downloads = tag("div.downloads");
-    for (report, title) in
-        REPORTS.iter().zip(["Download the report as a JSON document", "Download the report as text"])
-    {
-        downloads = downloads.child(report.button(desk).set("title", title));
+    for (report, [name, title]) in REPORTS.iter().zip(words::REPORTS) {
+        downloads = downloads.child(report.button(desk, name).set("title", title));
     }
-    let head = tag("header").with("h2.hidden#verdict-title", "Verdict").child(picker).child(downloads);
+    let head = tag("header").with("h2.hidden#verdict-title", words::TITLE).child(picker).child(downloads);
     let mut panel = headed("section.panel verdict", "verdict-title").child(head);
     if let Some(worst) = shown.worst() {
-        let words = format!(
-            "on {}: the fullest GPU, of stage {}, needs {} of {}",
-            accelerator.name,
-            worst.stage,
-            gib(worst.reserved),
-            gib(accelerator.memory)
-        );
+        let name = accelerator.name.to_string();
+        let needs = [name, digits(worst.stage), gib(worst.reserved), gib(accelerator.memory)];
         let (shape, sign) = match worst.fit {
             Fit::Fits => ("p.big good", Sign::Good),
             Fit::Tight => ("p.big tight", Sign::Tight),
             Fit::DoesNotFit => ("p.big bad", Sign::Bad),
         };
         let big = tag(shape).set("role", "status").child(sign.icon());
-        panel = panel.child(big.with("strong", worst.fit.words()).saying("span", words));
+        panel = panel.child(big.with("strong", worst.fit.words()).saying("span", fill(words::NEEDS, needs)));
     }
     panel
         .child(stats(shown))
@@ -55,29 +49,25 @@ fn stats(shown: &Shown) -> Tag {
     let parameters = &shown.report.parameters;
     let tokens =
         Count::new(recipe.global_batch_size).number() * Count::new(shown.plan.model().seq_length).number();
-    let mut cut = format!("TP {} × PP {} × DP {}", layout.tensor, layout.pipeline, layout.data);
-    for (name, degree) in [("CP", layout.context), ("EP", layout.expert)] {
+    let mut cut = fill(words::CUT, [layout.tensor, layout.pipeline, layout.data].map(digits));
+    for (cut_too, degree) in words::CUT_TOO.into_iter().zip([layout.context, layout.expert]) {
         if degree > 1 {
-            cut.push_str(&format!(" × {name} {degree}"));
+            cut.push_str(&fill(cut_too, [digits(degree)]));
         }
     }
     let mut exact = grouped(parameters.total.get());
     if parameters.active_per_token != parameters.total {
-        exact.push_str(&format!(", {} active per token", rounded(parameters.active_per_token.number())));
+        exact = fill(words::ACTIVE, [exact, rounded(parameters.active_per_token.number())]);
     }
-    let speed = format!("{} per GPU, MFU {}", tflops(time.model_rate), percent(time.mfu));
-    let batches = format!(
-        "{} micro-batches of {}",
-        grouped(recipe.num_micro_batches),
-        grouped(recipe.micro_batch_size)
-    );
-    let bounds = format!("{} to {}", seconds(time.lower_bound), seconds(time.upper_bound));
+    let speed = fill(words::SPEED, [tflops(time.model_rate), percent(time.mfu)]);
+    let batches = fill(words::BATCHES, [recipe.num_micro_batches, recipe.micro_batch_size].map(grouped));
+    let bounds = fill(words::BOUNDS, [time.lower_bound, time.upper_bound].map(seconds));
     tag("dl.stats")
-        .child(stat("Step time", seconds(time.step), bounds))
-        .child(stat("Tokens per second", rounded(time.tokens_per_second), speed))
-        .child(stat("Parameters", rounded(parameters.total.number()), exact))
-        .child(stat("GPUs", grouped(layout.world_size), cut))
-        .child(stat("Tokens per step", rounded(tokens), batches))
+        .child(stat(words::STEP, seconds(time.step), bounds))
+        .child(stat(words::TOKENS, rounded(time.tokens_per_second), speed))
+        .child(stat(words::PARAMETERS, rounded(parameters.total.number()), exact))
+        .child(stat(words::GPUS, grouped(layout.world_size), cut))
+        .child(stat(words::TOKENS_OF_STEP, rounded(tokens), batches))
 }
 
 /// A figure with its name above and more about it below.

@@ -7,39 +7,43 @@ use shardscope::topology::Link;
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, button, tag};
+use crate::app::words::{digits, fill, map as words};
 
 /// The panel about the picked GPU.
 pub(crate) fn about_gpu(desk: &Desk, about: &About, memory: String) -> Tag {
     let head = tag("header")
         .saying("h3.mono", about.label.clone())
-        .saying("span.soft", format!("rank {}", about.rank.get()))
-        .child(button(desk, "button.button quiet", Act::Do(Event::Pick(None))).text("Clear"));
+        .saying("span.soft", fill(words::RANK, [digits(about.rank.get())]))
+        .child(button(desk, "button.button quiet", Act::Do(Event::Pick(None))).text(words::CLEAR));
     let fact = |name: String, value: String| tag("div").saying("dt", name).saying("dd", value);
-    let mut facts = tag("dl.facts").child(fact("Pipeline stage".to_owned(), about.stage.to_string()));
+    let mut facts = tag("dl.facts").child(fact(words::STAGE.to_owned(), about.stage.to_string()));
     for (chunk, text) in about.holds.iter().enumerate() {
-        let name = if about.holds.len() > 1 { format!("Holds, chunk {chunk}") } else { "Holds".to_owned() };
-        facts = facts.child(fact(name, text.clone()));
+        let name = if about.holds.len() > 1 { words::CHUNK_HOLDS } else { words::HOLDS };
+        facts = facts.child(fact(fill(name, [digits(chunk as u64)]), text.clone()));
     }
-    let facts = facts.child(fact("Memory at the peak".to_owned(), memory));
+    let facts = facts.child(fact(words::PEAK.to_owned(), memory));
     let alone = about.relations.is_empty();
     tag("aside.about-gpu")
-        .set("aria-label", "The picked GPU")
+        .set("aria-label", words::PICKED)
         .child(head)
         .child(facts)
         .child(tag("ul.relations").each(&about.relations, relation))
-        .maybe(alone.then(|| tag("p.soft small").text("It works alone: every parallel size is 1.")))
+        .maybe(alone.then(|| tag("p.soft small").text(words::ALONE)))
 }
 
 fn relation(relation: &Relation) -> Tag {
     let link = match relation.link {
-        Link::Network => "over the network",
-        Link::Node => "inside the node, beyond NVLink",
-        Link::Fast => "over NVLink",
-        Link::Alone => "alone",
+        Link::Network => words::NETWORK,
+        Link::Node => words::NODE,
+        Link::Fast => words::FAST,
+        Link::Alone => words::NO_LINK,
     };
-    let line =
-        format!("group {} of {}, {} GPUs, {link}", relation.index, relation.of, relation.members.len());
-    let dot = tag("span").attr("class", format!("dot {}", relation.kind.short())).set("aria-hidden", "true");
+    let [index, of, members] =
+        [relation.index.into(), relation.of.into(), relation.members.len() as u64].map(digits);
+    let line = fill(words::GROUP, [index, of, members, link.to_owned()]);
+    let dot = tag("span")
+        .attr("class", fill("dot {0}", [relation.kind.short().to_owned()]))
+        .set("aria-hidden", "true");
     tag("li")
         .child(tag("p.relation-name").child(dot).with("strong", relation.name))
         .saying("p.soft small", line)

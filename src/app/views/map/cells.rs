@@ -4,18 +4,21 @@ use shardscope::session::map::{Area, Caption, Detail};
 
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, group, tag};
+use crate::app::words::{digits, fill};
 
 /// The nodes and the coloured cells.
 pub(crate) fn cells(desk: &Desk) -> Tag {
     let Some(picture) = &desk.look.map.picture else { return group() };
     let hue = if picture.ramp { "r" } else { "c" };
     let rounded = picture.geometry.detail() >= Detail::Number;
-    tag(if rounded { "g.rounded" } else { "g" })
-        .set("aria-hidden", "true")
-        .each(&picture.nodes, node)
-        .each(&picture.fills, |(class, path)| {
-            tag("path").attr("class", format!("cell {hue}{class}")).attr("d", path.clone())
-        })
+    tag(if rounded { "g.rounded" } else { "g" }).set("aria-hidden", "true").each(&picture.nodes, node).each(
+        &picture.fills,
+        |(class, path)| {
+            tag("path")
+                .attr("class", fill("cell {0}{1}", [hue.to_owned(), digits((*class).into())]))
+                .attr("d", path.clone())
+        },
+    )
 }
 
 /// The texts in the cells, above everything drawn between.
@@ -25,8 +28,8 @@ pub(crate) fn captions(desk: &Desk) -> Tag {
 }
 
 /// A text at a place.
-pub(crate) fn words(shape: &'static str, (x, y): (u32, u32), words: String) -> Tag {
-    tag(shape).counts(&["x", "y"], &[x, y]).say(words)
+pub(crate) fn label(shape: &'static str, (x, y): (u32, u32), text: String) -> Tag {
+    tag(shape).counts(&["x", "y"], &[x, y]).say(text)
 }
 
 /// A rectangle in the place of `area`.
@@ -35,7 +38,7 @@ pub(crate) fn over(rect: Tag, area: Area) -> Tag {
 }
 
 fn node((area, name): &(Area, String)) -> Tag {
-    group().child(over(tag("rect.node").set("rx", "6"), *area)).child(words(
+    group().child(over(tag("rect.node").set("rx", "6"), *area)).child(label(
         "text.node-name",
         (area.x + 8, area.y + 17),
         name.clone(),
@@ -44,10 +47,10 @@ fn node((area, name): &(Area, String)) -> Tag {
 
 fn caption(caption: &Caption) -> Tag {
     let (x, y) = caption.area.middle();
-    let value = |y: u32| words("text.cell-value", (x, y), caption.value.clone());
+    let value = |y: u32| label("text.cell-value", (x, y), caption.value.clone());
     match &caption.label {
-        Some(label) => {
-            group().child(words("text.cell-label", (x, y - 3), label.clone())).child(value(y + 13))
+        Some(above) => {
+            group().child(label("text.cell-label", (x, y - 3), above.clone())).child(value(y + 13))
         }
         None => value(y + 4),
     }

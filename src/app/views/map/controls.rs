@@ -7,15 +7,16 @@ use shardscope::topology::Rank;
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, choose, options, tag};
+use crate::app::words::{digits, fill, map as words};
 
 /// What there is to choose from, groups between stages and amounts, each with its name.
 fn colours(shown: &Shown) -> Vec<(Colour, String)> {
-    let mut colours = vec![(Colour::Stage, "pipeline stage".to_owned())];
+    let mut colours = vec![(Colour::Stage, words::BY_STAGE.to_owned())];
     for kind in relations(&shown.plan) {
-        colours.push((Colour::Group(kind), format!("{} groups", relation_name(kind))));
+        colours.push((Colour::Group(kind), fill(words::BY_GROUP, [relation_name(kind).to_owned()])));
     }
-    colours.push((Colour::Memory, "memory at the peak".to_owned()));
-    colours.push((Colour::Traffic, "bytes sent per iteration".to_owned()));
+    colours.push((Colour::Memory, words::BY_MEMORY.to_owned()));
+    colours.push((Colour::Traffic, words::BY_TRAFFIC.to_owned()));
     colours
 }
 
@@ -43,16 +44,16 @@ pub(crate) fn controls(desk: &Desk, shown: &Shown) -> Tag {
     let form = tag("form")
         .on(desk, "submit", Act::Find)
         .set("role", "search")
-        .set("aria-label", "GPUs")
-        .child(tag("label").text("Find ").child(field))
-        .child(tag("button.button").set("type", "submit").text("Show"));
+        .set("aria-label", words::SEARCH)
+        .child(tag("label").text(words::FIND).child(field))
+        .child(tag("button.button").set("type", "submit").text(words::SHOW));
     let mut said = tag("p.small soft#unknown-gpu").set("role", "status");
     if unknown {
         let last = shown.plan.layout().world_size.saturating_sub(1);
         let label = Rank::new(last).label(shown.plan.cluster().gpus_per_node);
-        said = said.say(format!("No such GPU: labels run from n0_g0 to {label}, ranks from 0 to {last}."));
+        said = said.say(fill(words::UNKNOWN, [label, digits(last)]));
     }
-    tag("div.map-controls").child(tag("label").text("Colour by ").child(list)).child(form).child(said)
+    tag("div.map-controls").child(tag("label").text(words::COLOUR).child(list)).child(form).child(said)
 }
 
 /// The GPU with this label or rank.

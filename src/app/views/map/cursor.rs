@@ -8,6 +8,7 @@ use super::cells::over;
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, tag};
+use crate::app::words::{digits, fill, map as words};
 
 const ARROWS: [(&str, Step); 4] = [
     ("ArrowLeft", Step::Left),
@@ -61,9 +62,10 @@ pub(crate) fn cursor(desk: &Desk, shown: &Shown, geometry: &Geometry) -> Tag {
 
 /// What a screen reader says of a GPU.
 fn spoken(about: &About) -> String {
-    let mut text = format!("{}, rank {}, stage {}", about.label, about.rank.get(), about.stage);
+    let mut text = fill(words::SPOKEN, [about.label.clone(), digits(about.rank.get()), digits(about.stage)]);
     for relation in &about.relations {
-        text.push_str(&format!(", {} group {}", relation.name, relation.index));
+        let group = [relation.name.to_owned(), digits(relation.index)];
+        text.push_str(&fill(words::SPOKEN_GROUP, group));
     }
     text
 }

@@ -11,7 +11,7 @@ use wasm_bindgen::JsCast;
 use web_sys::MouseEvent;
 
 use super::about::about_gpu;
-use super::cells::{captions, cells, words};
+use super::cells::{captions, cells, label};
 use super::controls::controls;
 use super::cursor::cursor;
 use super::table::as_table;
@@ -20,6 +20,7 @@ use crate::app::desk::{Desk, Place};
 use crate::app::dom;
 use crate::app::panel::{Drawn, panel};
 use crate::app::parts::{Tag, group, section, tag};
+use crate::app::words::{digits, fill, map as words};
 
 /// What is drawn of `shown`, `width` CSS pixels wide; nothing before that is known, or when there are too many GPUs.
 pub(crate) fn picture(shown: &Shown, colour: Colour, width: u32) -> Option<Held<Picture>> {
@@ -44,16 +45,13 @@ pub(crate) fn map(desk: &Desk, shown: &Shown) -> Tag {
         below = legend(picture);
     } else if plan.layout().world_size > MOST_DRAWN {
         let gpus = plan.layout().world_size;
-        frame = frame
-            .saying("p.soft", format!("{gpus} GPUs are too many to draw; find one by its label instead."));
+        frame = frame.saying("p.soft", fill(words::TOO_MANY, [digits(gpus)]));
     }
-    let words =
-        "Every GPU of the cluster. Pick one to see the groups it works in and the links to its partners.";
     let chosen = chosen.map(|chosen| {
         let memory = shown.memory_of(chosen.rank).map(gib).unwrap_or_default();
         about_gpu(desk, &chosen, memory)
     });
-    section("section.panel map#map", "map-title", "Group map", words)
+    section("section.panel map#map", "map-title", &words::PANEL)
         .child(controls(desk, shown))
         .child(frame)
         .child(below)
@@ -78,11 +76,11 @@ fn draw(desk: &Desk, shown: &Shown, chosen: Option<&About>, picture: &Picture) -
     };
     tag(if chosen.is_some() { "svg.lit" } else { "svg" })
         .set("role", "grid")
-        .set("aria-label", "GPUs of the cluster")
+        .set("aria-label", words::GRID)
         .count("aria-rowcount", rows)
         .count("aria-colcount", columns)
         .counts(&["width", "height"], &[width, height])
-        .attr("viewBox", format!("0 0 {width} {height}"))
+        .attr("viewBox", fill("0 0 {0} {1}", [width, height].map(|length| digits(length.into()))))
         .component(panel(desk, Place::Cells, Drawn::Always(cells)))
         .child(behind)
         .component(panel(desk, Place::Captions, Drawn::Always(captions)))
@@ -98,7 +96,7 @@ fn company(plan: &Plan, chosen: &About, picture: &Picture) -> Tag {
         .each(&wires(plan, chosen, geometry), wire);
     for relation in chosen.relations.iter().rev() {
         let members = geometry.path(&mut relation.members.iter().map(|member| member.get()));
-        let class = format!("partner {}", relation.kind.short());
+        let class = fill("partner {0}", [relation.kind.short().to_owned()]);
         drawn = drawn.child(tag("path").attr("class", class).attr("d", members));
     }
     drawn.child(tag("path.self").attr("d", geometry.path(&mut std::iter::once(chosen.rank.get()))))
@@ -111,7 +109,7 @@ fn tags(chosen: &About, picture: &Picture) -> Tag {
     }
     tag("g.tags").set("aria-hidden", "true").each(&shared(chosen), |(rank, text)| {
         let (x, y) = picture.geometry.cell(rank.get()).middle();
-        words("text.cell-value", (x, y + 13), text.clone())
+        label("text.cell-value", (x, y + 13), text.clone())
     })
 }
 
@@ -119,7 +117,7 @@ fn wire(wire: &Wire) -> Tag {
     let far = if wire.link == Link::Network { "network" } else { "fast" };
     let (from, to) = (wire.from, wire.to);
     tag("line")
-        .attr("class", format!("wire {far} {}", wire.kind.short()))
+        .attr("class", fill("wire {0} {1}", [far.to_owned(), wire.kind.short().to_owned()]))
         .counts(&["x1", "y1", "x2", "y2"], &[from.0, from.1, to.0, to.1])
 }
 
@@ -127,7 +125,7 @@ fn legend(picture: &Picture) -> Tag {
     let hue = if picture.ramp { "r" } else { "c" };
     tag("ul.legend").each(&picture.legend, |swatch| {
         let sample = tag("rect")
-            .attr("class", format!("cell {hue}{}", swatch.class))
+            .attr("class", fill("cell {0}{1}", [hue.to_owned(), digits(swatch.class.into())]))
             .counts(&["width", "height", "rx"], &[14, 14, 3]);
         let sample =
             tag("svg").counts(&["width", "height"], &[14, 14]).set("aria-hidden", "true").child(sample);
