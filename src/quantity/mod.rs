@@ -5,6 +5,7 @@
 
 mod bytes;
 mod count;
+mod decimal;
 mod digits;
 mod display;
 mod real;
