@@ -23,7 +23,7 @@
 //! | [`text`] | sources of several files, spans, diagnostics, the nearest spelling, the one sort | |
 //! | [`json`] | JSON written and read, small; held against `serde_json` by its tests | quantity |
 //! | [`plan`] | settings by name, model, cluster, layout, recipe, their rules and limits, variants | quantity, text |
-//! | [`explain`] | formulas with symbols and sources, trees whose parents follow from their children | quantity |
+//! | [`explain`] | formulas with symbols and sources, trees whose parents follow from their children; the glossary | quantity |
 //! | [`catalog`] | accelerators, nodes, models, tokenizers, each figure with its source | plan |
 //! | [`topology`] | ranks, groups of every kind, labels, links | plan |
 //! | [`schedule`] | orders of micro-batches of ten kinds, run under given durations | plan |
