@@ -16,5 +16,6 @@ mod watching;
 pub mod weight;
 
 pub use axe::Violation;
-pub use page::{PATIENCE, Page};
+pub use page::{PATIENCE, Page, dist, root};
+pub use scratch::Scratch;
 pub use thirtyfour::Key;

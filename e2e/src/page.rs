@@ -50,9 +50,13 @@ impl Page {
     /// A browser with nothing in it yet, for what must be set before the page loads.
     #[track_caller]
     pub fn blank() -> Self {
-        let dist = root().join("dist");
-        assert!(dist.join("index.html").is_file(), "there is no page in dist/; tools/serve --build makes it");
-        let site = Site { folder: dist, path: SUB_PATH.to_owned(), cross_origin: true };
+        Self::blank_of(&dist())
+    }
+
+    /// The same for another folder than `dist/`, as after the next release.
+    #[track_caller]
+    pub fn blank_of(folder: &Path) -> Self {
+        let site = Site { folder: folder.to_owned(), path: SUB_PATH.to_owned(), cross_origin: true };
         let site = Server::bind(site, 0, 1).expect("a free port on 127.0.0.1").start();
         let scratch = Scratch::new();
         let page = Self {
@@ -114,6 +118,16 @@ impl Page {
     /// The page's address without file, query and fragment.
     pub fn base(&self) -> &str {
         self.site.url()
+    }
+
+    /// Every path that the server was asked for, by the page and by whatever works for it.
+    pub fn served(&self) -> Vec<String> {
+        self.site.asked()
+    }
+
+    /// The server is gone, and with it the network.
+    pub fn cut_off(&self) {
+        self.site.stop();
     }
 
     /// Runs the body of a function in the page, with `arguments[0]`…, and gives what it returns.
@@ -257,8 +271,15 @@ fn is_root() -> bool {
 }
 
 /// The repository.
-pub(crate) fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies in the repository")
+}
+
+/// The built page.
+pub fn dist() -> PathBuf {
+    let dist = root().join("dist");
+    assert!(dist.join("index.html").is_file(), "there is no page in dist/; tools/serve --build makes it");
+    dist
 }
 
 /// `target/screenshots/`, made where it is not there yet.

@@ -1,4 +1,4 @@
-//! A folder of one browser: its profile, its temporary files, its downloads.
+//! A folder of one browser, with its profile, its temporary files and its downloads; or of one test.
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,10 +7,12 @@ use std::{env, fs, process, thread};
 
 /// Made empty, removed with everything in it when dropped.
 #[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
+pub struct Scratch(PathBuf);
 
 impl Scratch {
-    pub(crate) fn new() -> Self {
+    /// Below the system's folder for temporary files.
+    #[expect(clippy::new_without_default, reason = "it makes a folder")]
+    pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         // a short name: Chromium puts a socket below it, whose whole path has about 100 characters at most
         let name = format!("ss-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -28,7 +30,8 @@ impl Scratch {
         ours.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.0
     }
 }

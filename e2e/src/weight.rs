@@ -9,8 +9,8 @@ use brotli::CompressorWriter;
 pub const LIMIT: u64 = 400_000;
 /// Bytes that it should weigh.
 pub const AIM: u64 = 300_000;
-/// Files that the page never loads: other sites do.
-const FOR_OTHERS: [&str; 1] = ["embed.js"];
+/// Files that the page never loads: other sites do, or a system that the page is installed on.
+const FOR_OTHERS: [&str; 4] = ["embed.js", "icon-192.png", "icon-512.png", "icon-maskable.png"];
 
 /// One file and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::fs;
 use e2e::Page;
 use site::{Server, Site};
 
-const PLAN: &str = "#/1?accelerator=H100-SXM&bf16=true&gbs=64&gpus_per_node=8&heads=16&hidden=1024&layers=8&mbs=1&nodes=2&pp=2&seq=1024&tp=2&vocab_size=50257";
+/// A small plan as a link carries it.
+pub(crate) const PLAN: &str = "#/1?accelerator=H100-SXM&bf16=true&gbs=64&gpus_per_node=8&heads=16&hidden=1024&layers=8&mbs=1&nodes=2&pp=2&seq=1024&tp=2&vocab_size=50257";
 
 #[test]
 fn each_view_stands_alone() {

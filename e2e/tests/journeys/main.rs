@@ -6,6 +6,7 @@ mod harness;
 mod loading;
 mod looks;
 mod map;
+mod offline;
 mod run;
 mod script;
 mod sharing;

@@ -9,8 +9,8 @@ mod response;
 use std::io::{self, ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -42,7 +42,11 @@ pub struct Running {
     address: SocketAddr,
     url: String,
     stop: Arc<AtomicBool>,
+    asked: Asked,
 }
+
+/// The paths asked for, in the order in which they came.
+type Asked = Arc<Mutex<Vec<String>>>;
 
 impl Server {
     /// Binds 127.0.0.1 at `port` (0: any free one) or, where that is taken, at the next free of the `tries` ports from there.
@@ -69,18 +73,24 @@ impl Server {
 
     /// Serves until the process ends.
     pub fn run(self) -> io::Result<()> {
-        self.accept(&AtomicBool::new(false))
+        self.accept(&AtomicBool::new(false), None)
     }
 
     /// Serves in the background.
     pub fn start(self) -> Running {
         let stop = Arc::new(AtomicBool::new(false));
-        let running = Running { address: self.address, url: self.url(), stop: Arc::clone(&stop) };
-        thread::spawn(move || self.accept(&stop));
+        let asked = Asked::default();
+        let running = Running {
+            address: self.address,
+            url: self.url(),
+            stop: Arc::clone(&stop),
+            asked: Arc::clone(&asked),
+        };
+        thread::spawn(move || self.accept(&stop, Some(&asked)));
         running
     }
 
-    fn accept(&self, stop: &AtomicBool) -> io::Result<()> {
+    fn accept(&self, stop: &AtomicBool, asked: Option<&Asked>) -> io::Result<()> {
         for stream in self.listener.incoming() {
             if stop.load(Ordering::Relaxed) {
                 break;
@@ -88,7 +98,8 @@ impl Server {
             // a connection that broke before it was accepted is no reason to stop
             let Ok(stream) = stream else { continue };
             let site = self.site.clone();
-            thread::spawn(move || answer(stream, &site));
+            let asked = asked.cloned();
+            thread::spawn(move || answer(stream, &site, asked));
         }
         Ok(())
     }
@@ -99,19 +110,32 @@ impl Running {
     pub fn url(&self) -> &str {
         &self.url
     }
-}
 
-impl Drop for Running {
-    fn drop(&mut self) {
+    /// Every path asked for so far, without its query.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Answers nobody any more, as a machine that went away.
+    pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         // wakes the accepting thread, which then sees the flag; if it is gone already, so much the better
         drop(TcpStream::connect(self.address));
     }
 }
 
-fn answer(mut stream: TcpStream, site: &Site) {
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn answer(mut stream: TcpStream, site: &Site, asked: Option<Asked>) {
     let sent =
         stream.set_read_timeout(Some(PATIENCE)).and_then(|()| request::read(&stream)).and_then(|request| {
+            if let Some(asked) = asked {
+                asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.path.clone());
+            }
             let response = response::respond(&request, site);
             stream.write_all(&response)
         });
