@@ -38,8 +38,7 @@ fn relation(relation: &Relation) -> Tag {
         Link::Fast => words::FAST,
         Link::Alone => words::NO_LINK,
     };
-    let [index, of, members] =
-        [relation.index.into(), relation.of.into(), relation.members.len() as u64].map(digits);
+    let [index, of, members] = [relation.index, relation.of, relation.members.len() as u64].map(digits);
     let line = fill(words::GROUP, [index, of, members, link.to_owned()]);
     let dot = tag("span")
         .attr("class", fill("dot {0}", [relation.kind.short().to_owned()]))
