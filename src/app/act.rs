@@ -88,6 +88,8 @@ pub(crate) enum Act {
     Search,
     /// The search goes on.
     Slice,
+    /// A step of the tour, counted from 0; or nothing, when it is over.
+    Tour(Option<usize>),
     /// The browser went to another entry of its history.
     Travel,
     /// The address is to follow the plan.
@@ -165,6 +167,12 @@ impl Listener for On {
             let Some(glance) = views::glance(&event) else { return };
             event.prevent_default();
             return tell(&self.hear, Act::Glance(glance));
+        }
+        if let (Act::Tour(Some(at)), "keydown") = (&self.act, self.event) {
+            let key = dom::property(&event, "key").unwrap_or_default();
+            let Some(to) = views::turned(&key, *at) else { return };
+            event.prevent_default();
+            return tell(&self.hear, Act::Tour(to));
         }
         match self.event {
             "submit" | "dragover" => event.prevent_default(),

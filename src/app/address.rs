@@ -1,7 +1,7 @@
 //! The address and the browser's history: they follow what is in hand, and bring it back.
 
 use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{Element, ScrollBehavior, ScrollIntoViewOptions, window};
+use web_sys::{Element, window};
 
 use super::{dom, embed};
 use shardscope::session::{Event, Hand, State, Steps, apply, fragment, keep, restore};
@@ -75,16 +75,8 @@ pub(crate) fn jump(event: &web_sys::Event) {
         .and_then(|target| target.dyn_into::<Element>().ok())
         .and_then(|target| target.closest("a[href^='#']").ok().flatten());
     let id = link.and_then(|link| link.get_attribute("href")).unwrap_or_default();
-    let place = id.get(1..).and_then(|id| dom::document()?.get_element_by_id(id));
-    let Some(place) = place.map(JsCast::unchecked_into::<web_sys::HtmlElement>) else { return };
+    let Some(place) = id.get(1..).and_then(dom::element) else { return };
     event.prevent_default();
-    let options = ScrollIntoViewOptions::new();
-    options.set_behavior(ScrollBehavior::Auto);
-    place.scroll_into_view_with_scroll_into_view_options(&options);
-    if !place.has_attribute("tabindex") {
-        let _ = place.set_attribute("tabindex", "-1");
-    }
-    let focus = web_sys::FocusOptions::new();
-    focus.set_prevent_scroll(true);
-    let _ = place.focus_with_options(&focus);
+    dom::bring(&place);
+    dom::focus(&place);
 }

@@ -46,6 +46,8 @@ pub(crate) struct Look {
     /// The search for other layouts, and whether it goes on.
     pub walk: Option<Rc<RefCell<Walk>>>,
     pub searching: bool,
+    /// The step of the tour, counted from 0, while the reader takes it.
+    pub tour: Option<usize>,
     stamps: [u32; PLACES],
 }
 
@@ -116,6 +118,7 @@ impl Look {
             alternatives: None,
             walk: None,
             searching: false,
+            tour: None,
             stamps: [0; PLACES],
         }
     }

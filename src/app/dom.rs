@@ -134,6 +134,24 @@ pub(crate) fn is_dialog(event: &web_sys::Event) -> bool {
     pressed.as_deref() == Some("dialog")
 }
 
+/// Opens what holds `place`, if it is closed, and brings it into view.
+pub(crate) fn bring(place: &Element) {
+    if let Ok(Some(closed)) = place.closest("details:not([open])") {
+        let _ = closed.set_attribute("open", "");
+    }
+    place.scroll_into_view();
+}
+
+/// Gives the focus to `place` without moving the page.
+pub(crate) fn focus(place: &Element) {
+    if !place.has_attribute("tabindex") {
+        let _ = place.set_attribute("tabindex", "-1");
+    }
+    let options = web_sys::FocusOptions::new();
+    options.set_prevent_scroll(true);
+    let _ = place.unchecked_ref::<HtmlElement>().focus_with_options(&options);
+}
+
 /// Gives the focus to the map's cursor.
 pub(crate) fn focus_cursor() {
     if let Some(cursor) = query(".cursor") {

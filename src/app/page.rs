@@ -50,6 +50,8 @@ pub(crate) struct Page {
     pub(super) opens: bool,
     /// Whether the map's cursor is to take the focus.
     pub(super) focus: bool,
+    /// Whether the tour went on.
+    pub(super) leads: bool,
     width: Option<Width>,
     _listeners: Vec<Option<EventListener>>,
 }
@@ -78,6 +80,7 @@ impl Component for Page {
             before: None,
             opens: false,
             focus: false,
+            leads: false,
             width: None,
         };
         page.name();
@@ -130,9 +133,11 @@ impl Component for Page {
             .child(
                 tag("footer.foot")
                     .with("p", words::page::PRIVATE)
-                    .child(tag("a").set("href", "evidence.html").text(words::page::EVIDENCE)),
+                    .child(tag("a").set("href", "evidence.html").text(words::page::EVIDENCE))
+                    .child(views::take_tour(desk, "button.link", words::tour::TAKE)),
             )
             .child(card(desk))
+            .child(views::tour(desk))
             .component(always(Place::Sheet, views::sheet));
         page.into()
     }
@@ -146,6 +151,9 @@ impl Component for Page {
         }
         if std::mem::take(&mut self.focus) {
             dom::focus_cursor();
+        }
+        if std::mem::take(&mut self.leads) {
+            views::lead(self.desk.look.tour);
         }
         if self.width.is_none() {
             self.width =

@@ -123,6 +123,7 @@ impl Page {
             _ => None,
         };
         self.opens |= matches!(act, Act::Open(_));
+        self.leads |= matches!(act, Act::Tour(_));
         let look = self.look();
         match *act {
             Act::Hover(hovered) => {
@@ -142,6 +143,7 @@ impl Page {
                 look.touch(Place::Sheet);
             }
             Act::Explain(_) => look.told = told,
+            Act::Tour(at) => look.tour = at,
             Act::Theme(theme) => {
                 look.theme = theme;
                 theme::choose(theme);

@@ -3,6 +3,7 @@
 mod answers;
 mod embedding;
 mod harness;
+mod help;
 mod loading;
 mod looks;
 mod map;

@@ -4,7 +4,7 @@ use shardscope::quantity::decimal;
 use shardscope::session::{Branch, Reason};
 
 use super::{Tag, details, tag};
-use crate::app::words::{self, digits, fill};
+use crate::app::words::{self, numbered};
 
 /// The tree of `root` with its first `open` levels open.
 pub(crate) fn tree(root: &Branch, open: u32) -> Tag {
@@ -14,7 +14,7 @@ pub(crate) fn tree(root: &Branch, open: u32) -> Tag {
 fn node(branch: &Branch, open: u32) -> Tag {
     let many = branch.times > 1;
     let bare = branch.parts.is_empty() && branch.reason.is_none();
-    let times = many.then(|| tag("span.times").say(fill(words::tree::TIMES, [digits(branch.times)])));
+    let times = many.then(|| tag("span.times").say(numbered(words::tree::TIMES, &[branch.times])));
     let label = tag("span.tree-label").say(branch.label.clone()).maybe(times);
     let share = decimal(branch.share * 100.0, 2) + "%";
     let head = tag(if bare { "div.tree-node bare" } else { "summary" })
@@ -30,7 +30,7 @@ fn node(branch: &Branch, open: u32) -> Tag {
         return head;
     }
     let equal = many && !branch.parts.is_empty();
-    let equal = equal.then(|| fill(words::tree::EQUAL, [digits(branch.times)]));
+    let equal = equal.then(|| numbered(words::tree::EQUAL, &[branch.times]));
     let greatest = branch.greatest.then(|| tag("p.soft small").text(words::tree::GREATEST));
     let inside = tag("div.tree-inside")
         .maybe(branch.reason.as_ref().map(explain))

@@ -8,7 +8,7 @@ use shardscope::session::{Shown, detour_sentence, dimension_line, link_name, wri
 use crate::app::act::{Copied, Why};
 use crate::app::desk::Desk;
 use crate::app::parts::{Sign, Tag, copy, details, group, heads, number, section, table, tag, wide};
-use crate::app::words::{communication as words, digits, fill};
+use crate::app::words::{communication as words, digits, fill, numbered};
 
 /// Groups listed before the rest is only counted.
 const LISTED: usize = 16;
@@ -65,7 +65,7 @@ fn dimension(desk: &Desk, shown: &Shown, (index, of): (usize, &DimensionTraffic)
     let line = dimension_line(of);
     let mut listed = written_groups(&shown.plan, of.group, LISTED);
     if let Some(more @ 1..) = of.groups.checked_sub(LISTED as u64) {
-        listed.push_str(&fill(words::MORE, [digits(more)]));
+        listed.push_str(&numbered(words::MORE, &[more]));
     }
     let mut rows = group();
     for (place, operation) in of.operations.iter().enumerate() {

@@ -9,7 +9,7 @@ use shardscope::session::{Event, Shown, title};
 use crate::app::act::Act;
 use crate::app::desk::{Desk, Place};
 use crate::app::parts::{Sign, Tag, button, details, group, headed, table, tag, text};
-use crate::app::words::{compare as words, digits, fill};
+use crate::app::words::{compare as words, fill, numbered};
 
 pub(crate) fn compare(desk: &Desk, shown: &Shown) -> Tag {
     let Some(pinned) = &desk.state.pinned else { return group() };
@@ -65,7 +65,7 @@ fn settings(settings: &[SettingDifference]) -> Tag {
     let derived = settings.iter().filter(|one| !one.stated).count() as u64;
     let drawn = group().with("h3.sub", words::SETTINGS).child(rows_of(settings, true, words::SETTINGS));
     let derived = (derived > 0).then(|| {
-        let summary = tag("summary").say(fill(words::FOLLOW, [digits(derived)]));
+        let summary = tag("summary").say(numbered(words::FOLLOW, &[derived]));
         details("details.follows", false, summary).child(rows_of(settings, false, words::FOLLOWING))
     });
     drawn.maybe(derived)

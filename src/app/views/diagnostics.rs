@@ -6,7 +6,7 @@ use shardscope::text::{Diagnostic, Severity};
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Sign, Tag, button, details, tag};
-use crate::app::words::{diagnostics as words, digits, fill};
+use crate::app::words::{diagnostics as words, numbered};
 
 /// The lines below the box.
 pub(crate) fn diagnostics(desk: &Desk) -> Tag {
@@ -30,7 +30,7 @@ pub(crate) fn diagnostics(desk: &Desk) -> Tag {
         status.with("p.clean", words::CLEAN)
     };
     let notes = (count > 0).then(|| {
-        let summary = tag("summary").say(fill(words::notes(count), [digits(count)]));
+        let summary = tag("summary").say(numbered(words::notes(count), &[count]));
         details("details", false, summary).child(notes)
     });
     tag("div.diagnostics#diagnostics").child(status).maybe(notes)
@@ -53,7 +53,7 @@ fn line(desk: &Desk, answer: &Answer, found: &Diagnostic) -> Tag {
     let mut line = line.set("class", class).child(tag("span.sign").child(sign.icon())).child(said);
     if let Some(span) = found.span {
         let place = answer.source.position(span.start);
-        let place = fill("{0}:{1}", [place.line, place.column].map(|number| digits(number.into())));
+        let place = numbered("{0}:{1}", &[place.line.into(), place.column.into()]);
         line = line.child(tag("span.place").with("span.hidden", words::AT).say(place));
     }
     tag("li").child(line)

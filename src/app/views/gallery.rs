@@ -9,7 +9,7 @@ use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::dom;
 use crate::app::parts::{Tag, button, choose, details, group, headed, options, tag};
-use crate::app::words::{digits, fill, gallery as words};
+use crate::app::words::{fill, gallery as words, numbered};
 
 pub(crate) fn gallery(desk: &Desk) -> Tag {
     let mut inside = choice(desk);
@@ -67,7 +67,7 @@ fn choice(desk: &Desk) -> Tag {
 fn chapter(desk: &Desk, chapter: &ExampleChapter, open: bool) -> Tag {
     let summary = tag("summary")
         .with("h3", chapter.title)
-        .saying("span.soft small", fill(words::RUNS, [digits(chapter.examples.len() as u64)]));
+        .saying("span.soft small", numbered(words::RUNS, &[chapter.examples.len() as u64]));
     details("details.chapter", open, summary)
         .child(tag("ul.examples").each(&chapter.examples, |one| example(desk, one)))
         .saying("p.soft source", fill(words::SOURCES, [chapter.source.to_owned()]))

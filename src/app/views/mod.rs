@@ -21,6 +21,7 @@ mod sheet;
 mod stages;
 mod time;
 mod tool;
+mod tour;
 mod utilisation;
 mod verdict;
 
@@ -39,5 +40,6 @@ pub(crate) use settings::settings;
 pub(crate) use sheet::sheet;
 pub(crate) use time::time;
 pub(crate) use tool::tool;
+pub(crate) use tour::{lead, take as take_tour, tour, turned};
 pub(crate) use utilisation::utilisation;
 pub(crate) use verdict::verdict;

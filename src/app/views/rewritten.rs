@@ -5,13 +5,13 @@ use shardscope::session::{Line, Rewritten, rewritten};
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, button, details, group, tag};
-use crate::app::words::{digits, fill, rewritten as words};
+use crate::app::words::{fill, numbered, rewritten as words};
 
 /// The changed lines, and the way to take them over; nothing while nothing is changed.
 pub(crate) fn rewritten_script(desk: &Desk) -> Option<Tag> {
     let changed = rewritten(&desk.state.hand)?;
     let count = changed.lines.len() as u64;
-    let summary = tag("summary").say(fill(words::title(count), [digits(count)]));
+    let summary = tag("summary").say(numbered(words::title(count), &[count]));
     let lines = tag("ol.rewritten mono").each(&changed.lines, line);
     let take = (count > 0).then(|| {
         let hand = Box::new(changed.hand.clone());

@@ -10,7 +10,7 @@ use crate::app::act::{Act, Glance};
 use crate::app::desk::{Desk, Place};
 use crate::app::dom;
 use crate::app::parts::{Tag, button, details, group, headed, swatch, table, tag};
-use crate::app::words::{digits, fill, schedule as words};
+use crate::app::words::{digits, fill, numbered, schedule as words};
 
 /// Most height of the lanes; more stages get narrower ones, without numbers. Unit: CSS pixel.
 const HIGHEST: u32 = 480;
@@ -53,8 +53,12 @@ fn legend(film: &Film, picture: &Picture) -> Tag {
         }
     }
     let (first, last) = film.phases();
-    let [first, last] = [first, last].map(|share| seconds(film.total() * share));
-    legend.saying("li", fill(words::PHASES, [first, last]))
+    legend.saying("li", moments(film, words::PHASES, (first, last)))
+}
+
+/// Two moments, shares of the whole step, in a sentence.
+fn moments(film: &Film, sentence: &str, (from, to): (f64, f64)) -> String {
+    fill(sentence, [seconds(film.total() * from), seconds(film.total() * to)])
 }
 
 fn controls(desk: &Desk, film: &Film, window: Window) -> Tag {
@@ -64,13 +68,13 @@ fn controls(desk: &Desk, film: &Film, window: Window) -> Tag {
         (words::CLOSER, "+", Glance::Zoom(1.0 / ZOOM, 0.5)),
         (words::FURTHER, "−", Glance::Zoom(ZOOM, 0.5)),
     ];
-    let part = [window.from, window.from + window.length].map(|share| seconds(film.total() * share));
+    let part = moments(film, words::PART, (window.from, window.from + window.length));
     tag("div.glances")
         .each(&glances, |(label, sign, glance)| {
             button(desk, "button.button small", Act::Glance(*glance)).set("aria-label", label).text(sign)
         })
         .child(button(desk, "button.button small", Act::Glance(Glance::Whole)).text(words::WHOLE))
-        .child(tag("span.soft small").set("role", "status").say(fill(words::PART, part)))
+        .child(tag("span.soft small").set("role", "status").say(part))
 }
 
 fn lanes(desk: &Desk, film: &Film, picture: &Picture, window: Window) -> Tag {
@@ -83,14 +87,14 @@ fn lanes(desk: &Desk, film: &Film, picture: &Picture, window: Window) -> Tag {
             .count("y", (number.lane * LANE + 14).into())
             .say(number.micro_batch.to_string())
     };
-    let label = fill(words::LANES, [digits(film.lanes().into())]);
+    let label = numbered(words::LANES, &[film.lanes().into()]);
     let (first, last) = film.phases();
     let phase = |moment: &f64| {
         let x = decimal(window.place(*moment) * f64::from(WIDTH), 2);
         tag("line.phase").attr("x1", x.clone()).attr("x2", x).count("y2", height.into())
     };
     let boxes = tag("svg.lane-boxes")
-        .attr("viewBox", fill(VIEW, [WIDTH, height].map(|length| digits(length.into()))))
+        .attr("viewBox", numbered(VIEW, &[WIDTH.into(), height.into()]))
         .count("height", shown.into())
         .set("preserveAspectRatio", "none")
         .each(&picture.paths, |(work, path)| tag("path").set("class", work.class()).attr("d", path.clone()))
@@ -149,7 +153,7 @@ fn memory(desk: &Desk, shown: &Shown, film: &Film, window: Window) -> Tag {
         .attr("y1", line(curve.peak))
         .attr("y2", line(curve.peak));
     let drawing = tag("svg")
-        .attr("viewBox", fill(VIEW, [WIDTH, CURVE].map(|length| digits(length.into()))))
+        .attr("viewBox", numbered(VIEW, &[WIDTH.into(), CURVE.into()]))
         .count("height", CURVE.into())
         .set("preserveAspectRatio", "none")
         .set("aria-hidden", "true")

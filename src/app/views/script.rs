@@ -4,6 +4,7 @@ use shardscope::session::{EXAMPLE, Event, File, Hand, Piece, pieces};
 use shardscope::text::Severity;
 
 use super::diagnostics::diagnostics;
+use super::take_tour;
 use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::parts::{Sign, Tag, button, group, headed, tag};
@@ -27,6 +28,7 @@ fn tools(desk: &Desk) -> Tag {
         tag("input.hidden").set("type", "file").flag("multiple", true).on(desk, "change", Act::Pickup);
     tag("div.tools")
         .child(tag("label.button quiet file").child(Sign::Open.icon()).text(words::OPEN).child(field))
+        .child(if script == EXAMPLE { take_tour(desk, "button.button quiet", words::TOUR) } else { group() })
         .child(load(script != EXAMPLE, EXAMPLE, words::EXAMPLE))
         .child(load(!script.is_empty(), "", words::CLEAR))
 }

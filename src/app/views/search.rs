@@ -38,7 +38,7 @@ fn results(desk: &Desk, walk: &Walk) -> Tag {
         _ => table(words::TABLE, "table.figures", &words::HEADS, rows),
     };
     let said = if more { words::GOING } else { words::DONE };
-    let said = fill(said, [tried, all, walk.refused(), walk.too_large()].map(grouped));
+    let said = fill(said, [grouped(tried), grouped(all), grouped(walk.refused()), grouped(walk.too_large())]);
     let progress = more.then(|| {
         tag("progress.progress").set("aria-label", words::START).count("max", all).count("value", tried)
     });

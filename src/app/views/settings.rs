@@ -7,7 +7,7 @@ use super::rewritten::rewritten_script;
 use crate::app::act::Act;
 use crate::app::desk::{Desk, Place};
 use crate::app::parts::{Tag, button, choose, details, group, tag};
-use crate::app::words::{digits, fill, settings as words};
+use crate::app::words::{fill, numbered, settings as words};
 
 pub(crate) fn settings(desk: &Desk) -> Tag {
     let (hand, all) = (&desk.state.hand, desk.look.all_settings);
@@ -20,7 +20,7 @@ pub(crate) fn settings(desk: &Desk) -> Tag {
     }
     let summary = tag("summary")
         .with("h2", words::TITLE)
-        .saying("span.soft small", fill(words::COUNTED, [digits(stated), digits(assumed)]));
+        .saying("span.soft small", numbered(words::COUNTED, &[stated, assumed]));
     let alone = hand.is_settings_alone();
     let about = tag("p.soft small").text(if alone { words::ALONE } else { words::BESIDE });
     let reset = (hand.is_changed() && !alone).then(|| {
@@ -140,7 +140,7 @@ fn origin(desk: &Desk, row: &Row) -> Tag {
         Some(span) => {
             let place = desk.state.answer.source.position(span.start);
             button(desk, "button.link", Act::Show(span))
-                .say(fill(words::LINE, [digits(place.line.into())]))
+                .say(numbered(words::LINE, &[place.line.into()]))
                 .saying("span.hidden", fill(words::STATES, [setting.name.to_owned()]))
         }
         None => tag("span").text(word),

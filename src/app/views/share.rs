@@ -9,7 +9,7 @@ use crate::app::address;
 use crate::app::desk::Desk;
 use crate::app::files::FILES;
 use crate::app::parts::{Sign, Tag, copyable, group, headed, tag};
-use crate::app::words::{digits, fill, share as words};
+use crate::app::words::{fill, numbered, share as words};
 
 pub(crate) fn share(desk: &Desk) -> Tag {
     let inside = match &desk.state.shown {
@@ -66,9 +66,9 @@ fn part(title_id: &'static str, title: &'static str) -> Tag {
 
 fn with_length(about: Tag, link: &str) -> Tag {
     let characters = link.chars().count();
-    let about = about.say(fill(words::LENGTH, [digits(characters as u64)]));
+    let about = about.say(numbered(words::LENGTH, &[characters as u64]));
     if characters > LONG_LINK {
-        let long = fill(words::LONG, [digits(LONG_LINK as u64)]);
+        let long = numbered(words::LONG, &[LONG_LINK as u64]);
         return about.saying("strong.long", long);
     }
     about
@@ -81,7 +81,7 @@ fn by_settings(desk: &Desk, link: Option<String>) -> Tag {
     };
     let own = link.split('!').next().unwrap_or_default();
     let count = own.matches('=').count();
-    let about = fill(words::ABOUT_SETTINGS, [digits(count as u64)]);
+    let about = numbered(words::ABOUT_SETTINGS, &[count as u64]);
     part.child(with_length(tag("p.soft small").say(about), &link)).child(copyable(
         desk,
         "link",

@@ -4,7 +4,7 @@ use shardscope::quantity::{Bytes, Quantity, gib};
 use shardscope::session::{StageMemory, Use};
 
 use crate::app::parts::{Piece, Tag, bar, group, key, swatch, tag};
-use crate::app::words::{digits, fill, verdict as words};
+use crate::app::words::{fill, numbered, verdict as words};
 
 /// Most stages that get a bar of their own; the table has all.
 const MOST_BARS: usize = 16;
@@ -21,8 +21,7 @@ pub(crate) fn stage_bars(stages: &[StageMemory], capacity: Bytes) -> Tag {
         .each(&Use::ALL, |kind| tag("li").child(key(*kind)).text(kind.name()))
         .child(on_device);
     let more = (shown.len() < stages.len()).then(|| {
-        tag("p.soft small")
-            .say(fill(words::FIRST_STAGES, [digits(MOST_BARS as u64), digits(stages.len() as u64)]))
+        tag("p.soft small").say(numbered(words::FIRST_STAGES, &[MOST_BARS as u64, stages.len() as u64]))
     });
     tag("figure.stage-bars")
         .child(legend)
@@ -37,7 +36,7 @@ fn row(stage: &StageMemory, whole: f64, limit: f64) -> Tag {
         pieces.push(Piece { kind, share: bytes.number() / whole, title });
     }
     group()
-        .saying("span.stage-name", fill(words::STAGE, [digits(stage.stage)]))
+        .saying("span.stage-name", numbered(words::STAGE, &[stage.stage]))
         .child(bar(&pieces, limit))
         .child(
             tag("span")

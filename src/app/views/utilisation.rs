@@ -7,7 +7,7 @@ use shardscope::session::Shown;
 
 use crate::app::desk::Desk;
 use crate::app::parts::{Tag, group, section, table, tag, with_remark};
-use crate::app::words::{digits, fill, matmuls as words};
+use crate::app::words::{fill, matmuls as words, numbered};
 
 pub(crate) fn utilisation(_: &Desk, shown: &Shown) -> Tag {
     let rows = group().each(&shown.report.utilisation, row);
@@ -20,7 +20,7 @@ fn row(product: &Utilisation) -> Tag {
         Bound::Compute => words::ARITHMETIC,
         Bound::Memory => words::MEMORY,
     };
-    let stage = if product.stage > 0 { fill(words::STAGE, [digits(product.stage)]) } else { String::new() };
+    let stage = if product.stage > 0 { numbered(words::STAGE, &[product.stage]) } else { String::new() };
     let row = tag("tr")
         .two(product.name, &stage)
         .two(&sizes(product.sharded), &sizes(product.full))
@@ -36,6 +36,6 @@ fn row(product: &Utilisation) -> Tag {
 }
 
 fn sizes(sizes: Sizes) -> String {
-    let product = fill("{0} × {1} × {2}", [sizes.m, sizes.n, sizes.k].map(grouped));
+    let product = fill("{0} × {1} × {2}", [grouped(sizes.m), grouped(sizes.n), grouped(sizes.k)]);
     if sizes.batch > 1 { fill("{0} × [{1}]", [grouped(sizes.batch), product]) } else { product }
 }

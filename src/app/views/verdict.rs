@@ -10,7 +10,7 @@ use crate::app::act::Act;
 use crate::app::desk::Desk;
 use crate::app::files::REPORTS;
 use crate::app::parts::{Sign, Tag, choose, headed, options, tag};
-use crate::app::words::{digits, fill, verdict as words};
+use crate::app::words::{digits, fill, numbered, verdict as words};
 
 pub(crate) fn verdict(desk: &Desk, shown: &Shown) -> Tag {
     let accelerator = &shown.plan.cluster().accelerator;
@@ -49,10 +49,10 @@ fn stats(shown: &Shown) -> Tag {
     let parameters = &shown.report.parameters;
     let tokens =
         Count::new(recipe.global_batch_size).number() * Count::new(shown.plan.model().seq_length).number();
-    let mut cut = fill(words::CUT, [layout.tensor, layout.pipeline, layout.data].map(digits));
+    let mut cut = numbered(words::CUT, &[layout.tensor, layout.pipeline, layout.data]);
     for (cut_too, degree) in words::CUT_TOO.into_iter().zip([layout.context, layout.expert]) {
         if degree > 1 {
-            cut.push_str(&fill(cut_too, [digits(degree)]));
+            cut.push_str(&numbered(cut_too, &[degree]));
         }
     }
     let mut exact = grouped(parameters.total.get());
@@ -60,8 +60,8 @@ fn stats(shown: &Shown) -> Tag {
         exact = fill(words::ACTIVE, [exact, rounded(parameters.active_per_token.number())]);
     }
     let speed = fill(words::SPEED, [tflops(time.model_rate), percent(time.mfu)]);
-    let batches = fill(words::BATCHES, [recipe.num_micro_batches, recipe.micro_batch_size].map(grouped));
-    let bounds = fill(words::BOUNDS, [time.lower_bound, time.upper_bound].map(seconds));
+    let batches = fill(words::BATCHES, [grouped(recipe.num_micro_batches), grouped(recipe.micro_batch_size)]);
+    let bounds = fill(words::BOUNDS, [seconds(time.lower_bound), seconds(time.upper_bound)]);
     tag("dl.stats")
         .child(stat(words::STEP, seconds(time.step), bounds))
         .child(stat(words::TOKENS, rounded(time.tokens_per_second), speed))

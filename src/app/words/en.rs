@@ -61,6 +61,7 @@ pub(crate) mod tree {
 pub(crate) mod script {
     pub(crate) const TITLE: &str = "Launch script";
     pub(crate) const OPEN: &str = "Open";
+    pub(crate) const TOUR: &str = "Tour";
     pub(crate) const EXAMPLE: &str = "Example";
     pub(crate) const CLEAR: &str = "Clear";
     pub(crate) const EMPTY: &str = "Paste the script that launches the training run";
@@ -424,6 +425,52 @@ pub(crate) mod tool {
     pub(crate) const RUNS_TABLE: &str = "Measured runs and predictions";
     pub(crate) const RUNS_HEADS: [&str; 5] =
         ["Layout", "Global batch, of micro-batch", ">measured", ">here", ">tool"];
+}
+
+/// The guided tour.
+pub(crate) mod tour {
+    pub(crate) const TAKE: &str = "Take the tour";
+    pub(crate) const PLACE: &str = "{0} of {1}";
+    pub(crate) const BACK: &str = "Back";
+    pub(crate) const NEXT: &str = "Next";
+    pub(crate) const DONE: &str = "Done";
+    /// What each step is called and tells. Its holes: the fullest stage (0), what its GPUs need (1) of what they have
+    /// (2), the accelerator (3), a step's time (4), tokens per second (5), the schedule (6), the share of it that is
+    /// waited (7), what a GPU of the busiest stage puts on the wire (8), how many GPUs there are (9).
+    pub(crate) const STEPS: [[&str; 2]; 8] = [
+        [
+            "Does it fit, and how fast?",
+            "The answer first: on {3} the fullest GPU needs {1} of {2}, and a step takes {4}. The bars show every pipeline stage against the device, by what fills it.",
+        ],
+        [
+            "Turn a knob",
+            "Change a size here, and every number on the page follows. Your script stays as it is; Undo takes the change back, and Pin keeps this plan to compare with the next.",
+        ],
+        [
+            "Memory, down to the tensor",
+            "Stage {0} is the fullest. Press a number to see the formula, the values in it and its source; the tree below goes down to each tensor.",
+        ],
+        [
+            "Where the time goes",
+            "A step of {4} is {5} tokens per second. The tree takes it apart: arithmetic, messages that nothing hides, and waiting.",
+        ],
+        [
+            "Who waits for whom",
+            "Each lane is a pipeline stage, its forward and backward passes from left to right by the schedule {6}. The slowest stage waits {7} of the time.",
+        ],
+        [
+            "What is sent",
+            "A GPU of the busiest stage puts {8} on the wire in every step. Open a dimension to see each message: how large, how often, and between which GPUs.",
+        ],
+        [
+            "Who works with whom",
+            "All {9} GPUs, each in its node. Press one to see its groups, and whether it reaches its partners over NVLink or over the network.",
+        ],
+        [
+            "Take it with you",
+            "Share gives a link that holds the plan itself, copies for reports, and files; nothing goes to a server. Now paste your own script, or start from a model.",
+        ],
+    ];
 }
 
 /// The pinned plan beside the one in hand.

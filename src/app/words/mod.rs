@@ -23,6 +23,16 @@ pub(crate) fn fill<const HOLES: usize>(sentence: &str, holes: [String; HOLES]) -
     filled(sentence, &holes)
 }
 
+/// The sentence with its holes filled by whole numbers.
+#[inline(never)]
+pub(crate) fn numbered(sentence: &str, holes: &[u64]) -> String {
+    let mut written = Vec::new();
+    for hole in holes {
+        written.push(digits(*hole));
+    }
+    filled(sentence, &written)
+}
+
 /// A number as it stands in a hole.
 #[inline(never)]
 pub(crate) fn digits(number: u64) -> String {

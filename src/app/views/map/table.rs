@@ -7,7 +7,7 @@ use shardscope::session::map::{gpu_lines, relation_name, relations};
 use crate::app::act::{Act, Copied};
 use crate::app::desk::{Desk, Place};
 use crate::app::parts::{Tag, button, copy, details, head, heads, tag, wide};
-use crate::app::words::{digits, fill, map as words};
+use crate::app::words::{fill, map as words, numbered};
 
 /// GPUs of one page.
 const PAGE: u64 = 64;
@@ -23,7 +23,7 @@ pub(crate) fn as_table(desk: &Desk, shown: &Shown) -> Tag {
         };
         tag("p.pages")
             .child(turn(at.saturating_sub(1), at == 0, words::BEFORE))
-            .saying("span.small", fill(words::PAGE, [at + 1, pages].map(digits)))
+            .saying("span.small", numbered(words::PAGE, &[at + 1, pages]))
             .child(turn(at + 1, at + 1 == pages, words::AFTER))
     });
     let same = details("details", false, tag("summary").text(words::AS_TABLE))

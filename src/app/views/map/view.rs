@@ -20,7 +20,7 @@ use crate::app::desk::{Desk, Place};
 use crate::app::dom;
 use crate::app::panel::{Drawn, panel};
 use crate::app::parts::{Tag, group, section, tag};
-use crate::app::words::{digits, fill, map as words};
+use crate::app::words::{digits, fill, map as words, numbered};
 
 /// What is drawn of `shown`, `width` CSS pixels wide; nothing before that is known, or when there are too many GPUs.
 pub(crate) fn picture(shown: &Shown, colour: Colour, width: u32) -> Option<Held<Picture>> {
@@ -45,7 +45,7 @@ pub(crate) fn map(desk: &Desk, shown: &Shown) -> Tag {
         below = legend(picture);
     } else if plan.layout().world_size > MOST_DRAWN {
         let gpus = plan.layout().world_size;
-        frame = frame.saying("p.soft", fill(words::TOO_MANY, [digits(gpus)]));
+        frame = frame.saying("p.soft", numbered(words::TOO_MANY, &[gpus]));
     }
     let chosen = chosen.map(|chosen| {
         let memory = shown.memory_of(chosen.rank).map(gib).unwrap_or_default();
@@ -80,7 +80,7 @@ fn draw(desk: &Desk, shown: &Shown, chosen: Option<&About>, picture: &Picture) -
         .count("aria-rowcount", rows)
         .count("aria-colcount", columns)
         .counts(&["width", "height"], &[width, height])
-        .attr("viewBox", fill("0 0 {0} {1}", [width, height].map(|length| digits(length.into()))))
+        .attr("viewBox", numbered("0 0 {0} {1}", &[width.into(), height.into()]))
         .component(panel(desk, Place::Cells, Drawn::Always(cells)))
         .child(behind)
         .component(panel(desk, Place::Captions, Drawn::Always(captions)))

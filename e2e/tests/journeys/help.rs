@@ -1,0 +1,61 @@
+//! Help where it is wanted: the guided tour, and terms explained where they stand.
+use e2e::{Key, Page};
+
+#[test]
+fn the_tour_leads_through_the_page_by_mouse_and_by_keyboard() {
+    let page = Page::open("");
+    page.wait_text("#map", "n0_g1");
+    let address = page.url();
+    page.click_text(".script .tools button", "Tour");
+    page.wait_text("#tour", "1 of 8");
+    assert_eq!(page.attribute("[data-toured]", "aria-labelledby").as_deref(), Some("verdict-title"));
+    let needs = page.text("#tour p");
+    assert!(needs.contains("GiB") && !needs.contains('{'), "{needs}");
+    assert_eq!(page.axe(), []);
+    // The card has the focus; arrows lead on and back, and never past the first step.
+    for (key, step) in
+        [(Key::Left, "1 of 8"), (Key::Right, "2 of 8"), (Key::Right, "3 of 8"), (Key::Left, "2 of 8")]
+    {
+        page.press(key);
+        page.wait_text("#tour", step);
+    }
+    // The page beneath stays at hand, and the tour tells of the plan that is shown now.
+    page.click("[aria-label='More: tensor parallel size']");
+    page.wait_text(".verdict .stats", "TP 4 × PP 2 × DP 2");
+    for step in 3..=8 {
+        page.click_text("#tour button", "Next");
+        page.wait_text("#tour", &format!("{step} of 8"));
+        assert_eq!(page.count("[data-toured]"), 1, "step {step}");
+        let text = page.text("#tour p");
+        assert!(!text.contains('{') && !text.contains("  "), "{text}");
+    }
+    page.screenshot("tour");
+    page.click_text("#tour button", "Done");
+    page.wait_gone("#tour");
+    assert_eq!(page.count("[data-toured]"), 0);
+    assert_eq!(page.focused(), "button \"Share\"", "what was shown last has the focus");
+    assert!(!page.url().contains("tour") && page.url().starts_with(address.split('#').next().unwrap_or("")));
+    page.assert_quiet();
+}
+
+#[test]
+fn the_tour_is_in_the_foot_too_and_ends_by_escape_on_a_phone_in_the_dark() {
+    let page = Page::open("");
+    page.phone();
+    page.prefer_dark(true);
+    page.click_text(".foot button", "Take the tour");
+    page.wait_text("#tour", "1 of 8");
+    page.until("the verdict in view", || {
+        let top = page.js("return document.querySelector('.verdict').getBoundingClientRect().top", &[]);
+        (top.as_f64()? < 200.0).then_some(())
+    });
+    assert_eq!(page.axe(), []);
+    assert_eq!(page.overflow(), 0);
+    page.screenshot("tour-phone-dark");
+    page.press(Key::Escape);
+    page.wait_gone("#tour");
+    // A frame of another page has no tour.
+    page.goto("?embed=verdict#/1?layers=4");
+    page.wait_for(".embedded");
+    assert!(!page.text("body").contains("tour"));
+}
