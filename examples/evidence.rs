@@ -10,11 +10,11 @@ fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let compared = compared();
     if wanted.iter().any(|word| word == "--rows") {
-        list(&compared);
+        list(compared);
     } else if wanted.is_empty() {
-        print!("{}", summary(&compared));
+        print!("{}", summary(compared));
     } else {
-        detail(&compared, &wanted);
+        detail(compared, &wanted);
     }
 }
 

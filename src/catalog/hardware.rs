@@ -97,11 +97,14 @@ pub fn default_accelerator() -> Accelerator {
 #[must_use]
 pub fn cluster(accelerator: Accelerator, num_nodes: u64, gpus_per_node: u64) -> Cluster {
     let usual = row(&accelerator.name).map_or(gpus_per_node, |row| row.fast_domain);
-    // A rack-wide domain spans nodes; any other ends with the node.
-    let fast_domain = if usual > row(&accelerator.name).map_or(usual, |row| row.gpus_per_node) {
-        usual
-    } else {
+    // A rack-wide domain spans nodes; any other ends with the node. Jobs of more than one rack take segments of a power of
+    // two of each: 16 of the 18 trays of an NVL72 (NVIDIA's recipes for GB200: `--segment 16`).
+    let fast_domain = if usual <= usual_gpus_per_node(&accelerator.name) {
         gpus_per_node
+    } else if num_nodes.saturating_mul(gpus_per_node) > usual {
+        1 << usual.ilog2()
+    } else {
+        usual
     };
     Cluster { num_nodes, gpus_per_node, fast_domain, accelerator, measured: Measured::default() }
 }

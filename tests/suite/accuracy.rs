@@ -1,6 +1,6 @@
 //! How close the step time comes to published runs. Bars are stated for the development half of the rows.
 
-use pages::evidence::{Compared, Figures, Group, causes, compared, summary};
+use pages::evidence::{Compared, Group, causes, compared, figures, summary};
 
 #[test]
 fn every_group_is_as_close_as_stated() {
@@ -16,13 +16,13 @@ fn every_group_is_as_close_as_stated() {
         (Group::Ascend, 0.12),
     ];
     for (group, bar) in bars {
-        let figures = Figures::of(&compared, group, false);
+        let figures = figures(compared, group);
         println!("{group:?}: {figures:.3?}");
         assert!(figures.rows > 0, "{group:?}");
         assert!(figures.median <= bar, "{group:?}: median {:.3}, stated {bar}", figures.median);
     }
-    let dense = Figures::of(&compared, Group::Dense, false);
-    assert!(dense.near >= 0.90, "dense within 15 %: {:.3}", dense.near);
+    let dense = figures(compared, Group::Dense);
+    assert!(dense.near() >= 0.90, "dense within 15 %: {:.3}", dense.near());
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn the_seeds_tables_come_out() {
 #[test]
 fn every_row_that_is_off_has_a_cause_and_every_cause_a_row() {
     let compared = compared();
-    for one in &compared {
+    for one in compared {
         let id = one.row.text("id");
         assert!(
             one.error.abs() <= 0.15 || one.cause.is_some(),
@@ -74,6 +74,6 @@ fn every_row_that_is_off_has_a_cause_and_every_cause_a_row() {
 #[test]
 fn the_readme_is_current() {
     let readme = include_str!("../../README.md");
-    let written = summary(&compared());
+    let written = summary(compared());
     assert!(readme.contains(&written), "write this into the README:\n{written}");
 }

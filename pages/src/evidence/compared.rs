@@ -1,7 +1,11 @@
 //! Predicted against measured, in the groups that accuracy is stated for.
 
-use shardscope::estimate::time::time;
+use std::sync::OnceLock;
 
+use shardscope::estimate::time::time;
+use shardscope::intake::Resolution;
+
+use super::figures::Figures;
 use super::row::Row;
 
 /// Rows that are off by more than 15 %, or whose record forbids a target, with the reason.
@@ -68,6 +72,8 @@ impl Group {
 pub struct Compared {
     /// The published run.
     pub row: Row,
+    /// Its settings, resolved.
+    pub resolution: Resolution,
     /// Seconds of a step, as the engine says.
     pub predicted: f64,
     /// Predicted over measured, less one.
@@ -93,17 +99,18 @@ impl Compared {
 }
 
 /// Every row with its prediction.
-pub fn compared() -> Vec<Compared> {
-    Row::all()
-        .into_iter()
-        .map(|row| {
-            let id = row.text("id");
-            let plan = row.try_plan().unwrap_or_else(|why| panic!("{id}: {why}"));
-            let predicted = time(&plan).step.get();
-            let error = predicted / row.measured() - 1.0;
-            Compared { predicted, error, cause: cause(id), row }
-        })
-        .collect()
+pub fn compared() -> &'static [Compared] {
+    static ALL: OnceLock<Vec<Compared>> = OnceLock::new();
+    ALL.get_or_init(|| Row::all().into_iter().map(compare).collect())
+}
+
+fn compare(row: Row) -> Compared {
+    let id = row.text("id");
+    let resolution = row.resolution();
+    let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{id}: {:?}", resolution.diagnostics));
+    let predicted = time(plan).step.get();
+    let error = predicted / row.measured() - 1.0;
+    Compared { predicted, error, cause: cause(id), row, resolution }
 }
 
 /// The identifiers of all rows with a cause.
@@ -119,28 +126,64 @@ fn cause(id: &str) -> Option<Cause> {
     causes().find(|(other, _)| *other == id).map(|(_, cause)| cause)
 }
 
-/// What the peers reach on the same rows, run side by side in November 2026.
-const PEERS: &str = "\
-| peer | on these rows | error of the step time |
-|---|---|---|
-| Calculon | Narayanan 2021, table 1 | mean 7.8 %, all rows too fast (3 to 14 %) |
-| llm-analysis, FLOPs efficiency 0.5 | Narayanan 2021, table 1 | mean 46 %, worst 134 % |
-| Calculon | 48 rows on A100: both tables, Korthikanti, NeMo 22.06 | median 11.8 % |
-| SimuMax | the same 48 rows | median 9.2 % |
-| llm-analysis | the same 48 rows | median 21 to 26 % |
-";
+/// What another tool reaches on the rows named, run side by side in November 2026.
+pub struct Peer {
+    /// The tool.
+    pub name: &'static str,
+    /// On which rows.
+    pub rows: &'static str,
+    /// Its error of the step time.
+    pub error: &'static str,
+}
 
-const fn title(group: Group) -> &'static str {
-    match group {
-        Group::Narayanan => "Narayanan et al. 2021, table 1 (1.7B to 1T)",
-        Group::Azure => "Azure NeMo Megatron 2022 (126M to 530B)",
-        Group::Korthikanti => "Korthikanti et al. 2022, table 5",
-        Group::Dense => "dense, A100 and newer",
-        Group::Experts => "mixture of experts",
-        Group::Sharded => "sharded weights (FSDP, ZeRO-3)",
-        Group::Volta => "V100",
-        Group::Ascend => "Ascend 910B",
+/// What others reach on the same rows.
+pub const PEERS: [Peer; 6] = [
+    Peer {
+        name: "Calculon",
+        rows: "Narayanan 2021, table 1",
+        error: "mean 7.8 %, all rows too fast (3 to 14 %)",
+    },
+    Peer {
+        name: "llm-analysis, FLOPs efficiency 0.5",
+        rows: "Narayanan 2021, table 1",
+        error: "mean 46 %, worst 134 %",
+    },
+    Peer {
+        name: "Calculon",
+        rows: "Korthikanti 2022 (its own validation, 8 points)",
+        error: "mean 3.7 %, worst 8.9 %",
+    },
+    Peer {
+        name: "Calculon",
+        rows: "48 rows on A100: both tables, Korthikanti, NeMo 22.06",
+        error: "median 11.8 %",
+    },
+    Peer { name: "SimuMax", rows: "the same 48 rows", error: "median 9.2 %" },
+    Peer { name: "llm-analysis", rows: "the same 48 rows", error: "median 21 to 26 %" },
+];
+
+impl Group {
+    /// What tables call it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Narayanan => "Narayanan et al. 2021, table 1 (1.7B to 1T)",
+            Self::Azure => "Azure NeMo Megatron 2022 (126M to 530B)",
+            Self::Korthikanti => "Korthikanti et al. 2022, table 5",
+            Self::Dense => "dense, A100 and newer",
+            Self::Experts => "mixture of experts",
+            Self::Sharded => "sharded weights (FSDP, ZeRO-3)",
+            Self::Volta => "V100",
+            Self::Ascend => "Ascend 910B",
+        }
     }
+}
+
+/// Errors of the rows of `group`, those whose record forbids a target left out.
+#[must_use]
+pub fn figures(compared: &[Compared], group: Group) -> Figures {
+    let rows = compared.iter().filter(|one| group.holds(&one.row) && !one.is_disputed());
+    Figures::of(rows.map(|one| one.error).collect())
 }
 
 /// The tables of the README, as Markdown.
@@ -149,14 +192,14 @@ pub fn summary(compared: &[Compared]) -> String {
                    |---|---|---|---|---|---|\n"
         .to_owned();
     for group in Group::ALL {
-        let figures = Figures::of(compared, group, false);
+        let figures = figures(compared, group);
         out += &format!(
             "| {} | {} | {:.1} % | {:.1} % | {:.0} % | {:+.1} % |\n",
-            title(group),
+            group.title(),
             figures.rows,
             100.0 * figures.median,
             100.0 * figures.tenth,
-            100.0 * figures.near,
+            100.0 * figures.near(),
             100.0 * figures.bias
         );
     }
@@ -166,57 +209,9 @@ pub fn summary(compared: &[Compared]) -> String {
          `tests/data/measured/causes.tsv` names them, and every other row that is off by more than 15 %.\n\n",
         compared.len()
     );
-    out + PEERS
-}
-
-/// Statistics of a group's errors, without their sign.
-#[derive(Clone, Copy, Debug)]
-pub struct Figures {
-    /// How many.
-    pub rows: usize,
-    /// Half of the rows are closer.
-    pub median: f64,
-    /// Nine of ten rows are closer.
-    pub tenth: f64,
-    /// The farthest.
-    pub worst: f64,
-    /// Share of rows within 15 %.
-    pub near: f64,
-    /// Median of the errors with their sign.
-    pub bias: f64,
-}
-
-impl Figures {
-    /// Of the rows of `group`, those whose record forbids a target left out unless `all`.
-    pub fn of(compared: &[Compared], group: Group, all: bool) -> Self {
-        let rows = compared.iter().filter(|one| group.holds(&one.row) && (all || !one.is_disputed()));
-        Self::from(rows.map(|one| one.error).collect())
+    out += "| peer | on these rows | error of the step time |\n|---|---|---|\n";
+    for Peer { name, rows, error } in PEERS {
+        out += &format!("| {name} | {rows} | {error} |\n");
     }
-
-    fn from(mut errors: Vec<f64>) -> Self {
-        errors.sort_by(f64::total_cmp);
-        let bias = middle(&errors);
-        let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
-        sizes.sort_by(f64::total_cmp);
-        let rows = sizes.len();
-        let near = sizes.iter().filter(|size| **size <= 0.15).count();
-        let at = |index: usize| sizes.get(index).copied().unwrap_or(0.0);
-        Self {
-            rows,
-            median: middle(&sizes),
-            tenth: at(rows * 9 / 10),
-            worst: at(rows.saturating_sub(1)),
-            near: near as f64 / rows.max(1) as f64,
-            bias,
-        }
-    }
-}
-
-fn middle(sorted: &[f64]) -> f64 {
-    let half = sorted.len() / 2;
-    match sorted {
-        [] => 0.0,
-        _ if sorted.len() % 2 == 1 => sorted[half],
-        _ => (sorted[half - 1] + sorted[half]) / 2.0,
-    }
+    out
 }

@@ -1,11 +1,10 @@
-//! Published training runs as plans: one line of `data/measured/steps.tsv` each.
+//! Published training runs as settings and plans: one line of `data/measured/steps.tsv` each.
 
 use std::collections::HashMap;
 
-use shardscope::catalog::accelerator;
+use shardscope::intake::{Resolution, resolve};
 use shardscope::json::Json;
-use shardscope::plan::*;
-use shardscope::quantity::BytesPerSecond;
+use shardscope::plan::{Field, Number, Plan, Software};
 
 /// The development half of the measured step times.
 const STEPS: &str = include_str!("../../../tests/data/measured/steps.tsv");
@@ -68,23 +67,40 @@ impl Row {
         self.text("sharding") == "zero3"
     }
 
+    /// The run as settings, as a reader would type them: what its source says, and nothing that is the software's default.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        self.model(&mut settings);
+        self.machines(&mut settings);
+        self.layout(&mut settings);
+        self.batch_and_formats(&mut settings);
+        self.kernels(&mut settings);
+        self.recomputation(&mut settings);
+        self.communication(&mut settings);
+        settings
+    }
+
+    /// What the engine makes of its settings, as for a reader of the page.
+    #[must_use]
+    pub fn resolution(&self) -> Resolution {
+        resolve(&[], &self.settings().0)
+    }
+
     /// The run as a plan.
+    ///
+    /// # Errors
+    /// What is said against it.
     pub fn try_plan(&self) -> Result<Plan, String> {
-        let model = self.model();
-        let layout = self.layout(&model);
-        let recipe = self.recipe(&layout);
-        Plan::new(model, self.cluster(), layout, recipe).map_err(|reasons| {
-            reasons.iter().map(|reason| reason.message.as_str()).collect::<Vec<_>>().join("; ")
-        })
+        planned(self.resolution())
     }
 
     fn software(&self) -> Software {
         match self.text("software") {
             "megatron_legacy" => Software::MegatronLegacy,
-            "megatron_deepspeed" => Software::MegatronDeepspeed,
+            "megatron_deepspeed" | "megatron_deepspeed_flash" => Software::MegatronDeepspeed,
             "torchtitan" => Software::Torchtitan,
             "torch_fsdp" => Software::TorchFsdp,
-            "megatron_deepspeed_flash" => Software::MegatronDeepspeed,
             "internevo" | "modellink" => Software::MegatronCoreLocal,
             _ => Software::MegatronCoreTe,
         }
@@ -94,192 +110,222 @@ impl Row {
         matches!(self.text("software"), "megatron_legacy" | "megatron_deepspeed")
     }
 
-    fn model(&self) -> Model {
+    fn model(&self, to: &mut Settings) {
         let gated = self.yes("gated");
-        let [heads, tensor] = ["heads", "tp"].map(|column| self.number(column));
+        to.say(Field::Software, self.software().name());
+        let sizes = [
+            (Field::NumLayers, "layers"),
+            (Field::HiddenSize, "hidden"),
+            (Field::NumAttentionHeads, "heads"),
+            (Field::KvChannels, "head_dim"),
+            (Field::SeqLength, "seq"),
+            (Field::VocabSize, "vocab"),
+        ];
+        for (field, column) in sizes {
+            to.say(field, self.text(column));
+        }
         let ffn = self.maybe("ffn").or(self.maybe("expert_ffn")).unwrap_or(4 * self.number("hidden"));
-        Model {
-            num_layers: self.number("layers"),
-            hidden_size: self.number("hidden"),
-            ffn_hidden_size: ffn,
-            num_attention_heads: heads,
-            num_query_groups: self.number("groups"),
-            kv_channels: self.number("head_dim"),
-            seq_length: self.number("seq"),
-            max_position_embeddings: self.number("seq"),
-            padded_vocab_size: self.number("vocab").next_multiple_of(128 * tensor),
-            vocab_padding: None,
-            activation: if gated { Activation::Swiglu } else { Activation::Gelu },
-            normalization: if gated { Normalization::RmsNorm } else { Normalization::LayerNorm },
-            position_embedding: if gated {
-                PositionEmbedding::Rope
-            } else if self.software() == Software::TorchFsdp {
-                PositionEmbedding::None
-            } else {
-                PositionEmbedding::LearnedAbsolute
-            },
-            linear_bias: if self.legacy() || self.yes("bias") { LinearBias::All } else { LinearBias::None },
-            qk_layernorm: false,
-            embeddings: if self.yes("tied") { Embeddings::Tied } else { Embeddings::Untied },
-            attention_softmax: AttentionSoftmax::Vanilla,
-            latent: self.latent(),
-            experts: self.experts(),
-            mtp_num_layers: 0,
+        to.say(Field::FfnHiddenSize, ffn);
+        if self.number("groups") != self.number("heads") && self.text("mla").is_empty() {
+            to.say(Field::GroupQueryAttention, true);
+            to.say(Field::NumQueryGroups, self.text("groups"));
+        }
+        if gated {
+            to.say(Field::Swiglu, true);
+            to.say(Field::Normalization, "RMSNorm");
+            to.say(Field::PositionEmbeddingType, "rope");
+        } else if self.software() == Software::TorchFsdp {
+            // MPT.
+            to.say(Field::PositionEmbeddingType, "alibi");
+        }
+        if !self.legacy() && !self.yes("bias") {
+            to.say(Field::AddBiasLinear, false);
+        }
+        if !self.yes("tied") {
+            to.say(Field::UntieEmbeddingsAndOutputWeights, true);
+        }
+        self.latent(to);
+        self.experts(to);
+    }
+
+    fn latent(&self, to: &mut Settings) {
+        let Ok(latent) = Json::read(self.text("mla")) else { return };
+        to.say(Field::MultiLatentAttention, true);
+        let sizes = [
+            (Field::QLoraRank, "q_lora"),
+            (Field::KvLoraRank, "kv_lora"),
+            (Field::QkHeadDim, "qk_nope"),
+            (Field::QkPosEmbHeadDim, "qk_rope"),
+            (Field::VHeadDim, "v_head"),
+        ];
+        for (field, key) in sizes {
+            if let Some(Json::Number(size)) = latent.get(key) {
+                to.say(field, size);
+            }
         }
     }
 
-    fn latent(&self) -> Option<LatentAttention> {
-        let latent = Json::read(self.text("mla")).ok()?;
-        let size = |key: &str| match latent.get(key) {
-            Some(Json::Number(digits)) => digits.parse().ok(),
-            _ => None,
-        };
-        Some(LatentAttention {
-            q_lora_rank: size("q_lora"),
-            kv_lora_rank: size("kv_lora")?,
-            qk_head_dim: size("qk_nope")?,
-            qk_pos_emb_head_dim: size("qk_rope")?,
-            v_head_dim: size("v_head")?,
-        })
+    fn experts(&self, to: &mut Settings) {
+        let Some(experts) = self.maybe("experts") else { return };
+        to.say(Field::NumExperts, experts);
+        to.say(Field::MoeRouterTopk, self.text("topk"));
+        to.say(Field::MoeFfnHiddenSize, self.text("expert_ffn"));
+        if let Some(dense) = self.maybe("dense_layers").filter(|dense| *dense > 0) {
+            to.say(Field::FirstKDenseReplace, dense);
+        }
+        if let Some(shared) = self.maybe("shared_ffn") {
+            to.say(Field::MoeSharedExpertIntermediateSize, shared);
+        }
+        let flex = self.has('x');
+        to.say(Field::MoeTokenDispatcherType, if flex { "flex" } else { "alltoall" });
+        // ms-swift's models run their experts one after another.
+        to.say(Field::MoeGroupedGemm, self.family() != "ms-swift");
+        to.say(Field::MoePermuteFusion, true);
+        to.say(Field::MoeRouterDtype, "fp32");
+        // Weight that Megatron-LM's own recipes give the loss.
+        to.say(Field::MoeAuxLossCoeff, "0.01");
     }
 
-    fn experts(&self) -> Option<Experts> {
-        let dense = self.maybe("dense_layers").unwrap_or(0);
-        Some(Experts {
-            num_experts: self.maybe("experts")?,
-            router_topk: self.number("topk"),
-            ffn_hidden_size: self.number("expert_ffn"),
-            pattern: (0..self.number("layers")).map(|index| index >= dense).collect(),
-            shared_expert_intermediate_size: self.maybe("shared_ffn"),
-            shared_expert_gate: false,
-            latent_size: None,
-        })
-    }
-
-    fn cluster(&self) -> Cluster {
+    fn machines(&self, to: &mut Settings) {
         let (gpus, node) = (self.number("gpus"), self.number("node"));
-        let mut accelerator = accelerator(self.text("gpu")).expect("a known accelerator");
-        if let Ok(nic) = self.text("nic").parse() {
-            accelerator.network.bandwidth = BytesPerSecond::giga(nic);
+        let node = node.min(gpus);
+        to.say(Field::Accelerator, self.text("gpu"));
+        to.say(Field::NumNodes, gpus.div_ceil(node));
+        to.say(Field::GpusPerNode, node);
+        match self.family() {
+            "bloom-prequel" => to.say(Field::Platform, "Jean Zay A100 (BLOOM)"),
+            "internevo" => to.say(Field::Platform, "InternEvo cluster"),
+            _ => {}
         }
-        // Jobs of more than one NVL72 rack take segments of 16 trays (64 accelerators) of each.
-        let domain = if node == 4 && self.text("gpu").starts_with("GB") {
-            if gpus > 72 { 64 } else { 72 }
+    }
+
+    fn layout(&self, to: &mut Settings) {
+        let [pipeline, chunks, layers] = ["pp", "vpp", "layers"].map(|column| self.number(column));
+        to.degree(Field::TensorModelParallelSize, self.number("tp"));
+        to.degree(Field::PipelineModelParallelSize, pipeline);
+        to.degree(Field::ContextParallelSize, self.number("cp"));
+        to.degree(Field::ExpertModelParallelSize, self.number("ep"));
+        if self.is_moe() {
+            to.say(Field::ExpertTensorParallelSize, self.maybe("etp").unwrap_or(1));
+        }
+        if self.yes("sp") && self.number("tp") > 1 {
+            to.say(Field::SequenceParallel, true);
+        }
+        match self.text("schedule") {
+            "zb1" => to.say(Field::PipelineSchedule, "zb-h1"),
+            "zb2" => to.say(Field::PipelineSchedule, "zb-h2"),
+            "dualpipe" => to.say(Field::PipelineSchedule, "dualpipe"),
+            _ => {}
+        }
+        let parts = pipeline * chunks;
+        if layers.is_multiple_of(parts) {
+            to.degree(Field::VirtualPipelineModelParallelSize, chunks);
+        } else if let Some(ends) = (1..=2).find(|ends| (layers + ends).is_multiple_of(parts)) {
+            to.degree(Field::VirtualPipelineModelParallelSize, chunks);
+            to.say(Field::AccountForLossInPipelineSplit, true);
+            if ends == 2 {
+                to.say(Field::AccountForEmbeddingInPipelineSplit, true);
+            }
         } else {
-            node
+            to.say(Field::PipelineModelParallelLayout, ragged(layers, parts));
+        }
+    }
+
+    fn batch_and_formats(&self, to: &mut Settings) {
+        to.say(Field::MicroBatchSize, self.text("mbs"));
+        to.say(Field::GlobalBatchSize, self.text("gbs"));
+        let half = if self.text("compute") == "fp16" { Field::Fp16 } else { Field::Bf16 };
+        to.say(half, true);
+        to.say(Field::GradsDtype, self.grads(half).name());
+        match self.text("compute") {
+            "fp8" => to.say(Field::Fp8, "hybrid"),
+            "mxfp8" => {
+                to.say(Field::Fp8, "hybrid");
+                to.say(Field::Fp8Recipe, "mxfp8");
+            }
+            "nvfp4" => to.say(Field::Fp4, "e2m1"),
+            _ => {}
+        }
+        if matches!(self.text("compute"), "fp8" | "mxfp8" | "nvfp4")
+            && self.software() == Software::Torchtitan
+        {
+            to.say(Field::Fp8ParamGather, true);
+        }
+        match self.text("sharding") {
+            "zero1" => to.say(Field::UseDistributedOptimizer, true),
+            "zero2" => to.say(Field::ZeroStage, 2),
+            "zero3" => to.say(Field::ZeroStage, 3),
+            _ => {}
+        }
+        if self.text("offload") == "1" {
+            to.say(Field::OffloadOptimizer, true);
+        }
+    }
+
+    fn kernels(&self, to: &mut Settings) {
+        let flash = self.maybe("flash").map_or(!self.legacy(), |flash| flash == 1);
+        to.say(Field::AttentionKernel, if flash { "flash" } else { "unfused" });
+        if !self.legacy() {
+            to.say(Field::HiddenDropout, 0);
+            to.say(Field::AttentionDropout, 0);
+        }
+        to.say(Field::CreateAttentionMaskInDataloader, false);
+        if self.uncompiled() || self.yes("bias") {
+            to.say(if self.yes("gated") { Field::BiasSwigluFusion } else { Field::BiasGeluFusion }, false);
+        } else if self.yes("gated") {
+            to.say(Field::BiasSwigluFusion, true);
+        }
+        if self.yes("bias") {
+            to.say(Field::BiasDropoutFusion, false);
+        }
+        if self.separate_accumulation() {
+            to.say(Field::GradientAccumulationFusion, false);
+        }
+        if self.yes("gated") {
+            to.say(Field::ApplyRopeFusion, !self.uncompiled());
+        }
+        let graphs = ["full_iteration", "transformer_engine", "TE ", "local"];
+        if graphs.iter().any(|kind| self.text("graphs").contains(kind)) {
+            let full = self.text("graphs").contains("full_iteration");
+            to.say(Field::CudaGraphImpl, if full { "full_iteration" } else { "transformer_engine" });
+        }
+    }
+
+    fn communication(&self, to: &mut Settings) {
+        to.say(Field::OverlapGradReduce, self.has('g'));
+        to.say(Field::OverlapParamGather, self.has('p') && self.text("sharding") != "none");
+        to.say(Field::TpCommOverlap, self.has('t'));
+        to.say(Field::AsyncTensorModelParallelAllreduce, self.has('b'));
+        if self.number("vpp") > 1 {
+            to.say(Field::OverlapP2pComm, self.has('v'));
+        }
+        if self.has('e') {
+            to.say(Field::OverlapMoeExpertParallelComm, true);
+        }
+    }
+
+    fn recomputation(&self, to: &mut Settings) {
+        let text = self.text("recompute");
+        let (kind, detail) = text.split_once(':').unwrap_or((text, ""));
+        let layers = || detail.rsplit('=').next().and_then(|count| count.parse().ok());
+        let full = |to: &mut Settings, method: &str, layers: u64| {
+            to.say(Field::RecomputeGranularity, "full");
+            to.say(Field::RecomputeMethod, method);
+            to.say(Field::RecomputeNumLayers, layers);
         };
-        Cluster {
-            num_nodes: gpus.div_ceil(node),
-            gpus_per_node: node,
-            fast_domain: domain,
-            accelerator,
-            measured: Measured::default(),
-        }
-    }
-
-    fn layout(&self, model: &Model) -> Layout {
-        let [world, tensor, pipeline, chunks, context, expert] =
-            ["gpus", "tp", "pp", "vpp", "cp", "ep"].map(|column| self.number(column));
-        let data = world / (tensor * pipeline * context);
-        let expert_tensor = self.maybe("etp").unwrap_or(1);
-        Layout {
-            world_size: world,
-            tensor,
-            pipeline,
-            virtual_pipeline: chunks,
-            context,
-            expert,
-            expert_tensor,
-            data,
-            expert_data: (world / (expert * expert_tensor * pipeline)).max(1),
-            sequence_parallel: self.yes("sp"),
-            rank_order: RankOrder::TpCpEpDpPp,
-            context_kind: ContextKind::PointToPoint,
-            hierarchical_context: Vec::new(),
-            distributed_optimizer_instances: 1,
-            microbatch_group_size: pipeline,
-            schedule: match self.text("schedule") {
-                "zb1" => PipelineSchedule::ZeroBubbleH1,
-                "zb2" => PipelineSchedule::ZeroBubbleH2,
-                "dualpipe" => PipelineSchedule::DualPipe,
-                _ => PipelineSchedule::OneForwardOneBackward,
-            },
-            stages: stages(model.num_layers, pipeline, chunks),
-        }
-    }
-
-    fn recipe(&self, layout: &Layout) -> Recipe {
-        let [micro, global] = ["mbs", "gbs"].map(|column| self.number(column));
-        let half = if self.text("compute") == "fp16" { Number::Fp16 } else { Number::Bf16 };
-        let legacy = self.legacy();
-        let flash = self.maybe("flash").map_or(!legacy, |flash| flash == 1);
-        Recipe {
-            micro_batch_size: micro,
-            global_batch_size: global,
-            num_micro_batches: global / (micro * layout.data),
-            attention_mask: false,
-            cublas_workspace: None,
-            expandable_segments: false,
-            params_dtype: half,
-            grads_dtype: self.grads(half),
-            fp8: self.fp8(),
-            fp32_residual: false,
-            optimizer: Optimizer {
-                kind: OptimizerKind::Adam,
-                precision_aware: false,
-                main_params: Number::Fp32,
-                exp_avg: Number::Fp32,
-                exp_avg_sq: Number::Fp32,
-                cpu_offload_fraction: 0.0,
-            },
-            dp_sharding: match self.text("sharding") {
-                "zero3" => DpSharding::Parameters,
-                "zero2" => DpSharding::Gradients,
-                "zero1" => DpSharding::OptimizerStates,
-                _ => DpSharding::Replicated,
-            },
-            recompute: self.recompute(),
-            attention_kernel: if flash { AttentionKernel::Flash } else { AttentionKernel::Unfused },
-            hidden_dropout: legacy,
-            attention_dropout: legacy,
-            fusions: Fusions {
-                bias_activation: !self.uncompiled() && !self.yes("bias"),
-                masked_softmax: true,
-                softmax_in_fp32: false,
-                gradient_accumulation: !self.separate_accumulation(),
-                bias_dropout_add: !self.yes("bias"),
-                rope: !self.uncompiled(),
-                memory_efficient_norm: false,
-            },
-            loss: LossKind::Unfused,
-            overlap: Overlap {
-                grad_reduce: self.has('g'),
-                param_gather: self.has('p') && self.text("sharding") != "none",
-                tensor: self.has('t'),
-                pipeline: self.has('v') && layout.virtual_pipeline > 1,
-                expert: self.has('e'),
-                shared_expert: false,
-                tensor_backward: self.has('b'),
-            },
-            moe: MoeRecipe {
-                dispatcher: if self.has('x') { Dispatcher::Flex } else { Dispatcher::AllToAll },
-                grouped_gemm: self.family() != "ms-swift",
-                capacity_factor: None,
-                pad_to_capacity: false,
-                permute_fusion: true,
-                router_dtype: Number::Fp32,
-                load_balancing: LoadBalancing::AuxiliaryLoss,
-                expert_bias: false,
-                pre_softmax: false,
-            },
-            software: self.software(),
-            offload: Offload { optimizer: self.text("offload") == "1", ..Offload::default() },
-            wgrad_deferral_limit: 0,
-            cuda_graphs: ["full_iteration", "transformer_engine", "TE ", "local"]
-                .iter()
-                .any(|kind| self.text("graphs").contains(kind)),
-            budget: Budget::default(),
-            left_out: LeftOut::default(),
+        match kind {
+            "full" if detail.contains("block") => full(to, "block", layers().unwrap_or(1)),
+            "full" => full(to, "uniform", 1),
+            "none" if detail.contains("recompute-num-layers") => full(to, "block", layers().unwrap_or(0)),
+            "selective" if detail == "every other layer" => {
+                let each = self.number("layers") / (self.number("pp") * self.number("vpp")) / 2;
+                full(to, "block", each);
+            }
+            "selective" => {
+                to.say(Field::RecomputeGranularity, "selective");
+                to.say(Field::RecomputeModules, modules(detail).join(" "));
+            }
+            _ => {}
         }
     }
 
@@ -298,9 +344,9 @@ impl Row {
         self.software() == Software::Torchtitan && !self.has('c')
     }
 
-    fn grads(&self, half: Number) -> Number {
+    fn grads(&self, half: Field) -> Number {
         match self.software() {
-            _ if half == Number::Fp16 => Number::Fp16,
+            _ if half == Field::Fp16 => Number::Fp16,
             Software::TorchFsdp => Number::Bf16,
             Software::MegatronCoreTe
                 if self.text("software") == "megatron_core_te"
@@ -312,92 +358,49 @@ impl Row {
             _ => Number::Fp32,
         }
     }
+}
 
-    fn fp8(&self) -> Option<Fp8> {
-        let recipe = match self.text("compute") {
-            "fp8" => "delayed",
-            "mxfp8" => "mxfp8",
-            "nvfp4" => "nvfp4",
-            _ => return None,
-        };
-        Some(Fp8 {
-            format: "hybrid".into(),
-            recipe: recipe.into(),
-            param_gather: self.software() == Software::Torchtitan,
-        })
+/// The plan of a resolution, or what is said against it.
+pub(super) fn planned(resolution: Resolution) -> Result<Plan, String> {
+    let said: Vec<String> = resolution.diagnostics.into_iter().map(|said| said.message).collect();
+    resolution.plan.ok_or_else(|| said.join("; "))
+}
+
+/// Settings by name, in the order in which they were said.
+#[derive(Clone, Debug, Default)]
+pub struct Settings(pub Vec<(String, String)>);
+
+impl Settings {
+    fn say(&mut self, field: Field, value: impl ToString) {
+        self.0.push((field.name().to_owned(), value.to_string()));
     }
 
-    fn recompute(&self) -> Recompute {
-        let text = self.text("recompute");
-        let (kind, detail) = text.split_once(':').unwrap_or((text, ""));
-        let layers = || detail.rsplit('=').next().and_then(|count| count.parse().ok());
-        match kind {
-            "full" if detail.contains("block") => {
-                Recompute::Block { num_layers: layers().unwrap_or(1), distribute: false }
-            }
-            "full" => Recompute::Uniform { num_layers: 1, distribute: false },
-            "none" if detail.contains("recompute-num-layers") => {
-                Recompute::Block { num_layers: layers().unwrap_or(0), distribute: false }
-            }
-            "selective" if detail == "every other layer" => {
-                let each = self.number("layers") / (self.number("pp") * self.number("vpp")) / 2;
-                Recompute::Block { num_layers: each, distribute: false }
-            }
-            "selective" => Recompute::Selective(modules(detail)),
-            _ => Recompute::None,
+    /// A degree of parallelism, where there is any.
+    fn degree(&mut self, field: Field, degree: u64) {
+        if degree > 1 {
+            self.say(field, degree);
         }
     }
 }
 
-fn modules(detail: &str) -> Vec<RecomputeModule> {
+/// Names of the modules that a source says are recomputed; none, for the software's own choice, where it names none.
+fn modules(detail: &str) -> Vec<&'static str> {
     let names = [
-        ("layernorm", RecomputeModule::LayerNorm),
-        ("moe_act", RecomputeModule::MoeActivation),
-        ("mla_up_proj", RecomputeModule::MlaUpProjection),
-        (",mlp", RecomputeModule::Mlp),
-        ("whole MoE block", RecomputeModule::Moe),
-        ("core", RecomputeModule::CoreAttention),
+        ("layernorm", "layernorm"),
+        ("moe_act", "moe_act"),
+        ("mla_up_proj", "mla_up_proj"),
+        (",mlp", "mlp"),
+        ("whole MoE block", "moe"),
+        ("core", "core_attn"),
     ];
-    let found: Vec<RecomputeModule> =
+    let found: Vec<&str> =
         names.iter().filter(|(name, _)| detail.contains(name)).map(|(_, module)| *module).collect();
-    if detail.is_empty() { vec![RecomputeModule::CoreAttention] } else { found }
+    if detail.is_empty() { vec!["core_attn"] } else { found }
 }
 
-/// Layers over stages and chunks: even, or with the embedding and the loss counted as layers where only
-/// that divides, else the rest on the first ones.
-fn stages(layers: u64, pipeline: u64, chunks: u64) -> StageMap {
-    let parts = pipeline * chunks;
-    let ends =
-        (1..=2).find(|ends| (layers + ends).is_multiple_of(parts)).filter(|_| !layers.is_multiple_of(parts));
-    let mut sizes: Vec<u64> = match ends {
-        Some(_) => vec![(layers + 2) / parts; parts as usize],
-        None => (0..parts).map(|part| layers / parts + u64::from(part < layers % parts)).collect(),
-    };
-    let last = sizes.len() - 1;
-    match ends {
-        Some(1) => sizes[last] -= 1,
-        Some(_) => {
-            sizes[0] -= 1;
-            sizes[last] -= 1;
-        }
-        None => {}
-    }
-    let mut next = 0;
-    let ranges: Vec<std::ops::Range<u64>> = sizes
-        .iter()
-        .map(|size| {
-            let range = next..next + size;
-            next += size;
-            range
-        })
-        .collect();
-    let chunk = |part: u64| Chunk {
-        layers: ranges[part as usize].clone(),
-        embedding: part == 0,
-        output_layer: part + 1 == parts,
-        mtp_layers: 0,
-    };
-    let stage =
-        |rank: u64| Stage { chunks: (0..chunks).map(|index| chunk(index * pipeline + rank)).collect() };
-    StageMap { stages: (0..pipeline).map(stage).collect() }
+/// A layout of `parts` with the layers that do not divide on the first ones, in Megatron's little language.
+fn ragged(layers: u64, parts: u64) -> String {
+    let (each, more) = (layers / parts, layers % parts);
+    let run = |size: u64, times: u64| if times > 0 { format!("(t*{size}|)*{times}") } else { String::new() };
+    format!("E{}{}t*{each}L", run(each + 1, more), run(each, parts - more - 1))
 }

@@ -1,0 +1,273 @@
+//! A row of the page's tables: a run in words, with one figure measured and predicted.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use shardscope::estimate::parameters;
+use shardscope::intake::Resolution;
+use shardscope::plan::{DpSharding, LayerKind, Plan, Recompute, Software};
+use shardscope::quantity::{Quantity, rounded};
+
+use super::compared::{Compared, Group, compared};
+use super::gaps::gap;
+use super::links::link;
+use super::memory::{Counted, Figure, Run, runs};
+use super::sources::{Source, source_of};
+
+/// Model and place of every run in its source.
+const ORIGINS: &str = include_str!("../../../tests/data/measured/origins.tsv");
+
+/// How a model is built and held: what the picture tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Architecture {
+    /// Every token meets every weight; weights held whole or cut by tensor and pipeline.
+    Dense,
+    /// Routed experts.
+    Experts,
+    /// Weights shared over the replicas: FSDP, ZeRO-3.
+    Sharded,
+}
+
+impl Architecture {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Dense, Self::Experts, Self::Sharded];
+
+    /// As attributes name it.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Dense => "dense",
+            Self::Experts => "experts",
+            Self::Sharded => "sharded",
+        }
+    }
+
+    /// As readers see it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dense => "dense",
+            Self::Experts => "mixture of experts",
+            Self::Sharded => "sharded weights (FSDP, ZeRO-3)",
+        }
+    }
+
+    fn of(plan: &Plan) -> Self {
+        if plan.recipe().dp_sharding == DpSharding::Parameters {
+            Self::Sharded
+        } else if plan.model().experts.is_some() {
+            Self::Experts
+        } else {
+            Self::Dense
+        }
+    }
+}
+
+/// A row.
+pub struct Entry {
+    /// The run.
+    pub id: String,
+    /// The row, by which it can be linked to: the run, and the stage and kind of its figure.
+    pub anchor: String,
+    /// Where it was published.
+    pub source: &'static Source,
+    /// Where there.
+    pub place: &'static str,
+    /// The model's name.
+    pub model: &'static str,
+    /// Layers, width and parameters.
+    pub shape: String,
+    /// The accelerator.
+    pub accelerator: String,
+    /// How many.
+    pub gpus: u64,
+    /// Which software ran it.
+    pub software: &'static str,
+    /// Degrees of parallelism.
+    pub cut: String,
+    /// What replicas share and what is recomputed.
+    pub held: String,
+    /// Sequences of a step.
+    pub batch: String,
+    /// Sequences of a micro-batch, and the precision.
+    pub micro: String,
+    /// How the model is built and held.
+    pub architecture: Architecture,
+    /// Seconds or GiB.
+    pub measured: f64,
+    /// Seconds or GiB.
+    pub predicted: f64,
+    /// Lines of the statistics that the row counts in.
+    pub groups: Vec<usize>,
+    /// Why it is off, or why its record forbids a target.
+    pub cause: Option<String>,
+    /// Whether its record forbids a target: it counts in no statistics.
+    pub aside: bool,
+    /// The fragment that opens it as a plan.
+    pub link: String,
+}
+
+impl Entry {
+    /// Predicted over measured, less one.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        self.predicted / self.measured - 1.0
+    }
+}
+
+/// Every step time.
+#[must_use]
+pub fn step_times() -> Vec<Entry> {
+    compared().iter().map(step_time).collect()
+}
+
+/// Every memory figure.
+#[must_use]
+pub fn memories() -> Vec<Entry> {
+    runs().iter().flat_map(|run| run.figures().into_iter().map(|figure| memory(run, figure))).collect()
+}
+
+fn step_time(one: &Compared) -> Entry {
+    let id = one.row.text("id");
+    let groups = Group::ALL.iter().enumerate().filter(|(_, group)| group.holds(&one.row));
+    Entry {
+        accelerator: one.row.text("gpu").to_owned(),
+        software: software(one.row.text("software"), &one.resolution),
+        measured: one.row.measured(),
+        predicted: one.predicted,
+        groups: groups.map(|(index, _)| index).collect(),
+        cause: one.cause.map(|cause| cause.text.to_owned()),
+        aside: one.is_disputed(),
+        ..described(id, one.row.family(), &one.resolution)
+    }
+}
+
+fn memory(run: &Run, figure: Figure) -> Entry {
+    let counted = figure.counted;
+    let stage = figure.stage.map_or_else(|| "most".to_owned(), |stage| format!("stage{stage}"));
+    Entry {
+        anchor: format!("{}-{stage}-{}", run.id, counted.name()),
+        accelerator: run.accelerator.clone(),
+        measured: figure.measured,
+        predicted: figure.predicted,
+        groups: Counted::ALL.iter().position(|other| *other == counted).into_iter().collect(),
+        cause: gap(&run.id).map(str::to_owned),
+        ..described(&run.id, &run.family, &run.resolution)
+    }
+}
+
+/// What rows of both kinds say of a run.
+fn described(id: &str, family: &str, resolution: &Resolution) -> Entry {
+    let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{id} is no plan"));
+    let (model, place) = origin(id);
+    Entry {
+        id: id.to_owned(),
+        anchor: id.to_owned(),
+        source: source_of(family),
+        place,
+        model,
+        shape: shape(plan),
+        accelerator: String::new(),
+        gpus: plan.layout().world_size,
+        software: software("", resolution),
+        cut: cut(plan),
+        held: held(plan),
+        batch: plan.recipe().global_batch_size.to_string(),
+        micro: micro(plan),
+        architecture: Architecture::of(plan),
+        measured: 0.0,
+        predicted: 0.0,
+        groups: Vec::new(),
+        cause: None,
+        aside: false,
+        link: link(resolution).unwrap_or_else(|| panic!("{id} has no link")),
+    }
+}
+
+fn origin(id: &str) -> (&'static str, &'static str) {
+    static ALL: OnceLock<HashMap<&'static str, (&'static str, &'static str)>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let columns = ORIGINS.lines().skip(1).filter_map(|line| {
+            let mut columns = line.split('\t');
+            Some((columns.next()?, (columns.next()?, columns.next()?)))
+        });
+        columns.collect()
+    });
+    all.get(id).copied().unwrap_or_else(|| panic!("no origin of {id}"))
+}
+
+fn software(named: &str, resolution: &Resolution) -> &'static str {
+    match named {
+        "jax" => return "JAX",
+        "internevo" => return "InternEvo",
+        "modellink" => return "ModelLink",
+        "megatron_deepspeed_flash" => return "DeepSpeed",
+        _ => {}
+    }
+    match resolution.plan.as_ref().map(|plan| plan.recipe().software) {
+        Some(Software::MegatronLegacy) => "Megatron-LM, legacy models",
+        Some(Software::MegatronDeepspeed) => "Megatron-DeepSpeed",
+        Some(Software::Torchtitan) => "torchtitan",
+        Some(Software::TorchFsdp) => "FSDP trainer",
+        _ => "Megatron core",
+    }
+}
+
+fn shape(plan: &Plan) -> String {
+    let model = plan.model();
+    let total = rounded(parameters(plan).total.number());
+    let mut text = format!("{total}, {} × {}", model.num_layers, model.hidden_size);
+    if let Some(experts) = &model.experts {
+        text += &format!(", {} of {} experts", experts.router_topk, experts.num_experts);
+        let dense =
+            (0..model.num_layers).filter(|layer| model.layer_kind(*layer) == LayerKind::Dense).count();
+        if dense > 0 {
+            text += &format!(", {dense} layers dense");
+        }
+    }
+    text + &format!(", sequence {}", model.seq_length)
+}
+
+fn cut(plan: &Plan) -> String {
+    let layout = plan.layout();
+    let degrees = [
+        ("TP", layout.tensor),
+        ("PP", layout.pipeline),
+        ("VPP", layout.virtual_pipeline),
+        ("CP", layout.context),
+        ("EP", layout.expert),
+        ("DP", layout.data),
+    ];
+    let said = degrees.iter().filter(|(name, degree)| *degree > 1 || *name == "DP");
+    said.map(|(name, degree)| format!("{name} {degree}")).collect::<Vec<_>>().join(" · ")
+}
+
+fn held(plan: &Plan) -> String {
+    let sharding = match plan.recipe().dp_sharding {
+        DpSharding::Replicated => "states replicated",
+        DpSharding::OptimizerStates => "optimizer sharded",
+        DpSharding::Gradients => "ZeRO-2",
+        DpSharding::Parameters => "weights sharded",
+    };
+    let schedule = plan.layout().schedule.name();
+    let kept = match &plan.recipe().recompute {
+        Recompute::None => "nothing recomputed".to_owned(),
+        Recompute::Uniform { .. } => "all recomputed".to_owned(),
+        Recompute::Block { num_layers, .. } => format!("{num_layers} layers a chunk recomputed"),
+        Recompute::Selective(_) => "recomputed in part".to_owned(),
+    };
+    match schedule {
+        "1f1b" => format!("{sharding}, {kept}"),
+        other => format!("{other}, {sharding}, {kept}"),
+    }
+}
+
+fn micro(plan: &Plan) -> String {
+    let recipe = plan.recipe();
+    let format = recipe.fp8.as_ref().map_or(recipe.params_dtype.name(), |fp8| match fp8.recipe.as_str() {
+        "mxfp8" => "mxfp8",
+        "nvfp4" => "nvfp4",
+        _ => "fp8",
+    });
+    format!("micro {} × {}, {format}", recipe.micro_batch_size, recipe.num_micro_batches)
+}

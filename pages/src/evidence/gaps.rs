@@ -1,0 +1,81 @@
+//! Memory that is not met, and why.
+
+/// Known gaps: what is off by more than its family's limit, and why. A gap that closes fails the test.
+pub const GAPS: &[(&str, &str)] = &[
+    (
+        "megatron-ci-338",
+        "the last stage holds 90 MiB more between steps with tensor overlap and fp8 weights: not found",
+    ),
+    ("megatron-ci-339", "as 338"),
+    (
+        "megatron-ci-410",
+        "the same settings were recorded at 54.0 and 56.0 GiB; the lower figure (411) is met",
+    ),
+    (
+        "megatron-ci-414",
+        "overlapped expert exchange holds three layers less than the schedule has in flight: not found",
+    ),
+    ("megatron-ci-448", "Muon's temporaries are not modelled"),
+    ("megatron-ci-450", "fine-grained activation offloading is not modelled"),
+    ("megatron-ci-451", "as 450"),
+    ("megatron-ci-452", "as 450"),
+    ("megatron-ci-453", "as 450"),
+    ("megatron-ci-456", "experts of different tensor size: 40 MiB of a small run's exchange"),
+    (
+        "zero-bubble-013",
+        "about 7 % of what moves is missing at the smallest model; its figure grows with the micro-batches",
+    ),
+    ("zero-bubble-015", "as 013"),
+    ("zero-bubble-017", "as 013"),
+    (
+        "bloom-prequel-091",
+        "14 GiB below the same settings with another batch size (090, met): the source's own scatter",
+    ),
+    ("bloom-prequel-126", "17 GiB below near relatives (128 to 130, met): the source's own scatter"),
+    (
+        "bigscience-1b3-v100-005",
+        "pipelined runs on V100 show 2 to 3 GiB less than the same terms on A100: buckets fit into freed room",
+    ),
+    ("bigscience-1b3-v100-006", "as 005"),
+    ("bigscience-1b3-v100-007", "as 005, and a loss of half the size"),
+    ("bigscience-1b3-v100-014", "as 005"),
+    ("bigscience-1b3-v100-019", "as 005"),
+    ("bigscience-1b3-v100-020", "as 005"),
+    ("bigscience-gpt2-v100-035", "6 GiB above the same settings of 031 and 034: the source's own scatter"),
+    ("torchtitan-013", "torch's pipeline keeps every micro-batch's output on the last stage; not modelled"),
+    ("torchtitan-014", "as 013"),
+    ("torchtitan-018", "as 013"),
+];
+
+/// Runs of models that are not estimated: hybrid (Mamba) layers.
+pub const NOT_ESTIMATED: &[&str] = &["megatron-ci-342", "megatron-ci-461", "megatron-ci-462"];
+
+/// Out-of-memory verdicts that are missed, and why.
+pub const MISSED_VERDICTS: &[(&str, &str)] = &[
+    ("bloom-prequel-096", "fits only with all that the allocator can give back"),
+    (
+        "bloom-prequel-147",
+        "11 GiB are left by the terms that meet its neighbours 128 to 131; no cause is published",
+    ),
+    (
+        "bigscience-1b3-v100-008",
+        "half its micro-batch (007) was seen at 15 of 32 GiB: nothing lasting explains it",
+    ),
+];
+
+/// Why a run is off by more than its family's limit, if it is.
+#[must_use]
+pub fn gap(id: &str) -> Option<&'static str> {
+    let reason = |id: &str| GAPS.iter().find(|(name, _)| *name == id).map(|(_, reason)| *reason);
+    let said = reason(id)?;
+    // "as 005": the reason of another run of the family.
+    let other = said
+        .strip_prefix("as ")
+        .and_then(|rest| rest.get(..3))
+        .filter(|number| number.parse::<u16>().is_ok());
+    let family = id.rsplit_once('-').map_or(id, |(family, _)| family);
+    match other {
+        Some(number) if said.len() == "as 000".len() => reason(&format!("{family}-{number}")).or(Some(said)),
+        _ => Some(said),
+    }
+}

@@ -1,0 +1,147 @@
+//! The tables of the page: rows, and statistics of their errors.
+
+use std::fmt::Write;
+
+use super::entry::Entry;
+use super::figures::Figures;
+use crate::html::escape;
+
+/// The first cells of a line of statistics, and which rows it counts.
+pub(super) struct Line {
+    /// What it is called.
+    pub(super) name: String,
+    /// `all`, `g` with the place of a group, or `f` with a family: as rows say it of themselves.
+    pub(super) key: String,
+}
+
+impl Line {
+    fn counts(&self, entry: &Entry) -> bool {
+        match self.key.split_at(1) {
+            ("g", group) => entry.groups.iter().any(|own| own.to_string() == group),
+            ("f", family) => entry.source.family == family,
+            _ => true,
+        }
+    }
+}
+
+/// Statistics of `entries`, a line each.
+#[must_use]
+pub(super) fn statistics(caption: &str, lines: &[Line], entries: &[Entry]) -> String {
+    let mut out = format!(
+        "<div class=\"wide\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\">\n<table class=\"figures statistics\">\n\
+         <caption>{caption}</caption>\n<thead><tr><th scope=\"col\"></th>"
+    );
+    let heads = ["Rows", "Median", "Mean", "90 % within", "Within 5 %", "Within 10 %", "Within 15 %", "Bias"];
+    for head in heads {
+        let _ = write!(out, "<th scope=\"col\" class=\"number\">{head}</th>");
+    }
+    out += "</tr></thead>\n<tbody>\n";
+    for line in lines {
+        let counted = entries.iter().filter(|entry| !entry.aside && line.counts(entry));
+        let figures = Figures::of(counted.map(Entry::error).collect());
+        if figures.rows == 0 {
+            continue;
+        }
+        let _ = write!(out, "<tr data-of=\"{}\"><th scope=\"row\">{}</th>", line.key, escape(&line.name));
+        for cell in cells(&figures) {
+            let _ = write!(out, "<td class=\"number\">{cell}</td>");
+        }
+        out += "</tr>\n";
+    }
+    out + "</tbody>\n</table>\n</div>\n"
+}
+
+fn cells(figures: &Figures) -> [String; 8] {
+    let [five, ten, fifteen] = figures.within.map(|share| format!("{:.0} %", 100.0 * share));
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    [
+        figures.rows.to_string(),
+        percent(figures.median),
+        percent(figures.mean),
+        percent(figures.tenth),
+        five,
+        ten,
+        fifteen,
+        format!("{:+.1} %", 100.0 * figures.bias),
+    ]
+}
+
+/// One row each.
+#[must_use]
+pub(super) fn rows(caption: &str, unit: &str, entries: &[Entry]) -> String {
+    let mut out = format!(
+        "<div class=\"wide rows\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\">\n<table class=\"figures\">\n\
+         <caption>{caption}</caption>\n<thead><tr>"
+    );
+    let heads = ["Run", "Model", "Machine", "Layout", "Batch"];
+    for head in heads {
+        let _ = write!(out, "<th scope=\"col\">{head}</th>");
+    }
+    for head in [&format!("Measured, {unit}"), &format!("Predicted, {unit}"), "Error, %"] {
+        let _ = write!(out, "<th scope=\"col\" class=\"number\">{head}</th>");
+    }
+    out += "</tr></thead>\n<tbody>\n";
+    for entry in entries {
+        out += &row(entry);
+    }
+    out + "</tbody>\n</table>\n</div>\n"
+}
+
+fn row(entry: &Entry) -> String {
+    let groups: Vec<String> = entry.groups.iter().map(ToString::to_string).collect();
+    let mut out = format!(
+        "<tr id=\"{}\" data-source=\"{}\" data-hardware=\"{}\" data-architecture=\"{}\" data-software=\"{}\" data-g=\"{}\" \
+         data-e=\"{:.6}\"{}>",
+        entry.anchor,
+        entry.source.family,
+        entry.accelerator,
+        entry.architecture.key(),
+        entry.software,
+        groups.join(" "),
+        entry.error(),
+        if entry.aside { " data-aside" } else { "" },
+    );
+    let _ = write!(
+        out,
+        "<th scope=\"row\"><a href=\"./#{}\">{}</a><small><a href=\"{}\">{}</a>{}{}</small>",
+        escape(&entry.link),
+        entry.id,
+        entry.source.link,
+        escape(entry.source.name),
+        if entry.place.is_empty() { "" } else { ", " },
+        escape(entry.place)
+    );
+    if let Some(cause) = &entry.cause {
+        let what = if entry.aside { "Set aside: " } else { "" };
+        let _ = write!(out, "<small class=\"cause\">{what}{}</small>", escape(cause));
+    }
+    let cells = [
+        (entry.model.to_owned(), entry.shape.clone()),
+        (format!("{} × {}", entry.gpus, entry.accelerator), entry.software.to_owned()),
+        (entry.cut.clone(), entry.held.clone()),
+        (entry.batch.clone(), entry.micro.clone()),
+    ];
+    out += "</th>";
+    for (first, second) in cells {
+        let _ = write!(out, "<td>{}<small>{}</small></td>", escape(&first), escape(&second));
+    }
+    let off = if entry.error().abs() > 0.15 { " off" } else { "" };
+    let _ = writeln!(
+        out,
+        "<td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number{off}\">{:+.1}</td></tr>",
+        digits(entry.measured),
+        digits(entry.predicted),
+        100.0 * entry.error()
+    );
+    out
+}
+
+/// Four significant digits.
+fn digits(value: f64) -> String {
+    match value {
+        value if value >= 1000.0 => format!("{value:.0}"),
+        value if value >= 100.0 => format!("{value:.1}"),
+        value if value >= 10.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}

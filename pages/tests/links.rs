@@ -1,0 +1,85 @@
+//! Every row opens on the main page as the very plan that its figure was predicted from.
+
+use pages::evidence::{Compared, Run, compared, link, memories, runs, step_times};
+use shardscope::estimate::Memory;
+use shardscope::intake::Resolution;
+use shardscope::session::{Event, Held, Shown, State, apply};
+
+/// What the page shows when a link is followed.
+#[track_caller]
+fn followed(resolution: &Resolution) -> Held<Shown> {
+    let fragment = link(resolution).expect("a link");
+    let state = apply(State::default(), Event::Follow(format!("#{fragment}")));
+    assert_eq!(state.broken_link, None, "{fragment}");
+    assert!(!state.stale && state.answer.resolution.questions.is_empty(), "{fragment}");
+    let shown = state.shown.expect("a plan");
+    assert_eq!(Some(&shown.plan), resolution.plan.as_ref(), "{fragment}");
+    shown
+}
+
+fn opens_at_its_step_time(one: &Compared) {
+    let (id, shown) = (one.row.text("id"), followed(&one.resolution));
+    let step = shown.report.time.step.get();
+    assert!((step / one.predicted - 1.0).abs() < 1e-9, "{id}: {step} and {}", one.predicted);
+}
+
+fn opens_at_its_memory(run: &Run) {
+    let Some(memory) = &run.memory else { return };
+    let shown = followed(&run.resolution);
+    let totals = |memory: &Memory| memory.ranks.iter().map(|rank| rank.totals).collect::<Vec<_>>();
+    assert_eq!(totals(&shown.report.memory), totals(memory), "{}", run.id);
+    assert_eq!(shown.report.memory.worst, memory.worst, "{}", run.id);
+}
+
+/// All of `items`, on every processor.
+fn each<T: Sync>(items: &[T], check: fn(&T)) {
+    let share = items.len().div_ceil(std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+    std::thread::scope(|scope| {
+        for part in items.chunks(share) {
+            scope.spawn(move || part.iter().for_each(check));
+        }
+    });
+}
+
+#[test]
+fn every_step_time_opens_as_its_plan() {
+    assert_eq!(compared().len(), 708);
+    each(compared(), opens_at_its_step_time);
+}
+
+#[test]
+fn every_memory_opens_as_its_plan() {
+    assert_eq!(runs().iter().filter(|run| run.memory.is_some()).count(), 357);
+    each(runs(), opens_at_its_memory);
+}
+
+#[test]
+fn the_page_has_every_row_with_its_link() {
+    let (times, memory) = (step_times(), memories());
+    let html = pages::framed(&pages::evidence::page());
+    assert_eq!(times.len(), compared().len());
+    assert_eq!(memory.len(), runs().iter().map(|run| run.figures().len()).sum::<usize>());
+    for entry in times.iter().chain(&memory) {
+        let row = format!("<tr id=\"{}\"", entry.anchor);
+        assert_eq!(html.matches(&row).count(), 1, "{}", entry.anchor);
+        assert!(
+            html.contains(&format!("<a href=\"./#{}\">{}</a>", entry.link.replace('&', "&amp;"), entry.id)),
+            "{}",
+            entry.id
+        );
+    }
+    let points = html.matches("<use ").count();
+    assert_eq!(points, times.len() + memory.len());
+    for band in ["band five", "band ten", "diagonal"] {
+        assert_eq!(html.matches(&format!("class=\"{band}\"")).count(), 2, "{band}");
+    }
+}
+
+/// Far-off rows say why on the page.
+#[test]
+fn what_is_far_off_has_a_cause() {
+    for entry in step_times() {
+        assert!(entry.error().abs() <= 0.15 || entry.cause.is_some(), "{}", entry.id);
+        assert!(!entry.aside || entry.cause.is_some(), "{}", entry.id);
+    }
+}
