@@ -89,7 +89,11 @@ mod tests {
         for term in GLOSSARY {
             let length = term.short.chars().count();
             assert!(length <= Term::SHORT, "{}: {length} characters", term.name);
-            assert!(term.short.len() > 20 && term.long.len() > 40 && !term.source.is_empty(), "{}", term.name);
+            assert!(
+                term.short.len() > 20 && term.long.len() > 40 && !term.source.is_empty(),
+                "{}",
+                term.name
+            );
             for text in [term.short, term.long] {
                 assert!(text.ends_with('.') && !text.contains("  ") && !text.contains('\t'), "{text}");
             }

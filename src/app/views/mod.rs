@@ -5,6 +5,7 @@ mod communication;
 mod compare;
 mod diagnostics;
 mod gallery;
+mod goes;
 mod knobs;
 mod layers;
 mod map;

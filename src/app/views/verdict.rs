@@ -4,6 +4,7 @@ use shardscope::catalog::accelerator_names;
 use shardscope::quantity::{Count, Quantity, gib, grouped, percent, rounded, seconds, tflops};
 use shardscope::session::{Fit, Shown};
 
+use super::goes::goes;
 use super::knobs::knob_row;
 use super::stages::stage_bars;
 use crate::app::act::Act;
@@ -40,6 +41,7 @@ pub(crate) fn verdict(desk: &Desk, shown: &Shown) -> Tag {
     panel
         .child(stats(shown))
         .child(stage_bars(&shown.stages, accelerator.memory))
+        .child(goes(&shown.report.time))
         .child(knob_row(desk, &shown.plan))
 }
 

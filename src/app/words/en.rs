@@ -152,6 +152,8 @@ pub(crate) mod verdict {
     pub(crate) const FIRST_STAGES: &str = "The first {0} of {1} stages; the table below has all of them.";
     pub(crate) const STAGE: &str = "Stage {0}";
     pub(crate) const PIECE: &str = "{0}: {1}";
+    pub(crate) const GOES: &str = "Where a step goes";
+    pub(crate) const PART: &str = "{0} {1}";
 }
 
 /// The settings that are tried most.
