@@ -52,7 +52,7 @@ pub(crate) enum Act {
     Begin(Box<Hand>),
     /// The form heard says what to start from.
     Start,
-    /// A number is to be explained.
+    /// A number or a term is to be explained.
     Explain(Why),
     /// A file is wanted.
     Give(&'static File),
@@ -107,8 +107,8 @@ pub(crate) enum Glance {
     Whole,
 }
 
-/// A number that can be explained.
-#[derive(Clone, Copy)]
+/// What can be explained.
+#[derive(Clone)]
 pub(crate) enum Why {
     /// The memory of a stage, of one use or all of it.
     Memory(u64, Option<Use>),
@@ -116,6 +116,8 @@ pub(crate) enum Why {
     Message(usize, usize),
     /// What it puts on the wire.
     Wire(usize, usize),
+    /// A term, by its name.
+    Term(String),
 }
 
 /// What can be copied.

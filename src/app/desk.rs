@@ -26,8 +26,8 @@ pub(crate) struct Look {
     pub theme: &'static str,
     /// Whether files lie over the script box.
     pub hovered: bool,
-    /// The number being explained.
-    pub told: Option<Branch>,
+    /// What is being explained.
+    pub told: Option<Told>,
     /// Whether there is room to begin with the settings open.
     pub wide: bool,
     pub all_settings: bool,
@@ -64,6 +64,15 @@ pub(crate) struct MapLook {
     pub unknown: bool,
     pub table_open: bool,
     pub page: u64,
+}
+
+/// What the card explains.
+#[derive(Clone)]
+pub(crate) enum Told {
+    /// A number, by what it is made of.
+    Number(Branch),
+    /// A term, by its name.
+    Term(String),
 }
 
 /// Which sheet lies over the page.

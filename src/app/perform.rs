@@ -16,7 +16,7 @@ use shardscope::text::Span;
 use shardscope::topology::Rank;
 
 use super::act::{Act, Copied, Glance, Heard, Why, tell};
-use super::desk::Place;
+use super::desk::{Place, Told};
 use super::page::Page;
 use super::parts::theme;
 use super::{address, dom, views};
@@ -115,7 +115,7 @@ impl Page {
             _ => {}
         }
         let told = match act {
-            Act::Explain(why) => self.desk.state.shown.as_ref().and_then(|shown| explain(shown, *why)),
+            Act::Explain(why) => self.desk.state.shown.as_ref().and_then(|shown| explain(shown, why)),
             _ => None,
         };
         let tried = match act {
@@ -306,14 +306,16 @@ const fn place_of(copied: Copied) -> Place {
     }
 }
 
-fn explain(shown: &Shown, why: Why) -> Option<shardscope::session::Branch> {
-    match why {
+fn explain(shown: &Shown, why: &Why) -> Option<Told> {
+    let branch = match *why {
         Why::Memory(stage, kind) => explain_memory(&shown.report.memory, stage, kind),
         Why::Message(dimension, place) => {
             operation(shown, dimension, place).map(|operation| explain_message(&shown.plan, operation))
         }
         Why::Wire(dimension, place) => operation(shown, dimension, place).map(explain_wire),
-    }
+        Why::Term(ref name) => return Some(Told::Term(name.clone())),
+    };
+    branch.map(Told::Number)
 }
 
 fn operation(shown: &Shown, dimension: usize, place: usize) -> Option<&Operation> {

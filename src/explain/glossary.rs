@@ -73,7 +73,7 @@ glossary! {
         "Each weight matrix of a layer is cut over the GPUs of a group: the first linear layer of a pair by columns, the second by rows, so that a pair needs one sum of activations in the forward pass and one in the backward pass. These messages come in every layer and mostly have no arithmetic to hide behind, which is why such a group is best kept inside a node. The number of attention heads must be a multiple of its size.",
         "Shoeybi et al. 2019, section 3",
         ["TP", "tensor-parallel group", "tensor-parallel size"], ["sequence parallelism", "tensor_model_parallel_size"];
-    Split page "sequence parallelism":
+    Split guide "sequence parallelism":
         "Norms and dropouts, which tensor parallelism repeats on each GPU of its group, run on a part of the tokens each: less memory for the same traffic.",
         "Tensor parallelism alone leaves norms, dropouts and the residual stream whole on each GPU of the group. Sequence parallelism cuts them along the tokens over the same group. Each all-reduce becomes a reduce-scatter and an all-gather, which together send as much. It takes no GPUs of its own.",
         "Korthikanti et al. 2022, section 4.2.2",
@@ -83,7 +83,7 @@ glossary! {
         "Consecutive layers and the GPUs that hold them. A micro-batch goes through the stages one after the other and back again for the backward pass; only activations at the borders are sent. While one micro-batch is on a later stage, earlier stages work on the next ones.",
         "Huang et al. 2019 (GPipe), section 2; Narayanan et al. 2021, section 2.2",
         ["PP", "pipeline parallelism", "pipeline-parallel size"], ["bubble", "virtual pipeline", "pipeline_model_parallel_size"];
-    Split page "virtual pipeline":
+    Split guide "virtual pipeline":
         "Each GPU holds several separate chunks of layers: it waits less, sends more often and holds more activations.",
         "Each pipeline rank holds v separate chunks of layers, so that a micro-batch passes it v times. The bubble shrinks by v; messages between stages become v times as many, and more activations are in flight. Megatron calls the order interleaved 1F1B.",
         "Narayanan et al. 2021, section 2.2.2",
@@ -120,7 +120,7 @@ glossary! {
         "The sequences that go through one replica of the model at once. Activations grow with its size, and so do the matrix products, up to where they are efficient. A step takes several micro-batches and adds up their gradients.",
         "Narayanan et al. 2021, section 2.2; megatron/core/num_microbatches_calculator.py",
         ["MBS"], ["gradient accumulation", "micro_batch_size"];
-    Schedule page "global batch":
+    Schedule guide "global batch":
         "All sequences of one step: micro-batch size × micro-batches × data-parallel size.",
         "All sequences from which one step of the optimizer is made: micro-batch size × number of micro-batches × data-parallel size. A run states it, and the number of micro-batches follows.",
         "megatron/core/num_microbatches_calculator.py",
@@ -257,7 +257,7 @@ glossary! {
         "Each data-parallel rank keeps and updates its own part of the optimizer states. Gradients are reduce-scattered instead of all-reduced, and updated weights are gathered: the same traffic for a fraction of the memory.",
         "Rajbhandari et al. 2020 (ZeRO), section 5; Megatron Core documentation, Distributed Optimizer",
         ["ZeRO-1"], ["ZeRO", "optimizer states", "use_distributed_optimizer"];
-    Memory page "ZeRO":
+    Memory guide "ZeRO":
         "What data-parallel ranks share instead of each holding it. Stage 1: optimizer states; 2: also gradients; 3: also weights, gathered for each layer.",
         "What data-parallel ranks share instead of each holding all of it. Stage 1 shards optimizer states, stage 2 gradients too, stage 3 weights too, which are then gathered for each layer in the forward and again in the backward pass: half as much traffic again.",
         "Rajbhandari et al. 2020, sections 5 and 7",
@@ -314,7 +314,7 @@ glossary! {
         "What leaves each rank for one message, which differs from the message's size: a ring all-reduce over n ranks sends 2(n − 1)/n of it from each, an all-gather or reduce-scatter (n − 1)/n. Trees send as much in fewer steps; a switch that adds up needs about half.",
         "nccl-tests, PERFORMANCE.md; NVIDIA SHARP documentation",
         ["bytes on the wire", "ring", "tree", "in-switch"], ["collective", "bus bandwidth"];
-    Communication page "bus bandwidth":
+    Communication guide "bus bandwidth":
         "Bytes that each GPU's link carries per second during a collective, whatever the size of the group; busbw in nccl-tests.",
         "The rate of a collective as seen by each rank's link: bytes on the wire of a ring divided by the time, which makes groups of different sizes comparable with the hardware's bandwidth. nccl-tests print it as busbw, and the message's size over the time as algbw.",
         "nccl-tests, PERFORMANCE.md",
@@ -324,7 +324,7 @@ glossary! {
         "Messages that travel while the GPU computes are hidden; only the exposed part, which it has to wait for, costs time. Both share memory bandwidth and multiprocessors, so that hiding is not free.",
         "Narayanan et al. 2021, section 4; overlap flags of megatron/training/arguments.py",
         ["exposed time", "hidden"], ["bucket", "overlap_grad_reduce", "overlap_param_gather", "tp_comm_overlap"];
-    Communication page "NVLink":
+    Communication guide "NVLink":
         "The fast link between GPUs of a node (of a rack with NVL72), several times as fast as the network.",
         "NVIDIA's link between the GPUs of a node, or of a rack with NVL72, several times as fast per GPU as the network between nodes. Here the GPUs it joins are the fast-link domain; xGMI, HCCS and ICI take its place on other accelerators.",
         "NVIDIA data sheets; stas00/ml-engineering, network chapter; figures in the hardware catalog",
@@ -351,7 +351,7 @@ glossary! {
         "Time from one update of the weights to the next, without evaluation and checkpoints. The estimate stands between two bounds: all communication that can hide does so at no cost, and nothing hides. The estimate follows what the run's flags let overlap.",
         "Shardscope's step-time model (estimate/time)",
         ["lower bound", "upper bound"], ["overlap", "step"];
-    Speed page "TFLOP/s":
+    Speed guide "TFLOP/s":
         "10^12 floating-point operations per second; a multiplication with its addition counts as two.",
         "10^12 floating-point operations per second; a multiplication with its addition counts as two. Data sheets give a dense peak and, where zeros can be skipped, a sparse one of twice as much: shares here are of the dense one.",
         "NVIDIA data sheets; figures in the hardware catalog",
@@ -418,7 +418,7 @@ glossary! {
         "Attention computed block by block with running statistics of the softmax, so that the matrix of scores never lies in memory; the backward pass computes the blocks again. What is kept grows with the sequence, not with its square.",
         "Dao et al. 2022; Dao 2023 (FlashAttention-2)",
         ["fused attention"], ["activations"];
-    Model page "MoE":
+    Model guide "MoE":
         "Mixture of experts: in place of one MLP a layer has many, of which each token uses a few.",
         "Mixture of experts: in place of one MLP a layer has many (experts), of which a router picks a few for each token. Parameters grow with the number of experts, arithmetic per token only with those used.",
         "Shazeer et al. 2017; Fedus et al. 2022 (Switch Transformers)",

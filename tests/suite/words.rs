@@ -1,7 +1,10 @@
 //! Every word that the page shows stands in `src/app/words/`: a view that holds a sentence of its own fails here.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use shardscope::explain::{GLOSSARY, meaning};
 
 /// A literal with the code of its line before it.
 struct Literal {
@@ -162,6 +165,42 @@ fn views_hold_no_words_of_their_own() {
     }
     assert!(seen > 500, "only {seen} literals were found in the page");
     assert!(faults.is_empty(), "belongs into src/app/words/en.rs:\n{}", faults.join("\n"));
+}
+
+/// The words of the page.
+fn english() -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/app/words/en.rs");
+    fs::read_to_string(file).expect("the words")
+}
+
+#[test]
+fn terms_of_the_page_are_in_the_glossary_and_those_for_the_page_are_on_it() {
+    let english = english();
+    let (before, names) = english.split_once("pub(crate) const NAMED").expect("the names");
+    let (names, behind) = names.split_once("\";").expect("their end");
+    let mut asked = BTreeSet::new();
+    for literal in literals(before).into_iter().chain(literals(behind)) {
+        for marked in literal.text.split('[').skip(1) {
+            let marked = marked.split(']').next().expect("a term");
+            asked.insert(marked.split('|').next_back().expect("its name").to_owned());
+        }
+    }
+    assert!(asked.len() > 15, "{asked:?}");
+    for line in names.lines().skip(1) {
+        let (_, term) = line.split_once('=').unwrap_or_else(|| panic!("no term: {line}"));
+        asked.insert(term.to_owned());
+    }
+    for term in &asked {
+        assert!(meaning(term).is_some(), "the glossary does not have {term} for the page");
+    }
+    // Names that are terms themselves.
+    asked.extend(
+        ["parameters", "gradients", "activations", "temporaries", "recompute", "micro-batch"]
+            .map(str::to_owned),
+    );
+    for term in GLOSSARY.iter().filter(|term| term.on_page) {
+        assert!(asked.contains(term.name), "{} weighs and is nowhere on the page", term.name);
+    }
 }
 
 #[test]

@@ -59,3 +59,52 @@ fn the_tour_is_in_the_foot_too_and_ends_by_escape_on_a_phone_in_the_dark() {
     page.wait_for(".embedded");
     assert!(!page.text("body").contains("tour"));
 }
+
+/// Whether the card that explains is open.
+fn card_is_open(page: &Page) -> bool {
+    page.js("return document.querySelector('#why').matches(':popover-open')", &[]) == true
+}
+
+#[test]
+fn a_term_is_explained_where_it_stands() {
+    let page = Page::open("");
+    page.click_text("#time .term", "bubble");
+    page.wait_text("#why", "a pipeline stage waits");
+    assert_eq!(page.text("#why h2").to_lowercase(), "bubble");
+    assert_eq!(page.attribute("#why a", "href").as_deref(), Some("guide.html#term-bubble"));
+    assert_eq!(page.axe(), []);
+    page.screenshot("term");
+    page.press(Key::Escape);
+    page.until("the card closed", || (!card_is_open(&page)).then_some(()));
+    // By keyboard alone: the term has kept the focus, opens and closes by Enter, and leads into the card by Tab.
+    assert_eq!(page.focused(), "button \"bubble\"");
+    page.press(Key::Enter);
+    page.until("the card open", || card_is_open(&page).then_some(()));
+    page.press(Key::Tab);
+    assert_eq!(page.focused(), "button \"Close\"");
+    page.press(Key::Enter);
+    page.until("the card closed again", || (!card_is_open(&page)).then_some(()));
+    // Every term of the page says what it means.
+    let mute = page.js(
+        "return [...document.querySelectorAll('.term')].filter(t => t.title.length < 20 || !t.textContent).length",
+        &[],
+    );
+    assert_eq!(mute, 0);
+    assert!(page.count(".term") > 30);
+    page.assert_quiet();
+}
+
+#[test]
+fn terms_are_within_reach_on_a_phone_and_gone_on_paper() {
+    let page = Page::open("");
+    page.phone();
+    page.click_text(".verdict .term", "DP");
+    page.wait_text("#why", "different copies of the model");
+    assert_eq!(page.axe(), []);
+    assert_eq!(page.overflow(), 0);
+    page.screenshot("term-phone");
+    page.devtools("Emulation.setEmulatedMedia", serde_json::json!({ "media": "print" }));
+    let shown = "const s = e => getComputedStyle(document.querySelector(e));
+                 return [s('#why').display, s('.term').textDecorationLine]";
+    assert_eq!(page.js(shown, &[]), serde_json::json!(["none", "none"]));
+}

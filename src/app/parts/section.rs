@@ -13,9 +13,9 @@ pub(crate) fn headed(shape: &'static str, title_id: &'static str) -> Tag {
 
 /// A panel with its name and a sentence about it.
 #[inline(never)]
-pub(crate) fn section(shape: &'static str, title_id: &'static str, words: &Panel) -> Tag {
+pub(crate) fn section(desk: &Desk, shape: &'static str, title_id: &'static str, words: &Panel) -> Tag {
     let title = tag("h2").set("id", title_id).text(words.title);
-    headed(shape, title_id).child(tag("header").child(title).with("p", words.about))
+    headed(shape, title_id).child(tag("header").child(title).child(tag("p").told(desk, words.about)))
 }
 
 /// A button that does `act`.

@@ -18,7 +18,7 @@ pub(crate) fn advice(desk: &Desk, shown: &Shown) -> Tag {
     }
     let lacking = shown.worst().is_some_and(|worst| worst.fit == Fit::DoesNotFit);
     let title = if lacking { words::LACKING } else { words::TITLE };
-    section("section.panel#advice", "advice-title", &Panel { title, about: words::ABOUT })
+    section(desk, "section.panel#advice", "advice-title", &Panel { title, about: words::ABOUT })
         .child(tag("ul.findings").each(findings, |finding| item(desk, finding)))
 }
 

@@ -7,7 +7,7 @@ use shardscope::session::{Shown, detour_sentence, dimension_line, link_name, wri
 
 use crate::app::act::{Copied, Why};
 use crate::app::desk::Desk;
-use crate::app::parts::{Sign, Tag, copy, details, group, heads, number, section, table, tag, wide};
+use crate::app::parts::{Sign, Tag, copy, details, group, heads, named, number, section, table, tag, wide};
 use crate::app::words::{communication as words, digits, fill, numbered};
 
 /// Groups listed before the rest is only counted.
@@ -15,7 +15,7 @@ const LISTED: usize = 16;
 
 pub(crate) fn communication(desk: &Desk, shown: &Shown) -> Tag {
     let report = &shown.report;
-    let panel = section("section.panel#communication", "communication-title", &words::PANEL);
+    let panel = section(desk, "section.panel#communication", "communication-title", &words::PANEL);
     if report.traffic.dimensions.is_empty() {
         return panel.with("p", words::ALONE);
     }
@@ -28,12 +28,12 @@ pub(crate) fn communication(desk: &Desk, shown: &Shown) -> Tag {
     });
     panel
         .child(warnings)
-        .child(wide(words::TABLE, summary(shown)))
+        .child(wide(words::TABLE, summary(desk, shown)))
         .with("h3.sub", words::DIMENSIONS)
         .child(dimensions)
 }
 
-fn summary(shown: &Shown) -> Tag {
+fn summary(desk: &Desk, shown: &Shown) -> Tag {
     let traffic = &shown.report.traffic;
     let busiest = traffic.stages().into_iter().max_by_key(|stage| stage.bytes).unwrap_or_default();
     let over = |columns: u64, words: &'static str| {
@@ -41,16 +41,21 @@ fn summary(shown: &Shown) -> Tag {
     };
     let above = tag("tr").child(tag("td")).child(over(3, words::ONE_GPU)).child(over(4, words::CLUSTER));
     let rows = tag("tbody").each(&traffic.dimensions, |of| {
-        totals(tag("tr"), (of.parallelism.name(), dimension_line(of)), of.per_gpu(), of.cluster)
+        totals(
+            tag("tr"),
+            (group().child(named(desk, of.parallelism.name())), dimension_line(of)),
+            of.per_gpu(),
+            of.cluster,
+        )
     });
-    let last = totals(tag("tr.total"), (words::ALL, String::new()), busiest, traffic.cluster());
+    let last = totals(tag("tr.total"), (group().text(words::ALL), String::new()), busiest, traffic.cluster());
     tag("table.figures memory")
         .child(tag("thead").child(above).child(heads(&words::TOTALS)))
         .child(rows.child(last))
 }
 
-fn totals(row: Tag, (name, line): (&str, String), gpu: Totals, cluster: Totals) -> Tag {
-    row.two(name, &line)
+fn totals(row: Tag, (name, line): (Tag, String), gpu: Totals, cluster: Totals) -> Tag {
+    row.cell(name.saying("span.before", line))
         .number(grouped(gpu.calls))
         .number(size(gpu.bytes))
         .number(size(gpu.wire))
@@ -96,14 +101,19 @@ fn message(
         shape.push_str(&length.to_string());
     }
     shape.push(']');
-    let mut function = operation.collective.name().to_owned();
+    // Each function is explained where it first stands.
+    let before = of.operations.get(..place).unwrap_or_default();
+    let name = operation.collective.name();
+    let first = before.iter().all(|before| before.collective != operation.collective);
+    let function = if first { named(desk, name) } else { group().text(name) };
+    let mut function = group().child(function);
     if operation.group != of.group || operation.link != of.link {
         let link = link_name(operation.link).to_owned();
-        function = fill(words::OTHER_GROUP, [function, digits(operation.ranks), link]);
+        function = function.say(fill(words::OTHER_GROUP, [digits(operation.ranks), link]));
     }
     tag("tr")
         .two(operation.name, operation.tensor)
-        .two(&function, operation.place.words())
+        .cell(function.with("span.before", operation.place.words()))
         .two(&shape, operation.dtype)
         .figure(number(desk, size(operation.bytes()), Why::Message(dimension, place)))
         .figure(number(desk, size(operation.wire(Algorithm::Ring)), Why::Wire(dimension, place)))

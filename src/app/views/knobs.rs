@@ -6,13 +6,13 @@ use shardscope::session::knobs::{Knob, RECOMPUTE, knobs, recompute_of};
 
 use crate::app::act::Act;
 use crate::app::desk::Desk;
-use crate::app::parts::{Tag, choose, options, tag};
+use crate::app::parts::{Tag, choose, named, options, tag};
 use crate::app::words::{fill, knobs as words};
 
 /// The row of knobs.
 pub(crate) fn knob_row(desk: &Desk, plan: &Plan) -> Tag {
-    let list = choose().on(desk, "change", Act::Recompute);
-    let recompute = tag("label.knob").text(words::RECOMPUTE).child(options(
+    let list = choose().set("aria-label", words::RECOMPUTE).on(desk, "change", Act::Recompute);
+    let recompute = tag("span.knob").child(named(desk, words::RECOMPUTE)).child(options(
         list,
         &mut RECOMPUTE.into_iter(),
         recompute_of(plan),
@@ -29,7 +29,7 @@ fn knob(desk: &Desk, knob: &Knob) -> Tag {
         .child(turn(desk, knob.field, knob.less, ("−", words::LESS)))
         .saying("output", knob.value.to_string())
         .child(turn(desk, knob.field, knob.more, ("+", words::MORE)));
-    tag("span.knob").text(knob.short).child(turns)
+    tag("span.knob").child(named(desk, knob.short)).child(turns)
 }
 
 fn turn(desk: &Desk, field: Field, to: Option<u64>, (sign, word): (&'static str, &'static str)) -> Tag {

@@ -15,7 +15,7 @@ const DEPTHS: [&str; 5] = [
     "span.layer-name depth-4",
 ];
 
-pub(crate) fn layers(_: &Desk, shown: &Shown) -> Tag {
+pub(crate) fn layers(desk: &Desk, shown: &Shown) -> Tag {
     let root = layer_line(&shown.report.memory.layers);
     let above = tag("div.layer head")
         .set("aria-hidden", "true")
@@ -26,7 +26,7 @@ pub(crate) fn layers(_: &Desk, shown: &Shown) -> Tag {
         .with("span", words::PART)
         .each(&words::FIGURES, |name| tag("span.number").text(name));
     let tree = tag("div.layers").child(above).child(heads).child(line(&root, 0));
-    section("section.panel#layers", "layers-title", &words::PANEL).child(wide(words::TABLE, tree))
+    section(desk, "section.panel#layers", "layers-title", &words::PANEL).child(wide(words::TABLE, tree))
 }
 
 fn line(of: &LayerLine, depth: usize) -> Tag {

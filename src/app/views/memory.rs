@@ -16,7 +16,7 @@ use crate::app::words::{fill, memory as words};
 const COLUMNS: u64 = 9;
 
 pub(crate) fn memory(desk: &Desk, shown: &Shown) -> Tag {
-    section("section.panel#memory", "memory-title", &words::PANEL)
+    section(desk, "section.panel#memory", "memory-title", &words::PANEL)
         .child(wide(words::TABLE, table(desk, shown)))
         .child(switches(desk, shown))
         .maybe(unsure(shown))
@@ -48,7 +48,7 @@ fn switches(desk: &Desk, shown: &Shown) -> Tag {
         let switch = tag("input").set("type", "checkbox").checked(!left.holds(name));
         tag("label").child(switch.on(desk, "change", Act::Do(set))).text(label)
     };
-    tag("fieldset.terms").with("legend", words::COUNTED).each(&terms, one)
+    tag("fieldset.terms").child(tag("legend").told(desk, words::COUNTED)).each(&terms, one)
 }
 
 /// What the anatomy of a peak does not establish yet for such a plan.

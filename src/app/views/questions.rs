@@ -13,7 +13,7 @@ pub(crate) fn questions(desk: &Desk) -> Tag {
     if questions.is_empty() {
         return group();
     }
-    section("section.panel questions", "questions-title", &words::PANEL)
+    section(desk, "section.panel questions", "questions-title", &words::PANEL)
         .each(questions, |question| ask(desk, question))
 }
 

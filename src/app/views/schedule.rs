@@ -26,24 +26,24 @@ pub(crate) fn schedule(desk: &Desk, shown: &Shown) -> Tag {
     let window = desk.look.window;
     let picture = film.picture(window);
     headed("section.panel#schedule", "schedule-title")
-        .child(head(shown, film))
-        .child(legend(film, &picture))
+        .child(head(desk, shown, film))
+        .child(legend(desk, film, &picture))
         .child(controls(desk, film, window))
         .child(lanes(desk, film, &picture, window))
         .child(memory(desk, shown, film, window))
         .child(others(desk))
 }
 
-fn head(shown: &Shown, film: &Film) -> Tag {
+fn head(desk: &Desk, shown: &Shown, film: &Film) -> Tag {
     let time = &shown.report.time;
     let (drawn, all) = film.micro_batches;
     let first = if drawn < all { fill(words::FIRST, [grouped(drawn.into())]) } else { String::new() };
     let name = time.schedule.name.to_owned();
     let about = fill(words::ABOUT, [name, grouped(all.into()), first, percent(time.bubble_fraction)]);
-    tag("header").with("h2#schedule-title", words::TITLE).saying("p", about)
+    tag("header").with("h2#schedule-title", words::TITLE).child(tag("p").told(desk, &about))
 }
 
-fn legend(film: &Film, picture: &Picture) -> Tag {
+fn legend(desk: &Desk, film: &Film, picture: &Picture) -> Tag {
     let mut legend = tag("ul.legend");
     for work in Work::ALL {
         if picture.paths.iter().any(|(kind, path)| *kind == work && !path.is_empty()) {
@@ -53,7 +53,7 @@ fn legend(film: &Film, picture: &Picture) -> Tag {
         }
     }
     let (first, last) = film.phases();
-    legend.saying("li", moments(film, words::PHASES, (first, last)))
+    legend.child(tag("li").told(desk, &moments(film, words::PHASES, (first, last))))
 }
 
 /// Two moments, shares of the whole step, in a sentence.
@@ -163,7 +163,7 @@ fn memory(desk: &Desk, shown: &Shown, film: &Film, window: Window) -> Tag {
     let about = tag("figcaption")
         .text(words::CURVE)
         .child(stage_list(desk, shown))
-        .say(fill(words::ABOUT_CURVE, [size(curve.most)]));
+        .told(desk, &fill(words::ABOUT_CURVE, [size(curve.most)]));
     tag("figure.curve").child(about).child(drawing)
 }
 

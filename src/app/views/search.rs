@@ -20,7 +20,7 @@ pub(crate) fn search(desk: &Desk, _: &Shown) -> Tag {
         (false, true) => words::AGAIN,
         (false, false) => words::START,
     };
-    let panel = section("section.panel#search", "search-title", &words::PANEL)
+    let panel = section(desk, "section.panel#search", "search-title", &words::PANEL)
         .child(button(desk, "button.button", Act::Search).text(label));
     panel.maybe(look.walk.as_ref().map(|walk| results(desk, &walk.borrow())))
 }

@@ -3,14 +3,15 @@
 use shardscope::quantity::{Bytes, Quantity, gib};
 use shardscope::session::{StageMemory, Use};
 
-use crate::app::parts::{Piece, Tag, bar, group, key, swatch, tag};
+use crate::app::desk::Desk;
+use crate::app::parts::{Piece, Tag, bar, group, key, named, swatch, tag};
 use crate::app::words::{fill, numbered, verdict as words};
 
 /// Most stages that get a bar of their own; the table has all.
 const MOST_BARS: usize = 16;
 
 /// The bars of `stages` with their legend.
-pub(crate) fn stage_bars(stages: &[StageMemory], capacity: Bytes) -> Tag {
+pub(crate) fn stage_bars(desk: &Desk, stages: &[StageMemory], capacity: Bytes) -> Tag {
     let most = stages.iter().map(|stage| stage.reserved).max().unwrap_or_default().max(capacity);
     let whole = most.number().max(1.0);
     let limit = capacity.number() / whole;
@@ -18,7 +19,7 @@ pub(crate) fn stage_bars(stages: &[StageMemory], capacity: Bytes) -> Tag {
     let sample = tag("line.limit").counts(&["x1", "x2", "y1", "y2"], &[7, 7, 0, 14]);
     let on_device = tag("li").child(swatch().child(sample)).say(fill(words::CAPACITY, [gib(capacity)]));
     let legend = tag("ul.legend")
-        .each(&Use::ALL, |kind| tag("li").child(key(*kind)).text(kind.name()))
+        .each(&Use::ALL, |kind| tag("li").child(key(*kind)).child(named(desk, kind.name())))
         .child(on_device);
     let more = (shown.len() < stages.len()).then(|| {
         tag("p.soft small").say(numbered(words::FIRST_STAGES, &[MOST_BARS as u64, stages.len() as u64]))

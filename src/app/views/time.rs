@@ -16,7 +16,7 @@ pub(crate) fn time(desk: &Desk, shown: &Shown) -> Tag {
     let report = &shown.report;
     let time = &report.time;
     let figure = |[name, also]: [&'static str; 2], figure: String, more: String| {
-        stat(name, figure, fill(also, [more]))
+        stat(desk, name, figure, &fill(also, [more]))
     };
     let stats = tag("dl.stats")
         .child(figure(
@@ -27,7 +27,7 @@ pub(crate) fn time(desk: &Desk, shown: &Shown) -> Tag {
         .child(figure(words::MODEL, tflops(time.model_rate), percent(time.mfu)))
         .child(figure(words::HARDWARE, tflops(time.hardware_rate), percent(time.hfu)))
         .child(figure(words::BUBBLE, percent(time.bubble_fraction), time.schedule.name.to_owned()));
-    section("section.panel#time", "time-title", &words::PANEL)
+    section(desk, "section.panel#time", "time-title", &words::PANEL)
         .child(range(time))
         .child(stats)
         .maybe(time.training.as_ref().map(|training| tag("p.training").say(training.sentence())))

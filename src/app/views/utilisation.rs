@@ -9,10 +9,10 @@ use crate::app::desk::Desk;
 use crate::app::parts::{Tag, group, section, table, tag, with_remark};
 use crate::app::words::{fill, matmuls as words, numbered};
 
-pub(crate) fn utilisation(_: &Desk, shown: &Shown) -> Tag {
+pub(crate) fn utilisation(desk: &Desk, shown: &Shown) -> Tag {
     let rows = group().each(&shown.report.utilisation, row);
     let products = table(words::TABLE, "table.figures", &words::HEADS, rows);
-    section("section.panel#matmuls", "matmuls-title", &words::PANEL).child(products)
+    section(desk, "section.panel#matmuls", "matmuls-title", &words::PANEL).child(products)
 }
 
 fn row(product: &Utilisation) -> Tag {

@@ -39,14 +39,14 @@ pub(crate) fn verdict(desk: &Desk, shown: &Shown) -> Tag {
         panel = panel.child(big.with("strong", worst.fit.words()).saying("span", fill(words::NEEDS, needs)));
     }
     panel
-        .child(stats(shown))
-        .child(stage_bars(&shown.stages, accelerator.memory))
+        .child(stats(desk, shown))
+        .child(stage_bars(desk, &shown.stages, accelerator.memory))
         .child(goes(&shown.report.time))
         .child(knob_row(desk, &shown.plan))
 }
 
 /// The figures everyone asks for first.
-fn stats(shown: &Shown) -> Tag {
+fn stats(desk: &Desk, shown: &Shown) -> Tag {
     let (layout, recipe, time) = (shown.plan.layout(), shown.plan.recipe(), &shown.report.time);
     let parameters = &shown.report.parameters;
     let tokens =
@@ -65,15 +65,16 @@ fn stats(shown: &Shown) -> Tag {
     let batches = fill(words::BATCHES, [grouped(recipe.num_micro_batches), grouped(recipe.micro_batch_size)]);
     let bounds = fill(words::BOUNDS, [seconds(time.lower_bound), seconds(time.upper_bound)]);
     tag("dl.stats")
-        .child(stat(words::STEP, seconds(time.step), bounds))
-        .child(stat(words::TOKENS, rounded(time.tokens_per_second), speed))
-        .child(stat(words::PARAMETERS, rounded(parameters.total.number()), exact))
-        .child(stat(words::GPUS, grouped(layout.world_size), cut))
-        .child(stat(words::TOKENS_OF_STEP, rounded(tokens), batches))
+        .child(stat(desk, words::STEP, seconds(time.step), &bounds))
+        .child(stat(desk, words::TOKENS, rounded(time.tokens_per_second), &speed))
+        .child(stat(desk, words::PARAMETERS, rounded(parameters.total.number()), &exact))
+        .child(stat(desk, words::GPUS, grouped(layout.world_size), &cut))
+        .child(stat(desk, words::TOKENS_OF_STEP, rounded(tokens), &batches))
 }
 
 /// A figure with its name above and more about it below.
 #[inline(never)]
-pub(crate) fn stat(name: &'static str, figure: String, also: String) -> Tag {
-    tag("div").with("dt", name).child(tag("dd").say(figure).saying("span.also", also))
+pub(crate) fn stat(desk: &Desk, name: &str, figure: String, also: &str) -> Tag {
+    let also = tag("span.also").told(desk, also);
+    tag("div").child(tag("dt").told(desk, name)).child(tag("dd").say(figure).child(also))
 }

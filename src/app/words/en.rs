@@ -1,5 +1,31 @@
 // English.
 
+/// Names that the engine gives, each with the term that explains it.
+pub(crate) const NAMED: &str = "\
+TP=tensor parallelism
+PP=pipeline stage
+CP=context parallelism
+EP=expert parallelism
+optimizer=optimizer states
+framework=framework memory
+tensor=tensor parallelism
+pipeline=pipeline stage
+data=data-parallel group
+context=context parallelism
+expert=expert parallelism
+tensor parallel=tensor parallelism
+pipeline parallel=pipeline stage
+data parallel=data-parallel group
+context parallel=context parallelism
+expert parallel=expert parallelism
+expert tensor parallel=expert tensor parallelism
+all_reduce=all-reduce
+all_gather=all-gather
+reduce_scatter=reduce-scatter
+all_to_all=all-to-all
+send_recv=point-to-point
+";
+
 /// Around the panels.
 pub(crate) mod page {
     pub(crate) const TAGLINE: &str = "What a training run takes, from its launch script";
@@ -25,6 +51,7 @@ pub(crate) mod page {
     pub(crate) const EVIDENCE: &str = "Evidence";
     pub(crate) const OPEN: &str = "Open in Shardscope";
     pub(crate) const CLOSE: &str = "Close";
+    pub(crate) const MORE: &str = "More in the guide";
 }
 
 /// The buttons beside the name of the page, and the colours.
@@ -137,13 +164,13 @@ pub(crate) mod verdict {
         [["JSON", "Download the report as a JSON document"], ["Text", "Download the report as text"]];
     pub(crate) const NEEDS: &str = "on {0}: the fullest GPU, of stage {1}, needs {2} of {3}";
     /// Sizes of tensor, pipeline and data parallelism; then those of contexts and experts where they are cut.
-    pub(crate) const CUT: &str = "TP {0} × PP {1} × DP {2}";
+    pub(crate) const CUT: &str = "TP {0} × PP {1} × [DP|data-parallel group] {2}";
     pub(crate) const CUT_TOO: [&str; 2] = [" × CP {0}", " × EP {0}"];
     pub(crate) const ACTIVE: &str = "{0}, {1} active per token";
-    pub(crate) const SPEED: &str = "{0} per GPU, MFU {1}";
-    pub(crate) const BATCHES: &str = "{0} micro-batches of {1}";
+    pub(crate) const SPEED: &str = "{0} per GPU, [MFU] {1}";
+    pub(crate) const BATCHES: &str = "{0} [micro-batches|micro-batch] of {1}";
     pub(crate) const BOUNDS: &str = "{0} to {1}";
-    pub(crate) const STEP: &str = "Step time";
+    pub(crate) const STEP: &str = "[Step time|step time]";
     pub(crate) const TOKENS: &str = "Tokens per second";
     pub(crate) const PARAMETERS: &str = "Parameters";
     pub(crate) const GPUS: &str = "GPUs";
@@ -181,7 +208,7 @@ pub(crate) mod memory {
     use super::Panel;
     pub(crate) const PANEL: Panel = Panel {
         title: "Memory per GPU",
-        about: "At the fullest moment of each pipeline stage, in GiB (2^30 bytes). All GPUs of a stage hold equally much. Press a number to see why.",
+        about: "At the fullest moment of each [pipeline stage], in [GiB] (2^30 bytes). All GPUs of a stage hold equally much. Press a number to see why.",
     };
     pub(crate) const TABLE: &str = "Memory of each stage";
     pub(crate) const STAGE: &str = "Stage";
@@ -195,7 +222,7 @@ pub(crate) mod memory {
         "DeepSpeed's flat buffers",
         "workspaces of matrix libraries",
     ];
-    pub(crate) const COUNTED: &str = "Counted on the way from allocated to what nvidia-smi shows";
+    pub(crate) const COUNTED: &str = "Counted on the way from [allocated] to what nvidia-smi shows";
     pub(crate) const UNCUT: &str = "uncut";
     pub(crate) const ABOUT_UNCUT: &str =
         "The whole model on a single device without any parallelism, one micro-batch in the step.";
@@ -215,14 +242,14 @@ pub(crate) mod time {
     use super::Panel;
     pub(crate) const PANEL: Panel = Panel {
         title: "Time of a step",
-        about: "An estimate from the arithmetic, the messages and the schedule; the bounds are what it would be if everything overlapped that can, and if nothing did.",
+        about: "An estimate from the arithmetic, the messages and the schedule; the bounds are what it would be if everything [overlapped|overlap] that can, and if nothing did.",
     };
     pub(crate) const BETWEEN: &str = " between {0} and {1}";
     /// Figures, each with what stands below it.
     pub(crate) const TOKENS: [&str; 2] = ["Tokens per second", "{0} per GPU"];
-    pub(crate) const MODEL: [&str; 2] = ["Model FLOPs", "per GPU, {0} of the peak (MFU)"];
-    pub(crate) const HARDWARE: [&str; 2] = ["Hardware FLOPs", "recomputation counted, {0} (HFU)"];
-    pub(crate) const BUBBLE: [&str; 2] = ["Pipeline bubble", "schedule {0}"];
+    pub(crate) const MODEL: [&str; 2] = ["[Model FLOPs|model FLOPs]", "per GPU, {0} of the peak ([MFU])"];
+    pub(crate) const HARDWARE: [&str; 2] = ["[Hardware FLOPs|hardware FLOPs]", "recomputation counted, {0} ([HFU])"];
+    pub(crate) const BUBBLE: [&str; 2] = ["Pipeline [bubble]", "schedule {0}"];
     pub(crate) const TREE: &str = "Where it goes";
     pub(crate) const CONVENTIONS: &str = "FLOPs of a step, by who counts";
     pub(crate) const CONVENTION_HEADS: [&str; 4] = ["Convention", ">FLOP", ">per GPU", ">of the peak"];
@@ -253,9 +280,9 @@ pub(crate) mod own {
 pub(crate) mod schedule {
     pub(crate) const TITLE: &str = "Pipeline schedule";
     pub(crate) const ABOUT: &str =
-        "Schedule {0}, {1} micro-batches{2}; the slowest stage waits {3} of the time.";
+        "Schedule {0}, {1} [micro-batches|micro-batch]{2}; the slowest stage [waits|bubble] {3} of the time.";
     pub(crate) const FIRST: &str = " (the first {0} are drawn: the middle repeats)";
-    pub(crate) const PHASES: &str = "warm-up until {0}, cool-down from {1}";
+    pub(crate) const PHASES: &str = "[warm-up] until {0}, cool-down from {1}";
     pub(crate) const EARLIER: &str = "earlier";
     pub(crate) const LATER: &str = "later";
     pub(crate) const CLOSER: &str = "closer";
@@ -264,7 +291,7 @@ pub(crate) mod schedule {
     pub(crate) const PART: &str = "{0} to {1}";
     pub(crate) const LANES: &str = "Each of {0} stages from top to bottom, its forward and backward passes from left to right; arrows move, plus and minus zoom";
     pub(crate) const CURVE: &str = "Memory of a GPU of stage ";
-    pub(crate) const ABOUT_CURVE: &str = " over the same time: what is held all the time, above it what the micro-batches in flight keep. The line is the peak with what is alive for a moment, the top {0}.";
+    pub(crate) const ABOUT_CURVE: &str = " over the same time: what is held all the time, above it what the micro-batches [in flight] keep. The line is the peak with what is alive for a moment, the top {0}.";
     pub(crate) const OTHERS: &str = "Other schedules for this plan: memory against bubble";
     pub(crate) const OTHERS_TABLE: &str = "Schedules for this plan";
     pub(crate) const OTHERS_HEADS: [&str; 6] =
@@ -280,7 +307,7 @@ pub(crate) mod communication {
     use super::Panel;
     pub(crate) const PANEL: Panel = Panel {
         title: "Communication per iteration",
-        about: "Messages are what is handed to a collective; wire is what a ring sends for it, per GPU; its number tells a tree's and a switch's too. A collective counts with every member, a send where it is sent.",
+        about: "Messages are what is handed to a [collective]; [wire] is what a ring sends for it, per GPU; its number tells a tree's and a switch's too. A collective counts with every member, a send where it is sent.",
     };
     pub(crate) const ALONE: &str = "One GPU talks to nobody.";
     pub(crate) const TABLE: &str = "Communication of each dimension";
@@ -307,7 +334,7 @@ pub(crate) mod communication {
     pub(crate) const GROUPS: &str = "Groups: {0}";
     pub(crate) const MORE: &str = "… and {0} more";
     pub(crate) const COPY: &str = "Copy the groups";
-    pub(crate) const OTHER_GROUP: &str = "{0}, {1} GPUs, {2}";
+    pub(crate) const OTHER_GROUP: &str = ", {0} GPUs, {1}";
     pub(crate) const YES: &str = "yes";
     pub(crate) const NO: &str = "no";
 }
@@ -317,7 +344,7 @@ pub(crate) mod map {
     use super::Panel;
     pub(crate) const PANEL: Panel = Panel {
         title: "Group map",
-        about: "Every GPU of the cluster. Pick one to see the groups it works in and the links to its partners.",
+        about: "Every GPU of the cluster, [by node|n0_g0]. Pick one to see its [rank], the groups it works in and the links to its partners.",
     };
     pub(crate) const GRID: &str = "GPUs of the cluster";
     pub(crate) const TOO_MANY: &str = "{0} GPUs are too many to draw; find one by its label instead.";
@@ -361,7 +388,7 @@ pub(crate) mod layers {
     use super::Panel;
     pub(crate) const PANEL: Panel = Panel {
         title: "Layers",
-        about: "The whole model beside one GPU that holds the part: weights, and what is kept of one micro-batch for the backward pass.",
+        about: "The whole model beside one GPU that holds the part: weights, and [what is kept|activations] of one [micro-batch] for the backward pass.",
     };
     pub(crate) const TABLE: &str = "Table of the layers";
     pub(crate) const WHOLE: &str = "whole model";
@@ -378,7 +405,7 @@ pub(crate) mod matmuls {
     use super::Panel;
     pub(crate) const PANEL: Panel = Panel {
         title: "Matrix products",
-        about: "The sizes of each product of a layer before and after sharding, and how much of the accelerator's dense peak they reach.",
+        about: "The sizes of each product of a layer before and after sharding, and how much of the accelerator's dense peak they reach. [Tiles|tile], [waves|wave] and [FLOP/byte] say why it is not more.",
     };
     pub(crate) const TABLE: &str = "Table of matrix products";
     pub(crate) const HEADS: [&str; 7] = [
@@ -400,7 +427,7 @@ pub(crate) mod search {
     use super::Panel;
     pub(crate) const PANEL: Panel = Panel {
         title: "Other layouts",
-        about: "Every way to cut the same model over the same GPUs that Megatron accepts, with micro-batch, recomputation and sharding; the fastest that fit.",
+        about: "Every way to cut the same model over the same GPUs that Megatron accepts, with micro-batch, [recomputation|recompute] and [sharding|distributed optimizer]; the fastest that [fit|fits].",
     };
     pub(crate) const STOP: &str = "Stop";
     pub(crate) const AGAIN: &str = "Search again";

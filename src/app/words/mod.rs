@@ -6,6 +6,8 @@
 //!
 //! Sentences have holes, `{0}` to `{9}`, in whatever order the language wants them; where a number decides between two
 //! words, a function of the language does. A `>` at the head of a column stands before figures.
+//! `[…]` marks a term that the reader may ask about, by its name in the glossary; `[shown|name]` where it is written
+//! otherwise. Names that the engine gives to things are matched with terms in `NAMED`.
 
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/app/words/", env!("SHARDSCOPE_LANGUAGE"), ".rs"));
 

@@ -6,7 +6,7 @@ use shardscope::topology::Link;
 
 use crate::app::act::Act;
 use crate::app::desk::Desk;
-use crate::app::parts::{Tag, button, tag};
+use crate::app::parts::{Tag, button, named, tag};
 use crate::app::words::{digits, fill, map as words, numbered};
 
 /// The panel about the picked GPU.
@@ -27,11 +27,11 @@ pub(crate) fn about_gpu(desk: &Desk, about: &About, memory: String) -> Tag {
         .set("aria-label", words::PICKED)
         .child(head)
         .child(facts)
-        .child(tag("ul.relations").each(&about.relations, relation))
+        .child(tag("ul.relations").each(&about.relations, |one| relation(desk, one)))
         .maybe(alone.then(|| tag("p.soft small").text(words::ALONE)))
 }
 
-fn relation(relation: &Relation) -> Tag {
+fn relation(desk: &Desk, relation: &Relation) -> Tag {
     let link = match relation.link {
         Link::Network => words::NETWORK,
         Link::Node => words::NODE,
@@ -46,7 +46,7 @@ fn relation(relation: &Relation) -> Tag {
         .attr("class", fill("dot {0}", [relation.kind.short().to_owned()]))
         .set("aria-hidden", "true");
     tag("li")
-        .child(tag("p.relation-name").child(dot).with("strong", relation.name))
+        .child(tag("p.relation-name").child(dot).child(tag("strong").child(named(desk, relation.name))))
         .saying("p.soft small", line)
         .saying("p.mono members", relation.written.clone())
 }

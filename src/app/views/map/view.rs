@@ -51,7 +51,7 @@ pub(crate) fn map(desk: &Desk, shown: &Shown) -> Tag {
         let memory = shown.memory_of(chosen.rank).map(gib).unwrap_or_default();
         about_gpu(desk, &chosen, memory)
     });
-    section("section.panel map#map", "map-title", &words::PANEL)
+    section(desk, "section.panel map#map", "map-title", &words::PANEL)
         .child(controls(desk, shown))
         .child(frame)
         .child(below)
