@@ -1,5 +1,6 @@
 //! A breakdown as it is shown: every number in its unit, with its share and its reason.
 
+use crate::estimate::time::part_words;
 use crate::explain::{Breakdown, Explanation, Rule};
 use crate::quantity::{Quantity, Seconds, decimal, grouped, seconds};
 
@@ -56,7 +57,7 @@ impl Branch {
         let mut branch = Self::of(node, seconds);
         branch.parts.retain(|part| part.share > 0.0);
         for part in &mut branch.parts {
-            part.label = time_part(&part.label).to_owned();
+            part.label = part_words(&part.label).to_owned();
         }
         branch
     }
@@ -78,20 +79,6 @@ fn grow<Q: Quantity>(node: &Breakdown<Q>, show: fn(Q) -> String, whole: f64) -> 
         greatest: node.rule() == Rule::Greatest && node.children().len() > 1,
         reason: node.why().map(Reason::of),
         parts: node.children().iter().map(|child| grow(child, show, whole)).collect(),
-    }
-}
-
-/// The words for the parts of a step.
-fn time_part(label: &str) -> &str {
-    match label {
-        "tensor" => "tensor-parallel messages, not hidden",
-        "pipeline" => "pipeline messages, not hidden",
-        "data" => "gradients and weights of replicas, not hidden",
-        "context" => "context-parallel messages, not hidden",
-        "expert" => "expert-parallel messages, not hidden",
-        "bubble" => "pipeline bubble",
-        "recompute" => "recomputation",
-        other => other,
     }
 }
 

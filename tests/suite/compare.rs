@@ -75,3 +75,16 @@ fn plans_with_other_stages_stand_beside_each_other() {
     assert!(gone.before.is_some() && gone.after.is_none() && gone.change().is_none());
     assert_eq!(Amount::Share(0.5).difference(Amount::Share(0.25)), "+25.0 points");
 }
+
+#[test]
+fn what_only_one_plan_has_differs_from_nothing() {
+    // Without pipeline stages nothing passes between them and nobody waits; either way round there is a difference.
+    let flat = [("pipeline_model_parallel_size", "1")];
+    for (before, after, sign) in [(&[][..], &flat[..], '−'), (&flat, &[], '+')] {
+        let comparison = compared(before, after);
+        for label in ["pipeline, bytes of a GPU", "pipeline, calls of a GPU", "of it pipeline bubble"] {
+            let change = change(&comparison, label).unwrap_or_else(|| panic!("no difference of {label}"));
+            assert!(change.starts_with(sign), "{label}: {change}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Where a step goes: its parts, the longest first, as one bar.
 
-use shardscope::estimate::time::Time;
+use shardscope::estimate::time::{Time, part_words};
 use shardscope::explain::Breakdown;
 use shardscope::quantity::{Quantity, Seconds, decimal, percent};
 
@@ -30,7 +30,7 @@ pub(crate) fn goes(time: &Time) -> Tag {
     let bar = tag("svg.bar").set("aria-hidden", "true").each(&parts, piece);
     let named = |part: &&Breakdown<Seconds>| {
         let sample = tag("rect").set("width", "14").set("height", "14").set("rx", "3");
-        let words = fill(words::PART, [part.label().to_owned(), percent(share(part))]);
+        let words = fill(words::PART, [part_words(part.label()).to_owned(), percent(share(part))]);
         tag("li").child(swatch().child(sample)).say(words)
     };
     tag("figure.goes").with("figcaption", words::GOES).child(bar).child(tag("ul.legend").each(&parts, named))

@@ -20,4 +20,6 @@ mod whole;
 
 pub use budget::Training;
 pub use unknown::{Unknown, unknowns};
-pub use whole::{ScheduleTimes, Time, exact_step_seconds, step_seconds, step_seconds_with, time, time_with};
+pub use whole::{
+    ScheduleTimes, Time, exact_step_seconds, part_words, step_seconds, step_seconds_with, time, time_with,
+};

@@ -261,3 +261,18 @@ fn breakdown(run: &Run<'_>, pipe_free: Seconds) -> Breakdown<Seconds> {
 fn number(value: u64) -> f64 {
     value as f64
 }
+
+/// The words for a part of a step, by its label.
+#[must_use]
+pub fn part_words(label: &str) -> &str {
+    match label {
+        "tensor" => "tensor-parallel messages, not hidden",
+        "pipeline" => "pipeline messages, not hidden",
+        "data" => "gradients and weights of replicas, not hidden",
+        "context" => "context-parallel messages, not hidden",
+        "expert" => "expert-parallel messages, not hidden",
+        "bubble" => "pipeline bubble",
+        "recompute" => "recomputation",
+        other => other,
+    }
+}

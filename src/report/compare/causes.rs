@@ -2,6 +2,7 @@
 
 use super::figures::fullest_rank;
 use super::{Amount, Cause};
+use crate::estimate::time::part_words;
 use crate::explain::{Breakdown, Rule};
 use crate::quantity::{Bytes, Quantity, product};
 use crate::report::Report;
@@ -37,7 +38,8 @@ fn leaves<'a, Q: Quantity>(node: &'a Breakdown<Q>, times: u64, found: &mut Leave
     // What torch counts is the sum of the others; it needs no name.
     let named = node.label() != "peak_allocated";
     if named {
-        found.path.push(node.label());
+        let label = node.label();
+        found.path.push(if found.path.is_empty() { part_words(label) } else { label });
     }
     let inside = product(times, node.multiplicity());
     match node.rule() {

@@ -2,6 +2,7 @@
 
 use super::{Amount, Line, Section};
 use crate::estimate::RankMemory;
+use crate::estimate::time::part_words;
 use crate::estimate::traffic::Parallelism;
 use crate::quantity::{Bytes, Quantity};
 use crate::report::Report;
@@ -95,13 +96,17 @@ static TIME: [Figure; 8] = [
 
 fn time(before: &Report, after: &Report) -> Section {
     let mut lines = lines(&TIME, before, after);
+    // What only one of them has takes no time in the other.
     let part = |report: &Report, label: &str| {
-        report.time.breakdown.child(label).map(|child| Amount::Time(child.value()))
+        let part = report.time.breakdown.child(label).map(|child| child.value());
+        Some(Amount::Time(part.unwrap_or_default()))
     };
-    for child in after.time.breakdown.children() {
+    let gone = before.time.breakdown.children().iter();
+    let gone = gone.filter(|child| after.time.breakdown.child(child.label()).is_none());
+    for child in after.time.breakdown.children().iter().chain(gone) {
         let label = child.label();
         lines.push(Line {
-            label: format!("of it {label}"),
+            label: format!("of it {}", part_words(label)),
             before: part(before, label),
             after: part(after, label),
             less_is_better: LESS,
@@ -120,9 +125,11 @@ static TRAFFIC: [Figure; 3] = [
 fn traffic(before: &Report, after: &Report) -> Section {
     let mut lines = lines(&TRAFFIC, before, after);
     for &kind in &Parallelism::ALL {
-        let sent = |report: &Report| report.traffic.of(kind).map(|of| Amount::Sent(of.per_gpu().wire));
-        let calls = |report: &Report| report.traffic.of(kind).map(|of| Amount::Count(of.per_gpu().calls));
-        if sent(before).is_none() && sent(after).is_none() {
+        // A dimension that one of them does not have sends nothing there.
+        let totals = |report: &Report| report.traffic.of(kind).map(|of| of.per_gpu());
+        let sent = |report: &Report| Some(Amount::Sent(totals(report).unwrap_or_default().wire));
+        let calls = |report: &Report| Some(Amount::Count(totals(report).unwrap_or_default().calls));
+        if totals(before).is_none() && totals(after).is_none() {
             continue;
         }
         let label = |what: &str| format!("{}, {what} of a GPU", kind.name());
