@@ -5,10 +5,10 @@ const choices = ["source", "hardware", "architecture", "software"];
 
 // Each section: its rows and points, in the order in which they were written, and the lines of its statistics.
 const sections = [...document.querySelectorAll(".kind")].map((section) => {
-  const points = section.querySelectorAll(".scatter .points use");
+  const frames = [...section.querySelectorAll(".scatter .points")].map((frame) => frame.children);
   const rows = [...section.querySelectorAll(".rows tbody tr")].map((row, index) => ({
     row,
-    point: points[index],
+    points: frames.map((frame) => frame[index]),
     words: row.textContent.toLowerCase(),
     error: Number(row.dataset.e),
     aside: "aside" in row.dataset,
@@ -32,7 +32,7 @@ function filter() {
     for (const one of rows) {
       one.shown = of.every(([name, value]) => one.row.dataset[name] === value) && words.every((word) => one.words.includes(word));
       one.row.hidden = !one.shown;
-      one.point.classList.toggle("off", !one.shown);
+      for (const point of one.points) point.classList.toggle("off", !one.shown);
     }
     for (const line of lines) count(line, rows);
     const shown = rows.filter((one) => one.shown).length;
@@ -55,7 +55,7 @@ function count(line, rows) {
   const cells = [...line.cells].slice(1);
   const said = figures(errors);
   cells.forEach((cell, index) => { cell.textContent = said[index]; });
-  line.classList.toggle("none", errors.length === 0);
+  line.hidden = errors.length === 0 && key !== "all";
 }
 
 function figures(errors) {
@@ -117,7 +117,7 @@ function sort(head, order) {
   const error = head.textContent.startsWith("Error");
   const value = (row) => {
     if (error) return Math.abs(Number(row.dataset.e));
-    const text = row.cells[head.cellIndex].textContent;
+    const text = row.cells[head.cellIndex].firstChild.textContent;
     return numeric ? Number(text) : text;
   };
   const keyed = [...body.rows].map((row) => [value(row), row]);
@@ -150,14 +150,16 @@ function point(one, section) {
   here = one;
   if (!one) return;
   const chart = section.querySelector(".chart");
-  const circle = chart.querySelector(".here");
-  circle.setAttribute("cx", one.point.getAttribute("x"));
-  circle.setAttribute("cy", one.point.getAttribute("y"));
-  circle.setAttribute("visibility", "visible");
+  chart.querySelectorAll(".here").forEach((circle, frame) => {
+    circle.setAttribute("cx", one.points[frame].getAttribute("x"));
+    circle.setAttribute("cy", one.points[frame].getAttribute("y"));
+    circle.setAttribute("visibility", "visible");
+  });
   const cells = [...one.row.cells].map((cell) => cell.firstChild.textContent);
   const unit = section.id === "time" ? "s" : "GiB";
   const line = document.createElement("small");
-  line.textContent = [cells[1], cells[2], cells[3], one.aside ? "set aside" : ""].filter(Boolean).join(", ");
+  const what = one.row.cells[5].querySelector("small");
+  line.textContent = [cells[1], cells[2], cells[3], what ? what.textContent : "", one.aside ? "set aside" : ""].filter(Boolean).join(", ");
   chart.querySelector(".readout").append(`${cells[0]}: ${cells[5]} ${unit} measured, ${cells[6]} predicted, ${cells[7]} %`, line);
 }
 
@@ -172,7 +174,7 @@ for (const { section, rows } of sections) {
   const chart = section.querySelector(".chart");
   chart.tabIndex = 0;
   chart.setAttribute("aria-label", "Picture of the runs. The arrow keys go from one to the next by what was measured, Enter goes to its row.");
-  const byPoint = new Map(rows.map((one) => [one.point, one]));
+  const byPoint = new Map(rows.flatMap((one) => one.points.map((point) => [point, one])));
   chart.addEventListener("pointerover", (event) => {
     const one = byPoint.get(event.target);
     if (one) point(one, section);
@@ -188,7 +190,7 @@ for (const { section, rows } of sections) {
       show(here);
     } else if (step) {
       event.preventDefault();
-      const along = rows.filter((one) => one.shown).sort((a, b) => a.point.getAttribute("x") - b.point.getAttribute("x"));
+      const along = rows.filter((one) => one.shown).sort((a, b) => a.points[0].getAttribute("x") - b.points[0].getAttribute("x"));
       const at = along.indexOf(here);
       const next = at < 0 ? 0 : Math.min(Math.max(at + step, 0), along.length - 1);
       point(along[next], section);

@@ -69,9 +69,9 @@ fn the_page_has_every_row_with_its_link() {
         );
     }
     let points = html.matches("<use ").count();
-    assert_eq!(points, times.len() + memory.len());
+    assert_eq!(points, 2 * (times.len() + memory.len()), "by figure and by error");
     for band in ["band five", "band ten", "diagonal"] {
-        assert_eq!(html.matches(&format!("class=\"{band}\"")).count(), 2, "{band}");
+        assert_eq!(html.matches(&format!("class=\"{band}\"")).count(), 4, "{band}");
     }
 }
 

@@ -13,6 +13,7 @@ mod extremes;
 mod flops;
 mod formats;
 mod formula;
+mod hardware;
 mod hostile;
 mod measured;
 mod memory;

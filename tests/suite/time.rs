@@ -45,8 +45,15 @@ fn the_orderings_of_the_seeds_come_out() {
     assert!((1.3..1.7).contains(&(two / one)), "126M: PP 2 takes about 1.5 times: {}", two / one);
     assert!((1.75..2.75).contains(&(four / one)), "126M: PP 4 takes about 2.5 times: {}", four / one);
     let speedup = |nodes: f64, number| azure(14) * 105.0 / (azure(number) * nodes);
-    assert!((speedup(140.0, 15) - 0.981).abs() < 0.02, "530B: {}", speedup(140.0, 15));
-    assert!((speedup(175.0, 16) - 0.950).abs() < 0.02, "530B: {}", speedup(175.0, 16));
+    println!(
+        "126M: {:.2} {:.2}, 530B: {:.3} {:.3}",
+        two / one,
+        four / one,
+        speedup(140.0, 15),
+        speedup(175.0, 16)
+    );
+    assert!((speedup(140.0, 15) - 0.981).abs() < 0.015, "530B: {}", speedup(140.0, 15));
+    assert!((speedup(175.0, 16) - 0.950).abs() < 0.015, "530B: {}", speedup(175.0, 16));
 }
 
 #[test]
@@ -92,6 +99,70 @@ fn larger_micro_batches_are_faster_and_measured_rates_count() {
     assert!(step(4, none) < step(2, none) && step(2, none) < step(1, none));
     let slow = Measured { matmul: Some(shardscope::quantity::FlopsPerSecond::tera(300.0)), ..none };
     assert!(step(4, slow) > 1.5 * step(4, none));
+}
+
+/// Bus bandwidths that the reader measured take the place of the data sheet's: half of one makes its messages, and no others,
+/// take longer.
+#[test]
+fn measured_bandwidths_count_where_they_belong() {
+    use shardscope::intake::resolve;
+    let part = |set: &[(&str, &str)], part: &str| {
+        let common = [
+            ("accelerator", "H100-SXM"),
+            ("num_nodes", "4"),
+            ("gpus_per_node", "8"),
+            ("tensor_model_parallel_size", "8"),
+            ("num_layers", "8"),
+            ("hidden_size", "8192"),
+            ("num_attention_heads", "64"),
+            ("seq_length", "4096"),
+            ("vocab_size", "32000"),
+            ("micro_batch_size", "1"),
+            ("bf16", "true"),
+        ];
+        let settings: Vec<_> =
+            common.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let time = time(&resolve(&[], &settings).plan.expect("a plan"));
+        let waits = time.waits(part).0.get();
+        assert!(waits > 0.0, "{part}");
+        waits
+    };
+    let waits = |name, of: &str| ["20", "40"].map(|rate| part(&[(name, rate)], of));
+    let [slow, fast] = waits("measured_fast_bus_gbps", "tensor");
+    assert!((1.6..2.4).contains(&(slow / fast)), "a fast bus of half the rate: {slow} {fast}");
+    let [slow, fast] = waits("measured_network_bus_gbps", "data");
+    assert!(
+        (1.5..3.0).contains(&(slow / fast)),
+        "a network of half the rate, partly behind the backward pass: {slow} {fast}"
+    );
+    let [slow, fast] = waits("measured_network_bus_gbps", "tensor");
+    assert!((slow / fast - 1.0).abs() < 1e-9, "tensor groups stay inside a node: {slow} {fast}");
+}
+
+/// Rates and utilisations are what their names say, of the dense peak of one accelerator.
+#[test]
+fn rates_follow_from_the_step() {
+    for row in Row::all().iter().step_by(25) {
+        let (id, plan) = (row.text("id"), row.try_plan().expect("a plan"));
+        let time = time(&plan);
+        let (step, gpus) = (time.step.get(), plan.layout().world_size as f64);
+        let samples = plan.recipe().global_batch_size as f64 / step;
+        let near = |held: f64, expected: f64| {
+            assert!((held / expected - 1.0).abs() < 1e-12, "{id}: {held} {expected}")
+        };
+        near(time.samples_per_second, samples);
+        near(time.tokens_per_second, samples * plan.model().seq_length as f64);
+        near(time.tokens_per_second_per_gpu, time.tokens_per_second / gpus);
+        near(time.mfu, time.flops.model.get() / step / gpus / time.peak.get());
+        near(time.hfu, time.flops.hardware.get() / step / gpus / time.peak.get());
+        let peaks = plan.cluster().accelerator.peaks;
+        let dense = match plan.recipe().fp8.as_ref().map(|fp8| fp8.recipe.as_str()) {
+            None => peaks.half,
+            Some("nvfp4") => peaks.fp4.expect("a peak"),
+            Some(_) => peaks.fp8.expect("a peak"),
+        };
+        near(time.peak.get(), dense.get());
+    }
 }
 
 /// The length of a run, its price and its power come from the settings; tokens asked for go before the script's steps.

@@ -2,6 +2,7 @@
 
 mod answers;
 mod embedding;
+mod evidence;
 mod harness;
 mod help;
 mod loading;

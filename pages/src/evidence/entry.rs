@@ -93,6 +93,8 @@ pub struct Entry {
     pub micro: String,
     /// How the model is built and held.
     pub architecture: Architecture,
+    /// What the figure counts, and where; nothing of a step time.
+    pub what: String,
     /// Seconds or GiB.
     pub measured: f64,
     /// Seconds or GiB.
@@ -144,9 +146,13 @@ fn step_time(one: &Compared) -> Entry {
 
 fn memory(run: &Run, figure: Figure) -> Entry {
     let counted = figure.counted;
-    let stage = figure.stage.map_or_else(|| "most".to_owned(), |stage| format!("stage{stage}"));
+    let stage = figure.stage.map_or_else(|| "most".to_owned(), |stage| format!("stage {stage}"));
     Entry {
-        anchor: format!("{}-{stage}-{}", run.id, counted.name()),
+        anchor: format!("{}-{}-{}", run.id, stage.replace(' ', ""), counted.name()),
+        what: match figure.stage {
+            Some(_) => format!("{}, {stage}", counted.name()),
+            None => counted.name().to_owned(),
+        },
         accelerator: run.accelerator.clone(),
         measured: figure.measured,
         predicted: figure.predicted,
@@ -175,6 +181,7 @@ fn described(id: &str, family: &str, resolution: &Resolution) -> Entry {
         batch: plan.recipe().global_batch_size.to_string(),
         micro: micro(plan),
         architecture: Architecture::of(plan),
+        what: String::new(),
         measured: 0.0,
         predicted: 0.0,
         groups: Vec::new(),
@@ -251,7 +258,7 @@ fn held(plan: &Plan) -> String {
     };
     let schedule = plan.layout().schedule.name();
     let kept = match &plan.recipe().recompute {
-        Recompute::None => "nothing recomputed".to_owned(),
+        Recompute::None | Recompute::Block { num_layers: 0, .. } => "nothing recomputed".to_owned(),
         Recompute::Uniform { .. } => "all recomputed".to_owned(),
         Recompute::Block { num_layers, .. } => format!("{num_layers} layers a chunk recomputed"),
         Recompute::Selective(_) => "recomputed in part".to_owned(),

@@ -137,8 +137,8 @@ fn section(section: &Section) -> String {
          <div>\n{}<details class=\"more\"><summary>Errors by source</summary>\n{}</details>\n{}</div>\n</div>\n{}</section>\n",
         plot.svg(),
         legend(entries),
-        statistics("Errors, without their sign but for the bias", &lines, entries),
-        statistics("Errors by source", &of_source, entries),
+        statistics(&format!("{title}: errors, without their sign but for the bias"), &lines, entries),
+        statistics(&format!("{title}: errors by source"), &of_source, entries),
         section.after,
         rows(&format!("{title}: every run"), unit, entries),
     )

@@ -10,6 +10,12 @@ const SIDE: f64 = 480.0;
 const MARGIN: f64 = 44.0;
 /// The rest of the frame.
 const EDGE: f64 = 12.0;
+/// Between the two frames, with the numbers of the first.
+const GAP: f64 = 48.0;
+/// Height of the second frame, which shows the errors.
+const ERRORS: f64 = 180.0;
+/// The error at its upper end; what is farther off lies on the edge.
+const FAR: f64 = 0.25;
 
 /// What one axis spans.
 struct Axis {
@@ -60,11 +66,11 @@ pub(super) struct Plot<'a> {
 }
 
 impl Plot<'_> {
-    /// The picture as SVG: one `use` a row, in the order of the rows.
+    /// The picture as SVG: one `use` a row and frame, in the order of the rows.
     #[must_use]
     pub(super) fn svg(&self) -> String {
         let axis = Axis::of(self.entries);
-        let (width, height) = (MARGIN + SIDE + EDGE, EDGE + SIDE + MARGIN);
+        let (width, height) = (MARGIN + SIDE + EDGE, EDGE + SIDE + GAP + ERRORS + MARGIN);
         let mut out = format!(
             "<svg class=\"scatter\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n",
             self.about
@@ -79,25 +85,69 @@ impl Plot<'_> {
         out += &self.ground(&axis);
         out += "<g class=\"points\">\n";
         for entry in self.entries {
-            let x = axis.at(entry.measured.log10());
-            let y = SIDE - axis.at(entry.predicted.log10());
-            let aside = if entry.aside { " aside" } else { "" };
-            let kind = entry.architecture.key();
+            out +=
+                &self.point(entry, axis.at(entry.measured.log10()), SIDE - axis.at(entry.predicted.log10()));
+        }
+        let here = "</g>\n<circle class=\"here\" r=\"7\" visibility=\"hidden\"/>\n</g>\n";
+        out += here;
+        out += &self.errors(&axis);
+        out + here + "</svg>\n"
+    }
+
+    /// The same points by their error, where the bands have room.
+    fn errors(&self, axis: &Axis) -> String {
+        let y = |error: f64| ERRORS * (0.5 - error.clamp(-FAR, FAR) / FAR / 2.0);
+        let mut out = format!("<g transform=\"translate({MARGIN} {})\">\n", EDGE + SIDE + GAP);
+        for (name, share) in [("band ten", 0.10), ("band five", 0.05)] {
+            let _ =
+                writeln!(out, "<path class=\"{name}\" d=\"M0 {:.1}H{SIDE}V{:.1}H0z\"/>", y(share), y(-share));
+        }
+        for error in [-0.2, -0.1, 0.0, 0.1, 0.2] {
+            let (place, kind) = (y(error), if error == 0.0 { "diagonal" } else { "grid" });
+            let sign = if error > 0.0 { "+" } else { "" };
             let _ = writeln!(
                 out,
-                "<use href=\"#{}-{kind}\" class=\"{kind}{aside}\" x=\"{x:.1}\" y=\"{y:.1}\"/>",
-                self.key
+                "<path class=\"{kind}\" d=\"M0 {place:.1}H{SIDE}\"/>\
+                 <text class=\"tick\" x=\"-8\" y=\"{:.1}\" text-anchor=\"end\">{sign}{:.0} %</text>",
+                place + 4.0,
+                100.0 * error
             );
         }
-        out + "</g>\n<circle class=\"here\" r=\"8\" visibility=\"hidden\"/>\n</g>\n</svg>\n"
+        for tick in axis.ticks() {
+            let place = axis.at(tick.log10());
+            let _ = writeln!(
+                out,
+                "<path class=\"grid\" d=\"M{place:.1} 0V{ERRORS}\"/>\
+                 <text class=\"tick\" x=\"{place:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{tick}</text>",
+                ERRORS + 18.0
+            );
+        }
+        let _ = write!(
+            out,
+            "<path class=\"frame\" d=\"M0 0h{SIDE}v{ERRORS}h-{SIDE}z\"/>\
+             <text class=\"axis\" x=\"{SIDE}\" y=\"{:.0}\" text-anchor=\"end\">measured, {}</text>\
+             <text class=\"axis\" x=\"8\" y=\"18\">error</text>\n<g class=\"points\">\n",
+            ERRORS + 36.0,
+            self.unit
+        );
+        for entry in self.entries {
+            out += &self.point(entry, axis.at(entry.measured.log10()), y(entry.error()));
+        }
+        out
+    }
+
+    fn point(&self, entry: &Entry, x: f64, y: f64) -> String {
+        let aside = if entry.aside { " aside" } else { "" };
+        let kind = entry.architecture.key();
+        format!("<use href=\"#{}-{kind}\" class=\"{kind}{aside}\" x=\"{x:.1}\" y=\"{y:.1}\"/>\n", self.key)
     }
 
     /// One shape a kind, so that colour is not needed to tell them apart.
     fn marks(&self) -> String {
         let shapes = [
-            (Architecture::Dense, "<circle id=\"ID\" r=\"3.2\"/>"),
-            (Architecture::Experts, "<path id=\"ID\" d=\"M0-4.4 4 2.8H-4z\"/>"),
-            (Architecture::Sharded, "<path id=\"ID\" d=\"M-2.9-2.9h5.8v5.8h-5.8z\"/>"),
+            (Architecture::Dense, "<circle id=\"ID\" r=\"2.7\"/>"),
+            (Architecture::Experts, "<path id=\"ID\" d=\"M0-3.8 3.5 2.4H-3.5z\"/>"),
+            (Architecture::Sharded, "<path id=\"ID\" d=\"M-2.5-2.5h5v5h-5z\"/>"),
         ];
         let named = shapes.map(|(kind, shape)| shape.replace("ID", &format!("{}-{}", self.key, kind.key())));
         format!("<defs>{}</defs>\n", named.concat())
@@ -134,9 +184,7 @@ impl Plot<'_> {
         let _ = writeln!(
             out,
             "<path class=\"frame\" d=\"M0 0h{SIDE}v{SIDE}h-{SIDE}z\"/>\
-             <text class=\"axis\" x=\"{SIDE}\" y=\"{:.0}\" text-anchor=\"end\">measured, {1}</text>\
-             <text class=\"axis\" x=\"8\" y=\"18\">predicted, {1}</text>",
-            SIDE + 36.0,
+             <text class=\"axis\" x=\"8\" y=\"18\">predicted, {}</text>",
             self.unit
         );
         out

@@ -29,9 +29,18 @@ impl Line {
 pub(super) fn statistics(caption: &str, lines: &[Line], entries: &[Entry]) -> String {
     let mut out = format!(
         "<div class=\"wide\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\">\n<table class=\"figures statistics\">\n\
-         <caption>{caption}</caption>\n<thead><tr><th scope=\"col\"></th>"
+         <caption>{caption}</caption>\n<thead><tr><th scope=\"col\">Runs</th>"
     );
-    let heads = ["Rows", "Median", "Mean", "90 % within", "Within 5 %", "Within 10 %", "Within 15 %", "Bias"];
+    let heads = [
+        "Rows",
+        "Median",
+        "Mean",
+        "90\u{a0}% within",
+        "Within 5\u{a0}%",
+        "Within 10\u{a0}%",
+        "Within 15\u{a0}%",
+        "Bias",
+    ];
     for head in heads {
         let _ = write!(out, "<th scope=\"col\" class=\"number\">{head}</th>");
     }
@@ -77,7 +86,7 @@ pub(super) fn rows(caption: &str, unit: &str, entries: &[Entry]) -> String {
     for head in heads {
         let _ = write!(out, "<th scope=\"col\">{head}</th>");
     }
-    for head in [&format!("Measured, {unit}"), &format!("Predicted, {unit}"), "Error, %"] {
+    for head in [&format!("Measured,\u{a0}{unit}"), &format!("Predicted,\u{a0}{unit}"), "Error,\u{a0}%"] {
         let _ = write!(out, "<th scope=\"col\" class=\"number\">{head}</th>");
     }
     out += "</tr></thead>\n<tbody>\n";
@@ -128,8 +137,9 @@ fn row(entry: &Entry) -> String {
     let off = if entry.error().abs() > 0.15 { " off" } else { "" };
     let _ = writeln!(
         out,
-        "<td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number{off}\">{:+.1}</td></tr>",
+        "<td class=\"number\">{}{}</td><td class=\"number\">{}</td><td class=\"number{off}\">{:+.1}</td></tr>",
         digits(entry.measured),
+        if entry.what.is_empty() { String::new() } else { format!("<small>{}</small>", entry.what) },
         digits(entry.predicted),
         100.0 * entry.error()
     );
