@@ -1,7 +1,7 @@
 //! What every page has around its content: the head, the way back, the way to the others.
 
-use crate::evidence;
 use crate::html::escape;
+use crate::{evidence, guide};
 
 /// One page beside the main page.
 pub struct Page {
@@ -20,7 +20,9 @@ pub struct Page {
 /// Every page, in the order of the links.
 #[must_use]
 pub fn pages() -> Vec<Page> {
-    vec![evidence::page()]
+    let mut all = Vec::from(guide::pages());
+    all.push(evidence::page());
+    all
 }
 
 /// The files that the pages load, besides `pages.css`, which `tools/styles` joins.

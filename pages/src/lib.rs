@@ -6,6 +6,7 @@
 
 pub mod evidence;
 mod frame;
+pub mod guide;
 pub mod html;
 
 pub use frame::{Page, assets, framed, pages};

@@ -10,6 +10,7 @@ mod exchange;
 mod experts;
 mod held;
 mod latent_attention;
+mod letters;
 mod message;
 mod mlp;
 mod mtp;
@@ -26,6 +27,7 @@ mod work;
 
 pub use creation::Creation;
 pub use held::Held;
+pub use letters::LETTERS;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use operator::Operator;
 pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup};

@@ -3,6 +3,7 @@
 
 pub mod collective;
 pub mod compute;
+pub mod constants;
 mod flops;
 mod memory;
 mod parameters;

@@ -4,7 +4,7 @@ use crate::quantity::{Bytes, Quantity};
 
 /// Share of the device above which what fits on paper may not fit in practice: reserved memory was measured
 /// 2 to 7 % above allocated (SimuMax's B200 runs), and fragmentation differs from run to run.
-const TIGHT: f64 = 0.95;
+pub const TIGHT: f64 = 0.95;
 
 /// The verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

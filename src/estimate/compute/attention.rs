@@ -11,8 +11,8 @@ use crate::quantity::{FlopsPerSecond, Seconds};
 
 /// Head widths below this fill the tensor cores less; exponent from FlashAttention-2's own tables of
 /// widths 64 and 128 (Dao 2023, figures 4-6).
-const FULL_HEAD_WIDTH: f64 = 128.0;
-const HEAD_WIDTH_EXPONENT: f64 = 0.3;
+pub(in crate::estimate) const FULL_HEAD_WIDTH: f64 = 128.0;
+pub(in crate::estimate) const HEAD_WIDTH_EXPONENT: f64 = 0.3;
 
 impl Device {
     /// One of attention's two products inside a fused kernel, forward.

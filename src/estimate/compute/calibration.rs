@@ -82,7 +82,6 @@ pub struct Calibration {
     pub iteration: Seconds,
 }
 
-/// From 12 runs of 1.3B on Jean Zay; attention there was not fused.
 const V100: Calibration = Calibration {
     generation: "V100",
     matmul: MatmulRates { half: 0.76, fp8: 0.0, fp4: 0.0 },
@@ -110,7 +109,6 @@ const V100: Calibration = Calibration {
     iteration: Seconds::milliseconds(10.0),
 };
 
-/// From 264 runs of 2021 to 2025: Megatron-LM, NeMo, BigScience, Zero Bubble, MegaScale, InternEvo, llm-foundry.
 const A100: Calibration = Calibration {
     generation: "A100",
     matmul: MatmulRates { half: 0.765, fp8: 0.0, fp4: 0.0 },
@@ -138,7 +136,6 @@ const A100: Calibration = Calibration {
     iteration: Seconds::milliseconds(10.0),
 };
 
-/// From 200 runs: NVIDIA's recipes of 2024 and 2025, llm-foundry, XTuner.
 const H100: Calibration = Calibration {
     generation: "H100",
     matmul: MatmulRates { half: 0.81, fp8: 0.795, fp4: 0.0 },
@@ -166,7 +163,6 @@ const H100: Calibration = Calibration {
     iteration: Seconds::milliseconds(10.0),
 };
 
-/// From 36 runs: SimuMax, Megatron-Bridge, ml-engineering.
 const B200: Calibration = Calibration {
     generation: "B200",
     matmul: MatmulRates { half: 0.475, fp8: 0.6, fp4: 0.7 },
@@ -194,7 +190,6 @@ const B200: Calibration = Calibration {
     iteration: Seconds::milliseconds(10.0),
 };
 
-/// From 59 runs of NVIDIA's recipes.
 const GB200: Calibration = Calibration {
     generation: "GB200",
     matmul: MatmulRates { half: 0.577, fp8: 0.53, fp4: 0.7 },
@@ -222,7 +217,6 @@ const GB200: Calibration = Calibration {
     iteration: Seconds::milliseconds(10.0),
 };
 
-/// From 29 runs of ModelLink on Ascend 910B; spread 11 %.
 const ASCEND: Calibration = Calibration {
     generation: "Ascend-910B",
     matmul: MatmulRates { half: 0.66, fp8: 0.0, fp4: 0.0 },
@@ -250,10 +244,8 @@ const ASCEND: Calibration = Calibration {
     iteration: Seconds::milliseconds(10.0),
 };
 
-/// The A100 of 40 GB: the same part with slower memory, which the data sheet says.
 const A100_40: Calibration = Calibration { generation: "A100-40", ..A100 };
 
-/// Power-limited H100 of torchtitan's tables: 12 runs.
 const H100_HBM2E: Calibration = Calibration {
     generation: "H100-HBM2e",
     matmul: MatmulRates { half: 0.68, fp8: 0.8, fp4: 0.0 },
@@ -281,7 +273,6 @@ const H100_HBM2E: Calibration = Calibration {
     iteration: Seconds::milliseconds(10.0),
 };
 
-/// From 49 runs of Megatron-Bridge on B300 and GB300; bf16 by few of them.
 const GB300: Calibration = Calibration {
     generation: "GB300",
     matmul: MatmulRates { half: 0.5, fp8: 0.746, fp4: 0.54 },
@@ -312,6 +303,22 @@ const GB300: Calibration = Calibration {
 /// Every calibrated generation.
 pub const CALIBRATIONS: [Calibration; 9] =
     [ASCEND, V100, A100, A100_40, H100, H100_HBM2E, B200, GB200, GB300];
+
+/// What each set was found on, for those who read it in full: a line for each of [`CALIBRATIONS`].
+pub const CALIBRATED_ON: [(&str, &str); 9] = [
+    ("Ascend-910B", "From 29 runs of ModelLink on Ascend 910B; spread 11 %"),
+    ("V100", "From 12 runs of 1.3B on Jean Zay; attention there was not fused"),
+    (
+        "A100",
+        "From 264 runs of 2021 to 2025: Megatron-LM, NeMo, BigScience, Zero Bubble, MegaScale, InternEvo, llm-foundry",
+    ),
+    ("A100-40", "The A100 of 40 GB: the same part with slower memory, which the data sheet says"),
+    ("H100", "From 200 runs: NVIDIA's recipes of 2024 and 2025, llm-foundry, XTuner"),
+    ("H100-HBM2e", "Power-limited H100 of torchtitan's tables: 12 runs"),
+    ("B200", "From 36 runs: SimuMax, Megatron-Bridge, ml-engineering"),
+    ("GB200", "From 59 runs of NVIDIA's recipes"),
+    ("GB300", "From 49 runs of Megatron-Bridge on B300 and GB300; bf16 by few of them"),
+];
 
 /// Whether the accelerator's generation has a set of its own.
 #[must_use]

@@ -23,7 +23,7 @@ pub struct Tile {
 }
 
 /// The tiles of the libraries' tensor-core kernels.
-const TILES: [Tile; 6] = [
+pub const TILES: [Tile; 6] = [
     Tile { rows: 256, columns: 128, share: 1.0 },
     Tile { rows: 128, columns: 256, share: 1.0 },
     Tile { rows: 128, columns: 128, share: 0.93 },

@@ -7,9 +7,11 @@ mod device;
 mod matmul;
 mod section;
 
-pub use calibration::{CALIBRATIONS, Calibration, MatmulRates, calibration, is_calibrated};
+pub use calibration::{CALIBRATED_ON, CALIBRATIONS, Calibration, MatmulRates, calibration, is_calibrated};
 pub use device::Device;
-pub use matmul::{Bound, Product, ProductTime, Tile};
+pub use matmul::{Bound, Product, ProductTime, TILES, Tile};
 pub use section::{Cost, Passes, linear_products, passes};
 
+pub(in crate::estimate) use attention::{FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT};
 pub(in crate::estimate) use device::real;
+pub(in crate::estimate) use section::CAST_BYTES;

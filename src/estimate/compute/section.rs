@@ -9,7 +9,7 @@ use crate::quantity::{Quantity, Seconds};
 
 /// Bytes moved per element when an input is cast to low precision: read in 16 bit, written once as it
 /// is and once transposed for the weight gradient (Transformer Engine's cast-transpose kernel).
-const CAST_BYTES: f64 = 3.0;
+pub(in crate::estimate) const CAST_BYTES: f64 = 3.0;
 
 /// Time by kind of arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

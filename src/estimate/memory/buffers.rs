@@ -5,6 +5,7 @@ use super::gathered::gathered;
 use super::term::Term;
 use super::unit::Units;
 use crate::anatomy::{SectionKind, Symbols};
+use crate::estimate::constants::Constant;
 use crate::explain::Formula;
 use crate::plan::{AttentionKernel, DpSharding, Software};
 use crate::quantity::{Bytes, Count, Quantity};
@@ -138,6 +139,29 @@ const CUBLAS_ELSEWHERE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
 const ENGINE_HOPPER: Bytes = Bytes::mib(32);
 /// Transformer Engine's workspace before.
 const ENGINE_BEFORE: Bytes = Bytes::mib(4);
+
+/// The constants above, told.
+pub(in crate::estimate) fn constants() -> Vec<Constant> {
+    let mib = |bytes: Bytes| bytes.in_mib();
+    vec![
+        Constant::new(
+            ("CUBLAS_HOPPER", mib(CUBLAS_HOPPER), "MiB"),
+            "cuBLAS's workspace in PyTorch on Hopper and, since 2.12, on Blackwell",
+            CUBLAS,
+        ),
+        Constant::new(
+            ("CUBLAS_ELSEWHERE", mib(CUBLAS_ELSEWHERE), "MiB"),
+            "the same elsewhere: two of 4096 KiB and eight of 16 KiB",
+            CUBLAS,
+        ),
+        Constant::new(
+            ("ENGINE_HOPPER", mib(ENGINE_HOPPER), "MiB"),
+            "Transformer Engine's workspace from Hopper on",
+            ENGINE,
+        ),
+        Constant::new(("ENGINE_BEFORE", mib(ENGINE_BEFORE), "MiB"), "the same before", ENGINE),
+    ]
+}
 
 fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
     let capability = x.plan.cluster().accelerator.capability();

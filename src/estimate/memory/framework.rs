@@ -3,6 +3,7 @@
 
 use super::term::Term;
 use crate::anatomy::Symbols;
+use crate::estimate::constants::Constant;
 use crate::explain::Formula;
 use crate::plan::{DpSharding, Number, Software};
 use crate::quantity::{Bytes, Count, Quantity};
@@ -58,6 +59,50 @@ const BUCKET: u64 = 500_000_000;
 const FLAT_WIDTH: u64 = 8;
 /// Of these, bytes that the optimizer step has among its own.
 const FLAT_IN_STEP: u64 = 4;
+
+/// The constants above, told.
+pub(in crate::estimate) fn constants() -> Vec<Constant> {
+    let count = |count: u64| Count::new(count).number();
+    let mib = |bytes: Bytes| bytes.in_mib();
+    vec![
+        Constant::new(
+            ("SLACK_LEAST", mib(SLACK_LEAST), "MiB"),
+            "that the caching allocator holds beside what is in use, whatever runs",
+            ALLOCATOR,
+        ),
+        Constant::new(
+            ("SLACK_PART", SLACK_PART, ""),
+            "part of the moving bytes that it holds beside what is in use",
+            ALLOCATOR,
+        ),
+        Constant::new(
+            ("SLACK_PART_EXPANDABLE", SLACK_PART_EXPANDABLE, ""),
+            "the same where segments grow",
+            ALLOCATOR,
+        ),
+        Constant::new(
+            ("SLACK_PART_LEAST", SLACK_PART_LEAST, ""),
+            "the same where the device is full and cached blocks are given back",
+            ALLOCATOR,
+        ),
+        Constant::new(
+            ("COMMUNICATOR", mib(COMMUNICATOR), "MiB"),
+            "of one communicator's buffers: 16 channels of two connections of 9.2 MiB",
+            NCCL,
+        ),
+        Constant::new(("BUCKET", count(BUCKET), "elements"), "of DeepSpeed's default buckets", DEEPSPEED),
+        Constant::new(
+            ("FLAT_WIDTH", count(FLAT_WIDTH), "B"),
+            "of DeepSpeed's flat copies per element of a rank's part",
+            FLAT,
+        ),
+        Constant::new(
+            ("FLAT_IN_STEP", count(FLAT_IN_STEP), "B"),
+            "of these, that the optimizer step has among its own",
+            FLAT,
+        ),
+    ]
+}
 
 /// What the terms depend on.
 #[derive(Clone, Copy, Debug, Default)]

@@ -20,7 +20,9 @@ mod term;
 mod tree;
 mod unit;
 
+pub(super) use buffers::constants as workspaces;
 pub use doubts::doubts;
+pub(super) use framework::constants as framework;
 pub use layers::{LayerNode, Load, SavedActivations, layers, saved_activations};
 pub use rank::Totals;
 pub use report::{ChunkMemory, Memory, RankMemory, Worst, kept_by_chunk, memory, memory_totals};

@@ -19,6 +19,7 @@ mod unknown;
 mod whole;
 
 pub use budget::Training;
+pub(in crate::estimate) use tail::constants;
 pub use unknown::{Unknown, unknowns};
 pub use whole::{
     ScheduleTimes, Time, exact_step_seconds, part_words, step_seconds, step_seconds_with, time, time_with,

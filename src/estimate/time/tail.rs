@@ -4,6 +4,7 @@ use super::overlap::{Bounds, beyond};
 use super::parts::{ChunkParts, Setting};
 use crate::anatomy::Collective;
 use crate::estimate::compute::real;
+use crate::estimate::constants::Constant;
 use crate::estimate::parameters::RankParameters;
 use crate::plan::{DpSharding, Embeddings, OptimizerKind};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
@@ -16,6 +17,28 @@ const BUCKET_PER_RANK: u64 = 1_000_000;
 /// Rate at which a host updates offloaded optimizer states, per accelerator: its share of the host's
 /// memory (DeepSpeed's CPU Adam: 8e9 parameters over eight accelerators in 1.9 s, ml-engineering 2026).
 const HOST_STATES: BytesPerSecond = BytesPerSecond::giga(25.0);
+
+/// The constants above, told.
+pub(in crate::estimate) fn constants() -> Vec<Constant> {
+    let bucket = "megatron/core/distributed/distributed_data_parallel_config.py:bucket_size";
+    vec![
+        Constant::new(
+            ("BUCKET", real(BUCKET), "elements"),
+            "of the last gradient bucket, which nothing hides, at least",
+            bucket,
+        ),
+        Constant::new(
+            ("BUCKET_PER_RANK", real(BUCKET_PER_RANK), "elements"),
+            "and for each data-parallel rank",
+            bucket,
+        ),
+        Constant::new(
+            ("HOST_STATES", HOST_STATES.get() / 1e9, "GB/s"),
+            "rate at which a host updates offloaded optimizer states, per accelerator",
+            "DeepSpeed's CPU Adam: 8e9 parameters over eight accelerators in 1.9 s (ml-engineering 2026)",
+        ),
+    ]
+}
 
 /// Times of the tail on one stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -2,7 +2,9 @@
 //! (`megatron/core/distributed/param_and_grad_buffer.py`, `distributed_data_parallel.py`).
 
 use crate::anatomy::{Creation, Symbols, Weight, WeightGroup, are_alike};
+use crate::estimate::constants::Constant;
 use crate::plan::{Chunk, DpSharding, Embeddings, Number, Plan, Software, Stage};
+use crate::quantity::{Count, Quantity};
 
 /// Elements at a multiple of which each parameter begins under the distributed optimizer.
 const PARAMETER_ALIGNMENT: u64 = 64;
@@ -12,6 +14,35 @@ const BUCKET_ALIGNMENT: u64 = 128;
 const LEAST_BUCKET: u64 = 40_000_000;
 /// And at least so many per data-parallel rank.
 const BUCKET_PER_RANK: u64 = 1_000_000;
+
+/// The constants above, told.
+pub(in crate::estimate) fn constants() -> Vec<Constant> {
+    let buffer = "megatron/core/distributed/param_and_grad_buffer.py";
+    let bucket = "megatron/core/distributed/distributed_data_parallel.py";
+    let count = |count: u64| Count::new(count).number();
+    vec![
+        Constant::new(
+            ("PARAMETER_ALIGNMENT", count(PARAMETER_ALIGNMENT), "elements"),
+            "at a multiple of which each parameter begins under the distributed optimizer",
+            buffer,
+        ),
+        Constant::new(
+            ("BUCKET_ALIGNMENT", count(BUCKET_ALIGNMENT), "elements"),
+            "of which, and of the number of shards, each bucket ends at a multiple",
+            buffer,
+        ),
+        Constant::new(
+            ("LEAST_BUCKET", count(LEAST_BUCKET), "elements"),
+            "of a bucket with overlapped gradient reduction, at least",
+            bucket,
+        ),
+        Constant::new(
+            ("BUCKET_PER_RANK", count(BUCKET_PER_RANK), "elements"),
+            "of a bucket for each data-parallel rank, at least",
+            bucket,
+        ),
+    ]
+}
 
 /// Parameters of one chunk whose gradients are reduced together: one number format, one group.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@ mod pipeline;
 mod step;
 mod warnings;
 
+pub(in crate::estimate) use buffers::constants;
 pub use buffers::{Buffer, all_buffers, buffers};
 pub use ledger::{DimensionTraffic, Operation, Parallelism, Place, Totals, Traffic};
 pub use warnings::{Detour, TrafficWarning, warnings};

@@ -5,6 +5,7 @@ mod deepspeed;
 mod flags;
 mod huggingface;
 mod interpolate;
+mod keys;
 mod kind;
 mod kubernetes;
 mod leaves;
@@ -16,6 +17,7 @@ mod titan;
 mod words;
 
 pub(super) use flags::known_model;
+pub use keys::keys;
 pub use kind::{Format, bases, classify, read, read_job, read_titan};
 pub use kubernetes::Workload;
 pub use merge::{Text, merge};

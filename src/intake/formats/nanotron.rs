@@ -8,7 +8,7 @@ use crate::plan::{Field, Software};
 
 const WHOSE: &str = "default of nanotron";
 
-const PLAIN: &[(&str, Field)] = &[
+pub(super) const PLAIN: &[(&str, Field)] = &[
     ("model.model_config.num_hidden_layers", Field::NumLayers),
     ("model.model_config.hidden_size", Field::HiddenSize),
     ("model.model_config.intermediate_size", Field::FfnHiddenSize),

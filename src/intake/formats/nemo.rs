@@ -10,7 +10,7 @@ use crate::plan::{Field, Kind, Software};
 const WHOSE: &str = "default of NeMo";
 
 /// Keys of the model under whose names Megatron knows something else, or nothing.
-const MODEL: &[(&str, Field)] = &[
+pub(super) const MODEL: &[(&str, Field)] = &[
     ("encoder_seq_length", Field::SeqLength),
     ("num_moe_experts", Field::NumExperts),
     ("num_layers_in_first_pipeline_stage", Field::DecoderFirstPipelineNumLayers),
@@ -35,7 +35,7 @@ const MODEL: &[(&str, Field)] = &[
 ];
 
 /// Keys outside the model.
-const OUTSIDE: &[(&str, Field)] = &[
+pub(super) const OUTSIDE: &[(&str, Field)] = &[
     ("trainer.num_nodes", Field::NumNodes),
     ("trainer.devices", Field::GpusPerNode),
     ("trainer.max_steps", Field::TrainIters),

@@ -9,7 +9,7 @@ use crate::plan::{Field, Software};
 
 const WHOSE: &str = "default of GPT-NeoX";
 
-const PLAIN: &[(&str, Field)] = &[
+pub(super) const PLAIN: &[(&str, Field)] = &[
     ("num_layers", Field::NumLayers),
     ("hidden_size", Field::HiddenSize),
     ("num_attention_heads", Field::NumAttentionHeads),

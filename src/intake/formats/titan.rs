@@ -10,7 +10,7 @@ use crate::text::Diagnostic;
 
 const WHOSE: &str = "default of torchtitan";
 
-const PLAIN: &[(&[&str], Field)] = &[
+pub(super) const PLAIN: &[(&[&str], Field)] = &[
     (&["training.seq_len"], Field::SeqLength),
     (&["training.steps"], Field::TrainIters),
     (

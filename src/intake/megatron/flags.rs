@@ -101,6 +101,18 @@ pub(super) fn of_setting(setting: &str) -> impl Iterator<Item = Flag> + '_ {
         .filter(move |flag| flag.dest.map_or_else(|| snake(flag.name), |dest| dest == setting))
 }
 
+/// The flags of Megatron-LM that state `setting`, each with the last release that had it where it is gone.
+#[must_use]
+pub fn flags_of(setting: &str) -> Vec<(String, Option<&'static str>)> {
+    of_setting(setting).map(|flag| (["--", flag.name].concat(), flag.until.map(Release::name))).collect()
+}
+
+/// How many flags are known.
+#[must_use]
+pub fn known_flags() -> usize {
+    sorted().len()
+}
+
 fn name_of(line: &str) -> &str {
     let rest = line.get(4..).unwrap_or("");
     rest.split_once(' ').map_or(rest, |(name, _)| name)

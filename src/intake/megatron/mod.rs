@@ -8,5 +8,6 @@ mod renamed;
 mod software;
 mod spell;
 
+pub use flags::{flags_of, known_flags};
 pub use reader::read;
 pub(in crate::intake) use spell::spell;

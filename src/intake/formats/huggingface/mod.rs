@@ -3,4 +3,4 @@
 mod architecture;
 mod read;
 
-pub(super) use read::read;
+pub(super) use read::{PLAIN, read};

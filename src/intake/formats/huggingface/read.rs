@@ -11,7 +11,7 @@ use crate::plan::Field;
 use crate::text::{Diagnostic, split_any};
 
 /// Keys that hold the same in every architecture.
-const PLAIN: &[(&[&str], Field)] = &[
+pub(in crate::intake::formats) const PLAIN: &[(&[&str], Field)] = &[
     (&["num_hidden_layers", "n_layer", "n_layers", "num_layers"], Field::NumLayers),
     (&["hidden_size", "n_embd", "d_model"], Field::HiddenSize),
     (&["num_attention_heads", "n_head", "n_heads"], Field::NumAttentionHeads),

@@ -1,0 +1,314 @@
+//! Every formula that the engine has applied to one of [`plans()`], with its numbers.
+
+use std::sync::OnceLock;
+
+use shardscope::anatomy::{Symbols, sections_of};
+use shardscope::estimate::collective::{Algorithm, explain_wire};
+use shardscope::estimate::time::time;
+use shardscope::estimate::traffic::{Operation, Parallelism, traffic};
+use shardscope::estimate::{flops, memory};
+use shardscope::explain::{Breakdown, Explanation, Formula, anchor};
+use shardscope::quantity::{Bytes, Seconds, grouped, scientific, seconds, size};
+use shardscope::session::plain;
+
+use super::letters;
+use super::plans::{Named, plans};
+use super::write::Chapter;
+use crate::html::escape;
+
+/// The chapters, in their order: address, heading, what is said first.
+const CHAPTERS: [(&str, &str, &str); 6] = [
+    (
+        "states",
+        "Memory: weights, gradients, optimizer, buffers",
+        "What a rank holds whatever micro-batch runs, and what is beside torch's tensors.",
+    ),
+    (
+        "kept",
+        "Memory: kept for the backward pass",
+        "Tensors that autograd keeps of each micro-batch, operator by operator. An input is named after the layer that reads it.",
+    ),
+    (
+        "passing",
+        "Memory: alive in passing",
+        "What is alive only while a pass of an operator runs. The peak is where these, what is kept and what is held are most together.",
+    ),
+    (
+        "messages",
+        "Messages",
+        "What is handed to each collective, by parallel dimension. The size is that of the gathered tensor, or of the one to be scattered.",
+    ),
+    ("wire", "On the wire", "What a message of S bytes over n ranks puts on the wire, from each rank."),
+    (
+        "time",
+        "Time of a step",
+        "The parts of the breakdown; they add up to the step. How t, T and the like are worked out is in the guide.",
+    ),
+];
+
+/// A formula with what it is used for and how it comes out.
+#[derive(Clone)]
+pub struct Entry {
+    /// The formula.
+    pub formula: &'static Formula,
+    /// Which of the chapters.
+    chapter: usize,
+    /// The operator, dimension or kind of term.
+    part: String,
+    /// What it gives.
+    pub labels: Vec<String>,
+    /// Where it stands in the page.
+    pub id: String,
+    /// The plan whose numbers are put in.
+    plan: usize,
+    why: Explanation,
+    value: String,
+}
+
+/// All of them, in the order of the page.
+#[must_use]
+pub fn entries() -> &'static [Entry] {
+    static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
+    ENTRIES.get_or_init(|| {
+        let mut found = Found::default();
+        for (place, named) in plans().iter().enumerate() {
+            found.plan = place;
+            found.look(named);
+        }
+        found.name();
+        found.entries
+    })
+}
+
+/// What has been met so far.
+#[derive(Default)]
+struct Found {
+    plan: usize,
+    entries: Vec<Entry>,
+}
+
+/// Where in the page something belongs.
+struct Place<'a> {
+    chapter: usize,
+    part: &'a str,
+    label: &'a str,
+}
+
+impl Found {
+    fn look(&mut self, named: &Named) {
+        let plan = &named.plan;
+        let x = Symbols::of(plan);
+        self.operators(&x);
+        self.operators(&x.recomputed());
+        for rank in &memory(plan).ranks {
+            self.tree(&rank.breakdown, "");
+        }
+        for of in &traffic(plan).dimensions {
+            for operation in &of.operations {
+                self.message(&x, of.parallelism, operation);
+                for algorithm in Algorithm::ALL {
+                    self.wire(operation, algorithm);
+                }
+            }
+        }
+        self.times(&time(plan).breakdown);
+        for convention in flops(plan).conventions() {
+            let Some(count) = convention.flops else { continue };
+            let why = Explanation::new(convention.formula, &[]);
+            let value = format!("{} FLOP", scientific(count.get(), Some(4)));
+            self.add(Place { chapter: 5, part: "FLOPs of a step", label: convention.name }, why, value);
+        }
+    }
+
+    fn operators(&mut self, x: &Symbols<'_>) {
+        for stage in &x.plan.layout().stages.stages {
+            for section in sections_of(x, stage) {
+                for operator in section.kind.operators(x) {
+                    let part = operator.name();
+                    for saved in operator.saved(x) {
+                        let place = Place { chapter: 1, part, label: saved.name };
+                        self.add(place, x.explain(saved.formula), bytes(saved.bytes));
+                    }
+                    for point in operator.held(x) {
+                        for saved in &point.tensors {
+                            let place = Place { chapter: 2, part, label: saved.name };
+                            self.add(place, x.explain(saved.formula), bytes(saved.bytes));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The leaves of a rank's memory that no operator has told of.
+    fn tree(&mut self, node: &Breakdown<Bytes>, part: &str) {
+        if let Some(why) = node.why() {
+            let once = Bytes::new(node.value().get() / node.multiplicity().max(1));
+            self.add(Place { chapter: 0, part, label: node.label() }, why.clone(), bytes(once));
+        }
+        let part = match node.label() {
+            label @ ("parameters" | "gradients" | "optimizer" | "activations" | "temporaries"
+            | "framework") => label,
+            _ => part,
+        };
+        for child in node.children() {
+            self.tree(child, part);
+        }
+    }
+
+    fn message(&mut self, x: &Symbols<'_>, dimension: Parallelism, operation: &Operation) {
+        let label = format!("{}: {}", operation.name, operation.tensor);
+        let label = format!("{label} ({})", operation.collective.name());
+        let place = Place { chapter: 3, part: dimension.name(), label: &label };
+        self.add(place, operation.explain(x), bytes(operation.bytes()));
+    }
+
+    fn wire(&mut self, operation: &Operation, algorithm: Algorithm) {
+        if operation.ranks < 2 {
+            return;
+        }
+        let why = explain_wire(algorithm, operation.collective, operation.ranks, operation.bytes());
+        let part = operation.collective.name();
+        let place = Place { chapter: 4, part, label: algorithm.name() };
+        self.add(place, why, bytes(operation.wire(algorithm)));
+    }
+
+    fn times(&mut self, node: &Breakdown<Seconds>) {
+        if let Some(why) = node.why().filter(|_| node.value().get() > 0.0) {
+            let place = Place { chapter: 5, part: "Breakdown", label: node.label() };
+            self.add(place, why.clone(), seconds(node.value()));
+        }
+        for child in node.children() {
+            self.times(child);
+        }
+    }
+
+    /// A formula stands once in the page: in the first chapter in which it is met. On the wire, once by collective.
+    fn add(&mut self, place: Place<'_>, why: Explanation, value: String) {
+        let same = |entry: &&mut Entry| {
+            *entry.formula == *why.formula
+                && (place.chapter != 4 || entry.part == place.part)
+                && (entry.chapter == place.chapter || place.chapter == 0)
+        };
+        if let Some(entry) = self.entries.iter_mut().find(same) {
+            if entry.chapter == place.chapter && entry.labels.iter().all(|label| label != place.label) {
+                entry.labels.push(place.label.to_owned());
+            }
+            return;
+        }
+        self.entries.push(Entry {
+            formula: why.formula,
+            chapter: place.chapter,
+            part: place.part.to_owned(),
+            labels: vec![place.label.to_owned()],
+            id: String::new(),
+            plan: self.plan,
+            why,
+            value,
+        });
+    }
+
+    /// Gives every entry an address of its own.
+    fn name(&mut self) {
+        let mut known: Vec<String> = Vec::new();
+        for entry in &mut self.entries {
+            let (chapter, ..) = CHAPTERS[entry.chapter];
+            let base = format!("{chapter}-{}", anchor(&format!("{} {}", entry.part, entry.labels[0])));
+            let mut id = base.clone();
+            let mut number = 1;
+            while known.contains(&id) {
+                number += 1;
+                id = format!("{base}-{number}");
+            }
+            known.push(id.clone());
+            entry.id = id;
+        }
+    }
+}
+
+fn bytes(bytes: Bytes) -> String {
+    let exact = format!("{} B", grouped(bytes.get()));
+    if bytes.get() < 1 << 20 { exact } else { format!("{exact} = {}", size(bytes)) }
+}
+
+/// A chapter for each kind of formula, parts in the order in which they were met.
+pub(super) fn chapters() -> Vec<Chapter> {
+    let mut out = Vec::new();
+    for (index, (id, title, about)) in CHAPTERS.iter().enumerate() {
+        let mut chapter = Chapter::new(id, title, format!("<p class=\"soft\">{}</p>\n", escape(about)));
+        let mut parts: Vec<&str> = Vec::new();
+        for entry in entries().iter().filter(|entry| entry.chapter == index) {
+            if !parts.contains(&entry.part.as_str()) {
+                parts.push(&entry.part);
+            }
+        }
+        for part in parts {
+            let of_part = entries().iter().filter(|entry| entry.chapter == index && entry.part == part);
+            let list: String = of_part.map(shown).collect();
+            chapter = chapter.part(title_of(part), &format!("<div class=\"formulas\">\n{list}</div>\n"));
+        }
+        out.push(chapter);
+    }
+    out
+}
+
+/// The words for a part whose name is one of the document's.
+fn title_of(part: &str) -> &str {
+    match part {
+        "parameters" => "Weights",
+        "activations" => "Recomputed runs of layers",
+        "tensor" => "Tensor and sequence parallel",
+        "pipeline" => "Pipeline",
+        "data" => "Data parallel",
+        "context" => "Context parallel",
+        "expert" => "Expert parallel",
+        "scalars" => "Scalars",
+        "input_layernorm" => "Norms",
+        "self_attention" => "Attention",
+        "multi_latent_attention" => "Multi-latent attention",
+        "mlp" => "MLP",
+        "moe" => "Mixture of experts",
+        "output_layer" => "Output layer and loss",
+        "mtp_projection" => "Multi-token prediction",
+        "embedding" => "Embedding",
+        "optimizer" => "Optimizer states",
+        "framework" => "Framework memory",
+        "temporaries" => "Buffers and the optimizer's step",
+        other => other,
+    }
+}
+
+fn shown(entry: &Entry) -> String {
+    let Entry { formula, labels, id, why, value, .. } = entry;
+    let names = labels.iter().take(MOST_LABELS).map(|label| escape(label)).collect::<Vec<_>>().join(", ");
+    let more = match labels.len().saturating_sub(MOST_LABELS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let numbers = if why.symbols.is_empty() { String::new() } else { put_in(why) + " = " };
+    let whose = match entry.plan {
+        0 => String::new(),
+        other => format!(" <span class=\"whose\">in {}</span>", escape(&plans()[other].name)),
+    };
+    format!(
+        "<article class=\"formula\" id=\"{id}\">\n<h4><a href=\"#{id}\">{names}{more}</a></h4>\n\
+         <p class=\"expression\">{}</p>\n<p class=\"meaning\">{}</p>\n<p class=\"numbers\">{numbers}{value}{whose}</p>\n\
+         <p class=\"source\">{}</p>\n</article>\n",
+        letters::expression(formula.expression),
+        escape(formula.meaning),
+        escape(formula.source),
+    )
+}
+
+/// Uses of a formula that are listed.
+const MOST_LABELS: usize = 3;
+
+/// The expression with its numbers in the places of its symbols.
+fn put_in(why: &Explanation) -> String {
+    let mut out = String::new();
+    letters::words(why.formula.expression, &mut |word, is_name| {
+        let symbol = why.symbols.iter().find(|symbol| is_name && symbol.name == word);
+        out += &symbol.map_or_else(|| escape(word), |symbol| plain(symbol.value));
+    });
+    out
+}

@@ -1,0 +1,110 @@
+//! What is read, and how else the engine can be had.
+
+use shardscope::intake::formats::Format;
+use shardscope::intake::megatron::known_flags;
+use shardscope::plan::Software;
+use shardscope::quantity::grouped;
+
+use super::write::{Chapter, code, inline, pairs, prose};
+
+/// What is made of each settings file.
+fn of_format(format: Format) -> &'static str {
+    match format {
+        Format::HuggingFace => "the model's shape alone; cluster and layout come from elsewhere",
+        Format::DeepSpeed => "what data-parallel ranks share, precision, batch, optimizer, offloading",
+        Format::Accelerate => "machines, precision, DeepSpeed or FSDP, as `accelerate config` writes them",
+        Format::GptNeox => "model, layout and DeepSpeed's keys in one file",
+        Format::Nanotron => "model, layout, tokens and optimizer",
+        Format::Nemo => {
+            "NeMo 1 and its launcher, and the `a.b.c=value` words of NeMo 2 and Megatron-Bridge; `${…}` is filled in"
+        }
+        Format::Flags => "Megatron's flags as keys: Megatron-LM's own tests, Primus, FlagScale, ms-swift",
+        Format::Torchtitan => "torchtitan's TOML and its command line",
+        Format::Kubernetes => "the job's pods, GPUs and command, which is then read as a script",
+    }
+}
+
+/// What runs a plan.
+fn of_software(software: Software) -> &'static str {
+    match software {
+        Software::MegatronLegacy => "Megatron-LM up to 23.06, or `--use-legacy-models`",
+        Software::MegatronCoreLocal => "Megatron core with layers of its own (`--transformer-impl local`)",
+        Software::MegatronCoreTe => "Megatron core with Transformer Engine, the default since core 0.6",
+        Software::MegatronDeepspeed => "Megatron-DeepSpeed: BigScience and Microsoft",
+        Software::Torchtitan => "torchtitan",
+        Software::Nanotron => "nanotron",
+        Software::GptNeox => "GPT-NeoX",
+        Software::TorchFsdp => "other trainers on PyTorch's FSDP",
+    }
+}
+
+/// Launch scripts and settings files.
+pub(super) fn scripts() -> Chapter {
+    const FORMATS: [Format; 9] = [
+        Format::Flags,
+        Format::Nemo,
+        Format::GptNeox,
+        Format::DeepSpeed,
+        Format::Torchtitan,
+        Format::Nanotron,
+        Format::HuggingFace,
+        Format::Accelerate,
+        Format::Kubernetes,
+    ];
+    let lead = prose(
+        "Scripts are evaluated and never executed: variables, arrays, functions, conditions, loops, arithmetic and here-documents of \
+         bash are followed, with bounds on loops and sizes; programs that a script calls are not run. `sbatch` directives, \
+         `srun`, `torchrun`, `mpirun`, `deepspeed` and the like say how many nodes and GPUs there are. What stays unknown \
+         is asked for. Several texts together are one run: a script with the configuration that it names.",
+    );
+    let flags = prose(&format!(
+        "Megatron-LM's command line is known from release 2.0 to core 0.19 and main: {} flags, renamed and dropped ones too. A flag \
+         that changes a figure is read, one that changes none is listed as such, and one that no release has is told with the \
+         nearest that there is. [Settings|reference.html#settings] names the flags of each setting.",
+        grouped(known_flags() as u64)
+    ));
+    let formats: Vec<(String, String)> =
+        FORMATS.iter().map(|format| (first_up(format.name()), inline(of_format(*format)))).collect();
+    let software: Vec<(String, String)> = Software::ALL
+        .iter()
+        .map(|software| (code(software.name()), inline(of_software(*software))))
+        .collect();
+    let runs = prose(
+        "What a run keeps, sends and starts with depends on the software. It is told by the text and can be set:",
+    );
+    Chapter::new("scripts", "Launch scripts and settings files", lead)
+        .part("Flags", &flags)
+        .part("Settings files", &pairs(&formats))
+        .part("Software", &(runs + &pairs(&software)))
+}
+
+fn first_up(text: &str) -> String {
+    let plain = text.trim_start_matches("a ").trim_start_matches("an ");
+    plain.to_owned()
+}
+
+/// Links, frames, packages.
+pub(super) fn elsewhere() -> Chapter {
+    let all = [
+        (
+            "A link",
+            "Share gives a link with the settings, readable and typed by hand (`…/#/1?model=…&tp=8`), or with the whole text, compressed. Both stay behind the `#`, which browsers send to no server.",
+        ),
+        (
+            "A frame",
+            "`?embed=memory` shows one panel: verdict, memory, time, schedule, communication, map or comparison. `<shard-scope>` of `embed.js` is a frame as high as its content.",
+        ),
+        (
+            "JavaScript",
+            "The package `shardscope` has `read`, `estimate`, `report`, `search`, `share` and `open`, typed, for Node, a page or a bundler.",
+        ),
+        (
+            "The terminal",
+            "`cargo run --release --example report -- --accelerator H100-SXM train.sh` prints the same as text, Markdown or JSON.",
+        ),
+        ("Rust", "The crate's documentation begins with its architecture: `cargo doc --open`."),
+    ];
+    let list: Vec<(String, String)> =
+        all.iter().map(|(name, about)| ((*name).to_owned(), inline(about))).collect();
+    Chapter::new("elsewhere", "Beyond the page", pairs(&list))
+}

@@ -1,0 +1,95 @@
+//! Parallel groups.
+
+use shardscope::intake::{Request, read};
+use shardscope::quantity::grouped;
+use shardscope::session::Hand;
+use shardscope::topology::{GroupKind, Groups};
+
+use super::write::{Chapter, code, inline, prose, table};
+use crate::html::escape;
+
+/// The plan whose groups are shown: small enough to be read, with groups of every usual kind.
+const EXAMPLE: &str = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --group-query-attention --num-query-groups 8 \
+    --ffn-hidden-size 14336 --seq-length 4096 --max-position-embeddings 4096 --swiglu --bf16 --micro-batch-size 1 \
+    --global-batch-size 64 --num-experts 8 --moe-token-dispatcher-type alltoall --tensor-model-parallel-size 2 \
+    --pipeline-model-parallel-size 2 --context-parallel-size 2 --expert-model-parallel-size 4 \
+    --expert-tensor-parallel-size 1 --sequence-parallel --use-distributed-optimizer --vocab-size 32000 \
+    --position-embedding-type rope --normalization RMSNorm --untie-embeddings-and-output-weights --disable-bias-linear";
+
+/// What each kind of group is for.
+fn about(kind: GroupKind) -> &'static str {
+    match kind {
+        GroupKind::Tensor => "share each layer's dense weights: [tensor parallelism]",
+        GroupKind::Pipeline => "the stages of one replica, in order: [pipeline stage]",
+        GroupKind::Data => "replicas, context ranks apart: [data-parallel group]",
+        GroupKind::Context => "share one sequence: [context parallelism]",
+        GroupKind::DataContext => "replicas with their context ranks: dense gradients are reduced here",
+        GroupKind::Model => {
+            "one replica without its context ranks; the gradient's norm where states are not sharded"
+        }
+        GroupKind::TensorContext => "tensor and context ranks: token counts of the experts' balancing loss",
+        GroupKind::TensorData => "tensor and data ranks",
+        GroupKind::TensorDataContext => "all ranks of a stage",
+        GroupKind::Embedding => "first and last stage, which add up gradients of [tied embeddings]",
+        GroupKind::PositionEmbedding => "the first stage, for learned positions",
+        GroupKind::Expert => "share the experts of a layer: [expert parallelism]",
+        GroupKind::ExpertTensor => "share each expert's weights: [expert tensor parallelism]",
+        GroupKind::TensorExpert => "exchange tokens: expert and expert tensor ranks together",
+        GroupKind::TensorExpertPipeline => "one replica on the expert side",
+        GroupKind::ExpertData => {
+            "hold the same experts, whose gradients are reduced here: [expert data parallelism]"
+        }
+        GroupKind::DataContextInstance => {
+            "data and context ranks of one instance of the distributed optimizer"
+        }
+        GroupKind::ExpertDataInstance => "expert data ranks of one such instance",
+        GroupKind::ExpertDataAcross => "the same place in every instance",
+        GroupKind::ContextLevel(_) => "one level of hierarchical context parallelism",
+        GroupKind::OptimizerInstance => {
+            "all ranks of one instance of the distributed optimizer; the gradient's norm where states are sharded"
+        }
+    }
+}
+
+/// Every kind with its groups in a small plan.
+pub(super) fn chapter() -> Chapter {
+    let hand = Hand::of(&format!("torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {EXAMPLE}"));
+    let source = hand.source();
+    let resolution =
+        read(&Request { source: &source, environment: &hand.surroundings(), overrides: &hand.settings });
+    let mut rows = Vec::new();
+    let mut cut = String::new();
+    if let Some(plan) = &resolution.plan {
+        let (layout, groups) = (plan.layout(), Groups::of(plan.layout()));
+        cut = shardscope::session::cut(plan);
+        for kind in groups.kinds() {
+            let first = groups.all(kind).next().map(|group| members(&group, plan.cluster().gpus_per_node));
+            rows.push((
+                format!("group-{}", kind.name()),
+                vec![
+                    code(kind.name()),
+                    inline(about(kind)),
+                    grouped(groups.size(kind)),
+                    grouped(groups.count(kind)),
+                    first.unwrap_or_default(),
+                ],
+            ));
+        }
+        debug_assert!(layout.world_size > 0);
+    }
+    let lead = prose(&format!(
+        "Megatron makes these groups from a rank's number alone: tensor ranks are neighbours, then come context, expert and \
+         data ranks, and pipeline ranks are furthest apart ([rank order]). The table has them for {cut}, 16 GPUs in all; \
+         GPUs are named by [node and place|n0_g0]. The tests compare all groups with Megatron's own \
+         `initialize_model_parallel` for 72 layouts."
+    ));
+    let headings = ["Group", "Its members", ">members", ">groups", "the first of them"];
+    Chapter::new("groups", "Parallel groups", lead + &table("Groups by kind", &headings, &rows))
+}
+
+fn members(group: &shardscope::topology::Group, per_node: u64) -> String {
+    const SHOWN: usize = 4;
+    let labels: Vec<String> = group.ranks().map(|rank| escape(&rank.label(per_node))).collect();
+    let dots = if labels.len() > SHOWN { " …" } else { "" };
+    format!("<code>{}{dots}</code>", labels.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(" "))
+}

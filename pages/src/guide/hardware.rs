@@ -1,0 +1,101 @@
+//! The hardware catalog.
+
+use shardscope::catalog::{accelerator, accelerator_names, platforms, usual_gpus_per_node};
+use shardscope::estimate::compute::calibration;
+use shardscope::explain::anchor;
+use shardscope::plan::Accelerator;
+use shardscope::quantity::{BytesPerSecond, FlopsPerSecond, decimal, gib, grouped, mib, shortest};
+
+use super::write::{Chapter, prose, table};
+use crate::html::escape;
+
+/// What the tags of sources stand for.
+const TAGS: &str = "ST: stas00/ml-engineering, accelerator chapter. NET: its network chapter. DGXC: NVIDIA's dgxc-benchmarking, \
+    table of peaks. BS: BigScience's run logs. TT: torchtitan's benchmark notes. SEED1: Narayanan et al. 2021. SEED2: Azure NeMo \
+    Megatron 22.06. R: recalled from data sheets, not checked against a stored copy. smi total: what nvidia-smi shows as total.";
+
+/// Every accelerator.
+pub(super) fn accelerators() -> Chapter {
+    let mut rows = Vec::new();
+    let mut sources = Vec::new();
+    for name in accelerator_names() {
+        let Some(known) = accelerator(name) else { continue };
+        rows.push((format!("accelerator-{}", anchor(name)), cells(&known)));
+        sources.push((String::new(), vec![escape(name), escape(&known.source)]));
+    }
+    let lead = prose(
+        "As data sheets give them: dense peaks, bandwidth per direction and accelerator. Memory is what the driver shows as total where \
+         that is known. The shares of these figures that training reaches are [constants|guide.html#constants] of the set in the \
+         last column. Any figure can be replaced by your own measurement on the page.",
+    );
+    let headings = [
+        "Accelerator",
+        ">memory",
+        ">TB/s",
+        ">fp32",
+        ">bf16 TFLOP/s",
+        ">fp8",
+        ">fp4",
+        ">multiprocessors",
+        "fast link, GB/s",
+        "network, GB/s",
+        ">per node",
+        ">context",
+        "set",
+    ];
+    Chapter::new("accelerators", "Accelerators", lead + &table("Accelerators", &headings, &rows)).part(
+        "Sources",
+        &(prose(TAGS)
+            + &table(
+                "Sources of accelerators' figures",
+                &["Accelerator", "Source of each figure"],
+                &sources,
+            )),
+    )
+}
+
+fn cells(of: &Accelerator) -> Vec<String> {
+    let tera = |rate: FlopsPerSecond| shortest((rate.get() / 1e9).round() / 1e3);
+    let maybe = |rate: Option<FlopsPerSecond>| rate.map_or("–".to_owned(), tera);
+    let link = |name: &str, rate: BytesPerSecond| format!("{} {}", escape(name), giga(rate));
+    vec![
+        escape(&of.name),
+        gib(of.memory),
+        decimal(of.memory_bandwidth.get() / 1e12, 2),
+        tera(of.peaks.fp32),
+        tera(of.peaks.half),
+        maybe(of.peaks.fp8),
+        maybe(of.peaks.fp4),
+        grouped(of.multiprocessors),
+        link(&of.fast_link.name, of.fast_link.bandwidth),
+        link(&of.network.name, of.network.bandwidth),
+        grouped(usual_gpus_per_node(&of.name)),
+        mib(of.context),
+        format!("<a href=\"guide.html#constants\">{}</a>", escape(calibration(of).generation)),
+    ]
+}
+
+fn giga(rate: BytesPerSecond) -> String {
+    shortest((rate.get() / 1e6).round() / 1e3)
+}
+
+/// Every machine.
+pub(super) fn machines() -> Chapter {
+    let rows: Vec<_> = platforms()
+        .map(|of| {
+            let network = format!("{} {}", escape(&of.network.name), giga(of.network.bandwidth));
+            let accelerator =
+                format!("<a href=\"#accelerator-{}\">{}</a>", anchor(of.accelerator), escape(of.accelerator));
+            let source = format!("<span class=\"source\">{}</span>", escape(of.source));
+            (
+                format!("machine-{}", anchor(of.name)),
+                vec![escape(of.name), accelerator, grouped(of.gpus_per_node), network, source],
+            )
+        })
+        .collect();
+    let lead = prose(
+        "Nodes as they are built or rented. Network: per direction and accelerator, all adapters of a node together over its GPUs.",
+    );
+    let headings = ["Machine", "Accelerator", ">per node", "network, GB/s per GPU", "Source"];
+    Chapter::new("machines", "Machines", lead + &table("Machines", &headings, &rows))
+}

@@ -1,0 +1,52 @@
+//! Formulas as HTML, and what their letters mean.
+
+use shardscope::anatomy::LETTERS;
+
+use super::write::{Chapter, prose};
+use crate::html::escape;
+
+/// What every letter means.
+pub(super) fn chapter() -> Chapter {
+    let about = "Sizes are those of one rank. Letters that are not here (`P`, `D`, `w` and the like) belong to one formula \
+                 and are explained by its own sentence. 2, 4 and 8 without a letter are bytes of an element.";
+    let letter = |(name, meaning): &(&str, &str)| {
+        let (name, letter) = (*name, expression(name));
+        format!("<div id=\"letter-{name}\"><dt>{letter}</dt><dd>{}</dd></div>\n", escape(meaning))
+    };
+    let letters: String = LETTERS.iter().map(letter).collect();
+    let list = format!("<dl class=\"letters\">\n{letters}</dl>\n");
+    Chapter::new("letters", "Letters", prose(about) + &list)
+}
+
+/// Takes `expression` apart: `each` gets its names and what stands between them.
+pub(super) fn words(expression: &str, each: &mut dyn FnMut(&str, bool)) {
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut rest = expression;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c| is_inside(c) != is_inside(first)).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(end);
+        each(word, first.is_ascii_alphabetic());
+        rest = behind;
+    }
+}
+
+/// `expression` with its letters as letters: `Br` is a B with an r below.
+pub(super) fn expression(expression: &str) -> String {
+    let mut out = String::from("<code>");
+    words(expression, &mut |word, is_name| {
+        let split = match word {
+            "topk" => 3,
+            "fan" => word.len(),
+            _ => 1,
+        };
+        let known = is_name && LETTERS.iter().any(|(name, _)| *name == word);
+        out += &match word.split_at_checked(split) {
+            Some((letter, below)) if known && !below.is_empty() => {
+                format!("<var>{letter}</var><sub>{below}</sub>")
+            }
+            _ if known => format!("<var>{word}</var>"),
+            _ => escape(word),
+        };
+    });
+    out + "</code>"
+}

@@ -1,0 +1,74 @@
+//! The guide: what the words mean, which formulas are used, what is taken as given, and where each is from. All of it is
+//! read from the engine; what is prose here has the engine's own numbers in it.
+
+mod formulas;
+mod frameworks;
+mod glossary;
+mod groups;
+mod hardware;
+mod letters;
+mod models;
+mod plans;
+mod reading;
+mod schedules;
+mod settings;
+mod time;
+mod worked;
+mod write;
+
+use crate::Page;
+use write::Chapter;
+
+pub use formulas::{Entry, entries};
+
+/// The pages of the guide.
+#[must_use]
+pub fn pages() -> [Page; 3] {
+    let page = |file, name, about, body| Page { file, name, about, scripts: &[], body };
+    [
+        page(
+            "guide.html",
+            "Guide",
+            "How to read the page, what its words mean, and how its figures are worked out.",
+            guide as fn() -> String,
+        ),
+        page(
+            "formulas.html",
+            "Formulas",
+            "Every formula of the engine with its source, and with the numbers of a real plan put in.",
+            formula_page,
+        ),
+        page(
+            "reference.html",
+            "Reference",
+            "Every setting with its flags and defaults, every accelerator, machine and model that is known by name.",
+            reference,
+        ),
+    ]
+}
+
+fn guide() -> String {
+    write::page(&[
+        reading::chapter(),
+        glossary::chapter(),
+        groups::chapter(),
+        schedules::chapter(),
+        time::model(),
+        time::constants(),
+        time::flops_conventions(),
+        frameworks::scripts(),
+        frameworks::elsewhere(),
+    ])
+}
+
+fn formula_page() -> String {
+    let mut chapters = vec![letters::chapter(), worked::chapter()];
+    chapters.extend(formulas::chapters());
+    write::page(&chapters)
+}
+
+fn reference() -> String {
+    let mut chapters: Vec<Chapter> = settings::chapters();
+    chapters.extend([hardware::accelerators(), hardware::machines(), models::chapter()]);
+    write::page(&chapters)
+}

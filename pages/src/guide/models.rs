@@ -1,0 +1,85 @@
+//! The model catalog.
+
+use shardscope::catalog::{model, model_names};
+use shardscope::estimate::parameters;
+use shardscope::explain::anchor;
+use shardscope::intake::{Request, read};
+use shardscope::plan::Field;
+use shardscope::quantity::{Quantity, grouped, rounded};
+use shardscope::session::Hand;
+use shardscope::share::{Shared, encode};
+
+use super::write::{Chapter, prose, table};
+use crate::html::escape;
+
+/// Every model.
+pub(super) fn chapter() -> Chapter {
+    let rows: Vec<_> = model_names().filter_map(row).collect();
+    let lead = prose(
+        "Shapes as published in each model's `config.json` and paper; the tests hold the totals of most against published counts. \
+         Parameters are counted by the engine from the shape. A name opens the model on one H100.",
+    );
+    let headings = [
+        "Model",
+        ">parameters",
+        ">active",
+        ">layers",
+        ">hidden",
+        ">MLP",
+        ">heads",
+        ">K/V heads",
+        ">experts",
+        ">vocabulary",
+    ];
+    Chapter::new("models", "Models", lead + &table("Models", &headings, &rows))
+}
+
+fn row(name: &'static str) -> Option<(String, Vec<String>)> {
+    let (_, settings) = model(name)?;
+    let value =
+        |field: Field| settings.iter().find(|(known, _)| *known == field).map(|(_, value)| value.clone());
+    let number =
+        |field: Field| value(field).and_then(|text| text.parse().ok()).map_or("–".to_owned(), grouped);
+    let experts = match (number(Field::NumExperts), number(Field::MoeRouterTopk)) {
+        (all, _) if all == "–" => all,
+        (all, each) => format!("{all}, {each} each"),
+    };
+    let mut asked: Vec<(String, String)> =
+        settings.iter().map(|(field, value)| (field.name().to_owned(), value.clone())).collect();
+    let machine = [
+        ("accelerator", "H100-SXM"),
+        ("world_size", "1"),
+        ("gpus_per_node", "1"),
+        ("micro_batch_size", "1"),
+        ("global_batch_size", "1"),
+        ("bf16", "true"),
+        ("seq_length", "1024"),
+    ];
+    asked.retain(|(name, _)| machine.iter().all(|(other, _)| other != name));
+    asked.extend(machine.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let link = encode(&Shared::Settings(asked.clone()));
+    let hand = Hand::of_settings(asked);
+    let source = hand.source();
+    let plan =
+        read(&Request { source: &source, environment: &hand.surroundings(), overrides: &hand.settings })
+            .plan?;
+    let counted = parameters(&plan);
+    let active = if counted.active_per_token == counted.total {
+        "all".to_owned()
+    } else {
+        rounded(counted.active_per_token.number())
+    };
+    let cells = vec![
+        format!("<a href=\"./#{}\">{}</a>", escape(&link), escape(name)),
+        rounded(counted.total.number()),
+        active,
+        number(Field::NumLayers),
+        number(Field::HiddenSize),
+        number(Field::FfnHiddenSize),
+        number(Field::NumAttentionHeads),
+        number(Field::NumQueryGroups),
+        experts,
+        number(Field::VocabSize),
+    ];
+    Some((format!("model-{}", anchor(name)), cells))
+}

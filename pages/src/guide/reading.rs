@@ -1,0 +1,99 @@
+//! How the page is read.
+
+use shardscope::intake::Origin;
+use shardscope::quantity::percent;
+use shardscope::session::{TIGHT, Use};
+
+use super::write::{Chapter, inline, pairs, prose};
+
+/// How the page is read.
+pub(super) fn chapter() -> Chapter {
+    let tight = percent(TIGHT);
+    let first = prose(
+        "Paste a launch script, or begin from the gallery. The first screen answers three questions: whether the fullest GPU \
+         [fits], how long a step takes and between which [bounds|step time], and where the memory of each [stage|pipeline \
+         stage] goes. Below it each panel answers one more: memory to the tensor, time, the schedule, every message, every \
+         group, every matrix product, and other layouts.",
+    );
+    let why = prose(
+        "Every figure in a table is a button: it opens the formula behind it, the values of its symbols in this plan, and the \
+         paper or the framework file it is from. The same formulas stand on [one page|formulas.html] with the numbers of a \
+         published run put in.",
+    );
+    let verdict = prose(&format!(
+        "It fits if the fullest GPU stays within what the driver shows as total memory, at the fullest moment of the step. From \
+         {tight} of it on the verdict is tight: [fragmentation] differs from run to run."
+    ));
+    Chapter::new("reading", "How to read the page", first)
+        .part("Every figure says why", &why)
+        .part("The verdict", &verdict)
+        .part("Six kinds of memory", &pairs(&uses()))
+        .part("Where a setting comes from", &(origins_lead() + &pairs(&origins())))
+        .part("How sure a figure is", &(pairs(&certainty()) + &proof()))
+}
+
+fn uses() -> Vec<(String, String)> {
+    let about = |kind: Use| match kind {
+        Use::Parameters => "The [weights|parameters] of the layers on the GPU, as layers use them.",
+        Use::Gradients => "The buffer in which [gradients] of all micro-batches are added up.",
+        Use::Optimizer => {
+            "[Optimizer states], with the [master weights]; the GPU's own part where they are sharded."
+        }
+        Use::Activations => "What forward passes keep for backward, for every micro-batch [in flight].",
+        Use::Temporaries => "What is alive only at the [moment of the peak|temporaries].",
+        Use::Framework => "What the device holds [beside torch's tensors|framework memory].",
+    };
+    Use::ALL.iter().map(|kind| (kind.name().to_owned(), inline(about(*kind)))).collect()
+}
+
+fn origins_lead() -> String {
+    prose(
+        "Every setting that counts is listed with its value and where it is from; what was assumed can be changed beside it.",
+    )
+}
+
+fn origins() -> Vec<(String, String)> {
+    const ALL: [Origin; 6] = [
+        Origin::Script,
+        Origin::Environment,
+        Origin::Catalog,
+        Origin::Default,
+        Origin::Derived,
+        Origin::User,
+    ];
+    let about = |origin: Origin| match origin {
+        Origin::Script => "Stated by the pasted text; the line is a link into it.",
+        Origin::Environment => "A variable that the script leaves to its environment, filled in by you.",
+        Origin::Catalog => "Known of a model, a tokenizer or a machine that the text names.",
+        Origin::Default => "A default of the framework in the release that the text looks like.",
+        Origin::Derived => "A rule of the framework, from other settings.",
+        Origin::User => "Changed by you on the page; the script stays as it is.",
+    };
+    ALL.iter().map(|origin| (origin.name().to_owned(), inline(about(*origin)))).collect()
+}
+
+fn certainty() -> Vec<(String, String)> {
+    let all = [
+        (
+            "counted",
+            "Parameters, groups, messages, schedules, FLOPs: equal to what the frameworks themselves count or make.",
+        ),
+        (
+            "worked out tensor by tensor",
+            "Memory that torch allocates: what is kept is equal to the byte; the peak rests on the order in which a framework frees.",
+        ),
+        (
+            "measured elsewhere",
+            "What the device holds beside it: context, buffers of communicators, the allocator's slack.",
+        ),
+        (
+            "estimated",
+            "Time: shares of the data sheet that a generation of accelerators reaches in published runs.",
+        ),
+    ];
+    all.iter().map(|(name, about)| ((*name).to_owned(), inline(about))).collect()
+}
+
+fn proof() -> String {
+    prose("Each is held against published and measured runs, row by row: [the evidence|evidence.html].")
+}

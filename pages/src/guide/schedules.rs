@@ -1,0 +1,93 @@
+//! Pipeline schedules, played out.
+
+use shardscope::plan::PipelineSchedule;
+use shardscope::quantity::{Seconds, decimal, percent};
+use shardscope::schedule::{ChunkTime, Order, Shape, StageDurations, timeline};
+
+use super::write::{Chapter, code, inline, prose, setting_link, table};
+
+/// Stages and micro-batches of the table.
+const STAGES: u32 = 4;
+const MICRO_BATCHES: u32 = 12;
+
+/// What each kind is.
+fn about(kind: PipelineSchedule) -> &'static str {
+    match kind {
+        PipelineSchedule::OneForwardOneBackward => {
+            "[1F1B]: forward and backward in turns. Narayanan et al. 2021, section 2.2"
+        }
+        PipelineSchedule::GPipe => "[GPipe]: all forwards, then all backwards. Huang et al. 2019",
+        PipelineSchedule::ZeroBubbleH1 => {
+            "weight gradients fill the end's [bubble|zero bubble]. Qi et al. 2023, section 2"
+        }
+        PipelineSchedule::ZeroBubbleH2 => "more forwards ahead, no bubble left. Qi et al. 2023, section 2",
+        PipelineSchedule::ZeroBubbleV => "two chunks, down and up again. Qi et al. 2024",
+        PipelineSchedule::VHalf => "[V schedules]: half the activations of 1F1B. Qi et al. 2024",
+        PipelineSchedule::VMin => "a third of the activations of 1F1B. Qi et al. 2024",
+        PipelineSchedule::OneForwardOneBackwardV => {
+            "chunks folded into a V, backward not split. Qi et al. 2024, appendix"
+        }
+        PipelineSchedule::DualPipe => {
+            "[DualPipe]: two directions at once, two copies of the weights. DeepSeek-V3, section 3.2.1"
+        }
+        PipelineSchedule::DualPipeV => "DualPipe cut in half and folded. DeepSeek's DualPipe repository",
+    }
+}
+
+/// Every kind with what it holds and how long it waits on even stages.
+pub(super) fn chapter() -> Chapter {
+    let mut rows = Vec::new();
+    for kind in PipelineSchedule::all() {
+        rows.push(row(kind, 1));
+        if kind == PipelineSchedule::OneForwardOneBackward {
+            rows.push(row(kind, 2));
+        }
+    }
+    let lead = prose(&format!(
+        "Each is laid out event by event and run with the times of the plan, so that the [bubble] and what is [in flight] are \
+         read off and not taken from a closed form. Here all are run on {STAGES} even stages with {MICRO_BATCHES} micro-batches, \
+         a backward pass twice as long as a forward pass and messages that take no time. In flight: the most activations \
+         that a stage holds, in those of one micro-batch on one stage."
+    )) + &format!(
+        "<p>Set by <a href=\"{}\"><code>pipeline_schedule</code></a>.</p>\n",
+        setting_link("pipeline_schedule")
+    );
+    let headings = ["Schedule", "What it is", ">in flight, first stage", ">last stage", ">idle"];
+    Chapter::new("schedules", "Pipeline schedules", lead + &table("Schedules", &headings, &rows))
+}
+
+fn row(kind: PipelineSchedule, chunks: u32) -> (String, Vec<String>) {
+    let shape = Shape {
+        kind,
+        stages: STAGES,
+        chunks,
+        group: 0,
+        micro_batches: MICRO_BATCHES,
+        extra_warmup: false,
+        all_warmup_when_few: false,
+    }
+    .settled();
+    // The whole model is as many stages' worth of work however many parts it is cut into.
+    let part = f64::from(shape.stages) / f64::from(shape.parts());
+    let pass = Seconds::new(part);
+    let times = ChunkTime { forward: pass, backward: pass, weight: pass };
+    let order = Order::of(shape);
+    let ran = timeline(&order, &StageDurations::even(&shape, times, Seconds::ZERO));
+    let ones = vec![1; shape.chunks as usize];
+    let held = |stage: u32| {
+        #[allow(clippy::cast_precision_loss)]
+        let count = order.peak(stage, &ones) as f64;
+        decimal(count * part, if part < 1.0 { 1 } else { 0 })
+    };
+    let interleaved = chunks > 1 && kind == PipelineSchedule::OneForwardOneBackward;
+    let (name, about) = if interleaved {
+        (
+            format!("{}, 2 chunks", code(kind.name())),
+            "interleaved: [virtual pipeline]. Narayanan et al. 2021, section 2.2.2",
+        )
+    } else {
+        (code(kind.name()), about(kind))
+    };
+    let id = format!("schedule-{}{}", kind.name(), if interleaved { "-interleaved" } else { "" });
+    (id, vec![name, inline(about), held(0), held(STAGES - 1), percent(ran.bubble())])
+}

@@ -1,0 +1,177 @@
+//! The guide is whole: every formula, setting, accelerator and machine of the engine is in it, each with its source, and
+//! every link leads somewhere.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pages::html::escape;
+use pages::{framed, guide, pages};
+use shardscope::catalog::{accelerator, accelerator_names, model_names, platforms};
+use shardscope::explain::{GLOSSARY, anchor};
+use shardscope::plan::Field;
+
+/// The pages of the guide as they are written, by file.
+fn written() -> Vec<(&'static str, String)> {
+    guide::pages().iter().map(|page| (page.file, framed(page))).collect()
+}
+
+fn of(file: &str) -> String {
+    written().into_iter().find(|(name, _)| *name == file).map(|(_, html)| html).expect("a page of the guide")
+}
+
+/// The engine's sources.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the engine's sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The string literals at the head of `code`, up to the first that is followed by something else than a comma.
+fn literals(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = code;
+    while let Some(at) = rest.find('"') {
+        let between = &rest[..at];
+        if between.contains([';', '}', ')']) {
+            break;
+        }
+        let inside = &rest[at + 1..];
+        let mut text = String::new();
+        let mut letters = inside.char_indices();
+        let mut end = inside.len();
+        while let Some((place, letter)) = letters.next() {
+            match letter {
+                '"' => {
+                    end = place + 1;
+                    break;
+                }
+                '\\' => match letters.next() {
+                    // A line that goes on: its break and the next one's indentation are not of the text.
+                    Some((_, '\n')) => {
+                        while letters.as_str().starts_with(' ') {
+                            letters.next();
+                        }
+                    }
+                    Some((_, other)) => text.push(other),
+                    None => {}
+                },
+                other => text.push(other),
+            }
+        }
+        found.push(text);
+        rest = &inside[end..];
+    }
+    found
+}
+
+/// What each formula in the engine's sources says in words, with the file that has it.
+fn meanings() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for room in ["anatomy", "estimate"] {
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../src").join(room), &mut files);
+    }
+    let mut found = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a source");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let mut add = |meaning: Option<&String>| {
+            if let Some(meaning) = meaning {
+                found.push((file.display().to_string(), meaning.clone()));
+            }
+        };
+        for (at, _) in code.match_indices("Formula::new(") {
+            let inside = &code[at + "Formula::new(".len()..];
+            // The expression is a literal or a name; in tables of calls both are names and the rows hold the words.
+            let is_literal = inside.trim_start().starts_with('"');
+            let all = literals(inside);
+            add(if is_literal { all.get(1) } else { all.first() });
+        }
+        for (at, _) in code.match_indices("Formula {\n    expression:") {
+            add(literals(&code[at..].replace("meaning:", "").replace("expression:", "")).get(1));
+        }
+        if let Some((_, rows)) = code.split_once("calls! {") {
+            for row in rows.split_once("\n}").map_or("", |(rows, _)| rows).lines() {
+                add(literals(row.trim_end_matches(';')).last().filter(|_| row.contains('"')));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_formula_of_the_engine_is_there_with_its_source() {
+    let all = meanings();
+    assert!(all.len() > 180, "{} formulas were found in the sources", all.len());
+    let page = of("formulas.html") + &of("guide.html");
+    let missing: BTreeSet<String> = all
+        .iter()
+        .filter(|(_, meaning)| !page.contains(&escape(meaning)))
+        .map(|(file, meaning)| format!("{}: {meaning}", file.rsplit("/src/").next().unwrap_or_default()))
+        .collect();
+    assert!(missing.is_empty(), "{} are missing:\n{missing:#?}", missing.len());
+    for entry in guide::entries() {
+        assert!(!entry.formula.source.trim().is_empty(), "{}", entry.formula.meaning);
+        assert!(page.contains(&format!("id=\"{}\"", entry.id)), "{}", entry.id);
+    }
+}
+
+#[test]
+fn every_setting_and_every_entry_of_the_catalog_is_there() {
+    let page = of("reference.html");
+    for field in Field::ALL {
+        assert!(page.contains(&format!("id=\"setting-{}\"", field.name())), "{}", field.name());
+        assert!(page.contains(&escape(field.about())), "{}", field.name());
+    }
+    for name in accelerator_names() {
+        assert!(page.contains(&format!("id=\"accelerator-{}\"", anchor(name))), "{name}");
+        let source = accelerator(name).expect("an accelerator of the catalog").source;
+        assert!(!source.is_empty() && page.contains(&escape(&source)), "{name}: {source}");
+    }
+    for of in platforms() {
+        assert!(page.contains(&escape(of.name)) && page.contains(&escape(of.source)), "{}", of.name);
+    }
+    for name in model_names() {
+        assert!(page.contains(&format!("id=\"model-{}\"", anchor(name))), "{name}");
+    }
+}
+
+#[test]
+fn every_term_is_there() {
+    let page = of("guide.html");
+    for term in GLOSSARY {
+        assert!(page.contains(&format!("id=\"term-{}\"", anchor(term.name))), "{}", term.name);
+        assert!(page.contains(&escape(term.long)) && page.contains(&escape(term.source)), "{}", term.name);
+    }
+}
+
+/// The values of an attribute in `html`.
+fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
+    html.split(&format!(" {name}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn every_link_leads_somewhere_and_no_place_has_two_names() {
+    let all: Vec<(&str, String)> = pages().iter().map(|page| (page.file, framed(page))).collect();
+    for (file, html) in written() {
+        let ids = attributes(&html, "id");
+        let single: BTreeSet<&str> = ids.iter().copied().collect();
+        assert_eq!(single.len(), ids.len(), "{file}: an id is there twice");
+        for link in attributes(&html, "href") {
+            let (page, place) = link.split_once('#').unwrap_or((link, ""));
+            // Plans open in the main page; files beside the pages are looked after by the frame's own test.
+            if page == "./" || link.ends_with(".css") || link.ends_with(".svg") {
+                continue;
+            }
+            let page = if page.is_empty() { file } else { page };
+            let target = all.iter().find(|(name, _)| *name == page);
+            let (_, target) = target.unwrap_or_else(|| panic!("{file}: {link} leads to no page"));
+            assert!(place.is_empty() || target.contains(&format!("id=\"{place}\"")), "{file}: {link}");
+        }
+    }
+}
