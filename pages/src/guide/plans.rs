@@ -1,4 +1,4 @@
-//! Plans from which formulas are shown with numbers: the gallery's first example, then others until every formula has been
+//! Plans from which formulas are shown with numbers: one that everyone knows, then others until every formula has been
 //! met.
 
 use std::sync::OnceLock;
@@ -23,6 +23,9 @@ pub(super) struct Named {
     /// Its settings as resolved.
     pub(super) settings: Vec<Setting>,
 }
+
+/// The example of the gallery that is shown all the way, and whose numbers are put in wherever they can be.
+const FIRST: &str = "GPT-3 175B";
 
 /// Models of the catalog with settings as a link has them, each for what the gallery's examples do not have.
 const OTHERS: &[(&str, &str, &str)] = &[
@@ -204,6 +207,10 @@ pub(super) fn plans() -> &'static [Named] {
         }
         for (name, model, link) in OTHERS {
             all.extend(of_link(name, model, link));
+        }
+        if let Some(first) = all.iter().position(|named| named.name == FIRST) {
+            let first = all.remove(first);
+            all.insert(0, first);
         }
         all
     })
