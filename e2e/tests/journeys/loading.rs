@@ -42,3 +42,20 @@ fn without_its_engine_the_page_has_its_heading_and_says_what_is_wrong() {
     assert_eq!(page.text("h1"), "Shardscope");
     page.wait_text("#loading", "could not be loaded");
 }
+
+#[test]
+fn an_engine_that_stops_says_so_and_leaves_the_text_in_the_box() {
+    let page = Page::open("");
+    page.fill("textarea", "--num-layers 7");
+    assert_eq!(page.js("return document.getElementById('broken').checkVisibility()", &[]), false);
+    // A module with one function, which is `unreachable`: what an engine at fault ends with.
+    page.js(
+        "const code = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 5, 1, 3, 0, 0, 11];
+         const module = new WebAssembly.Module(new Uint8Array(code));
+         setTimeout(() => new WebAssembly.Instance(module).exports.f())",
+        &[],
+    );
+    page.wait_text("#broken", "copy it, then reload");
+    assert_eq!(page.value("textarea"), "--num-layers 7");
+    assert_eq!(page.axe(), []);
+}
