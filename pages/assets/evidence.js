@@ -158,9 +158,9 @@ function point(one, section) {
   const cells = [...one.row.cells].map((cell) => cell.firstChild.textContent);
   const unit = section.id === "time" ? "s" : "GiB";
   const line = document.createElement("small");
-  const what = one.row.cells[5].querySelector("small");
-  line.textContent = [cells[1], cells[2], cells[3], what ? what.textContent : "", one.aside ? "set aside" : ""].filter(Boolean).join(", ");
-  chart.querySelector(".readout").append(`${cells[0]}: ${cells[5]} ${unit} measured, ${cells[6]} predicted, ${cells[7]} %`, line);
+  const what = one.row.cells[1].querySelector("small");
+  line.textContent = [cells[4], cells[5], cells[6], what ? what.textContent : "", one.aside ? "set aside" : ""].filter(Boolean).join(", ");
+  chart.querySelector(".readout").append(`${cells[0]}: ${cells[1]} ${unit} measured, ${cells[2]} predicted, ${cells[3]} %`, line);
 }
 
 function show(one) {

@@ -71,8 +71,10 @@ pub struct Entry {
     pub anchor: String,
     /// Where it was published.
     pub source: &'static Source,
+    /// When.
+    pub year: &'static str,
     /// Where there.
-    pub place: &'static str,
+    pub place: String,
     /// The model's name.
     pub model: &'static str,
     /// Layers, width and parameters.
@@ -165,12 +167,13 @@ fn memory(run: &Run, figure: Figure) -> Entry {
 /// What rows of both kinds say of a run.
 fn described(id: &str, family: &str, resolution: &Resolution) -> Entry {
     let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{id} is no plan"));
-    let (model, place) = origin(id);
+    let Origin { year, model, place } = origin(id);
     Entry {
         id: id.to_owned(),
         anchor: id.to_owned(),
         source: source_of(family),
-        place,
+        year,
+        place: without_commit(place),
         model,
         shape: shape(plan),
         accelerator: String::new(),
@@ -191,16 +194,34 @@ fn described(id: &str, family: &str, resolution: &Resolution) -> Entry {
     }
 }
 
-fn origin(id: &str) -> (&'static str, &'static str) {
-    static ALL: OnceLock<HashMap<&'static str, (&'static str, &'static str)>> = OnceLock::new();
+/// When a run was published, its model, and where in its source it stands.
+#[derive(Clone, Copy)]
+struct Origin {
+    year: &'static str,
+    model: &'static str,
+    place: &'static str,
+}
+
+fn origin(id: &str) -> Origin {
+    static ALL: OnceLock<HashMap<&'static str, Origin>> = OnceLock::new();
     let all = ALL.get_or_init(|| {
-        let columns = ORIGINS.lines().skip(1).filter_map(|line| {
-            let mut columns = line.split('\t');
-            Some((columns.next()?, (columns.next()?, columns.next()?)))
-        });
-        columns.collect()
+        let line = |line: &'static str| match line.split('\t').collect::<Vec<_>>()[..] {
+            [id, year, model, place] => (id, Origin { year, model, place }),
+            _ => panic!("not four columns: {line}"),
+        };
+        ORIGINS.lines().skip(1).map(line).collect()
     });
-    all.get(id).copied().unwrap_or_else(|| panic!("no origin of {id}"))
+    *all.get(id).unwrap_or_else(|| panic!("no origin of {id}"))
+}
+
+/// A place without the commit that the data keep: `docs/performance.md@9515a140b` as `docs/performance.md`.
+fn without_commit(place: &str) -> String {
+    match place.split_once('@') {
+        Some((file, rest)) if rest.starts_with(|first: char| first.is_ascii_hexdigit()) => {
+            file.to_owned() + rest.trim_start_matches(|part: char| part.is_ascii_hexdigit())
+        }
+        _ => place.to_owned(),
+    }
 }
 
 fn software(named: &str, resolution: &Resolution) -> &'static str {

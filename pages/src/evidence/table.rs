@@ -82,12 +82,12 @@ pub(super) fn rows(caption: &str, unit: &str, entries: &[Entry]) -> String {
         "<div class=\"wide rows\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\">\n<table class=\"figures\">\n\
          <caption>{caption}</caption>\n<thead><tr>"
     );
-    let heads = ["Run", "Model", "Machine", "Layout", "Batch"];
-    for head in heads {
-        let _ = write!(out, "<th scope=\"col\">{head}</th>");
-    }
+    out += "<th scope=\"col\">Run</th>";
     for head in [&format!("Measured,\u{a0}{unit}"), &format!("Predicted,\u{a0}{unit}"), "Error,\u{a0}%"] {
         let _ = write!(out, "<th scope=\"col\" class=\"number\">{head}</th>");
+    }
+    for head in ["Model", "Machine", "Layout", "Batch"] {
+        let _ = write!(out, "<th scope=\"col\">{head}</th>");
     }
     out += "</tr></thead>\n<tbody>\n";
     for entry in entries {
@@ -112,38 +112,51 @@ fn row(entry: &Entry) -> String {
     );
     let _ = write!(
         out,
-        "<th scope=\"row\"><a href=\"./#{}\">{}</a><small><a href=\"{}\">{}</a>{}{}</small>",
+        "<th scope=\"row\"><a href=\"./#{}\">{}</a><small><a href=\"{}\">{}</a>{}</small>",
         escape(&entry.link),
         entry.id,
         entry.source.link,
         escape(entry.source.name),
-        if entry.place.is_empty() { "" } else { ", " },
-        escape(entry.place)
+        escape(&place(entry))
     );
     if let Some(cause) = &entry.cause {
         let what = if entry.aside { "Set aside: " } else { "" };
         let _ = write!(out, "<small class=\"cause\">{what}{}</small>", escape(cause));
     }
+    let off = if entry.error().abs() > 0.15 { " off" } else { "" };
+    let _ = write!(
+        out,
+        "</th><td class=\"number\">{}{}</td><td class=\"number\">{}</td><td class=\"number{off}\">{}</td>",
+        digits(entry.measured),
+        if entry.what.is_empty() { String::new() } else { format!("<small>{}</small>", entry.what) },
+        digits(entry.predicted),
+        signed(100.0 * entry.error())
+    );
     let cells = [
         (entry.model.to_owned(), entry.shape.clone()),
         (format!("{} × {}", entry.gpus, entry.accelerator), entry.software.to_owned()),
         (entry.cut.clone(), entry.held.clone()),
         (entry.batch.clone(), entry.micro.clone()),
     ];
-    out += "</th>";
     for (first, second) in cells {
         let _ = write!(out, "<td>{}<small>{}</small></td>", escape(&first), escape(&second));
     }
-    let off = if entry.error().abs() > 0.15 { " off" } else { "" };
-    let _ = writeln!(
-        out,
-        "<td class=\"number\">{}{}</td><td class=\"number\">{}</td><td class=\"number{off}\">{:+.1}</td></tr>",
-        digits(entry.measured),
-        if entry.what.is_empty() { String::new() } else { format!("<small>{}</small>", entry.what) },
-        digits(entry.predicted),
-        100.0 * entry.error()
-    );
-    out
+    out + "</tr>\n"
+}
+
+/// Year and place, where the source's name does not say them.
+fn place(entry: &Entry) -> String {
+    let year = if entry.source.name.contains(entry.year) { "" } else { entry.year };
+    let said = [year, &entry.place].into_iter().filter(|text| !text.is_empty());
+    said.map(|text| format!(", {text}")).collect()
+}
+
+/// One decimal with its sign, which nothing has not.
+fn signed(value: f64) -> String {
+    match format!("{value:+.1}") {
+        nothing if nothing.ends_with("0.0") && nothing.len() == 4 => "0.0".to_owned(),
+        text => text,
+    }
 }
 
 /// Four significant digits.
