@@ -18,13 +18,20 @@ pub(crate) fn first() -> State {
     let own = dom::kept(dom::HAND).and_then(|text| restore(&text)).map(|kept| kept.hand);
     let fragment = dom::fragment();
     let has_own = own.is_some();
-    let mut state = own.map_or_else(State::default, State::new);
-    if fragment.len() > 1 {
-        state = apply(state, Event::Follow(fragment));
-        // The reader's own text is one step back; the example of a first visit is not theirs.
-        if !has_own {
-            state.steps = Steps::default();
+    if fragment.len() < 2 {
+        return own.map_or_else(State::default, State::new);
+    }
+    // The reader's own text is one step back. At a first visit there is nothing before the link: the example's answer
+    // would be taken for the link's.
+    let before = own.unwrap_or_else(|| Hand::of(""));
+    let mut state = apply(State::new(before), Event::Follow(fragment));
+    if !has_own {
+        if state.hand == Hand::of("") {
+            let broken_link = state.broken_link;
+            state = State::default();
+            state.broken_link = broken_link;
         }
+        state.steps = Steps::default();
     }
     state
 }

@@ -109,14 +109,17 @@ impl Component for Page {
             .component(always(Place::Script, views::script))
             .component(always(Place::Questions, views::questions))
             .component(always(Place::Settings, views::settings));
-        let stale = if state.stale {
+        let stale = match &state.shown {
+            Some(_) if state.stale => Some(words::page::STALE),
+            Some(_) => None,
+            None => Some(words::page::NO_PLAN),
+        };
+        let stale = stale.map(|stale| {
             tag("p.stale")
                 .set("role", "status")
                 .child(Sign::Tight.icon())
-                .say(fill(words::page::STALE, [embed::reason(desk)]))
-        } else {
-            group()
-        };
+                .say(fill(stale, [embed::reason(desk)]))
+        });
         let answer =
             tag(if state.stale { "div.answer-side is-stale#answer" } else { "div.answer-side#answer" });
         let page = group()
@@ -129,7 +132,7 @@ impl Component for Page {
                     .child(theme::switch(desk)),
             )
             .child(broken_link(desk))
-            .child(tag("main.page").child(plan).child(answer.child(stale).child(self.panels())))
+            .child(tag("main.page").child(plan).child(answer.maybe(stale).child(self.panels())))
             .child(
                 tag("footer.foot")
                     .with("p", words::page::PRIVATE)

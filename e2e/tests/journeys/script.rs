@@ -30,7 +30,7 @@ fn bad_input_gets_a_sentence_and_the_last_answer_stays() {
     let heads = changed("--num-attention-heads 32", "--num-attention-heads 29")
         .replace("--tensor-model-parallel-size 2", "--tensor-model-parallel-size 4");
     let cases = [
-        (String::new(), "nothing to read"),
+        (String::new(), "The box is empty"),
         ("Dear reader, does it fit?".to_owned(), "training options"),
         (heads, "29"),
         (changed("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 3"), "16"),
@@ -117,4 +117,25 @@ fn the_report_is_downloaded() {
         serde_json::from_slice(&page.downloaded("shardscope.json")).expect("a JSON document");
     assert_eq!(document["schema"], "shardscope/report/1");
     assert_eq!(document["report"]["topology"]["world_size"], 16);
+}
+
+#[test]
+fn before_there_is_a_plan_the_page_says_what_is_lacking_and_shows_no_other_answer() {
+    // A link to half a plan, opened by somebody who was never here.
+    let page = Page::open("#/1?layers=4&tp=3");
+    let said = page.wait_text(".stale", "There is no plan to show yet");
+    assert!(said.contains("hidden_size"), "{said}");
+    assert_eq!(page.count(".verdict"), 0, "nobody else's answer");
+    page.wait_for(".questions");
+    assert_eq!(page.axe(), []);
+    page.screenshot("no-plan");
+    page.phone();
+    assert_eq!(page.overflow(), 0);
+    page.screenshot("no-plan-phone");
+    // A link that cannot be read at all leaves the example.
+    let page = Page::open("#z1:AAAA");
+    page.wait_for(".broken-link");
+    page.wait_text(".verdict .big", "Fits");
+    assert_eq!(page.axe(), []);
+    page.screenshot("broken-link");
 }

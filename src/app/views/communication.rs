@@ -83,7 +83,7 @@ fn dimension(desk: &Desk, shown: &Shown, (index, of): (usize, &DimensionTraffic)
     let groups = tag("div.group-list")
         .saying("p.soft small", fill(words::GROUPS, [line]))
         .child(copy(desk, Copied::Groups(of.group), words::COPY))
-        .saying("pre.mono members", listed);
+        .child(tag("pre.mono members").set("tabindex", "0").say(listed));
     details("details.dimension", false, summary)
         .child(table(&fill(words::MESSAGES_OF, [name.to_owned()]), "table.figures", &words::MESSAGES, rows))
         .child(groups)

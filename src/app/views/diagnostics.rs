@@ -1,6 +1,6 @@
 //! What there is to say about the text, each line leading to its place.
 
-use shardscope::session::Answer;
+use shardscope::session::{Answer, Hand};
 use shardscope::text::{Diagnostic, Severity};
 
 use crate::app::act::Act;
@@ -11,7 +11,7 @@ use crate::app::words::{diagnostics as words, numbered};
 /// The lines below the box.
 pub(crate) fn diagnostics(desk: &Desk) -> Tag {
     let answer = &*desk.state.answer;
-    let (mut grave, mut notes, mut count) = (tag("ul"), tag("ul"), 0_u64);
+    let (mut grave, mut notes, mut count) = (list(), list(), 0_u64);
     for found in &answer.resolution.diagnostics {
         let line = line(desk, answer, found);
         if found.severity == Severity::Note {
@@ -22,7 +22,9 @@ pub(crate) fn diagnostics(desk: &Desk) -> Tag {
         }
     }
     let status = tag("div").set("role", "status");
-    let status = if !grave.is_empty() {
+    let status = if desk.state.hand == Hand::of("") {
+        status.with("p.clean", words::EMPTY)
+    } else if !grave.is_empty() {
         status.child(grave)
     } else if answer.source.text().trim().is_empty() {
         status.with("p.clean", words::NONE_NEEDED)
@@ -34,6 +36,11 @@ pub(crate) fn diagnostics(desk: &Desk) -> Tag {
         details("details", false, summary).child(notes)
     });
     tag("div.diagnostics#diagnostics").child(status).maybe(notes)
+}
+
+/// A list, which scrolls when it is long and is then reachable by keyboard.
+fn list() -> Tag {
+    tag("ul").set("tabindex", "0")
 }
 
 fn line(desk: &Desk, answer: &Answer, found: &Diagnostic) -> Tag {

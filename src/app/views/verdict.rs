@@ -41,7 +41,7 @@ pub(crate) fn verdict(desk: &Desk, shown: &Shown) -> Tag {
     panel
         .child(stats(desk, shown))
         .child(stage_bars(desk, &shown.stages, accelerator.memory))
-        .child(goes(&shown.report.time))
+        .child(goes(desk, &shown.report.time))
         .child(knob_row(desk, &shown.plan))
 }
 

@@ -32,6 +32,7 @@ pub(crate) mod page {
     pub(crate) const SKIP: &str = "To the answer";
     pub(crate) const STALE: &str =
         "The text as it is now makes no plan: {0}. This is the answer to the last one that did.";
+    pub(crate) const NO_PLAN: &str = "There is no plan to show yet: {0}.";
     pub(crate) const PARTS: &str = "Parts of the answer";
     /// The parts that are always there, in their order; before them the comparison, where there is one.
     pub(crate) const SECTIONS: [&str; 9] = [
@@ -91,7 +92,7 @@ pub(crate) mod script {
     pub(crate) const TOUR: &str = "Tour";
     pub(crate) const EXAMPLE: &str = "Example";
     pub(crate) const CLEAR: &str = "Clear";
-    pub(crate) const EMPTY: &str = "Paste the script that launches the training run";
+    pub(crate) const EMPTY: &str = "Paste the training script here";
     pub(crate) const TAKE_AWAY: &str = "Take {0} away";
     pub(crate) const BESIDE: &str = "Files beside the script";
 }
@@ -99,6 +100,7 @@ pub(crate) mod script {
 /// What there is to say about the text.
 pub(crate) mod diagnostics {
     pub(crate) const NONE_NEEDED: &str = "No script is needed: the settings below make the plan.";
+    pub(crate) const EMPTY: &str = "The box is empty: paste or drop a script, or take the example.";
     pub(crate) const CLEAN: &str = "Everything in the text was understood.";
     pub(crate) const fn notes(count: u64) -> &'static str {
         if count == 1 { "{0} note" } else { "{0} notes" }
@@ -179,8 +181,7 @@ pub(crate) mod verdict {
     pub(crate) const FIRST_STAGES: &str = "The first {0} of {1} stages; the table below has all of them.";
     pub(crate) const STAGE: &str = "Stage {0}";
     pub(crate) const PIECE: &str = "{0}: {1}";
-    pub(crate) const GOES: &str = "Where a step goes";
-    pub(crate) const PART: &str = "{0} {1}";
+    pub(crate) const GOES: &str = "Where a step goes; messages as far as nothing [hides|overlap] them";
 }
 
 /// The settings that are tried most.
@@ -248,7 +249,8 @@ pub(crate) mod time {
     /// Figures, each with what stands below it.
     pub(crate) const TOKENS: [&str; 2] = ["Tokens per second", "{0} per GPU"];
     pub(crate) const MODEL: [&str; 2] = ["[Model FLOPs|model FLOPs]", "per GPU, {0} of the peak ([MFU])"];
-    pub(crate) const HARDWARE: [&str; 2] = ["[Hardware FLOPs|hardware FLOPs]", "recomputation counted, {0} ([HFU])"];
+    pub(crate) const HARDWARE: [&str; 2] =
+        ["[Hardware FLOPs|hardware FLOPs]", "recomputation counted, {0} ([HFU])"];
     pub(crate) const BUBBLE: [&str; 2] = ["Pipeline [bubble]", "schedule {0}"];
     pub(crate) const TREE: &str = "Where it goes";
     pub(crate) const CONVENTIONS: &str = "FLOPs of a step, by who counts";

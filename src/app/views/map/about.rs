@@ -48,5 +48,5 @@ fn relation(desk: &Desk, relation: &Relation) -> Tag {
     tag("li")
         .child(tag("p.relation-name").child(dot).child(tag("strong").child(named(desk, relation.name))))
         .saying("p.soft small", line)
-        .saying("p.mono members", relation.written.clone())
+        .child(tag("p.mono members").set("tabindex", "0").say(relation.written.clone()))
 }
