@@ -108,3 +108,18 @@ fn terms_are_within_reach_on_a_phone_and_gone_on_paper() {
                  return [s('#why').display, s('.term').textDecorationLine]";
     assert_eq!(page.js(shown, &[]), serde_json::json!(["none", "none"]));
 }
+
+#[test]
+fn the_guide_has_what_a_term_leads_to() {
+    let page = Page::open("");
+    for (section, term) in [("#time", "bubble"), ("#map", "by node"), ("#matmuls", "FLOP/byte")] {
+        page.goto("");
+        page.click_text(&format!("{section} .term"), term);
+        page.wait_for("#why a");
+        let link = page.attribute("#why a", "href").unwrap_or_default();
+        page.goto_shell(&link);
+        let (_, place) = link.split_once('#').expect("a place in the guide");
+        page.wait_for(&format!("[id='{place}']"));
+    }
+    page.assert_quiet();
+}
