@@ -58,7 +58,6 @@ const ROWS: &[Row] = &[
     row("DGX B300", "B300", 8, 8, 800, "InfiniBand XDR", "NET"),
     row("GB200 NVL72 tray", "GB200", 4, 4, 400, "InfiniBand NDR / RoCE", "NET"),
     row("MegaScale cluster", "A100-SXM-80GB", 8, 8, 200, "RoCE, multi-rail", "MegaScale paper (stored copy)"),
-    row("InternEvo cluster", "A100-SXM-80GB", 8, 4, 100, "RoCE", "InternEvo doc/en/train_performance.md"),
     row("Llama 3 cluster", "H100-SXM", 8, 8, 400, "RoCE", "Llama 3 paper"),
     row("Jean Zay V100", "V100-SXM2-32GB", 4, 4, 100, "Omni-Path", "BS (nodes), R (rate)"),
     row("Jean Zay A100 (BLOOM)", "A100-SXM-80GB", 8, 4, 100, "Omni-Path", "BS hpc-specs (4 links), NET (CN-100 100 Gb/s)"),

@@ -146,6 +146,13 @@ fields! {
     GpusPerNode "gpus_per_node" Count(1, MAX_WORLD), "accelerators per node";
     WorldSize "world_size" Count(1, MAX_WORLD), "accelerators in all";
     // What the user knows better than the catalog, and asks of the run.
+    GpuMemoryGib "gpu_memory_gib" Real(1e-3, 1e6), "GiB of memory of an accelerator, for one the catalog has otherwise";
+    GpuMemoryTbps "gpu_memory_tbps" Real(1e-3, 1e6), "TB/s of memory bandwidth of an accelerator";
+    GpuPeakTflops "gpu_peak_tflops" Real(1e-3, 1e6), "dense bf16 peak of an accelerator, TFLOP/s";
+    GpuPeakFp8Tflops "gpu_peak_fp8_tflops" Real(1e-3, 1e6), "dense fp8 peak of an accelerator, TFLOP/s";
+    FastLinkGbps "fast_link_gbps" Real(1e-3, 1e6), "GB/s of an accelerator's fast link (NVLink), per direction";
+    FastLinkDomain "fast_link_domain" Count(1, MAX_WORLD), "accelerators that one fast-link domain joins";
+    NetworkGbps "network_gbps" Real(1e-3, 1e6), "GB/s of network of an accelerator, per direction";
     MeasuredMatmulTflops "measured_matmul_tflops" Real(1e-3, 1e6), "TFLOP/s of a large bf16 matrix product, measured";
     MeasuredFastBusGbps "measured_fast_bus_gbps" Real(1e-3, 1e6), "GB/s of bus bandwidth of a large all-reduce inside a node, measured (nccl-tests)";
     MeasuredNetworkBusGbps "measured_network_bus_gbps" Real(1e-3, 1e6), "GB/s per accelerator of bus bandwidth of a large all-reduce over nodes, measured (nccl-tests)";

@@ -74,3 +74,53 @@ fn jobs_over_racks_take_segments_of_a_power_of_two() {
     };
     assert_eq!((domain(16, 4), domain(18, 4), domain(32, 4), domain(512, 4)), (72, 72, 64, 64));
 }
+
+/// An accelerator that the catalog has not is the nearest one with its figures replaced.
+#[test]
+fn a_machine_of_the_readers_own_takes_the_place_of_the_catalogs() {
+    use shardscope::estimate::{memory, time::time};
+    use shardscope::intake::resolve;
+    let plan = |set: &[(&str, &str)]| {
+        let common = [
+            ("accelerator", "H100-SXM"),
+            ("num_nodes", "4"),
+            ("gpus_per_node", "8"),
+            ("tensor_model_parallel_size", "8"),
+            ("num_layers", "8"),
+            ("hidden_size", "8192"),
+            ("num_attention_heads", "64"),
+            ("seq_length", "4096"),
+            ("vocab_size", "32000"),
+            ("micro_batch_size", "1"),
+            ("bf16", "true"),
+        ];
+        let settings: Vec<_> =
+            common.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        resolve(&[], &settings).plan.expect("a plan")
+    };
+    let usual = plan(&[]);
+    assert_eq!(plan(&[("gpu_memory_gib", "")]), usual);
+    let catalogs = [
+        ("gpu_memory_tbps", "3.35"),
+        ("gpu_peak_tflops", "989"),
+        ("gpu_peak_fp8_tflops", "1979"),
+        ("fast_link_gbps", "450"),
+        ("fast_link_domain", "8"),
+        ("network_gbps", "50"),
+    ];
+    assert_eq!(plan(&catalogs), usual, "the catalog's own figures change nothing");
+    let small = memory(&plan(&[("gpu_memory_gib", "8")]));
+    assert!(memory(&usual).fits && !small.fits && small.capacity.in_gib() == 8.0);
+    let step = |set: &[(&str, &str)]| time(&plan(set)).step.get();
+    for (name, slower) in [
+        ("gpu_peak_tflops", "400"),
+        ("gpu_memory_tbps", "1"),
+        ("fast_link_gbps", "100"),
+        ("fast_link_domain", "4"),
+        ("network_gbps", "5"),
+    ] {
+        assert!(step(&[(name, slower)]) > 1.02 * step(&[]), "{name} {slower}");
+    }
+    let fp8 = |peak: &str| step(&[("fp8", "hybrid"), ("gpu_peak_fp8_tflops", peak)]);
+    assert!(fp8("1000") > 1.02 * fp8("2000"));
+}

@@ -194,7 +194,8 @@ impl Row {
         to.say(Field::GpusPerNode, node);
         match self.family() {
             "bloom-prequel" => to.say(Field::Platform, "Jean Zay A100 (BLOOM)"),
-            "internevo" => to.say(Field::Platform, "InternEvo cluster"),
+            // Four adapters of 100 Gb/s a node.
+            "internevo" => to.say(Field::NetworkGbps, self.text("nic")),
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! What the reader knows better than the catalog: rates measured, the length of the run, its price.
+//! What the reader knows better than the catalog: rates measured, the length of the run, its price, a machine of their own.
 
 use shardscope::plan::Field;
 use shardscope::session::{Shown, log_text, logged};
@@ -9,13 +9,20 @@ use crate::app::parts::{Tag, details, group, table, tag};
 use crate::app::words::own as words;
 
 /// What they are called stands in `words::own::FIGURES`.
-const FIGURES: [Field; 6] = [
+const FIGURES: [Field; 13] = [
     Field::MeasuredMatmulTflops,
     Field::MeasuredFastBusGbps,
     Field::MeasuredNetworkBusGbps,
     Field::TokenBudget,
     Field::PricePerGpuHour,
     Field::WattsPerGpu,
+    Field::GpuMemoryGib,
+    Field::GpuMemoryTbps,
+    Field::GpuPeakTflops,
+    Field::GpuPeakFp8Tflops,
+    Field::FastLinkGbps,
+    Field::FastLinkDomain,
+    Field::NetworkGbps,
 ];
 
 /// Fields for them; the estimate follows as for any other setting.

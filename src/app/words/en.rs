@@ -262,13 +262,20 @@ pub(crate) mod time {
 /// What the reader knows better than the catalog.
 pub(crate) mod own {
     pub(crate) const TITLE: &str = "Your own figures: rates you measured, tokens, price";
-    pub(crate) const FIGURES: [&str; 6] = [
+    pub(crate) const FIGURES: [&str; 13] = [
         "large bf16 matrix product, TFLOP/s",
         "all-reduce inside a node, bus GB/s",
         "all-reduce over nodes, bus GB/s per GPU",
         "tokens to train on",
         "price of a GPU-hour",
         "watts per GPU, host and cooling included",
+        "memory of a GPU, GiB",
+        "memory bandwidth, TB/s",
+        "dense bf16 peak, TFLOP/s",
+        "dense fp8 peak, TFLOP/s",
+        "NVLink or the like, GB/s each way",
+        "GPUs it joins",
+        "network of a GPU, GB/s each way",
     ];
     pub(crate) const LOG: &str = "Your own run: paste its log lines to see them beside the prediction";
     pub(crate) const LINES: &str = "Log lines of this run";

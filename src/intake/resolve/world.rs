@@ -5,7 +5,7 @@ use super::table::Table;
 use crate::catalog::{self, Platform};
 use crate::intake::{Origin, Question};
 use crate::plan::{Accelerator, Cluster, Field, Measured};
-use crate::quantity::{BytesPerSecond, FlopsPerSecond};
+use crate::quantity::{Bytes, BytesPerSecond, Count, FlopsPerSecond, Quantity};
 use crate::text::Diagnostic;
 
 /// The accelerator of the settings, on the network of their platform; what other settings follow from.
@@ -15,7 +15,36 @@ pub(super) fn machine(table: &mut Table) -> Accelerator {
     if let Some(platform) = platform {
         accelerator.network = platform.network;
     }
+    own_figures(table, &mut accelerator);
     accelerator
+}
+
+/// What the user says of the accelerator goes before the catalog: one of their own is the nearest of the catalog with its
+/// figures replaced.
+fn own_figures(table: &Table, accelerator: &mut Accelerator) {
+    let own = |field, held: &mut f64, scale: f64| {
+        if let Some(given) = table.real(field) {
+            *held = given * scale;
+        }
+    };
+    let mut figures = [
+        (Field::GpuMemoryGib, accelerator.memory.number(), 1_073_741_824.0),
+        (Field::GpuMemoryTbps, accelerator.memory_bandwidth.get(), 1e12),
+        (Field::GpuPeakTflops, accelerator.peaks.half.get(), 1e12),
+        (Field::GpuPeakFp8Tflops, accelerator.peaks.fp8.map_or(0.0, FlopsPerSecond::get), 1e12),
+        (Field::FastLinkGbps, accelerator.fast_link.bandwidth.get(), 1e9),
+        (Field::NetworkGbps, accelerator.network.bandwidth.get(), 1e9),
+    ];
+    for (field, held, scale) in &mut figures {
+        own(*field, held, *scale);
+    }
+    let [memory, bandwidth, half, fp8, link, network] = figures.map(|(_, figure, _)| figure);
+    accelerator.memory = Bytes::new(Count::rounded_up(memory).get());
+    accelerator.memory_bandwidth = BytesPerSecond::new(bandwidth);
+    accelerator.peaks.half = FlopsPerSecond::new(half);
+    accelerator.peaks.fp8 = (fp8 > 0.0).then(|| FlopsPerSecond::new(fp8));
+    accelerator.fast_link.bandwidth = BytesPerSecond::new(link);
+    accelerator.network.bandwidth = BytesPerSecond::new(network);
 }
 
 /// The machines; none when their number is not known.
@@ -31,7 +60,9 @@ pub(super) fn cluster(table: &mut Table, accelerator: Accelerator) -> Option<Clu
         fast_bus: table.real(Field::MeasuredFastBusGbps).map(BytesPerSecond::giga),
         network_bus: table.real(Field::MeasuredNetworkBusGbps).map(BytesPerSecond::giga),
     };
-    Some(Cluster { measured, ..catalog::cluster(accelerator, nodes, per_node) })
+    let cluster = catalog::cluster(accelerator, nodes, per_node);
+    let fast_domain = table.count(Field::FastLinkDomain).unwrap_or(cluster.fast_domain);
+    Some(Cluster { measured, fast_domain, ..cluster })
 }
 
 /// The kind of node, which brings its accelerator and network.
