@@ -1,6 +1,6 @@
 //! Every row opens on the main page as the very plan that its figure was predicted from.
 
-use pages::evidence::{Compared, Run, compared, link, memories, runs, step_times};
+use pages::evidence::{Compared, PEERS, Run, compared, link, memories, runs, step_times};
 use shardscope::estimate::Memory;
 use shardscope::intake::Resolution;
 use shardscope::session::{Event, Held, Shown, State, apply};
@@ -72,6 +72,20 @@ fn the_page_has_every_row_with_its_link() {
     assert_eq!(points, 2 * (times.len() + memory.len()), "by figure and by error");
     for band in ["band five", "band ten", "diagonal"] {
         assert_eq!(html.matches(&format!("class=\"{band}\"")).count(), 4, "{band}");
+    }
+}
+
+/// What other tools reach stands beside ours, and every source has its link.
+#[test]
+fn peers_and_sources_are_named() {
+    let html = pages::framed(&pages::evidence::page());
+    for peer in &PEERS {
+        let row =
+            format!("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td>", peer.name, peer.rows, peer.error);
+        assert!(html.contains(&row), "{} on {}", peer.name, peer.rows);
+    }
+    for entry in step_times().iter().chain(&memories()) {
+        assert!(entry.source.link.starts_with("https://"), "{}", entry.id);
     }
 }
 

@@ -1,8 +1,8 @@
 //! The step time against published runs, and what must hold of every estimate.
 
 use pages::evidence::Row;
-use shardscope::estimate::time::{Time, exact_step_seconds, step_seconds, time};
-use shardscope::plan::Measured;
+use shardscope::estimate::time::{Time, exact_step_seconds, step_seconds, time, unknowns};
+use shardscope::plan::{Measured, Recompute};
 
 use super::drafts::{draft, even_stages};
 
@@ -20,6 +20,11 @@ fn the_parts_add_up_and_the_bounds_enclose_the_estimate() {
         let sum: f64 = time.breakdown.children().iter().map(|part| part.value().get()).sum();
         assert!((sum / time.step.get() - 1.0).abs() < 1e-12, "{id}");
         assert_eq!(time.breakdown.value(), time.step, "{id}");
+        for part in
+            ["compute", "recompute", "tensor", "pipeline", "context", "expert", "data", "optimizer", "bubble"]
+        {
+            assert!(time.breakdown.child(part).is_some(), "{id} has no part {part}");
+        }
         assert!(time.breakdown.children().iter().all(|part| part.value().get() >= 0.0), "{id}");
         assert!(time.lower_bound <= time.step && time.step <= time.upper_bound, "{id}");
         let exact = exact_step_seconds(&plan).get();
@@ -165,6 +170,29 @@ fn rates_follow_from_the_step() {
     }
 }
 
+/// What cannot be known is named where it applies, and only there.
+#[test]
+fn what_cannot_be_known_is_named() {
+    use Unknown::{Accelerator, ExpertBalance, Modules, Network, Prefetch};
+    use shardscope::estimate::time::Unknown;
+    for row in Row::all() {
+        let plan = row.try_plan().expect("a plan");
+        let named = unknowns(&plan);
+        let expected = [
+            (Accelerator, false),
+            (ExpertBalance, row.is_moe()),
+            (Network, plan.cluster().num_nodes >= 128),
+            (Prefetch, row.sharded_weights()),
+            (Modules, matches!(plan.recipe().recompute, Recompute::Selective(_))),
+            (Unknown::Between, true),
+        ];
+        for (unknown, holds) in expected {
+            assert_eq!(named.contains(&unknown), holds, "{}: {unknown:?}", row.text("id"));
+            assert!(unknown.sentence().ends_with('.'));
+        }
+    }
+}
+
 /// The length of a run, its price and its power come from the settings; tokens asked for go before the script's steps.
 #[test]
 fn a_training_is_priced() {
@@ -186,6 +214,9 @@ fn a_training_is_priced() {
     let run = run.expect("a length");
     assert_eq!((run.steps, run.tokens, run.energy, run.cost), (1000, 1000 * 64 * 1024, None, None));
     assert!((run.gpu_hours - 1000.0 * step * 8.0 / 3600.0).abs() < 1e-9);
+    assert!(
+        (run.days - 1000.0 * step / 86_400.0).abs() < 1e-12 && (run.time.get() - 1000.0 * step).abs() < 1e-9
+    );
     assert_eq!(of("--train-samples 65", &[]).1.map(|run| run.steps), Some(2));
     let asked = [("token_budget", "65537"), ("price_per_gpu_hour", "2.5"), ("watts_per_gpu", "1000")];
     let run = of("--train-iters 1000", &asked).1.expect("a length");
