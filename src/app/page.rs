@@ -136,6 +136,7 @@ impl Component for Page {
             .child(
                 tag("footer.foot")
                     .with("p", words::page::PRIVATE)
+                    .child(tag("a").set("href", "guide.html").text(words::page::GUIDE))
                     .child(tag("a").set("href", "evidence.html").text(words::page::EVIDENCE))
                     .child(views::take_tour(desk, "button.link", words::tour::TAKE)),
             )

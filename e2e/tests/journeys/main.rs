@@ -3,6 +3,7 @@
 mod answers;
 mod embedding;
 mod evidence;
+mod guide;
 mod harness;
 mod help;
 mod loading;

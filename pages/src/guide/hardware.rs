@@ -4,7 +4,7 @@ use shardscope::catalog::{accelerator, accelerator_names, platforms, usual_gpus_
 use shardscope::estimate::compute::calibration;
 use shardscope::explain::anchor;
 use shardscope::plan::Accelerator;
-use shardscope::quantity::{BytesPerSecond, FlopsPerSecond, decimal, gib, grouped, mib, shortest};
+use shardscope::quantity::{BytesPerSecond, FlopsPerSecond, decimal, grouped, shortest};
 
 use super::write::{Chapter, prose, table};
 use crate::html::escape;
@@ -25,22 +25,22 @@ pub(super) fn accelerators() -> Chapter {
     }
     let lead = prose(
         "As data sheets give them: dense peaks, bandwidth per direction and accelerator. Memory is what the driver shows as total where \
-         that is known. The shares of these figures that training reaches are [constants|guide.html#constants] of the set in the \
-         last column. Any figure can be replaced by your own measurement on the page.",
+         that is known; SMs are multiprocessors, or compute units. The shares of these figures that training reaches are [constants|guide.html#constants] of the set in the \
+         last column. The rates of products and links can be replaced by your own measurements on the page.",
     );
     let headings = [
         "Accelerator",
-        ">memory",
+        ">memory, GiB",
         ">TB/s",
         ">fp32",
         ">bf16 TFLOP/s",
         ">fp8",
         ">fp4",
-        ">multiprocessors",
+        ">SMs",
         "fast link, GB/s",
         "network, GB/s",
         ">per node",
-        ">context",
+        ">context, MiB",
         "set",
     ];
     Chapter::new("accelerators", "Accelerators", lead + &table("Accelerators", &headings, &rows)).part(
@@ -57,10 +57,10 @@ pub(super) fn accelerators() -> Chapter {
 fn cells(of: &Accelerator) -> Vec<String> {
     let tera = |rate: FlopsPerSecond| shortest((rate.get() / 1e9).round() / 1e3);
     let maybe = |rate: Option<FlopsPerSecond>| rate.map_or("–".to_owned(), tera);
-    let link = |name: &str, rate: BytesPerSecond| format!("{} {}", escape(name), giga(rate));
+    let link = |name: &str, rate: BytesPerSecond| format!("{}, {}", escape(name), giga(rate));
     vec![
         escape(&of.name),
-        gib(of.memory),
+        decimal(of.memory.in_gib(), 2),
         decimal(of.memory_bandwidth.get() / 1e12, 2),
         tera(of.peaks.fp32),
         tera(of.peaks.half),
@@ -70,7 +70,7 @@ fn cells(of: &Accelerator) -> Vec<String> {
         link(&of.fast_link.name, of.fast_link.bandwidth),
         link(&of.network.name, of.network.bandwidth),
         grouped(usual_gpus_per_node(&of.name)),
-        mib(of.context),
+        decimal(of.context.in_mib(), 0),
         format!("<a href=\"guide.html#constants\">{}</a>", escape(calibration(of).generation)),
     ]
 }
@@ -83,7 +83,7 @@ fn giga(rate: BytesPerSecond) -> String {
 pub(super) fn machines() -> Chapter {
     let rows: Vec<_> = platforms()
         .map(|of| {
-            let network = format!("{} {}", escape(&of.network.name), giga(of.network.bandwidth));
+            let network = format!("{}, {}", escape(&of.network.name), giga(of.network.bandwidth));
             let accelerator =
                 format!("<a href=\"#accelerator-{}\">{}</a>", anchor(of.accelerator), escape(of.accelerator));
             let source = format!("<span class=\"source\">{}</span>", escape(of.source));

@@ -7,8 +7,9 @@ use crate::html::escape;
 
 /// What every letter means.
 pub(super) fn chapter() -> Chapter {
-    let about = "Sizes are those of one rank. Letters that are not here (`P`, `D`, `w` and the like) belong to one formula \
-                 and are explained by its own sentence. 2, 4 and 8 without a letter are bytes of an element.";
+    let about = "Sizes are those of one rank. 2, 4 and 8 without a letter are bytes of an element. Weights, buffers, the wire and \
+                 time have letters of their own (`P`, `D`, `w`, `n`, `S`, `m`, `t`), which the sentence beside each formula \
+                 explains: there they are not the ones below.";
     let letter = |(name, meaning): &(&str, &str)| {
         let (name, letter) = (*name, expression(name));
         format!("<div id=\"letter-{name}\"><dt>{letter}</dt><dd>{}</dd></div>\n", escape(meaning))

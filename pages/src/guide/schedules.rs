@@ -7,8 +7,8 @@ use shardscope::schedule::{ChunkTime, Order, Shape, StageDurations, timeline};
 use super::write::{Chapter, code, inline, prose, setting_link, table};
 
 /// Stages and micro-batches of the table.
-const STAGES: u32 = 4;
-const MICRO_BATCHES: u32 = 12;
+const STAGES: u32 = 8;
+const MICRO_BATCHES: u32 = 32;
 
 /// What each kind is.
 fn about(kind: PipelineSchedule) -> &'static str {
@@ -20,10 +20,12 @@ fn about(kind: PipelineSchedule) -> &'static str {
         PipelineSchedule::ZeroBubbleH1 => {
             "weight gradients fill the end's [bubble|zero bubble]. Qi et al. 2023, section 2"
         }
-        PipelineSchedule::ZeroBubbleH2 => "more forwards ahead, no bubble left. Qi et al. 2023, section 2",
+        PipelineSchedule::ZeroBubbleH2 => {
+            "more forwards ahead, no gaps left within a stage. Qi et al. 2023, section 2"
+        }
         PipelineSchedule::ZeroBubbleV => "two chunks, down and up again. Qi et al. 2024",
-        PipelineSchedule::VHalf => "[V schedules]: half the activations of 1F1B. Qi et al. 2024",
-        PipelineSchedule::VMin => "a third of the activations of 1F1B. Qi et al. 2024",
+        PipelineSchedule::VHalf => "[V schedules]: about half the activations of 1F1B. Qi et al. 2024",
+        PipelineSchedule::VMin => "about a third of the activations of 1F1B. Qi et al. 2024",
         PipelineSchedule::OneForwardOneBackwardV => {
             "chunks folded into a V, backward not split. Qi et al. 2024, appendix"
         }
@@ -47,7 +49,8 @@ pub(super) fn chapter() -> Chapter {
         "Each is laid out event by event and run with the times of the plan, so that the [bubble] and what is [in flight] are \
          read off and not taken from a closed form. Here all are run on {STAGES} even stages with {MICRO_BATCHES} micro-batches, \
          a backward pass twice as long as a forward pass and messages that take no time. In flight: the most activations \
-         that a stage holds, in those of one micro-batch on one stage."
+             that a stage holds, in those of one micro-batch on one stage. Idle: part of the time from the first begin of any stage \
+             to the last end, which counts what later stages wait before they begin."
     )) + &format!(
         "<p>Set by <a href=\"{}\"><code>pipeline_schedule</code></a>.</p>\n",
         setting_link("pipeline_schedule")

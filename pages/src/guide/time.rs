@@ -68,7 +68,7 @@ pub(super) fn constants() -> Chapter {
     );
     let mut chapter = Chapter::new("constants", "Constants", lead).part("By generation", &generations());
     for (title, constants) in general() {
-        chapter = chapter.part(title, &listed(&constants));
+        chapter = chapter.part(title, &listed(title, &constants));
     }
     chapter
 }
@@ -105,7 +105,7 @@ fn generations() -> String {
         + &pairs(&sets)
 }
 
-fn listed(constants: &[Constant]) -> String {
+fn listed(title: &str, constants: &[Constant]) -> String {
     let rows: Vec<_> = constants
         .iter()
         .map(|of| {
@@ -114,7 +114,7 @@ fn listed(constants: &[Constant]) -> String {
             (String::new(), vec![code(of.name), format!("{}{unit}", value(of.value)), about])
         })
         .collect();
-    table("Constants", &["Constant", ">value", "Meaning and source"], &rows)
+    table(&format!("Constants: {title}"), &["Constant", ">value", "Meaning and source"], &rows)
 }
 
 fn first_up(text: &str) -> String {
@@ -144,17 +144,22 @@ pub(super) fn flops_conventions() -> Chapter {
         .map(|of| {
             let count =
                 of.flops.map_or("does not apply".to_owned(), |count| scientific(count.get(), Some(4)));
-            let about = format!("{}<br>{}", expression(of.formula.expression), escape(of.formula.meaning));
-            let source = format!("<span class=\"source\">{}</span>", escape(of.formula.source));
-            (format!("flops-{}", anchor(of.name)), vec![escape(of.name), about, source, count])
+            let about = format!(
+                "{}<br>{}<br><span class=\"source\">{}</span>",
+                expression(of.formula.expression),
+                escape(of.formula.meaning),
+                escape(of.formula.source)
+            );
+            (format!("flops-{}", anchor(of.name)), vec![escape(of.name), about, count])
         })
         .collect();
     let lead = prose(&format!(
         "A multiplication with its addition counts as two. Shares of the peak compare only within one convention: \
-         [MFU] divides the model's FLOPs, [HFU] the hardware's. The last column is a step of {}, by each.",
+         [MFU] divides the model's FLOPs, [HFU] the hardware's. In the closed forms \
+         B is the global batch, s the whole sequence, L the layers, a·d and f whole widths. The last column is a step of {}, by each.",
         example.name
     ));
-    let headings = ["Convention", "What it counts", "Source", ">FLOP"];
+    let headings = ["Convention", "What it counts", ">FLOP"];
     Chapter::new(
         "flops",
         "How FLOPs are counted",

@@ -47,13 +47,15 @@ pub(super) fn page(chapters: &[Chapter]) -> String {
         }
         contents += "</li>\n";
         body += &format!(
-            "<section class=\"chapter\" aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{title}</h2>\n{1}</section>\n",
+            "<section class=\"chapter\">\n<h2 id=\"{}\">{title}</h2>\n{}</section>\n",
             chapter.id, chapter.body
         );
     }
+    // On a telephone the contents are folded; only one of the two is ever there.
     format!(
-        "<div class=\"guide\">\n<nav class=\"contents\" aria-label=\"Contents\">\n<details open><summary>Contents</summary>\n\
-         <ul>\n{contents}</ul>\n</details>\n</nav>\n<div class=\"chapters\">\n{body}</div>\n</div>\n"
+        "<div class=\"guide\">\n<nav class=\"contents\" aria-label=\"Contents\">\n<ul>\n{contents}</ul>\n</nav>\n\
+         <nav class=\"contents folded\" aria-label=\"Contents\"><details><summary>Contents</summary>\n<ul>\n{contents}</ul>\n\
+         </details></nav>\n<div class=\"chapters\">\n{body}</div>\n</div>\n"
     )
 }
 

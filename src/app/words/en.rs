@@ -49,6 +49,7 @@ pub(crate) mod page {
     pub(crate) const COMPARISON: &str = "Comparison";
     pub(crate) const PRIVATE: &str =
         "Everything is computed in this page. Nothing you paste is sent anywhere.";
+    pub(crate) const GUIDE: &str = "Guide";
     pub(crate) const EVIDENCE: &str = "Evidence";
     pub(crate) const OPEN: &str = "Open in Shardscope";
     pub(crate) const CLOSE: &str = "Close";
