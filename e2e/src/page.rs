@@ -95,11 +95,11 @@ impl Page {
         self.wait_for_engine();
     }
 
-    /// `#loading` is in the static shell alone.
+    /// `#loading` is in the static shell alone; the parts of the answer come one after another.
     #[track_caller]
     fn wait_for_engine(&self) {
         self.until("the engine in the place of #loading", || {
-            (self.count("#app") == 1 && self.count("#loading") == 0).then_some(())
+            (self.count("#app") == 1 && self.count("#loading, [aria-busy=true]") == 0).then_some(())
         });
     }
 

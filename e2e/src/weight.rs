@@ -49,7 +49,12 @@ pub fn weigh(folder: &Path) -> io::Result<Vec<Weight>> {
             let bytes = fs::read(&path)?;
             let file = path.strip_prefix(folder).unwrap_or(&path).to_owned();
             let beside = beside.holds(&file.to_string_lossy());
-            weights.push(Weight { file, raw: bytes.len() as u64, brotli: compressed(&bytes)?, beside });
+            weights.push(Weight {
+                file,
+                raw: bytes.len() as u64,
+                brotli: compress(&bytes)?.len() as u64,
+                beside,
+            });
         }
     }
     weights.sort_by(|a, b| (a.beside, &a.file).cmp(&(b.beside, &b.file)));
@@ -93,11 +98,11 @@ fn is_other_page(path: &Path) -> bool {
         && path.file_name().is_some_and(|name| name != "index.html")
 }
 
-/// Bytes left of `bytes` at quality 11 with the usual window of 4 MiB.
-fn compressed(bytes: &[u8]) -> io::Result<u64> {
+/// What is left of `bytes` at quality 11 with the usual window of 4 MiB.
+pub fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut writer = CompressorWriter::new(Vec::new(), 1 << 16, 11, 22);
     writer.write_all(bytes)?;
-    Ok(writer.into_inner().len() as u64)
+    Ok(writer.into_inner())
 }
 
 #[cfg(test)]
@@ -107,7 +112,7 @@ mod tests {
     #[test]
     fn compression_is_that_of_brotli_at_its_best() {
         // `printf 'a%.0s' $(seq 10000) | brotli -q 11 -c | wc -c`
-        let weight = compressed(&[b'a'; 10_000]).unwrap();
+        let weight = compress(&[b'a'; 10_000]).unwrap().len();
         assert!((10..=20).contains(&weight), "{weight} bytes");
     }
 

@@ -88,6 +88,8 @@ pub(crate) enum Act {
     Search,
     /// The search goes on.
     Slice,
+    /// The next part of the answer is to be drawn.
+    Draw,
     /// A step of the tour, counted from 0; or nothing, when it is over.
     Tour(Option<usize>),
     /// The browser went to another entry of its history.

@@ -48,6 +48,8 @@ pub(crate) struct Look {
     pub searching: bool,
     /// The step of the tour, counted from 0, while the reader takes it.
     pub tour: Option<usize>,
+    /// The part whose turn it is to be drawn for a new answer; [`TURNS`] when all are.
+    due: usize,
     stamps: [u32; PLACES],
 }
 
@@ -82,14 +84,15 @@ pub(crate) enum Sheet {
     Share,
 }
 
-/// Parts of the page that are drawn anew only when something in them changed.
+/// Parts of the page that are drawn anew only when something in them changed. Those behind the verdict take turns, in
+/// this order.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Place {
     Script,
     Questions,
-    Settings,
     Sheet,
     Verdict,
+    Settings,
     Compare,
     Advice,
     Memory,
@@ -97,16 +100,18 @@ pub(crate) enum Place {
     Schedule,
     Communication,
     Map,
-    Cells,
-    Captions,
     Layers,
     Matmuls,
     Search,
     Tool,
+    Cells,
+    Captions,
 }
 
 /// All of them.
-const PLACES: usize = Place::Tool as usize + 1;
+const PLACES: usize = Place::Captions as usize + 1;
+/// Those that take turns, and the cells of the map, which are drawn with it.
+const TURNS: usize = Place::Cells as usize;
 
 impl Look {
     pub(crate) fn new(theme: &'static str, wide: bool) -> Self {
@@ -128,6 +133,7 @@ impl Look {
             walk: None,
             searching: false,
             tour: None,
+            due: TURNS,
             stamps: [0; PLACES],
         }
     }
@@ -137,14 +143,33 @@ impl Look {
         self.stamps[place as usize] += 1;
     }
 
-    /// All parts of the answer are.
-    pub(crate) fn touch_answer(&mut self) {
-        for stamp in &mut self.stamps[Place::Verdict as usize..] {
+    /// The answer is another: what is seen first is to be drawn anew, and all else in its turn.
+    pub(crate) fn answer(&mut self) {
+        self.touch(Place::Verdict);
+        self.due = Place::Verdict as usize + 1;
+        self.film = None;
+        self.map.picture = None;
+    }
+
+    /// Whether parts of the page wait for their turn.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.due < TURNS
+    }
+
+    /// Whether it is the turn of `place`.
+    pub(crate) fn is_due(&self, place: Place) -> bool {
+        self.due == place as usize
+    }
+
+    /// The part whose turn it is is to be drawn anew; the turn goes on.
+    pub(crate) fn take_turn(&mut self) {
+        if let Some(stamp) = self.stamps[..TURNS].get_mut(self.due) {
             *stamp += 1;
+            self.due += 1;
         }
     }
 
-    /// Differs whenever `place` is to be drawn anew.
+    /// Differs whenever `place` is to be drawn anew; 0 before its first turn.
     pub(crate) fn stamp(&self, place: Place) -> u32 {
         self.stamps[place as usize]
     }

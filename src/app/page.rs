@@ -20,6 +20,8 @@ use super::{address, dom, embed, keys, views};
 const PAUSE: u32 = 150;
 /// How long the address stays behind the plan, so that not every key is an entry. Unit: millisecond.
 const BEHIND: u32 = 300;
+/// How long the first of an answer has to be painted before the rest is drawn: two frames. Unit: millisecond.
+const FIRST: u32 = 33;
 /// How long a button says that it copied. Unit: millisecond.
 const SAID: u32 = 2_500;
 
@@ -44,6 +46,7 @@ pub(crate) struct Page {
     behind: Option<Timeout>,
     said: Option<Timeout>,
     slice: Option<Timeout>,
+    draw: Option<Timeout>,
     /// The script before a step back or forth, when the caret is to go where it changed.
     pub(super) before: Option<String>,
     /// Whether a sheet is to be opened that was not there before.
@@ -77,14 +80,14 @@ impl Component for Page {
             pause: None,
             said: None,
             slice: None,
+            draw: None,
             before: None,
             opens: false,
             focus: false,
             leads: false,
             width: None,
         };
-        page.name();
-        page.lay_out();
+        page.answer();
         page
     }
 
@@ -108,7 +111,7 @@ impl Component for Page {
         let plan = tag("div.plan-side")
             .component(always(Place::Script, views::script))
             .component(always(Place::Questions, views::questions))
-            .component(always(Place::Settings, views::settings));
+            .component(panel(desk, Place::Settings, Drawn::InTurn(views::settings)));
         let stale = match &state.shown {
             Some(_) if state.stale => Some(words::page::STALE),
             Some(_) => None,
@@ -121,7 +124,8 @@ impl Component for Page {
                 .say(fill(stale, [embed::reason(desk)]))
         });
         let answer =
-            tag(if state.stale { "div.answer-side is-stale#answer" } else { "div.answer-side#answer" });
+            tag(if state.stale { "div.answer-side is-stale#answer" } else { "div.answer-side#answer" })
+                .says("aria-busy", desk.look.is_busy());
         let page = group()
             .child(tag("a.skip").set("href", "#answer").text(words::page::SKIP))
             .child(
@@ -147,6 +151,11 @@ impl Component for Page {
     }
 
     fn rendered(&mut self, _: &Context<Self>, _: bool) {
+        if self.draw.is_none() && self.desk.look.is_busy() {
+            // The next part waits until the browser has looked after everything else, so that keys are heard between.
+            let first = self.desk.look.is_due(Place::Settings);
+            self.draw = later(&self.desk.hear, if first { FIRST } else { 0 }, Act::Draw);
+        }
         if std::mem::take(&mut self.opens) {
             dom::show_dialog();
         }
@@ -209,13 +218,10 @@ impl Page {
         let hand = before.hand != state.hand;
         let painted = before.colour != state.colour || before.picked != state.picked;
         if shown {
-            self.lay_out();
+            self.answer();
         }
-        let tried = self.desk.look.alternatives.as_ref().filter(|_| shown).and_then(|_| self.alternatives());
         let look = self.look();
         if shown {
-            look.alternatives = tried;
-            look.touch_answer();
             look.walk = None;
             look.searching = false;
         }
@@ -224,6 +230,8 @@ impl Page {
         }
         if answer {
             look.touch(Place::Questions);
+        }
+        if answer && !shown {
             look.touch(Place::Settings);
         }
         if pinned {
@@ -235,10 +243,7 @@ impl Page {
         if look.sheet == Some(Sheet::Share) {
             look.touch(Place::Sheet);
         }
-        if shown {
-            self.name();
-        }
-        if shown || before.colour != state.colour {
+        if before.colour != state.colour {
             self.draw_map();
         }
         if before.hand.text != state.hand.text {
@@ -251,6 +256,27 @@ impl Page {
         } else if hand || pinned || answer {
             self.behind = later(&self.desk.hear, BEHIND, Act::Write);
         }
+    }
+
+    /// Another answer: its first part is drawn at once, the rest in turns.
+    fn answer(&mut self) {
+        self.name();
+        self.look().answer();
+        self.draw = None;
+    }
+
+    /// The part whose turn it is is to be drawn.
+    pub(super) fn turn(&mut self) {
+        if self.desk.look.is_due(Place::Schedule) {
+            self.lay_out();
+            let tried = self.desk.look.alternatives.as_ref().and_then(|_| self.alternatives());
+            self.look().alternatives = tried;
+        }
+        if self.desk.look.is_due(Place::Map) {
+            self.draw_map();
+        }
+        self.look().take_turn();
+        self.draw = None;
     }
 
     /// The title of the page says which plan it shows.

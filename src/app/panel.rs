@@ -7,14 +7,16 @@ use yew::virtual_dom::{VComp, VNode};
 use yew::{Component, Context, Properties};
 
 use super::desk::{Desk, Draw, Place};
-use super::parts::Tag;
+use super::parts::{Tag, group};
 
 /// How a panel is drawn; the same for the life of the panel.
 #[derive(Clone, Copy)]
 pub(crate) enum Drawn {
     /// Whatever there is.
     Always(fn(&Desk) -> Tag),
-    /// When there is a plan.
+    /// Whatever there is, when its turn has come.
+    InTurn(fn(&Desk) -> Tag),
+    /// When there is a plan and its turn has come.
     OfPlan(Draw),
 }
 
@@ -43,10 +45,12 @@ impl Component for Panel {
     }
 
     fn view(&self, context: &Context<Self>) -> Html {
-        let Props { desk, drawn, .. } = context.props();
+        let Props { desk, drawn, stamp } = context.props();
         match drawn {
             Drawn::Always(draw) => draw(desk),
-            Drawn::OfPlan(draw) => desk.of_plan(*draw),
+            Drawn::OfPlan(draw) if *stamp > 0 => desk.of_plan(*draw),
+            Drawn::InTurn(draw) if *stamp > 0 => draw(desk),
+            _ => group(),
         }
         .into()
     }

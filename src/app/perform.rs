@@ -104,6 +104,7 @@ impl Page {
     fn perform_on_look(&mut self, act: &Act, event: Option<&web_sys::Event>, value: &str) {
         match act {
             Act::Slice => return self.slice(),
+            Act::Draw => return self.turn(),
             Act::Search => return self.search(),
             Act::Find => return self.find(value),
             Act::Point => return self.point(event),

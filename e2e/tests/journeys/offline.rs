@@ -84,15 +84,17 @@ fn without_a_network_the_page_works_on() {
     let script = super::script::replaced(&page, "NNODES=2", "NNODES=4");
     page.fill("#script", &script);
     page.until("the plan in the address", || page.url().contains("nodes=4").then_some(()));
-    let numbers = page.texts(".big, .stats dd");
+    let numbers = page.texts(".verdict .big, .verdict .stats dd");
     page.cut_off();
     page.reload();
     assert_eq!(page.value("#script"), script);
-    assert_eq!(page.texts(".big, .stats dd"), numbers);
+    assert_eq!(page.texts(".verdict .big, .verdict .stats dd"), numbers);
     page.screenshot("offline");
     let script = super::script::replaced(&page, "NNODES=4", "NNODES=1");
     page.fill("#script", &script);
-    page.until("another answer", || (page.texts(".big, .stats dd") != numbers).then_some(()));
+    page.until("another answer", || {
+        (page.texts(".verdict .big, .verdict .stats dd") != numbers).then_some(())
+    });
     page.goto(&format!("index.html?embed=memory{PLAN}"));
     page.wait_for("#memory");
     page.goto_shell("evidence.html");

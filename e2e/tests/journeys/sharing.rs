@@ -4,6 +4,7 @@ use serde_json::json;
 
 /// What everyone looks at first: the verdict and the figures below it.
 fn numbers(page: &Page) -> Vec<String> {
+    page.wait_gone("[aria-busy=true]");
     page.texts(".big, .stats dd")
 }
 

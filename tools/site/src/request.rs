@@ -1,4 +1,4 @@
-//! The first line of an HTTP request; the rest is read and ignored.
+//! The first line of an HTTP request and whether its sender takes brotli; the rest is read and ignored.
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 /// Bytes of a request's head that are read at most.
@@ -8,22 +8,27 @@ pub(crate) struct Request {
     pub(crate) method: String,
     /// Percent-decoded, without query.
     pub(crate) path: String,
+    /// Whether the answer may be compressed by brotli.
+    pub(crate) brotli: bool,
 }
 
 pub(crate) fn read(stream: impl Read) -> io::Result<Request> {
     let mut lines = BufReader::new(stream.take(HEAD_LIMIT)).lines();
     let first = lines.next().unwrap_or(Err(ErrorKind::UnexpectedEof.into()))?;
+    let mut brotli = false;
     for line in lines {
-        if line?.is_empty() {
+        let line = line?.to_ascii_lowercase();
+        if line.is_empty() {
             break;
         }
+        brotli |= line.starts_with("accept-encoding:") && line.contains("br");
     }
     let mut words = first.split(' ');
     let (Some(method), Some(target)) = (words.next(), words.next()) else {
         return Err(ErrorKind::InvalidData.into());
     };
     let path = target.split(['?', '#']).next().unwrap_or_default();
-    Ok(Request { method: method.to_owned(), path: decode(path).ok_or(ErrorKind::InvalidData)? })
+    Ok(Request { method: method.to_owned(), path: decode(path).ok_or(ErrorKind::InvalidData)?, brotli })
 }
 
 fn decode(path: &str) -> Option<String> {

@@ -15,7 +15,10 @@ pub(crate) fn respond(request: &Request, site: &Site) -> Vec<u8> {
     let Some(file) = locate(&site.folder, inside) else {
         return plain("404 Not Found", "no such file");
     };
-    let Ok(body) = fs::read(&file) else {
+    // what lies beside it as NAME.br is the same, compressed
+    let compressed = request.brotli.then(|| fs::read(beside(&file)).ok()).flatten();
+    let encoded = compressed.is_some();
+    let Some(body) = compressed.or_else(|| fs::read(&file).ok()) else {
         return plain("404 Not Found", "no such file");
     };
     let mut headers = vec![
@@ -26,6 +29,9 @@ pub(crate) fn respond(request: &Request, site: &Site) -> Vec<u8> {
     ];
     if site.cross_origin {
         headers.push(("Access-Control-Allow-Origin", "*"));
+    }
+    if encoded {
+        headers.push(("Content-Encoding", "br"));
     }
     let mut answer = head("200 OK", &headers, body.len());
     if request.method == "GET" {
@@ -52,6 +58,12 @@ fn locate(folder: &Path, inside: &str) -> Option<PathBuf> {
         true => Some(found),
         false => None,
     }
+}
+
+fn beside(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".br");
+    name.into()
 }
 
 fn content_type(file: &Path) -> &'static str {
@@ -94,7 +106,7 @@ mod tests {
             path: "/below/".to_owned(),
             cross_origin: false,
         };
-        let request = Request { method: method.to_owned(), path: path.to_owned() };
+        let request = Request { method: method.to_owned(), path: path.to_owned(), brotli: false };
         let answer = String::from_utf8(respond(&request, &site)).unwrap();
         answer.lines().next().unwrap_or_default().to_owned()
     }
