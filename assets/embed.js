@@ -2,11 +2,25 @@
 //
 // Load it with <script type="module" src="…/embed.js"></script> from where Shardscope is served. `view` is one of
 // verdict, memory, time, schedule, communication, map, comparison; `plan` is what follows # in a copied link; `theme`
-// is light or dark and follows the reader's system otherwise. The element is as high as its panel.
+// is light or dark, and otherwise as the page around is painted: with its switch, where it has one, or the reader's
+// system. The element is as high as its panel.
 
 const base = new URL("./", import.meta.url);
 /** More than any panel needs. Unit: CSS pixel. */
 const HIGHEST = 20000;
+
+/** The luminance below which what is behind the element counts as dark. Unit: eighth bit of sRGB. */
+const DARK = 128;
+
+/** light or dark, as what lies behind `element` is painted; nothing where that is not known. */
+function painted(element) {
+  for (let behind = element; behind; behind = behind.parentElement) {
+    const colour = getComputedStyle(behind).backgroundColor;
+    const [red, green, blue, opacity = 1] = (/^rgba?\((.*)\)$/.exec(colour)?.[1] || "").split(/[ ,/]+/).map(Number);
+    if (blue >= 0 && opacity > 0.5) return 0.299 * red + 0.587 * green + 0.114 * blue < DARK ? "dark" : "light";
+  }
+  return "";
+}
 
 class ShardScope extends HTMLElement {
   static observedAttributes = ["view", "plan", "theme"];
@@ -25,12 +39,16 @@ class ShardScope extends HTMLElement {
       if (height > 0 && height < HIGHEST) this.frame.height = String(Math.ceil(height));
     };
     addEventListener("message", this.listen);
+    // The switches of documentation sites set a class or an attribute of the page or its body.
+    this.watch = new MutationObserver(() => this.show());
+    for (const place of [document.documentElement, document.body]) this.watch.observe(place, { attributes: true });
     this.append(this.frame);
     this.show();
   }
 
   disconnectedCallback() {
     removeEventListener("message", this.listen);
+    this.watch.disconnect();
     this.frame.remove();
     this.frame = undefined;
   }
@@ -42,7 +60,7 @@ class ShardScope extends HTMLElement {
   show() {
     const address = new URL(base);
     address.searchParams.set("embed", this.getAttribute("view") || "verdict");
-    const theme = this.getAttribute("theme");
+    const theme = this.getAttribute("theme") || painted(this);
     if (theme) address.searchParams.set("theme", theme);
     address.hash = this.getAttribute("plan") || "";
     this.frame.title = this.getAttribute("title") || "Shardscope: " + (this.getAttribute("view") || "verdict");

@@ -1,7 +1,7 @@
 //! Where the browser is, and a chromedriver process that does not outlive its test.
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
@@ -20,6 +20,13 @@ pub(crate) fn found(what: &str) -> &'static str {
         text.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect()
     });
     found.get(what).unwrap_or_else(|| panic!("tools/browser does not say {what}"))
+}
+
+/// The documentation tool of that name; none where `tools/docs` finds none.
+pub fn docs_tool(name: &str) -> Option<PathBuf> {
+    let output = Command::new(root().join("tools/docs")).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=').map(PathBuf::from))
 }
 
 /// How often a chromedriver is started that finds no port.
