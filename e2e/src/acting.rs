@@ -1,4 +1,6 @@
 //! What a reader does: clicks, keys, typing, pasting. Everything waits until it can be done.
+use std::path::Path;
+
 use serde_json::json;
 use thirtyfour::prelude::*;
 use thirtyfour::{TypingData, WebElement};
@@ -71,6 +73,55 @@ impl Page {
         );
     }
 
+    /// Drops the file on the element that matches `css`, as from a folder of the system.
+    #[track_caller]
+    pub fn drop_file(&self, css: &str, file: &Path) {
+        let (x, y) = self.middle(css);
+        let data = json!({ "items": [], "files": [file], "dragOperationsMask": 1 });
+        for kind in ["dragEnter", "dragOver", "drop"] {
+            let event = json!({ "type": kind, "x": x, "y": y, "data": data });
+            self.devtools("Input.dispatchDragEvent", event);
+        }
+    }
+
+    /// Chooses the file in the file field that matches `css`.
+    #[track_caller]
+    pub fn choose_file(&self, css: &str, file: &Path) {
+        let field = self.until(css, || self.element(css));
+        self.wait(css, field.send_keys(file.to_string_lossy()));
+    }
+
+    /// Drags the element that matches `css` by its middle, sideways by `distance` CSS pixels.
+    #[track_caller]
+    pub fn drag(&self, css: &str, distance: f64) {
+        let (x, y) = self.middle(css);
+        let mouse = |kind: &str, x: f64, buttons: u32| {
+            let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1 });
+            self.devtools("Input.dispatchMouseEvent", event);
+        };
+        mouse("mouseMoved", x, 0);
+        mouse("mousePressed", x, 1);
+        for step in 1..=4 {
+            mouse("mouseMoved", x + distance * f64::from(step) / 4.0, 1);
+        }
+        mouse("mouseReleased", x + distance, 0);
+    }
+
+    /// The middle of the first element that matches `css`, scrolled into view. Unit: CSS pixel of the window.
+    #[track_caller]
+    fn middle(&self, css: &str) -> (f64, f64) {
+        self.wait_for(css);
+        let place = self.js(
+            "const e = document.querySelector(arguments[0]);
+             e.scrollIntoView({ block: 'center', behavior: 'instant' });
+             const box = e.getBoundingClientRect();
+             return [box.x + box.width / 2, box.y + box.height / 2]",
+            &[json!(css)],
+        );
+        let at = |i: usize| place[i].as_f64().expect("a length");
+        (at(0), at(1))
+    }
+
     /// The element that has the focus, as a short description: `textarea#script`, `button "Copy"`.
     #[track_caller]
     pub fn focused(&self) -> String {
@@ -92,7 +143,7 @@ impl Page {
         });
     }
 
-    fn element(&self, css: &str) -> Option<WebElement> {
+    pub(crate) fn element(&self, css: &str) -> Option<WebElement> {
         self.element_by("return document.querySelector(arguments[0])", &[json!(css)])
     }
 

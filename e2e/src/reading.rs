@@ -48,6 +48,16 @@ impl Page {
         self.until(&format!("{css} gone"), || (self.count(css) == 0).then_some(()));
     }
 
+    /// The visible text of the first element that matches `css` in the frame that matches `frame`.
+    #[track_caller]
+    pub fn inside(&self, frame: &str, css: &str) -> String {
+        let element = self.until(frame, || self.element(frame));
+        self.wait(frame, element.enter_frame());
+        let text = self.text(css);
+        self.wait("the page around the frame", self.session().enter_default_frame());
+        text
+    }
+
     /// How many elements match `css` now.
     #[track_caller]
     pub fn count(&self, css: &str) -> u64 {
@@ -75,7 +85,9 @@ impl Page {
     /// The text on the clipboard.
     #[track_caller]
     pub fn clipboard(&self) -> String {
-        self.devtools("Browser.grantPermissions", json!({ "permissions": ["clipboardReadWrite"] }));
+        // what is not named is refused from then on
+        let both = ["clipboardReadWrite", "clipboardSanitizedWrite"];
+        self.devtools("Browser.grantPermissions", json!({ "permissions": both }));
         let text =
             self.js_async("navigator.clipboard.readText().then(arguments[0], e => arguments[0](null))", &[]);
         text.as_str().expect("the clipboard can be read").to_owned()

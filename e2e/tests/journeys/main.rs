@@ -1,15 +1,18 @@
 //! Journeys through the built page in a real browser; `README.md` of this crate says how to add one.
 
 mod answers;
+mod docs;
 mod embedding;
 mod evidence;
 mod guide;
+mod hands;
 mod harness;
 mod help;
 mod loading;
 mod looks;
 mod map;
 mod offline;
+mod paper;
 mod run;
 mod script;
 mod sharing;
