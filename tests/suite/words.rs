@@ -102,7 +102,7 @@ const UNTRANSLATED: [&str; 4] = ["Shardscope", " · ", "n0_g0", " GiB"];
 
 /// Whether the form of `text` says that it is a word or a sentence.
 fn is_sentence(text: &str) -> bool {
-    let letters = text.chars().any(char::is_alphabetic);
+    let letters = text.bytes().any(|byte| byte.is_ascii_alphabetic());
     let name = text.split(['.', '#']).next().unwrap_or_default();
     let shape = name.len() < text.len()
         && !name.is_empty()
@@ -154,7 +154,7 @@ fn views_hold_no_words_of_their_own() {
             let of_attribute = literal.before.ends_with(".set(\"\", ")
                 && named.is_some_and(|name| SHOWN.contains(&name.text.as_str()));
             let words = literal.text.replace("\\n", "");
-            let bare = words.chars().any(char::is_alphabetic)
+            let bare = words.bytes().any(|byte| byte.is_ascii_alphabetic())
                 && !UNTRANSLATED.contains(&literal.text.as_str())
                 && (is_shown(&literal.before) || of_attribute);
             if bare || is_sentence(&literal.text) {
