@@ -274,8 +274,8 @@ pub(crate) mod own {
         "memory bandwidth, TB/s",
         "dense bf16 peak, TFLOP/s",
         "dense fp8 peak, TFLOP/s",
-        "NVLink or the like, GB/s each way",
-        "GPUs it joins",
+        "NVLink of a GPU, GB/s each way",
+        "GPUs joined by NVLink",
         "network of a GPU, GB/s each way",
     ];
     pub(crate) const LOG: &str = "Your own run: paste its log lines to see them beside the prediction";
