@@ -33,13 +33,13 @@ impl Constant {
 }
 
 const FOUND: &str = "found on the development half of the published runs, all rows of a generation together";
+const PRODUCTS: &str = "found on the development half of the published runs, all rows of a generation together; B200: SimuMax's large products under load";
 const ASSUMED: &str = "assumed; no published row could tell";
-const NCCL: &str =
-    "NCCL all-reduce bus bandwidth as measured: ml-engineering, network chapter; SimuMax on B200";
+const NCCL: &str = "NCCL all-reduce bus bandwidth as measured on A100, H200 and B200 (ml-engineering, network chapter; SimuMax); elsewhere without a measurement of its own";
 const SMALL: &str = "NCCL small messages, nccl-tests";
-const ATTENTION: &str =
-    "SimuMax's tables of fused attention over 4 to 128 heads (A100, B200); elsewhere found on published runs";
-const LOGS: &str = "BigScience's tuning logs: heads 108 and 150 wide against 104 to 224; elsewhere as found";
+const ATTENTION: &str = "SimuMax's tables of fused attention over 4 to 128 heads (A100, B200); elsewhere without a measurement of its own";
+const LOGS: &str =
+    "BigScience's tuning logs alone: heads 108 and 150 wide against 104 to 224 on A100; assumed elsewhere";
 
 /// The constants of one generation of accelerators.
 #[must_use]
@@ -77,7 +77,7 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
         new(
             ("matmul.half", matmul.half, ""),
             "share of the dense peak that a large bf16 or fp16 product reaches in training, power and clock limits included",
-            FOUND,
+            PRODUCTS,
         ),
         new(
             ("matmul.fp8", matmul.fp8, ""),

@@ -194,6 +194,10 @@ impl Found {
             if entry.chapter == place.chapter && entry.labels.iter().all(|label| label != place.label) {
                 entry.labels.push(place.label.to_owned());
             }
+            // Numbers that come to nothing show little: another plan's take their place.
+            if entry.value == NOTHING && value != NOTHING {
+                (entry.plan, entry.why, entry.value) = (self.plan, why, value);
+            }
             return;
         }
         self.entries.push(Entry {
@@ -225,6 +229,9 @@ impl Found {
         }
     }
 }
+
+/// How no bytes are written.
+const NOTHING: &str = "0 B";
 
 fn bytes(bytes: Bytes) -> String {
     let exact = format!("{} B", grouped(bytes.get()));
@@ -285,7 +292,11 @@ fn shown(entry: &Entry) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let numbers = if why.symbols.is_empty() { String::new() } else { put_in(why) + " = " };
+    let numbers = match put_in(why) {
+        // A single symbol is the value itself.
+        numbers if why.symbols.is_empty() || value.starts_with(&format!("{numbers} ")) => String::new(),
+        numbers => format!("{numbers} = "),
+    };
     let whose = match entry.plan {
         0 => String::new(),
         other => format!(" <span class=\"whose\">in {}</span>", escape(&plans()[other].name)),
@@ -296,8 +307,14 @@ fn shown(entry: &Entry) -> String {
          <p class=\"source\">{}</p>\n</article>\n",
         letters::expression(formula.expression),
         escape(formula.meaning),
-        escape(formula.source),
+        source(formula.source),
     )
+}
+
+/// Where a formula is from; the model of a step's time is in the guide.
+fn source(words: &str) -> String {
+    let own = words.starts_with("Shardscope's step-time model");
+    if own { format!("<a href=\"guide.html#time-model\">{}</a>", escape(words)) } else { escape(words) }
 }
 
 /// Uses of a formula that are listed.

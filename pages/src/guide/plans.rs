@@ -135,6 +135,31 @@ const OTHERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=64&mbs=1&nodes=2&seq=4096&use_distributed_optimizer&num_distributed_optimizer_instances=2&overlap_grad_reduce&overlap_param_gather",
     ),
     (
+        "a GPT of which only the sizes are stated",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=2048&mbs=1&gbs=64&nodes=2",
+    ),
+    (
+        "an MoE of which only the sizes are stated",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=2048&mbs=1&gbs=64&nodes=2&num_experts=8&ep=2&cp=2&bf16&swiglu",
+    ),
+    (
+        "a GPT with latent attention of which only the sizes are stated",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=2048&mbs=1&gbs=64&nodes=2&multi_latent_attention&bf16&fp8=hybrid",
+    ),
+    (
+        "a GPT by SGD",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=2048&mbs=1&gbs=64&nodes=2&optimizer=sgd",
+    ),
+    (
+        "a GPT in Megatron's FSDP",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=2048&mbs=1&gbs=64&nodes=2&bf16&use_megatron_fsdp&use_distributed_optimizer&optimizer_cpu_offload&use_precision_aware_optimizer",
+    ),
+    (
         "Llama 3 8B in nanotron",
         "Llama-3-8B",
         "bf16&gbs=64&mbs=1&tp=2&nodes=2&seq=8192&software=nanotron&zero_stage=1",

@@ -129,8 +129,11 @@ fn unstated(field: Field) -> (Vec<String>, Vec<String>) {
                     None => defaults.push((value, vec![whose])),
                 }
             }
-            Origin::Derived if !note.is_empty() && !rules.contains(&note) && rules.len() < RULES => {
-                rules.push(note)
+            Origin::Derived => {
+                let rule = without_value(&note).to_owned();
+                if !rule.is_empty() && !rules.contains(&rule) && rules.len() < RULES {
+                    rules.push(rule);
+                }
             }
             _ => {}
         }
@@ -142,4 +145,12 @@ fn unstated(field: Field) -> (Vec<String>, Vec<String>) {
     };
     let rules = rules.iter().map(|rule| escape(rule)).collect();
     (defaults.iter().map(words).collect(), rules)
+}
+
+/// A rule without the value that it came to in one plan.
+fn without_value(rule: &str) -> &str {
+    match rule.rsplit_once(" = ") {
+        Some((rule, value)) if value.bytes().all(|byte| byte.is_ascii_digit()) => rule,
+        _ => rule,
+    }
 }
