@@ -57,6 +57,8 @@ pub struct Entry {
     part: String,
     /// What it gives.
     pub labels: Vec<String>,
+    /// The collective that it is the message of; empty for all else.
+    collective: &'static str,
     /// Where it stands in the page.
     pub id: String,
     /// The plan whose numbers are put in.
@@ -158,9 +160,12 @@ impl Found {
 
     fn message(&mut self, x: &Symbols<'_>, dimension: Parallelism, operation: &Operation) {
         let label = format!("{}: {}", operation.name, operation.tensor);
-        let label = format!("{label} ({})", operation.collective.name());
         let place = Place { chapter: 3, part: dimension.name(), label: &label };
         self.add(place, operation.explain(x), bytes(operation.bytes()));
+        // A formula says what is done with the tensor: it belongs to one collective.
+        if let Some(entry) = self.entries.iter_mut().find(|entry| *entry.formula == *operation.formula) {
+            entry.collective = operation.collective.name();
+        }
     }
 
     fn wire(&mut self, operation: &Operation, algorithm: Algorithm) {
@@ -205,6 +210,7 @@ impl Found {
             chapter: place.chapter,
             part: place.part.to_owned(),
             labels: vec![place.label.to_owned()],
+            collective: "",
             id: String::new(),
             plan: self.plan,
             why,
@@ -286,7 +292,7 @@ fn title_of(part: &str) -> &str {
 }
 
 fn shown(entry: &Entry) -> String {
-    let Entry { formula, labels, id, why, value, .. } = entry;
+    let Entry { formula, labels, id, why, value, collective, .. } = entry;
     let names = labels.iter().take(MOST_LABELS).map(|label| escape(label)).collect::<Vec<_>>().join(", ");
     let more = match labels.len().saturating_sub(MOST_LABELS) {
         0 => String::new(),
@@ -302,7 +308,7 @@ fn shown(entry: &Entry) -> String {
         other => format!(" <span class=\"whose\">in {}</span>", escape(&plans()[other].name)),
     };
     format!(
-        "<article class=\"formula\" id=\"{id}\">\n<h4><a href=\"#{id}\">{names}{more}</a></h4>\n\
+        "<article class=\"formula\" id=\"{id}\">\n<h4><a href=\"#{id}\">{names}{more}</a> <span class=\"also\">{collective}</span></h4>\n\
          <p class=\"expression\">{}</p>\n<p class=\"meaning\">{}</p>\n<p class=\"numbers\">{numbers}{value}{whose}</p>\n\
          <p class=\"source\">{}</p>\n</article>\n",
         letters::expression(formula.expression),

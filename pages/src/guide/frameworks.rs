@@ -1,7 +1,7 @@
 //! What is read, and how else the engine can be had.
 
 use shardscope::intake::formats::Format;
-use shardscope::intake::megatron::known_flags;
+use shardscope::intake::megatron::{known_flags, known_releases};
 use shardscope::plan::Software;
 use shardscope::quantity::grouped;
 
@@ -18,7 +18,7 @@ fn of_format(format: Format) -> &'static str {
         Format::Nemo => {
             "NeMo 1 and its launcher, and the `a.b.c=value` words of NeMo 2 and Megatron-Bridge; `${…}` is filled in"
         }
-        Format::Flags => "Megatron's flags as keys: Megatron-LM's own tests, Primus, FlagScale, ms-swift",
+        Format::Flags => "files of Megatron-LM's own tests, Primus, FlagScale, ms-swift",
         Format::Torchtitan => "torchtitan's TOML and its command line",
         Format::Kubernetes => "the job's pods, GPUs and command, which is then read as a script",
     }
@@ -58,9 +58,11 @@ pub(super) fn scripts() -> Chapter {
          is asked for. Several texts together are one run: a script with the configuration that it names.",
     );
     let flags = prose(&format!(
-        "Megatron-LM's command line is known from release 2.0 to core 0.19 and main: {} flags, renamed and dropped ones too. A flag \
+        "Megatron-LM's command line is known from release {} to {} and main: {} flags, renamed and dropped ones too. A flag \
          that changes a figure is read, one that changes none is listed as such, and one that no release has is told with the \
          nearest that there is. [Settings|reference.html#settings] names the flags of each setting.",
+        known_releases().first().copied().unwrap_or_default(),
+        known_releases().last().copied().unwrap_or_default(),
         grouped(known_flags() as u64)
     ));
     let formats: Vec<(String, String)> =

@@ -10,4 +10,5 @@ mod spell;
 
 pub use flags::{flags_of, known_flags};
 pub use reader::read;
+pub use release::known_releases;
 pub(in crate::intake) use spell::spell;

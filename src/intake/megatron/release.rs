@@ -28,6 +28,12 @@ const NAMES: [&str; 21] = [
     "core 0.19",
 ];
 
+/// The names of the releases whose command lines are known, the oldest first.
+#[must_use]
+pub fn known_releases() -> &'static [&'static str] {
+    &NAMES
+}
+
 impl Release {
     /// 23.06, the last release whose models are all legacy ones.
     pub(super) const LAST_LEGACY: Self = Self(4);
