@@ -28,6 +28,8 @@ pub(crate) enum Act {
     Recompute,
     /// The script box was edited.
     Type,
+    /// The reader paused: the answer may follow.
+    Pause,
     /// The script box was scrolled.
     Scroll,
     /// The field heard holds log lines of the run.

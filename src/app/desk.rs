@@ -26,6 +26,8 @@ pub(crate) struct Look {
     pub theme: &'static str,
     /// Whether files lie over the script box.
     pub hovered: bool,
+    /// Whether a long text is being read.
+    pub reading: bool,
     /// What is being explained.
     pub told: Option<Told>,
     /// Whether there is room to begin with the settings open.
@@ -119,6 +121,7 @@ impl Look {
             sheet: None,
             theme,
             hovered: false,
+            reading: false,
             told: None,
             wide,
             all_settings: false,

@@ -18,6 +18,10 @@ use super::{address, dom, embed, keys, views};
 
 /// How long the reader must pause before the answer follows. Unit: millisecond.
 const PAUSE: u32 = 150;
+/// The text that makes it a millisecond longer. Unit: byte.
+const MORE: usize = 4_096;
+/// A text that takes so long to read that it is said before. Unit: byte.
+const LONG: usize = 60_000;
 /// How long the address stays behind the plan, so that not every key is an entry. Unit: millisecond.
 const BEHIND: u32 = 300;
 /// How long the first of an answer has to be painted before the rest is drawn: two frames. Unit: millisecond.
@@ -247,7 +251,8 @@ impl Page {
             self.draw_map();
         }
         if before.hand.text != state.hand.text {
-            self.pause = later(&self.desk.hear, PAUSE, Act::Do(shardscope::session::Event::Settle));
+            let more = u32::try_from(state.hand.text.len() / MORE).unwrap_or(PAUSE);
+            self.pause = later(&self.desk.hear, PAUSE + more, Act::Pause);
         }
         if before.entries != state.entries {
             self.behind = None;
@@ -263,6 +268,20 @@ impl Page {
         self.name();
         self.look().answer();
         self.draw = None;
+    }
+
+    /// Whether it is now to be said that a text of so many bytes is being read, because that takes a while; `act` comes
+    /// again when that is painted.
+    pub(super) fn says_first(&mut self, act: &Act, bytes: usize) -> bool {
+        let first = bytes > LONG && !self.desk.look.reading;
+        if first != self.desk.look.reading {
+            self.look().reading = first;
+            self.look().touch(Place::Script);
+        }
+        if first {
+            self.pause = later(&self.desk.hear, FIRST, act.clone());
+        }
+        first
     }
 
     /// The part whose turn it is is to be drawn.

@@ -57,9 +57,19 @@ impl Page {
             Act::Answer(name) => set(name),
             Act::Recompute => Event::Try(recompute_as(value)),
             Act::Type => Event::Edit(value.to_owned()),
+            Act::Pause => {
+                let bytes = self.desk.state.hand.text.len();
+                if self.says_first(act, bytes) {
+                    return None;
+                }
+                Event::Settle
+            }
             Act::Travel => address::travelled(),
             Act::Log => Event::Open(Box::new(with_log(&self.desk.state.hand, value))),
             Act::Take(files) => {
+                if self.says_first(act, files.iter().map(|(_, text)| text.len()).sum()) {
+                    return None;
+                }
                 let file =
                     |(name, text): &(String, String)| File { name: name.clone(), text: text.as_str().into() };
                 let files = files.iter().map(file).collect();

@@ -95,6 +95,10 @@ fn main() {
     page.fill("#script", &script);
     page.until("a map of dots", || (page.count("#map text") == 0).then_some(()));
     tell(&page, "16,384 GPUs");
+    page.click_text("#search button", "Search");
+    page.until("the search of theirs", || (page.count("#search tbody tr") > 0).then_some(()));
+    tell(&page, "their search");
+    page.click_text("#search button", "Stop");
     page.click_text("button", "Share");
     page.wait_text("#share", "Files");
     tell(&page, "the sheet for sharing them");

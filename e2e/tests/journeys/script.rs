@@ -57,15 +57,44 @@ fn noise_is_survived() {
     let page = Page::open("");
     page.wait_text("#map", "n1_g7");
     page.js(
-        "const e = document.querySelector('#script'); let s = '';
+        "window.said = [];
+         new MutationObserver(() => said.push(document.querySelector('#diagnostics').innerText))
+             .observe(document.querySelector('#app'), { childList: true, subtree: true, characterData: true });
+         const e = document.querySelector('#script'); let s = '';
          for (let i = 0, x = 1; i < 1e6; i++) { x = (x * 48271) % 2147483647; s += String.fromCharCode(32 + x % 95) }
          e.value = s; e.dispatchEvent(new InputEvent('input', { bubbles: true }))",
         &[],
     );
     page.wait_for(".stale");
+    let said = page.js("return said.some(text => text.startsWith('Reading a long text'))", &[]);
+    assert_eq!(said, true, "what takes a while is said before it is done");
     page.fill("#script", "prose");
     page.wait_text("#diagnostics", "training options");
     page.assert_quiet();
+}
+
+#[test]
+fn every_key_is_heard_while_the_answer_follows_on_a_slow_processor() {
+    let page = Page::open("");
+    let remarks: String =
+        (0..300).map(|i| format!("# remark {i} of a script as long as published ones\n")).collect();
+    page.fill("#script", &[remarks, page.value("#script")].concat());
+    page.devtools("Emulation.setCPUThrottlingRate", serde_json::json!({ "rate": 4 }));
+    page.click("#script");
+    page.press(Key::Control + Key::Home);
+    // Slow enough that an answer is begun between keys, quick enough that keys come while it is drawn.
+    let typed = "NNODES=8 # all of them";
+    for key in typed.chars() {
+        page.press(key.to_string().as_str());
+        std::thread::sleep(std::time::Duration::from_millis(120));
+    }
+    page.press(Key::Enter);
+    page.until("every key in its place", || {
+        page.value("#script").starts_with(&format!("{typed}\n# remark 0")).then_some(())
+    });
+    page.wait_gone("[aria-busy=true]");
+    page.fill("#script", &replaced(&page, "NNODES=2", "NNODES=${NNODES:-2}"));
+    page.wait_text(".verdict .stats", "64");
 }
 
 #[test]

@@ -22,7 +22,9 @@ pub(crate) fn diagnostics(desk: &Desk) -> Tag {
         }
     }
     let status = tag("div").set("role", "status");
-    let status = if desk.state.hand == Hand::of("") {
+    let status = if desk.look.reading {
+        status.with("p.clean", words::READING)
+    } else if desk.state.hand == Hand::of("") {
         status.with("p.clean", words::EMPTY)
     } else if !grave.is_empty() {
         status.child(grave)

@@ -100,6 +100,7 @@ pub(crate) mod script {
 
 /// What there is to say about the text.
 pub(crate) mod diagnostics {
+    pub(crate) const READING: &str = "Reading a long text…";
     pub(crate) const NONE_NEEDED: &str = "No script is needed: the settings below make the plan.";
     pub(crate) const EMPTY: &str = "The box is empty: paste or drop a script, or take the example.";
     pub(crate) const CLEAN: &str = "Everything in the text was understood.";
