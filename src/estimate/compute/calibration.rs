@@ -111,7 +111,7 @@ const V100: Calibration = Calibration {
 
 const A100: Calibration = Calibration {
     generation: "A100",
-    matmul: MatmulRates { half: 0.765, fp8: 0.0, fp4: 0.0 },
+    matmul: MatmulRates { half: 0.76, fp8: 0.0, fp4: 0.0 },
     eager: 1.0,
     wave: Seconds::microseconds(4.0),
     unaligned: 0.044,
