@@ -1,6 +1,7 @@
 //! Plans written by hand, for tests that need one without reading a script.
 
 use serde_json::Value;
+use shardscope::intake::resolve;
 use shardscope::plan::*;
 use shardscope::quantity::{Bytes, BytesPerSecond, FlopsPerSecond};
 
@@ -110,6 +111,26 @@ fn layout() -> Layout {
         schedule: PipelineSchedule::OneForwardOneBackward,
         stages: even_stages(2, 1, 0),
     }
+}
+
+/// Eight dense layers, TP 8 on four nodes of H100s, as settings with those of `set` changed or added.
+pub(crate) fn settled(set: &[(&str, &str)]) -> Plan {
+    let common = [
+        ("accelerator", "H100-SXM"),
+        ("num_nodes", "4"),
+        ("gpus_per_node", "8"),
+        ("tensor_model_parallel_size", "8"),
+        ("num_layers", "8"),
+        ("hidden_size", "8192"),
+        ("num_attention_heads", "64"),
+        ("seq_length", "4096"),
+        ("vocab_size", "32000"),
+        ("micro_batch_size", "1"),
+        ("bf16", "true"),
+    ];
+    let settings: Vec<_> =
+        common.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    resolve(&[], &settings).plan.expect("a plan")
 }
 
 /// `layers` over `pipeline` ranks, all ends in place.

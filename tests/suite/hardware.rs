@@ -4,6 +4,8 @@
 use shardscope::catalog::{accelerator, accelerator_names, cluster, platform, platforms};
 use shardscope::plan::Accelerator;
 
+use super::drafts::settled;
+
 const HARDWARE: &str = include_str!("../data/published/hardware.tsv");
 const NODES: &str = include_str!("../data/published/nodes.tsv");
 
@@ -79,27 +81,8 @@ fn jobs_over_racks_take_segments_of_a_power_of_two() {
 #[test]
 fn a_machine_of_the_readers_own_takes_the_place_of_the_catalogs() {
     use shardscope::estimate::{memory, time::time};
-    use shardscope::intake::resolve;
-    let plan = |set: &[(&str, &str)]| {
-        let common = [
-            ("accelerator", "H100-SXM"),
-            ("num_nodes", "4"),
-            ("gpus_per_node", "8"),
-            ("tensor_model_parallel_size", "8"),
-            ("num_layers", "8"),
-            ("hidden_size", "8192"),
-            ("num_attention_heads", "64"),
-            ("seq_length", "4096"),
-            ("vocab_size", "32000"),
-            ("micro_batch_size", "1"),
-            ("bf16", "true"),
-        ];
-        let settings: Vec<_> =
-            common.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        resolve(&[], &settings).plan.expect("a plan")
-    };
-    let usual = plan(&[]);
-    assert_eq!(plan(&[("gpu_memory_gib", "")]), usual);
+    let usual = settled(&[]);
+    assert_eq!(settled(&[("gpu_memory_gib", "")]), usual);
     let catalogs = [
         ("gpu_memory_tbps", "3.35"),
         ("gpu_peak_tflops", "989"),
@@ -108,10 +91,10 @@ fn a_machine_of_the_readers_own_takes_the_place_of_the_catalogs() {
         ("fast_link_domain", "8"),
         ("network_gbps", "50"),
     ];
-    assert_eq!(plan(&catalogs), usual, "the catalog's own figures change nothing");
-    let small = memory(&plan(&[("gpu_memory_gib", "8")]));
+    assert_eq!(settled(&catalogs), usual, "the catalog's own figures change nothing");
+    let small = memory(&settled(&[("gpu_memory_gib", "8")]));
     assert!(memory(&usual).fits && !small.fits && small.capacity.in_gib() == 8.0);
-    let step = |set: &[(&str, &str)]| time(&plan(set)).step.get();
+    let step = |set: &[(&str, &str)]| time(&settled(set)).step.get();
     for (name, slower) in [
         ("gpu_peak_tflops", "400"),
         ("gpu_memory_tbps", "1"),

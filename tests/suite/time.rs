@@ -4,7 +4,7 @@ use pages::evidence::Row;
 use shardscope::estimate::time::{Time, exact_step_seconds, step_seconds, time, unknowns};
 use shardscope::plan::{Measured, Recompute};
 
-use super::drafts::{draft, even_stages};
+use super::drafts::{draft, even_stages, settled};
 
 fn predicted(row: &Row) -> Time {
     let plan = row.try_plan().unwrap_or_else(|why| panic!("{}: {why}", row.text("id")));
@@ -110,24 +110,8 @@ fn larger_micro_batches_are_faster_and_measured_rates_count() {
 /// take longer.
 #[test]
 fn measured_bandwidths_count_where_they_belong() {
-    use shardscope::intake::resolve;
     let part = |set: &[(&str, &str)], part: &str| {
-        let common = [
-            ("accelerator", "H100-SXM"),
-            ("num_nodes", "4"),
-            ("gpus_per_node", "8"),
-            ("tensor_model_parallel_size", "8"),
-            ("num_layers", "8"),
-            ("hidden_size", "8192"),
-            ("num_attention_heads", "64"),
-            ("seq_length", "4096"),
-            ("vocab_size", "32000"),
-            ("micro_batch_size", "1"),
-            ("bf16", "true"),
-        ];
-        let settings: Vec<_> =
-            common.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let time = time(&resolve(&[], &settings).plan.expect("a plan"));
+        let time = time(&settled(set));
         let waits = time.waits(part).0.get();
         assert!(waits > 0.0, "{part}");
         waits
