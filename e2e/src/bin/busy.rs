@@ -97,8 +97,8 @@ fn main() {
     tell(&page, "16,384 GPUs");
     page.click_text("#search button", "Search");
     page.until("the search of theirs", || (page.count("#search tbody tr") > 0).then_some(()));
+    page.wait_gone("#search progress");
     tell(&page, "their search");
-    page.click_text("#search button", "Stop");
     page.click_text("button", "Share");
     page.wait_text("#share", "Files");
     tell(&page, "the sheet for sharing them");
