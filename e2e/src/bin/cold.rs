@@ -4,12 +4,16 @@
 //! Each run has a browser and a profile of its own. The files come from this machine, compressed by brotli at its best.
 use std::env;
 use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
 
 use e2e::{Page, Scratch, dist, weight};
 use serde_json::{Value, json};
 
 const RUNS: usize = 7;
 const SLOWDOWN: u64 = 4;
+/// A browser that has only just been started has much of its own to do; a reader's has not.
+const SETTLED: Duration = Duration::from_secs(3);
 
 /// Set before the page loads: when the answer is in the document, and when it is on the screen.
 const WATCH: &str = "
@@ -64,6 +68,7 @@ fn once(run: usize, slowdown: u64, folder: &Scratch) -> Vec<f64> {
     page.devtools("Page.enable", json!({}));
     page.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": WATCH }));
     page.devtools("Emulation.setCPUThrottlingRate", json!({ "rate": slowdown }));
+    sleep(SETTLED);
     page.goto("");
     let times = page.until("the answer on the screen", || match page.js(READ, &[]) {
         Value::Array(times) => Some(times.iter().filter_map(Value::as_f64).collect::<Vec<f64>>()),
