@@ -63,6 +63,50 @@ fn settings_are_megatrons() {
     assert!(compared > 1500, "{compared} settings compared");
 }
 
+/// `none` is a word of the setting, not its absence: as a flag and as what the reader says.
+#[test]
+fn none_is_a_value_where_it_is_a_word() {
+    let flags = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 512 --vocab-size 32000 \
+                 --max-position-embeddings 512 --micro-batch-size 1";
+    let spoken = [
+        ("--position-embedding-type none", Field::PositionEmbeddingType),
+        ("--cuda-graph-impl none", Field::CudaGraphImpl),
+        ("--num-experts 8 --moe-router-load-balancing-type none", Field::MoeRouterLoadBalancingType),
+    ];
+    for (none, field) in spoken {
+        let resolution = resolved(&format!("{flags} {none}"), 8);
+        let setting = resolution.setting(field).expect("a setting");
+        assert_eq!((setting.value.written().as_str(), setting.origin), ("none", Origin::Script), "{none}");
+
+        let mut reading = megatron::read(&Argument::split(flags));
+        reading.take(Found::new(Field::WorldSize, "8", Origin::User));
+        let own = resolve(&[reading], &[(field.name().to_owned(), "none".to_owned())]);
+        let setting = own.setting(field).expect("a setting");
+        assert_eq!((setting.value.written().as_str(), setting.origin), ("none", Origin::User), "{none}");
+    }
+    // Where it is no word it still takes a setting back.
+    let resolution = resolved(&format!("{flags} --num-query-groups 4 --num-query-groups none"), 8);
+    let setting = resolution.setting(Field::NumQueryGroups).expect("a setting");
+    assert_ne!(setting.origin, Origin::Script);
+}
+
+/// Up to 23.04 the older flag brought a number of layers of its own (`megatron/arguments.py`, release 2.6).
+#[test]
+fn an_older_checkpointing_flag_recomputes_layer_by_layer() {
+    let flags = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 512 --vocab-size 32000 \
+                 --max-position-embeddings 512 --micro-batch-size 1 --activations-checkpoint-method uniform";
+    for (more, layers) in [
+        ("", 1),
+        ("--activations-checkpoint-num-layers 2", 2),
+        ("--pretrained-checkpoint checkpoints/bert", 1),
+    ] {
+        let resolution = resolved(&format!("{flags} {more}"), 8);
+        let setting = resolution.setting(Field::RecomputeNumLayers).expect("a setting");
+        assert_eq!(setting.value, SettingValue::Int(layers), "{more}");
+        assert!(resolution.plan.is_some(), "{more}: {:?}", resolution.diagnostics);
+    }
+}
+
 #[test]
 fn layers_are_spread_as_megatron_spreads_them() {
     let mut refused = 0;

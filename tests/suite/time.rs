@@ -50,13 +50,6 @@ fn the_orderings_of_the_seeds_come_out() {
     assert!((1.3..1.7).contains(&(two / one)), "126M: PP 2 takes about 1.5 times: {}", two / one);
     assert!((1.75..2.75).contains(&(four / one)), "126M: PP 4 takes about 2.5 times: {}", four / one);
     let speedup = |nodes: f64, number| azure(14) * 105.0 / (azure(number) * nodes);
-    println!(
-        "126M: {:.2} {:.2}, 530B: {:.3} {:.3}",
-        two / one,
-        four / one,
-        speedup(140.0, 15),
-        speedup(175.0, 16)
-    );
     assert!((speedup(140.0, 15) - 0.981).abs() < 0.015, "530B: {}", speedup(140.0, 15));
     assert!((speedup(175.0, 16) - 0.950).abs() < 0.015, "530B: {}", speedup(175.0, 16));
 }

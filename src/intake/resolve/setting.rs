@@ -81,9 +81,16 @@ pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, String> {
     }
 }
 
-/// Whether a text says that there is no value, in any of the formats read.
-pub(super) fn says_nothing(text: &str) -> bool {
-    ["", "none", "null", "~"].iter().any(|nothing| text.trim().eq_ignore_ascii_case(nothing))
+/// Whether a text says that there is no value, in any of the formats read. `none` is a value where it is one of the
+/// setting's words.
+pub(super) fn says_nothing(field: Field, text: &str) -> bool {
+    let text = text.trim();
+    let is_none = text.eq_ignore_ascii_case("none");
+    let a_word = match field.kind() {
+        Kind::Word(words) => words.contains(&"none"),
+        _ => field == Field::MoeRouterLoadBalancingType,
+    };
+    is_none && !a_word || ["", "null", "~"].iter().any(|nothing| text.eq_ignore_ascii_case(nothing))
 }
 
 fn count(field: Field, text: &str, least: u64, most: u64) -> Result<u64, String> {

@@ -79,8 +79,12 @@ fn recomputation(table: &mut Table) {
             table.overrule(Field::RecomputeModules, List(modules), MOE_LAYERS);
         }
     }
-    let legacy = table.is_old();
-    if table.says(Field::RecomputeGranularity, "full") && (legacy || table.on(Field::CheckpointActivations)) {
+    let older_flag = table
+        .get(Field::RecomputeMethod)
+        .and_then(|setting| setting.flag.as_deref())
+        .is_some_and(|flag| flag.trim_start_matches('-') == "activations-checkpoint-method");
+    let legacy = table.is_old() || older_flag || table.on(Field::CheckpointActivations);
+    if table.says(Field::RecomputeGranularity, "full") && legacy {
         table.default(Field::RecomputeNumLayers, Int(1), "default of Megatron-LM up to 23.06");
     }
 }

@@ -61,7 +61,7 @@ impl Table {
         }
         for (name, value) in overrides {
             match Field::named(name) {
-                Some(field) if says_nothing(value) => table.clear(field),
+                Some(field) if says_nothing(field, value) => table.clear(field),
                 Some(field) => table.found(&Found::new(field, value.as_str(), Origin::User)),
                 None => table.unknown_override(name),
             }
@@ -83,7 +83,7 @@ impl Table {
             self.open(found, hole);
             return;
         }
-        if says_nothing(&found.value) {
+        if says_nothing(found.field, &found.value) {
             self.clear(found.field);
             return;
         }
