@@ -8,5 +8,6 @@ pub mod evidence;
 mod frame;
 pub mod guide;
 pub mod html;
+pub mod language;
 
 pub use frame::{Page, assets, framed, pages};

@@ -1,9 +1,10 @@
-//! Pointing into pasted text: sources, spans, diagnostics and spelling suggestions; knows nothing of training.
+//! Pointing into pasted text: sources, spans, diagnostics and spelling suggestions, sentences in other languages; knows nothing of training.
 
 mod caret;
 mod diagnostic;
 mod marks;
 mod order;
+mod saying;
 mod source;
 mod span;
 mod suggest;
@@ -12,6 +13,7 @@ pub use caret::render;
 pub use diagnostic::{Diagnostic, Severity};
 pub use marks::{has_any, split_any, unquoted};
 pub use order::{distinct, order, sort, sort_pairs};
+pub use saying::{Saying, spoken};
 pub use source::{Part, Position, Source};
 pub use span::Span;
 pub use suggest::suggest;

@@ -9,6 +9,7 @@ use yew::virtual_dom::{Key, VNode, VTag, VText};
 
 use crate::app::act::{Act, On};
 use crate::app::desk::Desk;
+use crate::app::words;
 
 /// An element on its way, or several things in a row where it has no name.
 pub(crate) struct Tag(Rc<VTag>);
@@ -40,7 +41,11 @@ pub(crate) fn text(words: String) -> Tag {
 
 impl Tag {
     #[inline(never)]
-    fn attribute(mut self, name: &'static str, value: AttrValue) -> Self {
+    fn attribute(mut self, name: &'static str, mut value: AttrValue) -> Self {
+        // English is what the engine speaks: nothing of this is left of the page then.
+        if !words::SAYINGS.is_empty() && matches!(name, "aria-label" | "title" | "placeholder" | "alt") {
+            value = AttrValue::from(words::spoken(value.to_string()));
+        }
         if let Some(tag) = Rc::get_mut(&mut self.0) {
             match name {
                 // The text of a field is a property, which the reader changes.
@@ -116,12 +121,18 @@ impl Tag {
     /// Words in it.
     #[inline(never)]
     pub(crate) fn text(self, words: &'static str) -> Self {
+        if !words::SAYINGS.is_empty() {
+            return self.say(words.to_owned());
+        }
         self.push(VText::new(words).into())
     }
 
     /// Words in it that were made.
     #[inline(never)]
-    pub(crate) fn say(self, words: String) -> Self {
+    pub(crate) fn say(self, mut words: String) -> Self {
+        if !words::SAYINGS.is_empty() {
+            words = words::spoken(words);
+        }
         self.push(VText::new(words).into())
     }
 

@@ -1,5 +1,12 @@
 // English.
 
+/// The language's code, for browsers and those who hear the page.
+pub(crate) const LANGUAGE: &str = "en";
+
+/// What the engine, the guide and `index.html` say, each sentence beside the same in this language, with holes `{0}` to
+/// `{9}` for what is filled in; one without holes before one that it would fit into. They speak English already.
+pub(crate) const SAYINGS: &[(&str, &str)] = &[];
+
 /// Names that the engine gives, each with the term that explains it.
 pub(crate) const NAMED: &str = "\
 TP=tensor parallelism

@@ -1,8 +1,12 @@
-//! Every word that the page itself shows, a file for each language; a build has one.
+//! Every word that the page shows, a file for each language; a build has one.
 //!
 //! A language is a file with the items of `en.rs`; the compiler names what is missing. `SHARDSCOPE_LANGUAGE` says which
 //! file a build takes: `SHARDSCOPE_LANGUAGE=xx tools/serve --build` for `xx.rs`, English where nothing is said
-//! (`.cargo/config.toml`). The language's code and the words before the engine arrives stand in `index.html`.
+//! (`.cargo/config.toml`).
+//!
+//! The engine speaks English, each sentence beside what it explains. `SAYINGS` has what it says in another language, and
+//! what the guide and `index.html` say, which the build puts into that language (`pages/src/language/`).
+//! `cargo run -p pages -- words` lists the sentences; one that is missing is shown in English.
 //!
 //! Sentences have holes, `{0}` to `{9}`, in whatever order the language wants them; where a number decides between two
 //! words, a function of the language does. A `>` at the head of a column stands before figures.
@@ -10,6 +14,14 @@
 //! otherwise. Names that the engine gives to things are matched with terms in `NAMED`.
 
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/app/words/", env!("SHARDSCOPE_LANGUAGE"), ".rs"));
+
+/// The language itself, which the build writes into every page.
+const _: &str = LANGUAGE;
+
+/// What the engine says in the page's language.
+pub(crate) fn spoken(text: String) -> String {
+    shardscope::text::spoken(&text, SAYINGS).unwrap_or(text)
+}
 
 /// What stands at the head of a panel.
 pub(crate) struct Panel {
