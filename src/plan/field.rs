@@ -187,6 +187,7 @@ fields! {
     MicroBatchSize "micro_batch_size" Count(1, MAX_BATCH), "sequences of one micro-batch";
     GlobalBatchSize "global_batch_size" Count(1, MAX_BATCH), "sequences of one step";
     NumMicroBatches "num_micro_batches" Count(1, MAX_BATCH), "micro-batches of one step";
+    MaxTokensPerGpu "max_tokens_per_gpu" Count(1, MAX_SEQUENCE), "tokens on one GPU up to which samples are packed";
     RampupBatchSize "rampup_batch_size" Counts, "start, increment and samples of a growing batch";
     StepBatchSizeSchedule "step_batch_size_schedule" Text, "batch sizes from token thresholds on";
     DecreaseBatchSizeIfNeeded "decrease_batch_size_if_needed" Flag, "round the global batch down to what divides";

@@ -90,6 +90,36 @@ fn none_is_a_value_where_it_is_a_word() {
     assert_ne!(setting.origin, Origin::Script);
 }
 
+/// Samples packed up to a number of tokens: a full pack on all context-parallel ranks (slime `dp_schedule.py`), in slime's
+/// precision and with its sharded optimizer.
+#[test]
+fn packed_samples_are_planned_as_full_packs() {
+    let flags = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --vocab-size 32000 --global-batch-size 32 \
+                 --use-dynamic-batch-size --max-tokens-per-gpu 4608 --context-parallel-size 2";
+    let stated =
+        |resolution: &Resolution, field| resolution.setting(field).expect("a setting").value.written();
+    let expected = [
+        (Field::SeqLength, "9216"),
+        (Field::MicroBatchSize, "1"),
+        (Field::NumMicroBatches, "8"),
+        (Field::ParamsDtype, "bf16"),
+        (Field::UseDistributedOptimizer, "true"),
+    ];
+    let resolution = resolved(flags, 8);
+    assert!(resolution.plan.is_some(), "{:?}", resolution.diagnostics);
+    assert!(resolution.diagnostics.iter().any(|said| said.code == "packed-samples"));
+    for (field, value) in expected {
+        assert_eq!(stated(&resolution, field), value, "{}", field.name());
+    }
+    let resolution = resolved(&format!("{flags} --fp16 --seq-length 2048 --micro-batch-size 2"), 8);
+    assert!(resolution.diagnostics.iter().all(|said| said.code != "packed-samples"));
+    for (field, value) in
+        [(Field::SeqLength, "2048"), (Field::MicroBatchSize, "2"), (Field::ParamsDtype, "fp16")]
+    {
+        assert_eq!(stated(&resolution, field), value, "{}", field.name());
+    }
+}
+
 /// Up to 23.04 the older flag brought a number of layers of its own (`megatron/arguments.py`, release 2.6).
 #[test]
 fn an_older_checkpointing_flag_recomputes_layer_by_layer() {

@@ -1,6 +1,6 @@
 //! Flags of Megatron-LM's forks, and what they say in Megatron's words. Sources: the argument parsers
 //! of bigscience and Microsoft Megatron-DeepSpeed, Ascend MindSpeed-LLM, epfLLM Megatron-LLM,
-//! Pai-Megatron-Patch, the zero-bubble fork, and their scripts.
+//! Pai-Megatron-Patch, the zero-bubble fork, slime, and their scripts.
 
 use super::flags::Arity;
 use crate::plan::Field;
@@ -65,6 +65,8 @@ const FORKS: &[Fork] = &[
     switch("enable-zbh1-pipeline", &[(Field::PipelineSchedule, Some("zb-h1"))]),
     lacking("mlp-type", Arity::One, "residual experts"),
     // bigscience.
+    takes("max-tokens-per-gpu", &[(Field::MaxTokensPerGpu, None)]),
+    switch("use-dynamic-batch-size", &[]),
     takes("pad-vocab-size-to", &[(Field::PaddedVocabSize, None)]),
     takes("tokenizer-name-or-path", &[(Field::TokenizerModel, None)]),
     lacking("embed-layernorm", Arity::On, "the norm behind the word embedding"),

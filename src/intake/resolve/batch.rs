@@ -49,6 +49,24 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     Some(Batch { micro, global, count })
 }
 
+/// `--max-tokens-per-gpu` packs samples of any length into micro-batches that hold so many tokens per context-parallel rank
+/// (slime, `slime/utils/dp_schedule.py`): a full one is what memory has to do with.
+pub(super) fn packed(table: &mut Table) {
+    let Some(tokens) = table.count(Field::MaxTokensPerGpu) else { return };
+    if table.has(Field::SeqLength) && table.has(Field::MicroBatchSize) {
+        return;
+    }
+    let length = tokens.saturating_mul(table.degree(Field::ContextParallelSize));
+    table.derive(Field::SeqLength, Int(length), "a full pack: max_tokens_per_gpu x CP");
+    table.derive(Field::MicroBatchSize, Int(1), "one pack of samples");
+    table.warn(
+        "packed-samples",
+        Field::MaxTokensPerGpu,
+        "samples are packed up to max_tokens_per_gpu: memory is that of a full pack; the step is one whose samples are all \
+         as long as a pack, and shorter ones take less time",
+    );
+}
+
 /// `--step-batch-size-schedule "0:768 250B:1536"`: the size after the last threshold counts.
 fn schedule(table: &mut Table) {
     let text = table.word(Field::StepBatchSizeSchedule).to_owned();

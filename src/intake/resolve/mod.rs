@@ -51,6 +51,7 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     let mut table = Table::stated(readings, overrides);
     let software = software(&mut table, readings);
     spelling::spell_out(&mut table);
+    batch::packed(&mut table);
     defaults::fill(&mut table, software);
     // Nothing said: the readings tell why, and nothing is missing yet.
     let nothing = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());

@@ -47,6 +47,9 @@ pub(super) fn spell_out(table: &mut Table) {
     }
     position(table);
     recomputation(table);
+    if table.has(Field::MaxTokensPerGpu) {
+        slime(table);
+    }
     if table.says(Field::Optimizer, "dist_muon") {
         let rule = "dist_muon is muon with the distributed optimizer";
         table.overrule(Field::Optimizer, Text("muon".to_owned()), rule);
@@ -56,6 +59,17 @@ pub(super) fn spell_out(table: &mut Table) {
     if table.choice(Field::Software, &megatron) > 0 && table.on(Field::UseMegatronFsdp) {
         let rule = "Megatron-FSDP turns the distributed optimizer on";
         table.derive(Field::UseDistributedOptimizer, Bool(true), rule);
+    }
+}
+
+/// What slime and miles set whatever is said (`slime/backends/megatron_utils/arguments.py:_set_default_megatron_args`),
+/// told by the flag of their packed samples.
+fn slime(table: &mut Table) {
+    if !table.on(Field::Fp16) {
+        table.derive(Field::Bf16, Bool(true), "slime trains in bf16 unless --fp16 is given");
+    }
+    if matches!(table.word(Field::Optimizer), "" | "adam") {
+        table.derive(Field::UseDistributedOptimizer, Bool(true), "slime shards Adam's states");
     }
 }
 
