@@ -79,6 +79,18 @@ fn an_even_pipeline_is_as_efficient_as_the_formula_says() {
 }
 
 #[test]
+fn one_stage_waits_for_nobody() {
+    for layers in [3, 7, 26] {
+        let mut draft = draft();
+        draft.model.num_layers = layers;
+        draft.layout.stages = even_stages(layers, 1, 0);
+        draft.recipe.num_micro_batches = 2 * layers + 1;
+        draft.recipe.global_batch_size = 2 * layers + 1;
+        assert_eq!(time(&draft.plan()).bubble_fraction, 0.0, "{layers} layers");
+    }
+}
+
+#[test]
 fn larger_micro_batches_are_faster_and_measured_rates_count() {
     let step = |micro, measured: Measured| {
         let mut draft = draft();

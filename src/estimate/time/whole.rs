@@ -201,6 +201,9 @@ static OTHER: Formula = Formula::new(
     MODEL,
 );
 
+/// Share of a sum within which two orders of summing it differ: no bubble.
+const ROUNDING: f64 = 1e-12;
+
 fn breakdown(run: &Run<'_>, pipe_free: Seconds) -> Breakdown<Seconds> {
     let batches = run.micro_batches();
     let mut once = Parts::default();
@@ -224,9 +227,12 @@ fn breakdown(run: &Run<'_>, pipe_free: Seconds) -> Breakdown<Seconds> {
     );
     let pipeline = Breakdown::leaf("pipeline", (run.pipe - pipe_free).greater(Seconds::ZERO))
         .because(Explanation::new(&PIPELINE, &[("T", run.pipe.get()), ("Tf", pipe_free.get())]));
-    let bubble = Breakdown::leaf("bubble", (pipe_free - busy).greater(Seconds::ZERO)).because(
-        Explanation::new(&BUBBLE, &[("Tf", pipe_free.get()), ("m", batches), ("t", busy.get() / batches)]),
-    );
+    let waited = pipe_free - busy;
+    let waited = if waited.get() > busy.get() * ROUNDING { waited } else { Seconds::ZERO };
+    let bubble = Breakdown::leaf("bubble", waited).because(Explanation::new(
+        &BUBBLE,
+        &[("Tf", pipe_free.get()), ("m", batches), ("t", busy.get() / batches)],
+    ));
     let (reduced, tied) = (run.tail.data, run.tied);
     let data = Breakdown::leaf("data", reduced + tied + once.data * batches).because(Explanation::new(
         &DATA,
