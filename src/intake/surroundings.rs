@@ -3,6 +3,7 @@
 use super::{Found, Origin, Reading, formats::known_model, launch::Launch, shell};
 use crate::catalog;
 use crate::plan::{Field, Kind};
+use crate::text::among;
 
 /// The launch's reading with what stands around the command.
 pub(super) fn reading(launch: &Launch) -> Reading {
@@ -48,9 +49,8 @@ fn model(reading: &mut Reading, launch: &Launch) {
 
 /// The accelerator that a line addressed to the scheduler asks for.
 fn accelerator(reading: &mut Reading, script: &shell::Script) {
-    const KEYS: [&str; 8] =
-        ["--constraint", "-C", "--gres", "--gpus", "--gpus-per-node", "--partition", "-p", "--gpus-per-task"];
-    let asks = |line: &&shell::Directive| KEYS.contains(&line.key.as_str());
+    const KEYS: &str = "--constraint -C --gres --gpus --gpus-per-node --partition -p --gpus-per-task";
+    let asks = |line: &&shell::Directive| among(&line.key, KEYS);
     let told = script.directives.iter().filter(asks).find_map(|line| {
         let found = catalog::accelerator_in(line.value.text())?;
         Some((found.name, line))

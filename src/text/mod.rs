@@ -11,7 +11,7 @@ mod suggest;
 
 pub use caret::render;
 pub use diagnostic::{Diagnostic, Severity};
-pub use marks::{has_any, split_any, unquoted};
+pub use marks::{among, has_any, split_any, unquoted};
 pub use order::{distinct, order, sort, sort_pairs};
 pub use saying::{Saying, spoken};
 pub use source::{Part, Position, Source};

@@ -7,28 +7,14 @@ use crate::catalog;
 use crate::intake::tree::{Node, Value};
 use crate::intake::{Argument, Found, Origin, Reading, megatron};
 use crate::plan::Field;
-use crate::text::{Span, has_any, split_any};
+use crate::text::{Span, among, has_any, split_any};
 
 /// Groups of keys that are no flags of the training.
-const NOT_FLAGS: [&str; 14] = [
-    "experiment",
-    "defaults",
-    "hydra",
-    "action",
-    "ENV_VARS",
-    "METRICS",
-    "TEST_TYPE",
-    "LAUNCHER",
-    "MODE",
-    "BEFORE_SCRIPT",
-    "AFTER_SCRIPT",
-    "SCRIPT_SETUP",
-    "work_group",
-    "user_name",
-];
+const NOT_FLAGS: &str = "experiment defaults hydra action ENV_VARS METRICS TEST_TYPE LAUNCHER MODE BEFORE_SCRIPT \
+    AFTER_SCRIPT SCRIPT_SETUP work_group user_name";
 
 /// Groups of FlagScale below which keys keep their own names.
-const GROUPED: [&str; 4] = ["system", "model", "data", "train"];
+const GROUPED: &str = "system model data train";
 
 /// Reads flags written as keys.
 pub(super) fn read(root: &Node) -> Reading {
@@ -73,7 +59,7 @@ fn words(node: &Node, primus: bool) -> Vec<Argument> {
     for Leaf { path, .. } in scalars.iter() {
         let first = path.split('.').next().unwrap_or("");
         let deep = path.contains('.');
-        if NOT_FLAGS.contains(&first) || (deep && primus) || (deep && !GROUPED.contains(&first)) {
+        if among(first, NOT_FLAGS) || (deep && primus) || (deep && !among(first, GROUPED)) {
             continue;
         }
         let Some(leaf) = leaves.get(path) else { continue };

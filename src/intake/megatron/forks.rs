@@ -4,6 +4,7 @@
 
 use super::flags::Arity;
 use crate::plan::Field;
+use crate::text::among;
 
 /// A fork's flag.
 #[derive(Debug)]
@@ -120,15 +121,9 @@ pub(super) fn find(name: &str) -> Option<&'static Fork> {
 
 /// Whether a flag is MindSpeed's, which runs on Ascend accelerators alone.
 pub(super) fn is_mindspeed(name: &str) -> bool {
-    const OWN: [&str; 6] = [
-        "use-fused-rmsnorm",
-        "use-fused-swiglu",
-        "use-fused-rotary-pos-emb",
-        "context-parallel-algo",
-        "reuse-fp32-param",
-        "swap-attention",
-    ];
-    OWN.contains(&name)
+    const OWN: &str = "use-fused-rmsnorm use-fused-swiglu use-fused-rotary-pos-emb context-parallel-algo \
+        reuse-fp32-param swap-attention";
+    among(name, OWN)
 }
 
 /// A value that a fork's flag spells differently: the setting and its value in Megatron's words.

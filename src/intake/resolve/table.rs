@@ -22,7 +22,7 @@ pub(super) fn listed_names(fields: &[Field], between: &str) -> String {
 
 /// All settings, by [`Field`].
 pub(super) struct Table {
-    slots: Vec<Option<Setting>>,
+    slots: [Option<Setting>; Field::ALL.len()],
     /// What there is to say.
     pub(super) diagnostics: Vec<Diagnostic>,
     /// What is left open.
@@ -37,13 +37,12 @@ impl Table {
     /// What the readings state, later ones winning, and what the user sets on top.
     pub(super) fn stated(readings: &[Reading], overrides: &[(String, String)]) -> Self {
         let mut table = Self {
-            slots: Vec::new(),
+            slots: [const { None }; Field::ALL.len()],
             diagnostics: Vec::new(),
             questions: Vec::new(),
             open: Vec::new(),
             decided: Vec::new(),
         };
-        table.slots.resize_with(Field::ALL.len(), || None);
         let mut set = Vec::new();
         for (name, _) in overrides {
             set.extend(Field::named(name));
@@ -174,21 +173,17 @@ impl Table {
     }
 
     fn put(&mut self, field: Field, setting: Setting) {
-        if let Some(slot) = self.slots.get_mut(field.index()) {
-            *slot = Some(setting);
-        }
+        self.slots[field.index()] = Some(setting);
     }
 
     fn clear(&mut self, field: Field) {
-        if let Some(slot) = self.slots.get_mut(field.index()) {
-            *slot = None;
-        }
+        self.slots[field.index()] = None;
     }
 
     /// The setting, if it has one.
     #[inline(never)]
     pub(super) fn get(&self, field: Field) -> Option<&Setting> {
-        self.slots.get(field.index()).and_then(Option::as_ref)
+        self.slots[field.index()].as_ref()
     }
 
     /// Whether it has a value.
@@ -332,14 +327,14 @@ impl Table {
         let (flag, span) =
             self.get(field).map_or((None, None), |setting| (setting.flag.clone(), setting.span));
         self.fill(field, value, Origin::Derived, rule);
-        if let Some(setting) = self.slots.get_mut(field.index()).and_then(Option::as_mut) {
+        if let Some(setting) = &mut self.slots[field.index()] {
             (setting.flag, setting.span) = (flag, span);
         }
     }
 
     /// Adds a remark to a setting.
     pub(super) fn remark(&mut self, field: Field, note: &str) {
-        if let Some(setting) = self.slots.get_mut(field.index()).and_then(Option::as_mut) {
+        if let Some(setting) = &mut self.slots[field.index()] {
             setting.note = Some(note.to_owned());
         }
     }

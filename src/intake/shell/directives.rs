@@ -3,6 +3,7 @@
 use super::eval::Evaluator;
 use super::script::Directive;
 use super::value::{Value, is_blank};
+use crate::text::among;
 
 /// Markers after `#`.
 const MARKERS: [&str; 7] = ["SBATCH", "PBS", "$", "PJM", "YBATCH", "BSUB", "COBALT"];
@@ -70,29 +71,28 @@ fn unquoted(value: &Value) -> Value {
 }
 
 /// The last value that Slurm is given under one of these keys.
-fn slurms<'d>(directives: &'d [Directive], keys: &[&str]) -> Option<&'d Directive> {
-    let asked =
-        |directive: &&Directive| directive.scheduler == "SBATCH" && keys.contains(&directive.key.as_str());
+fn slurms<'d>(directives: &'d [Directive], keys: &str) -> Option<&'d Directive> {
+    let asked = |directive: &&Directive| directive.scheduler == "SBATCH" && among(&directive.key, keys);
     directives.iter().rev().find(asked)
 }
 
 /// Sets the variables that the scheduler would set from these directives, unless the environment has them.
 pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive]) {
-    let value = |keys: &[&str]| {
+    let value = |keys: &str| {
         slurms(directives, keys).map(|directive| directive.value.clone()).filter(|value| !value.is_empty())
     };
-    let nodes = value(&["--nodes", "-N"]).map(|value| least(&value));
-    let per_node = value(&["--ntasks-per-node"]);
-    let tasks = value(&["--ntasks", "-n"]).or_else(|| {
+    let nodes = value("--nodes -N").map(|value| least(&value));
+    let per_node = value("--ntasks-per-node");
+    let tasks = value("--ntasks -n").or_else(|| {
         let (nodes, per_node) = (number(nodes.as_ref()?)?, number(per_node.as_ref()?)?);
-        let span = slurms(directives, &["--ntasks-per-node"])?.span;
+        let span = slurms(directives, "--ntasks-per-node")?.span;
         Some(Value::computed(&nodes.checked_mul(per_node)?.to_string(), span))
     });
-    let gpus = value(&["--gpus-per-node"]).map(|value| count(&value));
-    let on_node = gpus.clone().or_else(|| {
-        value(&["--gres"]).filter(|value| value.text().contains("gpu")).map(|value| count(&value))
-    });
-    let (cpus, job) = (value(&["--cpus-per-task", "-c"]), value(&["--job-name", "-J"]));
+    let gpus = value("--gpus-per-node").map(|value| count(&value));
+    let on_node = gpus
+        .clone()
+        .or_else(|| value("--gres").filter(|value| value.text().contains("gpu")).map(|value| count(&value)));
+    let (cpus, job) = (value("--cpus-per-task -c"), value("--job-name -J"));
     for (name, value) in &[
         ("SLURM_NNODES", &nodes),
         ("SLURM_JOB_NUM_NODES", &nodes),
@@ -134,7 +134,7 @@ fn resource(directives: &[Directive], kind: &str) -> Option<Value> {
 
 fn provide(shell: &mut Evaluator<'_>, name: &str, value: Value) {
     if shell.variables.has(name)
-        || !(number(&value).is_some() || matches!(name, "SLURM_JOB_NAME" | "SGE_RESOURCE_TYPE"))
+        || !(number(&value).is_some() || among(name, "SLURM_JOB_NAME SGE_RESOURCE_TYPE"))
     {
         return;
     }

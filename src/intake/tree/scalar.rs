@@ -1,11 +1,13 @@
 //! What an unquoted scalar may mean, in the spellings of JSON, YAML, TOML and Python alike.
 
+use crate::text::among;
+
 /// Greatest exponent taken in a whole number such as `1e9`.
 const MAX_EXPONENT: u32 = 18;
 
 /// Whether the text stands for no value.
 pub(super) fn is_null(text: &str) -> bool {
-    matches!(text, "" | "~" | "null" | "Null" | "NULL" | "None")
+    text.is_empty() || among(text, "~ null Null NULL None")
 }
 
 /// Yes or no.

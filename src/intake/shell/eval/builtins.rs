@@ -1,5 +1,6 @@
 //! Commands that bash runs itself.
 
+use super::super::parse::DECLARATIONS;
 use super::super::script::HoleKind;
 use super::super::tree::{Assigned, Assignment};
 use super::super::value::{Value, Word, is_blank};
@@ -8,13 +9,11 @@ use super::parameter::is_name;
 use super::simple::values;
 use super::state::{Evaluator, Flow, Status};
 use super::variables::{Elements, Shape};
-use crate::text::Span;
+use crate::text::{Span, among};
 
 /// Builtins that change nothing here.
-const IDLE: [&str; 20] = [
-    ":", "true", "trap", "ulimit", "umask", "shopt", "wait", "hash", "alias", "unalias", "times", "disown",
-    "bg", "fg", "jobs", "sleep", "sync", "enable", "bind", "history",
-];
+const IDLE: &str = ": true trap ulimit umask shopt wait hash alias unalias times disown bg fg jobs sleep sync \
+    enable bind history";
 
 /// Runs a builtin; none if `program` is no builtin.
 pub(crate) fn run(
@@ -26,7 +25,7 @@ pub(crate) fn run(
 ) -> Option<Flow> {
     let arguments = words.get(1..).unwrap_or(&[]);
     match program {
-        program if IDLE.contains(&program) => {}
+        program if among(program, IDLE) => {}
         "set" => set(shell, arguments),
         "pushd" | "popd" => shell.forget("PWD"),
         "false" => shell.status = Status::certain(false),
@@ -39,9 +38,7 @@ pub(crate) fn run(
         }
         "echo" => echo(shell, arguments, span),
         "printf" => printf(shell, arguments, span),
-        "export" | "declare" | "typeset" | "local" | "readonly" => {
-            declare(shell, program, arguments, declared, span)
-        }
+        program if among(program, DECLARATIONS) => declare(shell, program, arguments, declared, span),
         "unset" => unset(shell, arguments),
         "shift" => shift(shell, arguments),
         "eval" => return Some(evaluate(shell, arguments)),
@@ -83,7 +80,7 @@ pub(crate) fn run(
             };
             shell.emit(&value, span);
         }
-        "getopts" | "type" | "command" | "which" | "caller" => {
+        program if among(program, "getopts type command which caller") => {
             shell.status = Status::UNKNOWN;
             if shell.output.is_some() {
                 let name = super::simple::joined(words);

@@ -5,7 +5,7 @@ use super::super::value::{Value, Word};
 use super::arithmetic::NoNumber;
 use super::state::{Certainty, Evaluator, Status};
 use super::{pattern, regex};
-use crate::text::Span;
+use crate::text::{Span, among};
 
 /// One word of a test.
 pub(crate) struct Item {
@@ -73,7 +73,7 @@ impl Evaluator<'_> {
                 TestToken::Greater => (Value::computed(">", Span::default()), None),
                 _ => (Value::default(), None),
             };
-            equals = matches!(value.text(), "==" | "=" | "!=" | "=~") && sign == Sign::Operand;
+            equals = among(value.text(), "== = != =~") && sign == Sign::Operand;
             items.push(Item { value, pattern, sign });
         }
         self.test(items, true)
@@ -205,7 +205,7 @@ impl Tester<'_, '_> {
             return Status::UNKNOWN;
         };
         let operator = middle.value.text();
-        if matches!(operator, "=" | "==" | "!=" | "-eq" | "=~") {
+        if among(operator, "= == != -eq =~") {
             let pair = match (left.value.only_hole(), right.value.only_hole()) {
                 (Some(hole), None) => right.value.known().map(|literal| (hole, literal.to_owned())),
                 (None, Some(hole)) => left.value.known().map(|literal| (hole, literal.to_owned())),
@@ -243,7 +243,7 @@ impl Tester<'_, '_> {
                 Some(found) => found,
                 None => return Status::UNKNOWN,
             },
-            "-nt" | "-ot" | "-ef" => return Status::UNKNOWN,
+            operator if among(operator, "-nt -ot -ef") => return Status::UNKNOWN,
             _ => match self.numbers(&a, &b) {
                 Some((a, b)) => compare(&operator, a, b),
                 None => {
@@ -272,23 +272,7 @@ impl Tester<'_, '_> {
 }
 
 fn is_binary(text: &str) -> bool {
-    matches!(
-        text,
-        "=" | "=="
-            | "!="
-            | "<"
-            | ">"
-            | "=~"
-            | "-eq"
-            | "-ne"
-            | "-lt"
-            | "-le"
-            | "-gt"
-            | "-ge"
-            | "-nt"
-            | "-ot"
-            | "-ef"
-    )
+    among(text, "= == != < > =~ -eq -ne -lt -le -gt -ge -nt -ot -ef")
 }
 
 fn compare(operator: &str, a: i64, b: i64) -> bool {

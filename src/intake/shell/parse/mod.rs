@@ -14,7 +14,7 @@ use super::tree::List;
 use super::value::Mark;
 
 pub(crate) use cursor::Parser;
-pub(crate) use list::literal;
+pub(crate) use list::{DECLARATIONS, literal};
 
 /// Reads a whole text; what cannot be read is reported and left out.
 pub(crate) fn parse(text: &str, marks: &[Mark], depth: u32, notes: &mut Notes) -> List {
