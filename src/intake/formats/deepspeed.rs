@@ -139,7 +139,5 @@ fn optimizer(leaves: &mut Leaves<'_>) {
 
 fn activations(leaves: &mut Leaves<'_>) {
     let path = "activation_checkpointing.partition_activations";
-    if let Some(leaf) = leaves.yes(path) {
-        leaves.switch(Field::DistributeSavedActivations, true, leaf);
-    }
+    leaves.turn_on(path, Field::DistributeSavedActivations);
 }

@@ -56,7 +56,7 @@ fn words(node: &Node, primus: bool) -> Vec<Argument> {
     let scalars = Scalars::of(node);
     let leaves = Leaves::over(&scalars);
     let mut words = Vec::new();
-    for Leaf { path, .. } in scalars.iter() {
+    for Leaf { path, .. } in scalars.all() {
         let first = path.split('.').next().unwrap_or("");
         let deep = path.contains('.');
         if among(first, NOT_FLAGS) || (deep && primus) || (deep && !among(first, GROUPED)) {

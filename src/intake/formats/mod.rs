@@ -13,6 +13,7 @@ mod merge;
 mod nanotron;
 mod nemo;
 mod neox;
+mod scalars;
 mod titan;
 mod words;
 

@@ -1,6 +1,5 @@
 //! nanotron YAML. Keys and defaults: `src/nanotron/config/*.py`.
 
-use super::deepspeed::dtype;
 use super::leaves::{Leaves, Scalars};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Reading};
@@ -66,13 +65,7 @@ pub(super) fn read(root: &Node) -> Reading {
     attention(&mut leaves);
     experts(&mut leaves);
     layout(&mut leaves);
-    if let Some(leaf) = leaves.get("model.dtype") {
-        match dtype(&leaf.value) {
-            "bf16" => leaves.switch(Field::Bf16, true, leaf),
-            "fp16" => leaves.switch(Field::Fp16, true, leaf),
-            _ => {}
-        }
-    }
+    leaves.precision("model.dtype");
     leaves.state_all(FIXED, Origin::Derived, "the code of nanotron's models");
     leaves.state_all(DEFAULTS, Origin::Default, WHOSE);
     leaves.reading.software = Some((Software::Nanotron, "a nanotron configuration".to_owned()));
@@ -83,15 +76,11 @@ fn attention(leaves: &mut Leaves<'_>) {
     let heads = leaves.whole("model.model_config.num_attention_heads");
     let groups = ["model.model_config.num_key_value_heads", "model.model_config.num_kv_heads"];
     if let Some(leaf) = leaves.first(&groups).filter(|leaf| leaf.whole() != heads) {
-        leaves.switch(Field::GroupQueryAttention, true, leaf);
-        leaves.say(Field::NumQueryGroups, &leaf.value, leaf);
+        leaves.query_groups(&leaf.value, leaf);
     }
-    if let Some(leaf) = leaves.get("model.model_config.attention_bias") {
-        leaves.switch(Field::AddQkvBias, leaf.flag() == Some(true), leaf);
-    }
-    if let Some(leaf) = leaves.get("model.model_config.tie_word_embeddings") {
-        leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), leaf);
-    }
+    leaves.follow("model.model_config.attention_bias", Field::AddQkvBias, true);
+    let tied = "model.model_config.tie_word_embeddings";
+    leaves.follow(tied, Field::UntieEmbeddingsAndOutputWeights, false);
     for path in &["hidden_act", "_attn_implementation", "is_llama_config", "is_qwen2_config", "rms_norm_eps"]
     {
         leaves.pass(&format!("model.model_config.{path}"));
@@ -137,12 +126,9 @@ fn layout(leaves: &mut Leaves<'_>) {
         leaves.say(Field::PipelineSchedule, if leaf.value == "1f1b" { "1f1b" } else { "gpipe" }, leaf);
     }
     if let Some(leaf) = leaves.yes("parallelism.recompute_layer") {
-        leaves.say(Field::RecomputeGranularity, "full", leaf);
-        leaves.say(Field::RecomputeMethod, "uniform", leaf);
+        leaves.recompute_all(leaf);
         leaves.say(Field::RecomputeNumLayers, "1", leaf);
     }
-    let asynchronous = leaves.get("parallelism.tp_linear_async_communication");
-    if let Some(leaf) = asynchronous {
-        leaves.switch(Field::AsyncTensorModelParallelAllreduce, leaf.flag() == Some(true), leaf);
-    }
+    let asynchronous = "parallelism.tp_linear_async_communication";
+    leaves.follow(asynchronous, Field::AsyncTensorModelParallelAllreduce, true);
 }

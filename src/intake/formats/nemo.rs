@@ -188,9 +188,8 @@ fn shape(leaves: &mut Leaves<'_>) {
     {
         leaves.switch(Field::SquaredRelu, true, leaf);
     }
-    if let Some(leaf) = leaves.get("model.share_embeddings_and_output_weights") {
-        leaves.switch(Field::UntieEmbeddingsAndOutputWeights, leaf.flag() == Some(false), leaf);
-    }
+    let shared = "model.share_embeddings_and_output_weights";
+    leaves.follow(shared, Field::UntieEmbeddingsAndOutputWeights, false);
     if let Some(leaf) = leaves.get("model.bias_activation_fusion") {
         let on = leaf.flag() != Some(false);
         leaves.switch(Field::BiasGeluFusion, on, leaf);
@@ -224,11 +223,8 @@ fn precision(leaves: &mut Leaves<'_>) {
             }
         }
     }
-    for &(path, field) in &[("model.bf16", Field::Bf16), ("model.fp16", Field::Fp16)] {
-        if let Some(leaf) = leaves.yes(path) {
-            leaves.switch(field, true, leaf);
-        }
-    }
+    leaves.turn_on("model.bf16", Field::Bf16);
+    leaves.turn_on("model.fp16", Field::Fp16);
     match leaves.get("model.fp8") {
         Some(leaf) if leaf.flag() == Some(true) => {
             let format = if leaves.flag("model.fp8_e4m3") == Some(true) { "e4m3" } else { "hybrid" };

@@ -1,7 +1,7 @@
 //! GPT-NeoX: flat YAML that looks like JSON, DeepSpeed's keys among its own.
 //! Keys and defaults: `megatron/neox_arguments/neox_args.py`, `megatron/model/transformer.py`.
 
-use super::deepspeed::{self, dtype};
+use super::deepspeed;
 use super::leaves::{Leaves, Scalars};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Reading};
@@ -57,7 +57,7 @@ pub(super) fn read(root: &Node) -> Reading {
     let scalars = Scalars::of(root);
     let mut leaves = Leaves::over(&scalars);
     leaves.take_all(PLAIN);
-    precision(&mut leaves);
+    leaves.precision("precision");
     deepspeed::keys(&mut leaves);
     if let Some(leaf) = leaves.get("pipe_parallel_size") {
         let stages = leaf.whole().map_or_else(|| leaf.value.clone(), |stages| stages.max(1).to_string());
@@ -157,25 +157,12 @@ fn experts(leaves: &mut Leaves<'_>) {
     leaves.state(Field::MoeRouterTopk, "1", Origin::Default, WHOSE);
 }
 
-fn precision(leaves: &mut Leaves<'_>) {
-    if let Some(leaf) = leaves.get("precision") {
-        match dtype(&leaf.value) {
-            "bf16" => leaves.switch(Field::Bf16, true, leaf),
-            "fp16" => leaves.switch(Field::Fp16, true, leaf),
-            _ => {}
-        }
-    }
-}
-
 fn recompute(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("checkpoint_activations") {
-        leaves.say(Field::RecomputeGranularity, "full", leaf);
-        leaves.say(Field::RecomputeMethod, "uniform", leaf);
+        leaves.recompute_all(leaf);
         leaves.take(&["checkpoint_num_layers"], Field::RecomputeNumLayers);
         leaves.state(Field::RecomputeNumLayers, "1", Origin::Default, WHOSE);
-        if let Some(leaf) = leaves.yes("partition_activations") {
-            leaves.switch(Field::DistributeSavedActivations, true, leaf);
-        }
+        leaves.turn_on("partition_activations", Field::DistributeSavedActivations);
     }
     for path in
         &["checkpoint_num_layers", "partition_activations", "gpt_j_residual", "mlp_multiple_of", "activation"]

@@ -192,10 +192,8 @@ fn sharding(leaves: &mut Leaves<'_>) {
         (_, false) => ("3", "FSDP2"),
     };
     leaves.state(Field::ZeroStage, stage, Origin::Derived, note);
-    if let Some(leaf) = leaves.yes("training.enable_cpu_offload") {
-        leaves.switch(Field::OffloadOptimizer, true, leaf);
-        leaves.switch(Field::OffloadParam, true, leaf);
-    }
+    leaves.turn_on("training.enable_cpu_offload", Field::OffloadOptimizer);
+    leaves.turn_on("training.enable_cpu_offload", Field::OffloadParam);
 }
 
 fn pipeline(leaves: &mut Leaves<'_>) {

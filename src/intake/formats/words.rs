@@ -1,6 +1,6 @@
 //! Commands whose settings are words with dotted keys: NeMo and Megatron-Bridge (Hydra), torchtitan.
 
-use super::leaves::is_path;
+use super::scalars::is_path;
 use super::{nemo, titan};
 use crate::intake::{Argument, Reading};
 use crate::text::Diagnostic;

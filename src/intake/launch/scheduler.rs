@@ -2,6 +2,7 @@
 
 use super::line::{Launcher, Line};
 use super::world::{Said, World, named, offer, offer_number};
+use crate::intake::shell::directives::{count, least, resource, slurms};
 use crate::intake::shell::{Directive, Script, Value, Word};
 use crate::text::among;
 
@@ -27,21 +28,13 @@ pub(super) fn lines(world: &mut World, script: &Script, line: &Line, direct: boo
     }
 }
 
-/// The last value that Slurm is given under one of these keys.
-fn slurms(script: &Script, keys: &str) -> Option<(Value, Word)> {
-    let asked = |directive: &&Directive| {
-        directive.scheduler == "SBATCH" && !directive.value.is_empty() && among(&directive.key, keys)
-    };
-    script.directives.iter().rev().find(asked).map(said)
-}
-
 fn said(directive: &Directive) -> (Value, Word) {
     let name = ["#", &directive.scheduler, " ", &directive.key].concat();
     (directive.value.clone(), named(&name, directive.span))
 }
 
 fn slurm(world: &mut World, script: &Script, tasks_are_ranks: bool) {
-    let get = |keys: &str| slurms(script, keys);
+    let get = |keys: &str| slurms(&script.directives, keys).map(said);
     let nodes = get("--nodes -N").map(|(value, by)| (least(&value), by));
     offer(&mut world.nodes, nodes, NODES);
     let gpus =
@@ -82,45 +75,13 @@ const GPUS: &str = "the scheduler's GPUs per node";
 /// Resources by their names, what their number says, and the GPUs of a node of that kind. ABCI's full nodes: 4 V100
 /// (rt_F), 8 A100 (rt_AF), 8 H200 (rt_HF); TSUBAME4's node_f: 4 H100 (user guides, 2024).
 const RESOURCES: [(&str, &str, u64); 9] = [
-    ("select=", NODES, 0),
-    ("nodes=", NODES, 0),
-    ("node=", NODES, 0),
-    ("ngpus=", GPUS, 0),
-    ("gpus=", GPUS, 0),
-    ("node_f=", NODES, 4),
-    ("rt_F=", NODES, 4),
-    ("rt_AF=", NODES, 8),
-    ("rt_HF=", NODES, 8),
+    ("select", NODES, 0),
+    ("nodes", NODES, 0),
+    ("node", NODES, 0),
+    ("ngpus", GPUS, 0),
+    ("gpus", GPUS, 0),
+    ("node_f", NODES, 4),
+    ("rt_F", NODES, 4),
+    ("rt_AF", NODES, 8),
+    ("rt_HF", NODES, 8),
 ];
-
-/// The number of a resource.
-fn resource(value: &Value, name: &str) -> Option<Value> {
-    let text = value.text();
-    for (at, _) in text.match_indices(name) {
-        if at == 0 || matches!(text.as_bytes().get(at - 1), Some(b':' | b',')) {
-            let at = at + name.len();
-            let digits = digits(text.get(at..)?);
-            return (digits > 0).then(|| value.part(at, at + digits));
-        }
-    }
-    None
-}
-
-/// How many digits a text starts with.
-fn digits(text: &str) -> usize {
-    text.bytes().take_while(u8::is_ascii_digit).count()
-}
-
-/// The lower end of `2-4`.
-fn least(value: &Value) -> Value {
-    let digits = digits(value.text());
-    if digits == 0 { value.clone() } else { value.part(0, digits) }
-}
-
-/// The count in `8`, `gpu:8`, `gpu:a100:8`.
-fn count(value: &Value) -> Value {
-    let end = value.text().find([',', '(']).unwrap_or(value.text().len());
-    let value = value.part(0, end);
-    let start = value.text().rfind(':').map_or(0, |at| at + 1);
-    value.part(start, value.text().len())
-}

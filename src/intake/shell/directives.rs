@@ -3,7 +3,7 @@
 use super::eval::Evaluator;
 use super::script::Directive;
 use super::value::{Value, is_blank};
-use crate::text::among;
+use crate::text::{among, has_any};
 
 /// Markers after `#`.
 const MARKERS: [&str; 7] = ["SBATCH", "PBS", "$", "PJM", "YBATCH", "BSUB", "COBALT"];
@@ -70,17 +70,17 @@ fn unquoted(value: &Value) -> Value {
     value.part(start, text.trim_end_matches(['"', '\'']).len().max(start))
 }
 
-/// The last value that Slurm is given under one of these keys.
-fn slurms<'d>(directives: &'d [Directive], keys: &str) -> Option<&'d Directive> {
-    let asked = |directive: &&Directive| directive.scheduler == "SBATCH" && among(&directive.key, keys);
+/// The last directive that gives Slurm something under one of these keys.
+pub(crate) fn slurms<'d>(directives: &'d [Directive], keys: &str) -> Option<&'d Directive> {
+    let asked = |directive: &&Directive| {
+        directive.scheduler == "SBATCH" && !directive.value.is_empty() && among(&directive.key, keys)
+    };
     directives.iter().rev().find(asked)
 }
 
 /// Sets the variables that the scheduler would set from these directives, unless the environment has them.
 pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive]) {
-    let value = |keys: &str| {
-        slurms(directives, keys).map(|directive| directive.value.clone()).filter(|value| !value.is_empty())
-    };
+    let value = |keys: &str| slurms(directives, keys).map(|directive| directive.value.clone());
     let nodes = value("--nodes -N").map(|value| least(&value));
     let per_node = value("--ntasks-per-node");
     let tasks = value("--ntasks -n").or_else(|| {
@@ -108,28 +108,18 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
             provide(shell, name, value.clone());
         }
     }
-    for kind in &["node_f", "rt_F", "rt_AF", "rt_HF"] {
-        if let Some(nodes) = resource(directives, kind) {
-            let span = nodes.origin().unwrap_or_default();
-            provide(shell, "NHOSTS", nodes);
-            provide(shell, "SGE_RESOURCE_TYPE", Value::computed(kind, span));
-            break;
+    // Grid Engine is asked for nodes of a kind: `-l rt_F=2`.
+    let asked = directives.iter().filter(|line| line.scheduler == "$" && line.key == "-l");
+    for line in asked {
+        for kind in ["node_f", "rt_F", "rt_AF", "rt_HF"] {
+            if let Some(nodes) = resource(&line.value, kind) {
+                let span = nodes.origin().unwrap_or_default();
+                provide(shell, "NHOSTS", nodes);
+                provide(shell, "SGE_RESOURCE_TYPE", Value::computed(kind, span));
+                return;
+            }
         }
     }
-}
-
-/// How many nodes of a kind Grid Engine is asked for: `-l rt_F=2`.
-fn resource(directives: &[Directive], kind: &str) -> Option<Value> {
-    for directive in directives {
-        if directive.scheduler == "$"
-            && directive.key == "-l"
-            && let Some(at) = directive.value.text().find(kind)
-            && directive.value.text().as_bytes().get(at + kind.len()) == Some(&b'=')
-        {
-            return Some(least(&directive.value.rest(at + kind.len() + 1)));
-        }
-    }
-    None
 }
 
 fn provide(shell: &mut Evaluator<'_>, name: &str, value: Value) {
@@ -147,18 +137,39 @@ fn number(value: &Value) -> Option<u64> {
     value.known()?.trim().parse().ok()
 }
 
-/// The lower end of `2-4`, the count before anything else in `2,ngpus=8`.
-fn least(value: &Value) -> Value {
-    let digits = value.text().bytes().take_while(u8::is_ascii_digit).count();
-    if digits == 0 { value.clone() } else { value.part(0, digits) }
+/// The number of a resource: 2 of `rt_F` in `h_rt=1:00:00,rt_F=2`.
+pub(crate) fn resource(value: &Value, name: &str) -> Option<Value> {
+    let text = value.text();
+    for (at, _) in text.match_indices(name) {
+        let start = at + name.len() + 1;
+        if text.get(at + name.len()..start) == Some("=") && (at == 0 || has_any(text.get(at - 1..at)?, ":,"))
+        {
+            let digits = digits(text.get(start..)?);
+            return (digits > 0).then(|| value.part(start, start + digits));
+        }
+    }
+    None
 }
 
-/// The count in `8`, `gpu:8` and `gpu:a100:8`.
+/// How many digits a text starts with.
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+/// The lower end of `2-4`.
+pub(crate) fn least(value: &Value) -> Value {
+    match digits(value.text()) {
+        0 => value.clone(),
+        digits => value.part(0, digits),
+    }
+}
+
+/// The count in `8`, `gpu:8`, `gpu:a100:8(S:0-1)`.
 pub(crate) fn count(value: &Value) -> Value {
-    let first = value.text().find(',').unwrap_or(value.text().len());
-    let value = value.part(0, first);
-    let start = value.text().rfind(':').map_or(0, |at| at + 1);
-    value.part(start, value.text().len())
+    let text = value.text();
+    let end = text.find([',', '(']).unwrap_or(text.len());
+    let start = text.get(..end).and_then(|kinds| kinds.rfind(':')).map_or(0, |at| at + 1);
+    value.part(start, end)
 }
 
 #[cfg(test)]

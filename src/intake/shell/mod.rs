@@ -4,7 +4,7 @@
 //! [`limits`]; what a text leaves open (unset variables, positional parameters, the output of programs) becomes a
 //! [`Hole`] inside the [`Value`]s that depend on it.
 
-mod directives;
+pub(crate) mod directives;
 mod eval;
 mod limits;
 mod notes;

@@ -105,12 +105,10 @@ fn attention(leaves: &mut Leaves<'_>, kind: &str, traits: Traits, why: &str) {
         ]);
     } else if let Some(leaf) = groups.filter(|_| grouped) {
         if leaf.whole() != heads {
-            leaves.switch(Field::GroupQueryAttention, true, leaf);
-            leaves.say(Field::NumQueryGroups, &leaf.value, leaf);
+            leaves.query_groups(&leaf.value, leaf);
         }
     } else if let Some(leaf) = multi_query {
-        leaves.switch(Field::GroupQueryAttention, true, leaf);
-        leaves.say(Field::NumQueryGroups, "1", leaf);
+        leaves.query_groups("1", leaf);
     }
     if latent.is_none() {
         leaves.take(&["head_dim"], Field::KvChannels);
