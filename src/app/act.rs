@@ -14,7 +14,6 @@ use super::files::File;
 use super::views::{self, is_move};
 
 /// What is to be done.
-#[derive(Clone)]
 pub(crate) enum Act {
     /// Something that the session knows by itself.
     Do(Event),
@@ -112,7 +111,6 @@ pub(crate) enum Glance {
 }
 
 /// What can be explained.
-#[derive(Clone)]
 pub(crate) enum Why {
     /// The memory of a stage, of one use or all of it.
     Memory(u64, Option<Use>),
@@ -137,7 +135,7 @@ pub(crate) enum Copied {
 
 /// An act with what the browser said, where it did.
 pub(crate) struct Heard {
-    pub act: Act,
+    pub act: Rc<Act>,
     pub event: Option<web_sys::Event>,
 }
 
@@ -147,13 +145,13 @@ pub(crate) type Hear = Callback<Heard>;
 /// Hears one kind of event on one element.
 pub(crate) struct On {
     event: &'static str,
-    act: Act,
+    act: Rc<Act>,
     hear: Hear,
 }
 
 impl On {
     pub(crate) fn hear(desk: &Desk, event: &'static str, act: Act) -> Rc<dyn Listener> {
-        Rc::new(Self { event, act, hear: desk.hear.clone() })
+        Rc::new(Self { event, act: Rc::new(act), hear: desk.hear.clone() })
     }
 }
 
@@ -168,13 +166,13 @@ impl Listener for On {
 
     /// What the browser must know at once is done here; the page follows.
     fn handle(&self, event: web_sys::Event) {
-        if matches!(self.act, Act::Lanes) {
+        if matches!(*self.act, Act::Lanes) {
             // Keys and turns of the wheel that mean nothing here are the browser's.
             let Some(glance) = views::glance(&event) else { return };
             event.prevent_default();
             return tell(&self.hear, Act::Glance(glance));
         }
-        if let (Act::Tour(Some(at)), "keydown") = (&self.act, self.event) {
+        if let (Act::Tour(Some(at)), "keydown") = (&*self.act, self.event) {
             let key = dom::property(&event, "key").unwrap_or_default();
             let Some(to) = views::turned(&key, *at) else { return };
             event.prevent_default();
@@ -184,9 +182,9 @@ impl Listener for On {
             "submit" | "dragover" => event.prevent_default(),
             "keydown" => {
                 let key = dom::property(&event, "key").unwrap_or_default();
-                if matches!(self.act, Act::Move) && is_move(&key) {
+                if matches!(*self.act, Act::Move) && is_move(&key) {
                     event.prevent_default();
-                } else if matches!(self.act, Act::Move) || key != "Enter" {
+                } else if matches!(*self.act, Act::Move) || key != "Enter" {
                     return;
                 }
             }
@@ -204,5 +202,5 @@ impl Listener for On {
 
 /// Performs `act`, which nobody did on an element.
 pub(crate) fn tell(hear: &Hear, act: Act) {
-    hear.emit(Heard { act, event: None });
+    hear.emit(Heard { act: Rc::new(act), event: None });
 }

@@ -29,7 +29,7 @@ pub(crate) struct Look {
     /// Whether a long text is being read.
     pub reading: bool,
     /// What is being explained.
-    pub told: Option<Told>,
+    pub told: Option<Rc<Told>>,
     /// Whether there is room to begin with the settings open.
     pub wide: bool,
     pub all_settings: bool,
@@ -71,7 +71,6 @@ pub(crate) struct MapLook {
 }
 
 /// What the card explains.
-#[derive(Clone)]
 pub(crate) enum Told {
     /// A number, by what it is made of.
     Number(Branch),

@@ -8,7 +8,7 @@ use shardscope::session::schedule::Film;
 use shardscope::session::{Held, State, title};
 use yew::prelude::*;
 
-use super::act::{Act, Hear, Heard, tell};
+use super::act::{Act, Hear, Heard};
 use super::desk::{Desk, Look, MapLook, Place, Sheet};
 use super::panel::{Drawn, panel};
 use super::parts::{Sign, Tag, Width, card, group, tag, theme};
@@ -64,9 +64,12 @@ pub(crate) struct Page {
 }
 
 /// Performs `act` in `milliseconds`, unless it is dropped before.
-fn later(hear: &Hear, milliseconds: u32, act: Act) -> Option<Timeout> {
-    let hear = hear.clone();
-    Some(Timeout::new(milliseconds, move || tell(&hear, act)))
+fn later(hear: &Hear, milliseconds: u32, act: impl Into<Rc<Act>>) -> Option<Timeout> {
+    timer(hear.clone(), milliseconds, act.into())
+}
+
+fn timer(hear: Hear, milliseconds: u32, act: Rc<Act>) -> Option<Timeout> {
+    Some(Timeout::new(milliseconds, move || hear.emit(Heard { act, event: None })))
 }
 
 impl Component for Page {
@@ -272,7 +275,7 @@ impl Page {
 
     /// Whether it is now to be said that a text of so many bytes is being read, because that takes a while; `act` comes
     /// again when that is painted.
-    pub(super) fn says_first(&mut self, act: &Act, bytes: usize) -> bool {
+    pub(super) fn says_first(&mut self, act: &Rc<Act>, bytes: usize) -> bool {
         let first = bytes > LONG && !self.desk.look.reading;
         if first != self.desk.look.reading {
             self.look().reading = first;

@@ -45,9 +45,9 @@ impl Page {
     }
 
     /// What the session is to make of `act`, where it is for the session.
-    fn session_event(&mut self, act: &Act, value: &str) -> Option<Event> {
+    fn session_event(&mut self, act: &Rc<Act>, value: &str) -> Option<Event> {
         let set = |name: &str| Event::Set { name: name.to_owned(), value: value.to_owned() };
-        Some(match act {
+        Some(match &**act {
             Act::Do(event) => event.clone(),
             Act::Step { forth } => {
                 self.before = dom::script_box().map(|area| area.value());
@@ -317,16 +317,16 @@ const fn place_of(copied: Copied) -> Place {
     }
 }
 
-fn explain(shown: &Shown, why: &Why) -> Option<Told> {
+fn explain(shown: &Shown, why: &Why) -> Option<Rc<Told>> {
     let branch = match *why {
         Why::Memory(stage, kind) => explain_memory(&shown.report.memory, stage, kind),
         Why::Message(dimension, place) => {
             operation(shown, dimension, place).map(|operation| explain_message(&shown.plan, operation))
         }
         Why::Wire(dimension, place) => operation(shown, dimension, place).map(explain_wire),
-        Why::Term(ref name) => return Some(Told::Term(name.clone())),
+        Why::Term(ref name) => return Some(Rc::new(Told::Term(name.clone()))),
     };
-    branch.map(Told::Number)
+    Some(Rc::new(Told::Number(branch?)))
 }
 
 fn operation(shown: &Shown, dimension: usize, place: usize) -> Option<&Operation> {

@@ -62,8 +62,9 @@ macro_rules! fields {
 
             /// What it may hold.
             #[must_use]
-            pub const fn kind(self) -> Kind {
-                match self { $(Self::$field => $kind,)* }
+            pub fn kind(self) -> Kind {
+                static KINDS: [Kind; Field::ALL.len()] = [$($kind,)*];
+                KINDS[self.index()]
             }
 
             /// What it is, in a few words.

@@ -1,7 +1,5 @@
 //! The events of every stage, in order.
 
-use std::collections::VecDeque;
-
 use super::{Action, Event, Shape, block, dual, zero_bubble};
 use crate::plan::PipelineSchedule;
 
@@ -121,12 +119,14 @@ pub(super) struct Draft {
     ranges: [(u32, u32); 2],
     forward: [u32; 2],
     backward: [u32; 2],
-    owed: VecDeque<(u32, u32)>,
+    /// Weight gradients put off, by chunk and micro-batch, and how many of them are no longer owed.
+    put_off: Vec<(u32, u32)>,
+    paid: usize,
 }
 
 impl Draft {
     pub(super) fn new(ranges: [(u32, u32); 2]) -> Self {
-        Self { events: Vec::new(), ranges, forward: [0; 2], backward: [0; 2], owed: VecDeque::new() }
+        Self { events: Vec::new(), ranges, forward: [0; 2], backward: [0; 2], put_off: Vec::new(), paid: 0 }
     }
 
     fn push(&mut self, action: Action, count: u32, chunk: u32) {
@@ -173,35 +173,38 @@ impl Draft {
     /// The input gradient; the weight gradient is owed.
     pub(super) fn input(&mut self, chunk: u32) {
         let batch = self.next_backward(chunk);
-        self.owed.push_back((chunk, batch));
+        self.put_off.push((chunk, batch));
         self.push(Action::BackwardInput, batch, chunk);
     }
 
     /// The oldest weight gradient owed.
     pub(super) fn weight(&mut self) {
-        if let Some((chunk, batch)) = self.owed.pop_front() {
+        if let Some(&(chunk, batch)) = self.put_off.get(self.paid) {
+            self.paid += 1;
             self.push(Action::WeightGradient, batch, chunk);
         }
     }
 
     /// The weight gradient of the latest input gradient.
     pub(super) fn weight_now(&mut self) {
-        if let Some((chunk, batch)) = self.owed.pop_back() {
+        if self.owed() > 0
+            && let Some((chunk, batch)) = self.put_off.pop()
+        {
             self.push(Action::WeightGradient, batch, chunk);
         }
     }
 
     /// The oldest weight gradient owed by `chunk`.
     pub(super) fn weight_of(&mut self, chunk: u32) {
-        if let Some(place) = self.owed.iter().position(|(other, _)| *other == chunk)
-            && let Some((chunk, batch)) = self.owed.remove(place)
-        {
+        let owed = self.put_off.get(self.paid..).unwrap_or_default();
+        if let Some(place) = owed.iter().position(|(other, _)| *other == chunk) {
+            let (chunk, batch) = self.put_off.remove(self.paid + place);
             self.push(Action::WeightGradient, batch, chunk);
         }
     }
 
     pub(super) fn owed(&self) -> usize {
-        self.owed.len()
+        self.put_off.len() - self.paid
     }
 
     pub(super) fn forwards(&self, chunk: u32) -> u32 {

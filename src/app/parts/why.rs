@@ -16,7 +16,7 @@ pub(crate) fn number(desk: &Desk, text: String, why: Why) -> Tag {
 pub(crate) fn card(desk: &Desk) -> Tag {
     let card =
         tag("div.why#why").set("popover", "auto").set("role", "dialog").set("aria-labelledby", "why-title");
-    let (title, inside) = match &desk.look.told {
+    let (title, inside) = match desk.look.told.as_deref() {
         Some(Told::Number(branch)) => {
             (fill(words::verdict::PIECE, [branch.label.clone(), branch.value.clone()]), tree(branch, 1))
         }
