@@ -30,7 +30,6 @@ pub use held::Held;
 pub use letters::LETTERS;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use operator::Operator;
-use part::Keep;
 pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup};
 pub use shape::Shape;
 pub use stack::{

@@ -215,16 +215,3 @@ impl Saved {
         Self { name, shape: Shape::new(shape), width, bytes: Count::of_shape(shape).bytes(width), formula }
     }
 }
-
-/// Kept tensors in the making.
-pub(super) trait Keep {
-    /// One more, as [`Saved::new`] makes it; said so often that it is a call of its own.
-    fn keep(&mut self, name: &'static str, shape: &[u64], width: u64, formula: &'static Formula);
-}
-
-impl Keep for Vec<Saved> {
-    #[inline(never)]
-    fn keep(&mut self, name: &'static str, shape: &[u64], width: u64, formula: &'static Formula) {
-        self.push(Saved::new(name, shape, width, formula));
-    }
-}

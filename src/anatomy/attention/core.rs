@@ -1,6 +1,6 @@
 //! What the attention kernel itself keeps, between the projections.
 
-use crate::anatomy::{Keep, Saved, Symbols};
+use crate::anatomy::{Saved, Symbols};
 use crate::explain::Formula;
 use crate::plan::{AttentionKernel, ContextKind, Number, RecomputeModule, Software};
 
@@ -49,7 +49,7 @@ pub(in crate::anatomy) struct Core {
 pub(in crate::anatomy) fn core(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     if x.recomputes(RecomputeModule::CoreAttention) {
         let mut out = as_given(core);
-        out.keep("checkpoint scalar", &[1], STATISTIC, &SCALAR);
+        out.push(Saved::new("checkpoint scalar", &[1], STATISTIC, &SCALAR));
         out.push(core.output);
         return out;
     }
@@ -139,15 +139,15 @@ fn probabilities(x: &Symbols<'_>) -> Vec<Saved> {
         Saved::new("softmax", &shape, x.width, &SOFTMAX)
     }];
     if recipe.attention_dropout {
-        out.keep("attention dropout mask", &shape, 1, &DROPOUT);
-        out.keep("dropped probabilities", &shape, x.width, &DROPPED);
+        out.push(Saved::new("attention dropout mask", &shape, 1, &DROPOUT));
+        out.push(Saved::new("dropped probabilities", &shape, x.width, &DROPPED));
     } else if wide {
-        out.keep("16-bit probabilities", &shape, x.width, &PROBABILITIES);
+        out.push(Saved::new("16-bit probabilities", &shape, x.width, &PROBABILITIES));
     }
     if fused {
-        out.keep("softmax scale", &[1], STATISTIC, &SCALAR);
+        out.push(Saved::new("softmax scale", &[1], STATISTIC, &SCALAR));
     } else {
-        out.keep("causal mask", &[x.s, x.s], 1, &CAUSAL);
+        out.push(Saved::new("causal mask", &[x.s, x.s], 1, &CAUSAL));
     }
     out
 }

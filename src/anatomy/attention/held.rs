@@ -1,7 +1,7 @@
 //! What backward holds in the output projection, the attention itself, and the QKV projection.
 
 use crate::anatomy::held::{gathered, has_weight_gradient, masked, residual, scattered};
-use crate::anatomy::{Held, Keep, Saved, Symbols};
+use crate::anatomy::{Held, Saved, Symbols};
 use crate::explain::Formula;
 use crate::plan::AttentionKernel;
 use crate::quantity::Bytes;
@@ -40,7 +40,7 @@ pub(in crate::anatomy) fn held(x: &Symbols<'_>) -> Vec<Held> {
 
     let mut qkv = vec![residual(x), inputs];
     qkv.extend(gathered(x, "gathered input"));
-    qkv.keep("gradient of the input", &[x.n, x.h], x.width, &INPUT);
+    qkv.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));
     qkv.extend(scattered(x));
     let gradient = Saved::new("linear_qkv weight gradient", &[packed, x.h], x.width, &QKV);
     qkv.extend(weight.then_some(gradient));
@@ -59,7 +59,7 @@ fn kernel(x: &Symbols<'_>, width: u64) -> Vec<Saved> {
     let shape = [x.b, x.a, x.s, x.s];
     let mut out = vec![Saved::new("gradient of the probabilities", &shape, x.width, &SCORES)];
     if x.recipe().attention_dropout {
-        out.keep("gradient before dropout", &shape, x.width, &BEFORE);
+        out.push(Saved::new("gradient before dropout", &shape, x.width, &BEFORE));
     }
     out
 }

@@ -1,7 +1,7 @@
 //! Tensors kept for backward.
 
 use super::core::{Core, Operand, core};
-use crate::anatomy::{Keep, Saved, Symbols, norm};
+use crate::anatomy::{Saved, Symbols, norm};
 use crate::explain::Formula;
 use crate::plan::PositionEmbedding;
 
@@ -42,7 +42,7 @@ static MASK: Formula =
 pub(in crate::anatomy) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(14);
     if !norm::is_recomputed(x) {
-        out.keep("linear_qkv input", &[x.s_local, x.h], x.input_width, &INPUT);
+        out.push(Saved::new("linear_qkv input", &[x.s_local, x.h], x.input_width, &INPUT));
     }
     out.extend(qk_norms(x));
     out.extend(rotation(x));
@@ -95,11 +95,11 @@ fn qk_norms(x: &Symbols<'_>) -> Vec<Saved> {
     }
     let mut out = Vec::with_capacity(4);
     if is_grouped(x) {
-        out.keep("query norm input", &[x.n, x.a, x.d], x.width, &QUERY);
+        out.push(Saved::new("query norm input", &[x.n, x.a, x.d], x.width, &QUERY));
     }
     out.push(buffer(x, "QKV output held by the norms"));
-    out.keep("query norm statistics", &[x.n, x.a], STATISTIC, &QUERY_STATISTICS);
-    out.keep("key norm statistics", &[x.n, x.k], STATISTIC, &KEY_STATISTICS);
+    out.push(Saved::new("query norm statistics", &[x.n, x.a], STATISTIC, &QUERY_STATISTICS));
+    out.push(Saved::new("key norm statistics", &[x.n, x.k], STATISTIC, &KEY_STATISTICS));
     out
 }
 

@@ -1,7 +1,7 @@
 //! What backward holds: the dense gradient of the word embedding.
 
 use crate::anatomy::held::{gathered, residual};
-use crate::anatomy::{Held, Keep, Symbols};
+use crate::anatomy::{Held, Saved, Symbols};
 use crate::explain::Formula;
 use crate::quantity::Bytes;
 
@@ -12,6 +12,6 @@ static WORDS: Formula = Formula::new("V·h·B", "The word embedding's gradient, 
 pub(in crate::anatomy) fn held(x: &Symbols<'_>) -> Vec<Held> {
     let mut tensors = vec![residual(x)];
     tensors.extend(gathered(x, "gathered gradient"));
-    tensors.keep("word embedding gradient", &[x.v, x.h], x.width, &WORDS);
+    tensors.push(Saved::new("word embedding gradient", &[x.v, x.h], x.width, &WORDS));
     vec![Held::new("backward of the embedding", Bytes::ZERO, tensors)]
 }

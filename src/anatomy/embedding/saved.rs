@@ -1,6 +1,6 @@
 //! Tensors kept for backward.
 
-use crate::anatomy::{Keep, Saved, Symbols};
+use crate::anatomy::{Saved, Symbols};
 use crate::explain::Formula;
 use crate::plan::PositionEmbedding;
 
@@ -18,13 +18,13 @@ static DROPOUT: Formula = Formula::new("S·h", "Dropout mask of the embedding, o
 pub(in crate::anatomy) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = vec![Saved::new("token ids", &[x.b, x.s], INDEX, &TOKENS)];
     if x.t > 1 {
-        out.keep("vocabulary mask", &[x.b, x.s], 1, &MASK);
+        out.push(Saved::new("vocabulary mask", &[x.b, x.s], 1, &MASK));
     }
     if x.model().position_embedding == PositionEmbedding::LearnedAbsolute {
-        out.keep("position ids", &[x.b, x.s], INDEX, &POSITIONS);
+        out.push(Saved::new("position ids", &[x.b, x.s], INDEX, &POSITIONS));
     }
     if x.recipe().hidden_dropout {
-        out.keep("embedding dropout mask", &[x.s_local, x.h], 1, &DROPOUT);
+        out.push(Saved::new("embedding dropout mask", &[x.s_local, x.h], 1, &DROPOUT));
     }
     out
 }

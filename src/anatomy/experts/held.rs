@@ -3,7 +3,7 @@
 //! tokens as they were sent, as they arrived, and as the experts left them.
 
 use crate::anatomy::held::{has_weight_gradient, residual};
-use crate::anatomy::{Held, Keep, Saved, Symbols};
+use crate::anatomy::{Held, Saved, Symbols};
 use crate::explain::Formula;
 use crate::plan::Dispatcher;
 use crate::quantity::{Bytes, Count};
@@ -50,10 +50,10 @@ pub(in crate::anatomy) fn held(x: &Symbols<'_>) -> Vec<Held> {
     let before =
         Saved::new("gradient of the activation's input", &[moe.received, x.gate * moe.ffn], x.width, &BEFORE);
     let mut first = vec![residual(x), before];
-    first.keep("gradient of the experts' input", &wide, x.width, &INPUT);
+    first.push(Saved::new("gradient of the experts' input", &wide, x.width, &INPUT));
     if has_weight_gradient(x) {
         let shape = [x.gate * moe.ffn, moe.hidden];
-        first.keep("an expert's weight gradient", &shape, x.width, &FC1_WEIGHT);
+        first.push(Saved::new("an expert's weight gradient", &shape, x.width, &FC1_WEIGHT));
     }
     let back = Saved::new("returned gradient", &[moe.sent, moe.hidden], x.width, &RETURNED_GRADIENT);
     vec![
@@ -76,11 +76,11 @@ fn combination(x: &Symbols<'_>) -> Vec<Saved> {
         Dispatcher::AllToAll => {
             let mut out = vec![Saved::new("sent tokens", &sent, x.width, &SENT)];
             if spread && local > 1 {
-                out.keep("arrived tokens", &received, x.width, &ARRIVED);
+                out.push(Saved::new("arrived tokens", &received, x.width, &ARRIVED));
             }
-            out.keep("experts' output", &received, x.width, &LEFT);
+            out.push(Saved::new("experts' output", &received, x.width, &LEFT));
             if spread {
-                out.keep("returned tokens", &sent, x.width, &RETURNED);
+                out.push(Saved::new("returned tokens", &sent, x.width, &RETURNED));
             }
             out
         }
@@ -100,9 +100,9 @@ fn combination(x: &Symbols<'_>) -> Vec<Saved> {
             ]
         }
     };
-    out.keep("combined output", &[x.s_local, x.h], x.width, &COMBINED);
+    out.push(Saved::new("combined output", &[x.s_local, x.h], x.width, &COMBINED));
     if moe.shared > 0 {
-        out.keep("shared experts' output", &[x.s_local, x.h], x.width, &SHARED);
+        out.push(Saved::new("shared experts' output", &[x.s_local, x.h], x.width, &SHARED));
     }
     out
 }

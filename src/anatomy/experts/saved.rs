@@ -1,7 +1,7 @@
 //! Tensors kept for backward: router, dispatcher, experts, shared experts. Routing is taken as balanced.
 
 use crate::anatomy::attention::residual_mask;
-use crate::anatomy::{Keep, Saved, Symbols, norm};
+use crate::anatomy::{Saved, Symbols, norm};
 use crate::explain::Formula;
 use crate::plan::{Dispatcher, RecomputeModule};
 
@@ -64,11 +64,11 @@ pub(in crate::anatomy) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let normed = norm::is_recomputed(x);
     if x.recomputes(RecomputeModule::Moe) {
         if !normed {
-            out.keep("moe input", &[x.s_local, x.h], x.width, &CHECKPOINTED);
+            out.push(Saved::new("moe input", &[x.s_local, x.h], x.width, &CHECKPOINTED));
         }
     } else {
         if !normed {
-            out.keep("router input", &[x.s_local, x.h], x.width, &INPUT);
+            out.push(Saved::new("router input", &[x.s_local, x.h], x.width, &INPUT));
         }
         out.extend(router(x));
         out.extend(latent(x));
@@ -89,9 +89,9 @@ fn router(x: &Symbols<'_>) -> Vec<Saved> {
         Saved::new("router softmax", &[x.s_local, moe.topk], FLOAT, &CHOSEN)
     });
     if x.recipe().moe.load_balancing.has_loss() {
-        out.keep("balancing scores", &[x.s_local, moe.experts], FLOAT, &AUX_SCORES);
-        out.keep("balancing counts", &[moe.experts], INDEX, &AUX_COUNTS);
-        out.keep("balancing scalar", &[1], FLOAT, &AUX_SCALAR);
+        out.push(Saved::new("balancing scores", &[x.s_local, moe.experts], FLOAT, &AUX_SCORES));
+        out.push(Saved::new("balancing counts", &[moe.experts], INDEX, &AUX_COUNTS));
+        out.push(Saved::new("balancing scalar", &[1], FLOAT, &AUX_SCALAR));
     }
     out
 }
@@ -102,9 +102,9 @@ fn latent(x: &Symbols<'_>) -> Vec<Saved> {
     }
     let mut out = Vec::with_capacity(2);
     if x.recipe().fp8.is_some() {
-        out.keep("latent down input", &[x.s_local, x.h], x.input_width, &LATENT_INPUT);
+        out.push(Saved::new("latent down input", &[x.s_local, x.h], x.input_width, &LATENT_INPUT));
     }
-    out.keep("latent up input", &[x.s_local, x.moe.hidden], x.input_width, &LATENT_OUTPUT);
+    out.push(Saved::new("latent up input", &[x.s_local, x.moe.hidden], x.input_width, &LATENT_OUTPUT));
     out
 }
 
@@ -148,12 +148,12 @@ fn experts(x: &Symbols<'_>) -> Vec<Saved> {
     ];
     if !x.recipe().fusions.bias_activation {
         for name in unfused_steps(x) {
-            out.keep(name, &inner, x.width, &UNFUSED);
+            out.push(Saved::new(name, &inner, x.width, &UNFUSED));
         }
     }
-    out.keep("experts probabilities", &[moe.received], moe.probability, &PROBABILITIES);
+    out.push(Saved::new("experts probabilities", &[moe.received], moe.probability, &PROBABILITIES));
     if !x.recomputes(RecomputeModule::MoeActivation) {
-        out.keep("experts fc2 input", &inner, x.input_width, &EXPERT_OUTPUT);
+        out.push(Saved::new("experts fc2 input", &inner, x.input_width, &EXPERT_OUTPUT));
     }
     out
 }
@@ -175,17 +175,17 @@ fn shared(x: &Symbols<'_>) -> Vec<Saved> {
         return out;
     }
     if !x.recomputes(RecomputeModule::SharedExperts) {
-        out.keep("shared activation input", &[x.n, x.gate * width], x.width, &SHARED_ACTIVATION);
+        out.push(Saved::new("shared activation input", &[x.n, x.gate * width], x.width, &SHARED_ACTIVATION));
         if x.model().activation.is_gated() && !x.recipe().fusions.bias_activation {
             for name in ["shared activated half", "shared offset linear half"] {
-                out.keep(name, &[x.n, width], x.width, &SHARED_UNFUSED);
+                out.push(Saved::new(name, &[x.n, width], x.width, &SHARED_UNFUSED));
             }
         }
-        out.keep("shared fc2 input", &[x.n, width], x.input_width, &SHARED_OUTPUT);
+        out.push(Saved::new("shared fc2 input", &[x.n, width], x.input_width, &SHARED_OUTPUT));
     }
     if x.model().experts.as_ref().is_some_and(|experts| experts.shared_expert_gate) {
-        out.keep("shared gate score", &[x.s_local], x.width, &GATE_SCORE);
-        out.keep("shared output", &[x.s_local, x.h], x.width, &GATED);
+        out.push(Saved::new("shared gate score", &[x.s_local], x.width, &GATE_SCORE));
+        out.push(Saved::new("shared output", &[x.s_local, x.h], x.width, &GATED));
     }
     out
 }

@@ -1,7 +1,7 @@
 //! Tensors kept for backward.
 
 use crate::anatomy::attention::{Core, Operand, core, residual_mask};
-use crate::anatomy::{Keep, Saved, Symbols, norm};
+use crate::anatomy::{Saved, Symbols, norm};
 use crate::explain::Formula;
 use crate::plan::{AttentionKernel, RecomputeModule};
 
@@ -40,7 +40,7 @@ static NOTHING: Formula = Formula::new("0", "Given back and recomputed in backwa
 pub(in crate::anatomy) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(18);
     if !norm::is_recomputed(x) {
-        out.keep("down-projection input", &[x.s_local, x.h], x.input_width, &INPUT);
+        out.push(Saved::new("down-projection input", &[x.s_local, x.h], x.input_width, &INPUT));
     }
     out.extend(latents(x));
     out.extend(rotation(x));
@@ -55,30 +55,30 @@ fn latents(x: &Symbols<'_>) -> Vec<Saved> {
     let normed = x.model().qk_layernorm;
     let mut out = Vec::with_capacity(6);
     let statistics = |out: &mut Vec<Saved>, name| {
-        out.keep(name, &[x.s_local], STATISTIC, &STATISTICS);
+        out.push(Saved::new(name, &[x.s_local], STATISTIC, &STATISTICS));
     };
     if sizes.query > 0 && normed {
-        out.keep("query norm input", &[x.n, sizes.query], x.width, &QUERY_NORM);
+        out.push(Saved::new("query norm input", &[x.n, sizes.query], x.width, &QUERY_NORM));
         statistics(&mut out, "query norm statistics");
     }
     if x.sequence_parallel {
         if normed {
-            out.keep("kv norm input", &[x.s_local, sizes.key_value], x.width, &KV_NORM);
+            out.push(Saved::new("kv norm input", &[x.s_local, sizes.key_value], x.width, &KV_NORM));
         }
     } else {
         let shape = [x.n, sizes.key_value + sizes.rotary];
-        out.keep("kv down-projection output", &shape, x.width, &KV_BUFFER);
+        out.push(Saved::new("kv down-projection output", &shape, x.width, &KV_BUFFER));
     }
     if normed {
         statistics(&mut out, "kv norm statistics");
     }
     if sizes.query > 0 {
         let shape = [x.s_local, sizes.query];
-        out.keep("query up-projection input", &shape, x.input_width, &QUERY_UP);
+        out.push(Saved::new("query up-projection input", &shape, x.input_width, &QUERY_UP));
     }
     if normed || x.sequence_parallel {
         let shape = [x.s_local, sizes.key_value];
-        out.keep("kv up-projection input", &shape, x.input_width, &KV_UP);
+        out.push(Saved::new("kv up-projection input", &shape, x.input_width, &KV_UP));
     }
     out
 }

@@ -1,7 +1,7 @@
 //! Tensors kept for backward.
 
 use crate::anatomy::attention::residual_mask;
-use crate::anatomy::{Keep, Saved, Symbols, norm};
+use crate::anatomy::{Saved, Symbols, norm};
 use crate::explain::Formula;
 use crate::plan::{RecomputeModule, Software};
 
@@ -22,15 +22,15 @@ pub(in crate::anatomy) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let normed = norm::is_recomputed(x);
     if x.recomputes(RecomputeModule::Mlp) {
         if !normed {
-            out.keep("mlp input", &[x.s_local, x.h], x.width, &CHECKPOINTED);
+            out.push(Saved::new("mlp input", &[x.s_local, x.h], x.width, &CHECKPOINTED));
         }
     } else {
         if !normed {
-            out.keep("linear_fc1 input", &[x.s_local, x.h], x.input_width, &INPUT);
+            out.push(Saved::new("linear_fc1 input", &[x.s_local, x.h], x.input_width, &INPUT));
         }
-        out.keep("activation input", &[x.n, x.gate * x.f], x.width, &ACTIVATION);
+        out.push(Saved::new("activation input", &[x.n, x.gate * x.f], x.width, &ACTIVATION));
         out.extend(unfused(x));
-        out.keep("linear_fc2 input", &[x.n, x.f], x.input_width, &OUTPUT);
+        out.push(Saved::new("linear_fc2 input", &[x.n, x.f], x.input_width, &OUTPUT));
     }
     out.extend(residual_mask(x));
     out
@@ -44,7 +44,7 @@ fn unfused(x: &Symbols<'_>) -> Vec<Saved> {
     }
     let mut out = vec![Saved::new("activated half", &[x.n, x.f], x.width, &SILU)];
     if matches!(x.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe) {
-        out.keep("offset linear half", &[x.n, x.f], x.width, &LINEAR);
+        out.push(Saved::new("offset linear half", &[x.n, x.f], x.width, &LINEAR));
     }
     out
 }

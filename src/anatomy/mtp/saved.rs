@@ -1,7 +1,7 @@
 //! Tensors kept for backward by one depth beside its transformer layer: the embedding of the shifted tokens,
 //! the norms, the projection's input, and the output layer's part in it.
 
-use crate::anatomy::{Keep, Saved, Symbols, embedding, norm, output_layer};
+use crate::anatomy::{Saved, Symbols, embedding, norm, output_layer};
 use crate::explain::Formula;
 
 const SOURCE: &str = "megatron/core/transformer/multi_token_prediction.py";
@@ -18,7 +18,7 @@ static CHECKPOINTED: Formula =
 pub(in crate::anatomy) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = embedding::saved(x);
     if x.recomputes_layers() {
-        out.keep("recomputed depth's inputs", &[2, x.s_local, x.h], x.width, &CHECKPOINTED);
+        out.push(Saved::new("recomputed depth's inputs", &[2, x.s_local, x.h], x.width, &CHECKPOINTED));
     } else {
         out.extend(inner(x));
     }
@@ -33,6 +33,6 @@ fn inner(x: &Symbols<'_>) -> Vec<Saved> {
     for _ in ["enorm", "hnorm"] {
         out.extend(norm::kept(x));
     }
-    out.keep("eh_proj input", &[x.s_local, 2 * x.h], x.input_width, &PROJECTION);
+    out.push(Saved::new("eh_proj input", &[x.s_local, 2 * x.h], x.input_width, &PROJECTION));
     out
 }

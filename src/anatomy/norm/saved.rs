@@ -1,7 +1,7 @@
 //! Tensors kept for backward: the norm's input, which is the residual stream, and its fp32 statistics. Its
 //! output is booked by whoever reads it.
 
-use crate::anatomy::{Keep, Operator, Saved, Symbols};
+use crate::anatomy::{Operator, Saved, Symbols};
 use crate::explain::Formula;
 use crate::plan::{Normalization, RecomputeModule};
 
@@ -30,11 +30,11 @@ pub(in crate::anatomy) fn kept(x: &Symbols<'_>) -> Vec<Saved> {
     let lean = x.recipe().fusions.memory_efficient_norm;
     let mut out = Vec::with_capacity(3);
     if !lean {
-        out.keep("norm input", &[x.s_local, x.h], x.residual_width, &INPUT);
+        out.push(Saved::new("norm input", &[x.s_local, x.h], x.residual_width, &INPUT));
         if x.model().normalization == Normalization::LayerNorm {
-            out.keep("norm mean", &[x.s_local], STATISTIC, &MEAN);
+            out.push(Saved::new("norm mean", &[x.s_local], STATISTIC, &MEAN));
         }
     }
-    out.keep("norm inverse deviation", &[x.s_local], STATISTIC, &DEVIATION);
+    out.push(Saved::new("norm inverse deviation", &[x.s_local], STATISTIC, &DEVIATION));
     out
 }

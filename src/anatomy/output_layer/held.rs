@@ -1,7 +1,7 @@
 //! What forward holds in the loss, and backward in the output projection.
 
 use crate::anatomy::held::scattered;
-use crate::anatomy::{Held, Keep, Saved, Symbols};
+use crate::anatomy::{Held, Saved, Symbols};
 use crate::explain::Formula;
 use crate::plan::{LossKind, Software};
 use crate::quantity::Bytes;
@@ -46,16 +46,16 @@ fn loss(x: &Symbols<'_>) -> Vec<Saved> {
     let narrow = x.width < FLOAT;
     let mut out = Vec::with_capacity(4);
     if narrow && x.recipe().loss != LossKind::TransformerEngine {
-        out.keep("logits", &[x.n, x.v], x.width, &LOGITS);
+        out.push(Saved::new("logits", &[x.n, x.v], x.width, &LOGITS));
     }
     if matches!(x.recipe().loss, LossKind::Legacy | LossKind::NativeFused | LossKind::Torch) {
-        out.keep("fp32 logits", &[x.n, x.v], FLOAT, &COPY);
+        out.push(Saved::new("fp32 logits", &[x.n, x.v], FLOAT, &COPY));
     }
-    out.keep("labels and loss mask", &[3, x.n], FLOAT, &LABELS);
+    out.push(Saved::new("labels and loss mask", &[3, x.n], FLOAT, &LABELS));
     if x.recipe().software == Software::MegatronLegacy {
-        out.keep("attention mask", &[x.s, x.s], 1, &ONE_MASK);
+        out.push(Saved::new("attention mask", &[x.s, x.s], 1, &ONE_MASK));
     } else if x.recipe().attention_mask && is_megatron(x) {
-        out.keep("attention mask", &[x.b, x.s, x.s], 1, &MASK);
+        out.push(Saved::new("attention mask", &[x.b, x.s, x.s], 1, &MASK));
     }
     out
 }
@@ -82,13 +82,13 @@ fn backward(x: &Symbols<'_>) -> Vec<Saved> {
     let recipe = x.recipe();
     let mut out = Vec::with_capacity(4);
     if x.width < FLOAT && recipe.loss != LossKind::TransformerEngine {
-        out.keep("logits gradient", &[x.n, x.v], x.width, &GRADIENT);
+        out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &GRADIENT));
     }
-    out.keep("gradient of the input", &[x.n, x.h], x.width, &INPUT);
+    out.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));
     out.extend(scattered(x));
     let accumulated = recipe.software == Software::MegatronLegacy && recipe.fusions.gradient_accumulation;
     if !accumulated && recipe.wgrad_deferral_limit == 0 {
-        out.keep("output_layer weight gradient", &[x.v, x.h], x.width, &WEIGHT);
+        out.push(Saved::new("output_layer weight gradient", &[x.v, x.h], x.width, &WEIGHT));
     }
     out
 }

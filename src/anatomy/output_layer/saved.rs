@@ -1,6 +1,6 @@
 //! Tensors kept for backward.
 
-use crate::anatomy::{Keep, Saved, Symbols};
+use crate::anatomy::{Saved, Symbols};
 use crate::explain::Formula;
 use crate::plan::LossKind;
 
@@ -23,11 +23,11 @@ static TARGETS: Formula = Formula::new("8·n", "Target numbers within this rank'
 pub(in crate::anatomy) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = vec![Saved::new("output_layer input", &[x.s_local, x.h], x.width, &INPUT)];
     if x.recipe().loss == LossKind::TransformerEngine {
-        out.keep("logits gradient", &[x.n, x.v], x.width, &LOGITS);
+        out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &LOGITS));
     } else {
-        out.keep("loss softmax", &[x.n, x.v], FLOAT, &SOFTMAX);
-        out.keep("target mask", &[x.n], 1, &MASK);
-        out.keep("masked targets", &[x.n], INDEX, &TARGETS);
+        out.push(Saved::new("loss softmax", &[x.n, x.v], FLOAT, &SOFTMAX));
+        out.push(Saved::new("target mask", &[x.n], 1, &MASK));
+        out.push(Saved::new("masked targets", &[x.n], INDEX, &TARGETS));
     }
     out
 }
