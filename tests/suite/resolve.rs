@@ -120,6 +120,29 @@ fn packed_samples_are_planned_as_full_packs() {
     }
 }
 
+/// What the user sets goes before the text, in whatever spelling the text says it.
+#[test]
+fn a_choice_goes_before_an_older_spelling() {
+    let flags = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 512 --vocab-size 32000 \
+                 --max-position-embeddings 512 --micro-batch-size 1";
+    let cases = [
+        ("--checkpoint-activations", Field::RecomputeGranularity, "", ""),
+        ("--checkpoint-activations", Field::RecomputeGranularity, "selective", "selective"),
+        ("--checkpoint-activations", Field::RecomputeGranularity, "full", "full"),
+        ("--checkpoint-activations", Field::RecomputeMethod, "block", "block"),
+        ("--recompute-activations", Field::RecomputeGranularity, "", ""),
+        ("--use-rotary-position-embeddings", Field::PositionEmbeddingType, "none", "none"),
+        ("--enable-cuda-graph", Field::CudaGraphImpl, "none", "none"),
+    ];
+    for (older, field, chosen, value) in cases {
+        let mut reading = megatron::read(&Argument::split(&format!("{flags} {older}")));
+        reading.take(Found::new(Field::WorldSize, "8", Origin::User));
+        let resolution = resolve(&[reading], &[(field.name().to_owned(), chosen.to_owned())]);
+        assert_eq!(resolution.setting(field).expect("a setting").value.written(), value, "{older} {chosen}");
+        assert!(resolution.plan.is_some(), "{older} {chosen}: {:?}", resolution.diagnostics);
+    }
+}
+
 /// Up to 23.04 the older flag brought a number of layers of its own (`megatron/arguments.py`, release 2.6).
 #[test]
 fn an_older_checkpointing_flag_recomputes_layer_by_layer() {

@@ -35,6 +35,14 @@ const SWITCHES: [(Field, Field, &str, &str); 7] = [
     ),
 ];
 
+/// Whether what the user sets says something else than this switch of the text stands for, which is then left out.
+pub(super) fn is_overruled(switch: Field, overrides: &[(String, String)]) -> bool {
+    let Some((_, field, word, _)) = SWITCHES.iter().find(|(known, ..)| *known == switch) else {
+        return false;
+    };
+    overrides.iter().any(|(name, value)| Field::named(name) == Some(*field) && value != word)
+}
+
 const EVERY_LAYER: &str = "--checkpoint-activations recomputes every layer";
 const MOE_LAYERS: &str = "--moe-layer-recompute is --recompute-granularity selective with module moe";
 

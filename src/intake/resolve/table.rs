@@ -1,6 +1,7 @@
 //! Every setting while it is being resolved: what was stated, then defaults, then what follows.
 
 use super::setting::{Setting, SettingValue, parse, says_nothing};
+use super::spelling::is_overruled;
 use crate::intake::{Found, Origin, Question, Reading};
 use crate::plan::{Contradiction, Field};
 use crate::text::{Diagnostic, Span, suggest};
@@ -53,7 +54,7 @@ impl Table {
         }
         for reading in readings {
             for found in &reading.found {
-                if !set.contains(&found.field) {
+                if !set.contains(&found.field) && !is_overruled(found.field, overrides) {
                     table.found(found);
                 }
             }
