@@ -21,6 +21,10 @@ pub(crate) fn resolved(flags: &str, world: u64) -> Resolution {
     resolve(&[reading], &[])
 }
 
+/// A small model with all that a plan needs.
+const WHOLE: &str = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 512 --vocab-size 32000 \
+                     --max-position-embeddings 512 --micro-batch-size 1";
+
 fn shown(setting: &Setting) -> Value {
     match &setting.value {
         SettingValue::Null => Value::Null,
@@ -66,26 +70,24 @@ fn settings_are_megatrons() {
 /// `none` is a word of the setting, not its absence: as a flag and as what the reader says.
 #[test]
 fn none_is_a_value_where_it_is_a_word() {
-    let flags = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 512 --vocab-size 32000 \
-                 --max-position-embeddings 512 --micro-batch-size 1";
     let spoken = [
         ("--position-embedding-type none", Field::PositionEmbeddingType),
         ("--cuda-graph-impl none", Field::CudaGraphImpl),
         ("--num-experts 8 --moe-router-load-balancing-type none", Field::MoeRouterLoadBalancingType),
     ];
     for (none, field) in spoken {
-        let resolution = resolved(&format!("{flags} {none}"), 8);
+        let resolution = resolved(&format!("{WHOLE} {none}"), 8);
         let setting = resolution.setting(field).expect("a setting");
         assert_eq!((setting.value.written().as_str(), setting.origin), ("none", Origin::Script), "{none}");
 
-        let mut reading = megatron::read(&Argument::split(flags));
+        let mut reading = megatron::read(&Argument::split(WHOLE));
         reading.take(Found::new(Field::WorldSize, "8", Origin::User));
         let own = resolve(&[reading], &[(field.name().to_owned(), "none".to_owned())]);
         let setting = own.setting(field).expect("a setting");
         assert_eq!((setting.value.written().as_str(), setting.origin), ("none", Origin::User), "{none}");
     }
     // Where it is no word it still takes a setting back.
-    let resolution = resolved(&format!("{flags} --num-query-groups 4 --num-query-groups none"), 8);
+    let resolution = resolved(&format!("{WHOLE} --num-query-groups 4 --num-query-groups none"), 8);
     let setting = resolution.setting(Field::NumQueryGroups).expect("a setting");
     assert_ne!(setting.origin, Origin::Script);
 }
@@ -123,8 +125,6 @@ fn packed_samples_are_planned_as_full_packs() {
 /// What the user sets goes before the text, in whatever spelling the text says it.
 #[test]
 fn a_choice_goes_before_an_older_spelling() {
-    let flags = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 512 --vocab-size 32000 \
-                 --max-position-embeddings 512 --micro-batch-size 1";
     let cases = [
         ("--checkpoint-activations", Field::RecomputeGranularity, "", ""),
         ("--checkpoint-activations", Field::RecomputeGranularity, "selective", "selective"),
@@ -135,7 +135,7 @@ fn a_choice_goes_before_an_older_spelling() {
         ("--enable-cuda-graph", Field::CudaGraphImpl, "none", "none"),
     ];
     for (older, field, chosen, value) in cases {
-        let mut reading = megatron::read(&Argument::split(&format!("{flags} {older}")));
+        let mut reading = megatron::read(&Argument::split(&format!("{WHOLE} {older}")));
         reading.take(Found::new(Field::WorldSize, "8", Origin::User));
         let resolution = resolve(&[reading], &[(field.name().to_owned(), chosen.to_owned())]);
         assert_eq!(resolution.setting(field).expect("a setting").value.written(), value, "{older} {chosen}");
@@ -146,8 +146,7 @@ fn a_choice_goes_before_an_older_spelling() {
 /// Up to 23.04 the older flag brought a number of layers of its own (`megatron/arguments.py`, release 2.6).
 #[test]
 fn an_older_checkpointing_flag_recomputes_layer_by_layer() {
-    let flags = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 512 --vocab-size 32000 \
-                 --max-position-embeddings 512 --micro-batch-size 1 --activations-checkpoint-method uniform";
+    let flags = format!("{WHOLE} --activations-checkpoint-method uniform");
     for (more, layers) in [
         ("", 1),
         ("--activations-checkpoint-num-layers 2", 2),
