@@ -3,7 +3,6 @@
 
 use super::{SectionKind, Symbols, Weight, sections};
 use crate::plan::{Chunk, LayerKind, Software};
-use crate::text::order as order_of;
 
 /// Weights of a chunk, one list per kind of section, and the order of the sections.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,11 +19,8 @@ impl Creation {
         let mut counts = Vec::new();
         for section in sections(x, chunk) {
             let weights = section.weights(x);
-            let turn = |index: usize| turn(x, weights[index].name);
-            let mut sorted = Vec::with_capacity(weights.len());
-            for index in order_of(weights.len(), &|one, other| turn(one).cmp(&turn(other))) {
-                sorted.push(weights[index].clone());
-            }
+            let mut sorted = weights.to_vec();
+            sorted.sort_by_key(|weight| turn(x, weight.name));
             counts.push(section.times);
             kinds.push((section.kind, sorted));
         }

@@ -125,7 +125,6 @@ pub(super) fn row(x: &Symbols<'_>, name: &'static str) -> Vec<Message> {
 }
 
 /// `messages`, repeated when one of `modules` is recomputed.
-#[inline(never)]
 pub(super) fn within(mut messages: Vec<Message>, modules: &'static [RecomputeModule]) -> Vec<Message> {
     for message in &mut messages {
         message.modules = modules;

@@ -140,7 +140,6 @@ pub struct Message {
 
 impl Message {
     /// One call about a tensor of `shape` in the number format of the activations.
-    #[inline(never)]
     pub(super) fn new(x: &Symbols<'_>, call: &'static Call, name: &'static str, shape: &[u64]) -> Self {
         Self {
             name,
@@ -160,7 +159,6 @@ impl Message {
     }
 
     /// Several calls about such tensors, `times` each.
-    #[inline(never)]
     pub(super) fn each(
         x: &Symbols<'_>,
         calls: &[&'static Call],
@@ -176,7 +174,6 @@ impl Message {
     }
 
     /// The same in another number format.
-    #[inline(never)]
     pub(super) fn in_format(mut self, number: Number) -> Self {
         self.set_format(number);
         self
@@ -205,7 +202,6 @@ impl Message {
     }
 
     /// The same, outside of every layer.
-    #[inline(never)]
     pub(super) fn outside(mut messages: Vec<Self>) -> Vec<Self> {
         for message in &mut messages {
             message.in_layer = false;

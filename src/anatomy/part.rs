@@ -76,7 +76,6 @@ impl Weight {
 
     /// The same, run as a linear layer.
     #[must_use]
-    #[inline(never)]
     pub fn as_linear(mut self) -> Self {
         self.linear = true;
         self

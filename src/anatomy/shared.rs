@@ -121,7 +121,6 @@ pub(super) fn bias_gradient(x: &Symbols<'_>, name: &'static str, columns: u64) -
 }
 
 /// Kernels that move `bytes` in `launches` launches, forward and backward.
-#[inline(never)]
 pub(super) fn kernel(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Work {
     Work::Kernel(Kernel::new(name, bytes, launches))
 }

@@ -75,7 +75,6 @@ impl SectionKind {
 
     /// The operators of one of it, in order.
     #[must_use]
-    #[inline(never)]
     pub fn operators(self, x: &Symbols<'_>) -> Vec<Operator> {
         match self {
             Self::Embedding | Self::MtpEmbedding => vec![Operator::Embedding],
@@ -94,7 +93,6 @@ impl SectionKind {
 
     /// The weights of one of it.
     #[must_use]
-    #[inline(never)]
     pub fn weights(self, x: &Symbols<'_>) -> Vec<Weight> {
         let mut weights = Vec::new();
         for operator in self.operators(x) {
@@ -111,7 +109,6 @@ impl SectionKind {
 
 /// The arithmetic of `operators`, one of each, in order.
 #[must_use]
-#[inline(never)]
 pub fn work_of(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Work> {
     let mut work = Vec::new();
     for operator in operators {
@@ -122,7 +119,6 @@ pub fn work_of(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Work> {
 
 /// What `operators` send, one of each, in order.
 #[must_use]
-#[inline(never)]
 pub fn messages_of(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Message> {
     let mut messages = Vec::new();
     for operator in operators {
@@ -171,7 +167,6 @@ pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.
 
 /// What a chunk is made of, in order, equal layers together.
 #[must_use]
-#[inline(never)]
 pub fn sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
     let mut sections = Vec::with_capacity(4);
     for (&kind, &times) in SectionKind::ALL.iter().zip(&section_counts(x, chunk)) {
@@ -184,7 +179,6 @@ pub fn sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
 
 /// Whether two chunks have the same sections in the same order.
 #[must_use]
-#[inline(never)]
 pub fn are_alike(x: &Symbols<'_>, one: &Chunk, other: &Chunk) -> bool {
     if section_counts(x, one) != section_counts(x, other) {
         return false;

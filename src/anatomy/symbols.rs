@@ -250,7 +250,6 @@ impl<'a> Symbols<'a> {
 
     /// Bytes of so many elements of weights and activations.
     #[must_use]
-    #[inline(never)]
     pub fn bytes(&self, elements: u64) -> Bytes {
         Count::new(elements).bytes(self.width)
     }

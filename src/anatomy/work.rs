@@ -15,20 +15,17 @@ pub enum Work {
 impl Work {
     /// A linear layer with sizes `local` on one rank and `full` without sharding.
     #[must_use]
-    #[inline(never)]
     pub(super) fn linear(name: &'static str, local: [u64; 3], full: [u64; 3]) -> Self {
         Self::Matmul(Matmul::linear(name, local, full))
     }
 
     /// The same, never in fp8.
     #[must_use]
-    #[inline(never)]
     pub(super) fn plain_linear(name: &'static str, local: [u64; 3], full: [u64; 3]) -> Self {
         Self::Matmul(Matmul { kind: MatmulKind::PlainLinear, ..Matmul::linear(name, local, full) })
     }
 
     /// Makes all of `work` part of `modules`, which selective recomputation may name.
-    #[inline(never)]
     pub(super) fn within(work: &mut [Self], modules: &'static [RecomputeModule]) {
         for work in work {
             match work {

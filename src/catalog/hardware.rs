@@ -9,7 +9,6 @@
 
 use crate::plan::{Accelerator, Cluster, Link, Measured, Peaks};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond};
-use crate::text::has_any;
 
 /// One accelerator in data-sheet units.
 struct Row {
@@ -161,7 +160,7 @@ pub fn accelerator_in(words: &str) -> Option<Accelerator> {
             let before = at.checked_sub(1).and_then(|at| words.as_bytes().get(at));
             let after = words.as_bytes().get(at + word.len());
             let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-            !joins(before) && (!joins(after) || has_any(word, "-_"))
+            !joins(before) && (!joins(after) || word.contains(['-', '_']))
         })
     };
     let (_, name) = WORDS.iter().find(|(word, _)| stands(word))?;

@@ -64,7 +64,6 @@ impl FlopCounts {
     /// Every convention with its name, formula and value. Narayanan's applies to ungated MLPs of width
     /// 4h without grouped queries or experts, all layers recomputed.
     #[must_use]
-    #[inline(never)]
     pub fn conventions(&self) -> [Convention; 5] {
         let entry = |name, formula, flops| Convention { name, formula, flops };
         [

@@ -34,7 +34,6 @@ impl<Q: Quantity> Breakdown<Q> {
         Self::node(label.into(), value, Rule::Leaf, Vec::new())
     }
 
-    #[inline(never)]
     fn node(label: Cow<'static, str>, value: Q, rule: Rule, children: Vec<Self>) -> Self {
         Self { label, value, times: 1, rule, why: None, children }
     }

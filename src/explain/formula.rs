@@ -20,7 +20,6 @@ impl Formula {
 
     /// The symbols named in the expression, each once, in order of appearance.
     #[must_use]
-    #[inline(never)]
     pub fn names(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         let (text, mut start) = (self.expression, 0);
@@ -60,7 +59,6 @@ pub struct Explanation {
 impl Explanation {
     /// `formula` applied to `symbols`.
     #[must_use]
-    #[inline(never)]
     pub fn new(formula: &'static Formula, symbols: &[(&'static str, f64)]) -> Self {
         let mut all = Vec::with_capacity(symbols.len());
         for &(name, value) in symbols {

@@ -19,7 +19,6 @@ pub fn plan_from_flags(
     plan.ok_or(diagnostics)
 }
 
-#[inline(never)]
 fn resolution(flags: &str, world_size: u64, gpus_per_node: u64, accelerator: &str) -> Resolution {
     let mut reading = megatron::read(&Argument::split(flags));
     // A node is never larger than the whole.

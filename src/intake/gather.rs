@@ -6,7 +6,7 @@ use super::surroundings;
 use super::tree::{Tree, read_json};
 use super::{Argument, Reading, launch, shell};
 use crate::plan::Field;
-use crate::text::{Diagnostic, Severity, Source, Span, sort};
+use crate::text::{Diagnostic, Severity, Source, Span};
 
 /// What each text of a source says; later readings win.
 pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
@@ -46,7 +46,7 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
         }
     }
     let depths = |text: &Text| depth(&text.name, &order, 0);
-    sort(&mut texts, &|left, right| depths(left).cmp(&depths(right)));
+    texts.sort_by(|left, right| depths(left).cmp(&depths(right)));
     let alone = texts.is_empty() && remarks.is_empty();
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
     if let Some(tree) = titan.filter(|_| !arguments.is_empty()) {

@@ -1,9 +1,6 @@
 //! Iteration lines that a training prints: time, throughput and memory, to be held against the estimate.
 //! Lines of Megatron-LM (`training.py`), its forks, and Megatron-DeepSpeed.
 
-use crate::quantity::real;
-use crate::text::sort;
-
 /// Most samples kept.
 const MOST: usize = 100_000;
 /// Bytes of a MiB, the unit of the memory report's "MB" (`training/utils.py`, report_memory).
@@ -52,7 +49,7 @@ impl Log {
     pub fn median_seconds(&self) -> Option<f64> {
         let timed: Vec<f64> = self.iterations.iter().filter_map(|iteration| iteration.seconds).collect();
         let mut steady = if timed.len() > 1 { timed.get(1..)?.to_vec() } else { timed };
-        sort(&mut steady, &f64::total_cmp);
+        steady.sort_by(f64::total_cmp);
         steady.get(steady.len() / 2).copied()
     }
 
@@ -129,7 +126,7 @@ fn after(line: &str, marks: &[&str]) -> Option<f64> {
         let end = rest
             .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E')))
             .unwrap_or(rest.len());
-        real(rest.get(..end)?).filter(|number| number.is_finite())
+        rest.get(..end)?.parse().ok().filter(|number: &f64| number.is_finite())
     })
 }
 

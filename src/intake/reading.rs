@@ -89,7 +89,6 @@ impl Found {
     }
 
     // What builds a value stays out of line: it is done in many places, and a call is smaller.
-    #[inline(never)]
     fn of(field: Field, value: String, origin: Origin) -> Self {
         Self { field, value, hole: None, origin, flag: None, span: None, note: None }
     }
@@ -100,7 +99,6 @@ impl Found {
         self.said(flag.into(), span)
     }
 
-    #[inline(never)]
     fn said(mut self, flag: String, span: Option<Span>) -> Self {
         self.flag = Some(flag);
         self.span = span;
@@ -155,20 +153,17 @@ impl Reading {
 
     /// The whole number stated for a setting.
     #[must_use]
-    #[inline(never)]
     pub fn count(&self, field: Field) -> Option<u64> {
         self.value(field)?.parse().ok()
     }
 
     /// Keeps the values that `keep` wants.
-    #[inline(never)]
     pub fn keep(&mut self, keep: &dyn Fn(&Found) -> bool) {
         self.found.retain(|found| keep(found));
     }
 
     /// The value stated for a setting.
     #[must_use]
-    #[inline(never)]
     pub fn value(&self, field: Field) -> Option<&str> {
         self.found
             .iter()

@@ -3,7 +3,6 @@
 use super::{Found, Origin, Reading, formats::known_model, launch::Launch, shell};
 use crate::catalog;
 use crate::plan::{Field, Kind};
-use crate::text::among;
 
 /// The launch's reading with what stands around the command.
 pub(super) fn reading(launch: &Launch) -> Reading {
@@ -40,7 +39,7 @@ fn model(reading: &mut Reading, launch: &Launch) {
         for (field, value) in settings {
             if !reading.found.iter().any(|found| found.field == field) {
                 let found = Found::new(field, value, Origin::Catalog).by(flag, span);
-                reading.take(found.note([known, ", named as ", last].concat()));
+                reading.take(found.note(format!("{known}, named as {last}")));
             }
         }
         return;
@@ -49,15 +48,24 @@ fn model(reading: &mut Reading, launch: &Launch) {
 
 /// The accelerator that a line addressed to the scheduler asks for.
 fn accelerator(reading: &mut Reading, script: &shell::Script) {
-    const KEYS: &str = "--constraint -C --gres --gpus --gpus-per-node --partition -p --gpus-per-task";
-    let asks = |line: &&shell::Directive| among(&line.key, KEYS);
+    const KEYS: &[&str] = &[
+        "--constraint",
+        "-C",
+        "--gres",
+        "--gpus",
+        "--gpus-per-node",
+        "--partition",
+        "-p",
+        "--gpus-per-task",
+    ];
+    let asks = |line: &&shell::Directive| KEYS.contains(&line.key.as_str());
     let told = script.directives.iter().filter(asks).find_map(|line| {
         let found = catalog::accelerator_in(line.value.text())?;
         Some((found.name, line))
     });
     if let Some((name, line)) = told {
         let found = Found::new(Field::Accelerator, name, Origin::Script);
-        reading.take(found.by(["#", &line.scheduler, " ", &line.key].concat(), Some(line.span)));
+        reading.take(found.by(format!("#{} {}", line.scheduler, line.key), Some(line.span)));
     }
 }
 

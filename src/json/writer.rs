@@ -1,5 +1,3 @@
-use crate::quantity;
-
 /// Below this every whole number is a real.
 const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
 
@@ -111,12 +109,12 @@ impl Writer {
     /// A real; null where it is none.
     #[inline(never)]
     pub fn real(&mut self, name: &str, value: f64) {
-        self.plain(name, &quantity::json(value));
+        self.plain(name, &shown(value));
     }
 
     /// A real, without a fraction where it has none and the number is exact.
     pub fn number(&mut self, name: &str, value: f64) {
-        let text = quantity::json(value);
+        let text = shown(value);
         let whole = if value.abs() < EXACT { text.strip_suffix(".0") } else { None };
         self.plain(name, whole.unwrap_or(&text));
     }
@@ -176,6 +174,24 @@ impl Writer {
             self.text(name, value);
         }
         self.close();
+    }
+}
+
+/// The least power of ten from which, and the least below which, a number is written with an exponent.
+const LONG: f64 = 1e16;
+const SHORT: f64 = 1e-5;
+
+/// `value` as JSON has it, with as few digits as tell it from every other; null where it is no number.
+fn shown(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        "null".to_owned()
+    } else if size >= LONG {
+        format!("{value:e}").replace('e', "e+")
+    } else if size != 0.0 && size < SHORT {
+        format!("{value:e}")
+    } else {
+        format!("{value:?}")
     }
 }
 

@@ -41,7 +41,6 @@ fn filled(sentence: &str, numbers: &mut dyn Iterator<Item = u64>) -> String {
 impl Contradiction {
     /// A contradiction between `fields`.
     #[must_use]
-    #[inline(never)]
     pub fn new(code: &'static str, fields: &[Field], message: String) -> Self {
         let mut names = Vec::with_capacity(fields.len());
         for field in fields {
@@ -52,7 +51,6 @@ impl Contradiction {
 
     /// What `rule` says of these `numbers`.
     #[must_use]
-    #[inline(never)]
     pub(super) fn of(rule: &Rule, numbers: &[u64]) -> Self {
         let mut numbers = numbers.iter().copied();
         let message = filled(rule.sentence, &mut numbers);
@@ -70,14 +68,12 @@ impl Contradiction {
         self
     }
 
-    #[inline(never)]
     fn set_hint(&mut self, hint: String) {
         self.hint = Some(hint);
     }
 
     /// The same with the nearest value of the first field that works.
     #[must_use]
-    #[inline(never)]
     pub fn nearest(mut self, nearest: Option<u64>) -> Self {
         self.nearest = nearest;
         self

@@ -145,7 +145,8 @@ fn smallest_worlds(block: u64, per_node: u64) -> String {
             worlds.push(world);
         }
     }
-    crate::text::distinct(&mut worlds);
+    worlds.sort_unstable();
+    worlds.dedup();
     listed(&worlds, first)
 }
 

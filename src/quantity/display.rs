@@ -1,10 +1,16 @@
 //! The one place where a number gets its unit in text. GiB and GB have formatters of their own.
 
-use super::{Bytes, FlopsPerSecond, Quantity, Seconds, decimal};
+use super::{Bytes, FlopsPerSecond, Quantity, Seconds};
 
-/// A number with so many decimals, and its unit.
+/// A number with `places` decimals, ties to the even digit.
+#[must_use]
+pub fn decimal(value: f64, places: usize) -> String {
+    format!("{value:.places$}")
+}
+
+/// A number with `places` decimals, and its unit.
 fn with(value: f64, places: usize, unit: &str) -> String {
-    decimal(value, places) + unit
+    format!("{value:.places$}{unit}")
 }
 
 /// An exact integer with its digits grouped by thousands: `6,738,415,616`.

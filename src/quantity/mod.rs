@@ -5,16 +5,13 @@
 
 mod bytes;
 mod count;
-mod decimal;
-mod digits;
 mod display;
 mod real;
 mod whole;
 
 pub use bytes::Bytes;
 pub use count::Count;
-pub use digits::{decimal, json, real, scientific, shortest};
-pub use display::{gb, gib, grouped, mib, percent, rounded, seconds, size, tflops};
+pub use display::{decimal, gb, gib, grouped, mib, percent, rounded, seconds, size, tflops};
 pub use real::{BytesPerSecond, Flops, FlopsPerSecond, Seconds};
 pub use whole::product;
 

@@ -3,7 +3,6 @@
 use super::{Bytes, Quantity};
 
 /// `value`, or nothing where it is not finite.
-#[inline(never)]
 const fn finite(value: f64) -> f64 {
     if value.is_finite() { value } else { 0.0 }
 }

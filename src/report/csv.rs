@@ -2,7 +2,6 @@
 
 use super::Report;
 use crate::intake::Setting;
-use crate::text::has_any;
 
 /// The memory of every stage. Unit: byte.
 #[must_use]
@@ -78,7 +77,7 @@ fn row(out: &mut String, fields: &[String]) {
         if index > 0 {
             out.push(',');
         }
-        if has_any(field, ",\"\n\r") {
+        if field.contains([',', '"', '\n', '\r']) {
             out.push('"');
             out.push_str(&field.replace('"', "\"\""));
             out.push('"');

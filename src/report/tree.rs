@@ -3,7 +3,6 @@
 use crate::explain::{Breakdown, Explanation};
 use crate::json::Writer;
 use crate::quantity::{Bytes, Count, Flops, Quantity, Seconds};
-use crate::text::order;
 
 /// A quantity as a bare JSON number: integers stay exact.
 pub(super) trait Bare {
@@ -70,7 +69,7 @@ impl Explanations {
             self.add(path.to_owned(), why.clone());
         }
         for child in node.children() {
-            self.of(&[path, "/", child.label()].concat(), child);
+            self.of(&format!("{path}/{}", child.label()), child);
         }
     }
 
@@ -79,7 +78,9 @@ impl Explanations {
         let all = &self.0;
         let mut shown: Vec<Option<usize>> = vec![None; all.len()];
         let mut first = 0;
-        for index in order(all.len(), &|one, other| all[one].0.cmp(&all[other].0)) {
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by(|one, other| all[*one].0.cmp(&all[*other].0));
+        for index in order {
             if all[first].0 != all[index].0 {
                 first = index;
             }

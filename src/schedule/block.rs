@@ -3,7 +3,6 @@
 
 use super::{Action, Event, Shape};
 use crate::plan::PipelineSchedule;
-use crate::text::order;
 
 /// Slots after which the next micro-batch follows: two chunks times forward, backward, weight gradient.
 const PERIOD: u64 = 6;
@@ -28,18 +27,11 @@ pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
             passes.push((start + PERIOD * u64::from(batch), Event::new(action, batch, chunk)));
         }
     }
-    let mut sorted = Vec::with_capacity(passes.len());
-    for index in order(passes.len(), &|one, other| passes[one].0.cmp(&passes[other].0)) {
-        sorted.push(passes[index]);
-    }
+    passes.sort_by_key(|(start, _)| *start);
     if split {
-        return with_weights(&sorted);
+        return with_weights(&passes);
     }
-    let mut events = Vec::with_capacity(sorted.len());
-    for (_, event) in sorted {
-        events.push(event);
-    }
-    events
+    passes.into_iter().map(|(_, event)| event).collect()
 }
 
 /// Puts the weight gradients into the free slots, oldest first.

@@ -1,7 +1,6 @@
 //! Every cut of a plan worth trying, in a fixed order.
 
 use crate::plan::{AttentionKernel, Plan, Recompute, RecomputeModule, Variant};
-use crate::text::sort;
 
 /// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
 const MAX_PIPELINE: u64 = 64;
@@ -156,7 +155,7 @@ fn doubling(limit: u64) -> Vec<u64> {
 fn with(mut values: Vec<u64>, value: u64) -> Vec<u64> {
     if !values.contains(&value) {
         values.push(value);
-        sort(&mut values, &u64::cmp);
+        values.sort();
     }
     values
 }

@@ -74,7 +74,7 @@ pub fn logged(hand: &Hand, shown: &Shown) -> Vec<Logged> {
 impl Logged {
     fn of(name: &'static str, [measured, predicted]: [f64; 2], words: [String; 2]) -> Self {
         let off = predicted / measured - 1.0;
-        let off = [if off < 0.0 { "−" } else { "+" }, &percent(off.abs())].concat();
+        let off = format!("{}{}", if off < 0.0 { "−" } else { "+" }, percent(off.abs()));
         let [measured, predicted] = words;
         Self { name, measured, predicted, off }
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::text::{Diagnostic, Severity, sort};
+use crate::text::{Diagnostic, Severity};
 
 /// Longest text that is underlined. Unit: byte. The browser lays out a longer one too slowly behind the box.
 const LONGEST: usize = 200_000;
@@ -29,14 +29,14 @@ pub fn pieces(text: &str, diagnostics: &[Diagnostic]) -> Vec<Piece> {
         }
     }
     // The graver is placed first and what is placed stays.
-    sort(&mut spans, &|one, other| other.1.cmp(&one.1).then(one.0.start.cmp(&other.0.start)));
+    spans.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.start.cmp(&other.0.start)));
     let mut marked: Vec<(Range<usize>, Severity)> = Vec::new();
     for (bytes, severity) in spans {
         if marked.iter().all(|(taken, _)| bytes.end <= taken.start || taken.end <= bytes.start) {
             marked.push((bytes, severity));
         }
     }
-    sort(&mut marked, &|one, other| one.0.start.cmp(&other.0.start));
+    marked.sort_by(|one, other| one.0.start.cmp(&other.0.start));
     let mut pieces = Vec::new();
     let mut at = 0;
     for (bytes, severity) in marked {

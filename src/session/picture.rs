@@ -3,7 +3,6 @@
 use super::map::{Amounts, Area, Colour, Geometry, paint};
 use super::{Shown, StageMemory, Use, title};
 use crate::quantity::{Count, Quantity, decimal, gib};
-use crate::text::sort;
 
 /// Width of a picture. Unit: CSS pixel, as of all lengths here.
 const WIDTH: f64 = 960.0;
@@ -58,7 +57,6 @@ impl Sheet {
     }
 
     /// An element with `numbers` for attributes, to a tenth, and `more` of them; left open.
-    #[inline(never)]
     fn begin(&mut self, name: &str, numbers: &[(&str, f64)], more: &str) {
         self.out.push('<');
         self.out.push_str(name);
@@ -72,7 +70,6 @@ impl Sheet {
         self.out.push_str(more);
     }
 
-    #[inline(never)]
     fn text(&mut self, x: f64, style: &str, text: &str) {
         self.begin("text", &[("x", x), ("y", self.height)], style);
         self.out.push('>');
@@ -80,7 +77,6 @@ impl Sheet {
         self.out.push_str("</text>");
     }
 
-    #[inline(never)]
     fn rect(&mut self, [x, y, width, height]: [f64; 4], style: &str) {
         self.begin("rect", &[("x", x), ("y", y), ("width", width), ("height", height)], style);
         self.out.push_str("/>");
@@ -157,9 +153,9 @@ pub fn bars_svg(shown: &Shown) -> String {
 /// The stages that get a bar, in their order.
 fn kept(stages: &[StageMemory]) -> Vec<&StageMemory> {
     let mut kept: Vec<&StageMemory> = stages.iter().collect();
-    sort(&mut kept, &|one, other| other.reserved.cmp(&one.reserved));
+    kept.sort_by(|one, other| other.reserved.cmp(&one.reserved));
     kept.truncate(MOST_BARS);
-    sort(&mut kept, &|one, other| one.stage.cmp(&other.stage));
+    kept.sort_by(|one, other| one.stage.cmp(&other.stage));
     kept
 }
 

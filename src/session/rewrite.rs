@@ -3,7 +3,7 @@
 use super::Hand;
 use crate::intake::export::edit;
 use crate::plan::Field;
-use crate::text::{Span, sort};
+use crate::text::Span;
 
 /// A script rewritten.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ pub fn rewritten(hand: &Hand) -> Option<Rewritten> {
     let edited = edit(&hand.source(), &hand.surroundings(), &changes);
     let several = edited.files.len() > 1;
     let mut marks = edited.marks;
-    sort(&mut marks, &|(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));
+    marks.sort_by(|(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));
     let mut lines = Vec::new();
     for (file, mark) in marks {
         let Some((name, text)) = edited.files.get(file) else { continue };

@@ -5,7 +5,6 @@ use crate::catalog;
 use crate::estimate::memory_totals;
 use crate::intake::resolve;
 use crate::plan::{Field, Plan};
-use crate::text::sort;
 
 /// What the reader picks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,13 +75,11 @@ fn fits(plan: &Plan) -> bool {
 }
 
 /// `settings` says `name` once more, and nothing else of it.
-#[inline(never)]
 fn say(settings: &mut Named, name: &str, value: &str) {
     settings.retain(|(other, _)| other != name);
     settings.push((name.to_owned(), value.to_owned()));
 }
 
-#[inline(never)]
 fn count(settings: &mut Named, name: &str, value: u64) {
     say(settings, name, &value.to_string());
 }
@@ -136,7 +133,7 @@ impl Room {
                 }
             }
         }
-        sort(&mut cuts, &Cut::cmp);
+        cuts.sort();
         cuts
     }
 

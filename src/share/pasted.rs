@@ -3,7 +3,6 @@
 use serde::{Serialize, Serializer};
 
 use crate::json::{Json, Writer};
-use crate::text::sort_pairs;
 
 use super::deflate::{deflate, inflate};
 use super::{LinkError, MAX_TEXT, base64};
@@ -76,7 +75,7 @@ impl Pasted {
 /// The pairs by name; of equal names the last.
 fn unique(pairs: &[(String, String)]) -> Vec<(String, String)> {
     let mut sorted = pairs.to_vec();
-    sort_pairs(&mut sorted);
+    sorted.sort();
     let mut out: Vec<(String, String)> = Vec::new();
     for pair in sorted {
         match out.last_mut() {

@@ -1,7 +1,5 @@
 //! `/1?name=value&…`: settings by name, sorted, with short names for the usual degrees.
 
-use crate::text::{sort, sort_pairs};
-
 use super::{LinkError, MAX_SETTINGS, percent};
 
 /// Short names that people type, with Megatron's names.
@@ -35,7 +33,7 @@ pub(super) fn encode(settings: &[(String, String)]) -> String {
             pair
         })
         .collect();
-    sort(&mut pairs, &String::cmp);
+    pairs.sort();
     format!("/1?{}", pairs.join("&"))
 }
 
@@ -50,7 +48,7 @@ pub(super) fn decode(query: &str) -> Result<Vec<(String, String)>, LinkError> {
         let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |&(_, long)| long.to_owned());
         settings.push((name, text(value)?));
     }
-    sort_pairs(&mut settings);
+    settings.sort();
     Ok(settings)
 }
 

@@ -2,8 +2,6 @@
 
 mod caret;
 mod diagnostic;
-mod marks;
-mod order;
 mod saying;
 mod source;
 mod span;
@@ -11,8 +9,6 @@ mod suggest;
 
 pub use caret::render;
 pub use diagnostic::{Diagnostic, Severity};
-pub use marks::{among, has_any, split_any, unquoted};
-pub use order::{distinct, order, sort, sort_pairs};
 pub use saying::{Saying, spoken};
 pub use source::{Part, Position, Source};
 pub use span::Span;

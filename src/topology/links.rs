@@ -2,7 +2,6 @@
 
 use super::{Group, GroupKind, Groups, Rank};
 use crate::plan::Cluster;
-use crate::text::distinct;
 
 /// The slowest link a group has to cross.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +74,8 @@ impl Group {
     pub fn spread(&self, cluster: &Cluster) -> Spread {
         let places = |size: u64| {
             let mut places: Vec<u64> = self.ranks().map(|rank| rank.get() / size.max(1)).collect();
-            distinct(&mut places);
+            places.sort();
+            places.dedup();
             places.len() as u64
         };
         Spread {

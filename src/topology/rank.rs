@@ -37,7 +37,6 @@ impl Rank {
 
     /// Its label, `n{node}_g{place}`.
     #[must_use]
-    #[inline(never)]
     pub fn label(self, gpus_per_node: u64) -> String {
         format!("n{}_g{}", self.node(gpus_per_node), self.place(gpus_per_node))
     }

@@ -8,7 +8,7 @@ use shardscope::estimate::time::time;
 use shardscope::estimate::traffic::{Operation, Parallelism, traffic};
 use shardscope::estimate::{flops, memory};
 use shardscope::explain::{Breakdown, Explanation, Formula, anchor};
-use shardscope::quantity::{Bytes, Seconds, grouped, scientific, seconds, size};
+use shardscope::quantity::{Bytes, Seconds, grouped, seconds, size};
 use shardscope::session::plain;
 
 use super::letters;
@@ -117,7 +117,7 @@ impl Found {
         for convention in flops(plan).conventions() {
             let Some(count) = convention.flops else { continue };
             let why = Explanation::new(convention.formula, &[]);
-            let value = format!("{} FLOP", scientific(count.get(), Some(4)));
+            let value = format!("{:.4e} FLOP", count.get());
             self.add(Place { chapter: 5, part: "FLOPs of a step", label: convention.name }, why, value);
         }
     }

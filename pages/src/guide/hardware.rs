@@ -4,7 +4,7 @@ use shardscope::catalog::{accelerator, accelerator_names, platforms, usual_gpus_
 use shardscope::estimate::compute::calibration;
 use shardscope::explain::anchor;
 use shardscope::plan::Accelerator;
-use shardscope::quantity::{BytesPerSecond, FlopsPerSecond, decimal, grouped, shortest};
+use shardscope::quantity::{BytesPerSecond, FlopsPerSecond, decimal, grouped};
 
 use super::write::{Chapter, prose, table};
 use crate::html::escape;
@@ -55,7 +55,7 @@ pub(super) fn accelerators() -> Chapter {
 }
 
 fn cells(of: &Accelerator) -> Vec<String> {
-    let tera = |rate: FlopsPerSecond| shortest((rate.get() / 1e9).round() / 1e3);
+    let tera = |rate: FlopsPerSecond| ((rate.get() / 1e9).round() / 1e3).to_string();
     let maybe = |rate: Option<FlopsPerSecond>| rate.map_or("–".to_owned(), tera);
     let link = |name: &str, rate: BytesPerSecond| format!("{}, {}", escape(name), giga(rate));
     vec![
@@ -76,7 +76,7 @@ fn cells(of: &Accelerator) -> Vec<String> {
 }
 
 fn giga(rate: BytesPerSecond) -> String {
-    shortest((rate.get() / 1e6).round() / 1e3)
+    ((rate.get() / 1e6).round() / 1e3).to_string()
 }
 
 /// Every machine.

@@ -4,7 +4,7 @@ use shardscope::intake::formats::keys;
 use shardscope::intake::megatron::flags_of;
 use shardscope::intake::{Origin, Setting, SettingValue};
 use shardscope::plan::{Field, Kind};
-use shardscope::quantity::{grouped, shortest};
+use shardscope::quantity::grouped;
 use shardscope::session::chapters as grouped_settings;
 
 use super::plans::plans;
@@ -94,7 +94,7 @@ fn short(format: &str) -> String {
 fn kind(kind: Kind) -> String {
     match kind {
         Kind::Count(least, most) => format!("a whole number from {} to {}", grouped(least), grouped(most)),
-        Kind::Real(least, most) => format!("a number from {} to {}", shortest(least), shortest(most)),
+        Kind::Real(least, most) => format!("a number from {least} to {most}"),
         Kind::Flag => "yes or no".to_owned(),
         Kind::Word(words) => {
             format!("one of {}", words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", "))

@@ -4,7 +4,7 @@ use shardscope::estimate::compute::{CALIBRATED_ON, CALIBRATIONS, TILES};
 use shardscope::estimate::constants::{Constant, general, of_generation};
 use shardscope::estimate::flops;
 use shardscope::explain::anchor;
-use shardscope::quantity::{grouped, percent, scientific, shortest};
+use shardscope::quantity::{grouped, percent};
 
 use super::letters::expression;
 use super::plans::plans;
@@ -132,7 +132,7 @@ fn value(value: f64) -> String {
         return grouped(value as u64);
     }
     // Sums of binary fractions, such as 4e-6 s in µs, are written as they are meant.
-    shortest((value * 1e9).round() / 1e9)
+    ((value * 1e9).round() / 1e9).to_string()
 }
 
 /// How FLOPs are counted.
@@ -142,8 +142,7 @@ pub(super) fn flops_conventions() -> Chapter {
         .conventions()
         .iter()
         .map(|of| {
-            let count =
-                of.flops.map_or("does not apply".to_owned(), |count| scientific(count.get(), Some(4)));
+            let count = of.flops.map_or("does not apply".to_owned(), |count| format!("{:.4e}", count.get()));
             let about = format!(
                 "{}<br>{}<br><span class=\"source\">{}</span>",
                 expression(of.formula.expression),

@@ -4,7 +4,6 @@ use crate::advice::finding::{Advisor, Trial};
 use crate::plan::{AttentionKernel, DpSharding, Recompute, RecomputeModule, Variant};
 use crate::quantity::gib;
 use crate::report::Finding;
-use crate::text::sort;
 
 /// Most ways out that are named.
 const SHOWN: usize = 4;
@@ -103,7 +102,7 @@ pub(in crate::advice) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
         }
     }
     // By time where it is known; the order of the ways stands otherwise.
-    sort(&mut out, &|(_, one), (_, other)| {
+    out.sort_by(|(_, one), (_, other)| {
         let key = |trial: &Trial| trial.step.map_or(f64::MAX, crate::quantity::Seconds::get);
         key(one).total_cmp(&key(other))
     });

@@ -1,9 +1,7 @@
 //! How long a step takes, and where it goes.
 
 use shardscope::estimate::time::Time;
-use shardscope::quantity::{
-    Count, FlopsPerSecond, Quantity, decimal, percent, rounded, scientific, seconds, tflops,
-};
+use shardscope::quantity::{Count, FlopsPerSecond, Quantity, decimal, percent, rounded, seconds, tflops};
 use shardscope::session::{Branch, Shown};
 
 use super::own_figures::{own_figures, own_log};
@@ -52,7 +50,7 @@ fn conventions(shown: &Shown) -> Tag {
         match convention.flops {
             Some(flops) => {
                 let rate = FlopsPerSecond::new(flops.get() / time.step.get() / gpus);
-                row.number(scientific(flops.get(), Some(3)))
+                row.number(format!("{:.3e}", flops.get()))
                     .number(tflops(rate))
                     .number(percent(rate.get() / time.peak.get()))
             }

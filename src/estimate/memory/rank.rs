@@ -98,7 +98,6 @@ impl<'a> Stages<'a> {
         all
     }
 
-    #[inline(never)]
     fn rank(&self, index: u64, own: usize) -> Rank<'_> {
         Rank::of(self.x, &self.units, index, &self.commons[own])
     }

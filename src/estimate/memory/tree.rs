@@ -34,7 +34,6 @@ pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     Breakdown::sum("peak_reserved", vec![allocated, framework])
 }
 
-#[inline(never)]
 fn part(rank: &Rank<'_>, label: &'static str, part: Part) -> Tree {
     let mut states = Vec::new();
     for state in &rank.common.states {
@@ -109,7 +108,6 @@ fn leaves(x: &Symbols<'_>, saved: &[Saved]) -> Vec<Tree> {
     saved.iter().map(|saved| leaf(x, saved)).collect()
 }
 
-#[inline(never)]
 fn leaf(x: &Symbols<'_>, saved: &Saved) -> Tree {
     Breakdown::leaf(saved.name, saved.bytes).because(x.explain(saved.formula))
 }

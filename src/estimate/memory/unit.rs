@@ -135,7 +135,6 @@ impl Kept {
     }
 }
 
-#[inline(never)]
 fn kept_by_each(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Bytes> {
     operators.iter().map(|&operator| kept_by(x, &[operator])).collect()
 }

@@ -224,7 +224,6 @@ impl Totals {
 
 impl std::ops::Add for Totals {
     type Output = Self;
-    #[inline(never)]
     fn add(self, other: Self) -> Self {
         Self {
             calls: self.calls.saturating_add(other.calls),

@@ -88,7 +88,7 @@ fn spell(field: Field, value: &str) -> Option<Vec<String>> {
     }
     let mut word = match KEYS.iter().find(|(known, _)| *known == field) {
         Some((_, key)) => (*key).to_owned(),
-        None => ["model.", field.name()].concat(),
+        None => format!("model.{}", field.name()),
     };
     word.push('=');
     word.push_str(&listed(field, value));

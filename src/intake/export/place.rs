@@ -6,7 +6,7 @@ use super::round::written;
 use crate::intake::formats::is_setting;
 use crate::intake::{Origin, Resolution, megatron};
 use crate::plan::{Field, Kind};
-use crate::text::{Source, Span, sort, unquoted};
+use crate::text::{Source, Span};
 
 /// Most settings beside which an addition is tried.
 const ANCHORS: usize = 6;
@@ -66,7 +66,7 @@ const OTHER_WORDS: [(&str, &str); 4] =
 
 /// A value in the ways a format may write it, after the manner of the old one.
 fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
-    let bare = unquoted(old);
+    let bare = old.trim_matches(['"', '\'']);
     let mut spelled = Vec::new();
     let mut spell = |text: &str| {
         if !value.is_empty() {
@@ -118,7 +118,7 @@ pub(super) fn added(source: &Source, now: &Resolution, field: Field, value: &str
             anchors.push(span);
         }
     }
-    sort(&mut anchors, &|one, other| other.cmp(one));
+    anchors.sort_by(|one, other| other.cmp(one));
     let mut changes = Vec::new();
     for anchor in anchors.into_iter().take(ANCHORS) {
         let Some((file, span)) = local(source, anchor) else { continue };
@@ -176,10 +176,10 @@ impl<'a> Place<'a> {
         let behind = self.text.as_bytes().get(self.span.end as usize).copied();
         let closed = self.span.end + u32::from(matches!(behind, Some(b'"' | b'\'')));
         if own {
-            changes.push(self.insert(self.line.end, ["\n", self.indent(), words, tail].concat()));
+            changes.push(self.insert(self.line.end, format!("\n{}{words}{tail}", self.indent())));
         }
         for at in [closed, self.span.end] {
-            changes.push(self.insert(at, [" ", words].concat()));
+            changes.push(self.insert(at, format!(" {words}")));
         }
     }
 
@@ -187,7 +187,7 @@ impl<'a> Place<'a> {
     fn key(&self, field: Field, value: &str) -> Option<Change> {
         let line = self.of_line().trim_end();
         let (key, rest) = line.trim_start().split_once(':')?;
-        let bare = unquoted(key);
+        let bare = key.trim_matches(['"', '\'']);
         let mut name = String::from(if bare.starts_with("--") { "--" } else { "" });
         let dash = bare.contains('-');
         for character in field.name().chars() {

@@ -3,7 +3,7 @@
 use crate::intake::shell::Environment;
 use crate::intake::{Origin, Request, Resolution, read};
 use crate::plan::Field;
-use crate::text::{Source, sort};
+use crate::text::Source;
 
 /// Most times a text is read and added to.
 const ROUNDS: usize = 4;
@@ -81,7 +81,7 @@ fn add(target: &Resolution, fields: Vec<Field>, spell: Spell<'_>, said: &mut Vec
             said.push((field, words));
         }
     }
-    sort(said, &|(left, _), (right, _)| left.index().cmp(&right.index()));
+    said.sort_by(|(left, _), (right, _)| left.index().cmp(&right.index()));
     said.len() - before
 }
 

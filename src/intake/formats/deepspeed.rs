@@ -5,7 +5,7 @@ use super::leaves::{Leaf, Leaves, Scalars};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Reading};
 use crate::plan::{Field, Software};
-use crate::text::{Diagnostic, among};
+use crate::text::Diagnostic;
 
 /// Reads a DeepSpeed configuration.
 pub(super) fn read(root: &Node) -> Reading {
@@ -93,7 +93,7 @@ fn precision(leaves: &mut Leaves<'_>) {
 /// A number format's name in settings.
 pub(super) fn dtype(name: &str) -> &str {
     match name.strip_prefix("torch.").unwrap_or(name) {
-        name if among(name, "float32 float 32 32-true") => "fp32",
+        "float32" | "float" | "32" | "32-true" => "fp32",
         "bfloat16" => "bf16",
         "float16" | "half" => "fp16",
         other => other,

@@ -7,14 +7,28 @@ use crate::catalog;
 use crate::intake::tree::{Node, Value};
 use crate::intake::{Argument, Found, Origin, Reading, megatron};
 use crate::plan::Field;
-use crate::text::{Span, among, has_any, split_any};
+use crate::text::Span;
 
 /// Groups of keys that are no flags of the training.
-const NOT_FLAGS: &str = "experiment defaults hydra action ENV_VARS METRICS TEST_TYPE LAUNCHER MODE BEFORE_SCRIPT \
-    AFTER_SCRIPT SCRIPT_SETUP work_group user_name";
+const NOT_FLAGS: &[&str] = &[
+    "experiment",
+    "defaults",
+    "hydra",
+    "action",
+    "ENV_VARS",
+    "METRICS",
+    "TEST_TYPE",
+    "LAUNCHER",
+    "MODE",
+    "BEFORE_SCRIPT",
+    "AFTER_SCRIPT",
+    "SCRIPT_SETUP",
+    "work_group",
+    "user_name",
+];
 
 /// Groups of FlagScale below which keys keep their own names.
-const GROUPED: &str = "system model data train";
+const GROUPED: &[&str] = &["system", "model", "data", "train"];
 
 /// Reads flags written as keys.
 pub(super) fn read(root: &Node) -> Reading {
@@ -59,7 +73,7 @@ fn words(node: &Node, primus: bool) -> Vec<Argument> {
     for Leaf { path, .. } in scalars.all() {
         let first = path.split('.').next().unwrap_or("");
         let deep = path.contains('.');
-        if among(first, NOT_FLAGS) || (deep && primus) || (deep && !among(first, GROUPED)) {
+        if NOT_FLAGS.contains(&first) || (deep && primus) || (deep && !GROUPED.contains(&first)) {
             continue;
         }
         let Some(leaf) = leaves.get(path) else { continue };
@@ -94,7 +108,7 @@ fn push(words: &mut Vec<Argument>, leaf: &Leaf) {
         Some(false) => words.extend([flag, argument("false".to_owned(), leaf.span, None)]),
         None if listed && name != "moe_layer_freq" && name != "moe-layer-freq" => {
             words.push(flag);
-            for value in split_any(&leaf.value, "[],") {
+            for value in leaf.value.split(['[', ']', ',']) {
                 if !value.trim().is_empty() {
                     words.push(argument(value.trim().to_owned(), leaf.span, None));
                 }
@@ -151,7 +165,7 @@ pub(super) fn bases(root: &Node) -> Vec<(String, Span)> {
         for item in items {
             nodes.push(item);
             for entry in item.entries() {
-                if !has_any(&entry.key, "@ ") {
+                if !entry.key.contains(['@', ' ']) {
                     nodes.push(&entry.node);
                 }
             }
@@ -165,7 +179,7 @@ pub(super) fn bases(root: &Node) -> Vec<(String, Span)> {
     for node in nodes {
         if let Some(name) = node.word()
             && name != "_self_"
-            && !has_any(name, "@$ ")
+            && !name.contains(['@', '$', ' '])
         {
             bases.push((file(name), node.span));
         }

@@ -1,8 +1,6 @@
 //! `${...}` in settings files: other keys (OmegaConf), a little arithmetic (NeMo), environment variables
 //! with a default (Primus, OmegaConf).
 
-use crate::text::among;
-
 /// Deepest chain of references followed.
 const MAX_DEPTH: u8 = 8;
 
@@ -78,7 +76,7 @@ fn call(name: &str, rest: &str, value: &dyn Fn(&str) -> Result<String, String>) 
         "multiply" | "mul" => u64::checked_mul,
         "add" | "sum" => u64::checked_add,
         "subtract" | "sub" => u64::checked_sub,
-        name if among(name, "divide divide_floor div floor_div") => u64::checked_div,
+        "divide" | "divide_floor" | "div" | "floor_div" => u64::checked_div,
         "divide_ceil" => |number, by| Some(number.div_ceil(by.max(1))),
         "oc.env" | "env" => {
             let variable = arguments.first().copied().unwrap_or("").trim();

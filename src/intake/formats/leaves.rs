@@ -19,7 +19,6 @@ pub(super) struct Leaves<'t> {
 
 impl<'t> Leaves<'t> {
     /// Over these scalars, nothing taken.
-    #[inline(never)]
     pub(super) fn over(scalars: &'t Scalars) -> Self {
         Self { leaves: scalars.all(), reading: Reading::default() }
     }
@@ -30,7 +29,6 @@ impl<'t> Leaves<'t> {
     }
 
     /// The last leaf of that path, if it holds something.
-    #[inline(never)]
     pub(super) fn get(&self, path: &str) -> Option<&'t Leaf> {
         let leaf = find(self.leaves, path)?;
         leaf.used.set(true);
@@ -38,13 +36,11 @@ impl<'t> Leaves<'t> {
     }
 
     /// The same, if it says yes.
-    #[inline(never)]
     pub(super) fn yes(&self, path: &str) -> Option<&'t Leaf> {
         self.get(path).filter(|leaf| leaf.flag() == Some(true))
     }
 
     /// The first of several paths that holds something.
-    #[inline(never)]
     pub(super) fn first(&self, paths: &[&str]) -> Option<&'t Leaf> {
         paths.iter().find_map(|path| self.get(path))
     }
@@ -60,19 +56,16 @@ impl<'t> Leaves<'t> {
     }
 
     /// The whole number of a path.
-    #[inline(never)]
     pub(super) fn whole(&self, path: &str) -> Option<u64> {
         self.get(path).and_then(|leaf| leaf.whole())
     }
 
     /// Yes or no under a path.
-    #[inline(never)]
     pub(super) fn flag(&self, path: &str) -> Option<bool> {
         self.get(path).and_then(|leaf| leaf.flag())
     }
 
     /// Takes the value under the first of these paths that holds one.
-    #[inline(never)]
     pub(super) fn take(&mut self, paths: &[&str], field: Field) -> bool {
         let Some(leaf) = self.first(paths) else { return false };
         let value = match field.kind() {
@@ -93,7 +86,6 @@ impl<'t> Leaves<'t> {
     }
 
     /// States a value that follows from a leaf.
-    #[inline(never)]
     pub(super) fn say(&mut self, field: Field, value: &str, leaf: &Leaf) {
         let mut found = Found::new(field, value, Origin::Script).by(leaf.path.clone(), leaf.span);
         found.hole = leaf.hole.clone().or_else(|| placeholder(field, &found.value));
@@ -101,7 +93,6 @@ impl<'t> Leaves<'t> {
     }
 
     /// The same with a remark.
-    #[inline(never)]
     pub(super) fn say_noted(&mut self, field: Field, value: &str, leaf: &Leaf, note: &str) {
         self.say(field, value, leaf);
         if let Some(found) = self.reading.found.iter_mut().find(|found| found.field == field) {
@@ -110,13 +101,11 @@ impl<'t> Leaves<'t> {
     }
 
     /// Turns a setting on or off as a leaf says.
-    #[inline(never)]
     pub(super) fn switch(&mut self, field: Field, on: bool, leaf: &Leaf) {
         self.say(field, if on { "true" } else { "false" }, leaf);
     }
 
     /// Turns a setting on where a path says `on`, and off where it says anything else.
-    #[inline(never)]
     pub(super) fn follow(&mut self, path: &str, field: Field, on: bool) {
         if let Some(leaf) = self.get(path) {
             self.switch(field, leaf.flag() == Some(on), leaf);
@@ -124,7 +113,6 @@ impl<'t> Leaves<'t> {
     }
 
     /// Turns a setting on where a path says yes.
-    #[inline(never)]
     pub(super) fn turn_on(&mut self, path: &str, field: Field) {
         if let Some(leaf) = self.yes(path) {
             self.switch(field, true, leaf);
@@ -132,7 +120,6 @@ impl<'t> Leaves<'t> {
     }
 
     /// Takes the format that is trained in, in any spelling.
-    #[inline(never)]
     pub(super) fn precision(&mut self, path: &str) {
         let Some(leaf) = self.get(path) else { return };
         match dtype(&leaf.value) {
@@ -143,21 +130,18 @@ impl<'t> Leaves<'t> {
     }
 
     /// Takes query groups, of which there are fewer than heads.
-    #[inline(never)]
     pub(super) fn query_groups(&mut self, groups: &str, leaf: &Leaf) {
         self.switch(Field::GroupQueryAttention, true, leaf);
         self.say(Field::NumQueryGroups, groups, leaf);
     }
 
     /// Whole layers are recomputed.
-    #[inline(never)]
     pub(super) fn recompute_all(&mut self, leaf: &Leaf) {
         self.say(Field::RecomputeGranularity, "full", leaf);
         self.say(Field::RecomputeMethod, "uniform", leaf);
     }
 
     /// States what follows from the whole, unless it is stated already.
-    #[inline(never)]
     pub(super) fn state(&mut self, field: Field, value: &str, origin: Origin, note: &str) {
         if !self.reading.found.iter().any(|found| found.field == field) {
             self.reading.take(Found::new(field, value, origin).note(note));
@@ -165,7 +149,6 @@ impl<'t> Leaves<'t> {
     }
 
     /// States several such values.
-    #[inline(never)]
     pub(super) fn state_all(&mut self, values: &[(Field, &str)], origin: Origin, note: &str) {
         for (field, value) in values {
             self.state(*field, value, origin, note);
@@ -173,7 +156,6 @@ impl<'t> Leaves<'t> {
     }
 
     /// Says that a key does something that is not estimated.
-    #[inline(never)]
     pub(super) fn not_estimated(&mut self, leaf: &Leaf, what: &str) {
         let message = format!("{}: {what}, which is not estimated yet", leaf.path);
         self.reading.diagnostics.push(Diagnostic::warning("not-estimated", message).at_some(leaf.span));

@@ -3,8 +3,7 @@
 use super::Format;
 use crate::intake::{Origin, Reading};
 use crate::plan::Field;
-use crate::quantity::real;
-use crate::text::{Diagnostic, sort};
+use crate::text::Diagnostic;
 
 /// One text as read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +20,7 @@ pub struct Text {
 /// machines', then a framework's settings, and the script's own flags last. Says where they differ.
 #[must_use]
 pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
-    sort(&mut texts, &|left, right| rank(left.format).cmp(&rank(right.format)));
+    texts.sort_by(|left, right| rank(left.format).cmp(&rank(right.format)));
     let several = texts.len() > 1;
     if several {
         yield_proposals(&mut texts);
@@ -150,7 +149,8 @@ fn say_differences(texts: &mut [Text]) {
 }
 
 fn same(left: &str, right: &str) -> bool {
-    left == right || real(left).is_some_and(|left| real(right) == Some(left))
+    let number = |text: &str| text.parse::<f64>().ok();
+    left == right || number(left).is_some_and(|left| number(right) == Some(left))
 }
 
 fn called(text: &Text) -> String {

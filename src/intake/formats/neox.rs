@@ -6,7 +6,6 @@ use super::leaves::{Leaves, Scalars};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Reading};
 use crate::plan::{Field, Software};
-use crate::text::among;
 
 const WHOSE: &str = "default of GPT-NeoX";
 
@@ -116,7 +115,9 @@ fn attention(leaves: &mut Leaves<'_>) {
 /// The inner width. A gated MLP gets two thirds of what is asked for, in two halves, each rounded up.
 fn mlp(leaves: &mut Leaves<'_>) {
     let act = leaves.get("activation");
-    let gated = act.as_ref().filter(|leaf| among(&leaf.value, "swiglu geglu reglu bilinear glu"));
+    let gated = act
+        .as_ref()
+        .filter(|leaf| matches!(leaf.value.as_str(), "swiglu" | "geglu" | "reglu" | "bilinear" | "glu"));
     if let Some(leaf) = gated {
         let field = if leaf.value == "geglu" { Field::QuickGeglu } else { Field::Swiglu };
         leaves.switch(field, true, leaf);

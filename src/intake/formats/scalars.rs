@@ -141,7 +141,6 @@ impl Scalars {
 }
 
 /// The last leaf of that path; `-` and `_` count as one letter.
-#[inline(never)]
 pub(super) fn find<'t>(leaves: &'t [Leaf], path: &str) -> Option<&'t Leaf> {
     leaves.iter().rfind(|leaf| same_path(&leaf.path, path))
 }

@@ -104,7 +104,7 @@ fn model(leaves: &mut Leaves<'_>) {
         ("gpt_oss", size) => ("gpt-oss", size),
         (name, size) => (name, size),
     };
-    let wanted = [family, if size.is_empty() { "" } else { "-" }, size].concat();
+    let wanted = format!("{family}{}{size}", if size.is_empty() { "" } else { "-" });
     match catalog::model(&wanted) {
         Some((known, settings)) => {
             let note = format!("{known}, the model of {} {}", name.value, flavor.value);

@@ -2,7 +2,6 @@
 
 use super::choose::Chosen;
 use crate::intake::shell::{Value, Word};
-use crate::text::among;
 
 /// What starts the processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +38,24 @@ pub struct Line {
 }
 
 /// Options of torchrun and its elders, without leading dashes; those that take a value first.
-const TORCH_VALUES: &str = "--nnodes --nproc-per-node --node-rank --master-addr --master-port --rdzv-backend \
-    --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts --monitor-interval --log-dir --redirects \
-    --tee --local-addr";
-const TORCH_SWITCHES: &str = "--standalone --use-env --no-python";
+const TORCH_VALUES: &[&str] = &[
+    "--nnodes",
+    "--nproc-per-node",
+    "--node-rank",
+    "--master-addr",
+    "--master-port",
+    "--rdzv-backend",
+    "--rdzv-endpoint",
+    "--rdzv-id",
+    "--rdzv-conf",
+    "--max-restarts",
+    "--monitor-interval",
+    "--log-dir",
+    "--redirects",
+    "--tee",
+    "--local-addr",
+];
+const TORCH_SWITCHES: &[&str] = &["--standalone", "--use-env", "--no-python"];
 
 impl Line {
     /// Takes the chosen command apart.
@@ -92,7 +105,7 @@ impl Line {
     }
 
     /// The last value given to a launcher under one of these names, in Megatron's dashed spelling, and the word that names it.
-    pub fn option(&self, launcher: Launcher, names: &str) -> Option<(Value, Word)> {
+    pub fn option(&self, launcher: Launcher, names: &[&str]) -> Option<(Value, Word)> {
         for (kind, words) in &self.launchers {
             if *kind == launcher
                 && let Some(found) = option(words, names)
@@ -111,7 +124,7 @@ impl Line {
 }
 
 /// The last value given under one of these names.
-pub(super) fn option(words: &[Word], names: &str) -> Option<(Value, Word)> {
+pub(super) fn option(words: &[Word], names: &[&str]) -> Option<(Value, Word)> {
     let mut found = None;
     for (at, word) in words.iter().enumerate() {
         let text = word.text();
@@ -126,7 +139,7 @@ pub(super) fn option(words: &[Word], names: &str) -> Option<(Value, Word)> {
                 _ => None,
             }
         } else if let Some((short, count)) = name.split_at_checked(2)
-            && among(short, names)
+            && names.contains(&short)
             && count.bytes().all(|byte| byte.is_ascii_digit())
         {
             // -N4
@@ -146,8 +159,8 @@ pub(super) fn flag_name(text: &str) -> &str {
     text.find('=').and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
-fn is_among(flag: &str, dashed: &str) -> bool {
-    dashed.split(' ').any(|known| is_spelt(flag, known))
+fn is_among(flag: &str, dashed: &[&str]) -> bool {
+    dashed.iter().any(|known| is_spelt(flag, known))
 }
 
 /// Whether a flag is this one, its words joined by dashes or underscores.
@@ -170,16 +183,16 @@ fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
     for (at, word) in words.iter().enumerate() {
         let next = words.get(at + 1).map_or("", Word::text);
         let launcher = match base(word) {
-            name if among(name, "torchrun torch.distributed.launch torch.distributed.run") => Launcher::Torch,
+            "torchrun" | "torch.distributed.launch" | "torch.distributed.run" => Launcher::Torch,
             "launch.py" | "run.py" if word.text().contains("torch/distributed") => Launcher::Torch,
             "deepspeed" => Launcher::DeepSpeed,
-            name if among(name, "mpirun mpiexec orterun mpiexec.hydra") => Launcher::Mpi,
+            "mpirun" | "mpiexec" | "orterun" | "mpiexec.hydra" => Launcher::Mpi,
             "srun" => Launcher::Srun,
             "aprun" => Launcher::Aprun,
             "ray" if next == "job" => Launcher::Ray,
             "accelerate" if next == "launch" => Launcher::Accelerate,
-            "megatron" if among(next, "sft pt rlhf") => Launcher::Swift,
-            name if among(name, "python3.10 python3.11 python3.12") => Launcher::Python,
+            "megatron" if matches!(next, "sft" | "pt" | "rlhf") => Launcher::Swift,
+            "python3.10" | "python3.11" | "python3.12" => Launcher::Python,
             name if name.starts_with("python") && !name.contains('.') => Launcher::Python,
             _ => continue,
         };

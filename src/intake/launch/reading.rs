@@ -8,7 +8,7 @@ use crate::intake::shell::{self, Branch, Environment, Hole, HoleId, HoleKind, Sc
 use crate::intake::{Argument, Found, Origin, Reading};
 use crate::intake::{formats, megatron};
 use crate::plan::Field;
-use crate::text::{Diagnostic, Severity, Source, sort};
+use crate::text::{Diagnostic, Severity, Source};
 
 /// Words shown in one note on a condition.
 const DOUBTS: usize = 8;
@@ -67,7 +67,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     }
     for (name, span) in &script.missing_files {
         if matters(name) {
-            let message = [name, " is read here and not at hand; what it sets is not known"].concat();
+            let message = format!("{name} is read here and not at hand; what it sets is not known");
             let note = Diagnostic::note("missing-file", message).hint("paste or drop that file too");
             launch.diagnostics.push(note.at(*span));
         }
@@ -153,7 +153,7 @@ impl Launch {
             let shown = words.get(..DOUBTS).unwrap_or(words).join(" ");
             let more = if words.len() > DOUBTS { " …" } else { "" };
             let holds = " stands as long as this condition does not hold: ";
-            let message = [&shown, more, holds, &branch.why].concat();
+            let message = format!("{shown}{more}{holds}{}", branch.why);
             self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
         }
     }
@@ -168,8 +168,7 @@ impl Launch {
             }
             let mut other = String::new();
             for (name, span) in &branch.sets {
-                let used =
-                    [["$", name].concat(), ["${", name].concat()].iter().any(|use_| text.contains(use_));
+                let used = [format!("${name}"), format!("${{{name}")].iter().any(|use_| text.contains(use_));
                 let written = source.text().get(span.start as usize..span.end as usize).unwrap_or("");
                 if used && other.len() < WRITTEN {
                     other.push_str(if other.is_empty() { "" } else { ", " });
@@ -185,7 +184,7 @@ impl Launch {
             } else {
                 ("this condition is read as false: ", "; were it true, the text would set ")
             };
-            let message = [read, &branch.why, instead, &other].concat();
+            let message = format!("{read}{}{instead}{other}", branch.why);
             self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
         }
     }
@@ -241,7 +240,7 @@ impl Launch {
         let mut diagnostics = self.diagnostics.clone();
         diagnostics.append(&mut reading.diagnostics);
         let fault = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
-        sort(&mut diagnostics, &|left, right| fault(right).cmp(&fault(left)));
+        diagnostics.sort_by(|left, right| fault(right).cmp(&fault(left)));
         reading.diagnostics = diagnostics;
         reading
     }

@@ -4,7 +4,6 @@ use super::line::{Launcher, Line};
 use super::world::{Said, World, named, offer, offer_number};
 use crate::intake::shell::directives::{count, least, resource, slurms};
 use crate::intake::shell::{Directive, Script, Value, Word};
-use crate::text::among;
 
 /// Takes nodes and accelerators per node from scheduler lines and from the options of `sbatch` itself. A scheduler's
 /// number also stands in for one that the script asks the running job for.
@@ -29,25 +28,25 @@ pub(super) fn lines(world: &mut World, script: &Script, line: &Line, direct: boo
 }
 
 fn said(directive: &Directive) -> (Value, Word) {
-    let name = ["#", &directive.scheduler, " ", &directive.key].concat();
+    let name = format!("#{} {}", directive.scheduler, directive.key);
     (directive.value.clone(), named(&name, directive.span))
 }
 
 fn slurm(world: &mut World, script: &Script, tasks_are_ranks: bool) {
-    let get = |keys: &str| slurms(&script.directives, keys).map(said);
-    let nodes = get("--nodes -N").map(|(value, by)| (least(&value), by));
+    let get = |keys: &[&str]| slurms(&script.directives, keys).map(said);
+    let nodes = get(&["--nodes", "-N"]).map(|(value, by)| (least(&value), by));
     offer(&mut world.nodes, nodes, NODES);
-    let gpus =
-        get("--gpus-per-node").or_else(|| get("--gres").filter(|(value, _)| value.text().contains("gpu")));
-    let per_node = get("--ntasks-per-node");
+    let gpus = get(&["--gpus-per-node"])
+        .or_else(|| get(&["--gres"]).filter(|(value, _)| value.text().contains("gpu")));
+    let per_node = get(&["--ntasks-per-node"]);
     if tasks_are_ranks {
         offer(&mut world.gpus_per_node, per_node.clone(), "the scheduler's tasks per node, one for each GPU");
         if per_node.is_none() {
-            offer(&mut world.world_size, get("--ntasks -n"), "the scheduler's tasks, one for each GPU");
+            offer(&mut world.world_size, get(&["--ntasks", "-n"]), "the scheduler's tasks, one for each GPU");
         }
     }
     offer(&mut world.gpus_per_node, gpus.map(|(value, by)| (count(&value), by)), GPUS);
-    let total = get("--gpus -G").map(|(value, by)| (count(&value), by));
+    let total = get(&["--gpus", "-G"]).map(|(value, by)| (count(&value), by));
     if world.gpus_per_node.is_none() {
         offer(&mut world.world_size, total, "the scheduler's GPUs");
     }
@@ -56,7 +55,7 @@ fn slurm(world: &mut World, script: &Script, tasks_are_ranks: bool) {
 /// PBS, SGE and the like: `-l select=4:ngpus=8`, `-l rt_F=2`, `-L node=4`.
 fn others(world: &mut World, script: &Script) {
     for directive in &script.directives {
-        if !among(&directive.key, "-l -L") {
+        if !matches!(directive.key.as_str(), "-l" | "-L") {
             continue;
         }
         let (value, by) = said(directive);

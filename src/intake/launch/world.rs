@@ -64,34 +64,39 @@ enum Number {
 struct Place {
     launcher: Launcher,
     number: Number,
-    names: &'static str,
+    names: &'static [&'static str],
     how: &'static str,
 }
 
-const fn place(launcher: Launcher, number: Number, names: &'static str, how: &'static str) -> Place {
+const fn place(
+    launcher: Launcher,
+    number: Number,
+    names: &'static [&'static str],
+    how: &'static str,
+) -> Place {
     Place { launcher, number, names, how }
 }
 
-const TASKS: &str = "-np --np -n -c";
-const MPI_PER_NODE: &str = "-npernode --npernode -ppn --ppn -N --ntasks-per-node";
-const HOST_FILE: &str = "--hostfile -H";
+const TASKS: &[&str] = &["-np", "--np", "-n", "-c"];
+const MPI_PER_NODE: &[&str] = &["-npernode", "--npernode", "-ppn", "--ppn", "-N", "--ntasks-per-node"];
+const HOST_FILE: &[&str] = &["--hostfile", "-H"];
 
 /// The options that say how many, by launcher; those of Swift are torchrun's.
 const PLACES: [Place; 14] = [
-    place(Launcher::Torch, Number::Nodes, "--nnodes --nnode", "the launcher's nodes"),
-    place(Launcher::Torch, Number::PerNode, "--nproc-per-node", "the launcher's processes per node"),
-    place(Launcher::Swift, Number::Nodes, "--nnodes --nnode", "the launcher's nodes"),
-    place(Launcher::Swift, Number::PerNode, "--nproc-per-node", "the launcher's processes per node"),
+    place(Launcher::Torch, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
+    place(Launcher::Torch, Number::PerNode, &["--nproc-per-node"], "the launcher's processes per node"),
+    place(Launcher::Swift, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
+    place(Launcher::Swift, Number::PerNode, &["--nproc-per-node"], "the launcher's processes per node"),
     place(Launcher::Mpi, Number::Total, TASKS, "the processes that MPI starts"),
     place(Launcher::Mpi, Number::PerNode, MPI_PER_NODE, "MPI's processes per node"),
     place(Launcher::Aprun, Number::Total, TASKS, "the processes that MPI starts"),
-    place(Launcher::Aprun, Number::PerNode, "-N", "MPI's processes per node"),
-    place(Launcher::DeepSpeed, Number::Nodes, "--num-nodes", "DeepSpeed's nodes"),
-    place(Launcher::DeepSpeed, Number::PerNode, "--num-gpus", "DeepSpeed's GPUs per node"),
-    place(Launcher::Srun, Number::Nodes, "--nodes -N", "srun's nodes"),
-    place(Launcher::Srun, Number::PerNode, "--ntasks-per-node", "srun's tasks per node"),
-    place(Launcher::Srun, Number::Total, "--ntasks -n", "srun's tasks"),
-    place(Launcher::Accelerate, Number::Nodes, "--num-machines", "accelerate's machines"),
+    place(Launcher::Aprun, Number::PerNode, &["-N"], "MPI's processes per node"),
+    place(Launcher::DeepSpeed, Number::Nodes, &["--num-nodes"], "DeepSpeed's nodes"),
+    place(Launcher::DeepSpeed, Number::PerNode, &["--num-gpus"], "DeepSpeed's GPUs per node"),
+    place(Launcher::Srun, Number::Nodes, &["--nodes", "-N"], "srun's nodes"),
+    place(Launcher::Srun, Number::PerNode, &["--ntasks-per-node"], "srun's tasks per node"),
+    place(Launcher::Srun, Number::Total, &["--ntasks", "-n"], "srun's tasks"),
+    place(Launcher::Accelerate, Number::Nodes, &["--num-machines"], "accelerate's machines"),
 ];
 
 impl World {
@@ -108,7 +113,7 @@ impl World {
         }
         scheduler::lines(&mut world, script, line, direct);
         world.options(line, Launcher::Accelerate);
-        let processes = line.option(Launcher::Accelerate, "--num-processes");
+        let processes = line.option(Launcher::Accelerate, &["--num-processes"]);
         offer(&mut world.world_size, processes, "accelerate's processes");
         world.environment(chosen);
         world.variables(script);
@@ -144,24 +149,24 @@ impl World {
 
     /// What Ray's training actors take.
     fn ray(&mut self, line: &Line) {
-        let nodes = option(&line.arguments, "--actor-num-nodes");
+        let nodes = option(&line.arguments, &["--actor-num-nodes"]);
         if line.has(Launcher::Ray) || nodes.is_some() {
             let how = "Ray's training actors";
             offer(&mut self.nodes, nodes, how);
-            offer(&mut self.gpus_per_node, option(&line.arguments, "--actor-num-gpus-per-node"), how);
+            offer(&mut self.gpus_per_node, option(&line.arguments, &["--actor-num-gpus-per-node"]), how);
         }
     }
 
     fn mpi(&mut self, script: &Script, line: &Line) {
         self.options(line, Launcher::Mpi);
         self.options(line, Launcher::Aprun);
-        if let Some((value, by)) = line.option(Launcher::Mpi, "--map-by -map-by")
+        if let Some((value, by)) = line.option(Launcher::Mpi, &["--map-by", "-map-by"])
             && let Some(rest) = value.text().strip_prefix("ppr:")
         {
             let count = value.part(4, 4 + rest.find(':').unwrap_or(rest.len()));
             offer(&mut self.gpus_per_node, Some((count, by)), "MPI's processes per node");
         }
-        let names = "--hostfile -hostfile --machinefile -machinefile";
+        let names = &["--hostfile", "-hostfile", "--machinefile", "-machinefile"];
         self.host_file(script, line.option(Launcher::Mpi, names));
     }
 
@@ -170,7 +175,7 @@ impl World {
         self.options(line, launcher);
         self.host_file(script, line.option(launcher, HOST_FILE));
         // --include localhost:0,1,2,3
-        if let Some((value, by)) = line.option(launcher, "--include -i")
+        if let Some((value, by)) = line.option(launcher, &["--include", "-i"])
             && let Some(text) = value.known()
             && let Some((_, devices)) = text.split_once(':')
             && !text.contains('@')
@@ -265,15 +270,34 @@ impl World {
 }
 
 /// Names of variables, without underscores and in capitals.
-const PER_NODE: &str = "GPUSPERNODE GPUPERNODE NPROCPERNODE NUMGPUSPERNODE NUMGPUPERNODE NUMGPUSPERNODES NGPUSPERNODE \
-    NGPUPERNODE NPUSPERNODE NPUPERNODE DEVICESPERNODE GPUSPERWORKER NUMGPUSPERWORKER LOCALWORLDSIZE \
-    MLPGPU GPN GPUSNODE NUMGPUSNODE";
-const NODES: &str = "NNODES NNODE NUMNODES NUMNODE NODES NODENUM NODECOUNT NUMOFNODES";
-const TOTAL: &str = "WORLDSIZE NUMGPUS NGPUS NUMGPU NGPU TOTALGPUS GPUNUM GPUSTOTAL TOTALNUMGPUS";
+const PER_NODE: &[&str] = &[
+    "GPUSPERNODE",
+    "GPUPERNODE",
+    "NPROCPERNODE",
+    "NUMGPUSPERNODE",
+    "NUMGPUPERNODE",
+    "NUMGPUSPERNODES",
+    "NGPUSPERNODE",
+    "NGPUPERNODE",
+    "NPUSPERNODE",
+    "NPUPERNODE",
+    "DEVICESPERNODE",
+    "GPUSPERWORKER",
+    "NUMGPUSPERWORKER",
+    "LOCALWORLDSIZE",
+    "MLPGPU",
+    "GPN",
+    "GPUSNODE",
+    "NUMGPUSNODE",
+];
+const NODES: &[&str] =
+    &["NNODES", "NNODE", "NUMNODES", "NUMNODE", "NODES", "NODENUM", "NODECOUNT", "NUMOFNODES"];
+const TOTAL: &[&str] =
+    &["WORLDSIZE", "NUMGPUS", "NGPUS", "NUMGPU", "NGPU", "TOTALGPUS", "GPUNUM", "GPUSTOTAL", "TOTALNUMGPUS"];
 
 /// The first variable of one of these names that holds a number or a hole.
-fn variable(script: &Script, names: &str) -> Option<(Value, Word)> {
-    for name in names.split(' ') {
+fn variable(script: &Script, names: &[&str]) -> Option<(Value, Word)> {
+    for name in names {
         for variable in &script.variables {
             if !variable.array
                 && is_called(&variable.name, name)

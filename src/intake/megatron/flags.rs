@@ -10,7 +10,7 @@
 use std::sync::OnceLock;
 
 use super::release::Release;
-use crate::text::{sort, suggest};
+use crate::text::suggest;
 
 const TABLE: &str = include_str!("flags.txt");
 
@@ -60,7 +60,7 @@ fn sorted() -> &'static [Line] {
         for text in TABLE.lines() {
             lines.push(Line { letters: letters(name_of(text)), text });
         }
-        sort(&mut lines, &|a, b| dashed(name_of(a.text)).cmp(dashed(name_of(b.text))));
+        lines.sort_by(|a, b| dashed(name_of(a.text)).cmp(dashed(name_of(b.text))));
         lines
     })
 }
@@ -104,7 +104,7 @@ pub(super) fn of_setting(setting: &str) -> impl Iterator<Item = Flag> + '_ {
 /// The flags of Megatron-LM that state `setting`, each with the last release that had it where it is gone.
 #[must_use]
 pub fn flags_of(setting: &str) -> Vec<(String, Option<&'static str>)> {
-    of_setting(setting).map(|flag| (["--", flag.name].concat(), flag.until.map(Release::name))).collect()
+    of_setting(setting).map(|flag| (format!("--{}", flag.name), flag.until.map(Release::name))).collect()
 }
 
 /// How many flags are known.

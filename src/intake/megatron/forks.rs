@@ -4,7 +4,6 @@
 
 use super::flags::Arity;
 use crate::plan::Field;
-use crate::text::among;
 
 /// A fork's flag.
 #[derive(Debug)]
@@ -121,9 +120,15 @@ pub(super) fn find(name: &str) -> Option<&'static Fork> {
 
 /// Whether a flag is MindSpeed's, which runs on Ascend accelerators alone.
 pub(super) fn is_mindspeed(name: &str) -> bool {
-    const OWN: &str = "use-fused-rmsnorm use-fused-swiglu use-fused-rotary-pos-emb context-parallel-algo \
-        reuse-fp32-param swap-attention";
-    among(name, OWN)
+    const OWN: &[&str] = &[
+        "use-fused-rmsnorm",
+        "use-fused-swiglu",
+        "use-fused-rotary-pos-emb",
+        "context-parallel-algo",
+        "reuse-fp32-param",
+        "swap-attention",
+    ];
+    OWN.contains(&name)
 }
 
 /// A value that a fork's flag spells differently: the setting and its value in Megatron's words.

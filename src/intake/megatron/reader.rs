@@ -6,7 +6,7 @@ use super::renamed;
 use super::software::{Signs, software};
 use crate::intake::{Argument, Found, Origin, Reading};
 use crate::plan::{Field, Kind};
-use crate::text::{Diagnostic, Severity, Span, distinct};
+use crate::text::{Diagnostic, Severity, Span};
 
 /// Flags listed by name in one note at most.
 const LISTED: usize = 40;
@@ -189,7 +189,7 @@ impl Reader<'_> {
 
     fn take(&mut self, field: Field, flag: &str, value: Argument) {
         let origin = if value.answered { Origin::Environment } else { Origin::Script };
-        let mut found = Found::new(field, value.text, origin).by(["--", flag].concat(), value.span);
+        let mut found = Found::new(field, value.text, origin).by(format!("--{flag}"), value.span);
         found.hole = value.hole;
         let (span, text) = (found.span, found.value.clone());
         if let Some(earlier) = self.reading.take(found)
@@ -210,7 +210,7 @@ impl Reader<'_> {
             return self.note("not-estimated", &parts, span);
         }
         self.first_idle = self.first_idle.or(span);
-        self.idle.push(["--", flag.name].concat());
+        self.idle.push(format!("--{}", flag.name));
     }
 
     fn unknown(&mut self, name: &str, word: &Argument) {
@@ -224,13 +224,13 @@ impl Reader<'_> {
         let near = if self.looked_up <= LISTED { flags::near(name) } else { None };
         let Some(near) = near else {
             self.first_unknown = self.first_unknown.or(word.span);
-            self.unknown.push(["--", name].concat());
+            self.unknown.push(format!("--{name}"));
             return;
         };
         let parts = ["--", name, " is not a flag of Megatron-LM"];
         self.say(Severity::Warning, "unknown-flag", &parts, word.span);
         if let Some(said) = self.reading.diagnostics.last_mut() {
-            said.hint = Some(["--", near, " is the nearest"].concat());
+            said.hint = Some(format!("--{near} is the nearest"));
         }
     }
 
@@ -266,7 +266,8 @@ impl Reader<'_> {
         mut flags: Vec<String>,
         span: Option<Span>,
     ) {
-        distinct(&mut flags);
+        flags.sort();
+        flags.dedup();
         match flags.as_slice() {
             [] => {}
             [single] => self.note(code, &[single, one], span),

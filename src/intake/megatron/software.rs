@@ -12,7 +12,6 @@ use super::flags::Flag;
 use super::release::Release;
 use crate::intake::Reading;
 use crate::plan::{Field, Software};
-use crate::text::among;
 
 /// What the flags say about the release.
 #[derive(Debug, Default)]
@@ -40,7 +39,7 @@ impl Signs {
 
     pub(super) fn see_unknown(&mut self, name: &str) {
         if name.starts_with("deepspeed")
-            || among(name, "zero-stage no-pipeline-parallel ds-sequence-parallel-size")
+            || matches!(name, "zero-stage" | "no-pipeline-parallel" | "ds-sequence-parallel-size")
         {
             self.deepspeed.get_or_insert_with(|| name.to_owned());
         }

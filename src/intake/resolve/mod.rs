@@ -20,7 +20,7 @@ pub use setting::{Setting, SettingValue};
 
 use super::{Origin, Question, Reading};
 use crate::plan::{Accelerator, Field, Plan, Software};
-use crate::text::{Diagnostic, Severity, sort};
+use crate::text::{Diagnostic, Severity};
 use table::Table;
 
 /// What came of the readings.
@@ -73,7 +73,7 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
         }
     }
     let (questions, mut diagnostics) = (table.questions, table.diagnostics);
-    sort(&mut diagnostics, &|left, right| right.severity.cmp(&left.severity));
+    diagnostics.sort_by(|left, right| right.severity.cmp(&left.severity));
     if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         plan = None;
     }

@@ -9,7 +9,7 @@ use crate::plan::{
     Activation, AttentionSoftmax, Embeddings, Experts, Field, LatentAttention, LinearBias, Model,
     Normalization, PositionEmbedding,
 };
-use crate::text::{Diagnostic, distinct};
+use crate::text::Diagnostic;
 
 /// The model; none when a size is missing or contradicts another.
 pub(super) fn model(table: &mut Table) -> Option<Model> {
@@ -79,7 +79,7 @@ fn missing(table: &mut Table) -> bool {
         absent.push(*field);
         if !table.is_open(*field) && !wrong(field) {
             unsaid.push_str(if unsaid.is_empty() { "the text does not give " } else { ", " });
-            unsaid.push_str(&[field.name(), " (", field.about(), ")"].concat());
+            unsaid.push_str(&format!("{} ({})", field.name(), field.about()));
         }
     }
     if !unsaid.is_empty() {
@@ -160,7 +160,8 @@ pub(super) fn layers(table: &Table) -> Option<u64> {
 pub(super) fn noops(table: &Table, stated: u64) -> Vec<u64> {
     let mut noops = table.counts(Field::NoopLayers);
     noops.retain(|layer| *layer < stated);
-    distinct(&mut noops);
+    noops.sort();
+    noops.dedup();
     noops
 }
 

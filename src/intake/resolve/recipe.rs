@@ -11,7 +11,6 @@ use crate::plan::{
     Budget, Dispatcher, Field, LeftOut, LoadBalancing, Model, MoeRecipe, Number, Offload, Overlap, Recipe,
     Software,
 };
-use crate::quantity::real;
 
 /// Settings of the recipe that follow without model or machines.
 pub(super) fn state(table: &mut Table, software: Software) {
@@ -119,7 +118,7 @@ fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
 fn load_balancing(table: &Table) -> LoadBalancing {
     let weights = table.words(Field::MoeAuxLossCoeff);
     for (index, kind) in table.words(Field::MoeRouterLoadBalancingType).into_iter().enumerate() {
-        let weight = weights.get(index).or(weights.last()).and_then(|weight| real(weight));
+        let weight = weights.get(index).or(weights.last()).and_then(|weight| weight.parse::<f64>().ok());
         let weighs = weight.is_some_and(|weight| weight != 0.0);
         match kind {
             "sinkhorn" => return LoadBalancing::Sinkhorn,

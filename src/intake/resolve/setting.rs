@@ -2,8 +2,7 @@
 
 use crate::intake::Origin;
 use crate::plan::{Field, Kind};
-use crate::quantity::shortest;
-use crate::text::{Span, split_any};
+use crate::text::Span;
 
 /// A setting's value, typed.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +29,7 @@ impl SettingValue {
             Self::Null => String::new(),
             Self::Bool(value) => value.to_string(),
             Self::Int(value) => value.to_string(),
-            Self::Real(value) => shortest(*value),
+            Self::Real(value) => value.to_string(),
             Self::Text(value) => value.clone(),
             Self::List(values) => values.iter().map(Self::written).collect::<Vec<_>>().join(" "),
         }
@@ -68,7 +67,7 @@ pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, String> {
         Kind::Text => Ok(SettingValue::Text(text.to_owned())),
         Kind::Counts | Kind::Words => {
             let mut values = Vec::new();
-            for one in split_any(text, " ,\t[]()'\"") {
+            for one in text.split([' ', ',', '\t', '[', ']', '(', ')', '\'', '"']) {
                 if !one.is_empty() {
                     values.push(match field.kind() {
                         Kind::Counts => SettingValue::Int(count(field, one, 0, u64::MAX >> 16)?),
@@ -119,13 +118,10 @@ fn count(field: Field, text: &str, least: u64, most: u64) -> Result<u64, String>
 
 fn real(field: Field, text: &str, least: f64, most: f64) -> Result<f64, String> {
     let name = field.name();
-    match crate::quantity::real(text) {
-        Some(value) if (least..=most).contains(&value) => Ok(value),
-        Some(_) => {
-            let (least, most) = (shortest(least), shortest(most));
-            Err(format!("{name} is {}, and must lie between {least} and {most}", shown(text)))
-        }
-        None => Err(format!("{name} takes a number, not {}", shown(text))),
+    match text.parse::<f64>() {
+        Ok(value) if (least..=most).contains(&value) => Ok(value),
+        Ok(_) => Err(format!("{name} is {}, and must lie between {least} and {most}", shown(text))),
+        Err(_) => Err(format!("{name} takes a number, not {}", shown(text))),
     }
 }
 
@@ -133,7 +129,7 @@ fn truth(field: Field, text: &str) -> Result<bool, String> {
     const TRUTHS: [&str; 8] = ["true", "1", "yes", "on", "false", "0", "no", "off"];
     match TRUTHS.iter().position(|word| word.eq_ignore_ascii_case(text)) {
         Some(at) => Ok(at < 4),
-        None => Err([field.name(), " takes true or false, not ", &shown(text)].concat()),
+        None => Err(format!("{} takes true or false, not {}", field.name(), shown(text))),
     }
 }
 
@@ -143,7 +139,7 @@ fn word(field: Field, text: &str, words: &[&str]) -> Result<String, String> {
     let text = if rope { "rope" } else { text };
     match words.iter().find(|word| word.eq_ignore_ascii_case(text)) {
         Some(word) => Ok((*word).to_owned()),
-        None => Err([field.name(), " takes one of ", &words.join(", "), ", not ", &shown(text)].concat()),
+        None => Err(format!("{} takes one of {}, not {}", field.name(), words.join(", "), shown(text))),
     }
 }
 
@@ -152,8 +148,8 @@ fn shown(text: &str) -> String {
     /// Characters shown.
     const LONGEST: usize = 32;
     match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => ["\"", text.get(..end).unwrap_or(text), "…\""].concat(),
-        None => ["\"", text, "\""].concat(),
+        Some((end, _)) => format!("\"{}…\"", text.get(..end).unwrap_or(text)),
+        None => format!("\"{text}\""),
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) fn torch_fsdp2(table: &mut Table) {
     ];
     for (at_fault, field, what) in excluded {
         if at_fault {
-            let message = ["--use-torch-fsdp2 excludes ", what].concat();
+            let message = format!("--use-torch-fsdp2 excludes {what}");
             table.refuse("torch-fsdp2", &[field, Field::UseTorchFsdp2], message, "");
         }
     }

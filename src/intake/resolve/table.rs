@@ -72,9 +72,9 @@ impl Table {
     fn unknown_override(&mut self, name: &str) {
         // A link of a newer version may name what is not known here.
         let names = Field::ALL.iter().map(|field| field.name());
-        let message = ["there is no setting ", name, "; it is left out"].concat();
+        let message = format!("there is no setting {name}; it is left out");
         let near = suggest(name, names);
-        let hint = near.map_or(String::new(), |near| [near, " is the nearest"].concat());
+        let hint = near.map_or(String::new(), |near| format!("{near} is the nearest"));
         self.say(Diagnostic::warning("unknown-setting", message), &hint, None);
     }
 
@@ -182,7 +182,6 @@ impl Table {
     }
 
     /// The setting, if it has one.
-    #[inline(never)]
     pub(super) fn get(&self, field: Field) -> Option<&Setting> {
         self.slots[field.index()].as_ref()
     }

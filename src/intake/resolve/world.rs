@@ -99,7 +99,7 @@ fn accelerator(table: &mut Table) -> Accelerator {
         let names: Vec<_> = catalog::accelerator_names().collect();
         let hint = "known are ".to_owned() + &names.join(", ");
         let taken = catalog::DEFAULT_ACCELERATOR;
-        let message = [&asked, " is no accelerator of the catalog; ", taken, " is taken instead"].concat();
+        let message = format!("{asked} is no accelerator of the catalog; {taken} is taken instead");
         let warning = Diagnostic::warning("unknown-accelerator", message);
         table.say(warning, &hint, table.span(Field::Accelerator));
     }
@@ -216,7 +216,7 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64
     for (field, known) in &[(Field::NumNodes, nodes), (Field::GpusPerNode, per_node)] {
         if let Some((hole, _)) = table.left_to(*field).filter(|_| known.is_none()) {
             left.push_str(if left.is_empty() { ": it leaves " } else { ", and " });
-            left.push_str(&[field.about(), " to ", hole].concat());
+            left.push_str(&format!("{} to {hole}", field.about()));
         }
     }
     let mut message = match (nodes, per_node) {

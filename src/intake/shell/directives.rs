@@ -3,7 +3,6 @@
 use super::eval::Evaluator;
 use super::script::Directive;
 use super::value::{Value, is_blank};
-use crate::text::{among, has_any};
 
 /// Markers after `#`.
 const MARKERS: [&str; 7] = ["SBATCH", "PBS", "$", "PJM", "YBATCH", "BSUB", "COBALT"];
@@ -71,28 +70,30 @@ fn unquoted(value: &Value) -> Value {
 }
 
 /// The last directive that gives Slurm something under one of these keys.
-pub(crate) fn slurms<'d>(directives: &'d [Directive], keys: &str) -> Option<&'d Directive> {
+pub(crate) fn slurms<'d>(directives: &'d [Directive], keys: &[&str]) -> Option<&'d Directive> {
     let asked = |directive: &&Directive| {
-        directive.scheduler == "SBATCH" && !directive.value.is_empty() && among(&directive.key, keys)
+        directive.scheduler == "SBATCH"
+            && !directive.value.is_empty()
+            && keys.contains(&directive.key.as_str())
     };
     directives.iter().rev().find(asked)
 }
 
 /// Sets the variables that the scheduler would set from these directives, unless the environment has them.
 pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive]) {
-    let value = |keys: &str| slurms(directives, keys).map(|directive| directive.value.clone());
-    let nodes = value("--nodes -N").map(|value| least(&value));
-    let per_node = value("--ntasks-per-node");
-    let tasks = value("--ntasks -n").or_else(|| {
+    let value = |keys: &[&str]| slurms(directives, keys).map(|directive| directive.value.clone());
+    let nodes = value(&["--nodes", "-N"]).map(|value| least(&value));
+    let per_node = value(&["--ntasks-per-node"]);
+    let tasks = value(&["--ntasks", "-n"]).or_else(|| {
         let (nodes, per_node) = (number(nodes.as_ref()?)?, number(per_node.as_ref()?)?);
-        let span = slurms(directives, "--ntasks-per-node")?.span;
+        let span = slurms(directives, &["--ntasks-per-node"])?.span;
         Some(Value::computed(&nodes.checked_mul(per_node)?.to_string(), span))
     });
-    let gpus = value("--gpus-per-node").map(|value| count(&value));
-    let on_node = gpus
-        .clone()
-        .or_else(|| value("--gres").filter(|value| value.text().contains("gpu")).map(|value| count(&value)));
-    let (cpus, job) = (value("--cpus-per-task -c"), value("--job-name -J"));
+    let gpus = value(&["--gpus-per-node"]).map(|value| count(&value));
+    let on_node = gpus.clone().or_else(|| {
+        value(&["--gres"]).filter(|value| value.text().contains("gpu")).map(|value| count(&value))
+    });
+    let (cpus, job) = (value(&["--cpus-per-task", "-c"]), value(&["--job-name", "-J"]));
     for (name, value) in &[
         ("SLURM_NNODES", &nodes),
         ("SLURM_JOB_NUM_NODES", &nodes),
@@ -124,7 +125,7 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
 
 fn provide(shell: &mut Evaluator<'_>, name: &str, value: Value) {
     if shell.variables.has(name)
-        || !(number(&value).is_some() || among(name, "SLURM_JOB_NAME SGE_RESOURCE_TYPE"))
+        || !(number(&value).is_some() || matches!(name, "SLURM_JOB_NAME" | "SGE_RESOURCE_TYPE"))
     {
         return;
     }
@@ -142,7 +143,8 @@ pub(crate) fn resource(value: &Value, name: &str) -> Option<Value> {
     let text = value.text();
     for (at, _) in text.match_indices(name) {
         let start = at + name.len() + 1;
-        if text.get(at + name.len()..start) == Some("=") && (at == 0 || has_any(text.get(at - 1..at)?, ":,"))
+        if text.get(at + name.len()..start) == Some("=")
+            && (at == 0 || text.get(at - 1..at)?.contains([':', ',']))
         {
             let digits = digits(text.get(start..)?);
             return (digits > 0).then(|| value.part(start, start + digits));

@@ -121,7 +121,6 @@ impl Value {
     }
 
     /// The text with holes shown by name.
-    #[inline(never)]
     pub fn text(&self) -> &str {
         self.0.as_ref().map_or("", |content| &content.text)
     }

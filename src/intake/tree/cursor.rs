@@ -1,5 +1,5 @@
 use super::node::{Entry, Node, Scalar, Value};
-use crate::text::{Diagnostic, Span, order};
+use crate::text::{Diagnostic, Span};
 
 /// Deepest nesting read.
 const MAX_DEPTH: usize = 64;
@@ -31,7 +31,6 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the start of `text`, which lies at byte `base` of its source; `code` names the faults found.
-    #[inline(never)]
     pub(super) fn new(text: &'a str, base: u32, code: &'static str) -> Self {
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let (anchors, diagnostics) = (Vec::new(), Vec::new());
@@ -42,7 +41,6 @@ impl<'a> Cursor<'a> {
         Tree { documents, diagnostics: self.diagnostics }
     }
 
-    #[inline(never)]
     pub(super) fn byte(&self, at: usize) -> u8 {
         self.text.as_bytes().get(at).copied().unwrap_or(0)
     }
@@ -174,7 +172,8 @@ impl<'a> Cursor<'a> {
 
     /// Drops all but the last of equal keys, and says so unless an inherited one is replaced.
     fn keep_last(&mut self, entries: Vec<Entry>, inherited: usize) -> Vec<Entry> {
-        let order = order(entries.len(), &|left, right| entries[left].key.cmp(&entries[right].key));
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by(|left, right| entries[*left].key.cmp(&entries[*right].key));
         let mut dead = vec![false; entries.len()];
         for pair in order.windows(2) {
             let (first, second) = (pair[0], pair[1]);

@@ -1,13 +1,11 @@
 //! What an unquoted scalar may mean, in the spellings of JSON, YAML, TOML and Python alike.
 
-use crate::text::among;
-
 /// Greatest exponent taken in a whole number such as `1e9`.
 const MAX_EXPONENT: u32 = 18;
 
 /// Whether the text stands for no value.
 pub(super) fn is_null(text: &str) -> bool {
-    text.is_empty() || among(text, "~ null Null NULL None")
+    text.is_empty() || matches!(text, "~" | "null" | "Null" | "NULL" | "None")
 }
 
 /// Yes or no.
@@ -41,7 +39,7 @@ pub(in crate::intake) fn whole(text: &str) -> Option<u64> {
 /// A finite number.
 pub(super) fn real(text: &str) -> Option<f64> {
     let plausible = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
-    let number = if plausible { crate::quantity::real(&without_blanks(text)) } else { None };
+    let number: Option<f64> = if plausible { without_blanks(text).parse().ok() } else { None };
     number.filter(|number| number.is_finite())
 }
 

@@ -3,7 +3,7 @@
 
 use super::cursor::{Cursor, Tree};
 use super::node::{Entry, Node, Value};
-use crate::text::{Span, unquoted};
+use crate::text::Span;
 
 /// Most table headings read; real files have under 30.
 const MAX_TABLES: usize = 1_000;
@@ -70,7 +70,7 @@ impl Cursor<'_> {
         let close = self.slice(at, end).find(']').map_or(end, |offset| at + offset);
         let mut path = Vec::new();
         for part in self.slice(at, close).split('.') {
-            let key = unquoted(part.trim());
+            let key = part.trim().trim_matches(['"', '\'']);
             path.push((key.to_owned(), self.span(at, at + part.len())));
             at += part.len() + 1;
         }

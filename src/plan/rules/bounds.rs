@@ -3,7 +3,6 @@
 use super::Refusals;
 use crate::plan::limits::{MAX_ELEMENTS, MAX_PARAMETERS};
 use crate::plan::{Contradiction, Field, Kind, Plan};
-use crate::quantity::scientific;
 
 /// Each size for itself: at least 1, at most what its setting takes.
 pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
@@ -82,9 +81,7 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     let parameters = layers * layer + tables;
     if parameters > MAX_PARAMETERS {
         let message = format!(
-            "the model would have {} parameters, and {} is the most that is taken",
-            scientific(parameters, Some(1)),
-            scientific(MAX_PARAMETERS, Some(0)),
+            "the model would have {parameters:.1e} parameters, and {MAX_PARAMETERS:.0e} is the most that is taken"
         );
         refusals.push(Contradiction::new(
             "model-size",
@@ -102,9 +99,7 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     let elements = (layers * tokens * widest * topk).max(scores);
     if elements > MAX_ELEMENTS {
         let message = format!(
-            "a micro-batch would make {} elements, and {} is the most that is taken",
-            scientific(elements, Some(1)),
-            scientific(MAX_ELEMENTS, Some(0)),
+            "a micro-batch would make {elements:.1e} elements, and {MAX_ELEMENTS:.0e} is the most that is taken"
         );
         refusals.push(Contradiction::new(
             "micro-batch-size",

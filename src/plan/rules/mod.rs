@@ -48,13 +48,11 @@ struct Division {
 }
 
 impl Refusals {
-    #[inline(never)]
     fn push(&mut self, contradiction: Contradiction) {
         self.0.push(contradiction);
     }
 
     /// Refuses by `rule`; the reason may be given a nearest value.
-    #[inline(never)]
     fn refuse(&mut self, rule: &Rule, numbers: &[u64]) -> &mut Contradiction {
         let place = self.0.len();
         self.push(Contradiction::of(rule, numbers));

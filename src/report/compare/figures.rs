@@ -40,7 +40,6 @@ pub(super) fn fullest_rank(report: &Report) -> Option<&RankMemory> {
     report.memory.ranks.iter().max_by_key(|rank| rank.totals.peak_reserved)
 }
 
-#[inline(never)]
 fn fullest(report: &Report) -> crate::estimate::Totals {
     fullest_rank(report).map(|rank| rank.totals).unwrap_or_default()
 }

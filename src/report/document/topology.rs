@@ -2,7 +2,6 @@
 
 use crate::json::Writer;
 use crate::plan::{Chunk, Plan};
-use crate::text::order;
 use crate::topology::{GroupKind, Groups, Rank};
 
 /// The kinds of groups of the document, in its order.
@@ -57,8 +56,9 @@ fn list(w: &mut Writer, groups: &Groups, kind: GroupKind) {
         lists.push(ranks);
     }
     w.list(kind.name());
-    for index in order(lists.len(), &|one, other| lists[one].first().cmp(&lists[other].first())) {
-        w.counts("", &lists[index]);
+    lists.sort_by_key(|ranks| ranks.first().copied());
+    for ranks in &lists {
+        w.counts("", ranks);
     }
     w.close();
 }

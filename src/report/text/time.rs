@@ -3,7 +3,7 @@
 use super::sheet::Sheet;
 use crate::estimate::time::Time;
 use crate::explain::Breakdown;
-use crate::quantity::{Seconds, decimal, percent, scientific, seconds, tflops};
+use crate::quantity::{Seconds, decimal, percent, seconds, tflops};
 
 pub(super) fn write(sheet: &mut Sheet, time: &Time) {
     sheet.heading("Time of a step");
@@ -32,7 +32,7 @@ pub(super) fn write(sheet: &mut Sheet, time: &Time) {
     let mut counts = Vec::new();
     for convention in &time.flops.conventions() {
         let flops =
-            convention.flops.map_or("does not apply".to_owned(), |flops| scientific(flops.get(), Some(4)));
+            convention.flops.map_or("does not apply".to_owned(), |flops| format!("{:.4e}", flops.get()));
         counts.push(vec![convention.name.to_owned(), flops, convention.formula.expression.to_owned()]);
     }
     sheet.table(&["FLOPs of a step by convention", "FLOP", "formula"], &counts);

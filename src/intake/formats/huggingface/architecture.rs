@@ -1,7 +1,5 @@
 //! What architectures fix in code, after the model code of the transformers library (version 4.5x).
 
-use crate::text::among;
-
 /// Which linear layers of an architecture have biases, unless its keys say otherwise.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bias {
@@ -104,8 +102,28 @@ const KNOWN: &[(&str, Traits)] = &[
 ];
 
 /// Architectures that are no decoder of attention and MLP layers.
-const FOREIGN: &str = "bert roberta t5 mt5 bart whisper clip vit mamba mamba2 falcon_mamba jamba bamba zamba rwkv \
-    qwen3_next minimax nemotron_h recurrent_gemma xlstm";
+const FOREIGN: &[&str] = &[
+    "bert",
+    "roberta",
+    "t5",
+    "mt5",
+    "bart",
+    "whisper",
+    "clip",
+    "vit",
+    "mamba",
+    "mamba2",
+    "falcon_mamba",
+    "jamba",
+    "bamba",
+    "zamba",
+    "rwkv",
+    "qwen3_next",
+    "minimax",
+    "nemotron_h",
+    "recurrent_gemma",
+    "xlstm",
+];
 
 /// What an architecture fixes, if it is known.
 pub(super) fn traits(model_type: &str) -> Option<Traits> {
@@ -114,5 +132,5 @@ pub(super) fn traits(model_type: &str) -> Option<Traits> {
 
 /// Whether it is no decoder of attention and MLP layers.
 pub(super) fn is_foreign(model_type: &str) -> bool {
-    among(model_type, FOREIGN)
+    FOREIGN.contains(&model_type)
 }

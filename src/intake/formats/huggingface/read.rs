@@ -8,7 +8,7 @@ use crate::intake::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::intake::tree::Node;
 use crate::intake::{Origin, Question, Reading};
 use crate::plan::Field;
-use crate::text::{Diagnostic, among, split_any};
+use crate::text::Diagnostic;
 
 /// Keys that hold the same in every architecture.
 pub(in crate::intake::formats) const PLAIN: &[(&[&str], Field)] = &[
@@ -92,7 +92,7 @@ fn attention(leaves: &mut Leaves<'_>, kind: &str, traits: Traits, why: &str) {
     let latent = leaves.get("kv_lora_rank");
     let groups = leaves.first(&["num_key_value_heads", "num_kv_heads", "attn_config.kv_n_heads"]);
     let multi_query = leaves.yes("multi_query");
-    let grouped = !among(kind, "falcon refinedweb refinedwebmodel")
+    let grouped = !matches!(kind, "falcon" | "refinedweb" | "refinedwebmodel")
         || leaves.flag("new_decoder_architecture") == Some(true);
     if let Some(leaf) = &latent {
         leaves.switch(Field::MultiLatentAttention, true, leaf);
@@ -113,7 +113,7 @@ fn attention(leaves: &mut Leaves<'_>, kind: &str, traits: Traits, why: &str) {
     if latent.is_none() {
         leaves.take(&["head_dim"], Field::KvChannels);
     }
-    if among(kind, "gemma gemma2 gemma3") {
+    if matches!(kind, "gemma" | "gemma2" | "gemma3") {
         leaves.state(Field::KvChannels, "256", Origin::Default, why);
     }
     bias(leaves, traits, why);
@@ -242,7 +242,7 @@ fn pattern(leaves: &mut Leaves<'_>) -> Option<String> {
     let step = step.and_then(|leaf| leaf.whole()).unwrap_or(1).max(1);
     let dense = leaves.text("mlp_only_layers").unwrap_or_default();
     let mut dense_layers: Vec<u64> = Vec::new();
-    for layer in split_any(dense, "[,] ") {
+    for layer in dense.split(['[', ',', ']', ' ']) {
         dense_layers.extend(layer.parse::<u64>().ok());
     }
     let moe = |layer: u64| {

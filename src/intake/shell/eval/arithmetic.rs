@@ -31,7 +31,7 @@ impl Evaluator<'_> {
             Err(NoNumber::Wrong(why)) => {
                 let text = expression.text().trim();
                 let shown = text.get(..byte_at(text, 60)).unwrap_or(text);
-                let message = [shown, ": ", why].concat();
+                let message = format!("{shown}: {why}");
                 self.notes.report(Diagnostic::warning("arithmetic", message).at(span));
                 self.unknown(HoleKind::Arithmetic, shown, span, Vec::new())
             }
@@ -106,7 +106,6 @@ impl Reader<'_, '_, '_> {
         self.fail_by(NoNumber::Wrong(why))
     }
 
-    #[inline(never)]
     fn fail_by(&mut self, why: NoNumber) -> i64 {
         self.failure = self.failure.or(Some(why));
         self.bytes = &[];

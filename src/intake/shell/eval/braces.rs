@@ -37,7 +37,7 @@ fn expand(text: &str, depth: u32, out: &mut Vec<String>) {
                 if out.len() >= limits::WORDS {
                     return;
                 }
-                out.push([before, middle, tail].concat());
+                out.push(format!("{before}{middle}{tail}"));
             }
         }
     }
@@ -105,7 +105,7 @@ fn sequence(inner: &str) -> Option<Vec<String>> {
             let digits = number.unsigned_abs().to_string();
             let sign = if number < 0 { "-" } else { "" };
             let zeros = "0".repeat(width.saturating_sub(sign.len() + digits.len()));
-            all.push([sign, &zeros, &digits].concat());
+            all.push(format!("{sign}{zeros}{digits}"));
         }
         return Some(all);
     }

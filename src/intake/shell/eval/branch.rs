@@ -6,7 +6,7 @@ use super::super::tree::{Arm, CaseArm, CaseEnding, List, Word};
 use super::super::value::{HoleId, Value};
 use super::state::{Certainty, Evaluator, Flow, Status};
 use super::{assigned, pattern};
-use crate::text::{Span, distinct};
+use crate::text::Span;
 
 /// A branch not taken: its index, the unknowns in its condition, and whether the text leaves it undecided.
 pub(crate) type Skipped = (u16, Vec<HoleId>, bool);
@@ -73,7 +73,8 @@ impl Evaluator<'_> {
         self.status = Status::SUCCESS;
         let flow = self.run_list(condition);
         let mut holes = std::mem::replace(&mut self.condition_holes, outer);
-        distinct(&mut holes);
+        holes.sort();
+        holes.dedup();
         let stop = if matches!(flow, Flow::Next | Flow::Guard) { None } else { Some(flow) };
         (self.status, holes, stop)
     }
@@ -131,7 +132,8 @@ impl Evaluator<'_> {
             needs.extend_from_slice(holes);
             unknown |= undecided;
         }
-        distinct(&mut needs);
+        needs.sort();
+        needs.dedup();
         for (name, span) in names {
             if !self.variables.has(name) {
                 let value = self.unknown(HoleKind::Branch, name, *span, needs.clone());

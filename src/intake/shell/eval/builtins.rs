@@ -9,11 +9,13 @@ use super::parameter::is_name;
 use super::simple::values;
 use super::state::{Evaluator, Flow, Status};
 use super::variables::{Elements, Shape};
-use crate::text::{Span, among};
+use crate::text::Span;
 
 /// Builtins that change nothing here.
-const IDLE: &str = ": true trap ulimit umask shopt wait hash alias unalias times disown bg fg jobs sleep sync \
-    enable bind history";
+const IDLE: &[&str] = &[
+    ":", "true", "trap", "ulimit", "umask", "shopt", "wait", "hash", "alias", "unalias", "times", "disown",
+    "bg", "fg", "jobs", "sleep", "sync", "enable", "bind", "history",
+];
 
 /// Runs a builtin; none if `program` is no builtin.
 pub(crate) fn run(
@@ -25,7 +27,7 @@ pub(crate) fn run(
 ) -> Option<Flow> {
     let arguments = words.get(1..).unwrap_or(&[]);
     match program {
-        program if among(program, IDLE) => {}
+        program if IDLE.contains(&program) => {}
         "set" => set(shell, arguments),
         "pushd" | "popd" => shell.forget("PWD"),
         "false" => shell.status = Status::certain(false),
@@ -38,7 +40,7 @@ pub(crate) fn run(
         }
         "echo" => echo(shell, arguments, span),
         "printf" => printf(shell, arguments, span),
-        program if among(program, DECLARATIONS) => declare(shell, program, arguments, declared, span),
+        program if DECLARATIONS.contains(&program) => declare(shell, program, arguments, declared, span),
         "unset" => unset(shell, arguments),
         "shift" => shift(shell, arguments),
         "eval" => return Some(evaluate(shell, arguments)),
@@ -80,7 +82,7 @@ pub(crate) fn run(
             };
             shell.emit(&value, span);
         }
-        program if among(program, "getopts type command which caller") => {
+        "getopts" | "type" | "command" | "which" | "caller" => {
             shell.status = Status::UNKNOWN;
             if shell.output.is_some() {
                 let name = super::simple::joined(words);

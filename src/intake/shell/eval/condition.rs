@@ -5,7 +5,7 @@ use super::super::value::{Value, Word};
 use super::arithmetic::NoNumber;
 use super::state::{Certainty, Evaluator, Status};
 use super::{pattern, regex};
-use crate::text::{Span, among};
+use crate::text::Span;
 
 /// One word of a test.
 pub(crate) struct Item {
@@ -73,7 +73,7 @@ impl Evaluator<'_> {
                 TestToken::Greater => (Value::computed(">", Span::default()), None),
                 _ => (Value::default(), None),
             };
-            equals = among(value.text(), "== = != =~") && sign == Sign::Operand;
+            equals = matches!(value.text(), "==" | "=" | "!=" | "=~") && sign == Sign::Operand;
             items.push(Item { value, pattern, sign });
         }
         self.test(items, true)
@@ -89,7 +89,7 @@ impl Evaluator<'_> {
                 Status::UNKNOWN
             }
             Err(NoNumber::Wrong(why)) => {
-                let message = [value.text().trim(), ": ", why].concat();
+                let message = format!("{}: {why}", value.text().trim());
                 self.notes.report(crate::text::Diagnostic::warning("arithmetic", message).at(span));
                 Status::UNKNOWN
             }
@@ -205,7 +205,7 @@ impl Tester<'_, '_> {
             return Status::UNKNOWN;
         };
         let operator = middle.value.text();
-        if among(operator, "= == != -eq =~") {
+        if matches!(operator, "=" | "==" | "!=" | "-eq" | "=~") {
             let pair = match (left.value.only_hole(), right.value.only_hole()) {
                 (Some(hole), None) => right.value.known().map(|literal| (hole, literal.to_owned())),
                 (None, Some(hole)) => left.value.known().map(|literal| (hole, literal.to_owned())),
@@ -243,7 +243,7 @@ impl Tester<'_, '_> {
                 Some(found) => found,
                 None => return Status::UNKNOWN,
             },
-            operator if among(operator, "-nt -ot -ef") => return Status::UNKNOWN,
+            "-nt" | "-ot" | "-ef" => return Status::UNKNOWN,
             _ => match self.numbers(&a, &b) {
                 Some((a, b)) => compare(&operator, a, b),
                 None => {
@@ -272,7 +272,23 @@ impl Tester<'_, '_> {
 }
 
 fn is_binary(text: &str) -> bool {
-    among(text, "= == != < > =~ -eq -ne -lt -le -gt -ge -nt -ot -ef")
+    matches!(
+        text,
+        "=" | "=="
+            | "!="
+            | "<"
+            | ">"
+            | "=~"
+            | "-eq"
+            | "-ne"
+            | "-lt"
+            | "-le"
+            | "-gt"
+            | "-ge"
+            | "-nt"
+            | "-ot"
+            | "-ef"
+    )
 }
 
 fn compare(operator: &str, a: i64, b: i64) -> bool {

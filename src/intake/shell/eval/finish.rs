@@ -7,7 +7,7 @@ use super::super::{directives, limits, parse};
 use super::parameter::is_name;
 use super::state::{Evaluator, Positional, Status};
 use super::variables::{Elements, Functions, Shape, Slot, Variables};
-use crate::text::{Diagnostic, Source, Span, distinct, sort};
+use crate::text::{Diagnostic, Source, Span};
 
 /// Name under which [`Environment::variables`] may hold the whole call line.
 const ARGUMENTS: &str = "arguments";
@@ -84,7 +84,8 @@ impl<'a> Evaluator<'a> {
         for command in &self.commands {
             flag_starts(&command.words, &mut used);
         }
-        distinct(&mut used);
+        used.sort();
+        used.dedup();
         let mut variables = Vec::new();
         for (name, slot) in self.variables.all() {
             variables.push(Variable {
@@ -171,7 +172,8 @@ fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
         }
         let mut flags = Vec::new();
         flag_starts(&words, &mut flags);
-        distinct(&mut flags);
+        flags.sort();
+        flags.dedup();
         if !flags.is_empty() && flags.iter().all(|flag| used.binary_search(flag).is_err()) {
             found.push((Fragment { name: variable.name.clone(), words, span }, flags));
         }
@@ -186,6 +188,6 @@ fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
             kept.push(fragment.clone());
         }
     }
-    sort(&mut kept, &|left, right| left.span.cmp(&right.span));
+    kept.sort_by(|left, right| left.span.cmp(&right.span));
     kept
 }

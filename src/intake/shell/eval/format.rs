@@ -2,7 +2,6 @@
 
 use super::super::limits;
 use super::super::value::{Value, Word};
-use crate::quantity::{decimal, real, scientific};
 use crate::text::Span;
 
 /// The text with `\n`, `\t` and the like replaced.
@@ -151,11 +150,11 @@ fn convert(conversion: &Conversion<'_>, argument: &Value, span: Span, out: &mut 
         'd' | 'i' | 'u' => text.parse::<i64>().unwrap_or(0).to_string(),
         'x' => format!("{:x}", text.parse::<i64>().unwrap_or(0)),
         'f' | 'g' => {
-            let number = real(text).unwrap_or(0.0);
+            let number: f64 = text.parse().unwrap_or(0.0);
             let digits = conversion.precision.unwrap_or(6).min(40);
-            decimal(number, digits)
+            format!("{number:.digits$}")
         }
-        'e' => scientific(real(text).unwrap_or(0.0), None),
+        'e' => format!("{:e}", text.parse().unwrap_or(0.0_f64)),
         'c' => text.chars().take(1).collect(),
         _ => argument.text().chars().take(conversion.precision.unwrap_or(usize::MAX)).collect(),
     };
@@ -168,6 +167,6 @@ fn convert(conversion: &Conversion<'_>, argument: &Value, span: Span, out: &mut 
         _ => ("", body.as_str()),
     };
     let (before, after) = if left { ("", padding.as_str()) } else { (padding.as_str(), "") };
-    let padded = [sign, before, digits, after].concat();
+    let padded = format!("{sign}{before}{digits}{after}");
     out.add(&padded, argument.origin().unwrap_or(span));
 }

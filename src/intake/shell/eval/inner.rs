@@ -8,10 +8,10 @@ use super::programs::base_name;
 use super::simple::values;
 use super::state::{Evaluator, Flow, Positional, Status};
 use super::variables::{Functions, Variables};
-use crate::text::{Span, among};
+use crate::text::Span;
 
 /// Programs that read a script from a file, a word or their input.
-const SHELLS: &str = "bash sh zsh dash sbatch qsub";
+const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "sbatch", "qsub"];
 
 impl Evaluator<'_> {
     /// Runs a text in this very shell.
@@ -68,7 +68,7 @@ impl Evaluator<'_> {
             let (first, rest) = words.split_first()?;
             words = rest;
             let base = base_name(first.text());
-            if among(base, SHELLS) {
+            if SHELLS.contains(&base) {
                 break base;
             }
         };

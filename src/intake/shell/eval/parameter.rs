@@ -98,7 +98,7 @@ impl Evaluator<'_> {
         if let Ok(index) = self.number(&index, 0) {
             return self.element(name, index);
         }
-        let shown = [name, "[", index.text(), "]"].concat();
+        let shown = format!("{name}[{}]", index.text());
         let span = index.origin().unwrap_or_default();
         Some(self.unknown(HoleKind::Derived, &shown, span, index.holes()))
     }
@@ -237,7 +237,7 @@ impl Evaluator<'_> {
         }
         match self.lookup(parameter) {
             Some(value) if value.has_holes() => {
-                let shown = ["#", &parameter.name].concat();
+                let shown = format!("#{}", parameter.name);
                 self.unknown(HoleKind::Derived, &shown, span, value.holes())
             }
             Some(value) => Value::computed(&value.text().chars().count().to_string(), span),
@@ -264,7 +264,7 @@ impl Evaluator<'_> {
         let name = target.as_ref().and_then(Value::known).filter(|name| is_name(name)).map(str::to_owned);
         let Some(name) = name else {
             let needs = target.unwrap_or_default().holes();
-            let shown = ["!", &parameter.name].concat();
+            let shown = format!("!{}", parameter.name);
             return Expanded::One(self.unknown(HoleKind::Derived, &shown, span, needs));
         };
         let found = self.named(&name, span);

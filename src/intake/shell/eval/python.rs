@@ -1,7 +1,5 @@
 //! Arithmetic as `python -c`, `bc` and `awk` do it, for expressions of numbers alone.
 
-use crate::quantity::{decimal, real, shortest};
-
 /// Whose rules hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -51,18 +49,18 @@ pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
     Some(match (number, dialect) {
         (Number::Whole(number), _) => number.to_string(),
         (Number::Real(number), Dialect::Bc) => {
-            let digits = decimal(number, scale);
+            let digits = format!("{number:.scale$}");
             let shown = if digits.starts_with("0.") { digits.get(1..) } else { None };
             shown.unwrap_or(&digits).to_owned()
         }
         (Number::Real(number), Dialect::Awk) if number.fract() == 0.0 && number.abs() < 1e15 => {
-            decimal(number, 0)
+            format!("{number:.0}")
         }
-        (Number::Real(number), Dialect::Awk) => shortest((number * 1e6).round() / 1e6),
+        (Number::Real(number), Dialect::Awk) => ((number * 1e6).round() / 1e6).to_string(),
         (Number::Real(number), Dialect::Python) if number.fract() == 0.0 && number.abs() < 1e16 => {
-            decimal(number, 1)
+            format!("{number:.1}")
         }
-        (Number::Real(number), Dialect::Python) => shortest(number),
+        (Number::Real(number), Dialect::Python) => number.to_string(),
     })
 }
 
@@ -77,7 +75,6 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    #[inline(never)]
     fn fail(&mut self) -> Number {
         self.failed = true;
         self.bytes = &[];
@@ -85,7 +82,6 @@ impl Reader<'_> {
     }
 
     /// A whole number, unless there is none.
-    #[inline(never)]
     fn whole(&mut self, number: Option<i64>) -> Number {
         number.map_or_else(|| self.fail(), Number::Whole)
     }
@@ -258,7 +254,7 @@ impl Reader<'_> {
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
             return self.whole(text.parse().ok());
         }
-        real(&text).map_or_else(|| self.fail(), Number::Real)
+        text.parse().map_or_else(|_| self.fail(), Number::Real)
     }
 }
 

@@ -1,7 +1,5 @@
 //! The small part of extended regular expressions that `=~`, `grep` and `sed` use in launch scripts.
 
-use crate::text::distinct;
-
 /// Steps after which matching is given up.
 const STEPS: u32 = 20_000;
 
@@ -156,7 +154,8 @@ impl Matcher<'_> {
             for start in ends {
                 self.repeated(item, start, &mut next);
             }
-            distinct(&mut next);
+            next.sort();
+            next.dedup();
             ends = next;
             if ends.is_empty() || self.steps == 0 {
                 return false;
@@ -179,7 +178,8 @@ impl Matcher<'_> {
             for at in &front {
                 self.once(&item.node, *at, &mut next);
             }
-            distinct(&mut next);
+            next.sort();
+            next.dedup();
             if next == front {
                 // Nothing was taken, so any number of turns ends here.
                 out.extend(&front);

@@ -7,7 +7,7 @@ use super::super::value::{Value, Word};
 use super::state::{Evaluator, Flow, Saved, Status};
 use super::variables::Functions;
 use super::{builtins, programs};
-use crate::text::{Span, among};
+use crate::text::Span;
 
 /// Files kept that a script writes.
 const FILES: usize = 100;
@@ -61,7 +61,7 @@ impl Evaluator<'_> {
         if let Some(content) = self.file_content(&name) {
             return Some(content);
         }
-        Some(self.unknown(HoleKind::Command, &["cat ", name.text()].concat(), span, name.holes()))
+        Some(self.unknown(HoleKind::Command, &format!("cat {}", name.text()), span, name.holes()))
     }
 
     pub(crate) fn file_content(&self, name: &Value) -> Option<Value> {
@@ -132,7 +132,7 @@ impl Evaluator<'_> {
     ) -> Flow {
         self.status = Status::SUCCESS;
         while let [first, second, ..] = words.as_slice()
-            && among(first.text(), "command builtin exec")
+            && matches!(first.text(), "command" | "builtin" | "exec")
             && !second.text().starts_with('-')
         {
             words.remove(0);
@@ -241,21 +241,42 @@ impl Evaluator<'_> {
 /// Whether a list is one plain command, which cannot change variables for others.
 fn is_simple(list: &List, functions: &Functions) -> bool {
     /// Commands that change the shell they run in.
-    const CHANGING: &str = "export declare typeset local readonly unset read mapfile readarray eval source . set shift let \
-        printf cd exec exit return";
+    const CHANGING: &[&str] = &[
+        "export",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "unset",
+        "read",
+        "mapfile",
+        "readarray",
+        "eval",
+        "source",
+        ".",
+        "set",
+        "shift",
+        "let",
+        "printf",
+        "cd",
+        "exec",
+        "exit",
+        "return",
+    ];
     let [statement] = list.as_slice() else { return false };
     let plain = |stage: &tree::Command| {
         let tree::Kind::Simple(simple) = &stage.kind else { return false };
         let first = simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
-        first.is_some_and(|first| !among(first, CHANGING) && functions.get(first).is_none())
+        first.is_some_and(|first| !CHANGING.contains(&first) && functions.get(first).is_none())
     };
     statement.rest.is_empty() && statement.first.stages.iter().all(plain)
 }
 
 /// Whether a program's answer hangs on its arguments: those that count a machine's devices or read its files do not.
 fn depends(words: &[Word]) -> bool {
-    const OWN: &str = "nvidia-smi rocm-smi npu-smi scontrol hostname date cat nproc";
-    !among(words.first().map_or("", Word::text), OWN)
+    const OWN: &[&str] =
+        &["nvidia-smi", "rocm-smi", "npu-smi", "scontrol", "hostname", "date", "cat", "nproc"];
+    !OWN.contains(&words.first().map_or("", Word::text))
 }
 
 /// What words expand to.

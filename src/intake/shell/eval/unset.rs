@@ -3,13 +3,27 @@
 use super::super::script::HoleKind;
 use super::super::value::{HoleId, Value};
 use super::state::Evaluator;
-use crate::text::among;
 
 /// Literals kept as a menu for one unknown.
 const CHOICES: usize = 64;
 
 /// Variables that every shell or login sets.
-const ALWAYS_SET: &str = "0 ! $ - _ PWD HOME PATH USER HOSTNAME BASH_SOURCE RANDOM UID SHELL";
+const ALWAYS_SET: &[&str] = &[
+    "0",
+    "!",
+    "$",
+    "-",
+    "_",
+    "PWD",
+    "HOME",
+    "PATH",
+    "USER",
+    "HOSTNAME",
+    "BASH_SOURCE",
+    "RANDOM",
+    "UID",
+    "SHELL",
+];
 
 impl Evaluator<'_> {
     /// The text with unset variables taken as empty, and whether there are any; none when something else is unknown.
@@ -30,12 +44,12 @@ impl Evaluator<'_> {
     fn is_empty_hole(&self, hole: HoleId, positional_too: bool, depth: u32) -> bool {
         let Some(hole) = self.notes.holes.get(hole.0 as usize) else { return false };
         match hole.kind {
-            HoleKind::Variable => !among(&hole.name, ALWAYS_SET),
+            HoleKind::Variable => !ALWAYS_SET.contains(&hole.name.as_str()),
             HoleKind::Positional => positional_too,
             HoleKind::Command | HoleKind::Derived => {
                 let program = hole.name.split(' ').next().unwrap_or("");
-                let faithful =
-                    hole.kind == HoleKind::Derived || among(program, "basename tr cut sed awk head tail");
+                let faithful = hole.kind == HoleKind::Derived
+                    || matches!(program, "basename" | "tr" | "cut" | "sed" | "awk" | "head" | "tail");
                 faithful
                     && depth < 8
                     && !hole.needs.is_empty()

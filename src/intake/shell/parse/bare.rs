@@ -4,16 +4,17 @@
 use super::super::tree::{Part, Word};
 use super::cursor::Parser;
 use super::list::literal;
-use crate::text::{Diagnostic, among};
+use crate::text::Diagnostic;
 
 /// Options whose values are expressions with parentheses and bars.
-const EXPRESSIONS: &str = "--moe-layer-freq --pipeline-model-parallel-layout --hybrid-layer-pattern";
+const EXPRESSIONS: &[&str] =
+    &["--moe-layer-freq", "--pipeline-model-parallel-layout", "--hybrid-layer-pattern"];
 
 impl Parser<'_> {
     /// The value of one of these options behind `before`, when it stands here unquoted.
     pub(crate) fn bare_expression(&mut self, before: Option<&Word>) -> Option<Word> {
         let option = literal(&before?.parts)?;
-        if !among(option, EXPRESSIONS) {
+        if !EXPRESSIONS.contains(&option) {
             return None;
         }
         let rest = self.bytes.get(self.at..self.end)?;

@@ -80,7 +80,6 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    #[inline(never)]
     pub(crate) fn fail(&mut self, code: &'static str, message: &'static str, at: usize) {
         self.fail_with(Failure { code, message, at, reached: self.at, fatal: false });
     }

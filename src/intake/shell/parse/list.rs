@@ -5,10 +5,10 @@ use super::super::tree::{
 };
 use super::cursor::{Failure, Parser};
 use super::word::Mode;
-use crate::text::{Diagnostic, among};
+use crate::text::Diagnostic;
 
 /// Builtins whose arguments may be assignments.
-pub(crate) const DECLARATIONS: &str = "export local declare typeset readonly";
+pub(crate) const DECLARATIONS: &[&str] = &["export", "local", "declare", "typeset", "readonly"];
 
 impl Parser<'_> {
     /// Commands up to the word or sign that closes what is around them.
@@ -218,7 +218,7 @@ impl Parser<'_> {
                 continue;
             }
             if simple.words.is_empty() {
-                declaring = among(literal(&word.parts).unwrap_or(""), DECLARATIONS);
+                declaring = DECLARATIONS.contains(&literal(&word.parts).unwrap_or(""));
                 self.warn_lost_option(&word.parts, start);
             }
             simple.words.push(word);
