@@ -5,8 +5,6 @@
 //! A second one after `!` is a plan pinned beside the first, to be compared.
 //! A fragment never reaches a server. A link is untrusted: every size is bounded, nothing panics.
 
-mod base64;
-mod deflate;
 mod pasted;
 mod percent;
 mod settings;
@@ -183,6 +181,13 @@ mod tests {
         }));
         assert!(bomb.len() < 10_000);
         assert!(decode(&bomb).is_err());
+        let link = encode(&Shared::Pasted(Pasted {
+            texts: vec![PastedText { name: "train.sh".into(), text: "TP=2 # ü\n".repeat(30) }],
+            ..Pasted::default()
+        }));
+        for end in "z1:".len()..link.len() {
+            assert!(decode(&link[..end]).is_err(), "cut at {end}");
+        }
         assert_eq!(decode(""), Ok(None));
         assert_eq!(decode("#memory"), Ok(None));
     }

@@ -1,11 +1,14 @@
 //! `z1:…`: the pasted texts with what the user answered and changed.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use miniz_oxide::deflate::compress_to_vec;
+use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use serde::{Serialize, Serializer};
 
 use crate::json::{Json, Writer};
 
-use super::deflate::{deflate, inflate};
-use super::{LinkError, MAX_TEXT, base64};
+use super::{LinkError, MAX_TEXT};
 
 /// Everything a user has in hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -86,19 +89,23 @@ fn unique(pairs: &[(String, String)]) -> Vec<(String, String)> {
     out
 }
 
+/// How hard deflate looks for matches, from 0 to 10: links are short, and every character counts.
+const LEVEL: u8 = 10;
+
 pub(super) fn encode(pasted: &Pasted) -> String {
     let mut w = Writer::new(false);
     pasted.write(&mut w, "");
     let mut link = String::from("z1:");
-    base64::encode(&deflate(w.finish().as_bytes()), &mut link);
+    URL_SAFE_NO_PAD.encode_string(compress_to_vec(w.finish().as_bytes(), LEVEL), &mut link);
     link
 }
 
 pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
     let broken = |why: &str| LinkError(format!("the link is damaged ({why}): copy it again, whole"));
-    let bytes = base64::decode(data).ok_or_else(|| broken("a character that no link has"))?;
-    let json =
-        inflate(&bytes, MAX_TEXT).ok_or_else(|| broken("it does not unfold, or to more than 1 MiB"))?;
+    let bytes = URL_SAFE_NO_PAD.decode(data).map_err(|_| broken("a character that no link has"))?;
+    // The limit holds while inflating: a link of a few bytes could otherwise unfold to gigabytes.
+    let json = decompress_to_vec_with_limit(&bytes, MAX_TEXT)
+        .map_err(|_| broken("it does not unfold, or to more than 1 MiB"))?;
     let value = String::from_utf8(json).ok().and_then(|json| Json::read(&json).ok());
     let value = value.ok_or_else(|| broken("no JSON inside"))?;
     Pasted::from_json(&value).ok_or_else(|| broken("no text inside"))

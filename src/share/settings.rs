@@ -26,11 +26,7 @@ pub(super) fn encode(settings: &[(String, String)]) -> String {
         .map(|(name, value)| {
             let short =
                 SHORT.iter().find(|(_, long)| long == name).map_or(name.as_str(), |&(short, _)| short);
-            let mut pair = String::new();
-            percent::encode(short, &mut pair);
-            pair.push('=');
-            percent::encode(value, &mut pair);
-            pair
+            format!("{}={}", percent::encode(short), percent::encode(value))
         })
         .collect();
     pairs.sort();
