@@ -5,6 +5,7 @@
 mod attention;
 mod context;
 mod creation;
+mod eager;
 mod embedding;
 mod exchange;
 mod experts;

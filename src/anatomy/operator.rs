@@ -1,8 +1,8 @@
 //! The operators and their facets: the one place that knows every kind.
 
 use super::{
-    Held, Message, Saved, Symbols, Weight, Work, attention, embedding, experts, latent_attention, mlp, mtp,
-    norm, output_layer, sampled,
+    Held, Message, Saved, Symbols, Weight, Work, attention, eager, embedding, experts, latent_attention, mlp,
+    mtp, norm, output_layer, sampled,
 };
 
 /// A piece of a transformer with weights, kept tensors, arithmetic and messages of its own.
@@ -74,7 +74,7 @@ impl Operator {
     /// whole-layer recomputation not.
     #[must_use]
     pub fn saved(self, x: &Symbols<'_>) -> Vec<Saved> {
-        sampled::saved(self, x).unwrap_or_else(|| facet!(self, saved, x))
+        sampled::saved(self, x).or_else(|| eager::saved(self, x)).unwrap_or_else(|| facet!(self, saved, x))
     }
 
     /// What its passes hold beside what forward keeps, at the points where they hold most.

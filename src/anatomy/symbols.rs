@@ -5,7 +5,9 @@
 //! of a 16-bit (or 32-bit) element.
 
 use crate::explain::{Explanation, Formula};
-use crate::plan::{Embeddings, Experts, Model, Number, Plan, Recipe, Recompute, RecomputeModule};
+use crate::plan::{
+    BaseTraining, Embeddings, ExpertKernel, Experts, Model, Number, Plan, Recipe, Recompute, RecomputeModule,
+};
 use crate::quantity::{Bytes, Count, Quantity};
 
 /// Sizes on one rank. All are exact and follow from the plan alone.
@@ -56,6 +58,18 @@ pub struct Symbols<'a> {
     pub context: u64,
     /// Whether named modules are taken as recomputed as the plan says; off while their backward runs.
     pub recomputing: bool,
+    /// Bytes of an element in matrix products: 2 under autocast, else as weights.
+    pub compute_width: u64,
+    /// Bytes of an element of LoRA's adapters.
+    pub adapter_width: u64,
+    /// Rank of LoRA's adapters; 0 without.
+    pub lora_rank: u64,
+    /// Columns of a head that are rotated.
+    pub rotated: u64,
+    /// Whether a layer's input requires a gradient.
+    pub input_gradient: bool,
+    /// Whether a layer's own weights train, adapters aside.
+    pub trains: bool,
 }
 
 /// Sizes of a mixture-of-experts layer on one rank, tokens spread evenly over experts.
@@ -105,9 +119,11 @@ impl<'a> Symbols<'a> {
         let (model, layout, recipe) = (plan.model(), plan.layout(), plan.recipe());
         let t = layout.tensor;
         let s = model.seq_length / layout.context;
-        let b = recipe.micro_batch_size;
+        let b = recipe.micro_batch_size * recipe.tuning.objective.sequences();
         let n = s * b;
         let width = recipe.params_dtype.width();
+        let compute = recipe.transformers.autocast.map_or(width, Number::width);
+        let lora = recipe.tuning.lora;
         Self {
             plan,
             s,
@@ -131,6 +147,12 @@ impl<'a> Symbols<'a> {
             sequence_parallel: layout.sequence_parallel,
             context: layout.context,
             recomputing: true,
+            compute_width: compute.min(width),
+            adapter_width: lora.map_or(width, |lora| lora.dtype.width()),
+            lora_rank: lora.map_or(0, |lora| lora.rank),
+            rotated: rotated(model),
+            input_gradient: true,
+            trains: recipe.tuning.base != BaseTraining::None,
         }
     }
 
@@ -158,6 +180,28 @@ impl<'a> Symbols<'a> {
     pub fn recomputed(mut self) -> Self {
         self.recomputing = false;
         self
+    }
+
+    /// The same in the first layer that trains, whose input requires a gradient only where something before it trains.
+    #[must_use]
+    pub fn in_first_trained_layer(mut self) -> Self {
+        self.input_gradient = self.recipe().tuning.reaches_input();
+        self
+    }
+
+    /// Whether products run in another type than weights are held in, so that weights are cast for each of them.
+    #[must_use]
+    pub fn casts_weights(&self) -> bool {
+        self.compute_width != self.width
+    }
+
+    /// Bytes of an element in the experts' products: grouped ones are not under autocast.
+    #[must_use]
+    pub fn expert_width(&self) -> u64 {
+        match self.recipe().transformers.experts {
+            ExpertKernel::Grouped => self.width,
+            ExpertKernel::Batched | ExpertKernel::Loop => self.compute_width,
+        }
     }
 
     /// Whether a layer's tensors are all computed again at once when backward reaches it, but some are kept.
@@ -214,6 +258,11 @@ impl<'a> Symbols<'a> {
             "et" => self.plan.layout().expert_tensor,
             "fan" => moe.fan,
             "Bg" => self.recipe().grads_dtype.width(),
+            "Bc" => self.compute_width,
+            "Ba" => self.adapter_width,
+            "Bx" => self.expert_width(),
+            "r" => self.lora_rank,
+            "rot" => self.rotated,
             _ => return None,
         })
     }
@@ -278,6 +327,13 @@ fn qkv_width(model: &Model, t: u64) -> u64 {
     rows * model.kv_channels
 }
 
+/// Columns of a head that are rotated: an even number of them.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn rotated(model: &Model) -> u64 {
+    let share = model.arrangement.rotary_percent.clamp(0.0, 1.0);
+    if share >= 1.0 { model.kv_channels } else { (Count::new(model.kv_channels).number() * share) as u64 }
+}
+
 /// How experts and tokens are cut.
 struct Cut {
     tokens: u64,
@@ -290,7 +346,9 @@ struct Cut {
 impl ExpertSizes {
     fn of(plan: &Plan) -> Self {
         let layout = plan.layout();
-        let tokens = plan.model().seq_length / layout.context * plan.recipe().micro_batch_size;
+        let recipe = plan.recipe();
+        let sequences = recipe.micro_batch_size * recipe.tuning.objective.sequences();
+        let tokens = plan.model().seq_length / layout.context * sequences;
         let cut = Cut {
             tokens: if layout.sequence_parallel { tokens / layout.tensor } else { tokens },
             tensor: layout.tensor,
@@ -302,7 +360,8 @@ impl ExpertSizes {
     }
 
     fn unsharded(plan: &Plan) -> Self {
-        let tokens = plan.model().seq_length * plan.recipe().micro_batch_size;
+        let recipe = plan.recipe();
+        let tokens = plan.model().seq_length * recipe.micro_batch_size * recipe.tuning.objective.sequences();
         Self::cut(plan, &Cut { tokens, tensor: 1, expert: 1, expert_tensor: 1, sequence_parallel: false })
     }
 
@@ -320,10 +379,21 @@ impl ExpertSizes {
             ffn: experts.ffn_hidden_size / cut.expert_tensor.max(1),
             shared: experts.shared_expert_intermediate_size.unwrap_or(0) / cut.tensor.max(1),
             hidden: experts.latent_size.unwrap_or(model.hidden_size),
-            probability: recipe.moe.router_dtype.width(),
+            probability: probability(plan),
             fan: experts.router_topk.min(cut.expert) * cut.expert_tensor,
         }
     }
+}
+
+/// Bytes of a routing probability: as the router is told, or as the modules of transformers have it.
+fn probability(plan: &Plan) -> u64 {
+    let recipe = plan.recipe();
+    if !recipe.software.semantics().eager_modules {
+        return recipe.moe.router_dtype.width();
+    }
+    let width = recipe.params_dtype.width();
+    let compute = recipe.transformers.autocast.map_or(width, Number::width).min(width);
+    if plan.model().arrangement.fp32_routing { Number::Fp32.width() } else { compute }
 }
 
 /// Copies of `tokens` tokens that go to experts: top-k of each, or what the capacity factor allows and pads to

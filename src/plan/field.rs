@@ -89,6 +89,38 @@ use Kind::{Count, Counts, Flag, Real, Text, Word, Words};
 
 const DTYPES: &[&str] = &["fp32", "bf16", "fp16", "fp8"];
 
+/// Optimizers whose states are known (`megatron/training/arguments.py`, `transformers/training_args.py:OptimizerNames`).
+const OPTIMIZERS: &[&str] = &[
+    "adam",
+    "sgd",
+    "muon",
+    "dist_muon",
+    "lion",
+    "soap",
+    "adaptive_muon",
+    "adamw_8bit",
+    "paged_adamw",
+    "paged_adamw_8bit",
+    "adamw_4bit",
+    "adamw_fp8",
+    "lion_8bit",
+    "paged_lion",
+    "paged_lion_8bit",
+    "adafactor",
+    "adagrad",
+    "rmsprop",
+    "galore",
+    "apollo",
+    "ademamix",
+    "lomo",
+    "grokadamw",
+    "schedule_free",
+    "stable_adamw",
+    "came",
+    "shampoo",
+    "other",
+];
+
 fields! {
     // The model.
     NumLayers "num_layers" Count(1, MAX_LAYERS), "transformer layers";
@@ -140,6 +172,14 @@ fields! {
     MoeSharedExpertGate "moe_shared_expert_gate" Flag, "gate of the shared experts";
     MoeLatentSize "moe_latent_size" Count(1, MAX_HIDDEN), "narrower width in which experts work";
     MtpNumLayers "mtp_num_layers" Count(0, MAX_MTP), "multi-token-prediction depths";
+    // How a model's published modules are arranged.
+    FusedQkv "fused_qkv" Flag, "one projection for queries, keys and values in the model's own modules";
+    FusedGateUp "fused_gate_up" Flag, "one projection for both halves of a gated MLP in the model's own modules";
+    ParallelResidual "parallel_residual" Flag, "attention and MLP read the same residual stream";
+    PostNorms "post_norms" Flag, "norms behind attention and MLP too";
+    AttentionSoftcap "attention_softcap" Flag, "attention scores through a tanh";
+    FinalSoftcap "final_softcap" Flag, "logits through a tanh";
+    Fp32Routing "fp32_routing" Flag, "routing weights in fp32";
     // The machines.
     Accelerator "accelerator" Text, "accelerator";
     Platform "platform" Text, "kind of node: accelerator and network adapters together";
@@ -197,7 +237,7 @@ fields! {
     CalculatePerTokenLoss "calculate_per_token_loss" Flag, "loss averaged over tokens";
     UseCheckpointArgs "use_checkpoint_args" Flag, "model sizes read from the checkpoint";
     // The software and its precision.
-    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp"]), "which software runs it";
+    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers"]), "which software runs it";
     TransformerImpl "transformer_impl" Word(&["local", "transformer_engine", "inference_optimized"]), "layers of Megatron or of Transformer Engine";
     UseMcoreModels "use_mcore_models" Flag, "core models instead of legacy ones";
     UseLegacyModels "use_legacy_models" Flag, "legacy models instead of core ones";
@@ -213,7 +253,7 @@ fields! {
     GradReduceInBf16 "grad_reduce_in_bf16" Flag, "gradients reduced in bf16";
     Fp32ResidualConnection "fp32_residual_connection" Flag, "residual stream in fp32";
     // The optimizer and what is sharded over data-parallel ranks.
-    Optimizer "optimizer" Word(&["adam", "sgd", "muon", "dist_muon", "lion", "soap", "adaptive_muon"]), "optimizer";
+    Optimizer "optimizer" Word(OPTIMIZERS), "optimizer";
     SgdMomentum "sgd_momentum" Real(0.0, 1.0), "momentum of SGD";
     UseDistributedOptimizer "use_distributed_optimizer" Flag, "optimizer states sharded over data-parallel ranks";
     ZeroStage "zero_stage" Count(0, 3), "what data-parallel ranks share: 0 nothing, 1 optimizer states, 2 and gradients, 3 and weights";
@@ -229,6 +269,34 @@ fields! {
     OptimizerOffloadFraction "optimizer_offload_fraction" Real(0.0, 1.0), "part of the optimizer states on the host";
     OffloadOptimizer "offload_optimizer" Flag, "DeepSpeed: optimizer states on the host";
     OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
+    DataParallelEngine "data_parallel_engine" Word(&["ddp", "fsdp1", "fsdp2", "deepspeed"]), "what wraps the model for data parallelism (transformers)";
+    // What trains and what is frozen.
+    TrainType "train_type" Word(&["full", "lora", "qlora", "freeze"]), "what trains: everything, low-rank adapters, adapters over quantised weights, the last layers";
+    LoraRank "lora_rank" Count(1, 65_536), "rank of LoRA's adapters";
+    LoraAlpha "lora_alpha" Real(0.0, 1e9), "scale of LoRA's adapters";
+    LoraDropout "lora_dropout" Real(0.0, 1.0), "dropout in front of LoRA's adapters";
+    LoraTargetModules "lora_target_modules" Words, "linear layers with an adapter, by the names of the model's modules, or all-linear";
+    ModulesToSave "modules_to_save" Words, "modules that train in full beside adapters: embed_tokens, lm_head";
+    FrozenModules "frozen_modules" Words, "parts of the model that do not train";
+    AdapterDtype "adapter_dtype" Word(DTYPES), "number format of LoRA's adapters";
+    UseDora "use_dora" Flag, "weight-decomposed adapters (DoRA)";
+    TrainedLayers "trained_layers" Count(0, MAX_LAYERS), "last layers that train where the rest is frozen";
+    InputRequireGrads "input_require_grads" Flag, "the embedding's output is made to require a gradient";
+    BaseQuantization "base_quantization" Word(&["none", "nf4", "fp4", "int8", "fp8"]), "how frozen linear weights are held";
+    DoubleQuantization "double_quantization" Flag, "constants of 4-bit blocks quantised once more";
+    UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantised are held in fp32 (PEFT prepare_model_for_kbit_training)";
+    TrainingObjective "training_objective" Word(&["sft", "dpo"]), "what the loss is computed from";
+    ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed"]), "where a preference loss has its reference from";
+    // What transformers and its trainers choose.
+    Autocast "autocast" Word(&["none", "bf16", "fp16"]), "number format of torch.autocast over the weights' own";
+    AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"]), "attention of transformers";
+    GradientCheckpointing "gradient_checkpointing" Flag, "every layer computed again from its input (transformers)";
+    PaddingMask "padding_mask" Flag, "micro-batches come padded, with a mask";
+    Packing "packing" Flag, "samples joined to full sequences";
+    UseCache "use_cache" Flag, "a key/value cache is filled in training";
+    ExpertsImplementation "experts_implementation" Word(&["grouped_mm", "batched_mm", "eager"]), "how experts are computed (transformers)";
+    LigerKernel "liger_kernel" Flag, "Liger's kernels for norms, gated activations, rotation and the loss";
+    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked"]), "loss kernel";
     // What is kept for the backward pass.
     RecomputeGranularity "recompute_granularity" Word(&["full", "selective"]), "what is recomputed";
     RecomputeMethod "recompute_method" Word(&["uniform", "block"]), "which layers are recomputed";
@@ -239,7 +307,7 @@ fields! {
     MoeLayerRecompute "moe_layer_recompute" Flag, "older spelling of recompute module moe";
     DistributeSavedActivations "distribute_saved_activations" Flag, "kept layer inputs shared over tensor ranks";
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
-    AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused"]), "attention kernel";
+    AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused", "sdpa"]), "attention kernel";
     AttentionBackend "attention_backend" Word(&["flash", "fused", "unfused", "local", "auto"]), "attention backend asked for";
     NvteFlashAttn "nvte_flash_attn" Flag, "whether Transformer Engine may take flash-attn (NVTE_FLASH_ATTN)";
     NvteFusedAttn "nvte_fused_attn" Flag, "whether Transformer Engine may take cuDNN's attention (NVTE_FUSED_ATTN)";
@@ -314,7 +382,7 @@ impl Field {
                 | Self::TrainIters
                 | Self::TrainSamples
                 | Self::RotaryBase
-                | Self::RotaryPercent
+                | Self::LoraAlpha
                 | Self::WindowSize
                 | Self::ApplyLayernorm1p
                 | Self::CalculatePerTokenLoss

@@ -13,8 +13,10 @@ pub mod limits;
 mod model;
 mod recipe;
 mod rules;
+mod software;
 mod split;
 mod stage_text;
+mod tuning;
 mod variant;
 
 pub use asked::{Budget, LeftOut};
@@ -25,12 +27,17 @@ pub use degrees::Degrees;
 pub use field::{Field, Kind};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use model::{
-    Activation, AttentionSoftmax, Embeddings, Experts, LatentAttention, LayerKind, LinearBias, Model,
-    Normalization, PositionEmbedding, VocabPadding,
+    Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, LatentAttention, LayerKind, LinearBias,
+    Model, Normalization, PositionEmbedding, VocabPadding,
 };
 pub use recipe::{
     AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe, Number,
     Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
 };
+pub use software::Semantics;
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
+pub use tuning::{
+    BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective, Quantization,
+    Reference, Transformers, Tuning,
+};
 pub use variant::Variant;

@@ -43,6 +43,45 @@ pub struct Model {
     pub experts: Option<Experts>,
     /// Multi-token-prediction depths (`--mtp-num-layers`).
     pub mtp_num_layers: u64,
+    /// How the modules of a layer are arranged.
+    pub arrangement: Arrangement,
+}
+
+/// How the modules of a layer are arranged where that is not as in Llama. Megatron has an arrangement of its own;
+/// these matter to software that runs a model's published modules.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrangement {
+    /// One projection for queries, keys and values (Phi-3, GPT-NeoX).
+    pub fused_qkv: bool,
+    /// One projection for both halves of a gated MLP (Phi-3).
+    pub fused_gate_up: bool,
+    /// Attention and MLP read the same residual stream and are added together (GPT-NeoX).
+    pub parallel_residual: bool,
+    /// A norm behind attention and one behind the MLP too (Gemma 2), of weights held around zero.
+    pub post_norms: bool,
+    /// Scores through a tanh (Gemma 2).
+    pub attention_softcap: bool,
+    /// Logits through a tanh (Gemma 2).
+    pub final_softcap: bool,
+    /// Routing weights in fp32, summed to one (Mixtral).
+    pub fp32_routing: bool,
+    /// Part of a head that is rotated.
+    pub rotary_percent: f64,
+}
+
+impl Default for Arrangement {
+    fn default() -> Self {
+        Self {
+            fused_qkv: false,
+            fused_gate_up: false,
+            parallel_residual: false,
+            post_norms: false,
+            attention_softcap: false,
+            final_softcap: false,
+            fp32_routing: false,
+            rotary_percent: 1.0,
+        }
+    }
 }
 
 impl Model {

@@ -1,6 +1,7 @@
 //! How it is trained: batch, precision, optimizer, recomputation, kernels, overlap, software.
 
 use super::asked::{Budget, LeftOut};
+use super::tuning::{Transformers, Tuning};
 use crate::quantity::Bytes;
 
 /// Everything about a run that is neither shape, machine nor cut.
@@ -61,6 +62,10 @@ pub struct Recipe {
     pub budget: Budget,
     /// What is not counted of the device's memory.
     pub left_out: LeftOut,
+    /// What trains and what is frozen.
+    pub tuning: Tuning,
+    /// What `transformers` and its trainers choose.
+    pub transformers: Transformers,
 }
 
 /// A number format.
@@ -225,6 +230,9 @@ pub enum AttentionKernel {
     Flash,
     /// cuDNN fused attention in s-b-h layout.
     Fused,
+    /// PyTorch's `scaled_dot_product_attention`: as flash, but a padding mask repeats keys and values for every
+    /// query head.
+    Sdpa,
 }
 
 /// Fusions that change what is kept or how long it takes.
@@ -259,6 +267,11 @@ pub enum LossKind {
     NativeFused,
     /// `--cross-entropy-loss-fusion --cross-entropy-fusion-impl te`.
     TransformerEngine,
+    /// Torch's loss compiled together with the cast in front of it: the logits are there in 16 bits alone.
+    Compiled,
+    /// Output projection and loss in one, a chunk of rows at a time (Liger, Cut Cross-Entropy): no logits are kept,
+    /// the gradients of input and weight are made in the forward pass.
+    FusedLinear,
 }
 
 /// What communication hides behind compute.
@@ -368,11 +381,13 @@ pub enum Software {
     GptNeox,
     /// Plain PyTorch FSDP trainers (llm-foundry and the like).
     TorchFsdp,
+    /// Hugging Face transformers and what trains with its modules: its Trainer, TRL, LLaMA-Factory, axolotl.
+    HfTransformers,
 }
 
 impl Software {
     /// Every software with its name in the report.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -381,6 +396,7 @@ impl Software {
         Self::Nanotron,
         Self::GptNeox,
         Self::TorchFsdp,
+        Self::HfTransformers,
     ];
 
     /// The name used in settings and reports.
@@ -395,6 +411,7 @@ impl Software {
             Self::Nanotron => "nanotron",
             Self::GptNeox => "gpt_neox",
             Self::TorchFsdp => "torch_fsdp",
+            Self::HfTransformers => "hf_transformers",
         }
     }
 }

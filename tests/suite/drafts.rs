@@ -61,6 +61,7 @@ fn model() -> Model {
         latent: None,
         experts: None,
         mtp_num_layers: 0,
+        arrangement: Arrangement::default(),
     }
 }
 
@@ -227,6 +228,8 @@ fn recipe() -> Recipe {
         cuda_graphs: false,
         budget: Budget::default(),
         left_out: LeftOut::default(),
+        tuning: Tuning::default(),
+        transformers: Transformers::default(),
     }
 }
 

@@ -15,6 +15,7 @@ mod formats;
 mod formula;
 mod hardware;
 mod hostile;
+mod kept_by_modules;
 mod measured;
 mod memory;
 mod models;

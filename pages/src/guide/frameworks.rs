@@ -35,6 +35,7 @@ fn of_software(software: Software) -> &'static str {
         Software::Nanotron => "nanotron",
         Software::GptNeox => "GPT-NeoX",
         Software::TorchFsdp => "other trainers on PyTorch's FSDP",
+        Software::HfTransformers => "Hugging Face transformers with its Trainer, PEFT and TRL",
     }
 }
 

@@ -55,7 +55,7 @@ pub(in crate::anatomy) fn core(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     }
     match x.recipe().attention_kernel {
         AttentionKernel::Unfused => unfused(x, core),
-        AttentionKernel::Flash => flash(x, core),
+        AttentionKernel::Flash | AttentionKernel::Sdpa => flash(x, core),
         AttentionKernel::Fused => fused(x, core),
     }
 }

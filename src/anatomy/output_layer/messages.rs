@@ -45,7 +45,11 @@ pub(in crate::anatomy) fn messages(x: &Symbols<'_>) -> Vec<Message> {
 
 fn loss(x: &Symbols<'_>) -> Vec<Message> {
     let calls: &[(&'static Call, u64)] = match x.recipe().loss {
-        LossKind::Legacy | LossKind::Unfused | LossKind::Torch => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
+        LossKind::Legacy
+        | LossKind::Unfused
+        | LossKind::Torch
+        | LossKind::Compiled
+        | LossKind::FusedLinear => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
         LossKind::NativeFused => &[(&GREATEST, 1), (&TARGET_AND_SUM, 2)],
         LossKind::TransformerEngine => &[(&ALL_THREE, 3 * x.t)],
     };

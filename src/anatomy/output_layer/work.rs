@@ -23,6 +23,10 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
         LossKind::Unfused => ([w + 4 + 4 + 8 + 8 + 4 + 8, 8 + 4 + w], [7, 4]),
         // Cast to fp32, log-softmax, pick; backward fills, then two reads and a write, and a cast.
         LossKind::Torch => ([w + 4 + 8 + 4, 4 + 12 + 4 + w], [3, 4]),
+        // One pass over 16-bit logits each way, the softmax worked out in registers.
+        LossKind::Compiled => ([2 * w, 3 * w], [2, 1]),
+        // A chunk of logits at a time: as many bytes in all, and a launch less than torch's.
+        LossKind::FusedLinear => ([3 * w, w], [2, 1]),
         // The same passes, those between the collectives compiled into one each.
         LossKind::NativeFused => ([w + 4 + 4 + 8 + 4 + 4, 4 + w], [4, 2]),
         // Online softmax: two reads and one write of the logits; backward scales in place.

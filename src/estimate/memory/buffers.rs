@@ -98,7 +98,9 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
         | Software::MegatronDeepspeed
         | Software::GptNeox => true,
         Software::MegatronCoreTe => false,
-        Software::Torchtitan | Software::Nanotron | Software::TorchFsdp => return None,
+        Software::Torchtitan | Software::Nanotron | Software::TorchFsdp | Software::HfTransformers => {
+            return None;
+        }
     };
     let gathers = x.sequence_parallel && (own_layers || counts[SectionKind::OutputLayer.index()] > 0);
     let layers = counts[1] + counts[2];

@@ -1,5 +1,7 @@
 //! What a chunk keeps from forward to backward for one micro-batch.
 
+use std::ops::Range;
+
 use crate::anatomy::{Operator, Saved, SectionKind, Symbols, section_counts};
 use crate::explain::Formula;
 use crate::plan::{Chunk, LayerKind, PositionEmbedding, Recompute};
@@ -14,6 +16,11 @@ pub(super) static SPREAD_INPUT: Formula = Formula::new(
     "S·h·Br/t",
     "Input of a recomputed run of layers, spread over the tensor ranks.",
     CHECKPOINT,
+);
+static ROTARY_PAIR: Formula = Formula::new(
+    "2·s·rot·B",
+    "Cosines and sines of the rotation, one of each for all layers.",
+    "transformers: LlamaRotaryEmbedding.forward",
 );
 pub(super) static ROTARY: Formula = Formula::new(
     "4·s·d",
@@ -30,6 +37,8 @@ pub(super) struct LayersKept {
     pub(super) run: u64,
     /// Layers kept as they are, by kind: dense, MoE.
     pub(super) layers: [u64; 2],
+    /// Kind of the one among these that is the first of the model to train, where its input requires no gradient.
+    pub(super) first: Option<LayerKind>,
 }
 
 impl LayersKept {
@@ -41,6 +50,11 @@ impl LayersKept {
             _ => times,
         }
     }
+
+    /// Whether one of `kind` is the first that trains.
+    pub(super) fn has_first(&self, kind: SectionKind) -> bool {
+        matches!(kind, SectionKind::Layer(layer) if self.first == Some(layer))
+    }
 }
 
 /// How the layers of `chunk` are kept.
@@ -50,17 +64,30 @@ pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
     match x.recipe().recompute {
         Recompute::Uniform { num_layers, .. } => {
             let run = num_layers.clamp(1, all.max(1));
-            LayersKept { runs: all.div_ceil(run), run: run.min(all), layers: [0, 0] }
+            LayersKept { runs: all.div_ceil(run), run: run.min(all), ..LayersKept::default() }
         }
         Recompute::Block { num_layers, .. } => {
             let runs = num_layers.min(all);
             let rest = chunk.layers.start + runs..chunk.layers.end;
-            let moe: u64 =
-                rest.clone().map(|index| u64::from(x.model().layer_kind(index) == LayerKind::Moe)).sum();
-            LayersKept { runs, run: runs.min(1), layers: [all - runs - moe, moe] }
+            LayersKept { runs, run: runs.min(1), ..as_they_are(x, rest) }
         }
-        Recompute::None | Recompute::Selective(_) => LayersKept { runs: 0, run: 0, layers: [dense, moe] },
+        Recompute::None | Recompute::Selective(_) => as_they_are(x, chunk.layers.clone()),
     }
+}
+
+/// Layers of `range` that are not recomputed: frozen ones in front of the first that trains keep nothing.
+fn as_they_are(x: &Symbols<'_>, range: Range<u64>) -> LayersKept {
+    let tuning = &x.recipe().tuning;
+    let frozen = tuning.frozen_layers(x.model().num_layers);
+    let mut kept = LayersKept::default();
+    for index in range.start.max(frozen)..range.end {
+        let kind = x.model().layer_kind(index);
+        kept.layers[usize::from(kind == LayerKind::Moe)] += 1;
+        if index == frozen && !tuning.reaches_input() {
+            kept.first = Some(kind);
+        }
+    }
+    kept
 }
 
 /// The kept input of one recomputed run of layers.
@@ -77,8 +104,12 @@ pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
     }
 }
 
-/// The rotary table that recomputed runs share, once for a chunk whatever is in flight.
+/// The rotary table that layers share, once for a chunk whatever is in flight.
 pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
+    if x.recipe().software.semantics().eager_modules {
+        return (x.model().position_embedding == PositionEmbedding::Rope)
+            .then(|| Saved::new("rotary cosines and sines", &[2, x.s, x.rotated], x.width, &ROTARY_PAIR));
+    }
     let rotates = x.model().position_embedding == PositionEmbedding::Rope && x.model().latent.is_none();
     (x.recomputes_layers() && rotates).then(|| Saved::new("rotary table", &[x.s, x.d], FLOAT, &ROTARY))
 }

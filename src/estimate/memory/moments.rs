@@ -49,6 +49,9 @@ impl ChunkSum {
         for ((kind, unit), &times) in units.iter().zip(&counts) {
             if times > 0 {
                 kept += unit.kept * layers.kept_of(kind, times);
+                if layers.has_first(kind) {
+                    kept = kept.less(unit.kept.less(unit.first));
+                }
                 waiting += unit.waiting * times;
             }
         }
@@ -112,7 +115,8 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
     let [_, dense, moe, ..] = sum.counts;
     let kept = sum.layers.layers;
     let mut seen = [[kept[0] == 0, dense == kept[0]], [kept[1] == 0, moe == kept[1]]];
-    for (behind, index) in (0..).zip(chunk.layers.clone().rev()) {
+    let frozen = x.recipe().tuning.frozen_layers(x.model().num_layers);
+    for (behind, index) in (0..).zip(chunk.layers.clone().rev().take_while(|index| *index >= frozen)) {
         let layer = x.model().layer_kind(index);
         let kind = SectionKind::Layer(layer);
         let unit = walk.units.get(kind);

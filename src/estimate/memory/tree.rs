@@ -77,7 +77,11 @@ fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
 fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
     let mut children = Vec::with_capacity(6);
     for ((kind, unit), &times) in units.iter().zip(&chunk.counts) {
-        let times = chunk.layers.kept_of(kind, times);
+        let mut times = chunk.layers.kept_of(kind, times);
+        if chunk.layers.has_first(kind) {
+            times = times.saturating_sub(1);
+            children.push(section(&x.in_first_trained_layer(), kind));
+        }
         if times > 0 && unit.kept > Bytes::ZERO {
             children.push(section(x, kind).times(times));
         }

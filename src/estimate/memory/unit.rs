@@ -40,6 +40,8 @@ pub(super) struct Unit {
     pub(super) expert: Parameters,
     /// Bytes kept for one micro-batch.
     pub(super) kept: Bytes,
+    /// The same in the first layer that trains, whose input requires no gradient.
+    pub(super) first: Bytes,
     /// Bytes left of it between its input gradient and its weight gradient.
     pub(super) waiting: Bytes,
     /// Bytes kept were nothing recomputed.
@@ -72,6 +74,11 @@ impl Unit {
             let alone = kind == SectionKind::Mtp && x.recomputes_layers();
             unit.kept = if alone { kept.kept[0] } else { total(&kept.kept) };
             unit.full = total(&kept.full);
+            unit.first = if x.recipe().tuning.reaches_input() {
+                unit.kept
+            } else {
+                kept_by(&x.in_first_trained_layer(), &operators)
+            };
             unit.waiting = waiting(x, &operators);
             unit.points = points(x, &operators, &kept);
             let mut most = i128::MIN;

@@ -158,6 +158,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::Nanotron => "as in Megatron-LM; nanotron does not say",
         Software::GptNeox => "as in Megatron-LM; GPT-NeoX does not say",
         Software::TorchFsdp => "as in Megatron-LM; the trainer does not say",
+        Software::HfTransformers => "default of transformers",
     }
 }
 

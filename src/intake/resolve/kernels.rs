@@ -15,6 +15,11 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
         }
         Software::MegatronLegacy | Software::MegatronDeepspeed => ("unfused", "without --use-flash-attn"),
         Software::MegatronCoreLocal => ("unfused", "core's own layers have no fused attention"),
+        Software::HfTransformers => match table.word(Field::AttnImplementation) {
+            "eager" => ("unfused", "attn_implementation"),
+            "flash_attention_2" | "flash_attention_3" => ("flash", "attn_implementation"),
+            _ => ("sdpa", "attn_implementation"),
+        },
         _ => match table.choice(Field::AttentionBackend, &["unfused", "local", "fused", "flash"]) {
             0 if software == Software::MegatronCoreTe => engines_choice(table),
             0 => ("flash", "flash attention, where the software chooses by itself"),
@@ -24,9 +29,10 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
         },
     };
     table.derive_word(Field::AttentionKernel, name, rule);
-    match table.choice(Field::AttentionKernel, &["unfused", "fused"]) {
+    match table.choice(Field::AttentionKernel, &["unfused", "fused", "sdpa"]) {
         1 => AttentionKernel::Unfused,
         2 => AttentionKernel::Fused,
+        3 => AttentionKernel::Sdpa,
         _ => AttentionKernel::Flash,
     }
 }
@@ -97,10 +103,20 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
 }
 
 pub(super) fn loss(table: &Table, software: Software) -> LossKind {
+    match table.word(Field::LossKind) {
+        "legacy" => return LossKind::Legacy,
+        "unfused" => return LossKind::Unfused,
+        "torch" => return LossKind::Torch,
+        "native_fused" => return LossKind::NativeFused,
+        "te" => return LossKind::TransformerEngine,
+        "compiled" => return LossKind::Compiled,
+        "fused_linear" | "liger" | "cce" | "chunked" => return LossKind::FusedLinear,
+        _ => {}
+    }
     if matches!(software, Software::MegatronLegacy | Software::MegatronDeepspeed) {
         return LossKind::Legacy;
     }
-    if matches!(software, Software::Torchtitan | Software::TorchFsdp) {
+    if matches!(software, Software::Torchtitan | Software::TorchFsdp | Software::HfTransformers) {
         return LossKind::Torch;
     }
     match (table.on(Field::CrossEntropyLossFusion), table.word(Field::CrossEntropyFusionImpl)) {

@@ -13,6 +13,7 @@ mod setting;
 mod sharding;
 mod spelling;
 mod table;
+mod tuning;
 mod vocabulary;
 mod world;
 
@@ -51,6 +52,7 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     let mut table = Table::stated(readings, overrides);
     let software = software(&mut table, readings);
     spelling::spell_out(&mut table);
+    tuning::spell_out(&mut table, software);
     batch::packed(&mut table);
     defaults::fill(&mut table, software);
     // Nothing said: the readings tell why, and nothing is missing yet.

@@ -6,8 +6,8 @@ use super::table::{Table, listed_names};
 use crate::intake::Question;
 use crate::plan::hints::{divisors, listed};
 use crate::plan::{
-    Activation, AttentionSoftmax, Embeddings, Experts, Field, LatentAttention, LinearBias, Model,
-    Normalization, PositionEmbedding,
+    Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, Field, LatentAttention, LinearBias,
+    Model, Normalization, PositionEmbedding,
 };
 use crate::text::Diagnostic;
 
@@ -53,6 +53,7 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         latent: latent(table),
         experts: experts?,
         mtp_num_layers: table.number(Field::MtpNumLayers),
+        arrangement: arrangement(table),
     })
 }
 
@@ -214,6 +215,20 @@ fn position(table: &Table) -> PositionEmbedding {
         0 => PositionEmbedding::LearnedAbsolute,
         1..=3 => PositionEmbedding::Rope,
         _ => PositionEmbedding::None,
+    }
+}
+
+/// How modules are arranged, as readers know it of the model's type.
+fn arrangement(table: &Table) -> Arrangement {
+    Arrangement {
+        fused_qkv: table.on(Field::FusedQkv),
+        fused_gate_up: table.on(Field::FusedGateUp),
+        parallel_residual: table.on(Field::ParallelResidual),
+        post_norms: table.on(Field::PostNorms),
+        attention_softcap: table.on(Field::AttentionSoftcap),
+        final_softcap: table.on(Field::FinalSoftcap),
+        fp32_routing: table.on(Field::Fp32Routing),
+        rotary_percent: table.real(Field::RotaryPercent).unwrap_or(1.0),
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) fn params_dtype(table: &mut Table) -> Number {
 /// Format of gradient accumulation and reduction (`arguments.py:validate_args`).
 pub(super) fn grads_dtype(table: &mut Table, params: Number) -> Number {
     let wide = params == Number::Bf16
+        && !table.says(Field::Software, "hf_transformers")
         && !table.on(Field::GradReduceInBf16)
         && matches!(table.word(Field::MainGradsDtype), "" | "fp32");
     if table.on(Field::GradReduceInBf16) && params == Number::Bf16 {

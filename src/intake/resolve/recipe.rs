@@ -7,6 +7,7 @@ use super::recompute::recompute;
 use super::setting::SettingValue::Bool;
 use super::sharding::{dp_sharding, optimizer, torch_fsdp2};
 use super::table::Table;
+use super::tuning::{transformers, tuning};
 use crate::plan::{
     Budget, Dispatcher, Field, LeftOut, LoadBalancing, Model, MoeRecipe, Number, Offload, Overlap, Recipe,
     Software,
@@ -25,6 +26,7 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
     let params_dtype = params_dtype(table);
     let recompute = recompute(table, software);
     torch_fsdp2(table);
+    let tuning = tuning(table, software);
     Some(Recipe {
         micro_batch_size: batch.micro,
         global_batch_size: batch.global,
@@ -59,6 +61,8 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
         cuda_graphs: table.choice(Field::CudaGraphImpl, &["", "none"]) == 0,
         budget: budget(table, batch),
         left_out: LeftOut::of(&table.words(Field::MemoryLeftOut)),
+        tuning: tuning?,
+        transformers: transformers(table),
     })
 }
 

@@ -1,0 +1,283 @@
+//! What is trained and what is frozen, and what trainers built on plain PyTorch modules add to a recipe.
+
+use super::Number;
+
+/// Which parameters train.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tuning {
+    /// What trains of the weights that the model came with.
+    pub base: BaseTraining,
+    /// Low-rank adapters beside linear layers.
+    pub lora: Option<Lora>,
+    /// Whether the word embedding trains.
+    pub embedding: bool,
+    /// Whether the output layer trains; a tied one trains with the embedding.
+    pub head: bool,
+    /// Whether embedding and output layer are trained copies beside frozen originals (PEFT `modules_to_save`).
+    pub copies: bool,
+    /// Whether the embedding's output is made to require a gradient (`enable_input_require_grads`).
+    pub input_gradients: bool,
+    /// How frozen linear weights are held.
+    pub quantization: Quantization,
+    /// Whether frozen weights that are not quantised are held in fp32 (PEFT `prepare_model_for_kbit_training`).
+    pub upcast: bool,
+    /// What the loss is computed from.
+    pub objective: Objective,
+}
+
+impl Default for Tuning {
+    /// Everything trains.
+    fn default() -> Self {
+        Self {
+            base: BaseTraining::All,
+            lora: None,
+            embedding: true,
+            head: true,
+            copies: false,
+            input_gradients: false,
+            quantization: Quantization::None,
+            upcast: false,
+            objective: Objective::NextToken,
+        }
+    }
+}
+
+impl Tuning {
+    /// Whether nothing of the model is frozen or added.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.base == BaseTraining::All && self.lora.is_none() && self.embedding && self.head
+    }
+
+    /// Of `layers` layers how many from the first on hold nothing that trains.
+    #[must_use]
+    pub fn frozen_layers(&self, layers: u64) -> u64 {
+        match self.base {
+            BaseTraining::All => 0,
+            BaseTraining::Last(_) | BaseTraining::None if self.lora.is_some() => 0,
+            BaseTraining::Last(last) => layers.saturating_sub(last),
+            BaseTraining::None => layers,
+        }
+    }
+
+    /// Whether the input of the first layer that trains requires a gradient.
+    #[must_use]
+    pub fn reaches_input(&self) -> bool {
+        self.input_gradients || self.embedding
+    }
+}
+
+/// What trains of the weights that the model came with, embedding and output layer aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaseTraining {
+    /// All of them.
+    All,
+    /// The last so many layers and the final norm.
+    Last(u64),
+    /// None.
+    None,
+}
+
+/// Low-rank adaptation (Hu et al. 2021; PEFT `LoraConfig`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lora {
+    /// Rank r.
+    pub rank: u64,
+    /// `lora_dropout` above 0.
+    pub dropout: bool,
+    /// Number format of the adapters; PEFT holds them in fp32 over 16-bit weights unless told otherwise
+    /// (`autocast_adapter_dtype`).
+    pub dtype: Number,
+    /// Which linear layers have one.
+    pub modules: LoraModules,
+}
+
+/// A linear layer of a transformer, as LoRA's target modules name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinearModule {
+    /// `q_proj`; also a fused projection that holds it.
+    Query,
+    /// `k_proj`.
+    Key,
+    /// `v_proj`.
+    Value,
+    /// `o_proj`, `dense`.
+    Output,
+    /// `gate_proj`; also a fused or only first projection.
+    Gate,
+    /// `up_proj`.
+    Up,
+    /// `down_proj`.
+    Down,
+    /// Router and experts, which PEFT adapts as parameters.
+    Experts,
+    /// `lm_head`, which `all-linear` leaves out.
+    OutputLayer,
+}
+
+/// A set of linear layers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoraModules(u16);
+
+impl LoraModules {
+    /// Every linear layer of the layers, experts included (`all-linear`).
+    pub const ALL: Self = Self(0xff);
+
+    /// The same with `module`.
+    #[must_use]
+    pub const fn with(self, module: LinearModule) -> Self {
+        Self(self.0 | 1 << module as u16)
+    }
+
+    /// Whether `module` is in it.
+    #[must_use]
+    pub const fn has(self, module: LinearModule) -> bool {
+        self.0 & (1 << module as u16) != 0
+    }
+
+    /// Whether nothing is in it.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// With what the names of target modules say; none where a name is not known.
+    #[must_use]
+    pub fn named(self, name: &str) -> Option<Self> {
+        use LinearModule::{Down, Gate, Key, Output, Query, Up, Value};
+        // A pattern or a path ends in the module's own name.
+        let name = name.rsplit(['.', '/']).next().unwrap_or(name);
+        let modules: &[LinearModule] = match name {
+            "all-linear" | "all" => return Some(Self::ALL),
+            "q_proj" | "wq" | "to_q" | "query" | "q" => &[Query],
+            "k_proj" | "wk" | "to_k" | "key" | "k" => &[Key],
+            "v_proj" | "wv" | "to_v" | "value" | "v" => &[Value],
+            "qkv_proj" | "query_key_value" | "c_attn" | "Wqkv" | "linear_qkv" | "qkv" | "W_pack" => {
+                &[Query, Key, Value]
+            }
+            "o_proj" | "wo" | "dense" | "out_proj" | "linear_proj" | "o" | "attn_output" => &[Output],
+            "gate_proj" | "w1" | "gate" => &[Gate],
+            "up_proj" | "w3" | "up" => &[Up],
+            "gate_up_proj" | "dense_h_to_4h" | "linear_fc1" | "fc1" | "c_fc" => &[Gate, Up],
+            "down_proj" | "w2" | "dense_4h_to_h" | "linear_fc2" | "fc2" | "down" => &[Down],
+            "lm_head" | "output" => &[LinearModule::OutputLayer],
+            _ => return None,
+        };
+        Some(modules.iter().fold(self, |all, module| all.with(*module)))
+    }
+}
+
+/// How the weights of frozen linear layers are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quantization {
+    /// As they were loaded.
+    #[default]
+    None,
+    /// bitsandbytes, 4 bits in blocks of 64 with a constant each, constants quantised again if `double`.
+    FourBit {
+        /// `bnb_4bit_use_double_quant`.
+        double: bool,
+    },
+    /// bitsandbytes LLM.int8(): a byte each, a constant per row.
+    Int8,
+    /// 8-bit floats, a constant per tensor.
+    Fp8,
+}
+
+/// What the loss is computed from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Objective {
+    /// The cross entropy of the next token.
+    #[default]
+    NextToken,
+    /// Direct preference optimisation: chosen and rejected sequences in one batch, and a reference.
+    Dpo {
+        /// Where the reference's log-probabilities come from.
+        reference: Reference,
+    },
+}
+
+impl Objective {
+    /// Sequences in the batch for one sample: a preference has two.
+    #[must_use]
+    pub const fn sequences(self) -> u64 {
+        match self {
+            Self::NextToken => 1,
+            Self::Dpo { .. } => 2,
+        }
+    }
+}
+
+/// Where a preference loss has its reference from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reference {
+    /// The same weights without their adapters: nothing more is held.
+    #[default]
+    Adapters,
+    /// A second copy of the weights on the device.
+    Loaded,
+    /// Log-probabilities worked out before training.
+    Precomputed,
+}
+
+/// What `transformers` and its trainers choose beside the rest of a recipe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transformers {
+    /// Number format of `torch.autocast`, under which the Trainer's `--bf16` and `--fp16` run.
+    pub autocast: Option<Number>,
+    /// Whether micro-batches come with a padding mask.
+    pub padding_mask: bool,
+    /// Whether the model fills a key/value cache in training (`use_cache`; the Trainer turns it off).
+    pub cache: bool,
+    /// Whether the loss is divided by the batch's count of tokens (`num_items_in_batch`).
+    pub counts_tokens: bool,
+    /// How experts are computed (`experts_implementation`).
+    pub experts: ExpertKernel,
+    /// Liger's kernels for norms, gated activations and rotation.
+    pub liger: bool,
+    /// Whether a loss fused with the output layer sums its weight's gradient in fp32 (Liger's `accum_dtype`).
+    pub fp32_accumulation: bool,
+    /// What wraps the model for data parallelism.
+    pub engine: DataEngine,
+}
+
+impl Default for Transformers {
+    fn default() -> Self {
+        Self {
+            autocast: None,
+            padding_mask: false,
+            cache: false,
+            counts_tokens: true,
+            experts: ExpertKernel::Grouped,
+            liger: false,
+            fp32_accumulation: false,
+            engine: DataEngine::Ddp,
+        }
+    }
+}
+
+/// How `transformers` computes the experts of a layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExpertKernel {
+    /// `grouped_mm`, the default.
+    #[default]
+    Grouped,
+    /// `batched_mm`: a copy of an expert's weights for each token that goes to it.
+    Batched,
+    /// A loop over experts.
+    Loop,
+}
+
+/// What wraps the model for data parallelism.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DataEngine {
+    /// `DistributedDataParallel`.
+    #[default]
+    Ddp,
+    /// `FullyShardedDataParallel`.
+    Fsdp1,
+    /// `fully_shard`.
+    Fsdp2,
+    /// DeepSpeed's engine.
+    DeepSpeed,
+}

@@ -1,0 +1,238 @@
+//! What plain PyTorch modules keep for backward against recorded runs of transformers, PEFT and TRL: equal to the byte,
+//! per layer, shared by layers, and outside of them.
+
+use serde_json::Value;
+use shardscope::anatomy::{Operator, Symbols, layer_operators};
+use shardscope::estimate::kept_by_chunk;
+use shardscope::plan::*;
+
+use super::drafts::{Draft, draft, even_stages, flag, int};
+use super::formula::evaluate;
+
+const RECORDED: &str = include_str!("../data/activations/huggingface.jsonl");
+/// Experts and experts of a token in the recorded mixtures.
+const EXPERTS: [u64; 2] = [4, 2];
+/// Rank of the recorded adapters.
+const RANK: u64 = 8;
+
+fn word<'a>(case: &'a Value, key: &str) -> &'a str {
+    case[key].as_str().unwrap_or_default()
+}
+
+fn is_any(case: &Value, key: &str, words: &[&str]) -> bool {
+    words.contains(&word(case, key))
+}
+
+fn drafted(case: &Value) -> Draft {
+    let mut draft = draft();
+    shape(&mut draft.model, case);
+    draft.layout.stages = even_stages(draft.model.num_layers, 1, 0);
+    let recipe = &mut draft.recipe;
+    recipe.software = Software::HfTransformers;
+    recipe.dp_sharding = DpSharding::Replicated;
+    recipe.micro_batch_size = int(case, "b");
+    recipe.global_batch_size = recipe.micro_batch_size;
+    recipe.params_dtype = if word(case, "dtype") == "fp32" { Number::Fp32 } else { Number::Bf16 };
+    recipe.grads_dtype = recipe.params_dtype;
+    recipe.loss =
+        if word(case, "loss").contains("chunked") { LossKind::FusedLinear } else { LossKind::Torch };
+    recipe.attention_kernel = match word(case, "attn") {
+        "eager" => AttentionKernel::Unfused,
+        "fa2" => AttentionKernel::Flash,
+        _ => AttentionKernel::Sdpa,
+    };
+    if case["gc"].is_string() {
+        recipe.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
+    }
+    recipe.transformers = Transformers {
+        autocast: flag(case, "autocast").then_some(Number::Bf16),
+        padding_mask: flag(case, "padded"),
+        cache: flag(case, "use_cache"),
+        counts_tokens: flag(case, "num_items"),
+        experts: match word(case, "experts") {
+            "batched_mm" => ExpertKernel::Batched,
+            "eager" => ExpertKernel::Loop,
+            _ => ExpertKernel::Grouped,
+        },
+        fp32_accumulation: word(case, "loss").ends_with("accum32"),
+        ..Transformers::default()
+    };
+    recipe.tuning = tuning(case, recipe.params_dtype);
+    draft
+}
+
+fn shape(model: &mut Model, case: &Value) {
+    let arch = word(case, "arch");
+    model.num_layers = int(case, "layers");
+    model.hidden_size = int(case, "h");
+    model.ffn_hidden_size = int(case, "f");
+    model.num_attention_heads = int(case, "a");
+    model.num_query_groups = int(case, "k");
+    model.kv_channels = int(case, "d");
+    model.seq_length = int(case, "s");
+    model.padded_vocab_size = int(case, "V");
+    model.qk_layernorm = is_any(case, "arch", &["qwen3", "qwen3_moe"]);
+    if arch == "gpt_neox" {
+        model.normalization = Normalization::LayerNorm;
+        model.activation = Activation::Gelu;
+        model.linear_bias = LinearBias::All;
+    }
+    if arch == "qwen2" {
+        model.linear_bias = LinearBias::QkvOnly;
+    }
+    let gemma = arch == "gemma2";
+    if gemma {
+        model.activation = Activation::Geglu;
+        model.embeddings = Embeddings::Tied;
+    }
+    if is_any(case, "arch", &["mixtral", "qwen3_moe"]) {
+        model.experts = Some(Experts {
+            num_experts: EXPERTS[0],
+            router_topk: EXPERTS[1],
+            ffn_hidden_size: model.ffn_hidden_size,
+            pattern: (0..model.num_layers).map(|_| true).collect(),
+            shared_expert_intermediate_size: None,
+            shared_expert_gate: false,
+            latent_size: None,
+        });
+    }
+    model.arrangement = Arrangement {
+        fused_qkv: is_any(case, "arch", &["phi3", "gpt_neox"]),
+        fused_gate_up: arch == "phi3",
+        parallel_residual: arch == "gpt_neox",
+        post_norms: gemma,
+        attention_softcap: gemma,
+        final_softcap: gemma,
+        fp32_routing: arch == "mixtral",
+        rotary_percent: if arch == "gpt_neox" { 0.25 } else { 1.0 },
+    };
+}
+
+fn tuning(case: &Value, dtype: Number) -> Tuning {
+    let train = word(case, "train");
+    let objective = if word(case, "kind") == "dpo" {
+        Objective::Dpo { reference: Reference::Adapters }
+    } else {
+        Objective::NextToken
+    };
+    let full = Tuning { objective, ..Tuning::default() };
+    if train == "full" {
+        return full;
+    }
+    if train == "last1" {
+        return Tuning { base: BaseTraining::Last(1), embedding: false, ..full };
+    }
+    let some = LoraModules::default().with(LinearModule::Query).with(LinearModule::Value);
+    let ends = train == "lora-qv+emb";
+    Tuning {
+        base: BaseTraining::None,
+        lora: Some(Lora {
+            rank: RANK,
+            dropout: case["lora_dropout"].as_f64().unwrap_or(0.0) > 0.0,
+            dtype: if flag(case, "adapter_fp32") { Number::Fp32 } else { dtype },
+            modules: if train == "lora-all" { LoraModules::ALL } else { some },
+        }),
+        embedding: ends,
+        head: ends,
+        copies: ends,
+        input_gradients: flag(case, "input_require_grads"),
+        ..full
+    }
+}
+
+fn kept(x: &Symbols<'_>, operators: &[Operator]) -> u64 {
+    operators.iter().flat_map(|operator| operator.saved(x)).map(|saved| saved.bytes.get()).sum()
+}
+
+/// PEFT multiplies 16-bit adapters of parameters in fp32 on a CPU, where runs were recorded, and keeps the copies.
+fn cpu_only(x: &Symbols<'_>) -> u64 {
+    let tuning = &x.recipe().tuning;
+    let adapted = tuning.lora.is_some_and(|lora| lora.modules.has(LinearModule::Experts));
+    let narrow = x.adapter_width == 2 && x.width == 2;
+    if adapted && narrow && x.moe.experts > 0 { 4 * RANK * (x.h + x.moe.experts) } else { 0 }
+}
+
+#[test]
+fn recorded_runs_are_met_to_the_byte() {
+    let (mut layers, mut runs, mut wrong) = (0, 0, Vec::new());
+    for line in RECORDED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let id = word(&case, "id");
+        let plan = drafted(&case).plan();
+        let x = Symbols::of(&plan);
+        let mut check = |what: &str, ours: u64| {
+            let recorded = case["kept"][what].as_u64().unwrap_or(0);
+            if ours != recorded {
+                wrong.push(format!("{id}: {what}: {recorded} recorded, {ours} here"));
+            }
+        };
+        if word(&case, "kind") == "loss" {
+            let head = word(&case, "loss").starts_with("linear");
+            let trained = head && !word(&case, "loss").contains("frozen");
+            let mut draft = Draft::of(&plan);
+            draft.recipe.tuning.head = trained;
+            let plan = draft.plan();
+            check("loss", kept(&Symbols::of(&plan), &[Operator::OutputLayer]));
+            runs += 1;
+            continue;
+        }
+        let checkpointed = plan.recipe().recompute != Recompute::None;
+        let operators = layer_operators(&x, plan.model().layer_kind(0));
+        let frozen = plan.recipe().tuning.frozen_layers(plan.model().num_layers);
+        let (mut all, mut rotated) = (0, 0);
+        let rotary = if checkpointed { 0 } else { 2 * x.s * x.rotated * x.width };
+        for index in 0..plan.model().num_layers {
+            let mut ours = if checkpointed {
+                x.n * x.h * x.width
+            } else if index < frozen {
+                0
+            } else if index == frozen {
+                kept(&x.in_first_trained_layer(), &operators) + cpu_only(&x)
+            } else {
+                kept(&x, &operators) + cpu_only(&x)
+            };
+            // The one layer that uses it has kept the rotary table.
+            rotated += u64::from(index >= frozen);
+            if frozen + 1 == plan.model().num_layers && index == frozen {
+                ours += rotary;
+            }
+            all += ours;
+            check(&format!("layer{index}"), ours);
+            layers += 1;
+        }
+        if rotated > 1 {
+            check("shared", rotary);
+            all += rotary;
+        }
+        let ends = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
+        check("outside", ends);
+        let cpu = if checkpointed { 0 } else { (plan.model().num_layers - frozen) * cpu_only(&x) };
+        let stage = &plan.layout().stages.stages[0].chunks[0];
+        if !checkpointed {
+            assert_eq!(kept_by_chunk(&plan, stage).get() + cpu, all + ends, "{id}: the whole chunk");
+        }
+        runs += 1;
+    }
+    assert!(wrong.is_empty(), "{} of {runs} runs:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
+    assert!(runs > 600 && layers > 1700, "{runs} runs and {layers} layers compared");
+}
+
+#[test]
+fn every_formula_works_out_to_its_bytes() {
+    let mut formulas = 0;
+    for line in RECORDED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let plan = drafted(&case).plan();
+        let x = Symbols::of(&plan);
+        let mut operators = layer_operators(&x, plan.model().layer_kind(0)).to_vec();
+        operators.extend([Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
+        for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
+            assert_eq!(saved.bytes.get() as f64, value, "{}: {}", case["id"], saved.name);
+            let why = x.explain(saved.formula);
+            assert!(why.symbols.len() == saved.formula.names().len(), "{}", saved.formula.expression);
+            formulas += 1;
+        }
+    }
+    assert!(formulas > 10_000, "only {formulas} formulas worked out");
+}
