@@ -9,6 +9,6 @@ pub use hardware::{
     DEFAULT_ACCELERATOR, accelerator, accelerator_in, accelerator_names, cluster, default_accelerator,
     usual_gpus_per_node,
 };
-pub use models::{model, model_names};
+pub use models::{Model, Named, find, model, model_names};
 pub use platforms::{Platform, platform, platforms};
 pub use tokenizers::vocabulary;

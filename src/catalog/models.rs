@@ -116,19 +116,140 @@ pub fn model_names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.name)
 }
 
-/// The settings of a model by its name: the catalog's in any case, an organisation before it and a
-/// suffix (`-Instruct`, `-hf`, `-v0.1`) allowed. Returns the catalog's name with them.
+/// A model of the catalog.
+#[derive(Clone, Copy)]
+pub struct Model(&'static Row);
+
+impl Model {
+    /// The catalog's name of it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// Its shape as settings.
+    #[must_use]
+    pub fn settings(self) -> Vec<(Field, String)> {
+        settings(self.0)
+    }
+}
+
+/// What the catalog has under a name.
+pub enum Named {
+    /// The model of this very name.
+    Known(Model),
+    /// The model under another name of its, which changes no size of it.
+    Alias(Model),
+    /// None of that name.
+    Unknown {
+        /// Whose it is on the Hub, where the name says.
+        organisation: Option<String>,
+        /// Its own name.
+        name: String,
+    },
+}
+
+impl Named {
+    /// The model, if it is known.
+    #[must_use]
+    pub fn model(self) -> Option<Model> {
+        match self {
+            Self::Known(model) | Self::Alias(model) => Some(model),
+            Self::Unknown { .. } => None,
+        }
+    }
+
+    /// Where the Hub has the `config.json` of an unknown one. None where no organisation is named.
+    #[must_use]
+    pub fn address(&self) -> Option<String> {
+        match self {
+            Self::Unknown { organisation: Some(organisation), name } => {
+                Some(["https://huggingface.co/", organisation, "/", name, "/blob/main/config.json"].concat())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Ends of a name that change no size of the model: tuned on instructions, in another layout or element format.
+const VARIANTS: [&str; 7] = ["-instruct", "-chat", "-hf", "-base", "-it", "-fp8", "-bf16"];
+
+/// Other official names.
+const ALIASES: &[(&str, &str)] = &[
+    ("gpt2", "GPT-2-124M"),
+    ("gpt2-medium", "GPT-2-355M"),
+    ("gpt2-large", "GPT-2-774M"),
+    ("gpt2-xl", "GPT-2-1.5B"),
+    ("meta-llama-3-8b", "Llama-3-8B"),
+    ("meta-llama-3-70b", "Llama-3-70B"),
+    ("meta-llama-3.1-8b", "Llama-3.1-8B"),
+    ("meta-llama-3.1-70b", "Llama-3.1-70B"),
+    ("llama-3.3-70b", "Llama-3.1-70B"),
+    ("meta-llama-3.1-405b", "Llama-3.1-405B"),
+    ("mistral-7b-v0.1", "Mistral-7B"),
+    ("mixtral-8x7b-v0.1", "Mixtral-8x7B"),
+    ("mixtral-8x22b-v0.1", "Mixtral-8x22B"),
+    ("deepseek-r1-distill-llama-8b", "Llama-3.1-8B"),
+    ("deepseek-r1-distill-llama-70b", "Llama-3.1-70B"),
+    ("deepseek-r1-0528", "DeepSeek-R1"),
+    ("deepseek-v3-0324", "DeepSeek-V3"),
+];
+
+/// The model of a name: its own, `organisation/name`, a path to it or the address of its page. Names are
+/// compared whole, in any case and with `_` for `-`: a name that only begins like one of the catalog is
+/// another model (DeepSeek-R1-Distill-Qwen-7B is no DeepSeek-R1).
+#[must_use]
+pub fn find(name: &str) -> Named {
+    let (organisation, last) = parts(name);
+    let wanted = last.to_ascii_lowercase().replace('_', "-");
+    let own = |wanted: &str| ROWS.iter().find(|row| row.name.eq_ignore_ascii_case(wanted)).map(Model);
+    let of =
+        |wanted: &str| own(wanted).or_else(|| own(ALIASES.iter().find(|(alias, _)| *alias == wanted)?.1));
+    if let Some(model) = own(&wanted) {
+        return Named::Known(model);
+    }
+    if let Some(model) = of(&wanted) {
+        return Named::Alias(model);
+    }
+    let mut rest = wanted.as_str();
+    while let Some(shorter) = VARIANTS.iter().find_map(|end| rest.strip_suffix(end)) {
+        rest = shorter;
+        if let Some(model) = of(rest) {
+            return Named::Alias(model);
+        }
+    }
+    Named::Unknown { organisation: organisation.map(str::to_owned), name: last.to_owned() }
+}
+
+/// Organisation and name in what people write for a model. A path of more or fewer parts than two names no
+/// organisation.
+fn parts(written: &str) -> (Option<&str>, &str) {
+    let mut rest = written.trim();
+    for scheme in ["https://", "http://"] {
+        rest = rest.strip_prefix(scheme).unwrap_or(rest);
+    }
+    for host in ["huggingface.co/", "www.huggingface.co/", "hf.co/"] {
+        rest = rest.strip_prefix(host).unwrap_or(rest);
+    }
+    for behind in ["/tree/", "/blob/", "/resolve/"] {
+        rest = rest.split_once(behind).map_or(rest, |(front, _)| front);
+    }
+    let rest = rest.trim_end_matches('/');
+    match rest.rsplit_once('/') {
+        Some((organisation, name))
+            if !organisation.is_empty() && !organisation.contains(['/', '.', '$', '~']) =>
+        {
+            (Some(organisation), name)
+        }
+        Some((_, name)) => (None, name),
+        None => (None, rest),
+    }
+}
+
+/// The settings of a known model with the catalog's name of it: see [`find`].
 #[must_use]
 pub fn model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
-    let name = name.trim().trim_end_matches('/');
-    let last = name.rsplit('/').next().unwrap_or(name);
-    let fits = |row: &&Row| {
-        let head = last.get(..row.name.len()).is_some_and(|head| head.eq_ignore_ascii_case(row.name));
-        head && matches!(last.as_bytes().get(row.name.len()), None | Some(b'-' | b'_'))
-    };
-    // The longest name that fits: DeepSeek-V2-Lite is not DeepSeek-V2.
-    let row = ROWS.iter().filter(fits).max_by_key(|row| row.name.len())?;
-    Some((row.name, settings(row)))
+    find(name).model().map(|model| (model.name(), model.settings()))
 }
 
 fn settings(row: &Row) -> Vec<(Field, String)> {
@@ -203,7 +324,7 @@ fn style(row: &Row, out: &mut Vec<(Field, String)>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{model, model_names};
+    use super::{find, model, model_names};
 
     #[track_caller]
     fn check(asked: &str, expected: Option<&str>) {
@@ -220,6 +341,24 @@ mod tests {
         check("deepseek-ai/deepseek-v2-lite-chat", Some("DeepSeek-V2-Lite"));
         check("Llama-3.1-80B", None);
         check("Qwen3-8", None);
+        check("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", None);
+        check("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", Some("Llama-3.1-70B"));
+        check("meta-llama/Meta-Llama-3-8B-Instruct", Some("Llama-3-8B"));
+        check("mistralai/Mistral-7B-v0.3", None);
+        check("unsloth/Llama-3.2-1B-Instruct-bnb-4bit", None);
+        check("https://huggingface.co/Qwen/Qwen2.5-72B-Instruct/tree/main", Some("Qwen2.5-72B"));
+        check("/data/models/qwen3_8b", Some("Qwen3-8B"));
         check("", None);
+    }
+
+    #[test]
+    fn an_unknown_model_is_asked_for_where_it_lies() {
+        let asked = |name: &str| find(name).address();
+        let config = "https://huggingface.co/acme/Rocket-7B/blob/main/config.json";
+        assert_eq!(asked("acme/Rocket-7B").as_deref(), Some(config));
+        assert_eq!(asked("https://huggingface.co/acme/Rocket-7B").as_deref(), Some(config));
+        assert_eq!(asked("Rocket-7B"), None);
+        assert_eq!(asked("/data/acme/Rocket-7B"), None);
+        assert_eq!(asked("./Rocket-7B"), None);
     }
 }
