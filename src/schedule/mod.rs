@@ -17,4 +17,6 @@ mod zero_bubble;
 pub use event::{Action, Event};
 pub use order::Order;
 pub use shape::{Placement, Shape};
-pub use timeline::{ChunkTime, EXACT_EVENTS, Rehearsal, StageDurations, Timed, Timeline, timeline, totals};
+pub use timeline::{
+    ChunkTime, EXACT_EVENTS, Rehearsal, StageDurations, Timed, Timeline, elapsed, timeline, totals,
+};

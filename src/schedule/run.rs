@@ -1,4 +1,9 @@
-//! Lets an order run: every stage takes its events in turn and waits for what each needs.
+//! Lets an order run, driven by events: a stage works on until it lacks something, and goes on when that arrives.
+//!
+//! A micro-batch goes from part to part of the model, forward to the last and back to the first. So one result
+//! of it at most is under way at any moment: how many passes it has behind it, and when the last of them ended.
+//! A stage that lacks a result notes which, and the pass that gives it takes the stage up again. Every event is
+//! looked at once, and once more for each time that its stage had to wait.
 
 use super::{Action, Event, Order, Shape, StageDurations};
 
@@ -17,171 +22,188 @@ pub(super) struct Clock {
     pub(super) busy: f64,
 }
 
-/// Where a result comes from: its place among the results, and how long it is under way.
+/// How far a micro-batch has come.
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    /// Passes behind it: forward through part k is number k, backward through it number 2 · parts - 1 - k.
+    passes: u32,
+    /// When the last of them ended.
+    ended: f64,
+}
+
+/// One of the two passes of a chunk, as its neighbours see it.
 #[derive(Clone, Copy)]
-struct Source {
-    /// Index of the part's first micro-batch.
-    row: usize,
+struct Hop {
+    /// Passes that a micro-batch has behind it when this one can begin.
+    needs: u32,
+    /// How long what it needs is under way. Unit: second.
     delay: f64,
+    /// The stage whose turn it is then; the stage itself at the last part, and none behind the first.
+    to: Option<u32>,
+    /// How long the stage stands still to send its result. Unit: second.
+    sending: f64,
 }
 
 /// What is fixed about one chunk of one stage.
 #[derive(Clone, Copy)]
 struct Desk {
-    row: usize,
-    /// None for the model's first part.
-    input: Option<Source>,
-    /// None for the model's last part, whose gradient follows from its own forward.
-    gradient: Option<Source>,
-    /// Time of each action.
+    forward: Hop,
+    backward: Hop,
+    /// Time of each action. Unit: second.
     work: [f64; 4],
-    /// Time the stage stands still to send the result of each action.
-    sending: [f64; 4],
 }
 
 impl Desk {
     fn of(shape: &Shape, durations: &StageDurations, stage: u32, chunk: u32) -> Self {
-        let batches = shape.micro_batches as usize;
         let part = shape.part(stage, chunk);
-        let from = |part: u32| Source {
-            row: part as usize * batches,
-            delay: durations.between(shape.holder(part, chunk).0, stage),
-        };
-        let input = part.checked_sub(1).map(from);
-        let gradient = Some(part + 1).filter(|next| *next < shape.parts()).map(from);
+        let holder = |part: u32| shape.holder(part, chunk).0;
+        let before = part.checked_sub(1).map(holder);
+        let after = Some(part + 1).filter(|next| *next < shape.parts()).map(holder);
+        let delay = |other: Option<u32>| other.map_or(0.0, |other| durations.between(other, stage));
+        let sending = |other: Option<u32>| if durations.blocking { delay(other) } else { 0.0 };
         let time = durations.chunks.get(stage as usize).and_then(|chunks| chunks.get(chunk as usize));
         let time = time.copied().unwrap_or_default();
         let [forward, backward, weight] = [time.forward, time.backward, time.weight].map(|time| time.get());
-        let still = |source: Option<Source>| match source {
-            Some(source) if durations.blocking => source.delay,
-            _ => 0.0,
-        };
         Self {
-            row: part as usize * batches,
-            input,
-            gradient,
+            forward: Hop {
+                needs: part,
+                delay: delay(before),
+                to: Some(after.unwrap_or(stage)),
+                sending: sending(after),
+            },
+            backward: Hop {
+                needs: 2 * shape.parts() - 1 - part,
+                delay: delay(after),
+                to: before,
+                sending: sending(before),
+            },
             work: [forward, backward + weight, backward, weight],
-            // A forward goes on to where the gradient comes from, and the other way round.
-            sending: [still(gradient), still(input), still(input), 0.0],
+        }
+    }
+
+    /// The pass that `action` is; a weight gradient waits for nothing but its turn, since its stage has worked
+    /// out the input gradient before.
+    fn hop(&self, action: Action) -> Option<&Hop> {
+        match action {
+            Action::Forward => Some(&self.forward),
+            Action::Backward | Action::BackwardInput => Some(&self.backward),
+            Action::WeightGradient => None,
         }
     }
 }
 
-/// When results are ready, by part and micro-batch; negative: not yet.
-struct Ready {
-    forward: Vec<f64>,
-    backward: Vec<f64>,
+/// What a stage waits for: a micro-batch with so many passes behind it.
+type Lack = (u32, u32);
+
+struct Run<'a> {
+    order: &'a Order,
+    desks: Vec<Desk>,
+    progress: Vec<Progress>,
+    clocks: Vec<Clock>,
+    /// By stage, what it stands still for.
+    lacks: Vec<Option<Lack>>,
+    /// Stages that can go on, the next one last.
+    due: Vec<u32>,
 }
-
-const NOT_YET: f64 = -1.0;
-
-impl Ready {
-    fn of(shape: &Shape) -> Self {
-        let cells = shape.micro_batches as usize * shape.parts() as usize;
-        Self { forward: vec![NOT_YET; cells], backward: vec![NOT_YET; cells] }
-    }
-
-    /// Notes that the result of `event` is ready at `end`.
-    fn set(&mut self, desk: &Desk, event: Event, end: f64) {
-        let list = match event.action {
-            Action::Forward => &mut self.forward,
-            Action::Backward | Action::BackwardInput => &mut self.backward,
-            Action::WeightGradient => return,
-        };
-        if let Some(slot) = list.get_mut(desk.row + event.micro_batch as usize) {
-            *slot = end;
-        }
-    }
-
-    /// When `event` has all it needs; negative while that is not known.
-    fn needs(&self, desk: &Desk, event: Event) -> f64 {
-        let batch = event.micro_batch as usize;
-        let at = |list: &[f64], row: usize, delay: f64| {
-            let ready = list.get(row + batch).copied().unwrap_or(0.0);
-            if ready < 0.0 { NOT_YET } else { ready + delay }
-        };
-        match (event.action, desk.input, desk.gradient) {
-            (Action::Forward, None, _) => 0.0,
-            (Action::Forward, Some(source), _) => at(&self.forward, source.row, source.delay),
-            (Action::WeightGradient, _, _) => at(&self.backward, desk.row, 0.0),
-            (_, _, Some(source)) => at(&self.backward, source.row, source.delay),
-            (_, _, None) => at(&self.forward, desk.row, 0.0),
-        }
-    }
-}
-
-/// Hears of each event's stage, start and end.
-pub(super) type Note<'n> = &'n mut dyn FnMut(usize, Event, f64, f64);
 
 /// Runs `order`, telling `note` each event's stage, start and end; gives the stages' clocks.
-pub(super) fn run(order: &Order, durations: &StageDurations, mut note: Option<Note<'_>>) -> Vec<Clock> {
+pub(super) fn run(
+    order: &Order,
+    durations: &StageDurations,
+    mut note: impl FnMut(usize, Event, f64, f64),
+) -> Vec<Clock> {
     let shape = order.shape();
-    let mut ready = Ready::of(shape);
-    let (mut clocks, mut desks): (Vec<Clock>, Vec<Vec<Desk>>) = (Vec::new(), Vec::new());
+    let stages = shape.stages as usize;
+    let mut desks = Vec::with_capacity(stages * shape.chunks as usize);
     for stage in 0..shape.stages {
-        let mut of_stage = Vec::with_capacity(shape.chunks as usize);
         for chunk in 0..shape.chunks {
-            of_stage.push(Desk::of(shape, durations, stage, chunk));
-        }
-        desks.push(of_stage);
-        clocks.push(Clock::default());
-    }
-    let mut moved = true;
-    while moved {
-        moved = false;
-        for ((stage, clock), desks) in (0_u32..).zip(&mut clocks).zip(&desks) {
-            let events = order.stage(stage);
-            while clock.step(events, desks, &mut ready, stage as usize, &mut note) {
-                moved = true;
-            }
+            desks.push(Desk::of(shape, durations, stage, chunk));
         }
     }
-    clocks
+    let mut run = Run {
+        order,
+        desks,
+        progress: vec![Progress::default(); shape.micro_batches as usize],
+        clocks: vec![Clock::default(); stages],
+        lacks: vec![None; stages],
+        due: (0..shape.stages).rev().collect(),
+    };
+    while let Some(stage) = run.due.pop() {
+        run.work(stage, &mut note);
+    }
+    run.clocks
 }
 
-impl Clock {
-    /// Does the next event, or the next two where they run as one, if they have all they need.
-    fn step(
-        &mut self,
-        events: &[Event],
-        desks: &[Desk],
-        ready: &mut Ready,
-        stage: usize,
-        note: &mut Option<Note<'_>>,
-    ) -> bool {
-        let Some(&event) = events.get(self.next) else { return false };
-        let Some(desk) = desks.get(event.chunk as usize) else { return false };
-        let mut needed = ready.needs(desk, event);
-        let second = if event.joined { events.get(self.next + 1).copied() } else { None };
-        let second = second.and_then(|event| Some((event, desks.get(event.chunk as usize)?)));
-        if let Some((event, desk)) = second {
-            let other = ready.needs(desk, event);
-            needed = if needed < 0.0 || other < 0.0 { NOT_YET } else { needed.max(other) };
-        }
-        if needed < 0.0 {
-            return false;
-        }
-        let start = self.free.max(needed);
-        let between = start + desk.work[event.action as usize];
-        let end = second.map_or(between, |(event, desk)| between + desk.work[event.action as usize]);
-        if let Some(note) = note {
-            note(stage, event, start, between);
-        }
-        ready.set(desk, event, end);
-        self.free = end + desk.sending[event.action as usize];
-        if let Some((event, desk)) = second {
-            if let Some(note) = note {
-                note(stage, event, between, end);
+impl Run<'_> {
+    /// Lets `stage` work on until it lacks something or is done.
+    fn work(&mut self, stage: u32, note: &mut impl FnMut(usize, Event, f64, f64)) {
+        let place = stage as usize;
+        let chunks = self.order.shape().chunks as usize;
+        let events = self.order.stage(stage);
+        let Some(mut clock) = self.clocks.get(place).copied() else { return };
+        let Some(desks) = self.desks.get(place * chunks..(place + 1) * chunks) else { return };
+        let progress = &mut self.progress;
+        let mut lack = None;
+        while let Some(&event) = events.get(clock.next) {
+            let second = if event.joined { events.get(clock.next + 1).copied() } else { None };
+            let mut start = clock.free;
+            for event in [Some(event), second].into_iter().flatten() {
+                match ready(desks, progress, event) {
+                    Ok(at) => start = start.max(at),
+                    Err(missing) => lack = Some(missing),
+                }
             }
-            ready.set(desk, event, end);
-            self.free += desk.sending[event.action as usize];
+            if lack.is_some() {
+                break;
+            }
+            let work = |event: Event| {
+                desks.get(event.chunk as usize).map_or(0.0, |desk| desk.work[event.action as usize])
+            };
+            let between = start + work(event);
+            let end = second.map_or(between, |event| between + work(event));
+            note(place, event, start, between);
+            clock.free = end;
+            if clock.next == 0 {
+                clock.first = start;
+            }
+            clock.next += 1;
+            if let Some(event) = second {
+                note(place, event, between, end);
+                clock.next += 1;
+            }
+            clock.busy += end - start;
+            clock.end = end;
+            for event in [Some(event), second].into_iter().flatten() {
+                let Some(hop) = desks.get(event.chunk as usize).and_then(|desk| desk.hop(event.action))
+                else {
+                    continue;
+                };
+                clock.free += hop.sending;
+                let Some(own) = progress.get_mut(event.micro_batch as usize) else { continue };
+                *own = Progress { passes: hop.needs + 1, ended: end };
+                let waits = hop.to.and_then(|to| Some((to, self.lacks.get_mut(to as usize)?)));
+                if let Some((to, lack)) = waits
+                    && *lack == Some((event.micro_batch, hop.needs + 1))
+                {
+                    *lack = None;
+                    self.due.push(to);
+                }
+            }
         }
-        if self.next == 0 {
-            self.first = start;
+        if let Some(slot) = self.clocks.get_mut(place) {
+            *slot = clock;
         }
-        self.next += if second.is_some() { 2 } else { 1 };
-        self.busy += end - start;
-        self.end = end;
-        true
+        if let Some(slot) = self.lacks.get_mut(place) {
+            *slot = lack;
+        }
     }
+}
+
+/// When `event` has all it needs, or what it lacks.
+fn ready(desks: &[Desk], progress: &[Progress], event: Event) -> Result<f64, Lack> {
+    let Some(hop) = desks.get(event.chunk as usize).and_then(|desk| desk.hop(event.action)) else {
+        return Ok(0.0);
+    };
+    let own = progress.get(event.micro_batch as usize).copied().unwrap_or_default();
+    if own.passes == hop.needs { Ok(own.ended + hop.delay) } else { Err((event.micro_batch, hop.needs)) }
 }

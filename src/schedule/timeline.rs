@@ -120,8 +120,14 @@ pub fn timeline(order: &Order, durations: &StageDurations) -> Timeline {
             list.push(Timed { event, start: Seconds::new(start), end: Seconds::new(end) });
         }
     };
-    let clocks = run(order, durations, Some(&mut note));
+    let clocks = run(order, durations, &mut note);
     Timeline { stages, ..Timeline::of(&clocks) }
+}
+
+/// The same without the events' own times (`stages` stays empty).
+#[must_use]
+pub fn elapsed(order: &Order, durations: &StageDurations) -> Timeline {
+    Timeline::of(&run(order, durations, |_, _, _, _| {}))
 }
 
 /// A schedule laid out once, to be run under several durations.
@@ -155,10 +161,9 @@ impl Rehearsal {
     /// The times of the whole step without its events (`stages` stays empty).
     #[must_use]
     pub fn totals(&self, durations: &StageDurations) -> Timeline {
-        let of = |order| Timeline::of(&run(order, durations, None));
-        let whole = of(&self.order);
+        let whole = elapsed(&self.order, durations);
         match &self.shorter {
-            Some((shorter, rounds)) => whole.continued(&of(shorter), *rounds),
+            Some((shorter, rounds)) => whole.continued(&elapsed(shorter, durations), *rounds),
             None => whole,
         }
     }

@@ -32,6 +32,7 @@ mod shell_bash;
 mod shell_hostile;
 mod shell_scripts;
 mod states;
+mod sweeping;
 mod time;
 mod topology;
 mod traffic;
