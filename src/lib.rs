@@ -19,15 +19,14 @@
 //!
 //! | room | what is in it | imports |
 //! |---|---|---|
-//! | [`quantity`] | bytes, counts, seconds, rates as types; their formats; reals written and read exactly | |
-//! | [`text`] | sources of several files, spans, diagnostics, the nearest spelling, the one sort | |
-//! | [`json`] | JSON written and read, small; held against `serde_json` by its tests | quantity |
+//! | [`quantity`] | bytes, counts, seconds, rates as types; their formats | |
+//! | [`text`] | sources of several files, spans, diagnostics, the nearest spelling | |
 //! | [`plan`] | settings by name, model, cluster, layout, recipe, their rules and limits, variants | quantity, text |
 //! | [`explain`] | formulas with symbols and sources, trees whose parents follow from their children; the glossary | quantity |
 //! | [`catalog`] | accelerators, nodes, models, tokenizers, each figure with its source | plan |
 //! | [`topology`] | ranks, groups of every kind, labels, links | plan |
 //! | [`schedule`] | orders of micro-batches of ten kinds, run under given durations | plan |
-//! | [`share`] | links: settings typed by hand, pasted texts deflated; bounded when read | text, json |
+//! | [`share`] | links: settings typed by hand, pasted texts deflated; bounded when read | text |
 //! | [`anatomy`] | per operator and facet: weights, tensors kept, held, messages, arithmetic | plan, explain |
 //! | [`intake`] | bash evaluated and never executed, settings files of every framework, Megatron's flags, resolving, exports, logs | plan, catalog |
 //! | [`estimate`] | parameters, memory at the peak, the ledger of messages, FLOPs, utilisation, the time of a step | anatomy, topology, schedule |
@@ -57,7 +56,6 @@ pub mod catalog;
 pub mod estimate;
 pub mod explain;
 pub mod intake;
-pub mod json;
 pub mod plan;
 pub mod quantity;
 pub mod report;

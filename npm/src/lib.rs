@@ -4,9 +4,11 @@
 mod input;
 
 use input::Input;
+use serde::Serialize;
 use shardscope::advice::advised;
-use shardscope::json::Writer;
+use shardscope::quantity::{Bytes, Seconds};
 use shardscope::report;
+use shardscope::report::document::{Document, Object};
 use shardscope::search::{Outcome, Walk};
 use shardscope::share::{self, Shared};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -58,39 +60,62 @@ pub fn search(input: &str, limit: u32, tries: u32) -> String {
     walk.step(tries);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (tried, of) = walk.progress();
-    let mut w = Writer::new(false);
-    w.object("");
-    w.count("tried", tried);
-    w.count("of", of);
-    w.count("refused", walk.refused());
-    w.count("too_large", walk.too_large());
-    outcomes(&mut w, "best", walk.best(), limit);
-    outcomes(&mut w, "frontier", walk.frontier(), limit);
-    w.finish()
+    let found = Found {
+        tried,
+        of,
+        refused: walk.refused(),
+        too_large: walk.too_large(),
+        best: walk.best().iter().take(limit).map(Layout::of).collect(),
+        frontier: walk.frontier().iter().take(limit).map(Layout::of).collect(),
+    };
+    json(&found)
 }
 
-fn outcomes(w: &mut Writer, name: &str, outcomes: &[Outcome], limit: usize) {
-    w.list(name);
-    for outcome in outcomes.iter().take(limit) {
-        w.object("");
-        w.object("change");
-        for (field, value) in &outcome.changes {
-            w.text(field.name(), value);
+/// What a search found.
+#[derive(Serialize)]
+struct Found<'w> {
+    /// Layouts estimated so far, and those that there are.
+    tried: u64,
+    of: u64,
+    /// Those that the framework refuses, and those that do not fit.
+    refused: u64,
+    too_large: u64,
+    /// The fastest that fit, and those that none beats in both time and memory.
+    best: Vec<Layout<'w>>,
+    frontier: Vec<Layout<'w>>,
+}
+
+/// A layout, by what it changes.
+#[derive(Serialize)]
+struct Layout<'w> {
+    /// New values by the settings' names.
+    change: Object<&'static str, &'w str>,
+    /// On the fullest device. Unit: byte.
+    peak_reserved: Bytes,
+    /// Time of a step.
+    step_seconds: Seconds,
+}
+
+impl<'w> Layout<'w> {
+    fn of(outcome: &'w Outcome) -> Self {
+        Self {
+            change: Object(
+                outcome.changes.iter().map(|(field, value)| (field.name(), value.as_str())).collect(),
+            ),
+            peak_reserved: outcome.peak,
+            step_seconds: outcome.step,
         }
-        w.close();
-        w.count("peak_reserved", outcome.peak.get());
-        w.real("step_seconds", outcome.step.get());
-        w.close();
     }
-    w.close();
+}
+
+/// `value` as JSON in one line; writing to memory cannot fail, and all keys are text.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 /// `{"error": …}`.
 fn error(problem: &str) -> String {
-    let mut w = Writer::new(false);
-    w.object("");
-    w.text("error", problem);
-    w.finish()
+    json(&Object(vec![("error", problem)]))
 }
 
 /// The fragment of a link that carries the input: by name when it is settings alone, else with its texts.
@@ -118,18 +143,5 @@ pub fn schema() -> String {
 
 /// A document that says only what is wrong with the call.
 fn refusal(problem: String) -> String {
-    let mut w = Writer::new(false);
-    w.object("");
-    w.text("schema", report::SCHEMA);
-    w.pairs("settings", &[]);
-    w.texts("questions", &[]);
-    w.list("diagnostics");
-    w.object("");
-    w.text("severity", "error");
-    w.text("code", "bad-input");
-    w.text("message", &problem);
-    w.close();
-    w.close();
-    w.null("report");
-    w.finish()
+    Document::refusal(&problem).to_json(false)
 }

@@ -1,6 +1,8 @@
 //! Every matrix product of the model before and after sharding: its sizes, arithmetic intensity against
 //! the accelerator's ridge, tile and wave quantisation, and in plain words where sharding hurts it.
 
+use serde::Serialize;
+
 use super::compute::{Bound, Device, Product, ProductTime, linear_products};
 use crate::anatomy::{Matmul, Symbols, Work, sections_of, work_of};
 use crate::plan::{AttentionKernel, Plan};
@@ -45,16 +47,16 @@ pub struct Utilisation {
 }
 
 /// Sizes of a product `[m, k] x [k, n]`, `batch` times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sizes {
-    /// Independent problems: heads or experts.
-    pub batch: u64,
     /// Rows.
     pub m: u64,
     /// Columns.
     pub n: u64,
     /// Inner dimension.
     pub k: u64,
+    /// Independent problems: heads or experts.
+    pub batch: u64,
 }
 
 /// Why a product is slow.

@@ -1,10 +1,13 @@
 //! Bytes, exact.
 
+use serde::Serialize;
+
 use super::whole::{product, sum};
 use super::{BytesPerSecond, Quantity, Seconds};
 
 /// A number of bytes, exact. Unit: byte.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
 pub struct Bytes(u64);
 
 impl Bytes {

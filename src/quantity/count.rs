@@ -1,10 +1,13 @@
 //! Counts of parameters, elements, tokens and calls, exact.
 
+use serde::Serialize;
+
 use super::whole::{product, sum};
 use super::{Bytes, Quantity};
 
 /// A number of things, exact: parameters, elements, tokens, calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
 pub struct Count(u64);
 
 impl Count {

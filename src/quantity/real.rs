@@ -1,5 +1,7 @@
 //! Times, rates and FLOPs: finite reals, a NaN counts as nothing.
 
+use serde::Serialize;
+
 use super::{Bytes, Quantity};
 
 /// `value`, or nothing where it is not finite.
@@ -10,7 +12,8 @@ const fn finite(value: f64) -> f64 {
 macro_rules! real {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize)]
+        #[serde(transparent)]
         pub struct $name(f64);
 
         impl $name {

@@ -3,14 +3,13 @@
 pub mod analysis_tool;
 pub mod compare;
 mod csv;
-mod document;
+pub mod document;
 mod finding;
 pub mod text;
-mod tree;
 mod whole;
 
 pub use csv::{communication_csv, memory_csv, settings_csv};
-pub use document::{SCHEMA, document};
+pub use document::{Document, SCHEMA, document};
 pub use finding::{Expected, Finding};
 pub use whole::uncut;
 

@@ -1,8 +1,10 @@
 //! What is in hand as text, to be kept across reloads and in the browser's history. It never leaves the browser.
 
+use serde::Serialize;
+use serde_json::Value;
+
 use super::{Hand, State};
-use crate::json::{Json, Writer};
-use crate::share::Pasted;
+use crate::share::{Compact, Pasted};
 
 /// What was kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,19 +18,24 @@ pub struct Kept {
 /// What `state` holds, to be restored by [`restore`].
 #[must_use]
 pub fn keep(state: &State) -> String {
-    let mut w = Writer::new(false);
-    w.object("");
-    state.hand.pasted().write(&mut w, "hand");
-    if let Some(pinned) = &state.pinned {
-        pinned.hand.pasted().write(&mut w, "pinned");
+    /// The form of what is kept.
+    #[derive(Serialize)]
+    struct Form<'p> {
+        hand: Compact<'p>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pinned: Option<Compact<'p>>,
     }
-    w.finish()
+    let hand = state.hand.pasted();
+    let pinned = state.pinned.as_ref().map(|pinned| pinned.hand.pasted());
+    let form = Form { hand: hand.compact(), pinned: pinned.as_ref().map(Pasted::compact) };
+    // Writing to memory cannot fail, and all keys are text.
+    serde_json::to_string(&form).unwrap_or_default()
 }
 
 /// What `text` keeps, if it is what [`keep`] gave.
 #[must_use]
 pub fn restore(text: &str) -> Option<Kept> {
-    let value = Json::read(text).ok()?;
+    let value: Value = serde_json::from_str(text).ok()?;
     let hand = |key: &str| Pasted::from_json(value.get(key)?).map(Hand::of_pasted);
     Some(Kept { hand: hand("hand")?, pinned: hand("pinned") })
 }

@@ -9,7 +9,7 @@ mod pasted;
 mod percent;
 mod settings;
 
-pub use pasted::{Pasted, PastedText};
+pub use pasted::{Compact, Pasted, PastedText};
 
 /// What a link carries.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! `z1:…`: the pasted texts with what the user answered and changed.
 
+use std::collections::BTreeMap;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use serde::{Serialize, Serializer};
-
-use crate::json::{Json, Writer};
+use serde_json::Value;
 
 use super::{LinkError, MAX_TEXT};
 
@@ -39,64 +40,58 @@ pub struct PastedText {
     pub text: String,
 }
 
-impl Pasted {
-    /// Writes it as JSON, equal contents in equal form.
-    pub fn write(&self, w: &mut Writer, name: &str) {
-        w.object(name);
-        w.list("texts");
-        for text in &self.texts {
-            w.list("");
-            w.text("", &text.name);
-            w.text("", &text.text);
-            w.close();
-        }
-        w.close();
-        for (key, pairs) in [("settings", &self.settings), ("environment", &self.environment)] {
-            if !pairs.is_empty() {
-                w.pairs(key, &unique(pairs));
-            }
-        }
-        if !self.arguments.is_empty() {
-            w.text("arguments", &self.arguments);
-        }
-        w.close();
-    }
-
-    /// From what [`Pasted::write`] gave, whoever wrote it.
-    #[must_use]
-    pub fn from_json(value: &Json) -> Option<Self> {
-        let texts = value.get("texts").filter(|texts| matches!(texts, Json::List(_)))?;
-        Some(Self {
-            texts: texts.list().iter().filter_map(text).collect(),
-            settings: pairs(value.get("settings")),
-            environment: pairs(value.get("environment")),
-            arguments: value.get("arguments").and_then(Json::text).unwrap_or_default().to_owned(),
-        })
-    }
+/// How links and the browser's store write it: without what is empty, equal contents in equal form.
+#[derive(Debug, Serialize)]
+pub struct Compact<'p> {
+    /// Name and text of each.
+    texts: Vec<(&'p str, &'p str)>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    settings: BTreeMap<&'p str, &'p str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    environment: BTreeMap<&'p str, &'p str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    arguments: &'p str,
 }
 
-/// The pairs by name; of equal names the last.
-fn unique(pairs: &[(String, String)]) -> Vec<(String, String)> {
-    let mut sorted = pairs.to_vec();
-    sorted.sort();
-    let mut out: Vec<(String, String)> = Vec::new();
-    for pair in sorted {
-        match out.last_mut() {
-            Some(last) if last.0 == pair.0 => *last = pair,
-            _ => out.push(pair),
+impl Pasted {
+    /// To be written as JSON; of equal names the last counts.
+    #[must_use]
+    pub fn compact(&self) -> Compact<'_> {
+        // By value where a name comes twice, so that equal contents are written alike in whatever order they stand.
+        fn by_name(pairs: &[(String, String)]) -> BTreeMap<&str, &str> {
+            let mut pairs: Vec<_> =
+                pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            pairs.sort_unstable();
+            pairs.into_iter().collect()
+        }
+        Compact {
+            texts: self.texts.iter().map(|text| (text.name.as_str(), text.text.as_str())).collect(),
+            settings: by_name(&self.settings),
+            environment: by_name(&self.environment),
+            arguments: &self.arguments,
         }
     }
-    out
+
+    /// From what [`Pasted::compact`] gave, whoever wrote it; what has another form is left out.
+    #[must_use]
+    pub fn from_json(value: &Value) -> Option<Self> {
+        Some(Self {
+            texts: value.get("texts")?.as_array()?.iter().filter_map(text).collect(),
+            settings: pairs(value.get("settings")),
+            environment: pairs(value.get("environment")),
+            arguments: value.get("arguments").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        })
+    }
 }
 
 /// How hard deflate looks for matches, from 0 to 10: links are short, and every character counts.
 const LEVEL: u8 = 10;
 
 pub(super) fn encode(pasted: &Pasted) -> String {
-    let mut w = Writer::new(false);
-    pasted.write(&mut w, "");
+    // Writing to memory cannot fail, and all keys are text.
+    let json = serde_json::to_vec(&pasted.compact()).unwrap_or_default();
     let mut link = String::from("z1:");
-    URL_SAFE_NO_PAD.encode_string(compress_to_vec(w.finish().as_bytes(), LEVEL), &mut link);
+    URL_SAFE_NO_PAD.encode_string(compress_to_vec(&json, LEVEL), &mut link);
     link
 }
 
@@ -106,23 +101,16 @@ pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
     // The limit holds while inflating: a link of a few bytes could otherwise unfold to gigabytes.
     let json = decompress_to_vec_with_limit(&bytes, MAX_TEXT)
         .map_err(|_| broken("it does not unfold, or to more than 1 MiB"))?;
-    let value = String::from_utf8(json).ok().and_then(|json| Json::read(&json).ok());
-    let value = value.ok_or_else(|| broken("no JSON inside"))?;
+    let value: Value = serde_json::from_slice(&json).map_err(|_| broken("no JSON inside"))?;
     Pasted::from_json(&value).ok_or_else(|| broken("no text inside"))
 }
 
-fn text(value: &Json) -> Option<PastedText> {
-    let [name, text, ..] = value.list() else { return None };
-    Some(PastedText { name: name.text()?.to_owned(), text: text.text()?.to_owned() })
+fn text(value: &Value) -> Option<PastedText> {
+    let [name, text, ..] = value.as_array()?.as_slice() else { return None };
+    Some(PastedText { name: name.as_str()?.to_owned(), text: text.as_str()?.to_owned() })
 }
 
-fn pairs(value: Option<&Json>) -> Vec<(String, String)> {
-    let pairs = value.map(Json::pairs).unwrap_or_default();
-    let mut texts = Vec::with_capacity(pairs.len());
-    for (name, value) in pairs {
-        if let Some(text) = value.text() {
-            texts.push((name.clone(), text.to_owned()));
-        }
-    }
-    texts
+fn pairs(value: Option<&Value>) -> Vec<(String, String)> {
+    let pairs = value.and_then(Value::as_object).into_iter().flatten();
+    pairs.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }

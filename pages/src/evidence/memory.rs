@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 
+use serde_json::Value;
 use shardscope::estimate::{Memory, memory};
 use shardscope::intake::shell::Environment;
 use shardscope::intake::{Request, Resolution, read};
-use shardscope::json::Json;
 use shardscope::text::Source;
 
 const RUNS: &str = include_str!("../../../tests/data/measured/memory.jsonl");
@@ -26,7 +26,7 @@ pub struct Run {
     pub memory: Option<Memory>,
     /// Whether it ran out of memory.
     pub ran_out: bool,
-    row: Json,
+    row: Value,
 }
 
 /// Which bytes a figure counts.
@@ -72,15 +72,15 @@ pub struct Figure {
 pub fn runs() -> &'static [Run] {
     static ALL: OnceLock<Vec<Run>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let launches = RUNS.lines().map(|line| Json::read(line).expect("a launch as JSON"));
-        launches.flat_map(|launch| of_launch(&launch)).collect()
+        let launches = RUNS.lines().map(|line| serde_json::from_str(line).expect("a launch as JSON"));
+        launches.flat_map(|launch: Value| of_launch(&launch)).collect()
     })
 }
 
-fn of_launch(launch: &Json) -> Vec<Run> {
+fn of_launch(launch: &Value) -> Vec<Run> {
     let family = text(launch, "family");
-    let rows = launch.get("rows").map(Json::list).unwrap_or_default();
-    let run = |row: &Json| {
+    let rows = list(launch, "rows");
+    let run = |row: &Value| {
         let resolution = resolved(launch, row);
         Run {
             id: format!("{family}-{}", text(row, "id")),
@@ -89,7 +89,7 @@ fn of_launch(launch: &Json) -> Vec<Run> {
             gpus: count(row, "gpus").expect("GPUs"),
             memory: resolution.plan.as_ref().map(memory),
             resolution,
-            ran_out: row.get("oom") == Some(&Json::Truth(true)),
+            ran_out: row.get("oom") == Some(&Value::Bool(true)),
             row: row.clone(),
         }
     };
@@ -97,12 +97,12 @@ fn of_launch(launch: &Json) -> Vec<Run> {
 }
 
 /// The run as its launch script says it.
-fn resolved(launch: &Json, row: &Json) -> Resolution {
+fn resolved(launch: &Value, row: &Value) -> Resolution {
     let gpus = count(row, "gpus").expect("GPUs");
     let per_node = count(row, "per_node").unwrap_or(8).min(gpus);
     let mut script = String::new();
-    for setting in launch.get("env").map(Json::list).unwrap_or_default() {
-        script += &format!("export {}\n", setting.text().expect("a variable"));
+    for setting in list(launch, "env") {
+        script += &format!("export {}\n", setting.as_str().expect("a variable"));
     }
     let nodes = gpus.div_ceil(per_node);
     script += &format!("torchrun --nnodes {nodes} --nproc_per_node {per_node} pretrain_gpt.py");
@@ -110,8 +110,8 @@ fn resolved(launch: &Json, row: &Json) -> Resolution {
         script += &format!(" '{word}'");
     }
     let mut overrides = vec![("accelerator".to_owned(), text(row, "gpu").to_owned())];
-    for (name, value) in launch.get("set").map(Json::pairs).unwrap_or_default() {
-        overrides.push((name.clone(), value.text().expect("a setting").to_owned()));
+    for (name, value) in launch.get("set").and_then(Value::as_object).into_iter().flatten() {
+        overrides.push((name.clone(), value.as_str().expect("a setting").to_owned()));
     }
     let source = Source::new(&script);
     read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides })
@@ -133,9 +133,8 @@ impl Run {
             let peak = memory.ranks[stage].totals.peak_allocated.in_gib();
             figure(Counted::Allocated, Some(stage), bytes / 1_073_741_824.0, peak);
         }
-        for stage in self.row.get("stages").map(Json::list).unwrap_or_default() {
-            let [rank, allocated, reserved] =
-                [0, 1, 2].map(|place| number(&stage.list()[place]).expect("a figure"));
+        for stage in list(&self.row, "stages") {
+            let [rank, allocated, reserved] = [0, 1, 2].map(|place| stage[place].as_f64().expect("a figure"));
             let rank = index(rank as u64);
             let totals = memory.ranks[rank].totals;
             figure(Counted::Allocated, Some(rank), allocated, totals.peak_allocated.in_gib());
@@ -160,26 +159,21 @@ impl Run {
     }
 }
 
-fn text<'a>(object: &'a Json, name: &str) -> &'a str {
-    object.get(name).and_then(Json::text).unwrap_or_else(|| panic!("no text {name}"))
+fn text<'a>(object: &'a Value, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_else(|| panic!("no text {name}"))
 }
 
-fn number(value: &Json) -> Option<f64> {
-    match value {
-        Json::Number(digits) => digits.parse().ok(),
-        _ => None,
-    }
+/// The values of a list; none where there is no list of this name.
+fn list<'a>(object: &'a Value, name: &str) -> &'a [Value] {
+    object.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-fn real(object: &Json, name: &str) -> Option<f64> {
-    number(object.get(name)?)
+fn real(object: &Value, name: &str) -> Option<f64> {
+    object.get(name)?.as_f64()
 }
 
-fn count(object: &Json, name: &str) -> Option<u64> {
-    match object.get(name)? {
-        Json::Number(digits) => digits.parse().ok(),
-        _ => None,
-    }
+fn count(object: &Value, name: &str) -> Option<u64> {
+    object.get(name)?.as_u64()
 }
 
 fn index(count: u64) -> usize {

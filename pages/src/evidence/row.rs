@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
 use shardscope::intake::{Resolution, resolve};
-use shardscope::json::Json;
 use shardscope::plan::{Field, Number, Plan, Software};
 
 /// The development half of the measured step times.
@@ -149,7 +149,7 @@ impl Row {
     }
 
     fn latent(&self, to: &mut Settings) {
-        let Ok(latent) = Json::read(self.text("mla")) else { return };
+        let Ok(latent) = serde_json::from_str::<Value>(self.text("mla")) else { return };
         to.say(Field::MultiLatentAttention, true);
         let sizes = [
             (Field::QLoraRank, "q_lora"),
@@ -159,7 +159,7 @@ impl Row {
             (Field::VHeadDim, "v_head"),
         ];
         for (field, key) in sizes {
-            if let Some(Json::Number(size)) = latent.get(key) {
+            if let Some(Value::Number(size)) = latent.get(key) {
                 to.say(field, size);
             }
         }

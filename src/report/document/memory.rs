@@ -1,47 +1,177 @@
-//! `report.memory`.
+//! `report.memory`. All sizes are bytes.
 
-use super::super::tree::{Explanations, tree};
-use crate::estimate::{LayerNode, Load, Memory, RankMemory, memory_doubts};
-use crate::json::Writer;
+use serde::Serialize;
+
+use super::tree::{Explanations, Tree};
+use crate::estimate::{self, ChunkMemory, LayerNode, Load, RankMemory, memory_doubts};
 use crate::plan::Plan;
+use crate::quantity::{Bytes, Count};
 use crate::topology::{Groups, Rank};
 
-pub(super) fn memory(w: &mut Writer, plan: &Plan, memory: &Memory, explanations: &mut Explanations) {
-    w.object("memory");
-    w.list("ranks");
-    for (index, (of, gpus)) in memory.ranks.iter().zip(gpus_by_stage(plan)).enumerate() {
-        explanations.of(&format!("memory/ranks/{index}/breakdown"), &of.breakdown);
-        rank(w, of, &gpus);
+/// Memory of every rank.
+#[derive(Debug, Serialize)]
+pub struct Memory<'r> {
+    /// One entry for each pipeline rank; ranks that differ only in other dimensions need the same.
+    pub ranks: Vec<RankOfMemory<'r>>,
+    /// The rank that needs most.
+    pub worst: Worst,
+    /// Memory of one accelerator.
+    pub capacity: Bytes,
+    /// Whether every rank's `peak_reserved` is within `capacity`.
+    pub fits: bool,
+    /// What the estimate cannot know, a sentence each.
+    pub unknowns: Vec<&'static str>,
+    /// The model's parts, whole and on one rank.
+    pub layers: Layer<'r>,
+    /// Saved for backward by one transformer layer of each kind for one micro-batch on one rank.
+    pub saved_activations: SavedActivations,
+}
+
+/// Memory of the GPUs of one pipeline rank.
+#[derive(Debug, Serialize)]
+pub struct RankOfMemory<'r> {
+    /// Place in the pipeline group.
+    pub pipeline_rank: u64,
+    /// Place in the tensor group.
+    pub tensor_rank: u64,
+    /// Place in the expert group.
+    pub expert_rank: u64,
+    /// Labels of the GPUs that need this much.
+    pub gpus: Vec<String>,
+    /// Weights in the type they are trained in.
+    pub parameters: Bytes,
+    /// Gradients, with buffers that hold them.
+    pub gradients: Bytes,
+    /// States of the optimizer and its main copies of the weights.
+    pub optimizer: Bytes,
+    /// Saved for backward at the peak.
+    pub activations: Bytes,
+    /// Tensors that live for a moment, at the peak.
+    pub temporaries: Bytes,
+    /// What `torch.cuda.max_memory_allocated()` shows.
+    pub peak_allocated: Bytes,
+    /// Outside PyTorch's allocator: CUDA context, NCCL, workspaces; and the allocator's slack.
+    pub framework: Bytes,
+    /// What the device shows as used.
+    pub peak_reserved: Bytes,
+    /// What `torch.cuda.memory_allocated()` shows between two steps.
+    pub between_steps: Bytes,
+    /// Whether `peak_reserved` is within the capacity.
+    pub fits: bool,
+    /// The moment of the peak.
+    pub at: &'static str,
+    /// The operator during which it is reached.
+    pub within: Option<&'static str>,
+    /// Micro-batches saved by each model chunk.
+    pub chunks: Vec<SavedByChunk>,
+    /// What the peak is made of.
+    pub breakdown: Tree<'r, Bytes>,
+}
+
+/// What a model chunk saves.
+#[derive(Debug, Serialize)]
+pub struct SavedByChunk {
+    /// Saved for one micro-batch.
+    pub kept_per_micro_batch: Bytes,
+    /// Micro-batches whose activations are held at once.
+    pub in_flight: u64,
+}
+
+/// The rank that needs most.
+#[derive(Debug, Serialize)]
+pub struct Worst {
+    /// Place in the pipeline group.
+    pub pipeline_rank: u64,
+    /// See [`RankOfMemory::peak_allocated`].
+    pub peak_allocated: Bytes,
+    /// See [`RankOfMemory::peak_reserved`].
+    pub peak_reserved: Bytes,
+    /// The moment of the peak.
+    pub at: &'static str,
+}
+
+/// Saved by one layer of each kind; null where the model has none of it.
+#[derive(Debug, Serialize)]
+pub struct SavedActivations {
+    /// A layer with a dense MLP.
+    pub dense: Option<Bytes>,
+    /// A layer of experts.
+    pub moe: Option<Bytes>,
+}
+
+/// A part of the model: a layer, a weight.
+#[derive(Debug, Serialize)]
+pub struct Layer<'r> {
+    /// What it is called.
+    pub name: &'static str,
+    /// How many equal ones its parent has, where they are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+    /// Shape of the tensor in the whole model, of leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<&'r [u64]>,
+    /// In the whole model.
+    #[serde(flatten)]
+    pub whole: LayerLoad,
+    /// On one rank that holds it.
+    pub sharded: ShardedLayer<'r>,
+    /// Its parts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<Layer<'r>>,
+}
+
+/// A part of the model on one rank.
+#[derive(Debug, Serialize)]
+pub struct ShardedLayer<'r> {
+    /// Shape of the tensor on one rank, of leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<&'r [u64]>,
+    /// What it takes there.
+    #[serde(flatten)]
+    pub load: LayerLoad,
+}
+
+/// What a part of the model takes.
+#[derive(Debug, Serialize)]
+pub struct LayerLoad {
+    /// Parameters.
+    pub parameters: Count,
+    /// Their bytes in the type they are trained in.
+    pub parameter_bytes: Bytes,
+    /// Bytes saved for backward, for one micro-batch.
+    pub activation_bytes: Bytes,
+}
+
+impl<'r> Memory<'r> {
+    pub(super) fn of(plan: &Plan, memory: &'r estimate::Memory, explanations: &mut Explanations) -> Self {
+        for (index, rank) in memory.ranks.iter().enumerate() {
+            explanations.add_tree(&format!("memory/ranks/{index}/breakdown"), &rank.breakdown);
+        }
+        let gpus = gpus_by_stage(plan);
+        Self {
+            ranks: memory.ranks.iter().zip(gpus).map(|(rank, gpus)| RankOfMemory::of(rank, gpus)).collect(),
+            worst: Worst {
+                pipeline_rank: memory.worst.pipeline_rank,
+                peak_allocated: memory.worst.peak_allocated,
+                peak_reserved: memory.worst.peak_reserved,
+                at: memory.worst.at,
+            },
+            capacity: memory.capacity,
+            fits: memory.fits,
+            unknowns: memory_doubts(plan),
+            layers: Layer::of(&memory.layers),
+            saved_activations: SavedActivations {
+                dense: memory.saved_activations.dense,
+                moe: memory.saved_activations.moe,
+            },
+        }
     }
-    w.close();
-    w.object("worst");
-    w.count("pipeline_rank", memory.worst.pipeline_rank);
-    w.count("peak_allocated", memory.worst.peak_allocated.get());
-    w.count("peak_reserved", memory.worst.peak_reserved.get());
-    w.text("at", memory.worst.at);
-    w.close();
-    w.count("capacity", memory.capacity.get());
-    w.truth("fits", memory.fits);
-    w.list("unknowns");
-    for doubt in memory_doubts(plan) {
-        w.text("", doubt);
-    }
-    w.close();
-    layer(w, "layers", &memory.layers);
-    w.object("saved_activations");
-    w.some_count("dense", memory.saved_activations.dense.map(|bytes| bytes.get()));
-    w.some_count("moe", memory.saved_activations.moe.map(|bytes| bytes.get()));
-    w.close();
-    w.close();
 }
 
 /// Labels of the GPUs of each pipeline rank.
 fn gpus_by_stage(plan: &Plan) -> Vec<Vec<String>> {
     let groups = Groups::of(plan.layout());
-    let mut stages: Vec<Vec<String>> = Vec::new();
-    for _ in &plan.layout().stages.stages {
-        stages.push(Vec::new());
-    }
+    let mut stages: Vec<Vec<String>> = vec![Vec::new(); plan.layout().stages.stages.len()];
     for rank in (0..groups.world()).map(Rank::new) {
         let stage = usize::try_from(groups.coordinates(rank).pipeline).ok();
         if let Some(labels) = stage.and_then(|stage| stages.get_mut(stage)) {
@@ -51,65 +181,60 @@ fn gpus_by_stage(plan: &Plan) -> Vec<Vec<String>> {
     stages
 }
 
-fn rank(w: &mut Writer, of: &RankMemory, gpus: &[String]) {
-    let totals = &of.totals;
-    w.object("");
-    w.count("pipeline_rank", of.pipeline_rank);
-    w.count("tensor_rank", of.tensor_rank);
-    w.count("expert_rank", of.expert_rank);
-    w.texts("gpus", gpus);
-    w.count("parameters", totals.parameters.get());
-    w.count("gradients", totals.gradients.get());
-    w.count("optimizer", totals.optimizer.get());
-    w.count("activations", totals.activations.get());
-    w.count("temporaries", totals.temporaries.get());
-    w.count("peak_allocated", totals.peak_allocated.get());
-    w.count("framework", totals.framework.get());
-    w.count("peak_reserved", totals.peak_reserved.get());
-    w.count("between_steps", totals.between_steps.get());
-    w.truth("fits", of.fits);
-    w.text("at", of.at);
-    w.some_text("within", of.within);
-    w.list("chunks");
-    for chunk in &of.chunks {
-        w.object("");
-        w.count("kept_per_micro_batch", chunk.kept.get());
-        w.count("in_flight", chunk.in_flight);
-        w.close();
-    }
-    w.close();
-    tree(w, "breakdown", &of.breakdown);
-    w.close();
-}
-
-fn layer(w: &mut Writer, name: &str, node: &LayerNode) {
-    w.object(name);
-    w.text("name", node.name);
-    if node.times != 1 {
-        w.count("times", node.times);
-    }
-    if let Some(shape) = &node.shape {
-        w.counts("shape", shape);
-    }
-    load(w, &node.whole);
-    w.object("sharded");
-    if let Some(shape) = &node.sharded_shape {
-        w.counts("shape", shape);
-    }
-    load(w, &node.sharded);
-    w.close();
-    if !node.children.is_empty() {
-        w.list("children");
-        for child in &node.children {
-            layer(w, "", child);
+impl<'r> RankOfMemory<'r> {
+    fn of(rank: &'r RankMemory, gpus: Vec<String>) -> Self {
+        let totals = &rank.totals;
+        Self {
+            pipeline_rank: rank.pipeline_rank,
+            tensor_rank: rank.tensor_rank,
+            expert_rank: rank.expert_rank,
+            gpus,
+            parameters: totals.parameters,
+            gradients: totals.gradients,
+            optimizer: totals.optimizer,
+            activations: totals.activations,
+            temporaries: totals.temporaries,
+            peak_allocated: totals.peak_allocated,
+            framework: totals.framework,
+            peak_reserved: totals.peak_reserved,
+            between_steps: totals.between_steps,
+            fits: rank.fits,
+            at: rank.at,
+            within: rank.within,
+            chunks: rank.chunks.iter().map(SavedByChunk::of).collect(),
+            breakdown: Tree::of(&rank.breakdown),
         }
-        w.close();
     }
-    w.close();
 }
 
-fn load(w: &mut Writer, load: &Load) {
-    w.count("parameters", load.parameters.get());
-    w.count("parameter_bytes", load.parameter_bytes.get());
-    w.count("activation_bytes", load.activation_bytes.get());
+impl SavedByChunk {
+    fn of(chunk: &ChunkMemory) -> Self {
+        Self { kept_per_micro_batch: chunk.kept, in_flight: chunk.in_flight }
+    }
+}
+
+impl<'r> Layer<'r> {
+    fn of(node: &'r LayerNode) -> Self {
+        Self {
+            name: node.name,
+            times: Some(node.times).filter(|times| *times != 1),
+            shape: node.shape.as_deref(),
+            whole: LayerLoad::of(&node.whole),
+            sharded: ShardedLayer {
+                shape: node.sharded_shape.as_deref(),
+                load: LayerLoad::of(&node.sharded),
+            },
+            children: node.children.iter().map(Self::of).collect(),
+        }
+    }
+}
+
+impl LayerLoad {
+    fn of(load: &Load) -> Self {
+        Self {
+            parameters: load.parameters,
+            parameter_bytes: load.parameter_bytes,
+            activation_bytes: load.activation_bytes,
+        }
+    }
 }

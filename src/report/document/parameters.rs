@@ -1,26 +1,57 @@
 //! `report.parameters`.
 
-use crate::estimate::Parameters;
-use crate::json::Writer;
+use serde::Serialize;
 
-pub(super) fn parameters(w: &mut Writer, parameters: &Parameters) {
-    w.object("parameters");
-    w.count("total", parameters.total.get());
-    w.count("active_per_token", parameters.active_per_token.get());
-    w.list("ranks");
-    for rank in &parameters.ranks {
-        w.object("");
-        w.count("pipeline_rank", rank.pipeline_rank);
-        w.count("tensor_rank", rank.tensor_rank);
-        w.count("expert_rank", rank.expert_rank);
-        w.count("count", rank.count.get());
-        w.object("breakdown");
-        for (account, count) in rank.breakdown.iter() {
-            w.count(account.name(), count.get());
+use super::tree::Object;
+use crate::estimate::{self, RankParameters};
+use crate::quantity::Count;
+
+/// Parameters of the model and of each rank.
+#[derive(Debug, Serialize)]
+pub struct Parameters {
+    /// The whole model, unsharded; a tied output layer counts once.
+    pub total: Count,
+    /// Those that one token meets; equals `total` in a dense model.
+    pub active_per_token: Count,
+    /// One entry for each distinct weight shard.
+    pub ranks: Vec<Rank>,
+}
+
+/// The parameters that a training process on one rank counts.
+#[derive(Debug, Serialize)]
+pub struct Rank {
+    /// Place in the pipeline group.
+    pub pipeline_rank: u64,
+    /// Place in the tensor group.
+    pub tensor_rank: u64,
+    /// Place in the expert group.
+    pub expert_rank: u64,
+    /// The sum of `breakdown`.
+    pub count: Count,
+    /// By account: embedding, attention, mlp and so on.
+    pub breakdown: Object<&'static str, Count>,
+}
+
+impl Parameters {
+    pub(super) fn of(parameters: &estimate::Parameters) -> Self {
+        Self {
+            total: parameters.total,
+            active_per_token: parameters.active_per_token,
+            ranks: parameters.ranks.iter().map(Rank::of).collect(),
         }
-        w.close();
-        w.close();
     }
-    w.close();
-    w.close();
+}
+
+impl Rank {
+    fn of(rank: &RankParameters) -> Self {
+        Self {
+            pipeline_rank: rank.pipeline_rank,
+            tensor_rank: rank.tensor_rank,
+            expert_rank: rank.expert_rank,
+            count: rank.count,
+            breakdown: Object(
+                rank.breakdown.iter().map(|(account, count)| (account.name(), count)).collect(),
+            ),
+        }
+    }
 }

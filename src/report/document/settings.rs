@@ -1,85 +1,142 @@
 //! `settings`, `questions` and `diagnostics` of the document.
 
-use crate::intake::{Question, Setting, SettingValue};
-use crate::json::Writer;
-use crate::text::{Diagnostic, Source, Span};
+use serde::{Serialize, Serializer};
 
-pub(super) fn settings(w: &mut Writer, source: &Source, settings: &[Setting]) {
-    w.object("settings");
-    for setting in settings {
-        w.object(setting.name);
-        value(w, "value", &setting.value);
-        w.text("origin", setting.origin.name());
-        some_text(w, "flag", setting.flag.as_deref());
-        place(w, source, setting.span);
-        some_text(w, "note", setting.note.as_deref());
-        w.close();
-    }
-    w.close();
+use super::tree::Object;
+use crate::intake::{self, SettingValue};
+use crate::text::{self, Source, Span};
+
+/// One setting of the plan, read or assumed.
+#[derive(Debug, Serialize)]
+pub struct Setting<'r> {
+    /// The value: null, a truth, a count, a real, a text, or a list of these.
+    pub value: Value<'r>,
+    /// Who says so: `script`, `environment`, `catalog`, `default`, `derived` or `user`.
+    pub origin: &'static str,
+    /// The flag, variable or key that states it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flag: Option<&'r str>,
+    /// Where it is written.
+    #[serde(flatten)]
+    pub place: Place<'r>,
+    /// A remark on how the value came about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'r str>,
 }
 
-/// A text, or nothing at all.
-fn some_text(w: &mut Writer, name: &str, value: Option<&str>) {
-    if let Some(value) = value {
-        w.text(name, value);
-    }
-}
+/// A setting's value as bare JSON.
+#[derive(Debug)]
+pub struct Value<'r>(&'r SettingValue);
 
-fn value(w: &mut Writer, name: &str, setting: &SettingValue) {
-    match setting {
-        SettingValue::Null => w.null(name),
-        SettingValue::Bool(value) => w.truth(name, *value),
-        SettingValue::Int(value) => w.count(name, *value),
-        SettingValue::Real(value) => w.real(name, *value),
-        SettingValue::Text(value) => w.text(name, value),
-        SettingValue::List(values) => {
-            w.list(name);
-            for one in values {
-                value(w, "", one);
-            }
-            w.close();
+impl Serialize for Value<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            SettingValue::Null => serializer.serialize_none(),
+            SettingValue::Bool(value) => serializer.serialize_bool(*value),
+            SettingValue::Int(value) => serializer.serialize_u64(*value),
+            SettingValue::Real(value) => serializer.serialize_f64(*value),
+            SettingValue::Text(value) => serializer.serialize_str(value),
+            SettingValue::List(values) => serializer.collect_seq(values.iter().map(Value)),
         }
     }
 }
 
-/// Line and column from 1, the length in characters, and the file where there are several.
-fn place(w: &mut Writer, source: &Source, span: Option<Span>) {
-    let Some(span) = span else { return };
-    let position = source.position(span.start);
-    w.count("line", position.line as u64);
-    w.count("column", position.column as u64);
-    w.count("length", source.slice(span).chars().count() as u64);
-    let name = source.parts().get(position.part).map(|part| part.name.as_str()).unwrap_or_default();
-    if source.parts().len() > 1 && !name.is_empty() {
-        w.text("file", name);
-    }
+/// Where something stands in the pasted text; nothing at all where it stands nowhere.
+#[derive(Debug, Default, Serialize)]
+pub struct Place<'r> {
+    /// From 1, in the file that `file` names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// From 1. Unit: character.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// Unit: character.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<usize>,
+    /// The file's name, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<&'r str>,
 }
 
-pub(super) fn questions(w: &mut Writer, questions: &[Question]) {
-    w.list("questions");
-    for question in questions {
-        w.object("");
-        w.text("name", &question.name);
-        w.text("prompt", &question.prompt);
-        if !question.choices.is_empty() {
-            w.texts("choices", &question.choices);
+impl<'r> Place<'r> {
+    fn of(source: &'r Source, span: Option<Span>) -> Self {
+        let Some(span) = span else { return Self::default() };
+        let position = source.position(span.start);
+        let part = source.parts().get(position.part).filter(|_| source.parts().len() > 1);
+        Self {
+            line: Some(position.line),
+            column: Some(position.column),
+            length: Some(source.slice(span).chars().count()),
+            file: part.map(|part| part.name.as_str()).filter(|name| !name.is_empty()),
         }
-        some_text(w, "proposal", question.proposal.as_deref());
-        w.close();
     }
-    w.close();
 }
 
-pub(super) fn diagnostics(w: &mut Writer, source: &Source, diagnostics: &[Diagnostic]) {
-    w.list("diagnostics");
-    for diagnostic in diagnostics {
-        w.object("");
-        w.text("severity", diagnostic.severity.name());
-        w.text("code", diagnostic.code);
-        w.text("message", &diagnostic.message);
-        some_text(w, "hint", diagnostic.hint.as_deref());
-        place(w, source, diagnostic.span);
-        w.close();
+/// What the text leaves open and the report needs.
+#[derive(Debug, Serialize)]
+pub struct Question<'r> {
+    /// The setting or variable asked for.
+    pub name: &'r str,
+    /// The question in words.
+    pub prompt: &'r str,
+    /// What may be answered; absent where anything may.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub choices: &'r [String],
+    /// A sensible answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<&'r str>,
+}
+
+/// What is wrong with the text or worth knowing about it.
+#[derive(Debug, Serialize)]
+pub struct Diagnostic<'r> {
+    /// `error`, `warning` or `note`.
+    pub severity: &'static str,
+    /// Short stable name.
+    pub code: &'r str,
+    /// A sentence.
+    pub message: &'r str,
+    /// What would help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<&'r str>,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub place: Place<'r>,
+}
+
+pub(super) fn settings<'r>(
+    source: &'r Source,
+    settings: &'r [intake::Setting],
+) -> Object<&'static str, Setting<'r>> {
+    let one = |setting: &'r intake::Setting| Setting {
+        value: Value(&setting.value),
+        origin: setting.origin.name(),
+        flag: setting.flag.as_deref(),
+        place: Place::of(source, setting.span),
+        note: setting.note.as_deref(),
+    };
+    Object(settings.iter().map(|setting| (setting.name, one(setting))).collect())
+}
+
+impl<'r> Question<'r> {
+    pub(super) fn of(question: &'r intake::Question) -> Self {
+        Self {
+            name: &question.name,
+            prompt: &question.prompt,
+            choices: &question.choices,
+            proposal: question.proposal.as_deref(),
+        }
     }
-    w.close();
+}
+
+impl<'r> Diagnostic<'r> {
+    pub(super) fn of(source: &'r Source, diagnostic: &'r text::Diagnostic) -> Self {
+        Self {
+            severity: diagnostic.severity.name(),
+            code: diagnostic.code,
+            message: &diagnostic.message,
+            hint: diagnostic.hint.as_deref(),
+            place: Place::of(source, diagnostic.span),
+        }
+    }
 }

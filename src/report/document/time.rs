@@ -1,57 +1,125 @@
 //! `report.time`.
 
-use super::super::tree::{Explanations, tree};
-use crate::estimate::time::{Time, Training, Unknown};
-use crate::json::Writer;
+use serde::Serialize;
 
-pub(super) fn time(w: &mut Writer, time: &Time, unknowns: &[Unknown], explanations: &mut Explanations) {
-    explanations.of("time/breakdown", &time.breakdown);
-    w.object("time");
-    w.real("step_seconds", time.step.get());
-    w.real("lower_bound_seconds", time.lower_bound.get());
-    w.real("upper_bound_seconds", time.upper_bound.get());
-    w.real("tokens_per_second", time.tokens_per_second);
-    w.real("tokens_per_second_per_gpu", time.tokens_per_second_per_gpu);
-    w.real("samples_per_second", time.samples_per_second);
-    w.real("model_flops_per_step", time.flops.model.get());
-    w.real("hardware_flops_per_step", time.flops.hardware.get());
-    w.real("model_tflops_per_gpu", time.model_rate.get() / 1e12);
-    w.real("hardware_tflops_per_gpu", time.hardware_rate.get() / 1e12);
-    w.real("peak_tflops_per_gpu", time.peak.get() / 1e12);
-    w.real("mfu", time.mfu);
-    w.real("hfu", time.hfu);
-    w.real("bubble_fraction", time.bubble_fraction);
-    tree(w, "breakdown", &time.breakdown);
-    w.object("schedule");
-    w.text("name", time.schedule.name);
-    w.counts("in_flight", &time.schedule.in_flight);
-    w.close();
-    w.object("flops_by_convention");
-    for convention in &time.flops.conventions() {
-        w.some_real(convention.name, convention.flops.map(|flops| flops.get()));
-    }
-    w.close();
-    training(w, time.training.as_ref());
-    w.list("unknowns");
-    for unknown in unknowns {
-        w.text("", unknown.sentence());
-    }
-    w.close();
-    w.close();
+use super::tree::{Explanations, Object, Tree};
+use crate::estimate::time::{self, Unknown};
+use crate::quantity::{Flops, Seconds};
+
+/// TFLOP/s (10^12) in a FLOP/s.
+const TERA: f64 = 1e12;
+
+/// Time of a step.
+#[derive(Debug, Serialize)]
+pub struct Time<'r> {
+    /// The estimate.
+    pub step_seconds: Seconds,
+    /// Everything that can overlap does.
+    pub lower_bound_seconds: Seconds,
+    /// Nothing overlaps.
+    pub upper_bound_seconds: Seconds,
+    /// Of all GPUs.
+    pub tokens_per_second: f64,
+    /// Of one GPU.
+    pub tokens_per_second_per_gpu: f64,
+    /// Sequences, of all GPUs.
+    pub samples_per_second: f64,
+    /// What the model asks for.
+    pub model_flops_per_step: Flops,
+    /// What is computed, recomputation counted.
+    pub hardware_flops_per_step: Flops,
+    /// Unit: TFLOP/s (10^12) per GPU.
+    pub model_tflops_per_gpu: f64,
+    /// Unit: TFLOP/s (10^12) per GPU.
+    pub hardware_tflops_per_gpu: f64,
+    /// The accelerator's peak in the type of the matrix products. Unit: TFLOP/s (10^12).
+    pub peak_tflops_per_gpu: f64,
+    /// Model FLOPs utilisation, a share of the peak.
+    pub mfu: f64,
+    /// Hardware FLOPs utilisation, a share of the peak.
+    pub hfu: f64,
+    /// Share of the step that stages wait.
+    pub bubble_fraction: f64,
+    /// What the step is made of; exposed seconds.
+    pub breakdown: Tree<'r, Seconds>,
+    /// The pipeline schedule.
+    pub schedule: Schedule<'r>,
+    /// FLOPs of a step by each convention; null where one does not apply.
+    pub flops_by_convention: Object<&'static str, Option<Flops>>,
+    /// The whole training, where the text says how long it is.
+    pub training: Option<Training>,
+    /// What the time cannot know, a sentence each.
+    pub unknowns: Vec<&'static str>,
 }
 
-fn training(w: &mut Writer, training: Option<&Training>) {
-    let Some(training) = training else {
-        w.null("training");
-        return;
-    };
-    w.object("training");
-    w.count("tokens", training.tokens);
-    w.count("steps", training.steps);
-    w.real("seconds", training.time.get());
-    w.real("days", training.days);
-    w.real("gpu_hours", training.gpu_hours);
-    w.some_real("megawatt_hours", training.energy);
-    w.some_real("cost", training.cost);
-    w.close();
+/// The pipeline schedule.
+#[derive(Debug, Serialize)]
+pub struct Schedule<'r> {
+    /// `1f1b`, `interleaved` and so on.
+    pub name: &'static str,
+    /// Micro-batches in flight on each pipeline rank.
+    pub in_flight: &'r [u64],
+}
+
+/// The whole training at the estimated pace, without failures and checkpoints.
+#[derive(Debug, Serialize)]
+pub struct Training {
+    /// Tokens trained on, the last step whole.
+    pub tokens: u64,
+    /// Steps.
+    pub steps: u64,
+    /// Duration.
+    pub seconds: Seconds,
+    /// Duration. Unit: day.
+    pub days: f64,
+    /// Accelerators times hours.
+    pub gpu_hours: f64,
+    /// Energy, where the power of an accelerator is stated. Unit: MWh.
+    pub megawatt_hours: Option<f64>,
+    /// In the currency of the price, where one is stated.
+    pub cost: Option<f64>,
+}
+
+impl<'r> Time<'r> {
+    pub(super) fn of(time: &'r time::Time, unknowns: &[Unknown], explanations: &mut Explanations) -> Self {
+        explanations.add_tree("time/breakdown", &time.breakdown);
+        let conventions = time.flops.conventions();
+        Self {
+            step_seconds: time.step,
+            lower_bound_seconds: time.lower_bound,
+            upper_bound_seconds: time.upper_bound,
+            tokens_per_second: time.tokens_per_second,
+            tokens_per_second_per_gpu: time.tokens_per_second_per_gpu,
+            samples_per_second: time.samples_per_second,
+            model_flops_per_step: time.flops.model,
+            hardware_flops_per_step: time.flops.hardware,
+            model_tflops_per_gpu: time.model_rate.get() / TERA,
+            hardware_tflops_per_gpu: time.hardware_rate.get() / TERA,
+            peak_tflops_per_gpu: time.peak.get() / TERA,
+            mfu: time.mfu,
+            hfu: time.hfu,
+            bubble_fraction: time.bubble_fraction,
+            breakdown: Tree::of(&time.breakdown),
+            schedule: Schedule { name: time.schedule.name, in_flight: &time.schedule.in_flight },
+            flops_by_convention: Object(
+                conventions.iter().map(|convention| (convention.name, convention.flops)).collect(),
+            ),
+            training: time.training.as_ref().map(Training::of),
+            unknowns: unknowns.iter().map(|unknown| unknown.sentence()).collect(),
+        }
+    }
+}
+
+impl Training {
+    fn of(training: &time::Training) -> Self {
+        Self {
+            tokens: training.tokens,
+            steps: training.steps,
+            seconds: training.time,
+            days: training.days,
+            gpu_hours: training.gpu_hours,
+            megawatt_hours: training.energy,
+            cost: training.cost,
+        }
+    }
 }

@@ -1,60 +1,96 @@
 //! `report.analysis_tool` and `report.flops`: more than the contract asks.
 
-use super::super::analysis_tool::{DEPARTURES, Figure, compare};
-use crate::estimate::FlopCounts;
-use crate::json::Writer;
+use serde::Serialize;
+
+use super::super::analysis_tool::{DEPARTURES, Figure, ToolRow, compare};
+use super::tree::Object;
+use crate::estimate::Convention;
 use crate::plan::Plan;
+use crate::quantity::Flops;
 use crate::report::Report;
 
-/// The figures of the 2023 tool beside ours.
-pub(super) fn analysis_tool(w: &mut Writer, plan: &Plan, report: &Report) {
-    let number = |figure: Figure| match figure {
-        Figure::Count(count) => count,
-        Figure::Bytes(bytes) => bytes.get(),
-    };
-    w.object("analysis_tool");
-    w.list("rows");
-    for row in &compare(plan, report) {
-        w.object("");
-        w.text("section", row.section);
-        w.text("label", row.label);
-        w.text(
-            "unit",
-            match row.tool {
+/// The figures of the 2023 analysis tool beside ours.
+#[derive(Debug, Serialize)]
+pub struct AnalysisTool {
+    /// Line by line.
+    pub rows: Vec<Row>,
+    /// What it does otherwise, by number.
+    pub departures: Object<String, &'static str>,
+}
+
+/// One figure of the tool.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// The tool's block.
+    pub section: &'static str,
+    /// What is counted.
+    pub label: &'static str,
+    /// `count` or `bytes`.
+    pub unit: &'static str,
+    /// As the tool counts.
+    pub tool: u64,
+    /// As it is.
+    pub ours: u64,
+    /// Whether the tool is right, to the precision it prints.
+    pub agrees: bool,
+    /// Numbers of the departures that make the difference.
+    pub departures: Vec<u8>,
+}
+
+/// FLOPs of one step by one convention.
+#[derive(Debug, Serialize)]
+pub struct FlopsByConvention {
+    /// Who counts so.
+    pub convention: &'static str,
+    /// Null where the convention does not apply.
+    pub flops_per_step: Option<Flops>,
+    /// In symbols.
+    pub formula: &'static str,
+    /// In words.
+    pub meaning: &'static str,
+    /// Paper or framework file.
+    pub source: &'static str,
+}
+
+impl AnalysisTool {
+    pub(super) fn of(plan: &Plan, report: &Report) -> Self {
+        let departures = DEPARTURES.iter().map(|departure| (departure.number.to_string(), departure.what));
+        Self {
+            rows: compare(plan, report).iter().map(Row::of).collect(),
+            departures: Object(departures.collect()),
+        }
+    }
+}
+
+impl Row {
+    fn of(row: &ToolRow) -> Self {
+        let number = |figure: Figure| match figure {
+            Figure::Count(count) => count,
+            Figure::Bytes(bytes) => bytes.get(),
+        };
+        Self {
+            section: row.section,
+            label: row.label,
+            unit: match row.tool {
                 Figure::Count(_) => "count",
                 Figure::Bytes(_) => "bytes",
             },
-        );
-        w.count("tool", number(row.tool));
-        w.count("ours", number(row.ours));
-        w.truth("agrees", row.agrees());
-        w.list("departures");
-        for reason in row.reasons() {
-            w.count("", u64::from(reason.number));
+            tool: number(row.tool),
+            ours: number(row.ours),
+            agrees: row.agrees(),
+            departures: row.reasons().map(|reason| reason.number).collect(),
         }
-        w.close();
-        w.close();
     }
-    w.close();
-    w.object("departures");
-    for departure in &DEPARTURES {
-        w.text(&departure.number.to_string(), departure.what);
-    }
-    w.close();
-    w.close();
 }
 
-/// FLOPs of one step by each convention.
-pub(super) fn flops(w: &mut Writer, flops: &FlopCounts) {
-    w.list("flops");
-    for convention in &flops.conventions() {
-        w.object("");
-        w.text("convention", convention.name);
-        w.some_real("flops_per_step", convention.flops.map(|flops| flops.get()));
-        w.text("formula", convention.formula.expression);
-        w.text("meaning", convention.formula.meaning);
-        w.text("source", convention.formula.source);
-        w.close();
+impl FlopsByConvention {
+    pub(super) fn of(convention: &Convention) -> Self {
+        Self {
+            convention: convention.name,
+            flops_per_step: convention.flops,
+            formula: convention.formula.expression,
+            meaning: convention.formula.meaning,
+            source: convention.formula.source,
+        }
     }
-    w.close();
 }

@@ -1,7 +1,9 @@
 //! `report.topology`.
 
-use crate::json::Writer;
-use crate::plan::{Chunk, Plan};
+use serde::Serialize;
+
+use super::tree::Object;
+use crate::plan::{self, Plan};
 use crate::topology::{GroupKind, Groups, Rank};
 
 /// The kinds of groups of the document, in its order.
@@ -20,72 +22,91 @@ const KINDS: [GroupKind; 12] = [
     GroupKind::Model,
 ];
 
-pub(super) fn topology(w: &mut Writer, plan: &Plan) {
-    let groups = Groups::of(plan.layout());
-    let gpus_per_node = plan.cluster().gpus_per_node;
-    w.object("topology");
-    w.count("world_size", groups.world());
-    w.count("num_nodes", plan.cluster().num_nodes);
-    w.count("gpus_per_node", gpus_per_node);
-    w.object("groups");
-    let mut kinds = KINDS.to_vec();
-    kinds.extend(groups.kinds());
-    for (at, kind) in kinds.iter().enumerate() {
-        if kinds.iter().position(|other| other.name() == kind.name()) == Some(at) {
-            list(w, &groups, *kind);
+/// Which ranks work together, and where they are.
+#[derive(Debug, Serialize)]
+pub struct Topology {
+    /// Ranks, one for each GPU.
+    pub world_size: u64,
+    /// Nodes.
+    pub num_nodes: u64,
+    /// GPUs of a node.
+    pub gpus_per_node: u64,
+    /// Process groups by kind: each kind's groups as lists of ranks, sorted by first rank.
+    pub groups: Object<&'static str, Vec<Vec<u64>>>,
+    /// `n0_g0` and so on, by rank.
+    pub labels: Vec<String>,
+    /// What each pipeline rank holds.
+    pub stages: Vec<Stage>,
+}
+
+/// What a pipeline rank holds.
+#[derive(Debug, Serialize)]
+pub struct Stage {
+    /// Place in the pipeline group.
+    pub pipeline_rank: u64,
+    /// Model chunks, one without interleaving.
+    pub chunks: Vec<Chunk>,
+}
+
+/// A model chunk of a pipeline rank.
+#[derive(Debug, Serialize)]
+pub struct Chunk {
+    /// Place among the chunks of its pipeline rank.
+    pub virtual_rank: u64,
+    /// First and last transformer layer, from 0; empty where there is none.
+    pub layers: Vec<u64>,
+    /// Whether the embedding is here.
+    pub embedding: bool,
+    /// Whether the output layer is here.
+    pub output_layer: bool,
+    /// Multi-token prediction layers.
+    pub mtp_layers: u64,
+}
+
+impl Topology {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let groups = Groups::of(plan.layout());
+        let cluster = plan.cluster();
+        let mut kinds: Vec<(&'static str, Vec<Vec<u64>>)> = Vec::new();
+        for kind in KINDS.into_iter().chain(groups.kinds()) {
+            if kinds.iter().all(|(name, _)| *name != kind.name()) {
+                kinds.push((kind.name(), lists(&groups, kind)));
+            }
+        }
+        Self {
+            world_size: groups.world(),
+            num_nodes: cluster.num_nodes,
+            gpus_per_node: cluster.gpus_per_node,
+            groups: Object(kinds),
+            labels: (0..groups.world()).map(|rank| Rank::new(rank).label(cluster.gpus_per_node)).collect(),
+            stages: (0_u64..).zip(&plan.layout().stages.stages).map(Stage::of).collect(),
         }
     }
-    w.close();
-    w.list("labels");
-    for rank in 0..groups.world() {
-        w.text("", &Rank::new(rank).label(gpus_per_node));
-    }
-    w.close();
-    stages(w, plan);
-    w.close();
 }
 
 /// Every group of a kind as a list of ranks, sorted by first rank.
-fn list(w: &mut Writer, groups: &Groups, kind: GroupKind) {
-    let mut lists: Vec<Vec<u64>> = Vec::new();
-    for group in groups.all(kind) {
-        let mut ranks = Vec::new();
-        for rank in group.ranks() {
-            ranks.push(rank.get());
-        }
-        lists.push(ranks);
-    }
-    w.list(kind.name());
+fn lists(groups: &Groups, kind: GroupKind) -> Vec<Vec<u64>> {
+    let mut lists: Vec<Vec<u64>> =
+        groups.all(kind).map(|group| group.ranks().map(Rank::get).collect()).collect();
     lists.sort_by_key(|ranks| ranks.first().copied());
-    for ranks in &lists {
-        w.counts("", ranks);
-    }
-    w.close();
+    lists
 }
 
-fn stages(w: &mut Writer, plan: &Plan) {
-    w.list("stages");
-    for (pipeline_rank, stage) in (0_u64..).zip(&plan.layout().stages.stages) {
-        w.object("");
-        w.count("pipeline_rank", pipeline_rank);
-        w.list("chunks");
-        for (virtual_rank, of) in (0_u64..).zip(&stage.chunks) {
-            chunk(w, virtual_rank, of);
+impl Stage {
+    fn of((pipeline_rank, stage): (u64, &plan::Stage)) -> Self {
+        Self { pipeline_rank, chunks: (0_u64..).zip(&stage.chunks).map(Chunk::of).collect() }
+    }
+}
+
+impl Chunk {
+    fn of((virtual_rank, chunk): (u64, &plan::Chunk)) -> Self {
+        let layers = &chunk.layers;
+        Self {
+            virtual_rank,
+            layers: if layers.is_empty() { Vec::new() } else { vec![layers.start, layers.end - 1] },
+            embedding: chunk.embedding,
+            output_layer: chunk.output_layer,
+            mtp_layers: chunk.mtp_layers,
         }
-        w.close();
-        w.close();
     }
-    w.close();
-}
-
-fn chunk(w: &mut Writer, virtual_rank: u64, chunk: &Chunk) {
-    w.object("");
-    w.count("virtual_rank", virtual_rank);
-    let layers = &chunk.layers;
-    let ends = [layers.start, layers.end.saturating_sub(1)];
-    w.counts("layers", if layers.is_empty() { &[] } else { &ends });
-    w.truth("embedding", chunk.embedding);
-    w.truth("output_layer", chunk.output_layer);
-    w.count("mtp_layers", chunk.mtp_layers);
-    w.close();
 }
