@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use shardscope::intake::shell::Environment;
 use shardscope::intake::{Request, read};
+use shardscope::shell::Environment;
 use shardscope::text::Source;
 
 #[path = "../tests/suite/hostile.rs"]

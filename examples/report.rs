@@ -10,9 +10,9 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use shardscope::advice::advised;
-use shardscope::intake::shell::Environment;
 use shardscope::intake::{Request, read};
 use shardscope::report::{document, text};
+use shardscope::shell::Environment;
 use shardscope::text::{Source, render};
 
 const USAGE: &str = "usage: report [--format json|text|markdown] [--accelerator NAME] [--set NAME=VALUE ...] \

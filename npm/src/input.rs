@@ -1,9 +1,9 @@
 //! What a caller hands in: texts, settings, answers.
 
 use serde_json::{Map, Value};
-use shardscope::intake::shell::Environment;
 use shardscope::intake::{Request, Resolution, read};
 use shardscope::share::{Pasted, PastedText, Shared};
+use shardscope::shell::Environment;
 use shardscope::text::Source;
 
 /// More text than this is not read. Unit: byte.

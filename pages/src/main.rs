@@ -59,7 +59,7 @@ fn speak(folder: &Path) -> io::Result<()> {
 fn list() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let index = fs::read_to_string(root.join("index.html"))?;
-    let mut sentences = language::engine(&root.join("src"))?;
+    let mut sentences = language::engine(&root.join("crates"))?;
     sentences.extend(language::of_pages(&index));
     let mut place = String::new();
     for sentence in &sentences {

@@ -73,8 +73,8 @@ fn literals(code: &str) -> Vec<String> {
 /// What each formula in the engine's sources says in words, with the file that has it.
 fn meanings() -> Vec<(String, String)> {
     let mut files = Vec::new();
-    for room in ["anatomy", "estimate"] {
-        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../src").join(room), &mut files);
+    for room in ["operators", "estimate"] {
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates").join(room), &mut files);
     }
     let mut found = Vec::new();
     for file in files {

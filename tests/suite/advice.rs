@@ -1,7 +1,8 @@
 //! Advice holds: its changes, applied to the settings, give the peak it promises.
 
 use shardscope::advice::advised;
-use shardscope::intake::{Request, Resolution, read, shell::Environment};
+use shardscope::intake::{Request, Resolution, read};
+use shardscope::shell::Environment;
 use shardscope::text::Source;
 
 fn resolved(script: &str, overrides: &[(String, String)]) -> Resolution {

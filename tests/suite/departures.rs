@@ -1,12 +1,13 @@
 //! The 25 departures of the 2023 analysis tool: each with the tool's number, ours, and what sets them apart.
 
-use shardscope::intake::{Request, plan_from_flags, read, shell::Environment};
+use shardscope::intake::{Request, plan_from_flags, read};
 use shardscope::plan::Plan;
 use shardscope::quantity::Bytes;
 use shardscope::report::analysis_tool::{
     DEPARTURES, Figure, MEASURED, ToolFigures, ToolRow, compare, measured_plan, tool_figures,
 };
 use shardscope::report::{Report, report};
+use shardscope::shell::Environment;
 use shardscope::text::Source;
 
 /// The configuration whose output the tool was proposed with (32 layers; its script says 24).

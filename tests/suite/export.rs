@@ -1,9 +1,9 @@
 //! What is written out says the same as what it was written from.
 
 use shardscope::intake::export::{bridge_command, deepspeed_json, edit, megatron_command};
-use shardscope::intake::shell::Environment;
 use shardscope::intake::{Request, Resolution, read};
 use shardscope::plan::Field;
+use shardscope::shell::Environment;
 use shardscope::text::Source;
 
 use crate::random::Random;

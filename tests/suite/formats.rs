@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use shardscope::estimate::parameters;
-use shardscope::intake::shell::Environment;
 use shardscope::intake::{Request, Resolution, read};
 use shardscope::plan::Field;
+use shardscope::shell::Environment;
 use shardscope::text::Source;
 
 use crate::random::Random;

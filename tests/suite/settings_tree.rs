@@ -1,6 +1,6 @@
 //! The readers of settings files against the crates that read JSON, YAML and TOML whole.
 
-use shardscope::intake::tree::{Node, Tree, Value, read_json, read_toml, read_yaml};
+use shardscope::tree::{Node, Tree, Value, read_json, read_toml, read_yaml};
 use yaml_rust2::{Yaml, YamlLoader};
 
 use crate::random::Random;

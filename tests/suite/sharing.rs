@@ -1,10 +1,10 @@
 //! Links of settings: the same plan without the script, with nothing that could be left out.
 
 use serde_json::Value;
-use shardscope::intake::shell::Environment;
 use shardscope::intake::{Request, Resolution, least_settings, read, resolve};
 use shardscope::session::EXAMPLE;
 use shardscope::share::{Shared, decode, encode};
+use shardscope::shell::Environment;
 use shardscope::text::Source;
 
 use super::drafts::int;

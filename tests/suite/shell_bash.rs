@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::process::Command;
 
-use shardscope::intake::shell::{Environment, Script, evaluate};
+use shardscope::shell::{Environment, Script, evaluate};
 use shardscope::text::Source;
 
 use super::random::Random;

@@ -1,7 +1,7 @@
 //! Hostile texts end, and what is kept of them stays small.
 
 use shardscope::intake::launch;
-use shardscope::intake::shell::{Environment, Script};
+use shardscope::shell::{Environment, Script};
 use shardscope::text::{Severity, Source, render};
 
 use super::hostile::texts;

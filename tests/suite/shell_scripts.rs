@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::fs;
 
 use shardscope::intake::launch::{Launch, Said, read};
-use shardscope::intake::shell::Environment;
+use shardscope::shell::Environment;
 use shardscope::text::{Source, Span};
 
 const FOLDER: &str = "tests/data/launch";

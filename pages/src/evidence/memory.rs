@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 use shardscope::estimate::{Memory, memory};
-use shardscope::intake::shell::Environment;
 use shardscope::intake::{Request, Resolution, read};
+use shardscope::shell::Environment;
 use shardscope::text::Source;
 
 const RUNS: &str = include_str!("../../../tests/data/measured/memory.jsonl");

@@ -15,7 +15,7 @@ pub struct Sentence {
     pub text: String,
 }
 
-/// What the engine below `src` may say, each sentence once, in the order of its files. Those that are put together from
+/// What the engine below `src` (the folder of the crates) may say, each sentence once, in the order of its files. Those that are put together from
 /// pieces in some other way than by `format!` or `concat` stand there as their pieces.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub fn engine(src: &Path) -> io::Result<Vec<Sentence>> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs")
-                && !path.starts_with(src.join("app"))
+                && !path.ends_with("tests.rs")
             {
                 files.push(path);
             }
@@ -42,7 +42,7 @@ pub fn engine(src: &Path) -> io::Result<Vec<Sentence>> {
         let name = file.strip_prefix(src).unwrap_or(&file).display().to_string();
         for (line, text) in said(&source) {
             if seen.insert(text.clone()) {
-                sentences.push(Sentence { place: format!("src/{name}:{line}"), text });
+                sentences.push(Sentence { place: format!("crates/{name}:{line}"), text });
             }
         }
     }
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_engine_says_what_it_is_known_to_say() {
-        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src");
+        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
         let all = engine(&src).unwrap();
         assert!(all.len() > 800, "only {}", all.len());
         for known in

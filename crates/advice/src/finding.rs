@@ -1,0 +1,87 @@
+//! How a changed plan is tried.
+
+use shardscope_estimate::memory_totals;
+use shardscope_estimate::time::exact_step_seconds;
+use shardscope_plan::{Field, Plan, Variant};
+use shardscope_report::{Expected, Finding, Report};
+use shardscope_units::{Bytes, Seconds, percent, seconds};
+
+/// A plan with its report, and a hand for trying changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Advisor<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Its report.
+    pub report: &'a Report,
+}
+
+/// A change that can be made, with what it comes to.
+#[derive(Clone, Debug)]
+pub(super) struct Trial {
+    pub(super) change: Vec<(Field, String)>,
+    pub(super) peak: Bytes,
+    pub(super) step: Option<Seconds>,
+}
+
+impl<'a> Advisor<'a> {
+    /// For `plan` and its `report`.
+    #[must_use]
+    pub fn new(plan: &'a Plan, report: &'a Report) -> Self {
+        Self { plan, report }
+    }
+
+    /// Whether `trial` is faster than the plan as it is.
+    pub(super) fn gains(&self, trial: &Trial) -> bool {
+        trial.step.is_some_and(|step| step < self.report.time.step)
+    }
+
+    /// What part of a step waits for a kind of communication (`tensor`, `expert`, `data`), in words.
+    pub(super) fn waiting(&self, kind: &str) -> String {
+        let (waits, share) = self.report.time.waits(kind);
+        format!("{} of every step ({}) wait for it", seconds(waits), percent(share))
+    }
+
+    /// The plan's own variant, to be changed.
+    pub(super) fn variant(&self) -> Variant {
+        Variant::of(self.plan)
+    }
+
+    /// What `variant` comes to; none where Megatron would refuse it or where nothing changes.
+    pub(super) fn attempt(&self, variant: &Variant) -> Option<Trial> {
+        let own = self.variant();
+        if *variant == own {
+            return None;
+        }
+        let plan = variant.apply(self.plan)?;
+        let peak = memory_totals(&plan).iter().map(|totals| totals.peak_reserved).max()?;
+        Some(Trial { change: variant.changes_from(&own), peak, step: Some(exact_step_seconds(&plan)) })
+    }
+
+    /// What the device shows as total.
+    pub(super) fn capacity(&self) -> Bytes {
+        self.report.memory.capacity
+    }
+
+    /// The peak of the plan as it is.
+    pub(super) fn peak(&self) -> Bytes {
+        self.report.memory.worst.peak_reserved
+    }
+}
+
+impl Trial {
+    /// Whether it fits in `capacity`.
+    pub(super) fn fits(&self, capacity: Bytes) -> bool {
+        self.peak <= capacity
+    }
+
+    /// The time of a step, in words.
+    pub(super) fn pace(&self) -> String {
+        self.step.map_or_else(String::new, |step| format!("; a step takes {}", seconds(step)))
+    }
+
+    /// The finding that proposes it.
+    pub(super) fn finding(self, code: &'static str, message: String, why: impl Into<String>) -> Finding {
+        let expected = Expected { peak_reserved: Some(self.peak), step: self.step };
+        Finding { code, message, why: why.into(), change: self.change, expected }
+    }
+}

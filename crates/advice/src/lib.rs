@@ -1,0 +1,38 @@
+//! What could be better about a plan, what it costs, and which settings to change. One file per rule.
+
+mod finding;
+mod rules;
+
+pub use finding::Advisor;
+
+use shardscope_plan::Plan;
+use shardscope_report::{Finding, Report, report};
+
+/// The report of `plan` with its advice: what the page, the terminal and the JavaScript API give.
+#[must_use]
+pub fn advised(plan: &Plan) -> Report {
+    let mut report = report(plan);
+    report.advice = advice(plan, &report);
+    report
+}
+
+/// Everything the rules have to say about `plan`, what stands in the way first.
+#[must_use]
+pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
+    let advisor = Advisor::new(plan, report);
+    let mut findings = rules::out_of_memory::findings(&advisor);
+    let rest: [fn(&Advisor<'_>) -> Option<Finding>; 8] = [
+        rules::optimizer_not_sharded::finding,
+        rules::sequence_parallel_off::finding,
+        rules::tensor_leaves_domain::finding,
+        rules::experts_cross_network::finding,
+        rules::pipeline_inside_data_outside::finding,
+        rules::recompute_too_much::finding,
+        rules::deep_bubble::finding,
+        rules::lower_tensor::finding,
+    ];
+    for finding in rest {
+        findings.extend(finding(&advisor));
+    }
+    findings
+}

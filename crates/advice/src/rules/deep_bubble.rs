@@ -1,0 +1,48 @@
+//! Too few micro-batches for the pipeline.
+
+use crate::finding::Advisor;
+use shardscope_report::Finding;
+use shardscope_units::percent;
+
+/// Pipeline efficiency below which it is worth a word (DeepSpeed notes: gas of 8 PP gives 90 %).
+const GOOD_EFFICIENCY: f64 = 0.90;
+
+pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
+    let layout = advisor.plan.layout();
+    let batches = advisor.plan.recipe().num_micro_batches;
+    if layout.pipeline < 2 {
+        return None;
+    }
+    let idle = real(layout.pipeline - 1) / real(layout.virtual_pipeline);
+    let efficiency = real(batches) / (real(batches) + idle);
+    if efficiency >= GOOD_EFFICIENCY {
+        return None;
+    }
+    let why = format!(
+        "{batches} micro-batches in {} stages keep a stage busy {} of the time: m / (m + (p - 1)/v) \
+         (Narayanan et al. 2021, section 2.2)",
+        layout.pipeline,
+        percent(efficiency)
+    );
+    let mut variant = advisor.variant();
+    let smaller = variant.micro_batch_size.is_multiple_of(2);
+    if smaller {
+        variant.micro_batch_size /= 2;
+    } else {
+        variant.virtual_pipeline *= 2;
+    }
+    let trial =
+        advisor.attempt(&variant).filter(|trial| advisor.gains(trial) && trial.fits(advisor.capacity()))?;
+    let what = if smaller { "halve the micro-batch" } else { "interleave twice as many chunks" };
+    let message = format!(
+        "{what}, or raise the global batch: the bubble is {}{}",
+        percent(1.0 - efficiency),
+        trial.pace()
+    );
+    Some(trial.finding("deep-bubble", message, why))
+}
+
+fn real(count: u64) -> f64 {
+    use shardscope_units::Quantity;
+    shardscope_units::Count::new(count).number()
+}

@@ -1,0 +1,27 @@
+//! Tokens that cross the network on their way to experts.
+
+use crate::finding::Advisor;
+use shardscope_estimate::traffic::Detour;
+use shardscope_report::{Expected, Finding};
+use shardscope_units::gb;
+
+pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
+    let detour = advisor.report.detours.iter().find(|detour| detour.detour == Detour::ExpertsCrossNetwork)?;
+    Some(Finding {
+        code: "experts-cross-network",
+        message: format!(
+            "tokens cross the network on their way to experts: each GPU sends {} every step, {} of it with nothing \
+             to hide behind; {}",
+            gb(detour.wire),
+            gb(detour.exposed),
+            advisor.waiting("expert")
+        ),
+        why: format!(
+            "the {} ranks that exchange tokens span several fast-link domains; a smaller expert parallel size, or \
+             expert tensor size 1, keeps them together (Megatron-LM, megatron/core/transformer/moe/README.md)",
+            detour.ranks
+        ),
+        change: Vec::new(),
+        expected: Expected::default(),
+    })
+}

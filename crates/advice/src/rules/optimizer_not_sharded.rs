@@ -1,0 +1,26 @@
+//! Optimizer states are held whole although several replicas could share them.
+
+use crate::finding::Advisor;
+use shardscope_plan::DpSharding;
+use shardscope_report::Finding;
+use shardscope_units::gib;
+
+pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
+    let mut variant = advisor.variant();
+    if variant.sharding != DpSharding::Replicated || advisor.plan.layout().dense_shards() < 2 {
+        return None;
+    }
+    variant.sharding = DpSharding::OptimizerStates;
+    let trial = advisor.attempt(&variant)?;
+    let saved = advisor.peak().less(trial.peak);
+    let message = format!("shard the optimizer states (--use-distributed-optimizer): {} less", gib(saved));
+    let shards = advisor.plan.layout().dense_shards();
+    Some(trial.finding(
+        "optimizer-not-sharded",
+        message,
+        format!(
+            "each of {shards} replicas holds all optimizer states; sharded, gradients are reduce-scattered and \
+             weights gathered, which sends as much as the all-reduce of today (Rajbhandari et al. 2020, section 7)"
+        ),
+    ))
+}

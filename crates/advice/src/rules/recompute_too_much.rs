@@ -1,0 +1,30 @@
+//! Layers are recomputed although the memory for keeping them is there.
+
+use crate::finding::Advisor;
+use shardscope_plan::{AttentionKernel, Recompute, RecomputeModule};
+use shardscope_report::Finding;
+use shardscope_units::gib;
+
+pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
+    if !matches!(advisor.plan.recipe().recompute, Recompute::Uniform { .. } | Recompute::Block { .. }) {
+        return None;
+    }
+    let mut lighter = vec![(Recompute::None, "recompute nothing")];
+    if advisor.plan.recipe().attention_kernel == AttentionKernel::Unfused {
+        let core = Recompute::Selective(vec![RecomputeModule::CoreAttention]);
+        lighter.push((core, "recompute the attention scores only (--recompute-granularity selective)"));
+    }
+    let fitting = lighter.into_iter().find_map(|(recompute, name)| {
+        let mut variant = advisor.variant();
+        variant.recompute = recompute;
+        let trial = advisor.attempt(&variant)?;
+        (trial.fits(advisor.capacity()) && advisor.gains(&trial)).then_some((name, trial))
+    });
+    let (name, trial) = fitting?;
+    let message = format!("{name}: the peak becomes {} and still fits{}", gib(trial.peak), trial.pace());
+    Some(trial.finding(
+        "recompute-too-much",
+        message,
+        "recomputing whole layers repeats a third of the arithmetic (Korthikanti et al. 2022, section 5)",
+    ))
+}

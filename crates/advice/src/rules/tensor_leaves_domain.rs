@@ -1,0 +1,42 @@
+//! A tensor-parallel group that leaves its fast-link domain.
+
+use crate::finding::Advisor;
+use shardscope_estimate::traffic::Detour;
+use shardscope_report::{Expected, Finding};
+use shardscope_units::gb;
+
+pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
+    let detour = advisor.report.detours.iter().find(|detour| detour.detour == Detour::TensorLeavesDomain)?;
+    let domain = advisor.plan.cluster().fast_domain;
+    let message = format!(
+        "groups of {} tensor-parallel ranks leave the fast-link domain of {domain}: each GPU sends {} over the {} \
+         every step, {} of it with nothing to hide behind; {}",
+        detour.ranks,
+        gb(detour.wire),
+        detour.link.name(),
+        gb(detour.exposed),
+        advisor.waiting("tensor")
+    );
+    let why = "tensor parallelism communicates in every layer; keep it inside a node and use the pipeline across \
+               (Narayanan et al. 2021, takeaway 1)";
+    let mut variant = advisor.variant();
+    let factor = variant.tensor.div_ceil(domain.max(1)).next_power_of_two();
+    if factor > 1 && variant.tensor.is_multiple_of(factor) {
+        if variant.expert_tensor == variant.tensor {
+            variant.expert_tensor /= factor;
+        }
+        variant.tensor /= factor;
+        variant.pipeline *= factor;
+        variant.sequence_parallel &= variant.tensor > 1;
+        if let Some(trial) = advisor.attempt(&variant) {
+            return Some(trial.finding("tensor-leaves-domain", message, why));
+        }
+    }
+    Some(Finding {
+        code: "tensor-leaves-domain",
+        message,
+        why: why.to_owned(),
+        change: Vec::new(),
+        expected: Expected::default(),
+    })
+}

@@ -1,0 +1,70 @@
+//! What a list of commands would assign, read off without running it.
+
+use super::super::tree::{Command, Kind, List, Part, Simple};
+use shardscope_source::Span;
+
+/// Names looked for in one list.
+const NAMES: usize = 200;
+
+/// The variables a list assigns, each with its first assignment.
+pub(crate) fn names(list: &List) -> Vec<(String, Span)> {
+    let mut out = Vec::new();
+    walk(list, &mut out);
+    out
+}
+
+fn walk(list: &List, out: &mut Vec<(String, Span)>) {
+    for statement in list {
+        let pipelines =
+            std::iter::once(&statement.first).chain(statement.rest.iter().map(|(_, pipeline)| pipeline));
+        for command in pipelines.flat_map(|pipeline| &pipeline.stages) {
+            if out.len() >= NAMES {
+                return;
+            }
+            visit(command, out);
+        }
+    }
+}
+
+fn visit(command: &Command, out: &mut Vec<(String, Span)>) {
+    match &command.kind {
+        Kind::Simple(simple) => simple_names(simple, out),
+        Kind::If { arms, otherwise } => {
+            for arm in arms {
+                walk(&arm.body, out);
+            }
+            if let Some(list) = otherwise {
+                walk(list, out);
+            }
+        }
+        Kind::Case { arms, .. } => arms.iter().for_each(|arm| walk(&arm.body, out)),
+        Kind::For { body, .. }
+        | Kind::ForArithmetic { body, .. }
+        | Kind::While { body, .. }
+        | Kind::Group(body) => walk(body, out),
+        Kind::Function { .. } | Kind::Subshell(_) | Kind::Test(_) | Kind::Arithmetic(_) => {}
+    }
+}
+
+fn simple_names(simple: &Simple, out: &mut Vec<(String, Span)>) {
+    let plain = if simple.words.is_empty() { simple.assignments.as_slice() } else { &[] };
+    for assignment in plain.iter().chain(&simple.declared) {
+        add(&assignment.name, assignment.span, out);
+    }
+    let first = simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
+    if matches!(first, Some("read")) {
+        for word in simple.words.iter().skip(1) {
+            if let [Part::Text { text, .. }] = word.parts.as_slice()
+                && super::parameter::is_name(text)
+            {
+                add(text, word.span, out);
+            }
+        }
+    }
+}
+
+fn add(name: &str, span: Span, out: &mut Vec<(String, Span)>) {
+    if !out.iter().any(|(known, _)| known == name) {
+        out.push((name.to_owned(), span));
+    }
+}

@@ -1,0 +1,217 @@
+//! `if` and `case`: branches the text does not decide are read as not taken, and remembered.
+
+use super::super::limits;
+use super::super::script::{Branch, HoleKind};
+use super::super::tree::{Arm, CaseArm, CaseEnding, List, Word};
+use super::super::value::{HoleId, Value};
+use super::state::{Certainty, Evaluator, Flow, Status};
+use super::{assigned, pattern};
+use shardscope_source::Span;
+
+/// A branch not taken: its index, the unknowns in its condition, and whether the text leaves it undecided.
+pub(crate) type Skipped = (u16, Vec<HoleId>, bool);
+
+impl Evaluator<'_> {
+    pub(crate) fn run_if(&mut self, arms: &[Arm], otherwise: Option<&List>) -> Flow {
+        let mut skipped: Vec<Skipped> = Vec::new();
+        let mut names = Vec::new();
+        let mut flow = Flow::Next;
+        let mut chosen = false;
+        let outer_doubt = self.doubt;
+        for (place, arm) in arms.iter().enumerate() {
+            let (status, holes, stop) = self.condition(&arm.condition);
+            if let Some(stop) = stop {
+                return stop;
+            }
+            let taken = status.ok && status.certainty != Certainty::Assumed;
+            if status.certainty != Certainty::Certain {
+                let unknown = matches!(status.certainty, Certainty::Unknown | Certainty::Assumed);
+                let sets = if taken {
+                    let mut others: Vec<(String, Span)> = Vec::new();
+                    for other in arms.iter().skip(place + 1).map(|arm| &arm.body).chain(otherwise) {
+                        others.extend(assigned::names(other));
+                    }
+                    others
+                } else {
+                    assigned::names(&arm.body)
+                };
+                let index = self.branch(arm.span, taken, !unknown, &holes, &sets);
+                if !taken {
+                    names.extend(sets);
+                    skipped.push((index, holes, unknown));
+                }
+            }
+            if taken {
+                chosen = true;
+                self.doubt_from(&skipped);
+                flow = self.run_guarded(status.certainty, &arm.body);
+                break;
+            }
+        }
+        if !chosen {
+            self.status = Status::SUCCESS;
+            if let Some(otherwise) = otherwise {
+                let certainty = if skipped.is_empty() { Certainty::Certain } else { Certainty::Unknown };
+                self.doubt_from(&skipped);
+                flow = self.run_guarded(certainty, otherwise);
+            }
+        }
+        self.doubt = outer_doubt;
+        self.mark_skipped(&skipped, &names);
+        if flow == Flow::Guard { Flow::Next } else { flow }
+    }
+
+    /// What runs now hangs on the first undecided branch before it.
+    fn doubt_from(&mut self, skipped: &[Skipped]) {
+        let undecided = skipped.iter().find(|arm| arm.2).map(|arm| arm.0);
+        self.doubt = self.doubt.or(undecided);
+    }
+
+    /// Evaluates a condition: its outcome, the unknowns in it, and a flow that leaves it.
+    pub(crate) fn condition(&mut self, condition: &List) -> (Status, Vec<HoleId>, Option<Flow>) {
+        let outer = std::mem::take(&mut self.condition_holes);
+        self.status = Status::SUCCESS;
+        let flow = self.run_list(condition);
+        let mut holes = std::mem::replace(&mut self.condition_holes, outer);
+        holes.sort();
+        holes.dedup();
+        let stop = if matches!(flow, Flow::Next | Flow::Guard) { None } else { Some(flow) };
+        (self.status, holes, stop)
+    }
+
+    /// Remembers a branch; its index.
+    pub(crate) fn branch(
+        &mut self,
+        span: Span,
+        taken: bool,
+        decided: bool,
+        holes: &[HoleId],
+        sets: &[(String, Span)],
+    ) -> u16 {
+        let known = self.branches.iter().position(|branch| branch.span == span);
+        if let Some(known) = known {
+            return u16::try_from(known).unwrap_or(u16::MAX);
+        }
+        let index = u16::try_from(self.branches.len()).unwrap_or(u16::MAX);
+        if self.branches.len() < limits::BRANCHES {
+            let why = self.why(decided, holes);
+            let sets = sets.get(..64).unwrap_or(sets).to_vec();
+            self.branches.push(Branch { span, taken, decided, why, needs: holes.to_vec(), sets });
+        }
+        index
+    }
+
+    /// Why a branch was read as it was.
+    fn why(&self, decided: bool, holes: &[HoleId]) -> String {
+        let mut why = String::new();
+        for id in holes.iter().take(4) {
+            let Some(hole) = self.notes.holes.get(id.0 as usize) else { continue };
+            if !why.is_empty() {
+                why.push_str(", ");
+            }
+            if hole.kind == HoleKind::Positional {
+                why.push('$');
+            }
+            why.push_str(&hole.name);
+        }
+        why.push_str(match (decided, why.is_empty()) {
+            (true, true) => "a variable is not set",
+            (true, false) => " is not set",
+            (false, true) => "it asks the machine that runs the script",
+            (false, false) => " is not known",
+        });
+        why
+    }
+
+    /// Variables that only branches not taken would set become holes; others are doubtful if the text does not decide.
+    pub(crate) fn mark_skipped(&mut self, skipped: &[Skipped], names: &[(String, Span)]) {
+        let Some((index, _, _)) = skipped.first() else { return };
+        let mut needs = Vec::new();
+        let mut unknown = false;
+        for (_, holes, undecided) in skipped {
+            needs.extend_from_slice(holes);
+            unknown |= undecided;
+        }
+        needs.sort();
+        needs.dedup();
+        for (name, span) in names {
+            if !self.variables.has(name) {
+                let value = self.unknown(HoleKind::Branch, name, *span, needs.clone());
+                if let Some(hole) = value.only_hole().filter(|_| unknown) {
+                    self.branch_of.retain(|(known, _)| *known != hole);
+                    self.branch_of.push((hole, *index));
+                }
+                self.set(name, value, Some(*span));
+            } else if let Some(slot) = self.slot(name).filter(|_| unknown) {
+                for element in &mut slot.elements.0 {
+                    element.value.set_doubt(*index);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn run_case(&mut self, subject: &Word, arms: &[CaseArm]) -> Flow {
+        let value = self.text_of(&subject.parts);
+        let resolved = self.resolved(&value, false);
+        let unset = resolved.as_ref().is_some_and(|(_, unset)| *unset);
+        let text = resolved.map(|(text, _)| text);
+        let mut falling = false;
+        let mut skipped = Vec::new();
+        let mut names = Vec::new();
+        for arm in arms {
+            let matched = falling || self.case_matches(arm, &value, text.as_deref());
+            if !matched {
+                if value.has_holes() {
+                    let sets = assigned::names(&arm.body);
+                    let span = arm.patterns.first().map_or(subject.span, |pattern| pattern.span);
+                    let holes = value.holes();
+                    let index = self.branch(span, false, unset, &holes, &sets);
+                    names.extend(sets);
+                    skipped.push((index, holes, !unset));
+                }
+                continue;
+            }
+            let certainty = match (value.has_holes(), unset) {
+                (false, _) => Certainty::Certain,
+                (true, true) => Certainty::Unset,
+                (true, false) => Certainty::Unknown,
+            };
+            let flow = self.run_guarded(certainty, &arm.body);
+            falling = arm.ending == CaseEnding::Fall;
+            if flow != Flow::Next || arm.ending == CaseEnding::Stop {
+                self.mark_skipped(&skipped, &names);
+                return if flow == Flow::Guard { Flow::Next } else { flow };
+            }
+        }
+        self.mark_skipped(&skipped, &names);
+        Flow::Next
+    }
+
+    fn case_matches(&mut self, arm: &CaseArm, value: &Value, text: Option<&str>) -> bool {
+        arm.patterns.iter().any(|word| {
+            let Some(pattern) = self.pattern_of(&word.parts) else { return false };
+            match text {
+                Some(text) if value.has_holes() => {
+                    self.add_pattern_choice(value, &pattern);
+                    pattern::matches(&pattern, text)
+                }
+                Some(text) => {
+                    text.len().saturating_mul(pattern.len()) <= pattern::MATCH_COST
+                        && pattern::matches(&pattern, text)
+                }
+                None => {
+                    self.add_pattern_choice(value, &pattern);
+                    pattern == "*"
+                }
+            }
+        })
+    }
+
+    fn add_pattern_choice(&mut self, value: &Value, pattern: &str) {
+        if let Some(hole) = value.only_hole()
+            && !pattern.contains(['*', '?', '['])
+        {
+            self.add_choice(hole, pattern);
+        }
+    }
+}

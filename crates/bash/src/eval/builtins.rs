@@ -1,0 +1,360 @@
+//! Commands that bash runs itself.
+
+use super::super::parse::DECLARATIONS;
+use super::super::script::HoleKind;
+use super::super::tree::{Assigned, Assignment};
+use super::super::value::{Value, Word, is_blank};
+use super::format;
+use super::parameter::is_name;
+use super::simple::values;
+use super::state::{Evaluator, Flow, Status};
+use super::variables::{Elements, Shape};
+use shardscope_source::Span;
+
+/// Builtins that change nothing here.
+const IDLE: &[&str] = &[
+    ":", "true", "trap", "ulimit", "umask", "shopt", "wait", "hash", "alias", "unalias", "times", "disown",
+    "bg", "fg", "jobs", "sleep", "sync", "enable", "bind", "history",
+];
+
+/// Runs a builtin; none if `program` is no builtin.
+pub(crate) fn run(
+    shell: &mut Evaluator<'_>,
+    program: &str,
+    words: &[Word],
+    declared: &[Assignment],
+    span: Span,
+) -> Option<Flow> {
+    let arguments = words.get(1..).unwrap_or(&[]);
+    match program {
+        program if IDLE.contains(&program) => {}
+        "set" => set(shell, arguments),
+        "pushd" | "popd" => shell.forget("PWD"),
+        "false" => shell.status = Status::certain(false),
+        "[" | "test" => {
+            let words = match arguments {
+                [words @ .., last] if program == "[" && last.text() == "]" => words,
+                words => words,
+            };
+            shell.status = shell.test_words(words);
+        }
+        "echo" => echo(shell, arguments, span),
+        "printf" => printf(shell, arguments, span),
+        program if DECLARATIONS.contains(&program) => declare(shell, program, arguments, declared, span),
+        "unset" => unset(shell, arguments),
+        "shift" => shift(shell, arguments),
+        "eval" => return Some(evaluate(shell, arguments)),
+        "source" | "." => return Some(source(shell, arguments, span)),
+        "exit" => return Some(exit(shell)),
+        "return" => {
+            if let Some(code) = arguments.first().and_then(Word::known) {
+                shell.status = Status::certain(code == "0");
+            }
+            return Some(Flow::Return);
+        }
+        "break" => return Some(Flow::Break(levels(arguments))),
+        "continue" => return Some(Flow::Continue(levels(arguments))),
+        "read" => read(shell, arguments, span),
+        "mapfile" | "readarray" => mapfile(shell, arguments, span),
+        "let" => {
+            for word in arguments {
+                shell.status = match shell.number(&word.value, 0) {
+                    Ok(number) => Status::certain(number != 0),
+                    Err(_) => Status::UNKNOWN,
+                };
+            }
+        }
+        "cd" => {
+            if let Some(word) = arguments.last() {
+                let value = word.value.clone();
+                if value.text().starts_with('/') {
+                    shell.set("PWD", value, Some(span));
+                } else {
+                    shell.forget("PWD");
+                }
+            }
+            shell.status = Status::ASSUMED;
+        }
+        "pwd" => {
+            let value = match shell.scalar("PWD") {
+                Some(value) => value.clone(),
+                None => shell.unknown(HoleKind::Variable, "PWD", span, Vec::new()),
+            };
+            shell.emit(&value, span);
+        }
+        "getopts" | "type" | "command" | "which" | "caller" => {
+            shell.status = Status::UNKNOWN;
+            if shell.output.is_some() {
+                let name = super::simple::joined(words);
+                let value = shell.unknown(HoleKind::Command, &name, span, Vec::new());
+                shell.write(&value);
+                shell.status = Status::ASSUMED;
+            }
+        }
+        _ => return None,
+    }
+    Some(Flow::Next)
+}
+
+fn levels(arguments: &[Word]) -> u32 {
+    arguments.first().and_then(Word::known).and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+fn echo(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
+    let is_option = |text: &str| {
+        text.len() > 1 && text.starts_with('-') && text.bytes().skip(1).all(|byte| b"neE".contains(&byte))
+    };
+    let options = arguments.iter().take_while(|word| is_option(word.text())).count();
+    let (given, arguments) = arguments.split_at(options);
+    let has = |sign: char| given.iter().any(|word| word.text().contains(sign));
+    let out = spaced(arguments, Some(span));
+    let mut out = if has('e') { format::unescape(&out) } else { out };
+    if !has('n') {
+        out.add("\n", span);
+    }
+    shell.emit(&out, span);
+}
+
+/// Words with blanks between them, which follow from a place or from each word's own.
+pub(crate) fn spaced(words: &[Word], span: Option<Span>) -> Value {
+    let mut out = Value::default();
+    for (at, word) in words.iter().enumerate() {
+        if at > 0 {
+            out.add(" ", span.unwrap_or(word.span));
+        }
+        out.append(&word.value);
+    }
+    out
+}
+
+fn printf(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
+    let mut arguments = arguments;
+    let mut target = None;
+    if arguments.first().is_some_and(|word| word.text() == "-v") {
+        target = arguments.get(1).and_then(Word::known).filter(|name| is_name(name)).map(str::to_owned);
+        arguments = arguments.get(2..).unwrap_or(&[]);
+    }
+    if arguments.first().is_some_and(|word| word.text() == "--") {
+        arguments = arguments.get(1..).unwrap_or(&[]);
+    }
+    let Some((pattern, rest)) = arguments.split_first() else { return };
+    let out = format::printf(&pattern.value, rest, span);
+    match target {
+        Some(name) => shell.set(&name, out, Some(span)),
+        None => shell.emit(&out, span),
+    }
+}
+
+fn declare(
+    shell: &mut Evaluator<'_>,
+    program: &str,
+    arguments: &[Word],
+    declared: &[Assignment],
+    span: Span,
+) {
+    let has = |flag: char| {
+        arguments
+            .iter()
+            .map(Word::text)
+            .any(|text| is_option(text) && !text.contains('=') && text.contains(flag))
+    };
+    let exports = program == "export" || has('x');
+    let is_local =
+        program == "local" || (matches!(program, "declare" | "typeset") && !shell.locals.is_empty());
+    let shape = match (has('A'), has('a')) {
+        (true, _) => Some(Shape::Map),
+        (_, true) => Some(Shape::Array),
+        _ => None,
+    };
+    for assignment in declared {
+        if is_local {
+            shell.localize(&assignment.name);
+        }
+        if shape == Some(Shape::Map) && matches!(assignment.value, Assigned::Array(_)) {
+            shell.set_elements(&assignment.name, Shape::Map, Elements::default(), assignment.span);
+        }
+        shell.assign(assignment);
+        if exports {
+            shell.export(&assignment.name);
+        }
+    }
+    for word in arguments {
+        // `NAME=value` made by expansion; a hole is no name.
+        let text = word.text();
+        let name = text.split('=').next().unwrap_or("");
+        if is_option(text) || !is_name(name) {
+            continue;
+        }
+        if is_local {
+            shell.localize(name);
+        }
+        match shape {
+            _ if name.len() < text.len() => {
+                shell.set(name, word.value.rest(name.len() + 1), Some(word.origin()))
+            }
+            Some(shape) => shell.set_elements(name, shape, Elements::default(), span),
+            None if is_local && !exports => shell.set(name, Value::default(), Some(span)),
+            None => {}
+        }
+        if exports {
+            shell.export(name);
+        }
+    }
+}
+
+fn is_option(text: &str) -> bool {
+    text.starts_with('-')
+}
+
+fn unset(shell: &mut Evaluator<'_>, arguments: &[Word]) {
+    let functions = arguments.first().is_some_and(|first| first.text() == "-f");
+    for text in arguments.iter().map(Word::text).filter(|text| !is_option(text)) {
+        let Some((name, index)) = text.split_once('[') else {
+            shell.forget(text);
+            if functions {
+                shell.functions.forget(text);
+            }
+            continue;
+        };
+        let Some(slot) = shell.slot(name) else { continue };
+        let key = index.trim_end_matches(']').trim_matches(['"', '\'']);
+        match slot.shape {
+            Shape::Map => slot.elements.remove(0, key),
+            Shape::Array => {
+                if let Ok(index) = key.parse() {
+                    slot.elements.remove(index, "");
+                }
+            }
+            Shape::Scalar => {}
+        }
+    }
+}
+
+fn shift(shell: &mut Evaluator<'_>, arguments: &[Word]) {
+    let count = usize::try_from(levels(arguments)).unwrap_or(1);
+    let present = shell.positional.values.len();
+    if count > present && !shell.positional.open {
+        shell.status = Status::certain(false);
+        return;
+    }
+    shell.positional.values.drain(..count.min(present));
+    shell.positional.shifted += count;
+}
+
+/// `set -- words` replaces the positional parameters; other options change nothing that matters here.
+fn set(shell: &mut Evaluator<'_>, arguments: &[Word]) {
+    let start = match arguments.iter().position(|word| word.text() == "--") {
+        Some(at) => at + 1,
+        None => arguments
+            .iter()
+            .take_while(|word| word.text().starts_with(['-', '+']) || word.text() == "pipefail")
+            .count(),
+    };
+    if start < arguments.len() || arguments.iter().any(|word| word.text() == "--") {
+        shell.positional.values = values(arguments.get(start..).unwrap_or(&[]));
+        shell.positional.open = false;
+        shell.positional.shifted = 0;
+    }
+}
+
+fn evaluate(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Flow {
+    shell.run_text(&spaced(arguments, None))
+}
+
+fn source(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Flow {
+    let Some((file, rest)) = arguments.split_first() else { return Flow::Next };
+    if let Some(content) = shell.readable(&file.value) {
+        let positional = shell.positional.clone();
+        if !rest.is_empty() {
+            shell.positional.values = values(rest);
+            shell.positional.open = false;
+        }
+        let flow = shell.run_text(&content);
+        shell.positional = positional;
+        return if flow == Flow::Return { Flow::Next } else { flow };
+    }
+    let name = file.text().to_owned();
+    if shell.substituting == 0
+        && !shell.missing_files.iter().any(|(known, _)| *known == name)
+        && shell.missing_files.len() < 100
+    {
+        shell.missing_files.push((name, span));
+    }
+    shell.status = Status::ASSUMED;
+    Flow::Next
+}
+
+fn exit(shell: &mut Evaluator<'_>) -> Flow {
+    /// Options a command has at least when it is the training itself.
+    const OPTIONS: usize = 4;
+    let trained = || {
+        shell.commands.iter().any(|command| {
+            command.words.iter().filter(|word| word.text().starts_with("--")).count() >= OPTIONS
+        })
+    };
+    let guard = shell.conditional > 0 && (shell.uncertain > 0 || !trained());
+    if guard && shell.substituting == 0 { Flow::Guard } else { Flow::Stop }
+}
+
+fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
+    let mut names = Vec::new();
+    let mut array = false;
+    let mut skip = false;
+    let mut terminator = '\n';
+    for word in arguments {
+        let text = word.text();
+        if std::mem::take(&mut skip) {
+            continue;
+        }
+        if let Some(options) = text.strip_prefix('-') {
+            array |= options.contains('a');
+            if options.ends_with('d') {
+                terminator = '\0';
+            }
+            skip = options.ends_with(['p', 't', 'n', 'd', 'u', 'i']);
+        } else {
+            names.push(text);
+        }
+    }
+    let Some(input) = shell.input.take() else {
+        shell.status = Status::UNKNOWN;
+        return;
+    };
+    if input.is_empty() {
+        shell.status = Status::certain(false);
+        shell.input = Some(input);
+        return;
+    }
+    let length = input.text().find(terminator).unwrap_or(input.len());
+    let line = input.part(0, length);
+    shell.input = Some(input.rest(length + 1));
+    let separators = shell.known("IFS").unwrap_or(" \t\n");
+    let separates = |c: char| separators.contains(c) || (separators.len() > 1 && is_blank(c));
+    let fields = super::words::strict_fields(&line, &separates);
+    if array {
+        if let Some(name) = names.first() {
+            shell.set_elements(name, Shape::Array, Elements::listed(fields), span);
+        }
+        return;
+    }
+    let count = names.len();
+    for (at, name) in names.iter().enumerate() {
+        if !is_name(name) {
+            continue;
+        }
+        let value = if at + 1 == count && fields.len() > count {
+            let before: usize = fields.iter().take(at).map(|field| field.len() + 1).sum();
+            line.rest(before).trimmed()
+        } else {
+            fields.get(at).cloned().unwrap_or_default()
+        };
+        shell.set(name, value, Some(span));
+    }
+}
+
+fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
+    let name = arguments.last().map(Word::text).filter(|text| is_name(text)).unwrap_or("MAPFILE");
+    let Some(input) = shell.input.take() else { return };
+    let lines = input.fields_by(&|c| c == '\n');
+    shell.set_elements(name, Shape::Array, Elements::listed(lines), span);
+}

@@ -1,0 +1,268 @@
+//! Lists, pipelines, loops and calls.
+
+use super::super::limits;
+use super::super::tree::{Command, Joint, Kind, List, Pipeline, Statement, Word};
+use super::super::value::Value;
+use super::assigned;
+use super::state::{Certainty, Evaluator, Flow, Positional, Status};
+use shardscope_source::{Diagnostic, Span};
+
+impl Evaluator<'_> {
+    pub(crate) fn run_list(&mut self, list: &List) -> Flow {
+        for statement in list {
+            let flow = self.run_statement(statement);
+            if flow != Flow::Next {
+                return flow;
+            }
+        }
+        Flow::Next
+    }
+
+    fn run_statement(&mut self, statement: &Statement) -> Flow {
+        let flow = self.run_pipeline(&statement.first);
+        if flow != Flow::Next {
+            return flow;
+        }
+        for (joint, pipeline) in &statement.rest {
+            let status = self.status;
+            let runs = match joint {
+                Joint::And => status.ok,
+                Joint::Or => !status.ok && status.certainty != Certainty::Unknown,
+            };
+            if !runs {
+                continue;
+            }
+            let uncertain = self.guard(status.certainty);
+            let flow = self.run_pipeline(pipeline);
+            self.unguard(uncertain);
+            match flow {
+                Flow::Next => {}
+                Flow::Guard => return Flow::Next,
+                other => return other,
+            }
+        }
+        Flow::Next
+    }
+
+    /// What runs from here on is guarded by a condition, until [`Self::unguard`] takes what this gives.
+    fn guard(&mut self, certainty: Certainty) -> u32 {
+        let uncertain = u32::from(certainty != Certainty::Certain);
+        self.conditional += 1;
+        self.uncertain += uncertain;
+        uncertain
+    }
+
+    fn unguard(&mut self, uncertain: u32) {
+        self.conditional -= 1;
+        self.uncertain -= uncertain;
+    }
+
+    /// Runs commands that a condition guards.
+    pub(crate) fn run_guarded(&mut self, certainty: Certainty, body: &List) -> Flow {
+        let uncertain = self.guard(certainty);
+        let flow = self.run_list(body);
+        self.unguard(uncertain);
+        flow
+    }
+
+    fn run_pipeline(&mut self, pipeline: &Pipeline) -> Flow {
+        let last = pipeline.stages.len().saturating_sub(1);
+        let mut flow = Flow::Next;
+        let outer_input = if last > 0 { self.input.clone() } else { None };
+        if !self.spend(outer_input.as_ref().map_or(0, Value::weight), Span::default()) {
+            return Flow::Stop;
+        }
+        for (at, stage) in pipeline.stages.iter().enumerate() {
+            let outer_output = if at < last { Some(self.output.replace(Value::default())) } else { None };
+            flow = self.run_command(stage);
+            if let Some(outer_output) = outer_output {
+                self.input = self.output.take();
+                self.output = outer_output;
+            }
+            if flow == Flow::Stop && self.steps_left == 0 {
+                break;
+            }
+        }
+        if last > 0 {
+            self.input = outer_input;
+        }
+        if pipeline.negated {
+            self.status = self.status.not();
+        }
+        flow
+    }
+
+    pub(crate) fn run_command(&mut self, command: &Command) -> Flow {
+        if self.depth >= limits::DEPTH {
+            let message = "functions or inner scripts call each other too deeply";
+            self.notes.report(Diagnostic::error("too-much-work", message).at(command.span));
+            return Flow::Stop;
+        }
+        if !self.spend(1, command.span) {
+            return Flow::Stop;
+        }
+        self.depth += 1;
+        let flow = self.redirected(command);
+        self.depth -= 1;
+        flow
+    }
+
+    pub(crate) fn run_kind(&mut self, command: &Command) -> Flow {
+        match &command.kind {
+            Kind::Simple(simple) => self.run_simple(simple, command.span),
+            Kind::If { arms, otherwise } => self.run_if(arms, otherwise.as_ref()),
+            Kind::Case { subject, arms } => self.run_case(subject, arms),
+            Kind::For { name, words, body } => self.run_for(name, words.as_deref(), body, command.span),
+            Kind::ForArithmetic { header, body } => {
+                let [first, condition, step] = header;
+                let first = self.text_of(first);
+                let _ = self.number(&first, 0);
+                let mut turns = 0;
+                loop {
+                    let test = self.text_of(condition);
+                    if !test.text().trim().is_empty()
+                        && !matches!(self.number(&test, 0), Ok(number) if number != 0)
+                    {
+                        return Flow::Next;
+                    }
+                    if let Some(flow) = self.turn(body, &mut turns, command.span) {
+                        return flow;
+                    }
+                    let step = self.text_of(step);
+                    let _ = self.number(&step, 0);
+                }
+            }
+            Kind::While { condition, span, until, body } => self.run_while(condition, *span, *until, body),
+            Kind::Function { name, body } => {
+                self.functions.define(name, body);
+                self.status = Status::SUCCESS;
+                Flow::Next
+            }
+            Kind::Group(body) => self.run_list(body),
+            Kind::Subshell(body) => {
+                let flow = self.in_subshell(&mut |shell| shell.run_list(body));
+                if matches!(flow, Flow::Guard) { flow } else { Flow::Next }
+            }
+            Kind::Test(tokens) => {
+                self.status = self.test_tokens(tokens);
+                Flow::Next
+            }
+            Kind::Arithmetic(expression) => {
+                self.status = self.arithmetic_status(expression, command.span);
+                Flow::Next
+            }
+        }
+    }
+
+    /// Runs something whose variables are forgotten afterwards.
+    pub(crate) fn in_subshell(&mut self, inner: &mut dyn FnMut(&mut Self) -> Flow) -> Flow {
+        let weight = u32::try_from(self.variables.len() / 8).unwrap_or(u32::MAX);
+        if !self.spend(weight, Span::default()) {
+            return Flow::Stop;
+        }
+        let variables = self.variables.clone();
+        let functions = self.functions.clone();
+        let positional = self.positional.clone();
+        let flow = inner(self);
+        self.variables = variables;
+        self.functions = functions;
+        self.positional = positional;
+        flow
+    }
+
+    fn run_for(&mut self, name: &str, words: Option<&[Word]>, body: &List, span: Span) -> Flow {
+        let mut values = Vec::new();
+        match words {
+            None => values = self.positional.values.clone(),
+            Some(words) => {
+                let mut expanded = Vec::new();
+                for word in words {
+                    self.expand(word, &mut expanded);
+                }
+                for word in expanded {
+                    values.push(word.value);
+                }
+            }
+        }
+        let mut turns = 0;
+        for value in values {
+            self.set(name, value, Some(span));
+            if let Some(flow) = self.turn(body, &mut turns, span) {
+                return flow;
+            }
+        }
+        Flow::Next
+    }
+
+    fn run_while(&mut self, condition: &List, condition_span: Span, until: bool, body: &List) -> Flow {
+        let mut turns = 0;
+        loop {
+            let (status, holes, stop) = self.condition(condition);
+            if let Some(stop) = stop {
+                return stop;
+            }
+            let status = if until { status.not() } else { status };
+            if !status.ok || status.certainty == Certainty::Assumed {
+                if status.certainty <= Certainty::Assumed {
+                    let names = assigned::names(body);
+                    let index = self.branch(condition_span, false, false, &holes, &names);
+                    self.mark_skipped(&[(index, holes, true)], &names);
+                }
+                self.status = Status::SUCCESS;
+                return Flow::Next;
+            }
+            let endless = holes.is_empty() && turns > 0 && is_constant(condition);
+            if endless {
+                return Flow::Next;
+            }
+            if let Some(flow) = self.turn(body, &mut turns, condition_span) {
+                return flow;
+            }
+        }
+    }
+
+    /// One turn of a loop; a flow when the loop ends with it.
+    fn turn(&mut self, body: &List, turns: &mut u32, span: Span) -> Option<Flow> {
+        *turns += 1;
+        if *turns > limits::LOOP_TURNS || !self.spend(1, span) {
+            let message = format!("this loop runs more than {} times; it is left here", limits::LOOP_TURNS);
+            self.notes.report(Diagnostic::error("too-much-work", message).at(span));
+            self.steps_left = self.steps_left.min(limits::STEPS / 10);
+            return Some(if self.steps_left == 0 { Flow::Stop } else { Flow::Next });
+        }
+        match self.run_list(body) {
+            Flow::Next | Flow::Continue(0 | 1) => None,
+            Flow::Break(0 | 1) => Some(Flow::Next),
+            Flow::Break(levels) => Some(Flow::Break(levels - 1)),
+            Flow::Continue(levels) => Some(Flow::Continue(levels - 1)),
+            other => Some(other),
+        }
+    }
+
+    /// Calls a function.
+    pub(crate) fn call(&mut self, body: &Command, arguments: Vec<Value>) -> Flow {
+        let positional = std::mem::replace(
+            &mut self.positional,
+            Positional { values: arguments, ..Positional::default() },
+        );
+        let first_local = self.locals.len();
+        let flow = self.run_command(body);
+        let locals = self.locals.split_off(first_local);
+        self.restore(locals);
+        self.positional = positional;
+        if flow == Flow::Return { Flow::Next } else { flow }
+    }
+}
+
+/// `while true` and `while :`: such a loop restarts the training; one turn shows it.
+fn is_constant(condition: &List) -> bool {
+    match condition.as_slice() {
+        [statement] if statement.rest.is_empty() && statement.first.stages.len() == 1 => {
+            match &statement.first.stages[0].kind {
+                Kind::Simple(simple) => simple.words.len() == 1,
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,30 @@
+//! What a script would do, as far as its text says: nothing is run, nothing is read from the machine.
+
+mod arithmetic;
+mod assign;
+mod assigned;
+mod braces;
+mod branch;
+mod builtins;
+mod condition;
+mod control;
+mod finish;
+mod format;
+mod inner;
+mod operation;
+mod parameter;
+mod pattern;
+mod programs;
+mod python;
+mod regex;
+mod sed;
+mod simple;
+mod state;
+mod unset;
+mod variables;
+mod words;
+
+pub use programs::base_name;
+pub(crate) use state::Evaluator;
+
+pub use finish::{evaluate, evaluate_part};

@@ -1,0 +1,418 @@
+//! Small programs whose output follows from their arguments and input alone.
+
+use super::super::limits;
+use super::super::value::{Value, Word};
+use super::state::{Evaluator, Status};
+use super::{python, regex};
+use shardscope_source::Span;
+
+/// What a program prints, if that can be said.
+pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Option<(Value, Status)> {
+    let (program, arguments) = words.split_first()?;
+    let program = base_name(program.known()?);
+    let value = match program {
+        "cat" => cat(shell, arguments)?,
+        "tee" => tee(shell, arguments, span)?,
+        "basename" => basename(arguments)?,
+        "dirname" => dirname(arguments)?,
+        "expr" => expr(shell, arguments, span)?,
+        "bc" => line(&python::evaluate(known_input(shell)?, python::Dialect::Bc)?, span),
+        "python" | "python3" => python_output(shell, arguments, span)?,
+        "wc" => count(shell, arguments, span)?,
+        "sed" => super::sed::run(shell, arguments)?,
+        "awk" | "gawk" => awk(shell, arguments, span)?,
+        "grep" | "egrep" => return grep(shell, arguments),
+        "sort" | "uniq" if is_line(known_input(shell)?.trim()) => shell.input.clone()?,
+        "numfmt" | "xargs" if arguments.is_empty() => shell.input.clone()?,
+        "seq" | "cut" | "tr" | "head" | "tail" => {
+            let mut known = Vec::new();
+            for word in arguments {
+                known.push(word.known()?);
+            }
+            match program {
+                "seq" => seq(&known, span)?,
+                "cut" => cut(shell.input.as_ref()?, &known)?,
+                "tr" => Value::computed(&tr(known_input(shell)?, &known)?, span),
+                _ => ends(shell.input.as_ref()?, program == "head", &known)?,
+            }
+        }
+        _ => return None,
+    };
+    Some((value, Status::SUCCESS))
+}
+
+/// Whether a text is a single line.
+fn is_line(text: &str) -> bool {
+    !text.is_empty() && !text.contains('\n')
+}
+
+/// What follows the last slash.
+pub fn base_name(path: &str) -> &str {
+    path.rfind('/').and_then(|at| path.get(at + 1..)).unwrap_or(path)
+}
+
+fn known_input<'s>(shell: &'s Evaluator<'_>) -> Option<&'s str> {
+    shell.input.as_ref().and_then(Value::known)
+}
+
+fn line(text: &str, span: Span) -> Value {
+    let mut line = Value::computed(text, span);
+    line.add("\n", span);
+    line
+}
+
+/// Arguments that are no options.
+fn operands(arguments: &[Word]) -> Vec<&Word> {
+    let mut operands = Vec::new();
+    for word in arguments {
+        if !word.text().starts_with('-') {
+            operands.push(word);
+        }
+    }
+    operands
+}
+
+/// Calls for each line with its bytes, the line end left out.
+pub(crate) fn each_line(text: &str, each: &mut dyn FnMut(&str, usize) -> Option<()>) -> Option<()> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        each(line.trim_end_matches('\n'), start)?;
+        start += line.len();
+    }
+    Some(())
+}
+
+/// The byte at which a character starts.
+pub(crate) fn byte_at(text: &str, character: usize) -> usize {
+    text.char_indices().nth(character).map_or(text.len(), |(byte, _)| byte)
+}
+
+fn cat(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
+    let files = operands(arguments);
+    if files.is_empty() {
+        return shell.input.clone();
+    }
+    let mut out = Value::default();
+    for file in files {
+        out.append(&shell.readable(&file.value)?);
+    }
+    Some(out)
+}
+
+fn tee(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
+    let input = shell.input.clone()?;
+    let append = arguments.iter().any(|word| word.text() == "-a");
+    for file in operands(arguments) {
+        shell.write_file(file.value.clone(), input.clone(), append, span);
+    }
+    Some(input)
+}
+
+fn basename(arguments: &[Word]) -> Option<Value> {
+    let names = operands(arguments);
+    let value = &names.first()?.value;
+    let text = value.text().trim_end_matches('/');
+    // A hole may hold slashes of its own, unless literal text with one follows it.
+    let start = text.rfind('/').map_or(0, |at| at + 1);
+    let part = value.part(start, text.len());
+    if part.has_holes() {
+        return None;
+    }
+    let mut end = text.len();
+    if let Some(suffix) = names.get(1).and_then(|word| word.known())
+        && text.len() - start > suffix.len()
+        && text.ends_with(suffix)
+    {
+        end -= suffix.len();
+    }
+    Some(value.part(start, end))
+}
+
+fn dirname(arguments: &[Word]) -> Option<Value> {
+    let value = &operands(arguments).first()?.value;
+    let text = value.text().trim_end_matches('/');
+    let cut = text.rfind('/')?;
+    let last = value.part(cut, text.len());
+    if last.has_holes() {
+        return None;
+    }
+    Some(value.part(0, cut.max(1)))
+}
+
+fn expr(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
+    let text = super::builtins::spaced(arguments, Some(span));
+    for piece in text.pieces() {
+        let plain = |byte: u8| byte.is_ascii_digit() || b" +-*/%()<>=&|!".contains(&byte);
+        if piece.hole.is_none() && !piece.text.bytes().all(plain) {
+            return None;
+        }
+    }
+    let mut value = shell.arithmetic_value(&text, span);
+    value.add("\n", span);
+    Some(value)
+}
+
+fn seq(arguments: &[&str], span: Span) -> Option<Value> {
+    let mut separator = "\n";
+    let mut ends: Vec<i64> = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "-s" => separator = words.next()?,
+            "-w" => return None,
+            number => ends.push(number.parse().ok()?),
+        }
+    }
+    let (from, step, to) = match *ends {
+        [to] => (1, 1, to),
+        [from, to] => (from, 1, to),
+        [from, step, to] if step != 0 => (from, step, to),
+        _ => return None,
+    };
+    let mut out = String::new();
+    let mut number = from;
+    let mut count = 0;
+    while (step > 0 && number <= to) || (step < 0 && number >= to) {
+        if count > 0 {
+            out.push_str(separator);
+        }
+        out.push_str(&number.to_string());
+        number = number.checked_add(step)?;
+        count += 1;
+        if count > limits::WORDS {
+            return None;
+        }
+    }
+    Some(line(&out, span))
+}
+
+/// `python -c "print(1024 * 8)"`
+fn python_output(shell: &Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
+    let flag = arguments.iter().position(|word| word.text() == "-c")?;
+    let code = arguments.get(flag + 1)?.known()?.trim();
+    if code.contains("device_count()") {
+        return machine_count(shell, code);
+    }
+    let inner = code.strip_prefix("print(")?.trim_end_matches(';').strip_suffix(')')?;
+    Some(line(&python::evaluate(inner, python::Dialect::Python)?, span))
+}
+
+/// What the scheduler's lines say in place of a count that a program takes on the machine.
+pub(crate) fn machine_count(shell: &Evaluator<'_>, program: &str) -> Option<Value> {
+    let devices =
+        ["nvidia-smi", "rocm-smi", "amd-smi", "npu-smi"].iter().any(|name| program.starts_with(name));
+    if devices || program.contains("device_count()") {
+        return shell.scalar("SLURM_GPUS_ON_NODE").cloned();
+    }
+    program.starts_with("scontrol show hostname").then(|| shell.scalar("SLURM_NNODES").cloned())?
+}
+
+fn count(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
+    if !operands(arguments).is_empty() {
+        return None;
+    }
+    let hole = shell.input.as_ref().and_then(Value::only_hole);
+    if let Some(program) = hole.and_then(|hole| shell.notes.holes.get(hole.0 as usize)) {
+        return machine_count(shell, &program.name);
+    }
+    let text = known_input(shell)?;
+    let number = match arguments.first()?.text() {
+        "-l" => text.matches('\n').count(),
+        "-w" => text.split_ascii_whitespace().count(),
+        "-c" => text.len(),
+        "-m" => text.chars().count(),
+        _ => return None,
+    };
+    Some(line(&number.to_string(), span))
+}
+
+/// `cut -d= -f2` and its other spellings.
+fn cut(input: &Value, arguments: &[&str]) -> Option<Value> {
+    let mut delimiter = '\t';
+    let mut fields = None;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let (flag, value) = (word.get(..2)?, word.get(2..)?);
+        let value = if value.is_empty() { words.next()? } else { value };
+        match flag {
+            "-d" => delimiter = value.chars().next()?,
+            "-f" => fields = Some(value),
+            _ => return None,
+        }
+    }
+    let fields = fields?;
+    let (first, last) = match fields.split_once('-') {
+        Some((low, "")) => (low.parse().unwrap_or(1), usize::MAX),
+        Some((low, high)) => (low.parse().unwrap_or(1), high.parse().ok()?),
+        None => (fields.parse().ok()?, fields.parse().ok()?),
+    };
+    let mut out = Value::default();
+    each_line(input.text(), &mut |content, start| {
+        let (mut from, mut to, mut at) = (None, 0, 0);
+        for (index, field) in content.split(delimiter).enumerate() {
+            let end = at + field.len();
+            // A line without the delimiter is kept whole.
+            if field.len() == content.len() || (first..=last).contains(&(index + 1)) {
+                from = from.or(Some(at));
+                to = end;
+            }
+            at = end + delimiter.len_utf8();
+        }
+        out.append(&input.part(start + from.unwrap_or(to), start + to));
+        out.add("\n", Span::default());
+        Some(())
+    });
+    let cut_hole = input.has_holes() && !input.text().contains(delimiter);
+    if cut_hole { None } else { Some(out) }
+}
+
+fn tr(text: &str, arguments: &[&str]) -> Option<String> {
+    let [first, second, ..] = arguments else { return None };
+    let deletes = *first == "-d";
+    let from = set_of(if deletes { second } else { first })?;
+    let to = if deletes { Vec::new() } else { set_of(second)? };
+    let last = to.last();
+    if last.is_none() && !deletes {
+        return None;
+    }
+    let mut out = String::new();
+    for c in text.chars() {
+        match from.iter().position(|known| *known == c) {
+            None => out.push(c),
+            Some(_) if deletes => {}
+            Some(at) => out.push(*to.get(at).or(last)?),
+        }
+    }
+    Some(out)
+}
+
+fn set_of(text: &str) -> Option<Vec<char>> {
+    let text = match text {
+        "[:lower:]" => "a-z",
+        "[:upper:]" => "A-Z",
+        "[:space:]" => " \t\n\r",
+        other if other.contains("[:") => return None,
+        other => other,
+    };
+    let chars: Vec<char> = text.replace("\\n", "\n").replace("\\t", "\t").chars().collect();
+    let mut out = Vec::new();
+    let mut rest = chars.as_slice();
+    while let [c, after @ ..] = rest {
+        rest = after;
+        let mut high = *c;
+        if let ['-', last, after @ ..] = rest {
+            (high, rest) = (*last, after);
+        }
+        let (first, last) = (u32::from(*c), u32::from(high));
+        for code in (first..=last).take(256) {
+            out.extend(char::from_u32(code));
+        }
+    }
+    Some(out)
+}
+
+fn ends(input: &Value, first: bool, arguments: &[&str]) -> Option<Value> {
+    let text = input.known()?;
+    let mut count = None;
+    for word in arguments {
+        let digits = word.trim_start_matches(['-', 'n']).parse::<usize>().ok();
+        if digits.is_none() && !word.starts_with('-') {
+            return None;
+        }
+        count = count.or(digits);
+    }
+    let count = count.unwrap_or(10);
+    let lines = text.split_inclusive('\n');
+    let kept: usize = if first {
+        lines.take(count).map(str::len).sum()
+    } else {
+        lines.rev().take(count).map(str::len).sum()
+    };
+    Some(if first { input.part(0, kept) } else { input.rest(text.len() - kept) })
+}
+
+/// `awk '{print $2}'`, with or without `-F`, and `awk 'BEGIN {print 2*3}'`.
+fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
+    let mut separator = None;
+    let mut words = arguments.iter();
+    let mut program = None;
+    while let Some(word) = words.next() {
+        let text = word.known()?;
+        if let Some(sign) = text.strip_prefix("-F") {
+            let sign = if sign.is_empty() { words.next()?.known()? } else { sign };
+            separator = sign.chars().next();
+        } else if text.starts_with('-') || program.is_some() {
+            return None;
+        } else {
+            program = Some(text.trim());
+        }
+    }
+    let program = program?;
+    let body = program.strip_prefix("BEGIN").unwrap_or(program);
+    let body = body.trim_start().strip_prefix('{')?.strip_suffix('}')?.trim();
+    let printed = body.trim_end_matches(';').strip_prefix("print")?.trim();
+    if program.starts_with("BEGIN") {
+        return Some(line(&python::evaluate(printed, python::Dialect::Awk)?, span));
+    }
+    let field = printed.strip_prefix('$')?;
+    let input = shell.input.clone()?;
+    let mut out = Value::default();
+    each_line(input.known()?, &mut |content, start| {
+        let row = input.part(start, start + content.len());
+        let fields = match separator {
+            Some(sign) => super::words::strict_fields(&row, &|c| c == sign),
+            None => row.fields_by(&|c| c == ' ' || c == '\t'),
+        };
+        let index = if field == "NF" { fields.len() } else { field.parse().ok()? };
+        if let Some(value) = index.checked_sub(1).and_then(|index| fields.get(index)) {
+            out.append(value);
+        }
+        out.add("\n", span);
+        Some(())
+    })?;
+    Some(out)
+}
+
+/// `grep -q word`, `grep word`, `grep -oP` of simple expressions, over known text.
+fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)> {
+    let mut flags = String::new();
+    let mut pattern = None;
+    for word in arguments {
+        let text = word.text();
+        if text.starts_with('-') {
+            flags.push_str(text);
+        } else if pattern.replace(word.known()?).is_some() {
+            return None;
+        }
+    }
+    let pattern = pattern?;
+    if flags.bytes().any(|byte| !b"-qoEPFxiv".contains(&byte)) {
+        return None;
+    }
+    let input = shell.input.clone()?;
+    let quiet = flags.contains('q');
+    let mut out = Value::default();
+    let mut kept = false;
+    each_line(input.known()?, &mut |content, start| {
+        if kept && quiet {
+            return Some(());
+        }
+        let chars: Vec<char> = content.chars().collect();
+        let found = if flags.contains('F') {
+            content.contains(pattern).then_some((0, chars.len()))
+        } else {
+            regex::find(pattern, &chars)?
+        };
+        if found.is_some() != flags.contains('v') {
+            kept = true;
+            let (from, to) = match found {
+                Some((from, to)) if flags.contains('o') => (byte_at(content, from), byte_at(content, to)),
+                _ => (0, content.len()),
+            };
+            out.append(&input.part(start + from, start + to));
+            out.add("\n", Span::default());
+        }
+        Some(())
+    })?;
+    Some((if quiet { Value::default() } else { out }, Status::certain(kept)))
+}

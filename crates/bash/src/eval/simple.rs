@@ -1,0 +1,303 @@
+//! Simple commands: assignments, builtins, functions, programs; their redirections.
+
+use super::super::limits;
+use super::super::script::{Command, CommandKind, File, HoleKind};
+use super::super::tree::{self, Assigned, Assignment, List, RedirectKind, Simple};
+use super::super::value::{Value, Word};
+use super::state::{Evaluator, Flow, Saved, Status};
+use super::variables::Functions;
+use super::{builtins, programs};
+use shardscope_source::Span;
+
+/// Files kept that a script writes.
+const FILES: usize = 100;
+
+impl Evaluator<'_> {
+    /// Runs a command with its redirections around it.
+    pub(crate) fn redirected(&mut self, command: &tree::Command) -> Flow {
+        let mut input = None;
+        let mut target = None;
+        for redirect in &command.redirects {
+            match &redirect.kind {
+                RedirectKind::Here(parts) => input = Some(self.text_of(parts)),
+                RedirectKind::HereString(word) => {
+                    let mut value = self.text_of(&word.parts);
+                    value.add("\n", redirect.span);
+                    input = Some(value);
+                }
+                RedirectKind::Read(word) => input = self.read_input(word, redirect.span),
+                RedirectKind::Write(word) | RedirectKind::Append(word)
+                    if matches!(redirect.descriptor, None | Some(1)) =>
+                {
+                    let append = matches!(redirect.kind, RedirectKind::Append(_));
+                    target = Some((self.text_of(&word.parts), append));
+                }
+                RedirectKind::Write(_) | RedirectKind::Append(_) | RedirectKind::Duplicate => {}
+            }
+        }
+        let outer_input = input.map(|input| self.input.replace(input));
+        let flow = match target {
+            None => self.run_kind(command),
+            Some((name, append)) => {
+                let outer_output = self.output.replace(Value::default());
+                let flow = self.run_kind(command);
+                let content = std::mem::replace(&mut self.output, outer_output).unwrap_or_default();
+                self.write_file(name, content, append, command.span);
+                flow
+            }
+        };
+        if let Some(outer_input) = outer_input {
+            self.input = outer_input;
+        }
+        flow
+    }
+
+    /// What `< file` or `< <(command)` gives.
+    fn read_input(&mut self, word: &tree::Word, span: Span) -> Option<Value> {
+        if let [tree::Part::Process { body, span }] = word.parts.as_slice() {
+            return Some(self.substitute(body, *span));
+        }
+        let name = self.text_of(&word.parts);
+        if let Some(content) = self.file_content(&name) {
+            return Some(content);
+        }
+        Some(self.unknown(HoleKind::Command, &format!("cat {}", name.text()), span, name.holes()))
+    }
+
+    pub(crate) fn file_content(&self, name: &Value) -> Option<Value> {
+        self.files.iter().rev().find(|file| file.name.text() == name.text()).map(|file| file.content.clone())
+    }
+
+    pub(crate) fn write_file(&mut self, name: Value, content: Value, append: bool, span: Span) {
+        if name.text().starts_with("/dev/") || name.is_empty() || content.is_empty() {
+            return;
+        }
+        let content = self.bounded(content, Some(span));
+        match self.files.iter().position(|file| file.name.text() == name.text()) {
+            Some(known) => {
+                let Some(file) = self.files.get_mut(known) else { return };
+                if append && file.content.len() < limits::VALUE_BYTES {
+                    file.content.append(&content);
+                } else {
+                    *file = File { name, content, span };
+                }
+            }
+            None if self.files.len() < FILES => self.files.push(File { name, content, span }),
+            None => {}
+        }
+    }
+
+    pub(crate) fn run_simple(&mut self, simple: &Simple, span: Span) -> Flow {
+        let mut words = Vec::new();
+        for word in &simple.words {
+            self.expand(word, &mut words);
+        }
+        if words.is_empty() {
+            self.status = Status::SUCCESS;
+            for assignment in &simple.assignments {
+                self.assign(assignment);
+            }
+            return Flow::Next;
+        }
+        let mut environment = Vec::new();
+        for assignment in &simple.assignments {
+            let value = match &assignment.value {
+                Assigned::Scalar(word) => self.text_of(&word.parts),
+                Assigned::Array(_) => Value::default(),
+            };
+            environment.push((assignment.name.clone(), Word { value, span: assignment.span }));
+        }
+        let saved = self.set_temporarily(&environment);
+        let flow = self.dispatch(words, &simple.declared, &environment, span);
+        self.restore(saved);
+        flow
+    }
+
+    fn set_temporarily(&mut self, environment: &[(String, Word)]) -> Vec<Saved> {
+        let mut saved = Vec::new();
+        for (name, word) in environment {
+            saved.push((name.clone(), self.variables.take(name)));
+            self.set(name, word.value.clone(), Some(word.span));
+            self.export(name);
+        }
+        saved
+    }
+
+    fn dispatch(
+        &mut self,
+        mut words: Vec<Word>,
+        declared: &[Assignment],
+        environment: &[(String, Word)],
+        span: Span,
+    ) -> Flow {
+        self.status = Status::SUCCESS;
+        while let [first, second, ..] = words.as_slice()
+            && matches!(first.text(), "command" | "builtin" | "exec")
+            && !second.text().starts_with('-')
+        {
+            words.remove(0);
+        }
+        let program = words.first().map_or("", Word::text);
+        if let Some(body) = self.functions.get(program).cloned() {
+            return self.call(&body, values(words.get(1..).unwrap_or(&[])));
+        }
+        if let Some(flow) = builtins::run(self, program, &words, declared, span) {
+            return flow;
+        }
+        self.run_program(words, environment, span)
+    }
+
+    /// A program: computed if it is one of the small pure ones and someone reads it, else kept for the reader.
+    fn run_program(&mut self, words: Vec<Word>, environment: &[(String, Word)], span: Span) -> Flow {
+        let computed = if self.output.is_some() || self.input.is_some() {
+            programs::run(self, &words, span)
+        } else {
+            None
+        };
+        self.status = Status::ASSUMED;
+        if let Some((value, status)) = computed {
+            if !self.spend(value.weight(), span) {
+                return Flow::Stop;
+            }
+            self.emit(&value, span);
+            self.status = status;
+            return Flow::Next;
+        }
+        if self.substituting > 0 {
+            let mut needs = self.input.as_ref().map(Value::holes).unwrap_or_default();
+            if !needs.is_empty() || depends(&words) {
+                for word in &words {
+                    word.value.add_holes(&mut needs);
+                }
+            }
+            let shown = joined(&words);
+            let value = self.unknown(HoleKind::Command, &shown, span, needs);
+            self.write(&value);
+            return Flow::Next;
+        }
+        let index = self.record(CommandKind::Run, words, environment, span);
+        self.run_inner(index, span)
+    }
+
+    /// Keeps a command; its index.
+    pub(crate) fn record(
+        &mut self,
+        kind: CommandKind,
+        words: Vec<Word>,
+        environment: &[(String, Word)],
+        span: Span,
+    ) -> Option<usize> {
+        if self.commands.len() >= limits::COMMANDS || words.is_empty() {
+            return None;
+        }
+        let kind = if self.shown { CommandKind::Shown } else { kind };
+        let environment = environment.to_vec();
+        self.commands.push(Command { kind, words, environment, span, outer: self.outer, doubt: self.doubt });
+        Some(self.commands.len() - 1)
+    }
+
+    /// Gives a text to whoever reads it; options printed on the terminal are kept as a shown command.
+    pub(crate) fn emit(&mut self, value: &Value, span: Span) {
+        if self.output.is_some() {
+            self.write(value);
+        } else if self.substituting == 0 && value.text().contains(" --") {
+            let mut words = Vec::new();
+            for value in value.fields() {
+                words.push(Word { value, span });
+            }
+            self.record(CommandKind::Shown, words, &[], span);
+        }
+    }
+
+    /// What a command list prints, without the line ends at its end.
+    pub(crate) fn substitute(&mut self, body: &List, span: Span) -> Value {
+        if self.depth >= limits::DEPTH || !self.spend(1, span) {
+            return Value::default();
+        }
+        let output = self.output.replace(Value::default());
+        let input = self.input.take();
+        let status = self.status;
+        self.substituting += 1;
+        self.depth += 1;
+        if is_simple(body, &self.functions) {
+            self.run_list(body);
+        } else {
+            self.in_subshell(&mut |shell| shell.run_list(body));
+        }
+        self.depth -= 1;
+        self.substituting -= 1;
+        self.input = input;
+        let value = std::mem::replace(&mut self.output, output).unwrap_or_default();
+        self.status = if status.ok { self.status } else { status };
+        let end = value.text().trim_end_matches(['\n', '\r']).len();
+        let mut value = if end < value.len() { value.part(0, end) } else { value };
+        if !self.spend(value.weight(), span) {
+            value = Value::default();
+        }
+        value
+    }
+}
+
+/// Whether a list is one plain command, which cannot change variables for others.
+fn is_simple(list: &List, functions: &Functions) -> bool {
+    /// Commands that change the shell they run in.
+    const CHANGING: &[&str] = &[
+        "export",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "unset",
+        "read",
+        "mapfile",
+        "readarray",
+        "eval",
+        "source",
+        ".",
+        "set",
+        "shift",
+        "let",
+        "printf",
+        "cd",
+        "exec",
+        "exit",
+        "return",
+    ];
+    let [statement] = list.as_slice() else { return false };
+    let plain = |stage: &tree::Command| {
+        let tree::Kind::Simple(simple) = &stage.kind else { return false };
+        let first = simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
+        first.is_some_and(|first| !CHANGING.contains(&first) && functions.get(first).is_none())
+    };
+    statement.rest.is_empty() && statement.first.stages.iter().all(plain)
+}
+
+/// Whether a program's answer hangs on its arguments: those that count a machine's devices or read its files do not.
+fn depends(words: &[Word]) -> bool {
+    const OWN: &[&str] =
+        &["nvidia-smi", "rocm-smi", "npu-smi", "scontrol", "hostname", "date", "cat", "nproc"];
+    !OWN.contains(&words.first().map_or("", Word::text))
+}
+
+/// What words expand to.
+pub(crate) fn values(words: &[Word]) -> Vec<Value> {
+    let mut values = Vec::new();
+    for word in words {
+        values.push(word.value.clone());
+    }
+    values
+}
+
+pub(crate) fn joined(words: &[Word]) -> String {
+    let mut out = String::new();
+    for word in words {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word.text());
+        if out.len() > 160 {
+            break;
+        }
+    }
+    out
+}

@@ -1,0 +1,232 @@
+use std::rc::Rc;
+
+use super::super::limits;
+use super::super::notes::Notes;
+use super::super::script::{Branch, Command, Directive, File, HoleKind};
+use super::super::value::{HoleId, Value};
+use super::variables::{Elements, Functions, Shape, Slot, Variables};
+use shardscope_source::{Diagnostic, Source, Span};
+
+/// How sure the outcome of a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Certainty {
+    /// Not known; read as false.
+    Unknown,
+    /// A program's success, taken for granted.
+    Assumed,
+    /// As bash decides with a variable that nobody sets.
+    Unset,
+    /// Decided by the text.
+    Certain,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Status {
+    pub(crate) ok: bool,
+    pub(crate) certainty: Certainty,
+}
+
+impl Status {
+    pub(crate) const SUCCESS: Status = Status { ok: true, certainty: Certainty::Certain };
+    pub(crate) const UNKNOWN: Status = Status { ok: false, certainty: Certainty::Unknown };
+    pub(crate) const ASSUMED: Status = Status { ok: true, certainty: Certainty::Assumed };
+
+    pub(crate) const fn certain(ok: bool) -> Self {
+        Self { ok, certainty: Certainty::Certain }
+    }
+
+    pub(crate) const fn unset(ok: bool) -> Self {
+        Self { ok, certainty: Certainty::Unset }
+    }
+
+    #[must_use]
+    pub(crate) fn not(self) -> Self {
+        match self.certainty {
+            Certainty::Unknown => self,
+            certainty => Self { ok: !self.ok, certainty },
+        }
+    }
+}
+
+/// What happens after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Next,
+    Break(u32),
+    Continue(u32),
+    Return,
+    /// `exit`, or nothing left to spend.
+    Stop,
+    /// `exit` under a condition: what it guards is left, the script goes on.
+    Guard,
+}
+
+/// The positional parameters of the script or of a function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Positional {
+    pub(crate) values: Vec<Value>,
+    /// Whether values past the end are unknown, the call not being given.
+    pub(crate) open: bool,
+    pub(crate) shifted: usize,
+    /// Single values given by number.
+    pub(crate) numbered: Vec<(usize, Value)>,
+}
+
+/// A variable's name and what it held before.
+pub(crate) type Saved = (String, Option<Rc<Slot>>);
+
+/// A shell that runs nothing.
+pub(crate) struct Evaluator<'a> {
+    pub(crate) source: &'a Source,
+    pub(crate) notes: Notes,
+    pub(crate) variables: Variables,
+    pub(crate) functions: Functions,
+    pub(crate) positional: Positional,
+    pub(crate) commands: Vec<Command>,
+    pub(crate) files: Vec<File>,
+    /// Files already run as scripts, by index into `files`.
+    pub(crate) files_run: Vec<usize>,
+    pub(crate) directives: Vec<Directive>,
+    pub(crate) branches: Vec<Branch>,
+    /// The branch that each hole of kind [`HoleKind::Branch`] comes from.
+    pub(crate) branch_of: Vec<(HoleId, u16)>,
+    pub(crate) missing_files: Vec<(String, Span)>,
+    pub(crate) status: Status,
+    /// What commands write, when something collects it.
+    pub(crate) output: Option<Value>,
+    /// What commands read, when it is known.
+    pub(crate) input: Option<Value>,
+    /// Inside `$( )`: commands there are not the script's own.
+    pub(crate) substituting: u32,
+    /// Inside something that runs only under a condition.
+    pub(crate) conditional: u32,
+    /// How many of those conditions the text does not decide.
+    pub(crate) uncertain: u32,
+    /// The undecided branch that what runs now hangs on.
+    pub(crate) doubt: Option<u16>,
+    /// The unknowns met by the condition under evaluation.
+    pub(crate) condition_holes: Vec<HoleId>,
+    pub(crate) depth: u32,
+    pub(crate) steps_left: u32,
+    pub(crate) outer: Option<usize>,
+    /// Variables to put back when the function that runs now returns.
+    pub(crate) locals: Vec<Saved>,
+    /// Whether what runs is a file that the script only writes.
+    pub(crate) shown: bool,
+}
+
+impl Evaluator<'_> {
+    /// Pays for work; false when the budget is spent.
+    pub(crate) fn spend(&mut self, steps: u32, span: Span) -> bool {
+        match self.steps_left.checked_sub(steps.max(1)) {
+            Some(left) => {
+                self.steps_left = left;
+                true
+            }
+            None if self.steps_left == 0 => false,
+            None => {
+                self.steps_left = 0;
+                self.notes.report(
+                    Diagnostic::error(
+                        "too-much-work",
+                        "the script takes more steps than any launch script needs; evaluation ends here",
+                    )
+                    .at(span)
+                    .hint("paste the part that sets the options, with loops written out"),
+                );
+                false
+            }
+        }
+    }
+
+    pub(crate) fn unknown(&mut self, kind: HoleKind, name: &str, span: Span, needs: Vec<HoleId>) -> Value {
+        self.notes.unknown(kind, name, span, needs)
+    }
+
+    pub(crate) fn scalar(&self, name: &str) -> Option<&Value> {
+        let slot = self.variables.get(name)?;
+        if slot.shape == Shape::Map { None } else { slot.elements.get(0, "") }
+    }
+
+    /// The known text of a variable.
+    pub(crate) fn known(&self, name: &str) -> Option<&str> {
+        self.scalar(name).and_then(Value::known)
+    }
+
+    pub(crate) fn shape(&self, name: &str) -> Option<Shape> {
+        Some(self.variables.get(name)?.shape)
+    }
+
+    /// The variable, to be changed.
+    pub(crate) fn slot(&mut self, name: &str) -> Option<&mut Slot> {
+        self.variables.get_mut(name)
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Value, span: Option<Span>) {
+        let value = self.bounded(value, span);
+        let exported = match self.slot(name) {
+            Some(slot) if slot.shape == Shape::Array => {
+                slot.span = span.or(slot.span);
+                slot.elements.insert(0, "", value);
+                return;
+            }
+            Some(slot) => (slot.exported, span.or(slot.span)),
+            None => (false, span),
+        };
+        let (exported, span) = exported;
+        let slot = Slot { shape: Shape::Scalar, elements: Elements::scalar(value), exported, span };
+        self.variables.put(name, slot);
+    }
+
+    pub(crate) fn set_elements(&mut self, name: &str, shape: Shape, elements: Elements, span: Span) {
+        let exported = self.variables.get(name).is_some_and(|slot| slot.exported);
+        self.variables.put(name, Slot { shape, elements, exported, span: Some(span) });
+    }
+
+    /// The value, or nothing but a diagnostic when it is longer than any real one.
+    pub(crate) fn bounded(&mut self, value: Value, span: Option<Span>) -> Value {
+        if value.len() <= limits::VALUE_BYTES {
+            return value;
+        }
+        let message = "a value grows longer than 256 KiB; it is cut off here";
+        self.notes.report(Diagnostic::error("value-too-long", message).at_some(span));
+        self.steps_left = self.steps_left.min(limits::STEPS / 10);
+        value.part(0, floor_boundary(value.text(), limits::VALUE_BYTES / 16))
+    }
+
+    pub(crate) fn export(&mut self, name: &str) {
+        if let Some(slot) = self.slot(name) {
+            slot.exported = true;
+        }
+    }
+
+    /// Lets a name stand for nothing.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.variables.take(name);
+    }
+
+    /// Remembers a variable's value for the end of the function.
+    pub(crate) fn localize(&mut self, name: &str) {
+        let old = self.variables.take(name);
+        self.locals.push((name.to_owned(), old));
+    }
+
+    /// Puts variables back, the last remembered first.
+    pub(crate) fn restore(&mut self, saved: Vec<Saved>) {
+        for (name, old) in saved.into_iter().rev() {
+            self.variables.put_back(&name, old);
+        }
+    }
+
+    pub(crate) fn write(&mut self, value: &Value) {
+        if let Some(output) = &mut self.output
+            && output.len() <= limits::VALUE_BYTES
+        {
+            output.append(value);
+        }
+    }
+}
+
+fn floor_boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}

@@ -1,0 +1,266 @@
+use super::super::tree::{Arm, CaseArm, CaseEnding, Kind, List, Part, TestToken, Word};
+use super::cursor::Parser;
+use super::word::Mode;
+
+impl Parser<'_> {
+    /// A compound command, if one starts here.
+    pub(crate) fn compound(&mut self) -> Option<Kind> {
+        let start = self.at;
+        if self.peek() == Some(b'(') {
+            if self.peek_at(1) == Some(b'(') && self.closes_arithmetic(self.at) {
+                self.at += 2;
+                return Some(Kind::Arithmetic(self.arithmetic()));
+            }
+            self.at += 1;
+            let body = self.nested_list();
+            if !self.eat(")") {
+                self.fail("unclosed-group", "this parenthesis is never closed", start);
+            }
+            return Some(Kind::Subshell(body));
+        }
+        let word = self.keyword();
+        if !matches!(word, "if" | "case" | "for" | "select" | "while" | "until" | "function" | "{" | "[[") {
+            return None;
+        }
+        self.at += word.len();
+        let kind = match word {
+            "if" => self.conditional(start),
+            "case" => self.case(start),
+            "for" | "select" => self.for_loop(start),
+            "while" => self.while_loop(start, false),
+            "until" => self.while_loop(start, true),
+            "function" => self.function(start),
+            "[[" => Kind::Test(self.test_tokens(start)),
+            _ => {
+                let body = self.nested_list();
+                self.expect("}", start, "this { is never closed by }");
+                Kind::Group(body)
+            }
+        };
+        Some(kind)
+    }
+
+    /// Takes a reserved word, or reports what lacks it; at the end of the text it is taken as read.
+    fn expect(&mut self, word: &'static str, start: usize, message: &'static str) {
+        self.skip_lines();
+        if self.failed() || self.eat_keyword(word) {
+            return;
+        }
+        let (end, ended) = (self.end, self.at_end());
+        self.fail("unclosed-command", message, start);
+        if ended
+            && self.strict == 0
+            && let Some(failure) = self.go_on(end)
+        {
+            self.report(failure);
+        }
+    }
+
+    fn conditional(&mut self, start: usize) -> Kind {
+        let mut arms = Vec::new();
+        loop {
+            self.skip_lines();
+            let from = self.at;
+            let condition = self.nested_list();
+            let span = self.condition_span(from);
+            self.expect("then", start, "this if has no then");
+            let body = self.nested_list();
+            arms.push(Arm { condition, span, body });
+            if !self.eat_keyword("elif") {
+                break;
+            }
+        }
+        let otherwise = if self.eat_keyword("else") { Some(self.nested_list()) } else { None };
+        self.expect("fi", start, "this if is never closed by fi");
+        Kind::If { arms, otherwise }
+    }
+
+    /// The text from a byte up to here without the separators at its end.
+    fn condition_span(&self, from: usize) -> shardscope_source::Span {
+        let text = self.text.get(from..self.at).unwrap_or("");
+        let length = text.trim_end_matches([' ', '\t', '\n', '\r', ';']).len();
+        self.span(from, from + length)
+    }
+
+    fn case(&mut self, start: usize) -> Kind {
+        self.skip_lines();
+        let subject = self.word();
+        self.expect("in", start, "this case has no in");
+        let mut arms = Vec::new();
+        loop {
+            self.skip_lines();
+            if self.eat_keyword("esac") {
+                break;
+            }
+            if self.at_end() {
+                self.expect("esac", start, "this case is never closed by esac");
+                break;
+            }
+            arms.push(self.case_arm(start));
+        }
+        Kind::Case { subject, arms }
+    }
+
+    fn case_arm(&mut self, start: usize) -> CaseArm {
+        self.eat("(");
+        let mut patterns = Vec::new();
+        loop {
+            self.skip_blanks();
+            patterns.push(self.word());
+            self.skip_blanks();
+            if self.eat(")") {
+                break;
+            }
+            if !self.eat("|") {
+                self.fail("unreadable-case", "a pattern and ) are expected in this case", start);
+                break;
+            }
+        }
+        let body = self.nested_list();
+        let ending = if self.eat(";;&") {
+            CaseEnding::Test
+        } else if self.eat(";&") {
+            CaseEnding::Fall
+        } else {
+            self.eat(";;");
+            CaseEnding::Stop
+        };
+        CaseArm { patterns, body, ending }
+    }
+
+    fn for_loop(&mut self, start: usize) -> Kind {
+        self.skip_blanks();
+        if self.eat("((") {
+            return self.for_arithmetic(start);
+        }
+        let from = self.at;
+        self.at += self.identifier_length();
+        let name = self.text.get(from..self.at).unwrap_or("").to_owned();
+        if name.is_empty() {
+            self.fail("unreadable-loop", "a variable is expected after for", start);
+        }
+        self.skip_lines();
+        let mut words = None;
+        if self.eat_keyword("in") {
+            words = Some(self.words_to_line_end());
+        }
+        let body = self.loop_body(start);
+        Kind::For { name, words, body }
+    }
+
+    fn words_to_line_end(&mut self) -> Vec<Word> {
+        let mut words = Vec::new();
+        loop {
+            self.skip_blanks();
+            let before = self.at;
+            let word = self.word();
+            if word.parts.is_empty() && self.at == before {
+                return words;
+            }
+            words.push(word);
+        }
+    }
+
+    fn for_arithmetic(&mut self, start: usize) -> Kind {
+        let mut header: [Vec<Part>; 3] = Default::default();
+        for (index, part) in header.iter_mut().enumerate() {
+            *part = self.nested_parts(Mode::Arithmetic);
+            if index < 2 && !self.eat(";") {
+                self.fail("unreadable-loop", "for (( needs three expressions parted by ;", start);
+            }
+        }
+        if !self.eat("))") {
+            self.fail("unreadable-loop", "for (( is never closed by ))", start);
+        }
+        let body = self.loop_body(start);
+        Kind::ForArithmetic { header, body }
+    }
+
+    fn while_loop(&mut self, start: usize, until: bool) -> Kind {
+        self.skip_lines();
+        let from = self.at;
+        let condition = self.nested_list();
+        let span = self.condition_span(from);
+        let body = self.loop_body(start);
+        Kind::While { condition, span, until, body }
+    }
+
+    /// `do ... done`, or a group in braces.
+    fn loop_body(&mut self, start: usize) -> List {
+        self.skip_lines();
+        self.eat(";");
+        self.skip_lines();
+        if self.eat_keyword("{") {
+            let body = self.nested_list();
+            self.expect("}", start, "this loop is never closed by }");
+            return body;
+        }
+        self.expect("do", start, "this loop has no do");
+        let body = self.nested_list();
+        self.expect("done", start, "this loop is never closed by done");
+        body
+    }
+
+    fn function(&mut self, start: usize) -> Kind {
+        self.skip_blanks();
+        let word = self.word();
+        let name = super::list::literal(&word.parts);
+        if name.is_none() {
+            self.fail("unreadable-function", "a name is expected after function", start);
+        }
+        self.skip_blanks();
+        if self.eat("(") {
+            self.skip_blanks();
+            if !self.eat(")") {
+                self.fail("unreadable-function", "() is expected after the name of a function", start);
+            }
+        }
+        self.function_body(name.unwrap_or("").to_owned())
+    }
+
+    /// After `[[`: the tokens up to `]]`.
+    fn test_tokens(&mut self, start: usize) -> Vec<TestToken> {
+        let mut tokens = Vec::new();
+        let mut regex = false;
+        loop {
+            self.skip_lines();
+            if self.eat_keyword("]]") {
+                return tokens;
+            }
+            self.node();
+            if regex {
+                tokens.push(TestToken::Word(self.word_in(Mode::Regex)));
+                regex = false;
+                continue;
+            }
+            let token = match self.peek() {
+                None => {
+                    self.fail("unclosed-command", "this [[ is never closed by ]]", start);
+                    return tokens;
+                }
+                Some(b'&') if self.eat("&&") => TestToken::And,
+                Some(b'|') if self.eat("||") => TestToken::Or,
+                Some(b'(') => self.sign(TestToken::Open),
+                Some(b')') => self.sign(TestToken::Close),
+                Some(b'<') if !self.opens_angle() => self.sign(TestToken::Less),
+                Some(b'>') => self.sign(TestToken::Greater),
+                Some(b'!') if self.keyword() == "!" => self.sign(TestToken::Not),
+                Some(_) => {
+                    let before = self.at;
+                    let word = self.word();
+                    if self.at == before {
+                        self.fail("unreadable-test", "this is not expected between [[ and ]]", before);
+                    }
+                    regex = super::list::literal(&word.parts) == Some("=~");
+                    TestToken::Word(word)
+                }
+            };
+            tokens.push(token);
+        }
+    }
+
+    fn sign(&mut self, token: TestToken) -> TestToken {
+        self.at += 1;
+        token
+    }
+}

@@ -1,0 +1,211 @@
+use super::node::{Entry, Node, Scalar, Value};
+use shardscope_source::{Diagnostic, Span};
+
+/// Deepest nesting read.
+const MAX_DEPTH: usize = 64;
+/// Most nodes read, aliases expanded; real files have under 5,000.
+const MAX_NODES: usize = 50_000;
+/// Most complaints about one text.
+const MAX_DIAGNOSTICS: usize = 20;
+
+/// A settings file as read: its documents (one unless it is YAML with `---`) and what there is to say about its form.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tree {
+    /// What was read, up to the places that could not be.
+    pub documents: Vec<Node>,
+    /// Faults of form, and keys written twice.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A place in a text with everything the readers of this room share.
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    base: usize,
+    code: &'static str,
+    nodes: usize,
+    depth: usize,
+    pub(super) at: usize,
+    pub(super) anchors: Vec<(String, Node)>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the start of `text`, which lies at byte `base` of its source; `code` names the faults found.
+    pub(super) fn new(text: &'a str, base: u32, code: &'static str) -> Self {
+        let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let (anchors, diagnostics) = (Vec::new(), Vec::new());
+        Self { text, base: base as usize, code, nodes: 0, depth: 0, at, anchors, diagnostics }
+    }
+
+    pub(super) fn finish(self, documents: Vec<Node>) -> Tree {
+        Tree { documents, diagnostics: self.diagnostics }
+    }
+
+    pub(super) fn byte(&self, at: usize) -> u8 {
+        self.text.as_bytes().get(at).copied().unwrap_or(0)
+    }
+
+    pub(super) fn peek(&self) -> u8 {
+        self.byte(self.at)
+    }
+
+    pub(super) fn done(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    pub(super) fn looks_at(&self, word: &str) -> bool {
+        self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes()))
+    }
+
+    pub(super) fn slice(&self, from: usize, to: usize) -> &'a str {
+        self.text.get(from..to).unwrap_or("")
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.text.len()
+    }
+
+    /// All that follows `from`.
+    pub(super) fn rest(&self, from: usize) -> &'a str {
+        self.text.get(from..).unwrap_or("")
+    }
+
+    pub(super) fn span(&self, from: usize, to: usize) -> Span {
+        Span::from_bytes(self.base + from, self.base + to)
+    }
+
+    /// Where the line of `at` ends, its line end not included.
+    pub(super) fn line_end(&self, at: usize) -> usize {
+        let rest = self.text.as_bytes().get(at..).unwrap_or(&[]);
+        rest.iter().position(|byte| *byte == b'\n').map_or(self.text.len(), |offset| at + offset)
+    }
+
+    pub(super) fn skip_blanks(&mut self) {
+        while matches!(self.peek(), b' ' | b'\t' | b'\r') {
+            self.at += 1;
+        }
+    }
+
+    /// To the first byte of the next line.
+    pub(super) fn skip_line(&mut self) {
+        self.at = (self.line_end(self.at) + 1).min(self.text.len());
+    }
+
+    /// Whether `at` begins a comment: a number sign at the start of the text or after a blank.
+    pub(super) fn at_comment(&self, at: usize) -> bool {
+        self.byte(at) == b'#'
+            && (at == 0
+                || matches!(
+                    self.byte(at - 1),
+                    b' ' | b'\t' | b'\r' | b'\n' | b',' | b'[' | b'{' | b'}' | b']'
+                ))
+    }
+
+    /// Complains about a place; the reading goes on.
+    pub(super) fn complain(&mut self, message: &str, from: usize, to: usize) {
+        if self.diagnostics.len() < MAX_DIAGNOSTICS {
+            let fault = Diagnostic::warning(self.code, message).at(self.span(from, to.max(from)));
+            self.diagnostics.push(fault);
+        }
+    }
+
+    /// Counts `nodes` more; false, and at the end of the text, when there are too many.
+    pub(super) fn charge(&mut self, nodes: usize) -> bool {
+        self.nodes = self.nodes.saturating_add(nodes);
+        if self.nodes > MAX_NODES {
+            self.stop("more values than any settings file has; the rest is not read");
+        }
+        self.nodes <= MAX_NODES
+    }
+
+    /// Goes one level deeper; false, and at the end of the text, when it is too deep.
+    pub(super) fn enter(&mut self) -> bool {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            self.stop("nested too deeply; the rest is not read");
+        }
+        self.depth <= MAX_DEPTH
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    fn stop(&mut self, message: &str) {
+        if !self.done() {
+            self.complain(message, self.at, self.at);
+        }
+        self.at = self.text.len();
+    }
+
+    pub(super) fn scalar(&mut self, text: String, quoted: bool, from: usize) -> Node {
+        self.charge(1);
+        Node { span: self.span(from, self.at), value: Value::Scalar(Scalar { text, quoted }) }
+    }
+
+    pub(super) fn list(&mut self, items: Vec<Node>, from: usize) -> Node {
+        self.charge(1);
+        Node { span: self.span(from, self.at), value: Value::List(items) }
+    }
+
+    /// A map of these entries: `<<` merged, and of equal keys the last kept.
+    pub(super) fn map(&mut self, entries: Vec<Entry>, from: usize) -> Node {
+        self.charge(1);
+        let mut all: Vec<Entry> = Vec::new();
+        for merge in entries.iter().rev() {
+            if merge.key == "<<" {
+                for map in merge.node.items().iter().rev() {
+                    all.extend_from_slice(map.entries());
+                }
+                all.extend_from_slice(merge.node.entries());
+            }
+        }
+        let inherited = all.len();
+        for entry in entries {
+            if entry.key != "<<" {
+                all.push(entry);
+            }
+        }
+        let entries = self.keep_last(all, inherited);
+        Node { span: self.span(from, self.at), value: Value::Map(entries) }
+    }
+
+    /// Drops all but the last of equal keys, and says so unless an inherited one is replaced.
+    fn keep_last(&mut self, entries: Vec<Entry>, inherited: usize) -> Vec<Entry> {
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by(|left, right| entries[*left].key.cmp(&entries[*right].key));
+        let mut dead = vec![false; entries.len()];
+        for pair in order.windows(2) {
+            let (first, second) = (pair[0], pair[1]);
+            if entries[first].key == entries[second].key {
+                dead[first] = true;
+                let span = entries[first].key_span;
+                if first >= inherited && self.diagnostics.len() < MAX_DIAGNOSTICS {
+                    let message =
+                        format!("'{}' is given twice here; the last one counts", entries[first].key);
+                    self.diagnostics.push(Diagnostic::note("repeated-key", message).at(span));
+                }
+            }
+        }
+        let mut kept = Vec::with_capacity(entries.len());
+        for (index, entry) in entries.into_iter().enumerate() {
+            if !dead[index] {
+                kept.push(entry);
+            }
+        }
+        kept
+    }
+
+    /// What an anchor of that name holds.
+    pub(super) fn alias(&mut self, name: &str, from: usize) -> Node {
+        let found = self.anchors.iter().rev().find(|(known, _)| known == name).map(|(_, node)| node.clone());
+        match found {
+            Some(node) if self.charge(node.size()) => node,
+            Some(_) => Node::null(self.span(from, self.at)),
+            None => {
+                self.complain("no anchor of this name stands above", from, self.at);
+                Node::null(self.span(from, self.at))
+            }
+        }
+    }
+}

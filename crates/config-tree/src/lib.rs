@@ -1,0 +1,16 @@
+//! Settings files as trees of nodes that know their place: JSON as people write it, the YAML that
+//! training configurations use, and TOML. Knows nothing of training; bounded in depth and size.
+
+mod block;
+mod cursor;
+mod flow;
+mod lines;
+mod node;
+pub mod scalar;
+mod toml;
+
+pub use block::read_yaml;
+pub use cursor::Tree;
+pub use flow::read_json;
+pub use node::{Entry, Node, Scalar, Value};
+pub use toml::read_toml;

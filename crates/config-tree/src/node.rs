@@ -1,0 +1,129 @@
+use super::scalar;
+use shardscope_source::Span;
+
+/// A value in a settings file, with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Where it stands, quotes and brackets included.
+    pub span: Span,
+    /// What it is.
+    pub value: Value,
+}
+
+/// What a [`Node`] holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A word, number, text, yes or no, or nothing.
+    Scalar(Scalar),
+    /// Values in order.
+    List(Vec<Node>),
+    /// Values by key, in the order written; keys are distinct.
+    Map(Vec<Entry>),
+}
+
+/// A scalar before anyone decides what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scalar {
+    /// Its text, without quotes, escapes resolved.
+    pub text: String,
+    /// Whether it was quoted (or a block of text), and so is neither number nor truth value by itself.
+    pub quoted: bool,
+}
+
+/// One key of a map with its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The key's text.
+    pub key: String,
+    /// Where the key stands.
+    pub key_span: Span,
+    /// Its value.
+    pub node: Node,
+}
+
+impl Node {
+    /// A node that holds nothing, at a place.
+    pub fn null(span: Span) -> Self {
+        Self::plain("", span)
+    }
+
+    /// An unquoted scalar.
+    pub fn plain(text: &str, span: Span) -> Self {
+        Self { span, value: Value::Scalar(Scalar { text: text.to_owned(), quoted: false }) }
+    }
+
+    /// The value under a key; `-` and `_` count as one letter.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entries().iter().find(|entry| same_key(&entry.key, key)).map(|entry| &entry.node)
+    }
+
+    /// The value under keys joined by dots.
+    pub fn at(&self, path: &str) -> Option<&Node> {
+        path.split('.').try_fold(self, |node, key| node.get(key))
+    }
+
+    /// The entries of a map; none for anything else.
+    pub fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            Value::Scalar(_) | Value::List(_) => &[],
+        }
+    }
+
+    /// The values of a list; none for anything else.
+    pub fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            Value::Scalar(_) | Value::Map(_) => &[],
+        }
+    }
+
+    /// The text of a scalar.
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Scalar(scalar) => Some(&scalar.text),
+            Value::List(_) | Value::Map(_) => None,
+        }
+    }
+
+    /// The text of a scalar that holds something.
+    pub fn word(&self) -> Option<&str> {
+        self.text().filter(|_| !self.is_null())
+    }
+
+    /// Whether it says that there is no value.
+    pub fn is_null(&self) -> bool {
+        matches!(&self.value, Value::Scalar(scalar) if !scalar.quoted && scalar::is_null(&scalar.text))
+    }
+
+    /// A whole number, quoted or not.
+    pub fn whole(&self) -> Option<u64> {
+        self.text().and_then(scalar::whole)
+    }
+
+    /// A number, quoted or not.
+    pub fn real(&self) -> Option<f64> {
+        self.text().and_then(scalar::real)
+    }
+
+    /// Yes or no, quoted or not.
+    pub fn flag(&self) -> Option<bool> {
+        self.text().and_then(scalar::flag)
+    }
+
+    /// How many nodes it holds, itself included.
+    pub(super) fn size(&self) -> usize {
+        let below = match &self.value {
+            Value::Scalar(_) => 0,
+            Value::List(items) => items.iter().map(Node::size).sum(),
+            Value::Map(entries) => entries.iter().map(|entry| entry.node.size()).sum(),
+        };
+        1 + below
+    }
+}
+
+/// Whether two keys are the same but for `-` and `_`.
+fn same_key(left: &str, right: &str) -> bool {
+    let fold = |byte: u8| if byte == b'-' { b'_' } else { byte };
+    left.len() == right.len() && left.bytes().zip(right.bytes()).all(|(a, b)| fold(a) == fold(b))
+}

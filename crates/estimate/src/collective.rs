@@ -1,0 +1,124 @@
+//! What an algorithm puts on the wire for a collective, per rank. The size of a message and what is
+//! sent for it are two things: a ring all-reduce of S bytes over n ranks sends 2(n-1)/n·S from each.
+
+use shardscope_explain::{Explanation, Formula};
+use shardscope_operators::Collective;
+use shardscope_units::{Bytes, Quantity};
+
+const NCCL: &str = "NVIDIA nccl-tests, PERFORMANCE.md; NCCL 2.4 (double binary trees)";
+const SWITCH: &str = "NVLink SHARP and InfiniBand SHARP: the switch adds up and multiplies out";
+
+static SEND: Formula = Formula::new("S", "A send puts its message on the wire once.", NCCL);
+static RING_REDUCE: Formula = Formula::new(
+    "2·(n-1)/n·S",
+    "Every piece goes round twice, once to be added up, once to be handed out.",
+    NCCL,
+);
+static TREE_REDUCE: Formula = Formula::new(
+    "2·(n-1)/n·S",
+    "n-1 messages up the trees and as many down, over n ranks: a ring's bytes in fewer steps.",
+    NCCL,
+);
+static ONCE_ROUND: Formula =
+    Formula::new("(n-1)/n·S", "Every rank needs, or gives away, all but its own part.", NCCL);
+static SWITCH_REDUCE: Formula = Formula::new(
+    "(n+1)/n·S",
+    "All of it once to the switch, and one part of the sum, read by one rank, to all at once.",
+    SWITCH,
+);
+static SWITCH_GATHER: Formula =
+    Formula::new("S/n", "A rank's own part once; the switch hands it to all others.", SWITCH);
+
+/// How a collective is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Pieces go round; NCCL's choice for large messages.
+    Ring,
+    /// Two binary trees, each with half the data (NCCL 2.4).
+    Tree,
+    /// The switch adds up and multiplies out: NVLink SHARP, InfiniBand SHARP.
+    InSwitch,
+}
+
+impl Algorithm {
+    /// Every algorithm.
+    pub const ALL: [Self; 3] = [Self::Ring, Self::Tree, Self::InSwitch];
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::Tree => "tree",
+            Self::InSwitch => "in-switch",
+        }
+    }
+}
+
+/// `bytes · times / over`, rounded down, at most what 64 bits hold.
+fn share(bytes: Bytes, times: u64, over: u64) -> Bytes {
+    let product = u128::from(bytes.get()) * u128::from(times) / u128::from(over.max(1));
+    Bytes::new(u64::try_from(product).unwrap_or(u64::MAX))
+}
+
+/// How `algorithm` comes to what each rank sends for `collective`.
+#[must_use]
+fn rule(algorithm: Algorithm, collective: Collective) -> &'static Formula {
+    match (algorithm, collective) {
+        (_, Collective::SendRecv) => &SEND,
+        (Algorithm::InSwitch, Collective::AllReduce) => &SWITCH_REDUCE,
+        (Algorithm::InSwitch, Collective::AllGather | Collective::Broadcast) => &SWITCH_GATHER,
+        (Algorithm::Ring, Collective::AllReduce) => &RING_REDUCE,
+        (Algorithm::Tree, Collective::AllReduce) => &TREE_REDUCE,
+        _ => &ONCE_ROUND,
+    }
+}
+
+/// Bytes that each of `ranks` ranks sends, on average, for one `collective` of `message` bytes: the
+/// gathered tensor of an all-gather, the one to be scattered of a reduce-scatter, what one rank has to
+/// give in an all-to-all, what one send carries.
+#[must_use]
+pub fn wire_bytes(algorithm: Algorithm, collective: Collective, ranks: u64, message: Bytes) -> Bytes {
+    if collective == Collective::SendRecv {
+        return message;
+    }
+    if ranks <= 1 {
+        return Bytes::ZERO;
+    }
+    match (algorithm, collective) {
+        (Algorithm::InSwitch, Collective::AllReduce) => share(message, ranks + 1, ranks),
+        (Algorithm::InSwitch, Collective::AllGather | Collective::Broadcast) => share(message, 1, ranks),
+        (_, Collective::AllReduce) => share(message, 2 * (ranks - 1), ranks),
+        _ => share(message, ranks - 1, ranks),
+    }
+}
+
+/// Why it is so many: the rule with `n` ranks and the message's `S` bytes.
+#[must_use]
+pub fn explain_wire(algorithm: Algorithm, collective: Collective, ranks: u64, message: Bytes) -> Explanation {
+    let n = shardscope_units::Count::new(ranks).number();
+    Explanation::new(rule(algorithm, collective), &[("n", n), ("S", message.number())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(algorithm: Algorithm, collective: Collective, ranks: u64, expected: u64) {
+        assert_eq!(wire_bytes(algorithm, collective, ranks, Bytes::new(800)), Bytes::new(expected));
+    }
+
+    #[test]
+    fn message_and_wire_are_two_things() {
+        check(Algorithm::Ring, Collective::AllReduce, 8, 1400);
+        check(Algorithm::Tree, Collective::AllReduce, 8, 1400);
+        check(Algorithm::InSwitch, Collective::AllReduce, 8, 900);
+        check(Algorithm::Ring, Collective::AllGather, 8, 700);
+        check(Algorithm::Ring, Collective::ReduceScatter, 2, 400);
+        check(Algorithm::InSwitch, Collective::AllGather, 8, 100);
+        check(Algorithm::Ring, Collective::AllToAll, 4, 600);
+        check(Algorithm::Ring, Collective::SendRecv, 2, 800);
+        check(Algorithm::Ring, Collective::AllReduce, 1, 0);
+    }
+}

@@ -1,0 +1,39 @@
+//! Fused attention (FlashAttention and its kin): bound by products that never leave the chip.
+//!
+//! Query blocks run side by side; under a causal mask the last one sees all keys and is left to run
+//! alone at the end. Measured on A100 and B200 (SimuMax's tables over 4 to 128 heads): time is linear in
+//! the FLOPs plus the time of such a block.
+
+use super::Device;
+use super::device::real;
+use shardscope_operators::{Matmul, MatmulKind};
+use shardscope_units::{FlopsPerSecond, Seconds};
+
+/// Head widths below this fill the tensor cores less; exponent from FlashAttention-2's own tables of
+/// widths 64 and 128 (Dao 2023, figures 4-6).
+pub(crate) const FULL_HEAD_WIDTH: f64 = 128.0;
+pub(crate) const HEAD_WIDTH_EXPONENT: f64 = 0.3;
+
+impl Device {
+    /// One of attention's two products inside a fused kernel, forward.
+    #[must_use]
+    pub fn fused_forward(&self, product: &Matmul) -> Seconds {
+        self.fused(product, self.attention_forward, 1.0)
+    }
+
+    /// The same backward: one product per operand, and the scores once more.
+    #[must_use]
+    pub fn fused_backward(&self, product: &Matmul) -> Seconds {
+        let products = if product.kind == MatmulKind::Scores { 3.0 } else { 2.0 };
+        self.fused(product, self.attention_backward, products)
+    }
+
+    fn fused(&self, product: &Matmul, rate: FlopsPerSecond, products: f64) -> Seconds {
+        let [_, outer, inner] = product.local;
+        let width = real(outer.min(inner));
+        let narrow = (width / FULL_HEAD_WIDTH).min(1.0).powf(HEAD_WIDTH_EXPONENT);
+        let whole = product.flops().get() * product.share;
+        let alone = 2.0 * self.calibration.attention_tail_rows * real(outer) * real(inner);
+        Seconds::new(products * (whole + alone * real(self.multiprocessors)) / (rate.get() * narrow))
+    }
+}

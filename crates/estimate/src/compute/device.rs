@@ -1,0 +1,143 @@
+//! One accelerator with what is known of its real speed.
+
+use super::{Calibration, MatmulRates, calibration};
+use shardscope_plan::{Accelerator, Cluster, Number, Recipe, Software};
+use shardscope_units::{BytesPerSecond, FlopsPerSecond, Seconds};
+
+/// Effective rates of one accelerator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Device {
+    /// Constants of its generation.
+    pub calibration: Calibration,
+    /// Large products with 16-bit inputs.
+    pub half: FlopsPerSecond,
+    /// Large products in the recipe's low precision; those of `half` when it has none.
+    pub low: FlopsPerSecond,
+    /// Bytes of one input element of a low-precision product.
+    pub low_width: f64,
+    /// Fused attention, forward, on the causal half.
+    pub attention_forward: FlopsPerSecond,
+    /// The same backward.
+    pub attention_backward: FlopsPerSecond,
+    /// The dense peak of 16-bit products.
+    pub peak: FlopsPerSecond,
+    /// The dense peak in the recipe's low precision.
+    pub low_peak: FlopsPerSecond,
+    /// Streaming kernels.
+    pub memory: BytesPerSecond,
+    /// The memory's data-sheet bandwidth.
+    pub memory_peak: BytesPerSecond,
+    /// Multiprocessors.
+    pub multiprocessors: u64,
+    /// Ring collectives within the fast-link domain.
+    pub fast: BytesPerSecond,
+    /// Ring collectives over the network, per accelerator.
+    pub network: BytesPerSecond,
+}
+
+/// Number format of the products that are not kept in 16 bit.
+#[derive(Clone, Copy, PartialEq)]
+enum Low {
+    None,
+    Fp8,
+    Fp4,
+}
+
+impl Device {
+    /// The device of `cluster` under `recipe`, with what was measured on it.
+    #[must_use]
+    pub fn new(cluster: &Cluster, recipe: &Recipe) -> Self {
+        Self::with(calibration(&cluster.accelerator), cluster, recipe)
+    }
+
+    /// The same with constants of the caller's choice.
+    #[must_use]
+    pub fn with(calibration: Calibration, cluster: &Cluster, recipe: &Recipe) -> Self {
+        let (accelerator, measured) = (&cluster.accelerator, &cluster.measured);
+        let peaks = accelerator.peaks;
+        let single = recipe.params_dtype == Number::Fp32;
+        let peak = if single { peaks.fp32 } else { peaks.half };
+        let rates = calibration.matmul;
+        // A measured product scales every format: it tells of clocks and power, which they share.
+        let factor = match measured.matmul {
+            Some(rate) => rate.get() / (peaks.half.get() * rates.half),
+            None if is_plain(recipe.software) => calibration.eager,
+            None => 1.0,
+        };
+        let (low_peak, share, low_width) = low_precision(recipe, accelerator, rates, peak);
+        let memory_peak = accelerator.memory_bandwidth;
+        let clocks = measured.matmul.map_or(1.0, |_| factor);
+        let kernel = match recipe.software {
+            Software::TorchFsdp => calibration.attention_triton,
+            Software::Torchtitan => calibration.attention_pytorch,
+            _ => 1.0,
+        };
+        Self {
+            calibration,
+            half: peak * (rates.half * factor),
+            low: low_peak * (share * factor),
+            low_width,
+            attention_forward: peak * (calibration.attention_forward * kernel * clocks),
+            attention_backward: peak * (calibration.attention_backward * kernel * clocks),
+            peak,
+            low_peak,
+            memory: memory_peak * calibration.memory,
+            memory_peak,
+            multiprocessors: accelerator.multiprocessors.max(1),
+            fast: measured.fast_bus.unwrap_or(accelerator.fast_link.bandwidth * calibration.fast_link),
+            network: measured.network_bus.unwrap_or(accelerator.network.bandwidth * calibration.network),
+        }
+    }
+
+    /// Elements of a product's inputs in 16 bytes; `low` for those in the recipe's low precision.
+    #[must_use]
+    pub fn run(&self, low: bool) -> u64 {
+        match self.low_width {
+            width if !low || width > 1.0 => 8,
+            width if width < 1.0 => 32,
+            _ => 16,
+        }
+    }
+
+    /// A memory-bound kernel, or several, that move `bytes` in `launches` launches.
+    #[must_use]
+    pub fn kernel(&self, bytes: f64, launches: u64) -> Seconds {
+        self.stream(bytes) + self.calibration.launch * real(launches)
+    }
+
+    /// Moving `bytes` through the memory.
+    #[must_use]
+    pub fn stream(&self, bytes: f64) -> Seconds {
+        Seconds::new(bytes / self.memory.get())
+    }
+}
+
+/// Software whose linear layers are PyTorch's own.
+const fn is_plain(software: Software) -> bool {
+    matches!(software, Software::TorchFsdp | Software::Torchtitan | Software::Nanotron)
+}
+
+/// Peak, reached share and input width of the products that run in low precision.
+fn low_precision(
+    recipe: &Recipe,
+    accelerator: &Accelerator,
+    rates: MatmulRates,
+    peak: FlopsPerSecond,
+) -> (FlopsPerSecond, f64, f64) {
+    let low = match &recipe.fp8 {
+        None => Low::None,
+        Some(fp8) if fp8.recipe == "nvfp4" => Low::Fp4,
+        Some(_) => Low::Fp8,
+    };
+    let peaks = accelerator.peaks;
+    match (low, peaks.fp8, peaks.fp4) {
+        (Low::Fp4, _, Some(fp4)) => (fp4, rates.fp4, 0.5),
+        (Low::Fp8 | Low::Fp4, Some(fp8), _) => (fp8, rates.fp8, 1.0),
+        _ => (peak, rates.half, real(recipe.params_dtype.width())),
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn real(count: u64) -> f64 {
+    count as f64
+}

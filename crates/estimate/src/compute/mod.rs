@@ -1,0 +1,17 @@
+//! How long arithmetic takes on one accelerator: matrix products by roofline with tile and wave
+//! quantisation, fused attention, memory-bound kernels. Constants are per generation, in `calibration.rs`.
+
+mod attention;
+mod calibration;
+mod device;
+mod matmul;
+mod section;
+
+pub use calibration::{CALIBRATED_ON, CALIBRATIONS, Calibration, MatmulRates, calibration, is_calibrated};
+pub use device::Device;
+pub use matmul::{Bound, Product, ProductTime, TILES, Tile};
+pub use section::{Cost, Passes, linear_products, passes};
+
+pub(crate) use attention::{FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT};
+pub(crate) use device::real;
+pub(crate) use section::CAST_BYTES;

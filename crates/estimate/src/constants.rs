@@ -1,0 +1,218 @@
+//! Every constant of the estimates by name, for those who read them without the code: name, value, unit, meaning, source.
+//! The values are those that the estimates use; nothing on the page's own way calls this.
+
+use super::compute::{CAST_BYTES, Calibration, FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT};
+use super::memory::{framework, workspaces};
+use super::time::constants as time;
+use super::traffic::constants as traffic;
+
+/// A figure that an estimate takes as given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Constant {
+    /// What it is called in the engine.
+    pub name: &'static str,
+    /// Its value in `unit`.
+    pub value: f64,
+    /// Its unit; empty for a share or a count.
+    pub unit: &'static str,
+    /// What it stands for.
+    pub meaning: &'static str,
+    /// Where it is from.
+    pub source: &'static str,
+}
+
+impl Constant {
+    /// A constant.
+    pub(super) const fn new(
+        (name, value, unit): (&'static str, f64, &'static str),
+        meaning: &'static str,
+        source: &'static str,
+    ) -> Self {
+        Self { name, value, unit, meaning, source }
+    }
+}
+
+const FOUND: &str = "found on the development half of the published runs, all rows of a generation together";
+const PRODUCTS: &str = "found on the development half of the published runs, all rows of a generation together; B200: SimuMax's large products under load";
+const ASSUMED: &str = "assumed; no published row could tell";
+const NCCL: &str = "NCCL all-reduce bus bandwidth as measured on A100, H200 and B200 (ml-engineering, network chapter; SimuMax); elsewhere without a measurement of its own";
+const SMALL: &str = "NCCL small messages, nccl-tests";
+const ATTENTION: &str = "SimuMax's tables of fused attention over 4 to 128 heads (A100, B200); elsewhere without a measurement of its own";
+const LOGS: &str =
+    "BigScience's tuning logs alone: heads 108 and 150 wide against 104 to 224 on A100; assumed elsewhere";
+
+/// The constants of one generation of accelerators.
+#[must_use]
+pub fn of_generation(set: &Calibration) -> Vec<Constant> {
+    // Taken apart by name: a new figure must be told of here.
+    let Calibration {
+        generation: _,
+        matmul,
+        eager,
+        wave,
+        unaligned,
+        grouped,
+        memory,
+        launch,
+        attention_forward,
+        attention_backward,
+        attention_triton,
+        attention_pytorch,
+        attention_tail_rows,
+        fast_link,
+        exchange,
+        fast_start,
+        network,
+        network_start,
+        network_hop,
+        host,
+        user_buffer_overlap,
+        contention,
+        straggling,
+        iteration,
+    } = *set;
+    let micro = |time: shardscope_units::Seconds| time.get() * 1e6;
+    let new = Constant::new;
+    vec![
+        new(
+            ("matmul.half", matmul.half, ""),
+            "share of the dense peak that a large bf16 or fp16 product reaches in training, power and clock limits included",
+            PRODUCTS,
+        ),
+        new(
+            ("matmul.fp8", matmul.fp8, ""),
+            "the same for fp8 inputs, of the fp8 peak; 0 where there is none",
+            FOUND,
+        ),
+        new(
+            ("matmul.fp4", matmul.fp4, ""),
+            "the same for nvfp4 inputs, of the fp4 peak; 0 where there is none",
+            FOUND,
+        ),
+        new(
+            ("eager", eager, ""),
+            "share of that rate in plain PyTorch linear layers, without Transformer Engine",
+            FOUND,
+        ),
+        new(
+            ("wave", micro(wave), "µs"),
+            "fixed cost of one wave of output tiles: prologue, epilogue, the slowest tile",
+            FOUND,
+        ),
+        new(
+            ("unaligned", unaligned, ""),
+            "share of the rate left when rows of an operand do not start at multiples of 16 bytes",
+            LOGS,
+        ),
+        new(("grouped", grouped, ""), "share of the rate left in grouped products of experts", FOUND),
+        new(("memory", memory, ""), "share of the memory bandwidth that streaming kernels reach", FOUND),
+        new(
+            ("launch", micro(launch), "µs"),
+            "cost of a kernel launch that the device sees even when the host runs ahead",
+            ASSUMED,
+        ),
+        new(
+            ("attention_forward", attention_forward, ""),
+            "share of the dense peak that a long fused attention reaches forward, on the causal half",
+            ATTENTION,
+        ),
+        new(("attention_backward", attention_backward, ""), "the same backward", ATTENTION),
+        new(
+            ("attention_triton", attention_triton, ""),
+            "share of either that FlashAttention-1 in Triton reaches (PyTorch trainers of 2023)",
+            FOUND,
+        ),
+        new(
+            ("attention_pytorch", attention_pytorch, ""),
+            "share of either that FlashAttention-2 reaches through PyTorch (torchtitan)",
+            FOUND,
+        ),
+        new(
+            ("attention_tail_rows", attention_tail_rows, "rows"),
+            "rows of the query block left to run alone at the end of a fused attention",
+            ATTENTION,
+        ),
+        new(
+            ("fast_link", fast_link, ""),
+            "share of the fast link's bandwidth that ring collectives reach",
+            NCCL,
+        ),
+        new(
+            ("exchange", exchange, ""),
+            "share of a ring's bandwidth that all-to-alls reach inside a fast-link domain",
+            FOUND,
+        ),
+        new(
+            ("fast_start", micro(fast_start), "µs"),
+            "start of a collective inside a fast-link domain",
+            SMALL,
+        ),
+        new(
+            ("network", network, ""),
+            "share of the network's bandwidth that collectives of large messages reach",
+            FOUND,
+        ),
+        new(
+            ("network_start", micro(network_start), "µs"),
+            "start of a message that crosses the network",
+            ASSUMED,
+        ),
+        new(
+            ("network_hop", micro(network_hop), "µs"),
+            "what every further rank of a ring over the network adds to the start of a collective",
+            ASSUMED,
+        ),
+        new(("host", micro(host), "µs"), "host time to issue one kernel from an eager training loop", FOUND),
+        new(
+            ("user_buffer_overlap", user_buffer_overlap, ""),
+            "share of tensor-parallel traffic that --tp-comm-overlap hides",
+            FOUND,
+        ),
+        new(
+            ("contention", contention, ""),
+            "what hidden communication takes from the arithmetic beside it, as a share of its own time",
+            FOUND,
+        ),
+        new(
+            ("straggling", straggling, ""),
+            "what every doubling of the number of fast-link domains adds to the step: ranks wait for the slowest of more",
+            FOUND,
+        ),
+        new(
+            ("iteration", iteration.get() * 1e3, "ms"),
+            "once per step: data loading, logging, host synchronisation",
+            ASSUMED,
+        ),
+    ]
+}
+
+/// The constants that hold for every accelerator, by what they are of.
+#[must_use]
+pub fn general() -> Vec<(&'static str, Vec<Constant>)> {
+    let attention = "Dao 2023 (FlashAttention-2), figures 4 to 6";
+    let cast = "transformer_engine/common/transpose/cast_transpose.cu";
+    let products = vec![
+        Constant::new(
+            ("FULL_HEAD_WIDTH", FULL_HEAD_WIDTH, "columns"),
+            "width of a head from which on fused attention fills the tensor cores",
+            attention,
+        ),
+        Constant::new(
+            ("HEAD_WIDTH_EXPONENT", HEAD_WIDTH_EXPONENT, ""),
+            "power of the width by which narrower heads are slower",
+            attention,
+        ),
+        Constant::new(
+            ("CAST_BYTES", CAST_BYTES, "B"),
+            "moved per element of a product's input when it is cast to low precision, beyond reading it",
+            cast,
+        ),
+    ];
+    vec![
+        ("Arithmetic", products),
+        ("Once per step", time()),
+        ("Gradient buffers", traffic()),
+        ("Memory beside the tensors", framework()),
+        ("Workspaces", workspaces()),
+    ]
+}

@@ -1,0 +1,238 @@
+//! Floating-point operations of one step by every convention in use, side by side and named.
+//! A multiply-add is two operations; a step is one global batch.
+
+use shardscope_explain::Formula;
+use shardscope_operators::{MatmulKind, SectionKind, Symbols, Work, sections, work_of};
+use shardscope_plan::{Activation, Model, Plan, Recompute, RecomputeModule, Software};
+use shardscope_units::Flops;
+
+static MODEL: Formula = Formula {
+    expression: "3 · Σ 2·m·n·k, attention full",
+    meaning: "every matrix product forward and twice backward, scores above the diagonal counted too, \
+              nothing recomputed",
+    source: "Chowdhery et al. 2022 (PaLM), appendix B; Korthikanti et al. 2022, appendix A",
+};
+static CAUSAL: Formula = Formula {
+    expression: "3 · Σ 2·m·n·k, attention halved",
+    meaning: "as the model FLOPs, with only the half of the scores that causality keeps",
+    source: "Dao 2023 (FlashAttention-2), section 4.1",
+};
+static HARDWARE: Formula = Formula {
+    expression: "model FLOPs + forward FLOPs of what is recomputed",
+    meaning: "what the device really multiplies, recomputation counted, attention full",
+    source: "Korthikanti et al. 2022, section 5; Narayanan et al. 2021, appendix",
+};
+static MEGATRON: Formula = Formula {
+    expression: "6·B·s·(L·(projections + a·d·s + g·h·f) + h·V)",
+    meaning: "what Megatron-LM prints as throughput: causal half, no router, multi-token prediction's norms \
+              counted; full attention before core 0.12",
+    source: "megatron/training/training.py:num_floating_point_operations",
+};
+static NARAYANAN: Formula = Formula {
+    expression: "96·B·s·L·h²·(1 + s/6h + V/16Lh)",
+    meaning: "a GPT with an MLP four times as wide as the model and every layer recomputed",
+    source: "Narayanan et al. 2021, section 5.1, equation 2",
+};
+
+/// FLOPs of one step over all ranks, by each convention. Unit: FLOP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlopCounts {
+    /// Every product of the model, attention full: what "MFU" divides by default.
+    pub model: Flops,
+    /// The same with causal attention halved.
+    pub causal: Flops,
+    /// With what is recomputed: what "HFU" divides.
+    pub hardware: Flops,
+    /// Megatron-LM's own count.
+    pub megatron: Flops,
+    /// Narayanan's closed form, where it applies (see [`FlopCounts::conventions`]).
+    pub narayanan: Option<Flops>,
+}
+
+/// One way to count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Convention {
+    /// Its name.
+    pub name: &'static str,
+    /// What it counts and where it is from.
+    pub formula: &'static Formula,
+    /// FLOPs of one step over all ranks; none where it does not apply.
+    pub flops: Option<Flops>,
+}
+
+impl FlopCounts {
+    /// Every convention with its name, formula and value. Narayanan's applies to ungated MLPs of width
+    /// 4h without grouped queries or experts, all layers recomputed.
+    #[must_use]
+    pub fn conventions(&self) -> [Convention; 5] {
+        let entry = |name, formula, flops| Convention { name, formula, flops };
+        [
+            entry("model", &MODEL, Some(self.model)),
+            entry("model, causal half", &CAUSAL, Some(self.causal)),
+            entry("Megatron-LM", &MEGATRON, Some(self.megatron)),
+            entry("hardware", &HARDWARE, Some(self.hardware)),
+            entry("Narayanan 2021", &NARAYANAN, self.narayanan),
+        ]
+    }
+}
+
+/// The FLOPs of one step of `plan` by each convention.
+#[must_use]
+pub fn flops(plan: &Plan) -> FlopCounts {
+    let x = Symbols::of(plan);
+    let mut forward = Forward::default();
+    for chunk in plan.layout().model_chunks() {
+        forward.add_chunk(&x, chunk);
+    }
+    let recipe = plan.recipe();
+    let micro_batches = number(recipe.global_batch_size) / number(recipe.micro_batch_size.max(1));
+    let model = forward.all * 3.0;
+    FlopCounts {
+        model: model * micro_batches,
+        causal: (model - forward.masked * 3.0) * micro_batches,
+        hardware: (model + forward.repeated) * micro_batches,
+        megatron: megatron(plan),
+        narayanan: narayanan(plan),
+    }
+}
+
+/// FLOPs of the forward pass of one micro-batch of the unsharded model.
+#[derive(Default)]
+struct Forward {
+    all: Flops,
+    /// Attention above the diagonal.
+    masked: Flops,
+    /// Done once more in the backward pass.
+    repeated: Flops,
+}
+
+impl Forward {
+    fn add_chunk(&mut self, x: &Symbols<'_>, chunk: &shardscope_plan::Chunk) {
+        let layers = chunk.layers.end.saturating_sub(chunk.layers.start);
+        for section in sections(x, chunk) {
+            let times = number(section.times);
+            let again = recomputed_layers(&x.recipe().recompute, section.kind, section.times, layers);
+            for work in work_of(x, &section.operators) {
+                let Work::Matmul(matmul) = &work else { continue };
+                let mut flops = matmul.full_flops();
+                if !matmul.kind.has_weight() {
+                    self.masked += flops * (1.0 - matmul.share) * times;
+                } else {
+                    flops = flops * matmul.share;
+                }
+                self.all += flops * times;
+                self.repeated += flops * (repeated_share(x.recipe(), &work) * (times - again) + again);
+            }
+        }
+    }
+}
+
+/// How many of `times` equal sections of a chunk of `layers` layers full recomputation repeats.
+pub(crate) fn recomputed_layers(recompute: &Recompute, kind: SectionKind, times: u64, layers: u64) -> f64 {
+    let whole = matches!(kind, SectionKind::Layer(_) | SectionKind::Mtp);
+    match recompute {
+        Recompute::Uniform { .. } if whole => number(times),
+        Recompute::Block { num_layers, .. } if matches!(kind, SectionKind::Layer(_)) && layers > 0 => {
+            // Dense and MoE layers of a chunk are taken in proportion.
+            number(times) * number((*num_layers).min(layers)) / number(layers)
+        }
+        _ => 0.0,
+    }
+}
+
+/// The part of `work` that selective recomputation does once more in the backward pass.
+pub(crate) fn repeated_share(recipe: &shardscope_plan::Recipe, work: &Work) -> f64 {
+    let Recompute::Selective(modules) = &recipe.recompute else { return 0.0 };
+    if recipe.software == Software::Torchtitan {
+        return operator_level(work);
+    }
+    let named = |module: &RecomputeModule| modules.contains(module);
+    if work.modules().iter().any(named) { 1.0 } else { 0.0 }
+}
+
+/// torchtitan's selective checkpointing keeps attention and every second product of a layer and repeats
+/// the rest (`torchtitan/distributed/activation_checkpoint.py`).
+fn operator_level(work: &Work) -> f64 {
+    match work {
+        Work::Matmul(matmul) => match matmul.kind {
+            MatmulKind::Linear | MatmulKind::PlainLinear => 0.5,
+            MatmulKind::Scores | MatmulKind::Values => 0.0,
+        },
+        Work::Kernel(_) => 1.0,
+    }
+}
+
+/// `num_floating_point_operations` for one global batch.
+fn megatron(plan: &Plan) -> Flops {
+    let (model, batch) = (plan.model(), number(plan.recipe().global_batch_size));
+    let [h, s] = [model.hidden_size, model.seq_length].map(number);
+    let depths = number(model.mtp_num_layers);
+    let gate = if model.activation.is_gated() { 3.0 } else { 2.0 };
+    let mut moe = number(model.moe_layers());
+    let mut dense = number(model.num_layers) - moe;
+    if model.layer_kind(model.num_layers.saturating_sub(1)) == shardscope_plan::LayerKind::Moe {
+        moe += depths;
+    } else {
+        dense += depths;
+    }
+    let mlp = h * number(model.ffn_hidden_size) * gate * dense + megatron_experts(model, gate) * moe;
+    let attention = megatron_attention(model) * (number(model.num_layers) + depths);
+    let joining = depths * (3.0 * h + 2.0 * h * h);
+    let logits = h * number(model.padded_vocab_size) * (depths + 1.0);
+    Flops::new(6.0 * batch * s * (mlp + attention + joining + logits))
+}
+
+/// Multiply-adds of one MoE layer per token.
+fn megatron_experts(model: &Model, gate: f64) -> f64 {
+    let Some(experts) = &model.experts else { return 0.0 };
+    let h = number(model.hidden_size);
+    let routed = number(experts.ffn_hidden_size) * number(experts.router_topk) * gate;
+    let shared = h * number(experts.shared_expert_intermediate_size.unwrap_or(0)) * gate;
+    let routed = match experts.latent_size.map(number) {
+        None => h * routed,
+        Some(latent) => latent * routed + 2.0 * h * latent,
+    };
+    routed + shared
+}
+
+/// Multiply-adds of one attention block per token, the causal half of its core.
+fn megatron_attention(model: &Model) -> f64 {
+    let [h, s, heads] = [model.hidden_size, model.seq_length, model.num_attention_heads].map(number);
+    let Some(latent) = &model.latent else {
+        let query = number(model.kv_channels) * heads;
+        let groups = number(model.kv_channels) * number(model.num_query_groups);
+        return h * (query + 2.0 * groups) + query * s + query * h;
+    };
+    let [query, value] = [latent.query_width(), latent.v_head_dim].map(number);
+    let [plain, rotated, rank] =
+        [latent.qk_head_dim, latent.qk_pos_emb_head_dim, latent.kv_lora_rank].map(number);
+    let queries = match latent.q_lora_rank.map(number) {
+        None => h * heads * query,
+        Some(low) => low * (h + heads * query + 1.0),
+    };
+    let pairs = rank * (h + heads * (plain + value) + 1.0) + h * rotated;
+    queries + pairs + heads * value * h + s * heads * (query + value) / 2.0
+}
+
+/// Narayanan's closed form, where its assumptions hold.
+fn narayanan(plan: &Plan) -> Option<Flops> {
+    let model = plan.model();
+    let plain = model.activation == Activation::Gelu
+        && model.experts.is_none()
+        && model.latent.is_none()
+        && model.num_query_groups == model.num_attention_heads
+        && model.ffn_hidden_size == 4 * model.hidden_size
+        && model.kv_channels * model.num_attention_heads == model.hidden_size;
+    let full = matches!(plan.recipe().recompute, Recompute::Uniform { .. });
+    (plain && full).then(|| {
+        let [h, s, l, v] =
+            [model.hidden_size, model.seq_length, model.num_layers, model.padded_vocab_size].map(number);
+        let b = number(plan.recipe().global_batch_size);
+        Flops::new(96.0 * b * s * l * h * h * (1.0 + s / (6.0 * h) + v / (16.0 * l * h)))
+    })
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn number(value: u64) -> f64 {
+    value as f64
+}

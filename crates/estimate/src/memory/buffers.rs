@@ -1,0 +1,185 @@
+//! What a rank holds all through training beside its states: stand-ins for weight gradients, buffers that
+//! grow once and stay, and the workspaces of the matrix libraries.
+
+use super::gathered::gathered;
+use super::term::Term;
+use super::unit::Units;
+use crate::constants::Constant;
+use shardscope_explain::Formula;
+use shardscope_operators::{SectionKind, Symbols};
+use shardscope_plan::{AttentionKernel, DpSharding, Software};
+use shardscope_units::{Bytes, Count, Quantity};
+
+const MEMORY: &str = "megatron/core/utils.py:GlobalMemoryBuffer";
+const DUMMY: &str = "transformer_engine/pytorch/module/base.py:get_dummy_wgrad";
+const SCHEDULE: &str = "megatron/core/pipeline_parallel/schedules.py";
+const CUBLAS: &str = "aten/src/ATen/cuda/CublasHandlePool.cpp:getChosenWorkspaceSize";
+const ENGINE: &str = "transformer_engine/pytorch/module/base.py:get_cublas_workspace_size_bytes";
+const DEFERRED: &str = "megatron/core/pipeline_parallel/schedules.py: deferred embedding weight gradient";
+
+static GATHER: Formula =
+    Formula::new("n·h·B", "Where sequence parallelism gathers, kept once it has grown.", MEMORY);
+static SCORES: Formula =
+    Formula::new("a·s·s·b·B", "Where unfused attention puts its scores, kept once it has grown.", MEMORY);
+static STAND_INS: Formula = Formula::new(
+    "W·B",
+    "A stand-in for the weight gradient for each distinct shape of weight, W elements together: gradients are \
+     accumulated in the matrix product, and autograd is handed these.",
+    DUMMY,
+);
+static PREVIOUS: Formula = Formula::new(
+    "S·h·Br",
+    "The gradient sent to the stage before, still referenced while the next micro-batch runs.",
+    SCHEDULE,
+);
+static CUBLAS_WORKSPACE: Formula = Formula::new(
+    "2·Z",
+    "cuBLAS's workspace of Z bytes, one for the forward thread, one for backward's.",
+    CUBLAS,
+);
+static ENGINE_WORKSPACE: Formula = Formula::new("Z", "Transformer Engine's own cuBLAS workspace.", ENGINE);
+static GROUPED_WORKSPACE: Formula = Formula::new(
+    "4·Z",
+    "Transformer Engine's workspaces for grouped products, one for each of four streams.",
+    ENGINE,
+);
+static DEFER: Formula = Formula::new(
+    "L·(n·V·B + S·h·B)",
+    "Inputs and gradients of the output projection for the L micro-batches whose weight gradient is put off.",
+    DEFERRED,
+);
+
+/// How often each kind of section comes on a stage.
+pub(super) type Counts = [u64; SectionKind::ALL.len()];
+
+/// What a stage with `counts` sections holds for good.
+pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Term> {
+    let mut out = Vec::with_capacity(7);
+    out.extend(stand_ins(x, units, counts));
+    out.extend(growing(x, counts));
+    out.extend(deferred(x, counts));
+    out.extend(gathered(x, units, counts));
+    if !x.recipe().left_out.workspaces {
+        out.extend(workspaces(x));
+    }
+    out
+}
+
+/// Stand-ins of the stage's distinct linear weights under Transformer Engine.
+fn stand_ins(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Option<Term> {
+    let recipe = x.recipe();
+    let sharded = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
+    if recipe.software != Software::MegatronCoreTe || !recipe.fusions.gradient_accumulation || sharded {
+        return None;
+    }
+    let mut shapes: Vec<[u64; 2]> = Vec::with_capacity(8);
+    for ((_, unit), &count) in units.iter().zip(counts) {
+        if count > 0 {
+            for shape in &unit.shapes {
+                if !shapes.contains(shape) {
+                    shapes.push(*shape);
+                }
+            }
+        }
+    }
+    let elements: Count = shapes.iter().map(|shape| Count::of_shape(shape)).sum();
+    let given = [("W", elements.number())];
+    (elements > Count::ZERO).then(|| {
+        Term::new("stand-ins for weight gradients", elements.bytes(x.width), &STAND_INS).given(&given)
+    })
+}
+
+/// Megatron's own layers share one buffer, which grows to its largest user: the gathered input of a linear
+/// layer, or the scores of unfused attention. Under Transformer Engine only the output layer is Megatron's.
+fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
+    let own_layers = match x.recipe().software {
+        Software::MegatronLegacy
+        | Software::MegatronCoreLocal
+        | Software::MegatronDeepspeed
+        | Software::GptNeox => true,
+        Software::MegatronCoreTe => false,
+        Software::Torchtitan | Software::Nanotron | Software::TorchFsdp | Software::HfTransformers => {
+            return None;
+        }
+    };
+    let gathers = x.sequence_parallel && (own_layers || counts[SectionKind::OutputLayer.index()] > 0);
+    let layers = counts[1] + counts[2];
+    let scores = own_layers && x.recipe().attention_kernel == AttentionKernel::Unfused && layers > 0;
+    let gathered = Count::of_shape(&[x.n, x.h]).bytes(if gathers { x.width } else { 0 });
+    let scored = Count::of_shape(&[x.b, x.a, x.s, x.s]).bytes(if scores { x.width } else { 0 });
+    if scored > gathered {
+        Some(Term::new("attention scores' buffer", scored, &SCORES))
+    } else {
+        gathers.then(|| Term::new("sequence-parallel gather buffer", gathered, &GATHER))
+    }
+}
+
+fn deferred(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
+    let limit = x.recipe().wgrad_deferral_limit.min(x.recipe().num_micro_batches);
+    if limit == 0 || counts[SectionKind::OutputLayer.index()] == 0 {
+        return None;
+    }
+    let each =
+        Count::of_shape(&[x.n, x.v]).bytes(x.width) + Count::of_shape(&[x.s_local, x.h]).bytes(x.width);
+    let given = [("L", Count::new(limit).number())];
+    Some(Term::new("deferred weight gradient", each * limit, &DEFER).given(&given).passing())
+}
+
+/// In steady state a stage that sends gradients on still refers to the one before.
+pub(super) fn previous_gradient(x: &Symbols<'_>, rank: u64) -> Option<Term> {
+    let bytes = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
+    (rank > 0 && x.recipe().num_micro_batches > 1)
+        .then(|| Term::new("gradient sent before", bytes, &PREVIOUS).passing())
+}
+
+/// PyTorch's default workspace for cuBLAS on Hopper, and on Blackwell since PyTorch 2.12 (pull request 175344;
+/// before, it was as elsewhere).
+const CUBLAS_HOPPER: Bytes = Bytes::mib(32);
+/// PyTorch's default workspace for cuBLAS elsewhere: two of 4096 KiB and eight of 16 KiB.
+const CUBLAS_ELSEWHERE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
+/// Transformer Engine's workspace from Hopper on.
+const ENGINE_HOPPER: Bytes = Bytes::mib(32);
+/// Transformer Engine's workspace before.
+const ENGINE_BEFORE: Bytes = Bytes::mib(4);
+
+/// The constants above, told.
+pub(crate) fn constants() -> Vec<Constant> {
+    let mib = |bytes: Bytes| bytes.in_mib();
+    vec![
+        Constant::new(
+            ("CUBLAS_HOPPER", mib(CUBLAS_HOPPER), "MiB"),
+            "cuBLAS's workspace in PyTorch on Hopper and, since 2.12, on Blackwell",
+            CUBLAS,
+        ),
+        Constant::new(
+            ("CUBLAS_ELSEWHERE", mib(CUBLAS_ELSEWHERE), "MiB"),
+            "the same elsewhere: two of 4096 KiB and eight of 16 KiB",
+            CUBLAS,
+        ),
+        Constant::new(
+            ("ENGINE_HOPPER", mib(ENGINE_HOPPER), "MiB"),
+            "Transformer Engine's workspace from Hopper on",
+            ENGINE,
+        ),
+        Constant::new(("ENGINE_BEFORE", mib(ENGINE_BEFORE), "MiB"), "the same before", ENGINE),
+    ]
+}
+
+fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
+    let capability = x.plan.cluster().accelerator.capability();
+    let term = |name, bytes: Bytes, times, formula| {
+        Term::new(name, bytes * times, formula).given(&[("Z", bytes.number())])
+    };
+    let large = capability.is_some_and(|major| major >= 9);
+    let default = if large { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
+    let cublas = x.recipe().cublas_workspace.unwrap_or(default);
+    let mut out = vec![term("cuBLAS workspaces", cublas, 2, &CUBLAS_WORKSPACE)];
+    if x.recipe().software == Software::MegatronCoreTe {
+        let own = if capability.is_some_and(|major| major < 9) { ENGINE_BEFORE } else { ENGINE_HOPPER };
+        out.push(term("Transformer Engine's workspace", own, 1, &ENGINE_WORKSPACE));
+        if x.model().experts.is_some() && x.recipe().moe.grouped_gemm {
+            out.push(term("workspaces of grouped products", own, 4, &GROUPED_WORKSPACE));
+        }
+    }
+    out
+}

@@ -1,0 +1,251 @@
+//! From what torch counts as allocated to what the device shows: the allocator's slack, DeepSpeed's flat
+//! buffers, the driver's context, the communicators' buffers. Each is a term of its own.
+
+use super::term::Term;
+use crate::constants::Constant;
+use shardscope_explain::Formula;
+use shardscope_operators::Symbols;
+use shardscope_plan::{DpSharding, Number, Software};
+use shardscope_units::{Bytes, Count, Quantity};
+
+const ALLOCATOR: &str =
+    "c10/cuda/CUDACachingAllocator.cpp; reserved over allocated of 13 stages on B200 (SimuMax)";
+const CONTEXT: &str = "catalog: bytes of the driver's context on the accelerator";
+const NCCL: &str = "NCCL src/include/device.h: buffers of the LL, LL128 and Simple protocols per connection";
+const DEEPSPEED: &str = "deepspeed/runtime/zero/stage_1_and_2.py: reduce_bucket_size, allgather_bucket_size";
+const FLAT: &str = "deepspeed/runtime/zero/stage_1_and_2.py:step";
+const BF16: &str = "deepspeed/runtime/bf16_optimizer.py:_setup_for_real_optimizer";
+const ENGINE: &str = "deepspeed/runtime/engine.py:buffered_allreduce_fallback";
+
+static SLACK: Formula = Formula::new(
+    "k+q·N",
+    "Blocks cut or cached and not in use: k bytes and the part q of what is not state. Where the device is \
+     nearly full the allocator gives them back.",
+    ALLOCATOR,
+);
+static DRIVER: Formula = Formula::new("C", "The driver's context and the kernels' code.", CONTEXT);
+static COMMUNICATORS: Formula = Formula::new("c·Z", "Buffers of c communicators, Z bytes each.", NCCL);
+static BUCKETS: Formula =
+    Formula::new("w·K", "Two buckets of K elements: to reduce gradients, and to gather weights.", DEEPSPEED);
+static REDUCED: Formula =
+    Formula::new("w·K", "A flat copy of K elements of fp32 gradients, which is reduced.", ENGINE);
+static FLAT_COPIES: Formula = Formula::new(
+    "w·K",
+    "Flat copies of the K elements that the rank updates: gradient in 16 and 32 bits, weight in 16 bits, less \
+     those alive at the peak.",
+    FLAT,
+);
+static FIRST_WEIGHTS: Formula = Formula::new(
+    "w·K",
+    "Blocks of the weights from before they were put into one flat buffer; freed, but cached.",
+    BF16,
+);
+
+/// Bytes that the caching allocator holds beside what is in use, whatever runs.
+const SLACK_LEAST: Bytes = Bytes::mib(920);
+/// Part of the moving bytes that it holds beside what is in use.
+const SLACK_PART: f64 = 0.14;
+/// The same where segments grow, so that freed room is used again whatever its size
+/// (`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`).
+const SLACK_PART_EXPANDABLE: f64 = 0.04;
+/// The same where the device is full and cached blocks are given back: only what is cut remains, the least
+/// part seen.
+const SLACK_PART_LEAST: f64 = 0.07;
+/// Bytes of one communicator's buffers: 16 channels of two connections of 9.2 MiB.
+const COMMUNICATOR: Bytes = Bytes::mib(294);
+/// Elements of DeepSpeed's default buckets.
+const BUCKET: u64 = 500_000_000;
+/// Bytes of the flat copies per element of a rank's part.
+const FLAT_WIDTH: u64 = 8;
+/// Of these, bytes that the optimizer step has among its own.
+const FLAT_IN_STEP: u64 = 4;
+
+/// The constants above, told.
+pub(crate) fn constants() -> Vec<Constant> {
+    let count = |count: u64| Count::new(count).number();
+    let mib = |bytes: Bytes| bytes.in_mib();
+    vec![
+        Constant::new(
+            ("SLACK_LEAST", mib(SLACK_LEAST), "MiB"),
+            "that the caching allocator holds beside what is in use, whatever runs",
+            ALLOCATOR,
+        ),
+        Constant::new(
+            ("SLACK_PART", SLACK_PART, ""),
+            "part of the moving bytes that it holds beside what is in use",
+            ALLOCATOR,
+        ),
+        Constant::new(
+            ("SLACK_PART_EXPANDABLE", SLACK_PART_EXPANDABLE, ""),
+            "the same where segments grow",
+            ALLOCATOR,
+        ),
+        Constant::new(
+            ("SLACK_PART_LEAST", SLACK_PART_LEAST, ""),
+            "the same where the device is full and cached blocks are given back",
+            ALLOCATOR,
+        ),
+        Constant::new(
+            ("COMMUNICATOR", mib(COMMUNICATOR), "MiB"),
+            "of one communicator's buffers: 16 channels of two connections of 9.2 MiB",
+            NCCL,
+        ),
+        Constant::new(("BUCKET", count(BUCKET), "elements"), "of DeepSpeed's default buckets", DEEPSPEED),
+        Constant::new(
+            ("FLAT_WIDTH", count(FLAT_WIDTH), "B"),
+            "of DeepSpeed's flat copies per element of a rank's part",
+            FLAT,
+        ),
+        Constant::new(
+            ("FLAT_IN_STEP", count(FLAT_IN_STEP), "B"),
+            "of these, that the optimizer step has among its own",
+            FLAT,
+        ),
+    ]
+}
+
+/// What the terms depend on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Load {
+    /// Allocated at the peak.
+    pub(super) allocated: Bytes,
+    /// Of that, activations and temporaries.
+    pub(super) moving: Bytes,
+    /// Whether the peak is in the optimizer step.
+    pub(super) in_step: bool,
+    /// Parameters of the rank.
+    pub(super) parameters: Count,
+    /// Parameters whose states the rank holds.
+    pub(super) part: Count,
+}
+
+/// What is beside the allocated.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Framework {
+    /// Held outside of torch's allocator.
+    outside: [Option<Term>; 2],
+    /// DeepSpeed's flat buffers.
+    flat: Vec<Term>,
+    /// Held by torch's allocator and not in use.
+    slack: Option<Term>,
+}
+
+impl Framework {
+    /// The terms of a rank with `load`.
+    pub(super) fn of(x: &Symbols<'_>, load: Load) -> Self {
+        let left = x.recipe().left_out;
+        let outside = [(!left.context).then(|| context(x)), (!left.communicators).then(|| communicators(x))];
+        let room = x.plan.cluster().accelerator.memory.less(load.allocated + sum(outside.iter().flatten()));
+        let wanted = flat_buffers(x, load);
+        let all: Bytes = wanted.iter().map(Flat::bytes).sum();
+        // They are made when activations are gone, so that on a full device they take over their room.
+        let given = all.min(room.less(slack(x, load, Bytes::ZERO).bytes).max(all.less(load.moving)));
+        let mut flat = Vec::with_capacity(wanted.len());
+        for wanted in &wanted {
+            flat.push(wanted.term(given, all));
+        }
+        let slack = (!left.slack).then(|| slack(x, load, room.less(sum(&flat))));
+        Self { outside, flat, slack }
+    }
+
+    /// Every term.
+    pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
+        self.outside.iter().flatten().chain(&self.flat).chain(&self.slack)
+    }
+
+    /// Bytes that torch's allocator holds beside what is allocated.
+    pub(super) fn cached(&self) -> Bytes {
+        sum(self.flat.iter().chain(&self.slack))
+    }
+
+    /// Bytes in all.
+    pub(super) fn bytes(&self) -> Bytes {
+        sum(self.terms())
+    }
+}
+
+fn sum<'a>(terms: impl IntoIterator<Item = &'a Term>) -> Bytes {
+    terms.into_iter().map(|term| term.bytes).sum()
+}
+
+fn context(x: &Symbols<'_>) -> Term {
+    let context = x.plan.cluster().accelerator.context;
+    Term::new("driver's context", context, &DRIVER).given(&[("C", context.number())])
+}
+
+fn communicators(x: &Symbols<'_>) -> Term {
+    let count = groups(x);
+    Term::new("communicators' buffers", COMMUNICATOR * count, &COMMUNICATORS)
+        .given(&[("c", Count::new(count).number()), ("Z", COMMUNICATOR.number())])
+}
+
+/// What the allocator caches: as much as `room` allows, but never less than what is cut.
+fn slack(x: &Symbols<'_>, load: Load, room: Bytes) -> Term {
+    let of_moving = |part: f64| SLACK_LEAST + Count::rounded_up(load.moving.number() * part).bytes(1);
+    let part = if x.recipe().expandable_segments { SLACK_PART_EXPANDABLE } else { SLACK_PART };
+    let least = of_moving(SLACK_PART_LEAST.min(part));
+    let cached = of_moving(part).min(room.max(least));
+    let moving = load.moving.number();
+    let part = cached.less(SLACK_LEAST).number() / moving.max(1.0);
+    let given = [("k", SLACK_LEAST.number()), ("q", part), ("N", moving)];
+    Term::new("allocator's slack", cached, &SLACK).given(&given)
+}
+
+/// One of DeepSpeed's flat buffers.
+struct Flat {
+    name: &'static str,
+    elements: Count,
+    width: u64,
+    formula: &'static Formula,
+}
+
+impl Flat {
+    fn bytes(&self) -> Bytes {
+        self.elements.bytes(self.width)
+    }
+
+    /// The part `given / all` of it.
+    fn term(&self, given: Bytes, all: Bytes) -> Term {
+        let elements =
+            u128::from(self.elements.get()) * u128::from(given.get()) / u128::from(all.get().max(1));
+        let elements = Count::new(u64::try_from(elements).unwrap_or(u64::MAX));
+        let given = [("K", elements.number()), ("w", Count::new(self.width).number())];
+        Term::new(self.name, elements.bytes(self.width), self.formula).given(&given)
+    }
+}
+
+/// DeepSpeed's flat buffers, larger than any block that is free when they are asked for.
+fn flat_buffers(x: &Symbols<'_>, load: Load) -> Vec<Flat> {
+    let recipe = x.recipe();
+    if !matches!(recipe.software, Software::MegatronDeepspeed | Software::GptNeox)
+        || recipe.dp_sharding == DpSharding::Replicated
+        || recipe.left_out.flat
+    {
+        return Vec::new();
+    }
+    let flat = |name, elements, width, formula| Flat { name, elements, width, formula };
+    let bucket = load.parameters.min(Count::new(BUCKET));
+    if recipe.params_dtype == Number::Bf16 {
+        let shared = u64::from(x.plan.layout().data > 1);
+        return vec![
+            flat("flat copy to reduce", bucket, 4 * shared, &REDUCED),
+            flat("blocks of the first weights", load.parameters, 2, &FIRST_WEIGHTS),
+        ];
+    }
+    let width = if load.in_step { FLAT_WIDTH - FLAT_IN_STEP } else { FLAT_WIDTH };
+    vec![
+        flat("reduction and gather buckets", bucket, 2 * x.width, &BUCKETS),
+        flat("flat copies of the step", load.part, width, &FLAT_COPIES),
+    ]
+}
+
+/// Groups of more than one rank that a rank takes part in: tensor, pipeline with one for each neighbour, data,
+/// context, expert, all of one replica (the gradient's norm), and all.
+fn groups(x: &Symbols<'_>) -> u64 {
+    let layout = x.plan.layout();
+    let data = layout.data.saturating_mul(layout.context);
+    let sizes =
+        [layout.tensor, data, layout.context, layout.expert, layout.model_parallel(), layout.world_size];
+    let groups: u64 = sizes.iter().map(|&size| u64::from(size > 1)).sum();
+    groups + 2 * u64::from(layout.pipeline > 1)
+}

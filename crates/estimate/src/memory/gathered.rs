@@ -1,0 +1,54 @@
+//! What sharded weights cost while they are whole: FSDP and ZeRO-3 gather a layer's weights before it runs and
+//! share its gradients after.
+
+use super::buffers::Counts;
+use super::term::Term;
+use super::unit::{Unit, Units};
+use shardscope_explain::Formula;
+use shardscope_operators::{SectionKind, Symbols};
+use shardscope_plan::{DpSharding, Software};
+use shardscope_units::{Count, Quantity};
+
+const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
+const COLLECTIVES: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py";
+
+static LAYERS: Formula =
+    Formula::new("2·W·w", "Weights of the layer that runs and of the next one, W elements each.", FSDP);
+static ENDS: Formula = Formula::new(
+    "W·w",
+    "Weights outside of the layers, W elements: gathered once, kept until backward is over.",
+    FSDP,
+);
+static GRADIENTS: Formula =
+    Formula::new("W·w", "Gradients of the layer that runs, before they are shared.", COLLECTIVES);
+static REDUCED: Formula =
+    Formula::new("4·W", "The gradients of the layer before in fp32, as they are reduced.", COLLECTIVES);
+
+/// The terms of a stage with `counts` sections.
+pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Term> {
+    if x.recipe().dp_sharding != DpSharding::Parameters || x.plan.layout().dense_shards() == 1 {
+        return Vec::new();
+    }
+    let elements = |unit: &Unit| unit.dense.all + unit.expert.all;
+    let (mut layer, mut ends) = (Count::ZERO, Count::ZERO);
+    for ((kind, unit), &count) in units.iter().zip(counts) {
+        match kind {
+            _ if count == 0 => {}
+            SectionKind::Layer(_) | SectionKind::Mtp => layer = layer.max(elements(unit)),
+            _ => ends += elements(unit) * count,
+        }
+    }
+    let term = |name, count: Count, width: u64, formula| {
+        let given = [("W", count.number()), ("w", Count::new(width).number())];
+        Term::new(name, count.bytes(width), formula).given(&given).passing()
+    };
+    let two = Term::new("gathered weights of two layers", layer.bytes(2 * x.width), &LAYERS)
+        .given(&[("W", layer.number()), ("w", Count::new(x.width).number())])
+        .passing();
+    let mut out = vec![two, term("gradients of a layer", layer, x.width, &GRADIENTS)];
+    if matches!(x.recipe().software, Software::Torchtitan | Software::TorchFsdp) {
+        out.push(term("gathered weights outside of layers", ends, x.width, &ENDS));
+        out.push(term("gradients being reduced", layer, 4, &REDUCED));
+    }
+    out
+}

@@ -1,0 +1,135 @@
+//! What a chunk keeps from forward to backward for one micro-batch.
+
+use std::ops::Range;
+
+use shardscope_explain::Formula;
+use shardscope_operators::{Operator, Saved, SectionKind, Symbols, section_counts};
+use shardscope_plan::{Chunk, LayerKind, PositionEmbedding, Recompute};
+use shardscope_units::Bytes;
+
+const CHECKPOINT: &str = "megatron/core/transformer/transformer_block.py:_checkpointed_forward";
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+
+pub(super) static INPUT: Formula = Formula::new("S·h·Br", "Input of a recomputed run of layers.", CHECKPOINT);
+pub(super) static SPREAD_INPUT: Formula = Formula::new(
+    "S·h·Br/t",
+    "Input of a recomputed run of layers, spread over the tensor ranks.",
+    CHECKPOINT,
+);
+static ROTARY_PAIR: Formula = Formula::new(
+    "2·s·rot·B",
+    "Cosines and sines of the rotation, one of each for all layers.",
+    "transformers: LlamaRotaryEmbedding.forward",
+);
+pub(super) static ROTARY: Formula = Formula::new(
+    "4·s·d",
+    "The fp32 rotary table, an argument of every recomputed run, one for all.",
+    CHECKPOINT,
+);
+
+/// How the layers of a chunk are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LayersKept {
+    /// Recomputed runs of layers, of which only the input is kept.
+    pub(super) runs: u64,
+    /// Layers of the longest run.
+    pub(super) run: u64,
+    /// Layers kept as they are, by kind: dense, MoE.
+    pub(super) layers: [u64; 2],
+    /// Kind of the one among these that is the first of the model to train, where its input requires no gradient.
+    pub(super) first: Option<LayerKind>,
+}
+
+impl LayersKept {
+    /// How many of the chunk's `times` sections of `kind` are kept as they are.
+    pub(super) fn kept_of(&self, kind: SectionKind, times: u64) -> u64 {
+        match kind {
+            SectionKind::Layer(LayerKind::Dense) => self.layers[0],
+            SectionKind::Layer(LayerKind::Moe) => self.layers[1],
+            _ => times,
+        }
+    }
+
+    /// Whether one of `kind` is the first that trains.
+    pub(super) fn has_first(&self, kind: SectionKind) -> bool {
+        matches!(kind, SectionKind::Layer(layer) if self.first == Some(layer))
+    }
+}
+
+/// How the layers of `chunk` are kept.
+pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
+    let [_, dense, moe, ..] = section_counts(x, chunk);
+    let all = dense + moe;
+    match x.recipe().recompute {
+        Recompute::Uniform { num_layers, .. } => {
+            let run = num_layers.clamp(1, all.max(1));
+            LayersKept { runs: all.div_ceil(run), run: run.min(all), ..LayersKept::default() }
+        }
+        Recompute::Block { num_layers, .. } => {
+            let runs = num_layers.min(all);
+            let rest = chunk.layers.start + runs..chunk.layers.end;
+            LayersKept { runs, run: runs.min(1), ..as_they_are(x, rest) }
+        }
+        Recompute::None | Recompute::Selective(_) => as_they_are(x, chunk.layers.clone()),
+    }
+}
+
+/// Layers of `range` that are not recomputed: frozen ones in front of the first that trains keep nothing.
+fn as_they_are(x: &Symbols<'_>, range: Range<u64>) -> LayersKept {
+    let tuning = &x.recipe().tuning;
+    let frozen = tuning.frozen_layers(x.model().num_layers);
+    let mut kept = LayersKept::default();
+    for index in range.start.max(frozen)..range.end {
+        let kind = x.model().layer_kind(index);
+        kept.layers[usize::from(kind == LayerKind::Moe)] += 1;
+        if index == frozen && !tuning.reaches_input() {
+            kept.first = Some(kind);
+        }
+    }
+    kept
+}
+
+/// The kept input of one recomputed run of layers.
+pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
+    let spread = match x.recipe().recompute {
+        Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
+        Recompute::None | Recompute::Selective(_) => false,
+    };
+    if spread && !x.sequence_parallel {
+        let shape = [x.s_local, x.h / x.t];
+        Saved::new("input of a recomputed run", &shape, x.residual_width, &SPREAD_INPUT)
+    } else {
+        Saved::new("input of a recomputed run", &[x.s_local, x.h], x.residual_width, &INPUT)
+    }
+}
+
+/// The rotary table that layers share, once for a chunk whatever is in flight.
+pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
+    if x.recipe().software.semantics().eager_modules {
+        return (x.model().position_embedding == PositionEmbedding::Rope)
+            .then(|| Saved::new("rotary cosines and sines", &[2, x.s, x.rotated], x.width, &ROTARY_PAIR));
+    }
+    let rotates = x.model().position_embedding == PositionEmbedding::Rope && x.model().latent.is_none();
+    (x.recomputes_layers() && rotates).then(|| Saved::new("rotary table", &[x.s, x.d], FLOAT, &ROTARY))
+}
+
+/// Bytes kept by `operators` together, one of each.
+pub(super) fn kept_by(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
+    let mut bytes = Bytes::ZERO;
+    for operator in operators {
+        for saved in operator.saved(x) {
+            bytes += saved.bytes;
+        }
+    }
+    bytes
+}
+
+/// Bytes kept by one section of `kind` that is not recomputed as a whole.
+pub(super) fn section_kept(x: &Symbols<'_>, kind: SectionKind) -> Bytes {
+    match kind {
+        SectionKind::MtpEmbedding => Bytes::ZERO,
+        SectionKind::Mtp if x.recomputes_layers() => kept_by(x, &[Operator::MtpProjection]),
+        _ => kept_by(x, &kind.operators(x)),
+    }
+}

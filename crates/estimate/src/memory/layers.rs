@@ -1,0 +1,177 @@
+//! The layer tree of the whole model beside what one rank holds of each part.
+
+use super::kept::layers_kept;
+use shardscope_operators::{Operator, Saved, SectionKind, Shape, Symbols, Weight, sections};
+use shardscope_plan::{LayerKind, Plan};
+use shardscope_units::{Bytes, Count};
+
+/// What a part has: parameters, their bytes, and what it keeps for one micro-batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Parameters.
+    pub parameters: Count,
+    /// Their bytes as weights.
+    pub parameter_bytes: Bytes,
+    /// Bytes kept for backward for one micro-batch, whole-layer recomputation not counted in.
+    pub activation_bytes: Bytes,
+}
+
+impl Load {
+    fn add(&mut self, other: Self, times: u64) {
+        self.parameters += other.parameters * times;
+        self.parameter_bytes += other.parameter_bytes * times;
+        self.activation_bytes += other.activation_bytes * times;
+    }
+}
+
+/// A part of the model: its figures are of one, `times` of it are in its parent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayerNode {
+    /// What it is called.
+    pub name: &'static str,
+    /// How many equal ones its parent has.
+    pub times: u64,
+    /// Shape of the tensor, of leaves, in the whole model.
+    pub shape: Option<Shape>,
+    /// Shape of the tensor, of leaves, on one rank.
+    pub sharded_shape: Option<Shape>,
+    /// In the whole model.
+    pub whole: Load,
+    /// On one rank that holds it.
+    pub sharded: Load,
+    /// Its parts.
+    pub children: Vec<LayerNode>,
+}
+
+impl LayerNode {
+    fn parent(name: &'static str, times: u64, children: Vec<Self>) -> Self {
+        let (mut whole, mut sharded) = (Load::default(), Load::default());
+        for child in &children {
+            whole.add(child.whole, child.times);
+            sharded.add(child.sharded, child.times);
+        }
+        Self { name, times, shape: None, sharded_shape: None, whole, sharded, children }
+    }
+
+    fn weight(weight: &Weight, width: u64) -> Self {
+        let load = |count: Count| Load {
+            parameters: count,
+            parameter_bytes: count.bytes(width),
+            activation_bytes: Bytes::ZERO,
+        };
+        Self {
+            name: weight.name,
+            times: 1,
+            shape: Some(weight.full),
+            sharded_shape: Some(weight.local),
+            whole: load(weight.full_count()),
+            sharded: load(weight.count()),
+            children: Vec::new(),
+        }
+    }
+
+    fn kept(whole: Option<&Saved>, sharded: Option<&Saved>) -> Self {
+        let load = |saved: Option<&Saved>| Load {
+            activation_bytes: saved.map_or(Bytes::ZERO, |saved| saved.bytes),
+            ..Load::default()
+        };
+        Self {
+            name: whole.or(sharded).map_or("", |saved| saved.name),
+            times: 1,
+            shape: whole.map(|saved| saved.shape),
+            sharded_shape: sharded.map(|saved| saved.shape),
+            whole: load(whole),
+            sharded: load(sharded),
+            children: Vec::new(),
+        }
+    }
+}
+
+/// The layers of `plan`'s model: each kind once, with how many there are.
+#[must_use]
+pub fn layers(plan: &Plan) -> LayerNode {
+    let x = Symbols::of(plan);
+    let unsharded = x.unsharded();
+    let mut times = [0_u64; SectionKind::ALL.len()];
+    for chunk in plan.layout().model_chunks() {
+        for section in sections(&x, chunk) {
+            times[section.kind.index()] += section.times;
+        }
+    }
+    let mut children = Vec::new();
+    for (&kind, &times) in SectionKind::ALL.iter().zip(&times) {
+        if times > 0 {
+            children.push(section(&x, &unsharded, kind, times));
+        }
+    }
+    LayerNode::parent("model", 1, children)
+}
+
+fn section(x: &Symbols<'_>, unsharded: &Symbols<'_>, kind: SectionKind, times: u64) -> LayerNode {
+    let mut children = Vec::new();
+    for operator in kind.operators(x) {
+        let mut parts = Vec::new();
+        if kind != SectionKind::MtpEmbedding {
+            for weight in &operator.weights(x) {
+                if !weight.copy {
+                    parts.push(LayerNode::weight(weight, x.width));
+                }
+            }
+            parts.extend(kept(x, unsharded, operator));
+        }
+        children.push(LayerNode::parent(operator.name(), 1, parts));
+    }
+    LayerNode::parent(kind.name(), times, children)
+}
+
+/// What an operator keeps, whole and on one rank side by side. A tensor may be there on one side alone.
+fn kept(x: &Symbols<'_>, unsharded: &Symbols<'_>, operator: Operator) -> Vec<LayerNode> {
+    let whole = operator.saved(unsharded);
+    let sharded = operator.saved(x);
+    let mut taken = vec![false; whole.len()];
+    let mut out = Vec::with_capacity(sharded.len());
+    for saved in &sharded {
+        let twin = (0..whole.len()).find(|&index| !taken[index] && whole[index].name == saved.name);
+        if let Some(index) = twin {
+            taken[index] = true;
+        }
+        out.push(LayerNode::kept(twin.map(|index| &whole[index]), Some(saved)));
+    }
+    for (saved, taken) in whole.iter().zip(taken) {
+        if !taken {
+            out.push(LayerNode::kept(Some(saved), None));
+        }
+    }
+    out
+}
+
+/// Bytes kept by one layer of each kind for one micro-batch on one rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SavedActivations {
+    /// A layer with a dense MLP; none where the model has none.
+    pub dense: Option<Bytes>,
+    /// A layer with experts; none where the model has none.
+    pub moe: Option<Bytes>,
+}
+
+/// What one layer of each kind keeps under `plan`; of a recomputed layer, its part of the kept input.
+#[must_use]
+pub fn saved_activations(plan: &Plan) -> SavedActivations {
+    let x = Symbols::of(plan);
+    let moe_layers = plan.model().moe_layers();
+    let first = plan.layout().stages.stages.first().and_then(|stage| stage.chunks.first());
+    let runs = first.map(|chunk| layers_kept(&x, chunk));
+    let kept = |kind| {
+        let whole = super::kept::section_kept(&x, SectionKind::Layer(kind));
+        match runs {
+            Some(kept) if kept.runs > 0 && kept.layers == [0, 0] => {
+                Bytes::new(super::kept::run_input(&x).bytes.get() / kept.run.max(1))
+            }
+            _ => whole,
+        }
+    };
+    SavedActivations {
+        dense: (moe_layers < plan.model().num_layers).then(|| kept(LayerKind::Dense)),
+        moe: (moe_layers > 0).then(|| kept(LayerKind::Moe)),
+    }
+}

@@ -1,0 +1,148 @@
+//! When a chunk that runs backward holds most, beside what all chunks keep.
+
+use super::kept::{LayersKept, layers_kept, rotary_table, run_input};
+use super::unit::{Point, Unit, Units};
+use shardscope_operators::{SectionKind, Symbols, section_counts};
+use shardscope_plan::{Chunk, LayerKind};
+use shardscope_units::Bytes;
+
+/// A chunk worked out: what it holds for good, for each micro-batch, and at its fullest.
+#[derive(Clone, Debug)]
+pub(super) struct ChunkSum {
+    /// How often each kind of section comes.
+    pub(super) counts: [u64; SectionKind::ALL.len()],
+    /// How its layers are kept.
+    pub(super) layers: LayersKept,
+    /// Kept for one micro-batch.
+    pub(super) kept: Bytes,
+    /// Left of one micro-batch between its input gradients and its weight gradients.
+    pub(super) waiting: Bytes,
+    /// Kept once for all micro-batches.
+    pub(super) once: Bytes,
+    /// The fullest moment of its passes.
+    pub(super) fullest: Option<Moment>,
+}
+
+/// One moment of one chunk's passes for the micro-batch at hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// In which section.
+    pub(super) kind: SectionKind,
+    /// Which of the unit's points.
+    pub(super) point: usize,
+    /// Bytes of layers recomputed as a whole.
+    pub(super) recomputed: Bytes,
+    /// Kept bytes of the chunk given back before the section begins.
+    pub(super) returned: Bytes,
+    /// Bytes alive beyond what all chunks keep, less those given back.
+    pub(super) net: i128,
+}
+
+impl ChunkSum {
+    pub(super) fn of(x: &Symbols<'_>, units: &Units, chunk: &Chunk) -> Self {
+        let counts = section_counts(x, chunk);
+        let layers = layers_kept(x, chunk);
+        let (mut kept, mut waiting) = (Bytes::ZERO, Bytes::ZERO);
+        if layers.runs > 0 {
+            kept += run_input(x).bytes * layers.runs;
+        }
+        for ((kind, unit), &times) in units.iter().zip(&counts) {
+            if times > 0 {
+                kept += unit.kept * layers.kept_of(kind, times);
+                if layers.has_first(kind) {
+                    kept = kept.less(unit.kept.less(unit.first));
+                }
+                waiting += unit.waiting * times;
+            }
+        }
+        let once = if counts[1] + counts[2] > 0 {
+            rotary_table(x).map_or(Bytes::ZERO, |table| table.bytes)
+        } else {
+            Bytes::ZERO
+        };
+        let mut sum = Self { counts, layers, kept, waiting, once, fullest: None };
+        sum.fullest = fullest(x, units, chunk, &sum);
+        sum
+    }
+}
+
+/// Goes through the chunk's sections as backward does, keeping the moment at which most is alive.
+struct Walk<'a> {
+    units: &'a Units,
+    best: Option<Moment>,
+}
+
+impl Walk<'_> {
+    fn offer(&mut self, kind: SectionKind, returned: Bytes, recomputed: Bytes) {
+        let unit = self.units.get(kind);
+        if let Some(point) = unit.most {
+            let more = i128::from(recomputed.get()) - i128::from(returned.get());
+            let net = unit.points[point].net() + more;
+            if self.best.is_none_or(|best| net > best.net) {
+                self.best = Some(Moment { kind, point, recomputed, returned, net });
+            }
+        }
+    }
+}
+
+fn fullest(x: &Symbols<'_>, units: &Units, chunk: &Chunk, sum: &ChunkSum) -> Option<Moment> {
+    let mut walk = Walk { units, best: None };
+    let mut returned = Bytes::ZERO;
+    for kind in [SectionKind::OutputLayer, SectionKind::Mtp, SectionKind::FinalNorm] {
+        let times = sum.counts[kind.index()];
+        if times > 0 {
+            let unit = units.get(kind);
+            walk.offer(
+                kind,
+                returned,
+                if kind == SectionKind::Mtp { unit.full.less(unit.kept) } else { Bytes::ZERO },
+            );
+            returned += unit.kept * times;
+        }
+    }
+    layers(x, &mut walk, chunk, sum, returned);
+    if chunk.embedding {
+        let embedding = units.get(SectionKind::Embedding);
+        walk.offer(SectionKind::Embedding, sum.kept.less(embedding.kept), Bytes::ZERO);
+    }
+    walk.best
+}
+
+/// The last layer of each kind, kept or recomputed, `returned` given back before.
+fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, mut returned: Bytes) {
+    let kept_layers = sum.layers.layers[0] + sum.layers.layers[1];
+    // By kind, whether one that is kept and one that is recomputed has been seen, or none is there to be seen.
+    let [_, dense, moe, ..] = sum.counts;
+    let kept = sum.layers.layers;
+    let mut seen = [[kept[0] == 0, dense == kept[0]], [kept[1] == 0, moe == kept[1]]];
+    let frozen = x.recipe().tuning.frozen_layers(x.model().num_layers);
+    for (behind, index) in (0..).zip(chunk.layers.clone().rev().take_while(|index| *index >= frozen)) {
+        let layer = x.model().layer_kind(index);
+        let kind = SectionKind::Layer(layer);
+        let unit = walk.units.get(kind);
+        let recomputed = behind >= kept_layers;
+        let seen_before = &mut seen[usize::from(layer == LayerKind::Moe)][usize::from(recomputed)];
+        if !std::mem::replace(seen_before, true) {
+            let run = if recomputed { run_recomputed(x, unit, &sum.layers) } else { Bytes::ZERO };
+            walk.offer(kind, returned, run);
+        }
+        if !recomputed {
+            returned += unit.kept;
+        }
+        if seen == [[true; 2]; 2] {
+            break;
+        }
+    }
+}
+
+/// Bytes of one recomputed run, whose first input is the kept one.
+fn run_recomputed(x: &Symbols<'_>, unit: &Unit, layers: &LayersKept) -> Bytes {
+    (unit.full * layers.run).less(run_input(x).bytes)
+}
+
+impl Moment {
+    /// The point of it.
+    pub(super) fn point<'a>(&self, units: &'a Units) -> Option<&'a Point> {
+        units.get(self.kind).points.get(self.point)
+    }
+}

@@ -1,0 +1,283 @@
+//! One rank worked out: states, flight, the moment of the peak.
+
+use super::buffers::{Counts, buffers, previous_gradient};
+use super::flight::{Flight, flights};
+use super::framework::{Framework, Load};
+use super::moments::{ChunkSum, Moment};
+use super::states::{Kind, Part, State, kinds, states};
+use super::term::Term;
+use super::unit::{Point, Sum, Units};
+use shardscope_operators::{SectionKind, Symbols, are_alike};
+use shardscope_plan::Stage;
+use shardscope_units::{Bytes, Count};
+
+/// What all ranks with equal stages have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Common {
+    pub(super) chunks: Vec<ChunkSum>,
+    pub(super) states: Vec<State>,
+    pub(super) buffers: Vec<Term>,
+    parts: [Bytes; 4],
+    load: Load,
+}
+
+impl Common {
+    fn of(x: &Symbols<'_>, units: &Units, kinds: &[Kind], stage: &Stage) -> Self {
+        let mut chunks = Vec::with_capacity(stage.chunks.len());
+        for chunk in &stage.chunks {
+            chunks.push(ChunkSum::of(x, units, chunk));
+        }
+        let mut parameters = Sum::default();
+        let mut counts = Counts::default();
+        for chunk in &chunks {
+            for (count, more) in counts.iter_mut().zip(&chunk.counts) {
+                *count += more;
+            }
+        }
+        for ((_, unit), &count) in units.iter().zip(&counts) {
+            parameters.add(unit, count);
+        }
+        let layout = x.plan.layout();
+        let mut held = Vec::with_capacity(2 * kinds.len());
+        states(x.plan, kinds, parameters.dense, layout.dense_shards(), &mut held);
+        states(x.plan, kinds, parameters.expert, layout.expert_shards(), &mut held);
+        let mut parts = [Bytes::ZERO; 4];
+        for state in &held {
+            parts[state.part as usize] += state.bytes();
+        }
+        let part = parameters.dense.all.get() / layout.dense_shards().max(1)
+            + parameters.expert.all.get() / layout.expert_shards().max(1);
+        let load = Load {
+            parameters: parameters.dense.all + parameters.expert.all,
+            part: Count::new(part),
+            ..Load::default()
+        };
+        Self { states: held, parts, buffers: buffers(x, units, &counts), load, chunks }
+    }
+
+    /// Bytes of the states of `part`.
+    fn part(&self, part: Part) -> Bytes {
+        self.parts[part as usize]
+    }
+}
+
+/// The stages of a plan, equal ones worked out once.
+pub(super) struct Stages<'a> {
+    x: &'a Symbols<'a>,
+    pub(super) units: Units,
+    commons: Vec<Common>,
+    /// Of each stage, which of them is its own.
+    own: Vec<usize>,
+}
+
+impl<'a> Stages<'a> {
+    /// The stages of `x`'s plan.
+    pub(super) fn of(x: &'a Symbols<'a>) -> Self {
+        let units = Units::of(x);
+        let kinds = kinds(x.recipe());
+        let stages = &x.plan.layout().stages.stages;
+        let mut commons: Vec<Common> = Vec::with_capacity(3);
+        let mut own: Vec<usize> = Vec::with_capacity(stages.len());
+        for (index, stage) in stages.iter().enumerate() {
+            let like = |other: &usize| *other < index && are_equal(x, stage, &stages[*other]);
+            let known = [index.wrapping_sub(1), 0].into_iter().find(like);
+            own.push(known.map_or(commons.len(), |other| own[other]));
+            if known.is_none() {
+                commons.push(Common::of(x, &units, &kinds, stage));
+            }
+        }
+        Self { x, units, commons, own }
+    }
+
+    /// What `visit` makes of every rank, in order.
+    pub(super) fn ranks<T>(&self, visit: &dyn Fn(u64, &Rank<'_>) -> T) -> Vec<T> {
+        let mut all = Vec::with_capacity(self.own.len());
+        for (index, &own) in (0..).zip(&self.own) {
+            all.push(visit(index, &self.rank(index, own)));
+        }
+        all
+    }
+
+    fn rank(&self, index: u64, own: usize) -> Rank<'_> {
+        Rank::of(self.x, &self.units, index, &self.commons[own])
+    }
+}
+
+/// Whether two stages hold the same layers and ends.
+fn are_equal(x: &Symbols<'_>, one: &Stage, other: &Stage) -> bool {
+    one.chunks.len() == other.chunks.len()
+        && one.chunks.iter().zip(&other.chunks).all(|(one, other)| are_alike(x, one, other))
+}
+
+/// Everything about one pipeline rank, as numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Rank<'a> {
+    pub(super) common: &'a Common,
+    /// The gradient sent to the rank before.
+    pub(super) sent: Option<Term>,
+    /// What the device shows beside what is allocated.
+    pub(super) framework: Framework,
+    /// Micro-batches held at the peak.
+    pub(super) flight: Flight,
+    /// What runs at the peak; none in the optimizer step and where nothing runs.
+    pub(super) moment: Option<Moment>,
+    /// Whether the peak is in the optimizer step.
+    pub(super) in_step: bool,
+    pub(super) totals: Totals,
+}
+
+/// A rank's bytes by term.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Weights.
+    pub parameters: Bytes,
+    /// Gradients.
+    pub gradients: Bytes,
+    /// Optimizer states.
+    pub optimizer: Bytes,
+    /// Kept for backward at the moment of the peak.
+    pub activations: Bytes,
+    /// Alive at the moment of the peak beside that: gradients of activations, copies, buffers, workspaces.
+    pub temporaries: Bytes,
+    /// Their sum: what `torch.cuda.max_memory_allocated()` shows.
+    pub peak_allocated: Bytes,
+    /// With what the allocator has cached or cut: what `torch.cuda.max_memory_reserved()` shows.
+    pub peak_cached: Bytes,
+    /// What the device shows beside the allocated: the allocator's slack, the driver's context, communicators.
+    pub framework: Bytes,
+    /// What the device shows.
+    pub peak_reserved: Bytes,
+    /// What is allocated when a step is over and the next has not begun.
+    pub between_steps: Bytes,
+}
+
+impl Totals {
+    /// The columns of every table of memory: the five parts, what torch allocates, what is beside it, what the device
+    /// shows.
+    #[must_use]
+    pub fn columns(&self) -> [Bytes; 8] {
+        [
+            self.parameters,
+            self.gradients,
+            self.optimizer,
+            self.activations,
+            self.temporaries,
+            self.peak_allocated,
+            self.framework,
+            self.peak_reserved,
+        ]
+    }
+}
+
+impl<'a> Rank<'a> {
+    fn of(x: &Symbols<'_>, units: &Units, rank: u64, common: &'a Common) -> Self {
+        let (flight, moment) = peak(x, &common.chunks, rank);
+        let mut out = Self {
+            common,
+            sent: previous_gradient(x, rank),
+            framework: Framework::default(),
+            flight,
+            moment,
+            in_step: false,
+            totals: Totals::default(),
+        };
+        out.totals = out.add_up(x, units);
+        out
+    }
+
+    /// All that is held beside states and activations, whatever runs.
+    pub(super) fn buffers(&self) -> impl Iterator<Item = &Term> {
+        self.common.buffers.iter().chain(&self.sent)
+    }
+
+    fn add_up(&mut self, x: &Symbols<'_>, units: &Units) -> Totals {
+        let common = self.common;
+        let buffers: Bytes = self.buffers().map(|term| term.bytes).sum();
+        let kept = held(&common.chunks, &self.flight);
+        let once: Bytes = common.chunks.iter().map(|chunk| chunk.once).sum();
+        let (mut activations, mut running) = (kept + once, Bytes::ZERO);
+        if let Some((moment, point)) = self.running(units) {
+            activations = activations.less(moment.returned + point.returned);
+            running = point.held.bytes() + point.recomputed + moment.recomputed;
+        }
+        let step = common.part(Part::Step);
+        if step > activations + running {
+            (self.in_step, self.moment) = (true, None);
+            self.flight.counts.fill(0);
+            self.flight.waiting.fill(0);
+            (activations, running) = (Bytes::ZERO, step);
+        }
+        let parameters = common.part(Part::Parameters);
+        let gradients = common.part(Part::Gradients);
+        let optimizer = common.part(Part::Optimizer);
+        let temporaries = running + buffers;
+        let states = parameters + gradients + optimizer;
+        let peak_allocated = states + activations + temporaries;
+        let load = Load {
+            allocated: peak_allocated,
+            moving: activations + running,
+            in_step: self.in_step,
+            ..common.load
+        };
+        self.framework = Framework::of(x, load);
+        let framework = self.framework.bytes();
+        Totals {
+            parameters,
+            gradients,
+            optimizer,
+            activations,
+            temporaries,
+            peak_allocated,
+            peak_cached: peak_allocated + self.framework.cached(),
+            framework,
+            peak_reserved: peak_allocated + framework,
+            between_steps: states + self.between_steps(x) + step,
+        }
+    }
+
+    /// Buffers that stay, and the last input of every chunk but the first with its gradient, to which the
+    /// model still refers (`megatron/core/transformer/transformer_block.py:set_input_tensor`).
+    fn between_steps(&self, x: &Symbols<'_>) -> Bytes {
+        let lasting: Bytes = self.buffers().filter(|term| term.lasting).map(|term| term.bytes).sum();
+        let received =
+            self.common.chunks.iter().filter(|chunk| chunk.counts[SectionKind::Embedding.index()] == 0);
+        let stream = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
+        lasting + stream * (2 * Count::new(received.map(|_| 1).sum()).get())
+    }
+
+    /// What runs at the peak.
+    pub(super) fn running<'u>(&self, units: &'u Units) -> Option<(Moment, &'u Point)> {
+        self.moment.and_then(|moment| Some((moment, moment.point(units)?)))
+    }
+
+    /// When the peak is.
+    pub(super) fn at(&self, units: &Units) -> (&'static str, Option<SectionKind>) {
+        match self.running(units) {
+            _ if self.in_step => ("optimizer step", None),
+            Some((moment, point)) => (point.held.name, Some(moment.kind)),
+            None => ("forward of the last micro-batch in flight", None),
+        }
+    }
+}
+
+/// Bytes that `flight` keeps.
+fn held(chunks: &[ChunkSum], flight: &Flight) -> Bytes {
+    let kept: Bytes = chunks.iter().zip(&flight.counts).map(|(chunk, &count)| chunk.kept * count).sum();
+    let left: Bytes = chunks.iter().zip(&flight.waiting).map(|(chunk, &count)| chunk.waiting * count).sum();
+    kept + left
+}
+
+/// Of the flights that can be the fullest the one in which most is alive, and what runs then.
+fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, Option<Moment>) {
+    let stage = u32::try_from(rank).unwrap_or(u32::MAX);
+    let none = Flight { counts: vec![0; chunks.len()], waiting: Vec::new(), backward: 0 };
+    let mut best = (none, None, i128::MIN);
+    for flight in flights(x.plan, stage, chunks.len()) {
+        let moment = chunks.get(flight.backward).and_then(|chunk| chunk.fullest);
+        let alive = i128::from(held(chunks, &flight).get()) + moment.map_or(0, |moment| moment.net);
+        if alive > best.2 {
+            best = (flight, moment, alive);
+        }
+    }
+    (best.0, best.1)
+}

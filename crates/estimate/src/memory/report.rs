@@ -1,0 +1,142 @@
+//! The memory of every rank, as the report has it.
+
+use super::layers::{LayerNode, SavedActivations, layers, saved_activations};
+use super::moments::ChunkSum;
+use super::rank::{Rank, Stages, Totals};
+use super::tree::tree;
+use super::unit::Units;
+use shardscope_explain::Breakdown;
+use shardscope_operators::{SectionKind, Symbols};
+use shardscope_plan::{Chunk, Plan};
+use shardscope_units::Bytes;
+
+/// The memory that `plan` takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Memory {
+    /// One per pipeline rank. Tensor, expert and data ranks of a stage hold equally much; rank 0 of each stands
+    /// for them.
+    pub ranks: Vec<RankMemory>,
+    /// The rank that holds most.
+    pub worst: Worst,
+    /// What the device shows as total.
+    pub capacity: Bytes,
+    /// Whether every rank fits.
+    pub fits: bool,
+    /// The model's layers, whole and on one rank.
+    pub layers: LayerNode,
+    /// Kept by one layer of each kind for one micro-batch on one rank.
+    pub saved_activations: SavedActivations,
+}
+
+/// The rank that holds most, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Worst {
+    /// Pipeline rank.
+    pub pipeline_rank: u64,
+    /// Its peak as torch counts.
+    pub peak_allocated: Bytes,
+    /// Its peak as the device shows.
+    pub peak_reserved: Bytes,
+    /// When, for example `loss`.
+    pub at: &'static str,
+}
+
+/// One rank's memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankMemory {
+    /// Pipeline rank.
+    pub pipeline_rank: u64,
+    /// Tensor rank that stands for all equal ones.
+    pub tensor_rank: u64,
+    /// Expert rank that stands for all equal ones.
+    pub expert_rank: u64,
+    /// Bytes by term.
+    pub totals: Totals,
+    /// Whether it fits.
+    pub fits: bool,
+    /// When the peak is, for example `backward of the activation`.
+    pub at: &'static str,
+    /// In which part of the stage, for example `dense layer`.
+    pub within: Option<&'static str>,
+    /// Its chunks.
+    pub chunks: Vec<ChunkMemory>,
+    /// `peak_reserved` and all that it is made of, each leaf explained.
+    pub breakdown: Breakdown<Bytes>,
+}
+
+/// What one chunk keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkMemory {
+    /// For one micro-batch.
+    pub kept: Bytes,
+    /// Micro-batches held at the peak.
+    pub in_flight: u64,
+}
+
+/// The memory of `plan`, explained.
+#[must_use]
+pub fn memory(plan: &Plan) -> Memory {
+    let x = Symbols::of(plan);
+    let stages = Stages::of(&x);
+    let capacity = plan.cluster().accelerator.memory;
+    let ranks = stages.ranks(&|index, rank| rank_memory(&x, &stages.units, index, rank, capacity));
+    let worst = worst(&ranks);
+    Memory {
+        fits: worst.peak_reserved <= capacity,
+        worst,
+        capacity,
+        layers: layers(plan),
+        saved_activations: saved_activations(plan),
+        ranks,
+    }
+}
+
+fn rank_memory(x: &Symbols<'_>, units: &Units, index: u64, rank: &Rank<'_>, capacity: Bytes) -> RankMemory {
+    let (at, within) = rank.at(units);
+    let mut chunks = Vec::with_capacity(rank.common.chunks.len());
+    for (chunk, &in_flight) in rank.common.chunks.iter().zip(&rank.flight.counts) {
+        chunks.push(ChunkMemory { kept: chunk.kept, in_flight });
+    }
+    RankMemory {
+        pipeline_rank: index,
+        tensor_rank: 0,
+        expert_rank: 0,
+        totals: rank.totals,
+        fits: rank.totals.peak_reserved <= capacity,
+        at,
+        within: within.map(SectionKind::name),
+        chunks,
+        breakdown: tree(x, units, rank),
+    }
+}
+
+fn worst(ranks: &[RankMemory]) -> Worst {
+    let mut worst =
+        Worst { pipeline_rank: 0, peak_allocated: Bytes::ZERO, peak_reserved: Bytes::ZERO, at: "" };
+    for rank in ranks {
+        if rank.totals.peak_reserved > worst.peak_reserved {
+            worst = Worst {
+                pipeline_rank: rank.pipeline_rank,
+                peak_allocated: rank.totals.peak_allocated,
+                peak_reserved: rank.totals.peak_reserved,
+                at: rank.at,
+            };
+        }
+    }
+    worst
+}
+
+/// The totals of every pipeline rank of `plan`, from the same formulas without their reasons.
+#[must_use]
+pub fn memory_totals(plan: &Plan) -> Vec<Totals> {
+    let x = Symbols::of(plan);
+    Stages::of(&x).ranks(&|_, rank| rank.totals)
+}
+
+/// Bytes kept from forward to backward by `chunk` for one micro-batch on one rank.
+#[must_use]
+pub fn kept_by_chunk(plan: &Plan, chunk: &Chunk) -> Bytes {
+    let x = Symbols::of(plan);
+    let sum = ChunkSum::of(&x, &Units::of(&x), chunk);
+    sum.kept + sum.once
+}

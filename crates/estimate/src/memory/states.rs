@@ -1,0 +1,296 @@
+//! Bytes of weights, gradients and optimizer states per parameter, and over how many ranks they are spread.
+
+use shardscope_explain::{Explanation, Formula};
+use shardscope_plan::{DpSharding, Fp8, Number, Optimizer, OptimizerKind, Plan, Recipe, Software};
+use shardscope_units::{Bytes, Count, Quantity};
+
+const WEIGHTS: &str = "megatron/core/distributed/param_and_grad_buffer.py";
+const OPTIMIZER: &str = "megatron/core/optimizer/distrib_optimizer.py";
+const ENGINE: &str = "transformer_engine/pytorch/module/base.py";
+
+static WHOLE: Formula = Formula::new("P·w", "Every parameter of the rank, w bytes each.", WEIGHTS);
+static SHARED: Formula =
+    Formula::new("P·w/D", "Every parameter of the rank, w bytes each, spread over D ranks.", OPTIMIZER);
+static HOST: Formula =
+    Formula::new("P·w/D·q", "Spread over D ranks, of which the part q stays on the device.", OPTIMIZER);
+static COPIES: Formula = Formula::new(
+    "P·w",
+    "fp8 copies of the linear layers' weights, kept from micro-batch to micro-batch.",
+    ENGINE,
+);
+
+/// Which of the report's terms a state belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Weights.
+    Parameters,
+    /// Gradients.
+    Gradients,
+    /// Optimizer states.
+    Optimizer,
+    /// Alive in the optimizer step alone, and after it until the next step begins.
+    Step,
+}
+
+/// Parameters of one rank by how their states are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Held {
+    /// All.
+    pub(super) all: Count,
+    /// Those of linear layers, which fp8 and Muon treat apart.
+    pub(super) linear: Count,
+    /// All, each parameter padded as the distributed optimizer's buffers have it.
+    pub(super) padded: Count,
+}
+
+/// Elements at a multiple of which each parameter begins under the distributed optimizer
+/// (`megatron/core/distributed/param_and_grad_buffer.py`).
+const PARAMETER_ALIGNMENT: u64 = 64;
+/// A buffer ends at a multiple of this and of the number of shards, in elements.
+const BUFFER_ALIGNMENT: u64 = 128;
+
+impl Held {
+    /// Adds a weight of `count` parameters on this rank.
+    pub(super) fn add(&mut self, count: Count, linear: bool) {
+        self.all += count;
+        self.padded += Count::new(count.get().next_multiple_of(PARAMETER_ALIGNMENT));
+        if linear {
+            self.linear += count;
+        }
+    }
+
+    /// Adds `times` of `other`.
+    pub(super) fn add_all(&mut self, other: Self, times: u64) {
+        self.all += other.all * times;
+        self.linear += other.linear * times;
+        self.padded += other.padded * times;
+    }
+
+    /// With what the plan's buffers add to the parameters: nothing but for the distributed optimizer of
+    /// Megatron core. Buckets beyond the first add a few hundred elements each and are left out.
+    fn in_buffers(self, plan: &Plan, shards: u64) -> Count {
+        let recipe = plan.recipe();
+        let core = matches!(recipe.software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
+        if !core || recipe.dp_sharding != DpSharding::OptimizerStates || self.all == Count::ZERO {
+            return self.all;
+        }
+        let least = common_multiple(shards.max(1), BUFFER_ALIGNMENT);
+        Count::new(self.padded.get().next_multiple_of(least))
+    }
+}
+
+fn common_multiple(one: u64, other: u64) -> u64 {
+    let (mut a, mut b) = (one, other);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    one / a.max(1) * other
+}
+
+/// One kind of state of one group of parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct State {
+    /// Short name.
+    pub(super) name: &'static str,
+    /// Its term.
+    pub(super) part: Part,
+    /// How many parameters have it.
+    pub(super) count: Count,
+    /// Bytes per parameter.
+    pub(super) width: u64,
+    /// Ranks over which it is spread.
+    pub(super) shards: u64,
+    /// Part of it that stays on the device.
+    pub(super) stays: f64,
+}
+
+impl State {
+    /// Bytes on one rank.
+    pub(super) fn bytes(&self) -> Bytes {
+        let whole = self.count.bytes(self.width).get();
+        let share = Bytes::new(whole.div_ceil(self.shards.max(1)));
+        if self.stays >= 1.0 { share } else { Count::rounded_up(share.number() * self.stays).bytes(1) }
+    }
+
+    /// Why it has so many bytes.
+    pub(super) fn why(&self) -> Explanation {
+        let count = ("P", self.count.number());
+        let width = ("w", Count::new(self.width).number());
+        let shards = ("D", Count::new(self.shards).number());
+        if self.name == FP8_COPIES {
+            Explanation::new(&COPIES, &[count, width])
+        } else if self.stays < 1.0 {
+            Explanation::new(&HOST, &[count, width, shards, ("q", self.stays)])
+        } else if self.shards > 1 {
+            Explanation::new(&SHARED, &[count, width, shards])
+        } else {
+            Explanation::new(&WHOLE, &[count, width])
+        }
+    }
+}
+
+const FP8_COPIES: &str = "fp8 copies of weights";
+
+/// A state before it is known whose.
+pub(super) struct Kind {
+    name: &'static str,
+    part: Part,
+    width: u64,
+    /// Spread over the data-parallel ranks.
+    spread: bool,
+    /// Of linear layers only, or of all but them.
+    of: Of,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    All,
+    Linear,
+    Rest,
+}
+
+/// Adds the states of parameters `held`, which are spread over `shards` ranks where the plan spreads.
+pub(super) fn states(plan: &Plan, kinds: &[Kind], held: Held, shards: u64, out: &mut Vec<State>) {
+    let recipe = plan.recipe();
+    let host = recipe.optimizer.cpu_offload_fraction.clamp(0.0, 1.0);
+    for kind in kinds {
+        let count = match kind.of {
+            Of::All if matches!(kind.part, Part::Parameters | Part::Gradients) => {
+                held.in_buffers(plan, shards)
+            }
+            Of::All => held.all,
+            Of::Linear => held.linear,
+            Of::Rest => Count::new(held.all.get().saturating_sub(held.linear.get())),
+        };
+        let stays = match kind.part {
+            Part::Parameters if recipe.offload.parameters => 0.0,
+            Part::Optimizer if recipe.offload.optimizer => 0.0,
+            Part::Optimizer => 1.0 - host,
+            Part::Parameters | Part::Gradients | Part::Step => 1.0,
+        };
+        let shards = if kind.spread { shards } else { 1 };
+        if count > Count::ZERO && stays > 0.0 {
+            out.push(State { name: kind.name, part: kind.part, count, width: kind.width, shards, stays });
+        }
+    }
+}
+
+/// The kinds of states that `recipe` has.
+pub(super) fn kinds(recipe: &Recipe) -> Vec<Kind> {
+    let mut out = Vec::with_capacity(8);
+    weights(recipe, &mut out);
+    let spread = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
+    let width = if is_torch_fsdp(recipe) { Number::Fp32.width() } else { recipe.grads_dtype.width() };
+    let gradients = |name, width| Kind { name, part: Part::Gradients, width, spread, of: Of::All };
+    out.push(gradients("gradients", width));
+    if is_torch_fsdp(recipe) && recipe.dp_sharding == DpSharding::Gradients && recipe.num_micro_batches > 1 {
+        let part = Part::Gradients;
+        out.push(Kind { name: "gradients not yet shared", part, width, spread: false, of: Of::All });
+    }
+    if keeps_both_gradients(recipe) {
+        out.push(gradients("16-bit gradients", recipe.params_dtype.width()));
+    }
+    optimizer(recipe, &mut out);
+    out
+}
+
+/// Whether gradients are kept as backward makes them beside the fp32 sums
+/// (`deepspeed/runtime/bf16_optimizer.py:update_hp_grads`, called with `clear_lp_grads=False`).
+fn keeps_both_gradients(recipe: &Recipe) -> bool {
+    matches!(recipe.software, Software::MegatronDeepspeed | Software::GptNeox)
+        && recipe.params_dtype == Number::Bf16
+        && recipe.grads_dtype == Number::Fp32
+}
+
+/// Whether PyTorch's FSDP holds the weights: as fp32 shards, cast when they are gathered.
+fn is_torch_fsdp(recipe: &Recipe) -> bool {
+    matches!(recipe.software, Software::Torchtitan | Software::TorchFsdp)
+        && matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters)
+}
+
+fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
+    let part = Part::Parameters;
+    let spread = recipe.dp_sharding == DpSharding::Parameters;
+    let mut add = |name, width, spread, of| out.push(Kind { name, part, width, spread, of });
+    let width = recipe.params_dtype.width();
+    if is_torch_fsdp(recipe) {
+        add("fp32 weights", Number::Fp32.width(), true, Of::All);
+        if !spread {
+            add("gathered weights", width, spread, Of::All);
+        }
+        return;
+    }
+    match &recipe.fp8 {
+        // The weight itself is the first of the fp8 copies.
+        Some(fp8) if fp8.param_gather => {
+            add("weights not in fp8", width, spread, Of::Rest);
+            add("fp8 weights", fp8_copies(fp8), spread, Of::Linear);
+        }
+        Some(fp8) => {
+            add("weights", width, spread, Of::All);
+            add(FP8_COPIES, fp8_copies(fp8), false, Of::Linear);
+        }
+        None => add("weights", width, spread, Of::All),
+    }
+}
+
+/// Bytes of a weight's fp8 forms: as it is and transposed, or scaled along rows and along columns.
+fn fp8_copies(fp8: &Fp8) -> u64 {
+    if fp8.recipe == "nvfp4" { 1 } else { 2 * Number::Fp8.width() }
+}
+
+fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
+    let spread = recipe.dp_sharding != DpSharding::Replicated;
+    let mut add = |name, part, width, of| out.push(Kind { name, part, width, spread, of });
+    if let Some(width) = master_width(recipe) {
+        add("main parameters", Part::Optimizer, width, Of::All);
+    }
+    if needs_gradient_copy(recipe) {
+        add("fp32 gradients of the step", Part::Step, Number::Fp32.width(), Of::All);
+    }
+    let [first, second] = moments(&recipe.optimizer);
+    match recipe.optimizer.kind {
+        OptimizerKind::Adam => {
+            add("first moment", Part::Optimizer, first, Of::All);
+            add("second moment", Part::Optimizer, second, Of::All);
+        }
+        OptimizerKind::SgdMomentum => add("momentum", Part::Optimizer, first, Of::All),
+        OptimizerKind::Muon => {
+            add("momentum", Part::Optimizer, first, Of::Linear);
+            add("first moment", Part::Optimizer, first, Of::Rest);
+            add("second moment", Part::Optimizer, second, Of::Rest);
+        }
+        OptimizerKind::Sgd => {}
+    }
+}
+
+fn moments(optimizer: &Optimizer) -> [u64; 2] {
+    if optimizer.precision_aware {
+        [optimizer.exp_avg.width(), optimizer.exp_avg_sq.width()]
+    } else {
+        [Number::Fp32.width(); 2]
+    }
+}
+
+/// Bytes of the low half of an fp32 main parameter, whose high half is the bf16 weight.
+const REMAINDER: u64 = 2;
+
+/// Bytes of the optimizer's own copy of a parameter; none where the weight itself is fp32.
+fn master_width(recipe: &Recipe) -> Option<u64> {
+    if recipe.params_dtype == Number::Fp32 || is_torch_fsdp(recipe) {
+        return None;
+    }
+    let optimizer = &recipe.optimizer;
+    if !optimizer.precision_aware {
+        return Some(Number::Fp32.width());
+    }
+    let splits = recipe.params_dtype == Number::Bf16
+        && optimizer.main_params == Number::Fp32
+        && recipe.fp8.as_ref().is_none_or(|fp8| fp8.recipe == "delayed");
+    Some(if splits { REMAINDER } else { optimizer.main_params.width() })
+}
+
+/// Whether the step makes fp32 copies of 16-bit gradients.
+fn needs_gradient_copy(recipe: &Recipe) -> bool {
+    recipe.grads_dtype.width() < Number::Fp32.width() && !recipe.optimizer.precision_aware
+}

@@ -1,0 +1,55 @@
+//! A number of bytes with its formula, explained only when asked.
+
+use shardscope_explain::{Breakdown, Explanation, Formula};
+use shardscope_operators::Symbols;
+use shardscope_units::Bytes;
+
+/// A number of bytes with its formula.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Term {
+    /// Short name.
+    pub(super) name: &'static str,
+    /// How many.
+    pub(super) bytes: Bytes,
+    /// Why so many.
+    pub(super) formula: &'static Formula,
+    /// Symbols of the formula that the plan's sizes do not have.
+    pub(super) given: [(&'static str, f64); 3],
+    /// Whether it is there between steps too.
+    pub(super) lasting: bool,
+}
+
+impl Term {
+    /// A term in the plan's symbols alone.
+    pub(super) const fn new(name: &'static str, bytes: Bytes, formula: &'static Formula) -> Self {
+        Self { name, bytes, formula, given: [("", 0.0); 3], lasting: true }
+    }
+
+    /// The same with symbols of its own, three at most.
+    pub(super) fn given(mut self, given: &[(&'static str, f64)]) -> Self {
+        for (own, symbol) in self.given.iter_mut().zip(given) {
+            *own = *symbol;
+        }
+        self
+    }
+
+    /// The same, gone when the step is over.
+    pub(super) const fn passing(self) -> Self {
+        Self { lasting: false, ..self }
+    }
+
+    /// As an explained leaf.
+    pub(super) fn leaf(&self, x: &Symbols<'_>) -> Breakdown<Bytes> {
+        let mut why = x.explain(self.formula);
+        for (name, value) in self.given {
+            if !name.is_empty() {
+                if let Some(known) = why.symbols.iter().position(|symbol| symbol.name == name) {
+                    why.symbols.remove(known);
+                }
+                why.symbols.push(shardscope_explain::Symbol { name, value });
+            }
+        }
+        Breakdown::leaf(self.name, self.bytes)
+            .because(Explanation { formula: self.formula, symbols: why.symbols })
+    }
+}

@@ -1,0 +1,135 @@
+//! A rank's bytes as a tree that explains itself.
+
+use super::kept::{rotary_table, run_input};
+use super::moments::ChunkSum;
+use super::rank::Rank;
+use super::states::Part;
+use super::unit::Units;
+use shardscope_explain::Breakdown;
+use shardscope_operators::{Operator, Saved, SectionKind, Symbols};
+use shardscope_plan::LayerKind;
+use shardscope_units::Bytes;
+
+type Tree = Breakdown<Bytes>;
+
+/// The whole rank: what is allocated, and what the device shows beside it.
+pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
+    let activations = activations(x, units, rank);
+    let temporaries = temporaries(x, units, rank);
+    let allocated = Breakdown::sum(
+        "peak_allocated",
+        vec![
+            part(rank, "parameters", Part::Parameters),
+            part(rank, "gradients", Part::Gradients),
+            part(rank, "optimizer", Part::Optimizer),
+            activations,
+            temporaries,
+        ],
+    );
+    let mut framework = Vec::with_capacity(4);
+    for term in rank.framework.terms() {
+        framework.push(term.leaf(x));
+    }
+    let framework = Breakdown::sum("framework", framework);
+    Breakdown::sum("peak_reserved", vec![allocated, framework])
+}
+
+fn part(rank: &Rank<'_>, label: &'static str, part: Part) -> Tree {
+    let mut states = Vec::new();
+    for state in &rank.common.states {
+        if state.part == part {
+            states.push(Breakdown::leaf(state.name, state.bytes()).because(state.why()));
+        }
+    }
+    Breakdown::sum(label, states)
+}
+
+/// Kept tensors: whole for micro-batches that wait, and what is left of the one that runs backward.
+fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
+    let mut children = Vec::new();
+    let running = rank.running(units);
+    for (index, (chunk, &count)) in rank.common.chunks.iter().zip(&rank.flight.counts).enumerate() {
+        let returned = match running {
+            Some((moment, point)) if index == rank.flight.backward => moment.returned + point.returned,
+            _ => Bytes::ZERO,
+        };
+        let waiting = if returned > Bytes::ZERO { count.saturating_sub(1) } else { count };
+        if waiting > 0 {
+            children.push(micro_batch(x, units, chunk).times(waiting));
+        }
+        if waiting < count {
+            let left = chunk.kept.less(returned);
+            children.push(Breakdown::leaf("what is left of the micro-batch running backward", left));
+        }
+        if let Some(&waiting) = rank.flight.waiting.get(index)
+            && waiting > 0
+        {
+            children.push(Breakdown::leaf("left for weight gradients put off", chunk.waiting).times(waiting));
+        }
+        if chunk.once > Bytes::ZERO && !rank.in_step {
+            children.extend(rotary_table(x).iter().map(|table| leaf(x, table)));
+        }
+    }
+    Breakdown::sum("activations", children)
+}
+
+/// What a chunk keeps for one micro-batch.
+fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
+    let mut children = Vec::with_capacity(6);
+    for ((kind, unit), &times) in units.iter().zip(&chunk.counts) {
+        let mut times = chunk.layers.kept_of(kind, times);
+        if chunk.layers.has_first(kind) {
+            times = times.saturating_sub(1);
+            children.push(section(&x.in_first_trained_layer(), kind));
+        }
+        if times > 0 && unit.kept > Bytes::ZERO {
+            children.push(section(x, kind).times(times));
+        }
+        if matches!(kind, SectionKind::Layer(LayerKind::Moe)) && chunk.layers.runs > 0 {
+            children.push(leaf(x, &run_input(x)).times(chunk.layers.runs));
+        }
+    }
+    Breakdown::sum("micro-batch in flight", children)
+}
+
+/// What one section keeps, by operator and tensor.
+pub(super) fn section(x: &Symbols<'_>, kind: SectionKind) -> Tree {
+    let operators = match kind {
+        SectionKind::Mtp if x.recomputes_layers() => vec![Operator::MtpProjection],
+        _ => kind.operators(x),
+    };
+    let mut by_operator = Vec::new();
+    for operator in operators {
+        let tensors = leaves(x, &operator.saved(x));
+        if !tensors.is_empty() {
+            by_operator.push(Breakdown::sum(operator.name(), tensors));
+        }
+    }
+    Breakdown::sum(kind.name(), by_operator)
+}
+
+fn leaves(x: &Symbols<'_>, saved: &[Saved]) -> Vec<Tree> {
+    saved.iter().map(|saved| leaf(x, saved)).collect()
+}
+
+fn leaf(x: &Symbols<'_>, saved: &Saved) -> Tree {
+    Breakdown::leaf(saved.name, saved.bytes).because(x.explain(saved.formula))
+}
+
+/// What is alive at the moment of the peak beside kept tensors.
+fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
+    let mut children = Vec::with_capacity(4);
+    if let Some((moment, point)) = rank.running(units) {
+        let mut tensors = leaves(x, &point.held.tensors);
+        let recomputed = point.recomputed + moment.recomputed;
+        if recomputed > Bytes::ZERO {
+            tensors.push(Breakdown::leaf("recomputed for this backward", recomputed));
+        }
+        children.push(Breakdown::sum(point.held.name, tensors));
+    }
+    if rank.in_step {
+        children.push(part(rank, "optimizer step", Part::Step));
+    }
+    children.extend(rank.buffers().map(|term| term.leaf(x)));
+    Breakdown::sum("temporaries", children)
+}

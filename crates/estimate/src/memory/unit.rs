@@ -1,0 +1,224 @@
+//! Each kind of section worked out once: its parameters, what it keeps, and where its backward holds most.
+
+use std::ops::RangeInclusive;
+
+use super::kept::kept_by;
+use super::states::Held as Parameters;
+use shardscope_operators::{
+    Held, Operator, SectionKind, Symbols, Weight, WeightGroup, Work, section_counts, work_of,
+};
+use shardscope_plan::{Plan, Recompute};
+use shardscope_schedule::Shape;
+use shardscope_units::{Bytes, Count};
+
+/// The point of a section's passes at which most is alive.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Point {
+    /// Operator that runs.
+    pub(super) operator: Operator,
+    /// What it holds.
+    pub(super) held: Held,
+    /// Bytes recomputed for the operator's backward.
+    pub(super) recomputed: Bytes,
+    /// Bytes given back by operators behind it, and by its own earlier steps.
+    pub(super) returned: Bytes,
+}
+
+impl Point {
+    /// Bytes alive beyond, less bytes given back.
+    pub(super) fn net(&self) -> i128 {
+        i128::from((self.held.bytes() + self.recomputed).get()) - i128::from(self.returned.get())
+    }
+}
+
+/// One section of a kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Unit {
+    /// Parameters outside of routed experts on one rank.
+    pub(super) dense: Parameters,
+    /// Parameters of routed experts on one rank.
+    pub(super) expert: Parameters,
+    /// Bytes kept for one micro-batch.
+    pub(super) kept: Bytes,
+    /// The same in the first layer that trains, whose input requires no gradient.
+    pub(super) first: Bytes,
+    /// Bytes left of it between its input gradient and its weight gradient.
+    pub(super) waiting: Bytes,
+    /// Bytes kept were nothing recomputed.
+    pub(super) full: Bytes,
+    /// Shapes of its linear weights on one rank, of one expert where there are several.
+    pub(super) shapes: Vec<[u64; 2]>,
+    /// Each operator's fullest point, the last operator first.
+    pub(super) points: Vec<Point>,
+    /// Which of them is the fullest.
+    pub(super) most: Option<usize>,
+}
+
+impl Unit {
+    fn of(x: &Symbols<'_>, kind: SectionKind) -> Self {
+        let operators = kind.operators(x);
+        let mut unit = Self::default();
+        for weight in kind.weights(x) {
+            let held = match weight.group {
+                WeightGroup::Dense => &mut unit.dense,
+                WeightGroup::Expert => &mut unit.expert,
+            };
+            held.add(weight.count(), weight.linear);
+            if weight.linear {
+                unit.add_shape(&weight);
+            }
+        }
+        if kind != SectionKind::MtpEmbedding {
+            let kept = Kept::of(x, &operators);
+            // Of a multi-token-prediction depth that is recomputed only what is before its layer is kept.
+            let alone = kind == SectionKind::Mtp && x.recomputes_layers();
+            unit.kept = if alone { kept.kept[0] } else { total(&kept.kept) };
+            unit.full = total(&kept.full);
+            unit.first = if x.recipe().tuning.reaches_input() {
+                unit.kept
+            } else {
+                kept_by(&x.in_first_trained_layer(), &operators)
+            };
+            unit.waiting = waiting(x, &operators);
+            unit.points = points(x, &operators, &kept);
+            let mut most = i128::MIN;
+            for (index, point) in unit.points.iter().enumerate() {
+                if point.net() >= most {
+                    (most, unit.most) = (point.net(), Some(index));
+                }
+            }
+        }
+        unit
+    }
+
+    fn add_shape(&mut self, weight: &Weight) {
+        let sizes = if weight.is_routed() { weight.local.get(1..) } else { weight.local.get(..) };
+        if let Some(&[out, inner]) = sizes
+            && !self.shapes.contains(&[out, inner])
+        {
+            self.shapes.push([out, inner]);
+        }
+    }
+}
+
+fn total(bytes: &[Bytes]) -> Bytes {
+    bytes.iter().copied().sum()
+}
+
+/// Input and output gradient of every linear layer: what its weight gradient is made from.
+fn waiting(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
+    if !Shape::of(x.plan).splits_backward() {
+        return Bytes::ZERO;
+    }
+    let mut bytes = Bytes::ZERO;
+    for work in work_of(x, operators) {
+        if let Work::Matmul(matmul) = work
+            && matmul.kind.has_weight()
+        {
+            let [rows, outer, inner] = matmul.local;
+            bytes += Count::of_shape(&[rows, outer.saturating_add(inner), matmul.batch]).bytes(x.width);
+        }
+    }
+    bytes
+}
+
+/// Bytes that each operator of a section keeps, and would keep were nothing recomputed.
+struct Kept {
+    kept: Vec<Bytes>,
+    full: Vec<Bytes>,
+}
+
+impl Kept {
+    fn of(x: &Symbols<'_>, operators: &[Operator]) -> Self {
+        let kept = kept_by_each(x, operators);
+        let selective = matches!(x.recipe().recompute, Recompute::Selective(_));
+        let full = if selective { kept_by_each(&x.recomputed(), operators) } else { kept.clone() };
+        Self { kept, full }
+    }
+
+    /// Bytes recomputed of the operators in `range`.
+    fn recomputed(&self, range: RangeInclusive<usize>) -> Bytes {
+        range.map(|index| self.full[index].less(self.kept[index])).sum()
+    }
+}
+
+fn kept_by_each(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Bytes> {
+    operators.iter().map(|&operator| kept_by(x, &[operator])).collect()
+}
+
+/// Each operator's fullest point, with what the operators behind it have given back by then. While a
+/// module that is recomputed runs backward, all of its tensors are alive; where a whole layer is computed
+/// again at once, so are those of the operators before it.
+fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
+    let all = x.recomputed();
+    let mut behind = Bytes::ZERO;
+    let mut out = Vec::with_capacity(operators.len());
+    for (index, &operator) in operators.iter().enumerate().rev() {
+        let first = if x.samples_layers() { 0 } else { index };
+        let recomputed = kept.recomputed(first..=index);
+        let mut fullest: Option<Point> = None;
+        for held in operator.held(&all) {
+            let point = Point { operator, recomputed, returned: behind + held.returned, held };
+            if fullest.as_ref().is_none_or(|other| point.net() >= other.net()) {
+                fullest = Some(point);
+            }
+        }
+        out.extend(fullest);
+        behind += kept.kept[index];
+    }
+    out
+}
+
+/// Every kind that the plan's stages hold, worked out once.
+#[derive(Clone, Debug)]
+pub(super) struct Units {
+    units: Vec<Unit>,
+}
+
+impl Units {
+    /// The units of `plan`.
+    pub(super) fn of(x: &Symbols<'_>) -> Self {
+        let mut present = [false; SectionKind::ALL.len()];
+        for chunk in chunks(x.plan) {
+            for (present, &count) in present.iter_mut().zip(&section_counts(x, chunk)) {
+                *present |= count > 0;
+            }
+        }
+        let mut units = Vec::with_capacity(SectionKind::ALL.len());
+        for (&kind, &present) in SectionKind::ALL.iter().zip(&present) {
+            units.push(if present { Unit::of(x, kind) } else { Unit::default() });
+        }
+        Self { units }
+    }
+
+    /// The unit of `kind`; empty where no stage holds one.
+    pub(super) fn get(&self, kind: SectionKind) -> &Unit {
+        &self.units[kind.index()]
+    }
+
+    /// Units with their kinds, in the order of a chunk.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (SectionKind, &Unit)> {
+        SectionKind::ALL.iter().copied().zip(&self.units)
+    }
+}
+
+fn chunks(plan: &Plan) -> impl Iterator<Item = &shardscope_plan::Chunk> {
+    plan.layout().stages.stages.iter().flat_map(|stage| &stage.chunks)
+}
+
+/// Parameters of a chunk or stage: dense and expert.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    /// Outside of routed experts.
+    pub(super) dense: Parameters,
+    /// Of routed experts.
+    pub(super) expert: Parameters,
+}
+
+impl Sum {
+    /// Adds `times` of `unit`.
+    pub(super) fn add(&mut self, unit: &Unit, times: u64) {
+        self.dense.add_all(unit.dense, times);
+        self.expert.add_all(unit.expert, times);
+    }
+}

@@ -1,0 +1,132 @@
+//! How many parameters the model has, and how many each rank holds.
+
+use shardscope_operators::{Account, Symbols, Weight, WeightGroup, sections};
+use shardscope_plan::{Chunk, Plan, Stage};
+use shardscope_units::Count;
+
+/// Parameters by account. Unit: parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountCounts([Count; Account::ALL.len()]);
+
+impl AccountCounts {
+    /// The parameters of `account`.
+    #[must_use]
+    pub fn get(&self, account: Account) -> Count {
+        self.0[account as usize]
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> Count {
+        self.0.iter().copied().sum()
+    }
+
+    /// Accounts with their parameters, in the report's order.
+    pub fn iter(&self) -> impl Iterator<Item = (Account, Count)> + '_ {
+        Account::ALL.iter().copied().map(|account| (account, self.get(account)))
+    }
+
+    fn add(&mut self, account: Account, count: Count) {
+        self.0[account as usize] += count;
+    }
+}
+
+/// Parameters of the model and of each distinct shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// The whole, unsharded model; a tied output layer counts once.
+    pub total: Count,
+    /// Those that one token meets: experts that are not selected do not count.
+    pub active_per_token: Count,
+    /// The unsharded model by account.
+    pub accounts: AccountCounts,
+    /// One per pipeline rank. Tensor and expert ranks of a stage hold equal counts; rank 0 stands for them.
+    pub ranks: Vec<RankParameters>,
+}
+
+/// What a training process on one rank counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankParameters {
+    /// Pipeline rank.
+    pub pipeline_rank: u64,
+    /// Tensor rank that stands for all equal ones.
+    pub tensor_rank: u64,
+    /// Expert rank that stands for all equal ones.
+    pub expert_rank: u64,
+    /// All parameters of the rank.
+    pub count: Count,
+    /// Those whose gradient is reduced over the expert data-parallel group.
+    pub expert_count: Count,
+    /// The same parameters by account.
+    pub breakdown: AccountCounts,
+}
+
+impl RankParameters {
+    /// Parameters whose gradient is reduced over the data (and context) parallel group.
+    #[must_use]
+    pub fn dense_count(&self) -> Count {
+        Count::new(self.count.get().saturating_sub(self.expert_count.get()))
+    }
+}
+
+/// The parameters of `plan`.
+#[must_use]
+pub fn parameters(plan: &Plan) -> Parameters {
+    let x = Symbols::of(plan);
+    let mut accounts = AccountCounts::default();
+    let mut idle = Count::ZERO;
+    let mut ranks = Vec::with_capacity(plan.layout().stages.stages.len());
+    for (pipeline_rank, stage) in (0..).zip(&plan.layout().stages.stages) {
+        ranks.push(rank_parameters(&x, pipeline_rank, stage));
+    }
+    for_each_weight(&x, &mut plan.layout().model_chunks(), &mut |weight, times| {
+        if !weight.copy {
+            let count = weight.full_count() * times;
+            accounts.add(weight.account, count);
+            idle += unselected(plan, weight, count);
+        }
+    });
+    let total = accounts.total();
+    let active_per_token = Count::new(total.get().saturating_sub(idle.get()));
+    Parameters { total, active_per_token, accounts, ranks }
+}
+
+/// The parameters of one stage's rank.
+#[must_use]
+pub(super) fn rank_parameters(x: &Symbols<'_>, pipeline_rank: u64, stage: &Stage) -> RankParameters {
+    let mut breakdown = AccountCounts::default();
+    let mut expert_count = Count::ZERO;
+    for_each_weight(x, &mut stage.chunks.iter(), &mut |weight, times| {
+        let count = weight.count() * times;
+        breakdown.add(weight.account, count);
+        if weight.group == WeightGroup::Expert {
+            expert_count += count;
+        }
+    });
+    let count = breakdown.total();
+    RankParameters { pipeline_rank, tensor_rank: 0, expert_rank: 0, count, expert_count, breakdown }
+}
+
+fn for_each_weight(
+    x: &Symbols<'_>,
+    chunks: &mut dyn Iterator<Item = &Chunk>,
+    visit: &mut dyn FnMut(&Weight, u64),
+) {
+    for chunk in chunks {
+        for section in sections(x, chunk) {
+            for weight in section.weights(x) {
+                visit(&weight, section.times);
+            }
+        }
+    }
+}
+
+/// How many of an expert weight's `count` parameters a token does not meet.
+fn unselected(plan: &Plan, weight: &Weight, count: Count) -> Count {
+    let Some(experts) = &plan.model().experts else { return Count::ZERO };
+    if !weight.is_routed() {
+        return Count::ZERO;
+    }
+    let idle = experts.num_experts.saturating_sub(experts.router_topk);
+    Count::new((count.get() / experts.num_experts.max(1)).saturating_mul(idle))
+}

@@ -1,0 +1,77 @@
+//! What a whole training takes: days, GPU-hours, energy, cost.
+
+use shardscope_plan::Plan;
+use shardscope_units::{Seconds, decimal, grouped, rounded};
+
+/// A training over its budget.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Training {
+    /// Tokens trained on, the last step whole.
+    pub tokens: u64,
+    /// Steps.
+    pub steps: u64,
+    /// Time at the estimated pace, without failures and checkpoints.
+    pub time: Seconds,
+    /// The same in days.
+    pub days: f64,
+    /// Accelerators times hours.
+    pub gpu_hours: f64,
+    /// Megawatt-hours, where the power of an accelerator is stated.
+    pub energy: Option<f64>,
+    /// In the currency of the price, where one is stated.
+    pub cost: Option<f64>,
+}
+
+impl Training {
+    /// In one sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let mut text = [
+            rounded(number(self.tokens)).as_str(),
+            " tokens in ",
+            &grouped(self.steps),
+            " steps take ",
+            &decimal(self.days, 1),
+            " days at this pace, ",
+            &rounded(self.gpu_hours),
+            " GPU-hours",
+        ]
+        .concat();
+        for (figure, before, after) in [(self.energy, ", ", " MWh"), (self.cost, " and cost ", "")] {
+            if let Some(figure) = figure {
+                for piece in [before, &rounded(figure), after] {
+                    text.push_str(piece);
+                }
+            }
+        }
+        text.push('.');
+        text
+    }
+}
+
+/// Training of `plan` over its budget at the pace of `step`; none where the plan states no end.
+pub(super) fn training(plan: &Plan, step: Seconds) -> Option<Training> {
+    let recipe = plan.recipe();
+    let budget = &recipe.budget;
+    let per_step = recipe.global_batch_size.saturating_mul(plan.model().seq_length).max(1);
+    let steps = match budget.tokens {
+        Some(tokens) => tokens.div_ceil(per_step),
+        None => budget.steps?,
+    };
+    let seconds = number(steps) * step.get();
+    let gpu_hours = seconds / 3600.0 * number(plan.layout().world_size);
+    Some(Training {
+        tokens: steps.saturating_mul(per_step),
+        steps,
+        time: Seconds::new(seconds),
+        days: seconds / 86_400.0,
+        gpu_hours,
+        energy: budget.watts_per_gpu.map(|watts| gpu_hours * watts / 1e6),
+        cost: budget.price_per_gpu_hour.map(|price| gpu_hours * price),
+    })
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn number(value: u64) -> f64 {
+    value as f64
+}

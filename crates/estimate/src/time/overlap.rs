@@ -1,0 +1,107 @@
+//! What communication hides behind arithmetic, and what that costs.
+
+use super::parts::Parts;
+use crate::compute::{Cost, Device};
+use shardscope_operators::Dimension;
+use shardscope_plan::{Plan, Recipe};
+use shardscope_units::Seconds;
+
+/// How much is assumed to overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bounds {
+    /// Everything that can.
+    Lower,
+    /// What the framework does.
+    Estimate,
+    /// Nothing.
+    Upper,
+}
+
+/// Rules of overlap of a plan.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Overlaps {
+    pub(super) bounds: Bounds,
+    /// `--tp-comm-overlap`.
+    pub(super) tensor: bool,
+    /// `--overlap-moe-expert-parallel-comm`.
+    pub(super) expert: bool,
+    /// Host time per kernel.
+    pub(super) host: Seconds,
+}
+
+impl Overlaps {
+    pub(super) fn of(plan: &Plan, device: &Device, bounds: Bounds) -> Self {
+        let recipe = plan.recipe();
+        Self {
+            bounds,
+            tensor: recipe.overlap.tensor && plan.layout().sequence_parallel,
+            expert: recipe.overlap.expert,
+            host: host(recipe, device, bounds),
+        }
+    }
+}
+
+/// Captured graphs are issued at once.
+fn host(recipe: &Recipe, device: &Device, bounds: Bounds) -> Seconds {
+    if recipe.cuda_graphs || bounds == Bounds::Lower { Seconds::ZERO } else { device.calibration.host }
+}
+
+/// Communication of one pass over one section, by dimension: what stands alone and what may hide.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Traffic {
+    tensor: [Seconds; 2],
+    context: [Seconds; 2],
+    expert: [Seconds; 2],
+}
+
+impl Traffic {
+    pub(super) fn add(&mut self, dimension: Dimension, time: Seconds, hidden: bool) {
+        let list = match dimension {
+            Dimension::Tensor => &mut self.tensor,
+            Dimension::Context | Dimension::ContextInner | Dimension::ContextOuter => &mut self.context,
+            _ => &mut self.expert,
+        };
+        if let Some(slot) = list.get_mut(usize::from(hidden)) {
+            *slot += time;
+        }
+    }
+}
+
+/// The exposed part of `traffic` beside `compute`, of which `products` are products with weights.
+pub(super) fn exposed(
+    overlaps: &Overlaps,
+    device: &Device,
+    traffic: Traffic,
+    compute: Cost,
+    products: Seconds,
+    layer: bool,
+) -> Parts {
+    let all = |pair: [Seconds; 2]| pair[0] + pair[1];
+    let calibration = &device.calibration;
+    let mut parts = Parts::default();
+    match overlaps.bounds {
+        Bounds::Lower => return parts,
+        Bounds::Upper => {
+            (parts.tensor, parts.context, parts.expert) =
+                (all(traffic.tensor), all(traffic.context), all(traffic.expert));
+            return parts;
+        }
+        Bounds::Estimate => {}
+    }
+    parts.tensor = if overlaps.tensor && layer {
+        all(traffic.tensor) * (1.0 - calibration.user_buffer_overlap)
+    } else {
+        traffic.tensor[0] + beyond(traffic.tensor[1], products, calibration.contention)
+    };
+    parts.context =
+        traffic.context[0] + beyond(traffic.context[1], compute.attention, calibration.contention);
+    parts.expert = traffic.expert[0] + beyond(traffic.expert[1], compute.total(), calibration.contention);
+    parts
+}
+
+/// What of `communication` is longer than the `window` it hides in, and what it takes from the
+/// arithmetic it hides behind: multiprocessors and memory bandwidth.
+pub(super) fn beyond(communication: Seconds, window: Seconds, contention: f64) -> Seconds {
+    let hidden = communication.get().min(window.get());
+    Seconds::new(communication.get() - hidden + contention * hidden)
+}

@@ -1,0 +1,260 @@
+//! Putting the step together: the stages under their schedule, then the tail.
+
+use super::collective::Rings;
+use super::overlap::{Bounds, Overlaps};
+use super::parts::{ChunkParts, Parts, Setting};
+use super::tail::Tail;
+use crate::RankParameters;
+use crate::compute::{Calibration, Device, real};
+use crate::parameters::rank_parameters;
+use shardscope_operators::{Collective, Symbols};
+use shardscope_plan::{Plan, Software};
+use shardscope_schedule::{ChunkTime, Placement, Rehearsal, Shape, StageDurations, Timeline, totals};
+use shardscope_topology::Groups;
+use shardscope_units::{Bytes, FlopsPerSecond, Quantity, Seconds};
+
+/// How the pipeline is run through.
+#[derive(Clone, Copy)]
+pub(super) enum Care<'a> {
+    /// Every micro-batch.
+    Exact(&'a Rehearsal),
+    /// A few rounds, the rest at their pace: for a search, at most about 2 % too fast.
+    Quick,
+}
+
+/// Micro-batches of a stage that are simulated one by one, in rounds of the pipeline; a longer run goes
+/// on at the pace of its last round.
+const ROUNDS: u32 = 2;
+
+/// A step in pieces.
+pub(super) struct Run<'a> {
+    /// By stage and chunk of the schedule.
+    pub(super) stages: Vec<Vec<ChunkParts>>,
+    pub(super) durations: StageDurations,
+    pub(super) shape: Shape,
+    /// All micro-batches through the pipeline.
+    pub(super) pipe: Seconds,
+    pub(super) tail: Tail,
+    pub(super) tied: Seconds,
+    pub(super) iteration: Seconds,
+    /// Waiting for the slowest rank, as a share of the rest.
+    pub(super) straggling: f64,
+    /// The dense peak of the format the linear layers run in.
+    pub(super) peak: FlopsPerSecond,
+    care: Care<'a>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(plan: &Plan, calibration: Calibration, bounds: Bounds, care: Care<'a>) -> Self {
+        let x = Symbols::of(plan);
+        let device = Device::with(calibration, plan.cluster(), plan.recipe());
+        let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
+        let overlaps = Overlaps::of(plan, &device, bounds);
+        Self::of(&Setting { x, device, rings, overlaps }, care)
+    }
+
+    fn of(setting: &Setting<'_>, care: Care<'a>) -> Self {
+        let plan = setting.x.plan;
+        let (mut ranks, mut known) = (Vec::new(), Vec::new());
+        let mut stages: Vec<Vec<ChunkParts>> = Vec::new();
+        for (index, stage) in (0..).zip(&plan.layout().stages.stages) {
+            let rank = rank_parameters(&setting.x, index, stage);
+            let mut chunks: Vec<ChunkParts> =
+                stage.chunks.iter().map(|chunk| setting.chunk(chunk, &mut known)).collect();
+            setting.around_micro_batches(&rank, &mut chunks);
+            stages.push(chunks);
+            ranks.push(rank);
+        }
+        let tail = setting.tails(&ranks, &stages);
+        let shape = Shape::of(plan);
+        let durations = setting.durations(&stages);
+        Self {
+            pipe: through(shape, &durations, care),
+            care,
+            tail,
+            tied: setting.tied(),
+            iteration: setting.iteration(),
+            straggling: setting.straggling(),
+            peak: setting.device.low_peak,
+            stages,
+            durations,
+            shape,
+        }
+    }
+
+    /// All micro-batches through the pipeline if messages between stages took no time.
+    pub(super) fn pipe_free(&self) -> Seconds {
+        let free = StageDurations {
+            chunks: self.durations.chunks.clone(),
+            sends: vec![Seconds::ZERO; self.durations.sends.len()],
+            blocking: false,
+        };
+        through(self.shape, &free, self.care)
+    }
+
+    /// Micro-batches that go through each chunk of a stage.
+    pub(super) fn micro_batches(&self) -> f64 {
+        let all = f64::from(self.shape.micro_batches);
+        if self.shape.placement() == Placement::TwoWay { all / 2.0 } else { all }
+    }
+
+    /// The chunks of the stage with the most to do.
+    pub(super) fn slowest(&self) -> &[ChunkParts] {
+        let total = |chunks: &[ChunkParts]| chunks.iter().map(ChunkParts::total).sum::<Seconds>().get();
+        let slowest = self.stages.iter().max_by(|one, two| total(one).total_cmp(&total(two)));
+        slowest.map_or(&[], Vec::as_slice)
+    }
+
+    /// The step if all ranks were equally fast.
+    pub(super) fn alone(&self) -> Seconds {
+        self.pipe + self.tail.data + self.tail.optimizer + self.tied + self.iteration
+    }
+
+    /// The whole step.
+    pub(super) fn step(&self) -> Seconds {
+        self.alone() * (1.0 + self.straggling)
+    }
+}
+
+/// The time of all micro-batches through the pipeline.
+fn through(shape: Shape, durations: &StageDurations, care: Care<'_>) -> Seconds {
+    match care {
+        Care::Exact(rehearsal) => rehearsal.totals(durations).total,
+        Care::Quick => settled(shape, durations),
+    }
+}
+
+/// The time of the pipeline: the first rounds run event by event; the rest goes on at the pace of the
+/// last of them, but never faster than the slowest stage can work.
+fn settled(shape: Shape, durations: &StageDurations) -> Seconds {
+    let of = |micro_batches| totals(Shape { micro_batches, ..shape }, durations);
+    let round = shape.group.max(shape.stages).max(1);
+    let most = (shape.micro_batches % round).saturating_add(round.saturating_mul(ROUNDS));
+    if shape.micro_batches <= most {
+        return of(shape.micro_batches).total;
+    }
+    let (short, long) = (of(most - round), of(most));
+    let slowest = |run: &Timeline| run.busy.iter().fold(Seconds::ZERO, |most, busy| most.greater(*busy));
+    let pace = (long.total - short.total).greater(slowest(&long) - slowest(&short));
+    long.total + pace * f64::from((shape.micro_batches - most) / round)
+}
+
+impl ChunkParts {
+    /// The passes over all of `chunks`.
+    pub(super) fn of_all(chunks: &[Self]) -> Self {
+        let mut all = Self::default();
+        for chunk in chunks {
+            all.forward += chunk.forward;
+            all.backward += chunk.backward;
+            all.weight += chunk.weight;
+            all.again += chunk.again;
+        }
+        all
+    }
+
+    /// Everything of the backward pass.
+    pub(super) fn behind(&self) -> Seconds {
+        self.backward.total() + self.weight.total() + self.again.total()
+    }
+
+    /// All that is not done again.
+    pub(super) fn once(&self) -> Parts {
+        let mut once = self.forward;
+        once += self.backward;
+        once += self.weight;
+        once
+    }
+}
+
+impl Setting<'_> {
+    fn durations(&self, stages: &[Vec<ChunkParts>]) -> StageDurations {
+        let time = |chunk: &ChunkParts| ChunkTime {
+            forward: chunk.forward.total(),
+            backward: chunk.backward.total() + chunk.again.total(),
+            weight: chunk.weight.total(),
+        };
+        let mut times: Vec<Vec<ChunkTime>> = Vec::with_capacity(stages.len());
+        for chunks in stages {
+            times.push(chunks.iter().map(time).collect());
+        }
+        StageDurations {
+            chunks: times,
+            sends: vec![self.send(); stages.len()],
+            blocking: match self.overlaps.bounds {
+                Bounds::Lower => false,
+                Bounds::Estimate => !self.x.recipe().overlap.pipeline,
+                Bounds::Upper => true,
+            },
+        }
+    }
+
+    /// One activation to the next stage. Megatron-LM of 2021 and 2022 sent each tensor rank's part and
+    /// gathered on arrival (`--no-scatter-gather-tensors-in-pipeline` turned it off).
+    fn send(&self) -> Seconds {
+        let plan = self.x.plan;
+        if plan.layout().pipeline < 2 || self.overlaps.bounds == Bounds::Lower {
+            return Seconds::ZERO;
+        }
+        let whole = Bytes::new(self.x.n * self.x.h * self.x.residual_width);
+        let cut = plan.layout().sequence_parallel;
+        let scattered = plan.recipe().software == Software::MegatronLegacy && !cut;
+        let part = if cut || scattered { Bytes::new(whole.get() / self.x.t) } else { whole };
+        let mut send = self.rings.pipeline.time(&self.device, Collective::SendRecv, part);
+        if scattered {
+            send += self.rings.tensor.time(&self.device, Collective::AllGather, whole);
+        }
+        send
+    }
+
+    fn iteration(&self) -> Seconds {
+        if self.overlaps.bounds == Bounds::Lower { Seconds::ZERO } else { self.device.calibration.iteration }
+    }
+
+    fn straggling(&self) -> f64 {
+        let cluster = self.x.plan.cluster();
+        let domains =
+            real(cluster.gpus().div_ceil(cluster.fast_domain.max(cluster.gpus_per_node).max(1)).max(1));
+        if self.overlaps.bounds == Bounds::Lower {
+            0.0
+        } else {
+            self.device.calibration.straggling * domains.log2()
+        }
+    }
+
+    /// The tail of the step: the longest of each piece over the stages.
+    fn tails(&self, ranks: &[RankParameters], stages: &[Vec<ChunkParts>]) -> Tail {
+        let mut tail = Tail::default();
+        let mut slack = [Seconds::ZERO; 2];
+        let part = 1.0 / real(self.x.plan.layout().virtual_pipeline.max(1));
+        for (rank, chunks) in ranks.iter().zip(stages) {
+            let whole = ChunkParts::of_all(chunks);
+            let one = self.tail(rank, &whole, slack);
+            tail.data = tail.data.greater(one.data);
+            tail.optimizer = tail.optimizer.greater(one.optimizer);
+            slack[0] += whole.forward.total() * part;
+            slack[1] += whole.behind() * part;
+        }
+        tail
+    }
+
+    /// What stands around every micro-batch of a stage: sharded weights, and gradients that are added to
+    /// the main ones outside of the products. Chunks share it by their own time.
+    fn around_micro_batches(&self, rank: &RankParameters, chunks: &mut [ChunkParts]) {
+        let recipe = self.x.recipe();
+        let whole = ChunkParts::of_all(chunks);
+        let added = if recipe.fusions.gradient_accumulation {
+            Seconds::ZERO
+        } else {
+            let bytes = self.x.width + 2 * recipe.grads_dtype.width();
+            self.device.stream(real(rank.count.get()) * real(bytes))
+        };
+        let [ahead, back] = self.sharded_weights(rank, &whole);
+        let all = whole.total().get().max(f64::MIN_POSITIVE);
+        for chunk in chunks {
+            let share = chunk.total().get() / all;
+            chunk.forward.data += ahead * share;
+            chunk.backward.data += back * share;
+            chunk.weight.other += added * share;
+        }
+    }
+}

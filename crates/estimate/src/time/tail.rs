@@ -1,0 +1,171 @@
+//! What a step takes once per step: gradient reduction, gathering of weights, optimizer, tied embeddings.
+
+use super::overlap::{Bounds, beyond};
+use super::parts::{ChunkParts, Setting};
+use crate::compute::real;
+use crate::constants::Constant;
+use crate::parameters::RankParameters;
+use shardscope_operators::Collective;
+use shardscope_plan::{DpSharding, Embeddings, OptimizerKind};
+use shardscope_units::{Bytes, BytesPerSecond, Seconds};
+
+/// Parameters of one gradient bucket, at least (`distributed_data_parallel_config.py:bucket_size`).
+const BUCKET: u64 = 40_000_000;
+/// And per data-parallel rank.
+const BUCKET_PER_RANK: u64 = 1_000_000;
+
+/// Rate at which a host updates offloaded optimizer states, per accelerator: its share of the host's
+/// memory (DeepSpeed's CPU Adam: 8e9 parameters over eight accelerators in 1.9 s, ml-engineering 2026).
+const HOST_STATES: BytesPerSecond = BytesPerSecond::giga(25.0);
+
+/// The constants above, told.
+pub(crate) fn constants() -> Vec<Constant> {
+    let bucket = "megatron/core/distributed/distributed_data_parallel_config.py:bucket_size";
+    vec![
+        Constant::new(
+            ("BUCKET", real(BUCKET), "elements"),
+            "of the last gradient bucket, which nothing hides, at least",
+            bucket,
+        ),
+        Constant::new(
+            ("BUCKET_PER_RANK", real(BUCKET_PER_RANK), "elements"),
+            "and for each data-parallel rank",
+            bucket,
+        ),
+        Constant::new(
+            ("HOST_STATES", HOST_STATES.get() / 1e9, "GB/s"),
+            "rate at which a host updates offloaded optimizer states, per accelerator",
+            "DeepSpeed's CPU Adam: 8e9 parameters over eight accelerators in 1.9 s (ml-engineering 2026)",
+        ),
+    ]
+}
+
+/// Times of the tail on one stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Tail {
+    /// Exposed gradient reduction and gathering of weights.
+    pub(super) data: Seconds,
+    /// The optimizer step.
+    pub(super) optimizer: Seconds,
+}
+
+impl Setting<'_> {
+    /// The tail of the stage that holds `rank`'s parameters. `slack` is the time between the stage's
+    /// last backward and that of the first stage.
+    pub(super) fn tail(&self, rank: &RankParameters, whole: &ChunkParts, slack: [Seconds; 2]) -> Tail {
+        let plan = self.x.plan;
+        let (reduce, gather) = self.reduction(rank);
+        let overlap = plan.recipe().overlap;
+        let (forward, backward) = (whole.forward.total(), whole.behind());
+        let contention = self.device.calibration.contention;
+        let last = self.last_bucket(rank);
+        let hide = |time: Seconds, on: bool, window: Seconds| match self.overlaps.bounds {
+            Bounds::Upper => time,
+            Bounds::Lower => Seconds::ZERO,
+            Bounds::Estimate if on => beyond(time * (1.0 - last), window, contention) + time * last,
+            Bounds::Estimate => time,
+        };
+        let reduced = hide(reduce, overlap.grad_reduce, backward + slack[1]);
+        let gathered = hide(gather, overlap.param_gather, forward + slack[0]);
+        Tail { data: reduced + gathered, optimizer: self.optimizer(rank) }
+    }
+
+    /// Gradient reduction and gathering of weights, as if alone.
+    fn reduction(&self, rank: &RankParameters) -> (Seconds, Seconds) {
+        let recipe = self.x.recipe();
+        let gradient = recipe.grads_dtype.width();
+        let weight = match &recipe.fp8 {
+            Some(fp8) if fp8.param_gather => 1,
+            _ => self.x.width,
+        };
+        let groups = [(self.rings.data, rank.dense_count()), (self.rings.expert_data, rank.expert_count)];
+        let sum = |collective: Collective, width: u64| -> Seconds {
+            groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
+        };
+        match recipe.dp_sharding {
+            DpSharding::Replicated => (sum(Collective::AllReduce, gradient), Seconds::ZERO),
+            DpSharding::OptimizerStates | DpSharding::Gradients => {
+                (sum(Collective::ReduceScatter, gradient), sum(Collective::AllGather, weight))
+            }
+            DpSharding::Parameters => (Seconds::ZERO, Seconds::ZERO),
+        }
+    }
+
+    /// The part of the gradients that is only ready when the backward pass is over.
+    fn last_bucket(&self, rank: &RankParameters) -> f64 {
+        let ranks = self.rings.data.size;
+        let bucket = BUCKET.max(BUCKET_PER_RANK.saturating_mul(ranks));
+        (real(bucket) / real(rank.count.get().max(1))).min(1.0)
+    }
+
+    /// Gradient norm and clipping, the update itself, and the cast back to the weights' format.
+    fn optimizer(&self, rank: &RankParameters) -> Seconds {
+        let plan = self.x.plan;
+        let recipe = plan.recipe();
+        let shards = |dense: bool| -> u64 {
+            let layout = plan.layout();
+            match (recipe.dp_sharding, dense) {
+                (DpSharding::Replicated, _) => 1,
+                (_, true) => layout.dense_shards(),
+                (_, false) => layout.expert_shards(),
+            }
+        };
+        let own = real(rank.dense_count().get()) / real(shards(true))
+            + real(rank.expert_count.get()) / real(shards(false));
+        let moments = match recipe.optimizer.kind {
+            OptimizerKind::Adam => recipe.optimizer.exp_avg.width() + recipe.optimizer.exp_avg_sq.width(),
+            OptimizerKind::Sgd => 0,
+            OptimizerKind::SgdMomentum | OptimizerKind::Muon => recipe.optimizer.exp_avg.width(),
+        };
+        let gradient = recipe.grads_dtype.width();
+        // Norm reads, clipping reads and writes; the update reads the gradient, reads and writes master
+        // weights and moments, and the cast reads the masters and writes the weights.
+        let states = recipe.optimizer.main_params.width() + moments;
+        let main_gradient = if gradient < 4 { gradient + 4 + 4 * 4 } else { 4 * 4 };
+        let touched = main_gradient + 2 * states + recipe.optimizer.main_params.width() + self.x.width;
+        if recipe.offload.optimizer {
+            return Seconds::new(own * real(touched) / HOST_STATES.get());
+        }
+        // The whole gradient buffer is zeroed.
+        let zeroed = real(rank.count.get()) * real(gradient);
+        self.device.stream(own * real(touched) + zeroed)
+    }
+
+    /// The all-reduce of a tied embedding's gradient between first and last stage.
+    pub(super) fn tied(&self) -> Seconds {
+        let plan = self.x.plan;
+        if plan.model().embeddings != Embeddings::Tied || plan.layout().pipeline < 2 {
+            return Seconds::ZERO;
+        }
+        let bytes = Bytes::new(self.x.v * self.x.h * plan.recipe().grads_dtype.width());
+        let mut ring = self.rings.pipeline;
+        ring.size = 2;
+        ring.together = ring.together.min(2);
+        ring.time(&self.device, Collective::AllReduce, bytes)
+    }
+
+    /// Gathering and scattering of fully sharded weights around one micro-batch of a chunk: what exceeds
+    /// the arithmetic it runs beside. `[forward, backward]`.
+    pub(super) fn sharded_weights(&self, rank: &RankParameters, chunk: &ChunkParts) -> [Seconds; 2] {
+        let plan = self.x.plan;
+        if plan.recipe().dp_sharding != DpSharding::Parameters {
+            return [Seconds::ZERO; 2];
+        }
+        let groups = [(self.rings.data, rank.dense_count()), (self.rings.expert_data, rank.expert_count)];
+        let sum = |collective: Collective, width: u64| -> Seconds {
+            groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
+        };
+        let gather = sum(Collective::AllGather, self.x.width);
+        let scatter = sum(Collective::ReduceScatter, plan.recipe().grads_dtype.width());
+        let ahead = chunk.forward.total();
+        let back = chunk.behind();
+        let contention = self.device.calibration.contention;
+        match self.overlaps.bounds {
+            Bounds::Lower => [Seconds::ZERO; 2],
+            Bounds::Upper => [gather, gather + scatter],
+            Bounds::Estimate => {
+                [beyond(gather, ahead, contention), beyond(gather + scatter, back, contention)]
+            }
+        }
+    }
+}

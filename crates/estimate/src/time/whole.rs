@@ -1,0 +1,284 @@
+//! The time of a step as it is reported.
+
+use super::budget::{Training, training};
+use super::overlap::Bounds;
+use super::parts::Parts;
+use super::step::{Care, Run};
+use crate::compute::{Calibration, calibration};
+use crate::flops::{FlopCounts, flops};
+use shardscope_explain::{Breakdown, Explanation, Formula};
+use shardscope_plan::{PipelineSchedule, Plan};
+use shardscope_schedule::{Order, Rehearsal, Shape, StageDurations};
+use shardscope_units::{FlopsPerSecond, Quantity, Seconds};
+
+/// The time of one step and what follows from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Time {
+    /// The estimate.
+    pub step: Seconds,
+    /// If everything overlapped that could.
+    pub lower_bound: Seconds,
+    /// If nothing overlapped.
+    pub upper_bound: Seconds,
+    /// Where the estimate goes; its children add up to it.
+    pub breakdown: Breakdown<Seconds>,
+    /// Tokens per second over all accelerators.
+    pub tokens_per_second: f64,
+    /// Samples per second over all accelerators.
+    pub samples_per_second: f64,
+    /// Tokens per second of one accelerator.
+    pub tokens_per_second_per_gpu: f64,
+    /// FLOPs of a step by every convention.
+    pub flops: FlopCounts,
+    /// Model FLOPs per second of one accelerator.
+    pub model_rate: FlopsPerSecond,
+    /// Hardware FLOPs per second of one accelerator.
+    pub hardware_rate: FlopsPerSecond,
+    /// The dense peak that the shares below are of: that of the format the linear layers run in.
+    pub peak: FlopsPerSecond,
+    /// Model FLOPs as a share of the peak.
+    pub mfu: f64,
+    /// Hardware FLOPs as a share of the peak.
+    pub hfu: f64,
+    /// Part of the pipeline's time in which its slowest stage waits, 0 to 1.
+    pub bubble_fraction: f64,
+    /// The schedule with its durations, from which the picture is drawn.
+    pub schedule: ScheduleTimes,
+    /// The whole training, where the plan says how long it is.
+    pub training: Option<Training>,
+}
+
+impl Time {
+    /// How long a step waits for one part of its breakdown (`tensor`, `expert`, `data`), and what share of it that is.
+    #[must_use]
+    pub fn waits(&self, part: &str) -> (Seconds, f64) {
+        let waits = self.breakdown.child(part).map_or(Seconds::ZERO, Breakdown::value);
+        (waits, waits.get() / self.step.get().max(f64::MIN_POSITIVE))
+    }
+}
+
+/// The schedule of the pipeline with the durations of this plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduleTimes {
+    /// `1f1b`, `interleaved`, `gpipe`, `zb-h1` and so on.
+    pub name: &'static str,
+    /// Its size.
+    pub shape: Shape,
+    /// By pipeline rank, the most micro-batches (chunk steps when there are several chunks) it holds.
+    pub in_flight: Vec<u64>,
+    /// How long every pass of every chunk takes.
+    pub durations: StageDurations,
+    /// All micro-batches through the pipeline.
+    pub pipeline: Seconds,
+}
+
+/// The time of one step of `plan`.
+#[must_use]
+pub fn time(plan: &Plan) -> Time {
+    time_with(plan, calibration(&plan.cluster().accelerator))
+}
+
+/// The same with constants of the caller's choice.
+#[must_use]
+pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
+    let rehearsal = Rehearsal::of(Shape::of(plan));
+    let run = |bounds| Run::new(plan, calibration, bounds, Care::Exact(&rehearsal));
+    let estimate = run(Bounds::Estimate);
+    let pipe_free = estimate.pipe_free();
+    let breakdown = breakdown(&estimate, pipe_free);
+    let step = breakdown.value();
+    let flops = flops(plan);
+    let gpus = number(plan.layout().world_size.max(1));
+    let seconds = step.get().max(f64::MIN_POSITIVE);
+    let samples = number(plan.recipe().global_batch_size) / seconds;
+    let tokens = samples * number(plan.model().seq_length);
+    let rate = |count: shardscope_units::Flops| FlopsPerSecond::new(count.get() / seconds / gpus);
+    let peak = estimate.peak;
+    let share = |rate: FlopsPerSecond| rate.get() / peak.get().max(f64::MIN_POSITIVE);
+    let (model_rate, hardware_rate) = (rate(flops.model), rate(flops.hardware));
+    let bubble = breakdown.child("bubble").map_or(Seconds::ZERO, Breakdown::value);
+    Time {
+        lower_bound: run(Bounds::Lower).step(),
+        upper_bound: run(Bounds::Upper).step().greater(step),
+        step,
+        tokens_per_second: tokens,
+        samples_per_second: samples,
+        tokens_per_second_per_gpu: tokens / gpus,
+        flops,
+        model_rate,
+        hardware_rate,
+        peak,
+        mfu: share(model_rate),
+        hfu: share(hardware_rate),
+        bubble_fraction: bubble.get() / pipe_free.get().max(f64::MIN_POSITIVE),
+        schedule: schedule(&estimate),
+        training: training(plan, step),
+        breakdown,
+    }
+}
+
+/// The estimate of the step alone: that of [`time`].
+#[must_use]
+pub fn exact_step_seconds(plan: &Plan) -> Seconds {
+    let rehearsal = Rehearsal::of(Shape::of(plan));
+    let calibration = calibration(&plan.cluster().accelerator);
+    Run::new(plan, calibration, Bounds::Estimate, Care::Exact(&rehearsal)).step()
+}
+
+/// The same for a search over many plans: long schedules go on at the pace of their first rounds, which is up to 3 % too
+/// fast where stages are uneven.
+#[must_use]
+pub fn step_seconds(plan: &Plan) -> Seconds {
+    step_seconds_with(plan, calibration(&plan.cluster().accelerator))
+}
+
+/// The same with constants of the caller's choice.
+#[must_use]
+pub fn step_seconds_with(plan: &Plan, calibration: Calibration) -> Seconds {
+    Run::new(plan, calibration, Bounds::Estimate, Care::Quick).step()
+}
+
+fn schedule(run: &Run<'_>) -> ScheduleTimes {
+    let shape = run.shape;
+    // More micro-batches than these never add to what a stage holds.
+    let enough = shape.stages.saturating_mul(shape.chunks).saturating_mul(2).saturating_add(shape.group);
+    let held = |order: &Order, stage| order.peak(stage, &vec![1; shape.chunks as usize]);
+    let mut order = None;
+    let mut in_flight = Vec::with_capacity(shape.stages as usize);
+    for stage in 0..shape.stages {
+        in_flight.push(shape.in_flight(stage).unwrap_or_else(|| {
+            let short = Shape { micro_batches: shape.micro_batches.min(enough), ..shape };
+            held(order.get_or_insert_with(|| Order::of(short)), stage)
+        }));
+    }
+    ScheduleTimes {
+        name: name(&shape),
+        shape,
+        in_flight,
+        durations: run.durations.clone(),
+        pipeline: run.pipe,
+    }
+}
+
+/// The schedule's name in reports.
+fn name(shape: &Shape) -> &'static str {
+    match shape.kind {
+        PipelineSchedule::OneForwardOneBackward if shape.chunks > 1 => "interleaved",
+        kind => kind.name(),
+    }
+}
+
+const MODEL: &str = "Shardscope's step-time model (estimate/time)";
+static PER_MICRO_BATCH: Formula =
+    Formula::new("m·t", "So much of every micro-batch on the stage with the most to do.", MODEL);
+static TENSOR: Formula =
+    Formula::new("m·t", "Tensor-parallel messages that no arithmetic hides, on the slowest stage.", MODEL);
+static PIPELINE: Formula = Formula::new(
+    "T - Tf",
+    "What messages between stages add to the time of the pipeline: with them and without.",
+    MODEL,
+);
+static BUBBLE: Formula = Formula::new(
+    "Tf - m·t",
+    "The time of the pipeline in which its slowest stage waits for others: warm-up and cool-down.",
+    MODEL,
+);
+static DATA: Formula = Formula::new(
+    "g + e + m·t",
+    "Gradient reduction and gathering of weights beyond what they hide behind; the tied embedding's \
+     all-reduce; and, with sharded weights, what every micro-batch waits for them.",
+    MODEL,
+);
+static OPTIMIZER: Formula = Formula::new(
+    "o",
+    "Gradient norm, clipping, the update and the cast back: memory traffic of the rank's own shard.",
+    MODEL,
+);
+static OTHER: Formula = Formula::new(
+    "i + m·t + w",
+    "The fixed cost of an iteration; waiting for the host to issue kernels; gradients added outside of \
+     the products; waiting for the slowest of many ranks.",
+    MODEL,
+);
+
+/// Share of a sum within which two orders of summing it differ: no bubble.
+const ROUNDING: f64 = 1e-12;
+
+fn breakdown(run: &Run<'_>, pipe_free: Seconds) -> Breakdown<Seconds> {
+    let batches = run.micro_batches();
+    let mut once = Parts::default();
+    let mut again = Seconds::ZERO;
+    for chunk in run.slowest() {
+        once += chunk.once();
+        again += chunk.again.total();
+    }
+    let busy = (once.total() + again) * batches;
+    let per_batch = |label: &'static str, formula, each: Seconds| {
+        Breakdown::leaf(label, each * batches)
+            .because(Explanation::new(formula, &[("m", batches), ("t", each.get())]))
+    };
+    let compute = Breakdown::sum(
+        "compute",
+        vec![
+            per_batch("matrix products", &PER_MICRO_BATCH, once.compute.linear),
+            per_batch("attention", &PER_MICRO_BATCH, once.compute.attention),
+            per_batch("memory-bound kernels", &PER_MICRO_BATCH, once.compute.memory),
+        ],
+    );
+    let pipeline = Breakdown::leaf("pipeline", (run.pipe - pipe_free).greater(Seconds::ZERO))
+        .because(Explanation::new(&PIPELINE, &[("T", run.pipe.get()), ("Tf", pipe_free.get())]));
+    let waited = pipe_free - busy;
+    let waited = if waited.get() > busy.get() * ROUNDING { waited } else { Seconds::ZERO };
+    let bubble = Breakdown::leaf("bubble", waited).because(Explanation::new(
+        &BUBBLE,
+        &[("Tf", pipe_free.get()), ("m", batches), ("t", busy.get() / batches)],
+    ));
+    let (reduced, tied) = (run.tail.data, run.tied);
+    let data = Breakdown::leaf("data", reduced + tied + once.data * batches).because(Explanation::new(
+        &DATA,
+        &[("g", reduced.get()), ("e", tied.get()), ("m", batches), ("t", once.data.get())],
+    ));
+    let optimizer = Breakdown::leaf("optimizer", run.tail.optimizer)
+        .because(Explanation::new(&OPTIMIZER, &[("o", run.tail.optimizer.get())]));
+    let waiting = run.step() - run.alone();
+    let other = run.iteration + once.other * batches + waiting;
+    let other = Breakdown::leaf("other", other).because(Explanation::new(
+        &OTHER,
+        &[("i", run.iteration.get()), ("m", batches), ("t", once.other.get()), ("w", waiting.get())],
+    ));
+    Breakdown::sum(
+        "step",
+        vec![
+            compute,
+            per_batch("recompute", &PER_MICRO_BATCH, again),
+            per_batch("tensor", &TENSOR, once.tensor),
+            pipeline,
+            data,
+            per_batch("context", &PER_MICRO_BATCH, once.context),
+            per_batch("expert", &PER_MICRO_BATCH, once.expert),
+            optimizer,
+            bubble,
+            other,
+        ],
+    )
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn number(value: u64) -> f64 {
+    value as f64
+}
+
+/// The words for a part of a step, by its label.
+#[must_use]
+pub fn part_words(label: &str) -> &str {
+    match label {
+        "tensor" => "tensor-parallel messages, not hidden",
+        "pipeline" => "pipeline messages, not hidden",
+        "data" => "gradients and weights of replicas, not hidden",
+        "context" => "context-parallel messages, not hidden",
+        "expert" => "expert-parallel messages, not hidden",
+        "bubble" => "pipeline bubble",
+        "recompute" => "recomputation",
+        other => other,
+    }
+}

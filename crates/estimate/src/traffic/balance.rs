@@ -1,0 +1,94 @@
+//! What keeps experts balanced: how many tokens each got, added up over ranks
+//! (`megatron/core/transformer/moe/router.py`, `moe_utils.py`; `distributed/finalize_model_grads.py`).
+
+use super::builder::{Builder, Calls, Sent};
+use super::ledger::{Parallelism, Place};
+use shardscope_explain::Formula;
+use shardscope_operators::{Collective, Operator, Pass, SectionKind, Shape, section_counts};
+use shardscope_plan::{Chunk, LayerKind, LoadBalancing};
+use shardscope_topology::GroupKind;
+
+static COUNTS: Formula = Formula::new(
+    "elements·8",
+    "How many tokens each expert got, int64, for the balancing loss; done once, in the pass that records gradients.",
+    "megatron/core/transformer/moe/moe_utils.py:switch_load_balancing_loss_func",
+);
+static BIAS: Formula = Formula::new(
+    "elements·4",
+    "How many tokens each expert of each layer got in the step, fp32; their biases follow.",
+    "megatron/core/distributed/finalize_model_grads.py:_update_router_expert_bias",
+);
+
+/// Adds what the balancing loss and the experts' biases send.
+pub(super) fn add(builder: &mut Builder<'_>) {
+    if builder.plan().model().experts.is_none() {
+        return;
+    }
+    loss(builder);
+    bias(builder);
+}
+
+fn loss(builder: &mut Builder<'_>) {
+    let x = builder.symbols;
+    let (counts, group) = match x.recipe().moe.load_balancing {
+        LoadBalancing::AuxiliaryLoss => (x.moe.experts, GroupKind::TensorContext),
+        LoadBalancing::SequenceAuxiliaryLoss => (x.moe.experts.saturating_mul(x.b), GroupKind::TensorContext),
+        LoadBalancing::GlobalAuxiliaryLoss => (x.moe.experts, GroupKind::TensorDataContext),
+        LoadBalancing::Sinkhorn | LoadBalancing::None => return,
+    };
+    let stages = &x.plan.layout().stages.stages;
+    let calls = builder.chunk_calls(&|stage, chunk| {
+        stages.get(stage).and_then(|stage| stage.chunks.get(chunk)).map_or(0, |chunk| routers(builder, chunk))
+    });
+    let place = Place::In(SectionKind::Layer(LayerKind::Moe), Pass::Forward);
+    let message = Sent {
+        place,
+        shape: Shape::new(&[counts]),
+        width: 8,
+        dtype: "int64",
+        formula: &COUNTS,
+        ..sent(place)
+    };
+    builder.add(Parallelism::Scalars, group, message, calls);
+}
+
+fn bias(builder: &mut Builder<'_>) {
+    let x = builder.symbols;
+    if !x.recipe().moe.expert_bias {
+        return;
+    }
+    let held: Vec<u64> = (x.plan.layout().stages.stages.iter())
+        .map(|stage| stage.chunks.iter().map(|chunk| routers(builder, chunk)).sum())
+        .collect();
+    for (stage, layers) in held.into_iter().enumerate() {
+        let calls: Calls = builder.step_calls(&|other| u64::from(other == stage && layers > 0));
+        let message = Sent {
+            shape: Shape::new(&[layers, x.moe.experts]),
+            formula: &BIAS,
+            ..sent(Place::AfterLastBackward)
+        };
+        builder.add(Parallelism::Scalars, GroupKind::TensorDataContext, message, calls);
+    }
+}
+
+fn sent(place: Place) -> Sent {
+    Sent {
+        name: "router",
+        tensor: "token counts",
+        collective: Collective::AllReduce,
+        place,
+        shape: Shape::new(&[0]),
+        width: 4,
+        dtype: "fp32",
+        overlapped: false,
+        formula: &BIAS,
+    }
+}
+
+/// Routers in a chunk.
+fn routers(builder: &Builder<'_>, chunk: &Chunk) -> u64 {
+    let x = &builder.symbols;
+    let routed = |kind: SectionKind| kind.operators(x).contains(&Operator::Experts);
+    let counts = section_counts(x, chunk).into_iter().zip(SectionKind::ALL);
+    counts.filter(|(_, kind)| routed(*kind)).map(|(times, _)| times).sum()
+}

@@ -1,0 +1,264 @@
+//! Gradient buffers and their buckets: what a data-parallel collective carries
+//! (`megatron/core/distributed/param_and_grad_buffer.py`, `distributed_data_parallel.py`).
+
+use crate::constants::Constant;
+use shardscope_operators::{Creation, Symbols, Weight, WeightGroup, are_alike};
+use shardscope_plan::{Chunk, DpSharding, Embeddings, Number, Plan, Software, Stage};
+use shardscope_units::{Count, Quantity};
+
+/// Elements at a multiple of which each parameter begins under the distributed optimizer.
+const PARAMETER_ALIGNMENT: u64 = 64;
+/// Each bucket ends at a multiple of this and of the number of shards, in elements.
+const BUCKET_ALIGNMENT: u64 = 128;
+/// Elements of a bucket with overlapped gradient reduction, at least.
+const LEAST_BUCKET: u64 = 40_000_000;
+/// And at least so many per data-parallel rank.
+const BUCKET_PER_RANK: u64 = 1_000_000;
+
+/// The constants above, told.
+pub(crate) fn constants() -> Vec<Constant> {
+    let buffer = "megatron/core/distributed/param_and_grad_buffer.py";
+    let bucket = "megatron/core/distributed/distributed_data_parallel.py";
+    let count = |count: u64| Count::new(count).number();
+    vec![
+        Constant::new(
+            ("PARAMETER_ALIGNMENT", count(PARAMETER_ALIGNMENT), "elements"),
+            "at a multiple of which each parameter begins under the distributed optimizer",
+            buffer,
+        ),
+        Constant::new(
+            ("BUCKET_ALIGNMENT", count(BUCKET_ALIGNMENT), "elements"),
+            "of which, and of the number of shards, each bucket ends at a multiple",
+            buffer,
+        ),
+        Constant::new(
+            ("LEAST_BUCKET", count(LEAST_BUCKET), "elements"),
+            "of a bucket with overlapped gradient reduction, at least",
+            bucket,
+        ),
+        Constant::new(
+            ("BUCKET_PER_RANK", count(BUCKET_PER_RANK), "elements"),
+            "of a bucket for each data-parallel rank, at least",
+            bucket,
+        ),
+    ]
+}
+
+/// Parameters of one chunk whose gradients are reduced together: one number format, one group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Dense, or reduced over the expert data-parallel group.
+    pub group: WeightGroup,
+    /// Number format of the weights.
+    pub format: Number,
+    /// Ranks among which it is sharded, or over which it is reduced when nothing is sharded.
+    pub shards: u64,
+    /// Elements from which a bucket is closed; none: everything in one.
+    pub bucket_size: Option<u64>,
+    /// Elements of the parameters, no padding.
+    pub parameters: u64,
+    /// Elements of each bucket, padding included, in order.
+    pub buckets: Vec<u64>,
+}
+
+impl Buffer {
+    /// Elements, padding included.
+    #[must_use]
+    pub fn elements(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+}
+
+/// How parameters are laid out.
+#[derive(Clone, Copy)]
+struct Rules {
+    /// Elements at a multiple of which a parameter begins.
+    start: u64,
+    /// Elements at a multiple of which a bucket ends.
+    end: u64,
+    /// Whether a tied embedding gets a bucket of its own.
+    own_bucket: bool,
+    bucket_size: Option<u64>,
+}
+
+/// The buffers of `chunk` on `stage`, dense before expert.
+#[must_use]
+pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
+    let Some(held) = plan.layout().stages.stages.get(stage).and_then(|stage| stage.chunks.get(chunk)) else {
+        return Vec::new();
+    };
+    let x = Symbols::of(plan);
+    let creation = Creation::of(&x, held);
+    let fp8 = plan.recipe().fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
+    let first = stage == 0 && chunk == 0;
+    let formats =
+        if fp8 { vec![plan.recipe().params_dtype, Number::Fp8] } else { vec![plan.recipe().params_dtype] };
+    let mut out = Vec::new();
+    for group in [WeightGroup::Dense, WeightGroup::Expert] {
+        for &format in &formats {
+            let rules = Rules::of(plan, group, first);
+            let mut filling = Filling::new(rules);
+            for weight in creation.backwards() {
+                if weight.group == group && (!fp8 || (weight.linear == (format == Number::Fp8))) {
+                    filling.add(plan, weight);
+                }
+            }
+            let (parameters, buckets) = filling.finish();
+            if parameters > 0 {
+                let shards = shards(plan, group);
+                out.push(Buffer {
+                    group,
+                    format,
+                    shards,
+                    bucket_size: rules.bucket_size,
+                    parameters,
+                    buckets,
+                });
+            }
+        }
+    }
+    out
+}
+
+/// The buffers of every stage and chunk; equal chunks are laid out once.
+#[must_use]
+pub fn all_buffers(plan: &Plan) -> Vec<Vec<Vec<Buffer>>> {
+    let x = Symbols::of(plan);
+    let mut known: Vec<(&Chunk, Vec<Buffer>)> = Vec::new();
+    let stages = plan.layout().stages.stages.iter().enumerate();
+    let mut of = |stage: usize, index: usize, chunk| {
+        if stage == 0 && index == 0 {
+            return buffers(plan, stage, index);
+        }
+        if let Some((_, buffers)) = known.iter().find(|(other, _)| are_alike(&x, chunk, other)) {
+            return buffers.clone();
+        }
+        let found = buffers(plan, stage, index);
+        known.push((chunk, found.clone()));
+        found
+    };
+    let mut all = Vec::with_capacity(stages.len());
+    for (stage, held) in stages {
+        let mut buffers = Vec::with_capacity(held.chunks.len());
+        for (index, chunk) in held.chunks.iter().enumerate() {
+            buffers.push(of(stage, index, chunk));
+        }
+        all.push(buffers);
+    }
+    all
+}
+
+/// Ranks over which `group`'s gradients are sharded or reduced, within one optimizer instance.
+pub(super) fn shards(plan: &Plan, group: WeightGroup) -> u64 {
+    match group {
+        WeightGroup::Dense => plan.layout().dense_shards(),
+        WeightGroup::Expert => plan.layout().expert_shards(),
+    }
+}
+
+impl Rules {
+    fn of(plan: &Plan, group: WeightGroup, first: bool) -> Self {
+        let (layout, recipe) = (plan.layout(), plan.recipe());
+        let shards = shards(plan, group);
+        let replicas = layout.data * layout.context;
+        let bucket_size = (recipe.overlap.grad_reduce && first)
+            .then(|| LEAST_BUCKET.max(BUCKET_PER_RANK.saturating_mul(replicas)));
+        let plain = Self { start: 1, end: 1, own_bucket: false, bucket_size };
+        if recipe.dp_sharding == DpSharding::Replicated {
+            plain
+        } else if recipe.software == Software::MegatronLegacy {
+            Self { end: shards, bucket_size: None, ..plain }
+        } else {
+            let end = least_common_multiple(shards, BUCKET_ALIGNMENT);
+            Self { start: PARAMETER_ALIGNMENT, end, own_bucket: true, bucket_size }
+        }
+    }
+}
+
+fn least_common_multiple(one: u64, other: u64) -> u64 {
+    let (mut a, mut b) = (one, other);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    (one / a.max(1)).saturating_mul(other).max(1)
+}
+
+/// A buffer being filled.
+struct Filling {
+    rules: Rules,
+    /// Where the open bucket begins.
+    begin: u64,
+    /// Where its last parameter ends.
+    end: u64,
+    open: bool,
+    parameters: u64,
+    buckets: Vec<u64>,
+}
+
+impl Filling {
+    fn new(rules: Rules) -> Self {
+        Self { rules, begin: 0, end: 0, open: false, parameters: 0, buckets: Vec::new() }
+    }
+
+    /// Takes a weight, expert by expert when it is of routed experts.
+    fn add(&mut self, plan: &Plan, weight: &Weight) {
+        let pieces = if weight.is_routed() { weight.local.first().copied().unwrap_or(1).max(1) } else { 1 };
+        let elements = weight.count().get() / pieces;
+        let own = self.rules.own_bucket && is_tied(plan, weight);
+        for _ in 0..pieces {
+            self.place(elements, own);
+        }
+    }
+
+    fn place(&mut self, elements: u64, own_bucket: bool) {
+        if own_bucket && self.open {
+            self.close();
+        }
+        let start = self.end.next_multiple_of(self.rules.start);
+        self.end = start.saturating_add(elements);
+        self.parameters = self.parameters.saturating_add(elements);
+        self.open = true;
+        let full = self.rules.bucket_size.is_some_and(|size| self.end - self.begin >= size);
+        if full || own_bucket {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        let end = self.end.next_multiple_of(self.rules.end);
+        self.buckets.push(end - self.begin);
+        self.begin = end;
+        self.end = end;
+        self.open = false;
+    }
+
+    fn finish(mut self) -> (u64, Vec<u64>) {
+        if self.open {
+            self.close();
+        }
+        (self.parameters, self.buckets)
+    }
+}
+
+/// Whether `weight` is a word embedding that first and last stage both hold
+/// (`megatron/core/models/common/language_module/language_module.py`).
+pub(super) fn is_tied(plan: &Plan, weight: &Weight) -> bool {
+    shares_embedding(plan)
+        && (weight.name == "word_embeddings.weight" || weight.name == "output_layer.weight")
+        && (weight.copy || weight.name == "word_embeddings.weight")
+}
+
+/// Whether two stages hold the same word embedding: that of the first is the output layer's, or multi-token
+/// prediction's, on another. On a folded pipeline both ends are on one stage.
+pub(super) fn shares_embedding(plan: &Plan) -> bool {
+    let stages = &plan.layout().stages.stages;
+    let mut holders = stages.iter().filter(|stage| holds_embedding(plan, stage));
+    holders.next().is_some() && holders.next().is_some()
+}
+
+/// Whether `stage` holds the word embedding, as such or in another part of the model.
+pub(super) fn holds_embedding(plan: &Plan, stage: &Stage) -> bool {
+    let tied = plan.model().embeddings == Embeddings::Tied;
+    let predicts = stage.chunks.iter().any(|chunk| chunk.mtp_layers > 0);
+    stage.has_embedding() || (tied && stage.has_output_layer()) || predicts
+}

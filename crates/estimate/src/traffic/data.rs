@@ -1,0 +1,236 @@
+//! Gradients and weights between replicas (`megatron/core/distributed`, `megatron/core/optimizer`).
+
+use super::buffers::{Buffer, all_buffers};
+use super::builder::{Builder, Calls, Sent};
+use super::ledger::{Parallelism, Place};
+use shardscope_explain::Formula;
+use shardscope_operators::{Collective, Pass, SectionKind, Shape, WeightGroup, section_counts};
+use shardscope_plan::{DpSharding, Number, Software};
+use shardscope_topology::GroupKind;
+
+const BUFFER: &str = "megatron/core/distributed/param_and_grad_buffer.py";
+const FSDP: &str = "megatron/core/distributed/fsdp; torch.distributed.fsdp";
+/// Elements of one reduction or gathering of DeepSpeed (`reduce_bucket_size`, `allgather_bucket_size`).
+const DEEPSPEED_BUCKET: u64 = 500_000_000;
+
+static REDUCE: Formula =
+    Formula::new("elements·Bg", "Every replica ends up with the sum of all gradients of a bucket.", BUFFER);
+static SCATTER: Formula = Formula::new(
+    "elements·Bg",
+    "Each replica ends up with the summed gradients of the part whose optimizer state it holds.",
+    BUFFER,
+);
+static ACROSS: Formula = Formula::new(
+    "elements·Bg",
+    "The shards of the gradients are added up across optimizer instances.",
+    BUFFER,
+);
+static GATHER: Formula =
+    Formula::new("elements·B", "Each replica gets the weights that the others have stepped.", BUFFER);
+static GATHER_FP8: Formula =
+    Formula::new("elements", "Each replica gets the weights that the others have stepped, in fp8.", BUFFER);
+static UNIT_GATHER: Formula =
+    Formula::new("elements·B", "The weights of a unit are gathered just before they are used.", FSDP);
+static UNIT_SCATTER: Formula = Formula::new(
+    "elements·Bg",
+    "The gradients of a unit are added up and cut as soon as they are there.",
+    FSDP,
+);
+
+/// Adds what replicas send each other.
+pub(super) fn add(builder: &mut Builder<'_>) {
+    if builder.plan().recipe().dp_sharding == DpSharding::Parameters {
+        units(builder);
+    } else {
+        whole_buffers(builder);
+    }
+}
+
+/// One bucket size of one buffer: how often it comes on one stage.
+struct Buckets {
+    stage: usize,
+    group: WeightGroup,
+    format: Number,
+    elements: u64,
+    calls: u64,
+}
+
+fn whole_buffers(builder: &mut Builder<'_>) {
+    let plan = builder.plan();
+    let sharding = plan.recipe().dp_sharding;
+    for bucket in all_buckets(builder) {
+        let once = once_on(builder, &bucket);
+        if sharding == DpSharding::Replicated {
+            gradients(builder, &bucket, Collective::AllReduce, once);
+            continue;
+        }
+        let reductions =
+            if sharding == DpSharding::Gradients { each_backward(builder, &bucket) } else { once.clone() };
+        gradients(builder, &bucket, Collective::ReduceScatter, reductions.clone());
+        across_instances(builder, &bucket, reductions);
+        let weights = Sent {
+            name: name(bucket.group),
+            tensor: "weights",
+            collective: Collective::AllGather,
+            place: Place::AfterOptimizerStep,
+            shape: Shape::new(&[bucket.elements]),
+            width: bucket.format.width(),
+            dtype: bucket.format.name(),
+            overlapped: plan.recipe().overlap.param_gather,
+            formula: if bucket.format == Number::Fp8 { &GATHER_FP8 } else { &GATHER },
+        };
+        builder.add(Parallelism::Data, group(builder, bucket.group), weights, once);
+    }
+}
+
+const fn name(group: WeightGroup) -> &'static str {
+    match group {
+        WeightGroup::Dense => "dense parameters",
+        WeightGroup::Expert => "expert parameters",
+    }
+}
+
+/// The groups over which gradients are reduced and states sharded.
+fn group(builder: &Builder<'_>, group: WeightGroup) -> GroupKind {
+    let instances = builder.plan().layout().distributed_optimizer_instances > 1;
+    match (group, instances) {
+        (WeightGroup::Dense, false) => GroupKind::DataContext,
+        (WeightGroup::Dense, true) => GroupKind::DataContextInstance,
+        (WeightGroup::Expert, false) => GroupKind::ExpertData,
+        (WeightGroup::Expert, true) => GroupKind::ExpertDataInstance,
+    }
+}
+
+fn once_on(builder: &Builder<'_>, bucket: &Buckets) -> Calls {
+    builder.step_calls(&|stage| if stage == bucket.stage { bucket.calls } else { 0 })
+}
+
+fn each_backward(builder: &Builder<'_>, bucket: &Buckets) -> Calls {
+    builder.chunk_calls(&|stage, chunk| if stage == bucket.stage && chunk == 0 { bucket.calls } else { 0 })
+}
+
+fn gradients(builder: &mut Builder<'_>, bucket: &Buckets, collective: Collective, calls: Calls) {
+    let recipe = builder.plan().recipe();
+    let each = calls.per_micro_batch.iter().any(|calls| *calls > 0);
+    let sent = Sent {
+        name: name(bucket.group),
+        tensor: "gradients",
+        collective,
+        place: if each { Place::AfterEachBackward } else { Place::AfterLastBackward },
+        shape: Shape::new(&[bucket.elements]),
+        width: recipe.grads_dtype.width(),
+        dtype: recipe.grads_dtype.name(),
+        overlapped: recipe.overlap.grad_reduce,
+        formula: if collective == Collective::AllReduce { &REDUCE } else { &SCATTER },
+    };
+    builder.add(Parallelism::Data, group(builder, bucket.group), sent, calls);
+}
+
+/// With several optimizer instances the shards are added up over the same place in each.
+fn across_instances(builder: &mut Builder<'_>, bucket: &Buckets, calls: Calls) {
+    let plan = builder.plan();
+    if plan.layout().distributed_optimizer_instances <= 1 {
+        return;
+    }
+    let shard = bucket.elements / super::buffers::shards(plan, bucket.group);
+    let recipe = plan.recipe();
+    let sent = Sent {
+        name: name(bucket.group),
+        tensor: "gradient shards",
+        collective: Collective::AllReduce,
+        place: Place::AfterLastBackward,
+        shape: Shape::new(&[shard]),
+        width: recipe.grads_dtype.width(),
+        dtype: recipe.grads_dtype.name(),
+        overlapped: recipe.overlap.grad_reduce,
+        formula: &ACROSS,
+    };
+    builder.add(Parallelism::Data, GroupKind::ExpertDataAcross, sent, calls);
+}
+
+fn all_buckets(builder: &Builder<'_>) -> Vec<Buckets> {
+    let plan = builder.plan();
+    let deepspeed = matches!(plan.recipe().software, Software::MegatronDeepspeed | Software::GptNeox);
+    let mut out: Vec<Buckets> = Vec::new();
+    for (stage, chunks) in all_buffers(plan).into_iter().enumerate() {
+        for buffers in chunks {
+            for buffer in buffers {
+                add_buckets(&mut out, stage, buffer, deepspeed);
+            }
+        }
+    }
+    out
+}
+
+fn add_buckets(out: &mut Vec<Buckets>, stage: usize, buffer: Buffer, deepspeed: bool) {
+    let sizes = if deepspeed { even_pieces(&buffer) } else { buffer.buckets };
+    let Buffer { group, format, .. } = buffer;
+    for elements in sizes {
+        let same = |other: &&mut Buckets| {
+            (other.stage, other.elements) == (stage, elements)
+                && (other.group, other.format) == (group, format)
+        };
+        match out.iter_mut().rev().find(same) {
+            Some(bucket) => bucket.calls += 1,
+            None => out.push(Buckets { stage, group, format, elements, calls: 1 }),
+        }
+    }
+}
+
+fn even_pieces(buffer: &Buffer) -> Vec<u64> {
+    let whole = buffer.parameters / DEEPSPEED_BUCKET;
+    let rest = buffer.parameters % DEEPSPEED_BUCKET;
+    let mut pieces = vec![DEEPSPEED_BUCKET; usize::try_from(whole).unwrap_or(0)];
+    pieces.extend((rest > 0).then_some(rest));
+    pieces
+}
+
+/// Nothing is held whole: every unit (a layer, the embedding, the output layer) is gathered in forward and
+/// again in backward, and its gradients are scattered, for every micro-batch.
+fn units(builder: &mut Builder<'_>) {
+    let x = builder.symbols;
+    let recipe = x.recipe();
+    for (index, kind) in SectionKind::ALL.iter().copied().enumerate() {
+        let calls = builder.chunk_calls(&|stage, chunk| {
+            let held = x.plan.layout().stages.stages.get(stage).and_then(|stage| stage.chunks.get(chunk));
+            held.map_or(0, |chunk| section_counts(&x, chunk)[index])
+        });
+        if calls.per_iteration.iter().all(|calls| *calls == 0) {
+            continue;
+        }
+        for weights in [WeightGroup::Dense, WeightGroup::Expert] {
+            let mut elements = 0;
+            for weight in kind.weights(&x) {
+                if weight.group == weights {
+                    elements += weight.count().get();
+                }
+            }
+            if elements == 0 {
+                continue;
+            }
+            let gather = |pass| Sent {
+                name: name(weights),
+                tensor: "weights",
+                collective: Collective::AllGather,
+                place: Place::AheadOf(kind, pass),
+                shape: Shape::new(&[elements]),
+                width: recipe.params_dtype.width(),
+                dtype: recipe.params_dtype.name(),
+                overlapped: true,
+                formula: &UNIT_GATHER,
+            };
+            let scatter = Sent {
+                tensor: "gradients",
+                collective: Collective::ReduceScatter,
+                width: recipe.grads_dtype.width(),
+                dtype: recipe.grads_dtype.name(),
+                formula: &UNIT_SCATTER,
+                ..gather(Pass::Backward)
+            };
+            let group = group(builder, weights);
+            builder.add(Parallelism::Data, group, gather(Pass::Forward), calls.clone());
+            builder.add(Parallelism::Data, group, gather(Pass::Backward), calls.clone());
+            builder.add(Parallelism::Data, group, scatter, calls.clone());
+        }
+    }
+}

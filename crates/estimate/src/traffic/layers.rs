@@ -1,0 +1,139 @@
+//! What the model's own operators send: tensor, context and expert parallel messages, those repeated by
+//! recomputation included.
+
+use super::builder::{Builder, Sent};
+use super::ledger::{Parallelism, Place};
+use shardscope_explain::Formula;
+use shardscope_operators::{
+    Collective, Dimension, Message, Pass, SectionKind, Shape, Symbols, messages_of, section_counts,
+};
+use shardscope_plan::{Chunk, LayerKind, Recompute};
+use shardscope_topology::GroupKind;
+
+static CHECKPOINT: Formula = Formula::new(
+    "s·b·h·B",
+    "A kept layer input that was spread over the tensor ranks is gathered for its recomputation.",
+    "megatron/core/tensor_parallel/random.py:CheckpointFunction",
+);
+
+const KINDS: usize = SectionKind::ALL.len();
+
+/// How often the sections of one chunk run for one micro-batch.
+#[derive(Clone, Copy, Default)]
+struct Runs {
+    times: [u64; KINDS],
+    /// Of these, how many are recomputed as a whole.
+    again: [u64; KINDS],
+    /// Kept inputs that recomputation starts from.
+    checkpoints: u64,
+}
+
+/// Adds the messages of every operator.
+pub(super) fn add(builder: &mut Builder<'_>) {
+    let x = builder.symbols;
+    let stages = &x.plan.layout().stages.stages;
+    let mut runs: Vec<Vec<Runs>> = Vec::with_capacity(stages.len());
+    for stage in stages {
+        let mut of_stage = Vec::with_capacity(stage.chunks.len());
+        for chunk in &stage.chunks {
+            of_stage.push(Runs::of(&x, chunk));
+        }
+        runs.push(of_stage);
+    }
+    for (index, kind) in SectionKind::ALL.iter().copied().enumerate() {
+        let mut present = false;
+        for of_stage in &runs {
+            for run in of_stage {
+                present |= run.times[index] > 0;
+            }
+        }
+        if !present || kind == SectionKind::MtpEmbedding {
+            continue;
+        }
+        for message in messages_of(&x, &kind.operators(&x)) {
+            let repeated = is_repeated_alone(&x, &message);
+            let calls = builder.chunk_calls(&|stage, chunk| {
+                let Some(run) = runs.get(stage).and_then(|chunks| chunks.get(chunk)) else { return 0 };
+                let again = match (message.pass, message.in_layer) {
+                    (Pass::Forward, _) if repeated => run.times[index],
+                    (Pass::Forward, true) => run.again[index],
+                    _ => 0,
+                };
+                message.calls * (run.times[index] + again)
+            });
+            builder.message(kind, &message, calls);
+        }
+    }
+    distributed_checkpoints(builder, &runs);
+}
+
+fn distributed_checkpoints(builder: &mut Builder<'_>, runs: &[Vec<Runs>]) {
+    let x = builder.symbols;
+    let spread = match x.recipe().recompute {
+        Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
+        Recompute::None | Recompute::Selective(_) => false,
+    };
+    if !spread || x.t <= 1 || x.plan.layout().sequence_parallel {
+        return;
+    }
+    let calls = builder.chunk_calls(&|stage, chunk| {
+        runs.get(stage).and_then(|chunks| chunks.get(chunk)).map_or(0, |run| run.checkpoints)
+    });
+    let message = Sent {
+        name: "checkpoint",
+        tensor: "layer input",
+        collective: Collective::AllGather,
+        place: Place::In(SectionKind::Layer(LayerKind::Dense), Pass::Backward),
+        shape: Shape::new(&[x.s, x.b, x.h]),
+        width: x.width,
+        dtype: x.recipe().params_dtype.name(),
+        overlapped: false,
+        formula: &CHECKPOINT,
+    };
+    builder.add(Parallelism::Tensor, GroupKind::Tensor, message, calls);
+}
+
+/// Whether selective recomputation repeats a forward message.
+fn is_repeated_alone(x: &Symbols<'_>, message: &Message) -> bool {
+    message.modules.iter().any(|module| x.recipe().recompute.recomputes(*module))
+}
+
+impl Runs {
+    fn of(x: &Symbols<'_>, chunk: &Chunk) -> Self {
+        let times = section_counts(x, chunk);
+        let layers = chunk.layers.end.saturating_sub(chunk.layers.start);
+        let (recomputed, checkpoints) = match x.recipe().recompute {
+            Recompute::Uniform { num_layers, .. } => (layers, layers.div_ceil(num_layers.max(1))),
+            Recompute::Block { num_layers, .. } => (num_layers.min(layers), num_layers.min(layers)),
+            Recompute::None | Recompute::Selective(_) => (0, 0),
+        };
+        let first = chunk.layers.start..chunk.layers.start + recomputed;
+        let moe = match &x.model().experts {
+            Some(experts) => first.map(|index| u64::from(experts.is_moe_layer(index))).sum(),
+            None => 0,
+        };
+        let whole = matches!(x.recipe().recompute, Recompute::Uniform { .. } | Recompute::Block { .. });
+        let mut again = [0; KINDS];
+        for (index, kind) in SectionKind::ALL.iter().copied().enumerate() {
+            again[index] = match kind {
+                SectionKind::Layer(LayerKind::Dense) => recomputed - moe,
+                SectionKind::Layer(LayerKind::Moe) => moe,
+                SectionKind::Mtp if whole => times[index],
+                _ => 0,
+            };
+        }
+        Self { times, again, checkpoints }
+    }
+}
+
+/// The ledger's dimension of an operator's message.
+pub(super) fn parallelism(dimension: Dimension) -> Parallelism {
+    match dimension {
+        Dimension::Tensor => Parallelism::Tensor,
+        Dimension::Pipeline => Parallelism::Pipeline,
+        Dimension::Data | Dimension::ExpertData => Parallelism::Data,
+        Dimension::Context | Dimension::ContextInner | Dimension::ContextOuter => Parallelism::Context,
+        Dimension::Expert | Dimension::ExpertTensor | Dimension::TensorExpert => Parallelism::Expert,
+        Dimension::Embedding => Parallelism::Embedding,
+    }
+}

@@ -1,0 +1,31 @@
+//! Who sends what to whom: every collective with its size, how often each stage's ranks take part, over
+//! which link, and what it adds up to per GPU and over the cluster.
+
+mod balance;
+mod buffers;
+mod builder;
+mod data;
+mod layers;
+mod ledger;
+mod pipeline;
+mod step;
+mod warnings;
+
+pub(crate) use buffers::constants;
+pub use buffers::{Buffer, all_buffers, buffers};
+pub use ledger::{DimensionTraffic, Operation, Parallelism, Place, Totals, Traffic};
+pub use warnings::{Detour, TrafficWarning, warnings};
+
+use shardscope_plan::Plan;
+
+/// Everything sent in one iteration of `plan`.
+#[must_use]
+pub fn traffic(plan: &Plan) -> Traffic {
+    let mut builder = builder::Builder::new(plan);
+    layers::add(&mut builder);
+    pipeline::add(&mut builder);
+    data::add(&mut builder);
+    step::add(&mut builder);
+    balance::add(&mut builder);
+    builder.finish()
+}

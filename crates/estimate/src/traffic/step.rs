@@ -1,0 +1,144 @@
+//! What is sent once a step: tied embeddings, gradients of weights that all tensor ranks hold, scalars
+//! (`megatron/core/distributed/finalize_model_grads.py`, `megatron/core/optimizer/optimizer.py`).
+
+use super::buffers::{holds_embedding, shares_embedding};
+use super::builder::{Builder, Sent};
+use super::ledger::{Parallelism, Place};
+use shardscope_explain::Formula;
+use shardscope_operators::{
+    Account, Collective, SectionKind, Shape, Shard, Weight, WeightGroup, section_counts,
+};
+use shardscope_plan::{DpSharding, Number, Stage};
+use shardscope_topology::GroupKind;
+use shardscope_units::product;
+
+const FINALIZE: &str = "megatron/core/distributed/finalize_model_grads.py";
+const OPTIMIZER: &str = "megatron/core/optimizer/optimizer.py";
+
+static TIED: Formula = Formula::new(
+    "V·h·Bg",
+    "First and last stage hold the same embedding: their gradients are added up.",
+    FINALIZE,
+);
+static WHOLE: Formula = Formula::new(
+    "elements·Bg",
+    "Each tensor rank has seen a part of the sequence: gradients of weights that all hold are added up.",
+    FINALIZE,
+);
+static NORM: Formula =
+    Formula::new("4", "The sum of squares of all gradients, for clipping, fp32.", OPTIMIZER);
+static OVERFLOW: Formula =
+    Formula::new("4", "Whether any gradient has overflowed, for the loss scale, fp32.", OPTIMIZER);
+static LOSS: Formula = Formula::new(
+    "2·4",
+    "Sum of losses and count of tokens, for the log, fp32.",
+    "megatron/training/training.py",
+);
+
+/// Adds what is sent once a step.
+pub(super) fn add(builder: &mut Builder<'_>) {
+    tied_embedding(builder);
+    whole_weights(builder);
+    scalars(builder);
+}
+
+fn gradient(builder: &Builder<'_>, name: &'static str, shape: Shape, formula: &'static Formula) -> Sent {
+    let format = builder.plan().recipe().grads_dtype;
+    Sent {
+        name,
+        tensor: "gradients",
+        collective: Collective::AllReduce,
+        place: Place::AfterLastBackward,
+        shape,
+        width: format.width(),
+        dtype: format.name(),
+        overlapped: false,
+        formula,
+    }
+}
+
+fn tied_embedding(builder: &mut Builder<'_>) {
+    if !shares_embedding(builder.plan()) {
+        return;
+    }
+    let x = builder.symbols;
+    let plan = builder.plan();
+    let stages = &plan.layout().stages.stages;
+    let holds = |stage: usize| stages.get(stage).is_some_and(|stage| holds_embedding(plan, stage));
+    let calls = builder.step_calls(&|stage| u64::from(holds(stage)));
+    let sent = gradient(builder, "word_embeddings", Shape::new(&[x.v, x.h]), &TIED);
+    builder.add(Parallelism::Embedding, GroupKind::Embedding, sent, calls);
+}
+
+/// Norms, biases of row-parallel layers, routers and whatever else is not cut, with sequence parallelism;
+/// without it the norms of queries and keys alone, which each rank applies to its own heads.
+fn whole_weights(builder: &mut Builder<'_>) {
+    let x = builder.symbols;
+    let layout = x.plan.layout();
+    if layout.tensor <= 1 {
+        return;
+    }
+    let mut elements = [0_u64; SectionKind::ALL.len()];
+    for (elements, kind) in elements.iter_mut().zip(SectionKind::ALL) {
+        for weight in kind.weights(&x) {
+            if is_partial(layout.sequence_parallel, &weight) {
+                *elements += weight.count().get();
+            }
+        }
+    }
+    for stage in 0..builder.stages() {
+        let chunks = layout.stages.stages.get(stage).map_or(&[][..], |stage| &stage.chunks);
+        let counts = chunks.iter().map(|chunk| section_counts(&x, chunk));
+        let all: u64 = counts.map(|counts| dot(&counts, &elements)).sum();
+        if all > 0 {
+            let calls = builder.step_calls(&|other| u64::from(other == stage));
+            let sent = gradient(builder, "weights not cut", Shape::new(&[all]), &WHOLE);
+            builder.add(Parallelism::Tensor, GroupKind::Tensor, sent, calls);
+        }
+    }
+}
+
+fn dot(counts: &[u64], elements: &[u64]) -> u64 {
+    counts.iter().zip(elements).map(|(count, elements)| product(*count, *elements)).sum()
+}
+
+/// Whether tensor ranks hold a weight whole but see a part of what goes through it.
+fn is_partial(sequence_parallel: bool, weight: &Weight) -> bool {
+    let whole = weight.shard == Shard::Whole && weight.group == WeightGroup::Dense;
+    let head_norm = weight.name.starts_with("q_layernorm") || weight.name.starts_with("k_layernorm");
+    // Positions are added before the sequence is cut: every rank has their whole gradient.
+    whole && if sequence_parallel { weight.account != Account::Embedding } else { head_norm }
+}
+
+fn scalars(builder: &mut Builder<'_>) {
+    let recipe = builder.plan().recipe();
+    let every = builder.step_calls(&|_| 1);
+    let sharded = recipe.dp_sharding != DpSharding::Replicated;
+    let group = if sharded { GroupKind::OptimizerInstance } else { GroupKind::Model };
+    let norm = number(builder, ("gradient norm", "square"), 1, &NORM);
+    builder.add(Parallelism::Scalars, group, norm, every.clone());
+    if recipe.params_dtype == Number::Fp16 {
+        let scale = number(builder, ("loss scale", "overflow"), 1, &OVERFLOW);
+        builder.add(Parallelism::Scalars, group, scale, every);
+    }
+    let stages = &builder.plan().layout().stages.stages;
+    let ends = |stage: usize| stages.get(stage).is_some_and(Stage::has_output_layer);
+    let at_end = builder.step_calls(&|stage| u64::from(ends(stage)));
+    let loss = number(builder, ("loss", "sum and count"), 2, &LOSS);
+    builder.add(Parallelism::Scalars, GroupKind::DataContext, loss, at_end);
+}
+
+/// A few fp32 numbers of this name and purpose.
+fn number(
+    builder: &Builder<'_>,
+    (name, tensor): (&'static str, &'static str),
+    elements: u64,
+    formula: &'static Formula,
+) -> Sent {
+    Sent {
+        tensor,
+        width: Number::Fp32.width(),
+        dtype: Number::Fp32.name(),
+        ..gradient(builder, name, Shape::new(&[elements]), formula)
+    }
+}

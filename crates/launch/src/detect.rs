@@ -1,0 +1,146 @@
+//! What kind of text was pasted, told by the text itself.
+
+use super::formats::{Format, classify};
+use shardscope_config_tree::{Node, Tree, read_json, read_toml, read_yaml};
+use shardscope_source::Diagnostic;
+
+/// Lines looked at to tell a language.
+const LINES: usize = 60;
+/// Keys named when a settings file is of no known framework.
+const NAMED: usize = 6;
+
+/// A pasted text by its kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A shell script, or options without one.
+    Script,
+    /// A framework's settings file, as a tree.
+    Settings(Format, Tree),
+    /// Iteration lines of a training.
+    Log,
+    /// A text that is none of these, and why it is left aside.
+    Other(Diagnostic),
+}
+
+/// Tells what a text is; `name` is its file name or empty, `base` where it starts in its source.
+#[must_use]
+pub fn detect(name: &str, text: &str, base: u32) -> Kind {
+    let mut content = Vec::new();
+    for line in text.lines().map(str::trim_end) {
+        let start = line.trim_start();
+        if !start.is_empty() && !start.starts_with('#') {
+            content.push(line);
+        }
+        if content.len() == LINES {
+            break;
+        }
+    }
+    let Some(first) = content.first() else { return Kind::Script };
+    if text.trim_start_matches('\u{feff}').starts_with("#!")
+        || name.ends_with(".sh")
+        || name.ends_with(".sbatch")
+    {
+        return Kind::Script;
+    }
+    if super::log::is_log(text) {
+        return Kind::Log;
+    }
+    let start = first.trim_start().trim_start_matches('\u{feff}');
+    let is_json = start.starts_with('{') || name.ends_with(".json");
+    let tree = if is_json {
+        read_json(text, base)
+    } else if name.ends_with(".toml") || is_toml(start) {
+        read_toml(text, base)
+    } else if name.ends_with(".yaml") || name.ends_with(".yml") || is_yaml(&content) {
+        read_yaml(text, base)
+    } else if is_python(&content) {
+        return Kind::Other(python());
+    } else {
+        return Kind::Script;
+    };
+    match classify(&tree) {
+        Some(format) => Kind::Settings(format, tree),
+        None if start.starts_with('{')
+            && !name.contains('.')
+            && !start.contains(['"', ':'])
+            && start.len() > 1 =>
+        {
+            Kind::Script
+        }
+        None => Kind::Other(unknown(&tree, if is_json { "JSON" } else { "settings" })),
+    }
+}
+
+/// A heading `[name]`, or `name = value` with blanks, which bash does not have.
+fn is_toml(line: &str) -> bool {
+    let name = |text: &str| {
+        !text.is_empty()
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
+    };
+    let line = line.split_once(" #").map_or(line, |(line, _)| line).trim_end();
+    let heading = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let heading = heading
+        .map(|inner| inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(inner));
+    heading.is_some_and(name)
+        || line.split_once(" = ").is_some_and(|(key, value)| name(key.trim_end()) && !value.is_empty())
+}
+
+/// Whether lines are `key:` or list items, as none of bash's are.
+fn is_yaml(lines: &[&str]) -> bool {
+    let mut keys = 0_usize;
+    for (index, line) in lines.iter().enumerate() {
+        let line = line.trim_start();
+        if line == "---" || line.starts_with("- ") {
+            continue;
+        }
+        let key = line
+            .split_once(':')
+            .filter(|(key, rest)| is_key(key) && (rest.is_empty() || rest.starts_with([' ', '\t'])));
+        if index == 0 && key.is_none() {
+            return false;
+        }
+        keys += usize::from(key.is_some());
+    }
+    keys > 0
+}
+
+fn is_key(text: &str) -> bool {
+    let text = text.trim_matches(['"', '\'']);
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'@'))
+}
+
+fn is_python(lines: &[&str]) -> bool {
+    let starts = ["import ", "from ", "def ", "class ", "@", "\"\"\""];
+    let mut count = 0_usize;
+    for line in lines {
+        count += usize::from(starts.iter().any(|start| line.starts_with(start)) && !line.contains("--"));
+    }
+    count >= 2
+}
+
+fn python() -> Diagnostic {
+    let message = "this looks like Python, which is not evaluated here";
+    Diagnostic::error("python", message)
+        .hint("paste the launch command with its options, or the settings it prints at start (YAML or JSON)")
+}
+
+/// A settings file of no known framework: says what it has.
+fn unknown(tree: &Tree, what: &str) -> Diagnostic {
+    let root = tree.documents.first();
+    let mut message = what.to_owned();
+    for (at, entry) in root.map_or(&[][..], Node::entries).iter().take(NAMED).enumerate() {
+        message.push_str(if at == 0 { " with the keys " } else { ", " });
+        message.push_str(&entry.key);
+    }
+    message.push_str(if message == what {
+        " without keys that any known framework has"
+    } else {
+        ": of no framework that is known here"
+    });
+    let hint = "known are Hugging Face config.json, DeepSpeed, NeMo, GPT-NeoX, nanotron, torchtitan, Primus, FlagScale, \
+        Megatron's flags as keys, accelerate, and Kubernetes jobs";
+    Diagnostic::error("unknown-settings", message).hint(hint).at_some(root.map(|root| root.span))
+}

@@ -1,0 +1,75 @@
+//! The one door for pasted texts: what they say, resolved.
+
+use super::gather::gather;
+use super::{Reading, Resolution, resolve};
+use shardscope_bash as shell;
+use shardscope_source::{Diagnostic, Source};
+
+/// What is to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The pasted or dropped texts.
+    pub source: &'a Source,
+    /// Variables that the texts leave to their environment, and the words after the script in its call.
+    pub environment: &'a shell::Environment,
+    /// Settings by name, set by the user on top of what the texts say.
+    pub overrides: &'a [(String, String)],
+}
+
+/// Reads the texts and resolves what they say.
+#[must_use]
+pub fn read(request: &Request) -> Resolution {
+    // Settings alone are enough: a plan put together by hand, or opened from a link.
+    let nothing_pasted = request.source.text().trim().is_empty();
+    if nothing_pasted && !request.overrides.is_empty() {
+        return resolve(&[], request.overrides);
+    }
+    resolve(&readings(request.source, request.environment), request.overrides)
+}
+
+/// What each text says.
+#[must_use]
+pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
+    if source.text().trim().is_empty() {
+        let hint = "paste the script that launches the training, or take an example";
+        let empty = Diagnostic::error("no-text", "there is nothing to read yet").hint(hint);
+        return vec![Reading { diagnostics: vec![empty], ..Reading::default() }];
+    }
+    gather(source, environment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Request, read};
+    use shardscope_bash::Environment;
+    use shardscope_source::Source;
+
+    fn said(text: &str) -> (bool, Vec<&'static str>) {
+        let source = Source::new(text);
+        let request = Request { source: &source, environment: &Environment::default(), overrides: &[] };
+        let resolution = read(&request);
+        let errors = resolution.diagnostics.iter().filter(|said| said.severity.name() == "error");
+        (resolution.plan.is_some(), errors.map(|error| error.code).collect())
+    }
+
+    #[test]
+    fn scripts_and_fragments_become_plans() {
+        let flags = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16";
+        assert_eq!(
+            said(&format!("torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {flags}")),
+            (true, vec![])
+        );
+        assert_eq!(said(&format!("NNODES=1\nGPUS_PER_NODE=8\nARGS=\"{flags}\"\n")), (true, vec![]));
+        assert_eq!(
+            said(&format!("N=2\ntorchrun --nnodes $N --nproc_per_node 8 pretrain_gpt.py {flags}")),
+            (true, vec![])
+        );
+    }
+
+    #[test]
+    fn what_is_no_script_is_said_so() {
+        assert_eq!(said(" \n"), (false, vec!["no-text"]));
+        assert_eq!(said("Dear reader, this is a letter."), (false, vec!["no-training-command"]));
+        assert!(!said("torchrun --nnodes $NODES pretrain_gpt.py --num-layers 2 --hidden-size 4 --bf16").0);
+    }
+}

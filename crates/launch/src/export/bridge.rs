@@ -1,0 +1,106 @@
+//! A plan as the overrides of Megatron-Bridge: `model.tensor_model_parallel_size=8`.
+//! Names: `megatron/bridge/training/config.py`, Megatron core's `TransformerConfig`.
+
+use super::megatron::{launch, lay, quoted_all};
+use super::round::{Exported, write};
+use crate::Resolution;
+use shardscope_plan::Field;
+
+/// Settings under other keys than `model.` and their own name.
+const KEYS: &[(Field, &str)] = &[
+    (Field::NumExperts, "model.num_moe_experts"),
+    (Field::DecoderFirstPipelineNumLayers, "model.num_layers_in_first_pipeline_stage"),
+    (Field::DecoderLastPipelineNumLayers, "model.num_layers_in_last_pipeline_stage"),
+    (Field::MicroBatchSize, "train.micro_batch_size"),
+    (Field::GlobalBatchSize, "train.global_batch_size"),
+    (Field::RampupBatchSize, "train.rampup_batch_size"),
+    (Field::DecreaseBatchSizeIfNeeded, "train.decrease_batch_size_if_needed"),
+    (Field::TrainIters, "train.train_iters"),
+    (Field::UseDistributedOptimizer, "ddp.use_distributed_optimizer"),
+    (Field::UseMegatronFsdp, "ddp.use_megatron_fsdp"),
+    (Field::DataParallelShardingStrategy, "ddp.data_parallel_sharding_strategy"),
+    (Field::OverlapGradReduce, "ddp.overlap_grad_reduce"),
+    (Field::OverlapParamGather, "ddp.overlap_param_gather"),
+    (Field::AccumulateAllreduceGradsInFp32, "ddp.grad_reduce_in_fp32"),
+    (Field::NumDistributedOptimizerInstances, "ddp.num_distributed_optimizer_instances"),
+    (Field::Optimizer, "optimizer.optimizer"),
+    (Field::SgdMomentum, "optimizer.sgd_momentum"),
+    (Field::UsePrecisionAwareOptimizer, "optimizer.use_precision_aware_optimizer"),
+    (Field::MainGradsDtype, "optimizer.main_grads_dtype"),
+    (Field::MainParamsDtype, "optimizer.main_params_dtype"),
+    (Field::ExpAvgDtype, "optimizer.exp_avg_dtype"),
+    (Field::ExpAvgSqDtype, "optimizer.exp_avg_sq_dtype"),
+    (Field::OptimizerCpuOffload, "optimizer.optimizer_cpu_offload"),
+    (Field::OptimizerOffloadFraction, "optimizer.optimizer_offload_fraction"),
+    (Field::TpCommOverlap, "comm_overlap.tp_comm_overlap"),
+    (Field::DeferEmbeddingWgradCompute, "comm_overlap.defer_embedding_wgrad_compute"),
+    (Field::WgradDeferralLimit, "comm_overlap.wgrad_deferral_limit"),
+    (Field::Fp8, "model.fp8"),
+    (Field::AttentionKernel, "model.attention_backend"),
+];
+
+/// Settings that such a file has no key for, or that another of its keys says.
+const NONE: &[Field] = &[
+    Field::GroupQueryAttention,
+    Field::Accelerator,
+    Field::ZeroStage,
+    Field::OffloadOptimizer,
+    Field::OffloadParam,
+    Field::UseFlashAttn,
+    Field::UseTpPpDpMapping,
+    Field::VocabFile,
+    Field::TokenizerType,
+    Field::TokenizerModel,
+];
+
+/// The plan as a Megatron-Bridge command.
+#[must_use]
+pub fn bridge_command(resolution: &Resolution) -> Exported {
+    let head = launch(resolution, "run_recipe.py");
+    write(resolution, &spell_words, &|said| lay(&head, said))
+}
+
+/// One setting as words of a command.
+pub(super) fn spell_words(field: Field, value: &str) -> Option<String> {
+    spell(field, value).map(|words| quoted_all(&words))
+}
+
+/// What a setting with this value is said by, where that is not a key and the value; nothing where it cannot be said.
+const SAID: &[(Field, &str, &[&str])] = &[
+    (Field::Swiglu, "true", &["model.gated_linear_unit=true", "model.activation_func=silu"]),
+    (Field::QuickGeglu, "true", &["model.gated_linear_unit=true", "model.activation_func=gelu"]),
+    (Field::SquaredRelu, "true", &["model.activation_func=squared_relu"]),
+    (Field::Bf16, "true", &["mixed_precision=bf16_mixed"]),
+    (Field::Fp16, "true", &["mixed_precision=fp16_mixed"]),
+    (Field::Software, "megatron_core_local", &["model.transformer_impl=local"]),
+    (Field::UntieEmbeddingsAndOutputWeights, "true", &["model.share_embeddings_and_output_weights=false"]),
+    (Field::UntieEmbeddingsAndOutputWeights, "false", &["model.share_embeddings_and_output_weights=true"]),
+];
+
+/// One setting as words.
+fn spell(field: Field, value: &str) -> Option<Vec<String>> {
+    if NONE.contains(&field) {
+        return None;
+    }
+    if SAID.iter().any(|(known, ..)| *known == field) {
+        let (.., words) = SAID.iter().find(|(known, of, _)| *known == field && *of == value)?;
+        return Some(words.iter().map(|word| (*word).to_owned()).collect());
+    }
+    let mut word = match KEYS.iter().find(|(known, _)| *known == field) {
+        Some((_, key)) => (*key).to_owned(),
+        None => format!("model.{}", field.name()),
+    };
+    word.push('=');
+    word.push_str(&listed(field, value));
+    Some(vec![word])
+}
+
+/// Several values as a list.
+fn listed(field: Field, value: &str) -> String {
+    match field.kind() {
+        shardscope_plan::Kind::Counts | shardscope_plan::Kind::Words => {
+            format!("[{}]", value.split_ascii_whitespace().collect::<Vec<_>>().join(","))
+        }
+        _ => value.to_owned(),
+    }
+}

@@ -1,0 +1,51 @@
+//! What DeepSpeed's JSON says of a plan. The model's shape and the layout stay on the command line.
+
+use super::round::{Exported, written};
+use crate::Resolution;
+use shardscope_plan::Field;
+
+/// DeepSpeed's configuration of the plan. Its bf16 optimizer always shards its states: stage 0 cannot be said with bf16.
+#[must_use]
+pub fn deepspeed_json(resolution: &Resolution) -> Exported {
+    let sharded = written(resolution, Field::Bf16) == "true" && written(resolution, Field::ZeroStage) == "0";
+    let unsaid = if sharded { vec![Field::ZeroStage] } else { Vec::new() };
+    Exported { text: json(resolution), unsaid }
+}
+
+fn json(resolution: &Resolution) -> String {
+    let value = |field| written(resolution, field);
+    let on = |field| value(field) == "true";
+    let mut lines = Vec::new();
+    for (key, field) in [
+        ("train_batch_size", Field::GlobalBatchSize),
+        ("train_micro_batch_size_per_gpu", Field::MicroBatchSize),
+        ("gradient_accumulation_steps", Field::NumMicroBatches),
+    ] {
+        if !value(field).is_empty() {
+            lines.push(format!("  \"{key}\": {}", value(field)));
+        }
+    }
+    let stage = value(Field::ZeroStage);
+    let mut zero = vec![format!("    \"stage\": {}", if stage.is_empty() { "0" } else { &stage })];
+    zero.push(format!("    \"overlap_comm\": {}", on(Field::OverlapGradReduce)));
+    for (key, field) in
+        [("offload_optimizer", Field::OffloadOptimizer), ("offload_param", Field::OffloadParam)]
+    {
+        if on(field) {
+            zero.push(format!("    \"{key}\": {{\"device\": \"cpu\"}}"));
+        }
+    }
+    lines.push(format!("  \"zero_optimization\": {{\n{}\n  }}", zero.join(",\n")));
+    for (key, field) in [("bf16", Field::Bf16), ("fp16", Field::Fp16)] {
+        if on(field) {
+            lines.push(format!("  \"{key}\": {{\"enabled\": true}}"));
+        }
+    }
+    if value(Field::GradsDtype) == "fp32" && on(Field::Bf16) {
+        lines.push("  \"data_types\": {\"grad_accum_dtype\": \"fp32\"}".to_owned());
+    }
+    if on(Field::DistributeSavedActivations) {
+        lines.push("  \"activation_checkpointing\": {\"partition_activations\": true}".to_owned());
+    }
+    format!("{{\n{}\n}}\n", lines.join(",\n"))
+}

@@ -1,0 +1,82 @@
+//! A plan as a Megatron-LM command.
+
+use super::round::{Exported, write, written};
+use crate::{Resolution, megatron};
+use shardscope_plan::Field;
+
+/// Settings that begin a new line of the command.
+const SECTIONS: [Field; 8] = [
+    Field::NumLayers,
+    Field::TensorModelParallelSize,
+    Field::MicroBatchSize,
+    Field::Software,
+    Field::Optimizer,
+    Field::RecomputeGranularity,
+    Field::OverlapGradReduce,
+    Field::MoeTokenDispatcherType,
+];
+
+/// The plan as a Megatron-LM command: the launch line and every flag that differs from a default.
+#[must_use]
+pub fn megatron_command(resolution: &Resolution) -> Exported {
+    let software = written(resolution, Field::Software);
+    let legacy = matches!(software.as_str(), "megatron_legacy" | "megatron_deepspeed");
+    let spell = |field: Field, value: &str| match field {
+        Field::ZeroStage if software == "megatron_deepspeed" => Some(format!("--zero-stage {value}")),
+        Field::OffloadOptimizer if value == "true" => Some("--cpu-optimizer".to_owned()),
+        Field::ZeroStage | Field::OffloadOptimizer | Field::Accelerator => None,
+        Field::AttentionKernel if legacy => None,
+        _ => megatron::spell(field, value, legacy).map(|words| quoted_all(&words)),
+    };
+    let head = launch(resolution, "pretrain_gpt.py");
+    write(resolution, &spell, &|said| lay(&head, said))
+}
+
+/// `torchrun` with the machines, and the program.
+pub(super) fn launch(resolution: &Resolution, program: &str) -> String {
+    let (nodes, per_node) = (written(resolution, Field::NumNodes), written(resolution, Field::GpusPerNode));
+    let mut line = "torchrun".to_owned();
+    for (flag, count) in [("nnodes", nodes), ("nproc_per_node", per_node)] {
+        if !count.is_empty() {
+            line.push_str(&format!(" --{flag} {count}"));
+        }
+    }
+    format!("{line} {program}")
+}
+
+/// The command over several lines, one for each kind of setting.
+pub(super) fn lay(head: &str, said: &[(Field, String)]) -> String {
+    let section = |field: Field| SECTIONS.iter().filter(|first| first.index() <= field.index()).count();
+    let mut text = head.to_owned();
+    let mut before = None;
+    for (field, words) in said {
+        let here = Some(section(*field));
+        text.push_str(if here == before { " " } else { " \\\n    " });
+        text.push_str(words);
+        before = here;
+    }
+    text.push('\n');
+    text
+}
+
+/// Words as the shell needs them.
+pub(super) fn quoted_all(words: &[String]) -> String {
+    let mut line = String::new();
+    for word in words {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&quoted(word));
+    }
+    line
+}
+
+/// A word as the shell needs it.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

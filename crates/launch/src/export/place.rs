@@ -1,0 +1,218 @@
+//! Where in the texts a setting may be changed or added.
+
+use super::bridge;
+use super::megatron::quoted_all;
+use super::round::written;
+use crate::formats::is_setting;
+use crate::{Origin, Resolution, megatron};
+use shardscope_plan::{Field, Kind};
+use shardscope_source::{Source, Span};
+
+/// Most settings beside which an addition is tried.
+const ANCHORS: usize = 6;
+
+/// A piece of a file to be replaced.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Change {
+    /// Which file.
+    pub(super) file: usize,
+    /// Which bytes of it.
+    pub(super) span: Span,
+    /// By what.
+    pub(super) text: String,
+}
+
+/// Ways to change a setting where the texts state it.
+pub(super) fn in_place(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
+    let Some(setting) = now.setting(field).filter(|setting| setting.origin == Origin::Script) else {
+        return Vec::new();
+    };
+    let Some(span) = setting.span.filter(|span| !span.is_empty()) else { return Vec::new() };
+    let Some((file, span)) = local(source, span) else { return Vec::new() };
+    let text = source.part_text(file);
+    let old = text.get(span.start as usize..span.end as usize).unwrap_or("");
+    if old.starts_with("--") && !old.contains('=') {
+        return vec![without(source, file, span)];
+    }
+    let mut changes = Vec::new();
+    for text in spellings(field, old, value) {
+        changes.push(Change { file, span, text });
+    }
+    changes
+}
+
+/// A switch taken out: its whole line where nothing else stands on it, else the word with the blanks before it.
+fn without(source: &Source, file: usize, span: Span) -> Change {
+    let place = Place::at(source, file, span);
+    let (line, word) =
+        (place.of_line(), place.text.get(span.start as usize..span.end as usize).unwrap_or(""));
+    let before = place.text.get(..place.line.start as usize).unwrap_or("");
+    let goes_on = line.trim_end().ends_with('\\');
+    // A line that ends a command keeps its line end, for the backslash before it.
+    let alone = line.trim().trim_end_matches('\\').trim_end() == word
+        && (goes_on || !before.trim_end().ends_with('\\'));
+    let span = if alone {
+        Span::new(place.line.start, (place.line.end + 1).min(Span::from_bytes(0, place.text.len()).end))
+    } else {
+        let blanks = place.text.get(..span.start as usize).unwrap_or("").trim_end_matches([' ', '\t']).len();
+        Span::new(Span::from_bytes(blanks, blanks).start, span.end)
+    };
+    Change { file, span, text: String::new() }
+}
+
+/// Words that some formats have their own for.
+const OTHER_WORDS: [(&str, &str); 4] =
+    [("RMSNorm", "rmsnorm"), ("LayerNorm", "layernorm"), ("rope", "rotary"), ("learned_absolute", "learned")];
+
+/// A value in the ways a format may write it, after the manner of the old one.
+fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
+    let bare = old.trim_matches(['"', '\'']);
+    let mut spelled = Vec::new();
+    let mut spell = |text: &str| {
+        if !value.is_empty() {
+            spelled.push(old.replacen(bare, text, 1));
+        }
+    };
+    match field.kind() {
+        Kind::Flag => {
+            let mut words = if value == "true" { ["true", "false"] } else { ["false", "true"] };
+            if value != "true" && value != "false" {
+                words = [value, "true"];
+            }
+            for word in words {
+                let capital = match word {
+                    "true" => "True",
+                    "false" => "False",
+                    other => other,
+                };
+                spell(if bare.starts_with(['T', 'F']) { capital } else { word });
+            }
+        }
+        Kind::Counts | Kind::Words => {
+            let listed = bare.starts_with('[');
+            let between = if listed || bare.contains(',') { ", " } else { " " };
+            let mut text = String::from(if listed { "[" } else { "" });
+            for (place, word) in value.split_ascii_whitespace().enumerate() {
+                text.push_str(if place == 0 { "" } else { between });
+                text.push_str(word);
+            }
+            text.push_str(if listed { "]" } else { "" });
+            spell(&text);
+        }
+        _ => spell(value),
+    }
+    for (_, theirs) in OTHER_WORDS.iter().filter(|(ours, _)| *ours == value) {
+        spell(theirs);
+    }
+    spelled
+}
+
+/// Ways to add a setting beside others that the texts state, the last ones first.
+pub(super) fn added(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
+    let legacy = matches!(written(now, Field::Software).as_str(), "megatron_legacy" | "megatron_deepspeed");
+    let flag = megatron::spell(field, value, legacy).map(|words| quoted_all(&words));
+    let dotted = bridge::spell_words(field, value);
+    let mut anchors: Vec<Span> = Vec::new();
+    for setting in now.settings.iter().filter(|setting| setting.origin == Origin::Script) {
+        if let Some(span) = setting.span.filter(|span| !span.is_empty() && !anchors.contains(span)) {
+            anchors.push(span);
+        }
+    }
+    anchors.sort_by(|one, other| other.cmp(one));
+    let mut changes = Vec::new();
+    for anchor in anchors.into_iter().take(ANCHORS) {
+        let Some((file, span)) = local(source, anchor) else { continue };
+        let place = Place::at(source, file, span);
+        if let Some(words) = if place.is_dotted() { &dotted } else { &flag } {
+            place.option(words, &mut changes);
+        }
+        changes.extend(place.key(field, value));
+    }
+    changes
+}
+
+/// A stated setting beside which another may be added.
+struct Place<'a> {
+    file: usize,
+    text: &'a str,
+    span: Span,
+    /// The line it stands on, without its line end.
+    line: Span,
+}
+
+impl<'a> Place<'a> {
+    fn at(source: &'a Source, file: usize, span: Span) -> Self {
+        let text = source.part_text(file);
+        let start =
+            text.get(..span.start as usize).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+        let rest = text.get(span.end as usize..).unwrap_or("");
+        let end = span.end as usize + rest.find('\n').unwrap_or(rest.len());
+        Self { file, text, span, line: Span::from_bytes(start, end) }
+    }
+
+    fn of_line(&self) -> &'a str {
+        self.text.get(self.line.start as usize..self.line.end as usize).unwrap_or("")
+    }
+
+    fn indent(&self) -> &'a str {
+        let line = self.of_line();
+        line.get(..line.len() - line.trim_start().len()).unwrap_or("")
+    }
+
+    fn is_dotted(&self) -> bool {
+        self.of_line().split_ascii_whitespace().any(is_setting)
+    }
+
+    fn insert(&self, at: u32, text: String) -> Change {
+        Change { file: self.file, span: Span::new(at, at), text }
+    }
+
+    /// Words of a command: on a line of their own after the manner of this one, else right behind it.
+    fn option(&self, words: &str, changes: &mut Vec<Change>) {
+        let line = self.of_line().trim_end();
+        let own = line.trim_start().starts_with("--")
+            || line.trim_start().split(' ').next().is_some_and(is_setting);
+        let tail = if line.ends_with('\\') { " \\" } else { "" };
+        let behind = self.text.as_bytes().get(self.span.end as usize).copied();
+        let closed = self.span.end + u32::from(matches!(behind, Some(b'"' | b'\'')));
+        if own {
+            changes.push(self.insert(self.line.end, format!("\n{}{words}{tail}", self.indent())));
+        }
+        for at in [closed, self.span.end] {
+            changes.push(self.insert(at, format!(" {words}")));
+        }
+    }
+
+    /// A key of a settings file on a line of its own, after the manner of this one.
+    fn key(&self, field: Field, value: &str) -> Option<Change> {
+        let line = self.of_line().trim_end();
+        let (key, rest) = line.trim_start().split_once(':')?;
+        let bare = key.trim_matches(['"', '\'']);
+        let mut name = String::from(if bare.starts_with("--") { "--" } else { "" });
+        let dash = bare.contains('-');
+        for character in field.name().chars() {
+            name.push(if character == '_' && dash { '-' } else { character });
+        }
+        let key = key.replacen(bare, &name, 1);
+        let word = field.kind() == Kind::Text || matches!(field.kind(), Kind::Word(_));
+        let quote = if word && rest.contains('"') { "\"" } else { "" };
+        let code = line.split(" #").next().unwrap_or(line).trim_end();
+        let (before, after) = match (key.starts_with('"'), code.ends_with(',')) {
+            (true, true) => ("", ","),
+            // The last entry of a map gets its comma, which a remark would swallow.
+            (true, false) if code.len() == line.len() => (",", ""),
+            (true, false) => return None,
+            (false, _) => ("", ""),
+        };
+        let end = self.line.start + u32::try_from(line.len()).ok()?;
+        let pieces = [before, "\n", self.indent(), &key, ": ", quote, value, quote, after];
+        Some(self.insert(end, pieces.concat()))
+    }
+}
+
+/// The file of a place, and the place in that file.
+fn local(source: &Source, span: Span) -> Option<(usize, Span)> {
+    let file = source.parts().iter().position(|part| part.span.contains(span))?;
+    let base = source.parts().get(file)?.span.start;
+    Some((file, Span::new(span.start - base, span.end - base)))
+}

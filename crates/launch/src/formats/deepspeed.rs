@@ -1,0 +1,143 @@
+//! DeepSpeed's JSON configuration: what data-parallel ranks share, precision, batch and optimizer.
+//! Keys and defaults: `deepspeed/runtime/config.py`, `deepspeed/runtime/zero/config.py`.
+
+use super::leaves::{Leaf, Leaves, Scalars};
+use crate::{Origin, Reading};
+use shardscope_config_tree::Node;
+use shardscope_plan::{Field, Software};
+use shardscope_source::Diagnostic;
+
+/// Reads a DeepSpeed configuration.
+pub(super) fn read(root: &Node) -> Reading {
+    let scalars = Scalars::of(root);
+    let mut leaves = Leaves::over(&scalars);
+    keys(&mut leaves);
+    leaves.reading.software = Some((Software::MegatronDeepspeed, "a DeepSpeed configuration".to_owned()));
+    leaves.finish("a DeepSpeed configuration")
+}
+
+/// The keys of DeepSpeed, which GPT-NeoX takes among its own.
+pub(super) fn keys(leaves: &mut Leaves<'_>) {
+    batch(leaves);
+    precision(leaves);
+    sharding(leaves);
+    optimizer(leaves);
+    activations(leaves);
+    for (path, what) in NOT_ESTIMATED {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| says_yes(leaf)) {
+            leaves.not_estimated(leaf, what);
+        }
+    }
+}
+
+/// Keys that do something not estimated.
+const NOT_ESTIMATED: &[(&str, &str)] = &[
+    ("zero_optimization.zero_hpz_partition_size", "ZeRO++ keeps a second copy of the weights on each node"),
+    ("zero_optimization.zero_quantized_weights", "ZeRO++ gathers quantised weights"),
+    ("zero_optimization.zero_quantized_gradients", "ZeRO++ reduces quantised gradients"),
+    ("zero_optimization.mics_shard_size", "MiCS shards inside a group of ranks"),
+    ("activation_checkpointing.cpu_checkpointing", "kept layer inputs go to the host"),
+    ("sparse_attention.mode", "sparse attention"),
+    ("tensor_parallel.autotp_size", "AutoTP"),
+];
+
+fn says_yes(leaf: &Leaf) -> bool {
+    leaf.flag() != Some(false) && leaf.whole().is_none_or(|count| count > 1)
+}
+
+/// Takes a key unless it is left to the trainer ("auto").
+fn take(leaves: &mut Leaves<'_>, path: &str, field: Field) {
+    match leaves.get(path) {
+        Some(leaf) if leaf.value == "auto" => {
+            let message = format!("{path} is \"auto\": the trainer's own setting counts");
+            leaves.reading.diagnostics.push(Diagnostic::note("left-to-trainer", message).at_some(leaf.span));
+        }
+        Some(_) => drop(leaves.take(&[path], field)),
+        None => {}
+    }
+}
+
+fn batch(leaves: &mut Leaves<'_>) {
+    take(leaves, "train_micro_batch_size_per_gpu", Field::MicroBatchSize);
+    take(leaves, "gradient_accumulation_steps", Field::NumMicroBatches);
+    take(leaves, "train_batch_size", Field::GlobalBatchSize);
+    leaves.take(&["sequence_parallel_size"], Field::ContextParallelSize);
+    if leaves.has("sequence_parallel_size") {
+        leaves.state(
+            Field::CpCommType,
+            "a2a",
+            Origin::Derived,
+            "DeepSpeed's sequence parallelism is Ulysses",
+        );
+    }
+}
+
+fn precision(leaves: &mut Leaves<'_>) {
+    let formats = &[
+        ("bf16.enabled", Field::Bf16),
+        ("bfloat16.enabled", Field::Bf16),
+        ("bf16.bf16", Field::Bf16),
+        ("fp16.enabled", Field::Fp16),
+        ("fp16.fp16", Field::Fp16),
+    ];
+    for &(path, field) in formats {
+        if leaves.get(path).is_some_and(|leaf| leaf.flag() != Some(false)) {
+            take(leaves, path, field);
+        }
+    }
+    if let Some(leaf) = leaves.get("data_types.grad_accum_dtype") {
+        leaves.say(Field::GradsDtype, dtype(&leaf.value), leaf);
+    }
+}
+
+/// A number format's name in settings.
+pub(super) fn dtype(name: &str) -> &str {
+    match name.strip_prefix("torch.").unwrap_or(name) {
+        "float32" | "float" | "32" | "32-true" => "fp32",
+        "bfloat16" => "bf16",
+        "float16" | "half" => "fp16",
+        other => other,
+    }
+}
+
+fn sharding(leaves: &mut Leaves<'_>) {
+    // That the bf16 optimizer shards its states even at stage 0 is a rule of `resolve`.
+    if leaves.has("zero_optimization.stage") {
+        leaves.take(&["zero_optimization.stage"], Field::ZeroStage);
+    } else if let Some(leaf) = leaves.yes("zero_optimization") {
+        leaves.say_noted(Field::ZeroStage, "1", leaf, "zero_optimization as a switch is stage 1");
+    } else {
+        leaves.state(Field::ZeroStage, "0", Origin::Default, "DeepSpeed's default");
+    }
+    let offload = &[
+        ("zero_optimization.offload_optimizer.device", Field::OffloadOptimizer),
+        ("zero_optimization.offload_param.device", Field::OffloadParam),
+        ("zero_optimization.cpu_offload", Field::OffloadOptimizer),
+        ("zero_optimization.cpu_offload_params", Field::OffloadParam),
+    ];
+    for &(path, field) in offload {
+        if let Some(leaf) = leaves.get(path) {
+            let away = leaf.flag().unwrap_or(leaf.value != "none");
+            leaves.switch(field, away, leaf);
+        }
+    }
+    leaves.take(&["zero_optimization.overlap_comm"], Field::OverlapGradReduce);
+    for path in &["reduce_bucket_size", "allgather_bucket_size", "contiguous_gradients", "reduce_scatter"] {
+        leaves.pass(&format!("zero_optimization.{path}"));
+    }
+}
+
+fn optimizer(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.first(&["optimizer.type", "optimizer.name"]) else { return };
+    let name = leaf.value.to_ascii_lowercase();
+    match name.as_str() {
+        name if name.contains("adam") || name.contains("lamb") => leaves.say(Field::Optimizer, "adam", leaf),
+        "sgd" | "muon" | "lion" => leaves.say(Field::Optimizer, &name, leaf),
+        _ => leaves.not_estimated(leaf, "this optimizer is taken for Adam"),
+    }
+}
+
+fn activations(leaves: &mut Leaves<'_>) {
+    let path = "activation_checkpointing.partition_activations";
+    leaves.turn_on(path, Field::DistributeSavedActivations);
+}

@@ -1,0 +1,256 @@
+//! Megatron's flags as keys of a YAML file: Megatron-LM's functional tests (`MODEL_ARGS`), Primus
+//! (`overrides`), FlagScale (`system`, `model`, `data`), ms-swift. They are handed to the reader of
+//! the command line, which knows every flag.
+
+use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
+use crate::{Argument, Found, Origin, Reading, megatron};
+use shardscope_catalog as catalog;
+use shardscope_config_tree::{Node, Value};
+use shardscope_plan::Field;
+use shardscope_source::Span;
+
+/// Groups of keys that are no flags of the training.
+const NOT_FLAGS: &[&str] = &[
+    "experiment",
+    "defaults",
+    "hydra",
+    "action",
+    "ENV_VARS",
+    "METRICS",
+    "TEST_TYPE",
+    "LAUNCHER",
+    "MODE",
+    "BEFORE_SCRIPT",
+    "AFTER_SCRIPT",
+    "SCRIPT_SETUP",
+    "work_group",
+    "user_name",
+];
+
+/// Groups of FlagScale below which keys keep their own names.
+const GROUPED: &[&str] = &["system", "model", "data", "train"];
+
+/// Reads flags written as keys.
+pub(super) fn read(root: &Node) -> Reading {
+    let (node, primus) = match overrides(root) {
+        Some(node) => (node, true),
+        None => (root.get("MODEL_ARGS").unwrap_or(root), false),
+    };
+    let words = words(node, primus);
+    let mut reading = megatron::read(&words);
+    no_layers_is_none(&mut reading);
+    machines(&mut reading, root);
+    if primus {
+        if let Some((named, name)) = named_model(root) {
+            preset(&mut reading, named, &name);
+        }
+        defaults(&mut reading, node);
+    }
+    if let Some(named) = root.get("model").filter(|node| !primus && node.word().is_some()) {
+        // ms-swift: the model by name, and the longest sample.
+        preset(&mut reading, named, named.word().unwrap_or(""));
+        if let Some(node) = root.get("max_length").filter(|node| node.whole().is_some()) {
+            let length = node.whole().unwrap_or(0).to_string();
+            reading
+                .take(Found::new(Field::SeqLength, length, Origin::Script).by("max_length", Some(node.span)));
+        }
+    }
+    reading
+}
+
+/// The overrides of a Primus experiment.
+fn overrides(root: &Node) -> Option<&Node> {
+    let modules = root.get("modules")?;
+    let trainer =
+        modules.entries().iter().find(|entry| entry.key.contains("trainer")).map(|entry| &entry.node);
+    trainer?.get("overrides")
+}
+
+fn words(node: &Node, primus: bool) -> Vec<Argument> {
+    let scalars = Scalars::of(node);
+    let leaves = Leaves::over(&scalars);
+    let mut words = Vec::new();
+    for Leaf { path, .. } in scalars.all() {
+        let first = path.split('.').next().unwrap_or("");
+        let deep = path.contains('.');
+        if NOT_FLAGS.contains(&first) || (deep && primus) || (deep && !GROUPED.contains(&first)) {
+            continue;
+        }
+        let Some(leaf) = leaves.get(path) else { continue };
+        push(&mut words, leaf);
+    }
+    words
+}
+
+/// A flag's name without its dashes.
+fn undashed(flag: &str) -> &str {
+    flag.strip_prefix("--").unwrap_or(flag)
+}
+
+/// A file's name without the ending of YAML.
+fn without_ending(name: &str) -> &str {
+    name.strip_suffix(".yaml").or(name.strip_suffix(".yml")).unwrap_or(name)
+}
+
+/// The flag of a leaf, with its value.
+fn push(words: &mut Vec<Argument>, leaf: &Leaf) {
+    let name = undashed(leaf.path.rsplit('.').next().unwrap_or(""));
+    let argument = |text: String, span: Option<Span>, hole: Option<String>| Argument {
+        text,
+        span,
+        hole,
+        answered: false,
+    };
+    let flag = argument(format!("--{name}"), leaf.span, None);
+    let listed = leaf.value.starts_with('[');
+    match leaf.flag() {
+        Some(true) => words.push(flag),
+        Some(false) => words.extend([flag, argument("false".to_owned(), leaf.span, None)]),
+        None if listed && name != "moe_layer_freq" && name != "moe-layer-freq" => {
+            words.push(flag);
+            for value in leaf.value.split(['[', ']', ',']) {
+                if !value.trim().is_empty() {
+                    words.push(argument(value.trim().to_owned(), leaf.span, None));
+                }
+            }
+        }
+        None => words.extend([flag, argument(leaf.value.clone(), leaf.span, leaf.hole.clone())]),
+    }
+}
+
+/// The machines, where such a file names them.
+fn machines(reading: &mut Reading, root: &Node) {
+    let rules = &[
+        ("experiment.runner.nnodes", Field::NumNodes),
+        ("experiment.runner.nproc_per_node", Field::GpusPerNode),
+        ("ENV_VARS.GPUS_PER_NODE", Field::GpusPerNode),
+        ("ENV_VARS.NNODES", Field::NumNodes),
+        ("ENV_VARS.NUM_NODES", Field::NumNodes),
+    ];
+    for &(path, field) in rules {
+        if let Some(node) = root.at(path).filter(|node| node.whole().is_some()) {
+            let count = node.whole().unwrap_or(0).to_string();
+            reading.take(Found::new(field, count, Origin::Script).by(path, Some(node.span)));
+        }
+    }
+}
+
+/// The model of a Primus experiment, which stands in a file of its own: where it is named, and the file's name.
+fn named_model(root: &Node) -> Option<(&Node, String)> {
+    let modules = root.get("modules")?;
+    let trainer =
+        modules.entries().iter().find(|entry| entry.key.contains("trainer")).map(|entry| &entry.node);
+    let named = trainer?.get("model")?;
+    Some((named, super::interpolate::with_defaults(named.word()?)))
+}
+
+/// The shape of a model that the text names, where the catalog knows it.
+fn preset(reading: &mut Reading, named: &Node, name: &str) {
+    let name = without_ending(name);
+    let Some((known, settings)) = known_model(name) else { return };
+    for (field, value) in settings {
+        if !reading.found.iter().any(|found| found.field == field) {
+            let found = Found::new(field, value, Origin::Catalog).by("model", Some(named.span));
+            reading.take(found.note(format!("{known}, named as {}", named.word().unwrap_or(name))));
+        }
+    }
+}
+
+/// Files whose settings a text builds on, each with the place that names it.
+pub(super) fn bases(root: &Node) -> Vec<(String, Span)> {
+    let mut nodes = Vec::new();
+    for key in &["extends", "includes", "include", "defaults"] {
+        let Some(node) = root.get(key) else { continue };
+        let items = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
+        for item in items {
+            nodes.push(item);
+            for entry in item.entries() {
+                if !entry.key.contains(['@', ' ']) {
+                    nodes.push(&entry.node);
+                }
+            }
+        }
+    }
+    let file = |name: &str| {
+        let last = name.rsplit('/').next().unwrap_or(name);
+        if last.contains(".y") { last.to_owned() } else { format!("{last}.yaml") }
+    };
+    let mut bases: Vec<(String, Span)> = Vec::new();
+    for node in nodes {
+        if let Some(name) = node.word()
+            && name != "_self_"
+            && !name.contains(['@', '$', ' '])
+        {
+            bases.push((file(name), node.span));
+        }
+    }
+    if let Some((node, name)) =
+        named_model(root).filter(|(_, name)| known_model(without_ending(name)).is_none())
+    {
+        bases.push((file(&name), node.span));
+    }
+    bases
+}
+
+/// What Primus's own files set where the overrides do not (`trainer_base.yaml`, `pre_trainer.yaml`,
+/// `language_model.yaml`, and those of its MoE models).
+const PRIMUS: &[(Field, &str)] = &[
+    (Field::Bf16, "true"),
+    (Field::UseDistributedOptimizer, "true"),
+    (Field::MicroBatchSize, "2"),
+    (Field::GlobalBatchSize, "16"),
+    (Field::SeqLength, "1024"),
+];
+const PRIMUS_MOE: &[(Field, &str)] =
+    &[(Field::MoeTokenDispatcherType, "alltoall"), (Field::MoeGroupedGemm, "true")];
+
+fn defaults(reading: &mut Reading, overrides: &Node) {
+    if overrides.get("use_turbo_deepep").and_then(Node::flag) == Some(true) {
+        let span = overrides.get("use_turbo_deepep").map(|node| node.span);
+        for &(field, value) in
+            &[(Field::MoeTokenDispatcherType, "flex"), (Field::MoeFlexDispatcherBackend, "deepep")]
+        {
+            reading.take(Found::new(field, value, Origin::Script).by("use_turbo_deepep", span));
+        }
+    }
+    let mut all = PRIMUS.to_vec();
+    if reading.value(Field::NumExperts).is_some() {
+        all.extend(PRIMUS_MOE);
+    }
+    if reading.value(Field::TensorModelParallelSize).is_some_and(|degree| degree != "1") {
+        all.push((Field::SequenceParallel, "true"));
+    }
+    for (field, value) in all {
+        if !reading.found.iter().any(|found| found.field == field) {
+            reading.take(Found::new(field, value, Origin::Default).note("default of Primus"));
+        }
+    }
+}
+
+/// A catalog model by a file's name: `llama3.1_8B`, `deepseek_v2_lite`.
+pub(crate) fn known_model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
+    let dashed = name.replace('_', "-");
+    let mut spaced = String::new();
+    let mut letters = dashed.chars().peekable();
+    let mut first_digit = true;
+    while let Some(letter) = letters.next() {
+        spaced.push(letter);
+        if first_digit && letter.is_ascii_alphabetic() && letters.peek().is_some_and(char::is_ascii_digit) {
+            spaced.push('-');
+            first_digit = false;
+        }
+    }
+    catalog::model(&dashed).or_else(|| catalog::model(&spaced))
+}
+
+/// Whether a map's keys are Megatron's flags or settings: how many of them.
+pub(super) fn count(node: &Node) -> usize {
+    let is_flag = |key: &str| {
+        let name = undashed(key);
+        Field::named(name).is_some() || (key.starts_with("--") && name.contains('-'))
+    };
+    node.entries()
+        .iter()
+        .filter(|entry| !matches!(entry.node.value, Value::Map(_)) && is_flag(&entry.key))
+        .count()
+}

@@ -1,0 +1,220 @@
+//! Kubernetes training jobs: how many machines, which variables, and the script or words that start
+//! the training. Kinds: PyTorchJob and MPIJob (Kubeflow training operator), TrainJob (Kubeflow trainer),
+//! Job and JobSet, Volcano's Job.
+
+use crate::{Found, Origin, Reading};
+use shardscope_config_tree::{Node, Tree};
+use shardscope_plan::Field;
+use shardscope_source::{Diagnostic, Span};
+
+/// What a job states beside the machines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Workload {
+    /// The machines.
+    pub reading: Reading,
+    /// Variables of the container, and those that the operator sets.
+    pub variables: Vec<(String, String)>,
+    /// The text with everything but the command blanked out, byte for byte as long: read as a script,
+    /// every place in it is the place in the original.
+    pub script: String,
+}
+
+/// One group of equal pods.
+struct Pods<'a> {
+    count: u64,
+    place: Span,
+    spec: &'a Node,
+}
+
+/// Reads the job among the documents of a text; `base` is where the text starts in its source.
+pub(super) fn read(tree: &Tree, text: &str, base: u32) -> Workload {
+    let mut work = Workload::default();
+    let mut most: Option<(&Node, Vec<Pods<'_>>)> = None;
+    for node in &tree.documents {
+        let pods = groups(node);
+        if !pods.is_empty() && most.as_ref().is_none_or(|(_, other)| pods.len() >= other.len()) {
+            most = Some((node, pods));
+        }
+    }
+    let Some((job, pods)) = most else {
+        let kind = tree.documents.iter().find_map(|node| node.get("kind")?.word()).unwrap_or("document");
+        let message = format!("a Kubernetes {kind}, which starts no training");
+        work.reading
+            .diagnostics
+            .push(Diagnostic::error("no-training", message).hint("paste the PyTorchJob or the script"));
+        work.script = blank(text, &[], base);
+        return work;
+    };
+    let worker = pods.iter().rev().find_map(container);
+    let nodes: u64 = pods.iter().map(|pods| pods.count).sum();
+    let place = pods.iter().map(|pods| pods.place).next_back();
+    work.count(Field::NumNodes, nodes, "replicas", place);
+    let per_node = per_node(job, worker);
+    if let Some((count, path, span)) = &per_node {
+        work.count(Field::GpusPerNode, *count, path, Some(*span));
+    }
+    let starts = pods.iter().find_map(container).or(worker);
+    if let Some(trainer) = job.at("spec.trainer") {
+        work.environment(trainer);
+    }
+    if let Some(starts) = starts {
+        work.environment(starts);
+    }
+    work.operator(nodes, per_node.map(|(count, ..)| count));
+    let trainer =
+        job.at("spec.trainer").filter(|node| node.get("command").is_some() || node.get("args").is_some());
+    let kept = trainer.or(starts).map(|node| command(node, tree)).unwrap_or_default();
+    work.script = blank(text, &kept, base);
+    work
+}
+
+/// The container of pods that trains.
+fn container<'a>(pods: &Pods<'a>) -> Option<&'a Node> {
+    pods.spec.get("containers")?.items().first()
+}
+
+/// The pods of a job that train.
+fn groups(job: &Node) -> Vec<Pods<'_>> {
+    let mut found = Vec::new();
+    for path in &["spec.pytorchReplicaSpecs", "spec.mpiReplicaSpecs"] {
+        let Some(specs) = job.at(path) else { continue };
+        let launcher_only = path.contains("mpi");
+        for entry in specs.entries() {
+            let group = pods(&entry.node, entry.node.get("replicas"), "template.spec");
+            // The launcher of an MPI job trains nothing, and starts everything.
+            found.extend(group.map(|pods| {
+                if launcher_only && entry.key == "Launcher" { Pods { count: 0, ..pods } } else { pods }
+            }));
+        }
+    }
+    for task in job.at("spec.tasks").map_or(&[][..], Node::items) {
+        found.extend(pods(task, task.get("replicas"), "template.spec"));
+    }
+    for replicated in job.at("spec.replicatedJobs").map_or(&[][..], Node::items) {
+        let count = replicated.at("template.spec.parallelism").or_else(|| replicated.get("replicas"));
+        found.extend(pods(replicated, count, "template.spec.template.spec"));
+    }
+    if let Some(trainer) = job.at("spec.trainer") {
+        let count = trainer.get("numNodes");
+        found.push(Pods {
+            count: count.and_then(Node::whole).unwrap_or(1),
+            place: count.unwrap_or(trainer).span,
+            spec: trainer,
+        });
+    }
+    if found.is_empty() {
+        found.extend(pods(job, job.at("spec.parallelism"), "spec.template.spec"));
+    }
+    if found.is_empty() && job.get("kind").and_then(Node::word) == Some("Pod") {
+        found.extend(pods(job, None, "spec"));
+    }
+    found
+}
+
+fn pods<'a>(group: &'a Node, count: Option<&Node>, spec: &str) -> Option<Pods<'a>> {
+    let spec = group.at(spec)?;
+    let place = count.map_or(group.span, |node| node.span);
+    Some(Pods { count: count.and_then(Node::whole).unwrap_or(1), place, spec })
+}
+
+/// Accelerators of one pod: what the job says, or what its container asks for.
+fn per_node(job: &Node, container: Option<&Node>) -> Option<(u64, String, Span)> {
+    let said = &["spec.nprocPerNode", "spec.slotsPerWorker", "spec.trainer.numProcPerNode"];
+    for path in said {
+        if let Some(node) = job.at(path).filter(|node| node.whole().is_some_and(|count| count > 0)) {
+            return Some((node.whole()?, (*path).to_owned(), node.span));
+        }
+    }
+    let resources = job.at("spec.trainer.resourcesPerNode").or_else(|| container?.get("resources"))?;
+    ["limits", "requests"].iter().find_map(|kind| {
+        let gpu = |key: &str| {
+            key.ends_with("/gpu") || key.contains("gpu.") || key.ends_with("/npu") || key.contains("Ascend")
+        };
+        let entry = resources.get(kind)?.entries().iter().find(|entry| gpu(&entry.key))?;
+        Some((entry.node.whole().filter(|count| *count > 0)?, entry.key.clone(), entry.node.span))
+    })
+}
+
+/// The places of what a container runs: the script behind `-c`, or all its words.
+fn command(container: &Node, tree: &Tree) -> Vec<Span> {
+    let words = ["command", "args"]
+        .iter()
+        .filter_map(|key| container.get(key))
+        .flat_map(|node| if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() });
+    let (mut all, mut script, mut file): (Vec<Span>, Option<Span>, Option<&str>) = (Vec::new(), None, None);
+    for word in words {
+        let Some(text) = word.text() else { continue };
+        let longer = script.is_none_or(|other| word.span.len() >= other.len());
+        if longer && text.trim().contains(char::is_whitespace) {
+            script = Some(word.span);
+        }
+        let name = text.rsplit('/').next().filter(|name| name.ends_with(".sh"));
+        file = file.or(name);
+        all.push(word.span);
+    }
+    if let Some(script) = script {
+        return vec![script];
+    }
+    let mounted =
+        tree.documents.iter().filter(|node| node.get("kind").and_then(Node::word) == Some("ConfigMap"));
+    let mut files = mounted.filter_map(|node| node.get("data")).flat_map(Node::entries);
+    match files.find(|entry| Some(entry.key.as_str()) == file) {
+        Some(entry) => vec![entry.node.span],
+        None => all,
+    }
+}
+
+/// A text of the same length with everything but these places blank; quotes around a place are left out.
+/// Several places become one line.
+fn blank(text: &str, kept: &[Span], base: u32) -> String {
+    let mut out = vec![b' '; text.len()];
+    for span in kept {
+        let at = |byte: u32| byte.saturating_sub(base) as usize;
+        let (mut from, mut to) = (at(span.start), at(span.end));
+        let Some(inner) = text.get(from..to) else { continue };
+        let quoted = inner.len() > 1
+            && inner.starts_with(['"', '\''])
+            && inner.ends_with(inner.get(..1).unwrap_or(" "));
+        if quoted {
+            (from, to) = (from + 1, to - 1);
+        }
+        if let (Some(room), Some(inner)) = (out.get_mut(from..to), text.as_bytes().get(from..to)) {
+            room.copy_from_slice(inner);
+        }
+    }
+    if let Some(last) = out.last_mut().filter(|_| text.ends_with('\n')) {
+        *last = b'\n';
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
+impl Workload {
+    fn count(&mut self, field: Field, count: u64, path: &str, span: Option<Span>) {
+        if count > 0 {
+            self.reading.take(Found::new(field, count.to_string(), Origin::Script).by(path, span));
+        }
+    }
+
+    fn environment(&mut self, container: &Node) {
+        for variable in container.get("env").map_or(&[][..], Node::items) {
+            let name = variable.get("name").and_then(Node::word);
+            let value = variable.get("value").and_then(Node::text);
+            if let (Some(name), Some(value)) = (name, value) {
+                self.variables.push((name.to_owned(), value.to_owned()));
+            }
+        }
+    }
+
+    /// Variables that the training operator sets in every pod; the container's own win.
+    fn operator(&mut self, nodes: u64, per_node: Option<u64>) {
+        let mut set = vec![("PET_NNODES", nodes), ("NNODES", nodes), ("WORLD_SIZE", nodes)];
+        if let Some(per_node) = per_node {
+            set.extend([("PET_NPROC_PER_NODE", per_node), ("NPROC_PER_NODE", per_node)]);
+        }
+        for (name, value) in set {
+            if !self.variables.iter().any(|(known, _)| known == name) {
+                self.variables.push((name.to_owned(), value.to_string()));
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What a reader takes from the scalars of a settings file, and what it leaves aside.
+
+use super::deepspeed::dtype;
+use super::scalars::find;
+pub(super) use super::scalars::{Leaf, Scalars};
+use crate::{Found, Origin, Reading};
+use shardscope_plan::{Field, Kind};
+use shardscope_source::Diagnostic;
+
+/// Keys listed by name in one note at most.
+const LISTED: usize = 12;
+const BEYOND: usize = LISTED + 1;
+/// What has been taken from the scalars of a settings file.
+#[derive(Debug)]
+pub(super) struct Leaves<'t> {
+    leaves: &'t [Leaf],
+    pub(super) reading: Reading,
+}
+
+impl<'t> Leaves<'t> {
+    /// Over these scalars, nothing taken.
+    pub(super) fn over(scalars: &'t Scalars) -> Self {
+        Self { leaves: scalars.all(), reading: Reading::default() }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &'t [Leaf] {
+        self.leaves
+    }
+
+    /// The last leaf of that path, if it holds something.
+    pub(super) fn get(&self, path: &str) -> Option<&'t Leaf> {
+        let leaf = find(self.leaves, path)?;
+        leaf.used.set(true);
+        if leaf.value.is_empty() { None } else { Some(leaf) }
+    }
+
+    /// The same, if it says yes.
+    pub(super) fn yes(&self, path: &str) -> Option<&'t Leaf> {
+        self.get(path).filter(|leaf| leaf.flag() == Some(true))
+    }
+
+    /// The first of several paths that holds something.
+    pub(super) fn first(&self, paths: &[&str]) -> Option<&'t Leaf> {
+        paths.iter().find_map(|path| self.get(path))
+    }
+
+    /// Whether a path is there, even if it holds nothing.
+    pub(super) fn has(&self, path: &str) -> bool {
+        find(self.leaves, path).is_some()
+    }
+
+    /// The text of a path.
+    pub(super) fn text(&self, path: &str) -> Option<&'t str> {
+        self.get(path).map(|leaf| leaf.value.as_str())
+    }
+
+    /// The whole number of a path.
+    pub(super) fn whole(&self, path: &str) -> Option<u64> {
+        self.get(path).and_then(|leaf| leaf.whole())
+    }
+
+    /// Yes or no under a path.
+    pub(super) fn flag(&self, path: &str) -> Option<bool> {
+        self.get(path).and_then(|leaf| leaf.flag())
+    }
+
+    /// Takes the value under the first of these paths that holds one.
+    pub(super) fn take(&mut self, paths: &[&str], field: Field) -> bool {
+        let Some(leaf) = self.first(paths) else { return false };
+        let value = match field.kind() {
+            // Numbers in the spellings of every format.
+            Kind::Count(..) => leaf.whole().map(|whole| whole.to_string()),
+            Kind::Flag => leaf.flag().map(|flag| flag.to_string()),
+            _ => None,
+        };
+        self.say(field, value.as_deref().unwrap_or(&leaf.value), leaf);
+        true
+    }
+
+    /// Takes each of these paths that holds something.
+    pub(super) fn take_all(&mut self, rules: &[(&str, Field)]) {
+        for (path, field) in rules {
+            self.take(&[path], *field);
+        }
+    }
+
+    /// States a value that follows from a leaf.
+    pub(super) fn say(&mut self, field: Field, value: &str, leaf: &Leaf) {
+        let mut found = Found::new(field, value, Origin::Script).by(leaf.path.clone(), leaf.span);
+        found.hole = leaf.hole.clone().or_else(|| placeholder(field, &found.value));
+        self.reading.take(found);
+    }
+
+    /// The same with a remark.
+    pub(super) fn say_noted(&mut self, field: Field, value: &str, leaf: &Leaf, note: &str) {
+        self.say(field, value, leaf);
+        if let Some(found) = self.reading.found.iter_mut().find(|found| found.field == field) {
+            found.note = Some(note.to_owned());
+        }
+    }
+
+    /// Turns a setting on or off as a leaf says.
+    pub(super) fn switch(&mut self, field: Field, on: bool, leaf: &Leaf) {
+        self.say(field, if on { "true" } else { "false" }, leaf);
+    }
+
+    /// Turns a setting on where a path says `on`, and off where it says anything else.
+    pub(super) fn follow(&mut self, path: &str, field: Field, on: bool) {
+        if let Some(leaf) = self.get(path) {
+            self.switch(field, leaf.flag() == Some(on), leaf);
+        }
+    }
+
+    /// Turns a setting on where a path says yes.
+    pub(super) fn turn_on(&mut self, path: &str, field: Field) {
+        if let Some(leaf) = self.yes(path) {
+            self.switch(field, true, leaf);
+        }
+    }
+
+    /// Takes the format that is trained in, in any spelling.
+    pub(super) fn precision(&mut self, path: &str) {
+        let Some(leaf) = self.get(path) else { return };
+        match dtype(&leaf.value) {
+            "bf16" => self.switch(Field::Bf16, true, leaf),
+            "fp16" => self.switch(Field::Fp16, true, leaf),
+            _ => {}
+        }
+    }
+
+    /// Takes query groups, of which there are fewer than heads.
+    pub(super) fn query_groups(&mut self, groups: &str, leaf: &Leaf) {
+        self.switch(Field::GroupQueryAttention, true, leaf);
+        self.say(Field::NumQueryGroups, groups, leaf);
+    }
+
+    /// Whole layers are recomputed.
+    pub(super) fn recompute_all(&mut self, leaf: &Leaf) {
+        self.say(Field::RecomputeGranularity, "full", leaf);
+        self.say(Field::RecomputeMethod, "uniform", leaf);
+    }
+
+    /// States what follows from the whole, unless it is stated already.
+    pub(super) fn state(&mut self, field: Field, value: &str, origin: Origin, note: &str) {
+        if !self.reading.found.iter().any(|found| found.field == field) {
+            self.reading.take(Found::new(field, value, origin).note(note));
+        }
+    }
+
+    /// States several such values.
+    pub(super) fn state_all(&mut self, values: &[(Field, &str)], origin: Origin, note: &str) {
+        for (field, value) in values {
+            self.state(*field, value, origin, note);
+        }
+    }
+
+    /// Says that a key does something that is not estimated.
+    pub(super) fn not_estimated(&mut self, leaf: &Leaf, what: &str) {
+        let message = format!("{}: {what}, which is not estimated yet", leaf.path);
+        self.reading.diagnostics.push(Diagnostic::warning("not-estimated", message).at_some(leaf.span));
+    }
+
+    /// Marks a key as read.
+    pub(super) fn pass(&self, path: &str) {
+        self.get(path);
+    }
+
+    /// The reading, with a note on the keys that were left aside.
+    pub(super) fn finish(mut self, format: &str) -> Reading {
+        let (mut count, mut names, mut place) = (0, String::new(), None);
+        for leaf in self.leaves {
+            if leaf.used.get() || leaf.value.is_empty() {
+                continue;
+            }
+            count += 1;
+            if count == 1 {
+                place = leaf.span;
+            } else if count <= LISTED {
+                names += ", ";
+            }
+            names += match count {
+                ..=LISTED => &leaf.path,
+                BEYOND => ", …",
+                _ => "",
+            };
+        }
+        if count > 0 {
+            let message =
+                format!("read as {format}; {count} of its keys change none of the figures: {names}");
+            self.reading.diagnostics.push(Diagnostic::note("keys-left-aside", message).at_some(place));
+        }
+        self.reading
+    }
+}
+
+/// Recomputation of zero layers is none.
+pub(super) fn no_layers_is_none(reading: &mut Reading) {
+    if reading.value(Field::RecomputeNumLayers) == Some("0") {
+        let gone = [Field::RecomputeNumLayers, Field::RecomputeMethod, Field::RecomputeGranularity];
+        let place = reading.found.iter().find(|found| found.field == Field::RecomputeNumLayers);
+        let note = Diagnostic::note("no-recomputation", "recomputation of 0 layers is none");
+        let note = note.at_some(place.and_then(|found| found.span));
+        reading.keep(&|found| !gone.contains(&found.field));
+        reading.diagnostics.push(note);
+    }
+}
+
+/// The name of what a template leaves open, where a number or truth value should stand.
+pub(super) fn placeholder(field: Field, value: &str) -> Option<String> {
+    if !matches!(field.kind(), Kind::Count(..) | Kind::Real(..) | Kind::Flag) {
+        return None;
+    }
+    let mut inner = value;
+    while let Some(b'$' | b'{' | b'<' | b' ' | b'%') = inner.as_bytes().first() {
+        inner = inner.get(1..).unwrap_or_default();
+    }
+    while let Some(b'}' | b'>' | b' ' | b'%') = inner.as_bytes().last() {
+        inner = inner.get(..inner.len() - 1).unwrap_or_default();
+    }
+    let marked = inner.len() < value.len() && !inner.is_empty();
+    let shouted = inner.len() > 1
+        && inner.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit())
+        && inner.starts_with(|c: char| c.is_ascii_uppercase())
+        && !matches!(inner, "TRUE" | "FALSE" | "NULL");
+    match () {
+        () if value == "???" => Some(field.name().to_owned()),
+        () if marked || shouted => Some(inner.to_owned()),
+        () => None,
+    }
+}

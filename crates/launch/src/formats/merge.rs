@@ -1,0 +1,172 @@
+//! Several texts of one training: which of them counts where they differ.
+
+use super::Format;
+use crate::{Origin, Reading};
+use shardscope_plan::Field;
+use shardscope_source::Diagnostic;
+
+/// One text as read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Text {
+    /// The file's name; empty for pasted text.
+    pub name: String,
+    /// Its format; none for a script.
+    pub format: Option<Format>,
+    /// What it states.
+    pub reading: Reading,
+}
+
+/// Orders the texts so that later ones win: a model's configuration first, then DeepSpeed's and the
+/// machines', then a framework's settings, and the script's own flags last. Says where they differ.
+#[must_use]
+pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
+    texts.sort_by(|left, right| rank(left.format).cmp(&rank(right.format)));
+    let several = texts.len() > 1;
+    if several {
+        yield_proposals(&mut texts);
+        yield_unknowns(&mut texts);
+        engine_decides(&mut texts);
+        say_differences(&mut texts);
+    }
+    drop_answered(&mut texts);
+    let mut readings = Vec::with_capacity(texts.len());
+    for text in texts {
+        readings.push(text.reading);
+    }
+    readings
+}
+
+const fn rank(format: Option<Format>) -> u8 {
+    match format {
+        Some(Format::HuggingFace) => 0,
+        Some(Format::Kubernetes) => 1,
+        Some(Format::Accelerate) => 2,
+        Some(Format::DeepSpeed) => 3,
+        Some(Format::GptNeox | Format::Nanotron | Format::Nemo | Format::Flags | Format::Torchtitan) => 4,
+        None => 5,
+    }
+}
+
+/// What a text only proposes gives way to what another states, precision above all: bf16 of a
+/// checkpoint and `--fp16` of a script do not contradict each other.
+fn yield_proposals(texts: &mut [Text]) {
+    let precision = [Field::Bf16, Field::Fp16];
+    for index in 0..texts.len() {
+        let others: Vec<Field> = stated_beside(texts, index);
+        let has_precision = precision.iter().any(|field| others.contains(field));
+        let Some(text) = texts.get_mut(index) else { continue };
+        text.reading.keep(&|found| {
+            let proposed = matches!(found.origin, Origin::Default | Origin::Derived | Origin::Catalog);
+            let beaten = others.contains(&found.field) || (precision.contains(&found.field) && has_precision);
+            !(proposed && beaten)
+        });
+    }
+}
+
+/// What a text leaves open gives way to what another states.
+fn yield_unknowns(texts: &mut [Text]) {
+    let known = known(texts);
+    for text in texts {
+        text.reading.keep(&|found| found.hole.is_none() || !known.contains(&found.field));
+    }
+}
+
+/// Settings that a text states whole.
+fn known(texts: &[Text]) -> Vec<Field> {
+    let mut known = Vec::new();
+    for text in texts {
+        for found in &text.reading.found {
+            if found.hole.is_none() {
+                known.push(found.field);
+            }
+        }
+    }
+    known
+}
+
+/// Settings that another text states itself.
+fn stated_beside(texts: &[Text], index: usize) -> Vec<Field> {
+    let mut stated = Vec::new();
+    for (at, text) in texts.iter().enumerate() {
+        for found in &text.reading.found {
+            if at != index && matches!(found.origin, Origin::Script | Origin::Environment) {
+                stated.push(found.field);
+            }
+        }
+    }
+    stated
+}
+
+/// DeepSpeed's engine shards as its own configuration says, whatever the script's flag.
+fn engine_decides(texts: &mut [Text]) {
+    let engine = texts.iter().find(|text| text.format == Some(Format::DeepSpeed));
+    let stage = engine
+        .and_then(|text| text.reading.found.iter().find(|found| found.field == Field::ZeroStage))
+        .cloned();
+    let Some(stage) = stage.filter(|found| found.hole.is_none()) else { return };
+    for text in texts.iter_mut().filter(|text| text.format.is_none()) {
+        let flag = text.reading.found.iter().find(|found| found.field == Field::ZeroStage).cloned();
+        let Some(flag) = flag else { continue };
+        text.reading.keep(&|found| found.field != Field::ZeroStage);
+        if flag.value != stage.value {
+            let message = format!(
+                "the script says ZeRO stage {} and the DeepSpeed configuration {}; DeepSpeed's engine follows its configuration",
+                flag.value, stage.value
+            );
+            text.reading.diagnostics.push(Diagnostic::warning("texts-differ", message).at_some(flag.span));
+        }
+    }
+}
+
+/// A note for each setting that two texts state differently.
+fn say_differences(texts: &mut [Text]) {
+    let mut notes = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        for found in text.reading.found.iter().filter(|found| found.origin == Origin::Script) {
+            let later = texts.iter().skip(index + 1).find_map(|later| {
+                let other = later.reading.found.iter().find(|other| other.field == found.field)?;
+                (other.origin == Origin::Script).then_some((later, other))
+            });
+            let Some((later, other)) = later.filter(|(_, other)| !same(&other.value, &found.value)) else {
+                continue;
+            };
+            let message = format!(
+                "{} is {} in {} and {} in {}; the latter counts",
+                found.field.name(),
+                found.value,
+                called(text),
+                other.value,
+                called(later)
+            );
+            notes.push((index, Diagnostic::note("texts-differ", message).at_some(found.span)));
+        }
+    }
+    for (index, note) in notes {
+        if let Some(text) = texts.get_mut(index) {
+            text.reading.diagnostics.push(note);
+        }
+    }
+}
+
+fn same(left: &str, right: &str) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok();
+    left == right || number(left).is_some_and(|left| number(right) == Some(left))
+}
+
+fn called(text: &Text) -> String {
+    match (text.name.as_str(), text.format) {
+        ("", Some(format)) => format.name().to_owned(),
+        ("", None) => "the script".to_owned(),
+        (name, _) => name.to_owned(),
+    }
+}
+
+/// Questions that another text answers are not asked.
+fn drop_answered(texts: &mut [Text]) {
+    let stated = known(texts);
+    for text in texts {
+        text.reading
+            .questions
+            .retain(|question| Field::named(&question.name).is_none_or(|field| !stated.contains(&field)));
+    }
+}

@@ -1,0 +1,134 @@
+//! nanotron YAML. Keys and defaults: `src/nanotron/config/*.py`.
+
+use super::leaves::{Leaves, Scalars};
+use crate::{Origin, Reading};
+use shardscope_config_tree::Node;
+use shardscope_plan::{Field, Software};
+
+const WHOSE: &str = "default of nanotron";
+
+pub(super) const PLAIN: &[(&str, Field)] = &[
+    ("model.model_config.num_hidden_layers", Field::NumLayers),
+    ("model.model_config.hidden_size", Field::HiddenSize),
+    ("model.model_config.intermediate_size", Field::FfnHiddenSize),
+    ("model.model_config.num_attention_heads", Field::NumAttentionHeads),
+    ("model.model_config.max_position_embeddings", Field::MaxPositionEmbeddings),
+    ("model.model_config.vocab_size", Field::VocabSize),
+    ("model.model_config.rope_theta", Field::RotaryBase),
+    ("model.make_vocab_size_divisible_by", Field::MakeVocabSizeDivisibleBy),
+    ("tokens.sequence_length", Field::SeqLength),
+    ("tokens.micro_batch_size", Field::MicroBatchSize),
+    ("tokens.batch_accumulation_per_replica", Field::NumMicroBatches),
+    ("tokens.train_steps", Field::TrainIters),
+    ("parallelism.dp", Field::DataParallelSize),
+    ("parallelism.tp", Field::TensorModelParallelSize),
+    ("parallelism.pp", Field::PipelineModelParallelSize),
+    ("parallelism.context_parallel_size", Field::ContextParallelSize),
+    ("parallelism.expert_parallel_size", Field::ExpertModelParallelSize),
+    ("optimizer.zero_stage", Field::ZeroStage),
+    ("optimizer.accumulate_grad_in_fp32", Field::AccumulateAllreduceGradsInFp32),
+    ("tokenizer.tokenizer_name_or_path", Field::TokenizerModel),
+];
+
+/// What nanotron's models have in common.
+const FIXED: &[(Field, &str)] = &[
+    (Field::Swiglu, "true"),
+    (Field::Normalization, "RMSNorm"),
+    (Field::PositionEmbeddingType, "rope"),
+    (Field::AddBiasLinear, "false"),
+    (Field::HiddenDropout, "0"),
+    (Field::AttentionDropout, "0"),
+    (Field::AttentionKernel, "flash"),
+];
+const DEFAULTS: &[(Field, &str)] = &[
+    (Field::MakeVocabSizeDivisibleBy, "1"),
+    (Field::UntieEmbeddingsAndOutputWeights, "true"),
+    (Field::NumMicroBatches, "1"),
+    (Field::PipelineSchedule, "gpipe"),
+];
+const STARCODER: &[(Field, &str)] = &[
+    (Field::Swiglu, "false"),
+    (Field::Normalization, "LayerNorm"),
+    (Field::AddBiasLinear, "true"),
+    (Field::UntieEmbeddingsAndOutputWeights, "false"),
+];
+
+/// Reads a nanotron configuration.
+pub(super) fn read(root: &Node) -> Reading {
+    let scalars = Scalars::of(root);
+    let mut leaves = Leaves::over(&scalars);
+    leaves.take_all(PLAIN);
+    let starcoder = leaves.flag("model.model_config.is_starcoder2_config") == Some(true);
+    if starcoder {
+        leaves.state_all(STARCODER, Origin::Derived, "nanotron's Starcoder 2");
+    }
+    attention(&mut leaves);
+    experts(&mut leaves);
+    layout(&mut leaves);
+    leaves.precision("model.dtype");
+    leaves.state_all(FIXED, Origin::Derived, "the code of nanotron's models");
+    leaves.state_all(DEFAULTS, Origin::Default, WHOSE);
+    leaves.reading.software = Some((Software::Nanotron, "a nanotron configuration".to_owned()));
+    leaves.finish("a nanotron configuration")
+}
+
+fn attention(leaves: &mut Leaves<'_>) {
+    let heads = leaves.whole("model.model_config.num_attention_heads");
+    let groups = ["model.model_config.num_key_value_heads", "model.model_config.num_kv_heads"];
+    if let Some(leaf) = leaves.first(&groups).filter(|leaf| leaf.whole() != heads) {
+        leaves.query_groups(&leaf.value, leaf);
+    }
+    leaves.follow("model.model_config.attention_bias", Field::AddQkvBias, true);
+    let tied = "model.model_config.tie_word_embeddings";
+    leaves.follow(tied, Field::UntieEmbeddingsAndOutputWeights, false);
+    for path in &["hidden_act", "_attn_implementation", "is_llama_config", "is_qwen2_config", "rms_norm_eps"]
+    {
+        leaves.pass(&format!("model.model_config.{path}"));
+    }
+}
+
+fn experts(leaves: &mut Leaves<'_>) {
+    let path = |key: &str| format!("model.model_config.moe_config.{key}");
+    if leaves.get(&path("num_experts")).is_none() {
+        return;
+    }
+    let rules = &[
+        ("num_experts", Field::NumExperts),
+        ("top_k", Field::MoeRouterTopk),
+        ("moe_intermediate_size", Field::MoeFfnHiddenSize),
+        ("token_dispatcher_type", Field::MoeTokenDispatcherType),
+    ];
+    for &(key, field) in rules {
+        leaves.take(&[&path(key)], field);
+    }
+    if leaves.flag(&path("enable_shared_expert")) == Some(true) {
+        leaves.take(&[&path("shared_expert_intermediate_size")], Field::MoeSharedExpertIntermediateSize);
+        leaves.state(Field::MoeSharedExpertGate, "true", Origin::Derived, "the code of nanotron's experts");
+    }
+    leaves.pass(&path("shared_expert_intermediate_size"));
+    leaves.state_all(
+        &[
+            (Field::MoeRouterTopk, "2"),
+            (Field::MoeFfnHiddenSize, "1408"),
+            (Field::MoeTokenDispatcherType, "alltoall"),
+            (Field::MoeGroupedGemm, "true"),
+        ],
+        Origin::Default,
+        WHOSE,
+    );
+}
+
+fn layout(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("parallelism.tp_mode") {
+        leaves.switch(Field::SequenceParallel, leaf.value.eq_ignore_ascii_case("reduce_scatter"), leaf);
+    }
+    if let Some(leaf) = leaves.get("parallelism.pp_engine") {
+        leaves.say(Field::PipelineSchedule, if leaf.value == "1f1b" { "1f1b" } else { "gpipe" }, leaf);
+    }
+    if let Some(leaf) = leaves.yes("parallelism.recompute_layer") {
+        leaves.recompute_all(leaf);
+        leaves.say(Field::RecomputeNumLayers, "1", leaf);
+    }
+    let asynchronous = "parallelism.tp_linear_async_communication";
+    leaves.follow(asynchronous, Field::AsyncTensorModelParallelAllreduce, true);
+}

@@ -1,0 +1,288 @@
+//! NeMo and NeMo-launcher YAML (1.x), and the `a.b.c=value` words of NeMo 2 and Megatron-Bridge.
+//! Keys and defaults: `megatron_gpt_config.yaml` and `megatron_gpt_model.py` of NeMo 1.23,
+//! `megatron/bridge/training/config.py`.
+
+use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
+use crate::{Argument, Origin, Reading};
+use shardscope_config_tree::Node;
+use shardscope_plan::{Field, Kind, Software};
+
+const WHOSE: &str = "default of NeMo";
+
+/// Keys of the model under whose names Megatron knows something else, or nothing.
+pub(super) const MODEL: &[(&str, Field)] = &[
+    ("encoder_seq_length", Field::SeqLength),
+    ("num_moe_experts", Field::NumExperts),
+    ("num_layers_in_first_pipeline_stage", Field::DecoderFirstPipelineNumLayers),
+    ("num_layers_in_last_pipeline_stage", Field::DecoderLastPipelineNumLayers),
+    ("activations_checkpoint_granularity", Field::RecomputeGranularity),
+    ("activations_checkpoint_method", Field::RecomputeMethod),
+    ("activations_checkpoint_num_layers", Field::RecomputeNumLayers),
+    ("activations_checkpoint_layers_per_pipeline", Field::RecomputeNumLayers),
+    ("qkv_bias", Field::AddQkvBias),
+    ("bias", Field::AddBiasLinear),
+    ("bias_dropout_add_fusion", Field::BiasDropoutFusion),
+    ("ub_tp_comm_overlap", Field::TpCommOverlap),
+    ("fp8_params", Field::Fp8ParamGather),
+    ("use_flash_attention", Field::UseFlashAttn),
+    ("optim.overlap_grad_sync", Field::OverlapGradReduce),
+    ("optim.overlap_param_sync", Field::OverlapParamGather),
+    ("rotary_percentage", Field::RotaryPercent),
+    ("tokenizer.type", Field::TokenizerModel),
+    ("tokenizer.model", Field::TokenizerModel),
+    ("tokenizer.vocab_file", Field::VocabFile),
+    ("data.seq_length", Field::SeqLength),
+];
+
+/// Keys outside the model.
+pub(super) const OUTSIDE: &[(&str, Field)] = &[
+    ("trainer.num_nodes", Field::NumNodes),
+    ("trainer.devices", Field::GpusPerNode),
+    ("trainer.max_steps", Field::TrainIters),
+    ("dataset.sequence_length", Field::SeqLength),
+    ("dataset.seq_length", Field::SeqLength),
+    ("data.seq_length", Field::SeqLength),
+    ("comm_overlap.tp_comm_overlap", Field::TpCommOverlap),
+    ("comm_overlap.defer_embedding_wgrad_compute", Field::DeferEmbeddingWgradCompute),
+    ("comm_overlap.wgrad_deferral_limit", Field::WgradDeferralLimit),
+    ("ddp.grad_reduce_in_fp32", Field::AccumulateAllreduceGradsInFp32),
+    ("optimizer.optimizer", Field::Optimizer),
+    ("model.transformer_impl", Field::TransformerImpl),
+];
+
+/// Groups of keys whose last name is Megatron's own (Megatron-Bridge, NeMo 2, NeMo 1).
+const GROUPS: [&str; 12] = [
+    "model.",
+    "model.config.",
+    "train.",
+    "trainer.strategy.",
+    "trainer.plugins.",
+    "data.",
+    "dataset.",
+    "ddp.",
+    "trainer.strategy.ddp.",
+    "optimizer.",
+    "optimizer_config.",
+    "mixed_precision.",
+];
+
+/// Reads a NeMo YAML.
+pub(super) fn read(root: &Node) -> Reading {
+    // The launcher's files may stand under `training`.
+    let node = root.get("training").filter(|node| node.get("model").is_some()).unwrap_or(root);
+    let scalars = Scalars::of(node);
+    let mut leaves = Leaves::over(&scalars);
+    keys(&mut leaves);
+    omitted(&mut leaves);
+    leaves.reading.software = software(&mut leaves, "a NeMo configuration");
+    no_layers_is_none(&mut leaves.reading);
+    leaves.finish("a NeMo configuration")
+}
+
+/// Reads the `a.b.c=value` words of a command.
+pub(super) fn read_words(words: &[Argument]) -> Reading {
+    let scalars = Scalars::of_words(words);
+    let mut leaves = Leaves::over(&scalars);
+    keys(&mut leaves);
+    recipe(&mut leaves, words);
+    leaves.reading.software = software(&mut leaves, "NeMo's key=value words");
+    no_layers_is_none(&mut leaves.reading);
+    leaves.finish("NeMo or Megatron-Bridge settings")
+}
+
+/// `--factory llama3_8b`, `--recipe llama3_8b_pretrain_config`: the model by name.
+fn recipe(leaves: &mut Leaves<'_>, words: &[Argument]) {
+    let named = words
+        .windows(2)
+        .find(|pair| matches!(pair, [flag, _] if matches!(flag.text.as_str(), "--factory" | "--recipe")));
+    let Some([_, name]) = named else { return };
+    let Some((known, settings)) = super::flags::known_model(&name.text) else { return };
+    let note = format!("{known}, named as {}", name.text);
+    for (field, value) in settings {
+        leaves.state(field, &value, Origin::Catalog, &note);
+    }
+}
+
+fn software(leaves: &mut Leaves<'_>, what: &str) -> Option<(Software, String)> {
+    let engine = leaves.flag("model.transformer_engine");
+    let local = leaves.text("model.transformer_impl").is_some_and(|name| name == "local");
+    match engine {
+        _ if local => Some((Software::MegatronCoreLocal, "model.transformer_impl is local".to_owned())),
+        Some(false) => Some((Software::MegatronCoreLocal, "transformer_engine is off".to_owned())),
+        _ => Some((Software::MegatronCoreTe, what.to_owned())),
+    }
+}
+
+fn keys(leaves: &mut Leaves<'_>) {
+    named(leaves);
+    leaves.take_all(OUTSIDE);
+    for (key, field) in MODEL {
+        leaves.take(&[&format!("model.{key}")], *field);
+    }
+    shape(leaves);
+    precision(leaves);
+    optimizer(leaves);
+    overlap(leaves);
+    if leaves.get("model.num_query_groups").is_some() {
+        let heads = leaves.reading.value(Field::NumAttentionHeads).map(str::to_owned);
+        if let Some(leaf) =
+            leaves.get("model.num_query_groups").filter(|leaf| Some(&leaf.value) != heads.as_ref())
+        {
+            leaves.switch(Field::GroupQueryAttention, true, leaf);
+        }
+    }
+    let micro = leaves.first(&["model.micro_batch_size", "train.micro_batch_size", "data.micro_batch_size"]);
+    let accumulate = leaves.get("trainer.accumulate_grad_batches");
+    if let Some(leaf) = accumulate.filter(|_| micro.is_none()) {
+        leaves.say(Field::NumMicroBatches, &leaf.value, leaf);
+    }
+}
+
+/// Keys whose last name is a setting's.
+fn named(leaves: &mut Leaves<'_>) {
+    for Leaf { path, .. } in leaves.all() {
+        let Some((group, name)) = path.rsplit_once('.') else { continue };
+        let known = GROUPS.iter().any(|known| known.trim_end_matches('.') == group);
+        if let Some(field) = Field::named(name).filter(|field| known && plain(*field)) {
+            leaves.take(&[path], field);
+        }
+    }
+}
+
+/// Settings that NeMo writes as Megatron does.
+fn plain(field: Field) -> bool {
+    use Field::{Bf16, Fp4, Fp8, Fp16, Normalization, Optimizer, PositionEmbeddingType, WindowSize};
+    !matches!(field, Normalization | PositionEmbeddingType | Fp8 | Fp4 | Bf16 | Fp16 | Optimizer | WindowSize)
+        && !matches!(field.kind(), Kind::Text)
+        || field == Field::MoeLayerFreq
+        || field == Field::PipelineModelParallelLayout
+}
+
+fn shape(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("model.normalization") {
+        let rms = leaf.value.to_ascii_lowercase().contains("rms");
+        leaves.say(Field::Normalization, if rms { "RMSNorm" } else { "LayerNorm" }, leaf);
+    }
+    if let Some(leaf) = leaves.get("model.position_embedding_type") {
+        let known = ["learned_absolute", "rope", "yarn", "mrope", "alibi", "none"];
+        let name = known.iter().find(|known| **known == leaf.value).copied().unwrap_or("none");
+        leaves.say(Field::PositionEmbeddingType, name, leaf);
+    }
+    if let Some(leaf) = leaves.get("model.activation") {
+        let name = leaf.value.strip_prefix("fast-").unwrap_or(&leaf.value);
+        let field = match name {
+            "swiglu" | "reglu" => Some(Field::Swiglu),
+            "geglu" => Some(Field::QuickGeglu),
+            "squared-relu" => Some(Field::SquaredRelu),
+            _ => None,
+        };
+        if let Some(field) = field {
+            leaves.switch(field, true, leaf);
+        }
+    }
+    if let Some(leaf) = leaves.yes("model.gated_linear_unit") {
+        let silu = leaves.text("model.activation_func").is_none_or(|act| act.contains("silu"));
+        leaves.switch(if silu { Field::Swiglu } else { Field::QuickGeglu }, true, leaf);
+    }
+    if let Some(leaf) = leaves.get("model.activation_func").filter(|leaf| leaf.value.contains("squared_relu"))
+    {
+        leaves.switch(Field::SquaredRelu, true, leaf);
+    }
+    let shared = "model.share_embeddings_and_output_weights";
+    leaves.follow(shared, Field::UntieEmbeddingsAndOutputWeights, false);
+    if let Some(leaf) = leaves.get("model.bias_activation_fusion") {
+        let on = leaf.flag() != Some(false);
+        leaves.switch(Field::BiasGeluFusion, on, leaf);
+        leaves.switch(Field::BiasSwigluFusion, on, leaf);
+    }
+    if let Some(leaf) = leaves.get("model.recompute_granularity") {
+        leaves.say(Field::RecomputeGranularity, &leaf.value, leaf);
+    }
+}
+
+fn precision(leaves: &mut Leaves<'_>) {
+    let paths = ["trainer.precision", "mixed_precision", "trainer.plugins.precision", "model.precision"];
+    if let Some(leaf) = leaves.first(&paths) {
+        let name = leaf.value.to_ascii_lowercase();
+        let (bf16, fp16) = (name.contains("bf16"), name.starts_with("16") || name.contains("fp16"));
+        match () {
+            () if bf16 => leaves.switch(Field::Bf16, true, leaf),
+            () if fp16 => leaves.switch(Field::Fp16, true, leaf),
+            () => {}
+        }
+        if name.contains("fp8") {
+            leaves.say(Field::Fp8, "hybrid", leaf);
+            let recipes = [
+                ("mxfp8", "mxfp8"),
+                ("current", "tensorwise"),
+                ("subchannel", "blockwise"),
+                ("delayed", "delayed"),
+            ];
+            if let Some((_, recipe)) = recipes.iter().find(|(word, _)| name.contains(word)) {
+                leaves.say(Field::Fp8Recipe, recipe, leaf);
+            }
+        }
+    }
+    leaves.turn_on("model.bf16", Field::Bf16);
+    leaves.turn_on("model.fp16", Field::Fp16);
+    match leaves.get("model.fp8") {
+        Some(leaf) if leaf.flag() == Some(true) => {
+            let format = if leaves.flag("model.fp8_e4m3") == Some(true) { "e4m3" } else { "hybrid" };
+            leaves.say(Field::Fp8, format, leaf);
+        }
+        Some(leaf) if matches!(leaf.value.as_str(), "e4m3" | "hybrid") => {
+            leaves.say(Field::Fp8, &leaf.value, leaf)
+        }
+        _ => {}
+    }
+    if let Some(leaf) = leaves.get("model.optim.grad_sync_dtype") {
+        leaves.say(Field::GradsDtype, super::deepspeed::dtype(&leaf.value), leaf);
+    }
+}
+
+fn optimizer(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.get("model.optim.name") else { return };
+    let name = leaf.value.as_str();
+    if name.contains("distributed") {
+        leaves.switch(Field::UseDistributedOptimizer, true, leaf);
+    }
+    let kind = ["sgd", "lion", "muon"].into_iter().find(|kind| name.contains(kind)).unwrap_or("adam");
+    leaves.say(Field::Optimizer, kind, leaf);
+}
+
+fn overlap(leaves: &mut Leaves<'_>) {
+    if leaves.flag("model.cpu_offloading") == Some(false) {
+        leaves.reading.keep(&|found| found.field != Field::CpuOffloadingNumLayers);
+    }
+    let path = "model.fsdp";
+    if let Some(leaf) = leaves.yes(path) {
+        let hybrid = leaves.text("model.fsdp_sharding_strategy").is_some_and(|name| name == "grad");
+        leaves.say(Field::ZeroStage, if hybrid { "2" } else { "3" }, leaf);
+    }
+    leaves.pass("model.fsdp_sharding_strategy");
+    leaves.pass("model.data.seq_length");
+}
+
+/// What NeMo 1 takes where a key is left out: an MLP of 4 x hidden_size, gated or not; and query-key
+/// layer scaling with fp16 alone.
+fn omitted(leaves: &mut Leaves<'_>) {
+    let hidden = leaves.get("model.hidden_size");
+    let width = hidden.and_then(|leaf| leaf.whole()).and_then(|hidden| hidden.checked_mul(4));
+    if let Some(width) = width {
+        leaves.state(
+            Field::FfnHiddenSize,
+            &width.to_string(),
+            Origin::Default,
+            "4 x hidden_size, default of NeMo",
+        );
+    }
+    leaves.state_all(
+        &[(Field::HiddenDropout, "0.1"), (Field::AttentionDropout, "0.1")],
+        Origin::Default,
+        WHOSE,
+    );
+    let scaling = leaves.get("model.apply_query_key_layer_scaling");
+    if let Some(leaf) = scaling.filter(|_| leaves.reading.value(Field::Fp16) != Some("true")) {
+        leaves.say_noted(Field::ApplyQueryKeyLayerScaling, "false", leaf, "NeMo applies it with fp16 alone");
+    }
+}

@@ -1,0 +1,173 @@
+//! GPT-NeoX: flat YAML that looks like JSON, DeepSpeed's keys among its own.
+//! Keys and defaults: `megatron/neox_arguments/neox_args.py`, `megatron/model/transformer.py`.
+
+use super::deepspeed;
+use super::leaves::{Leaves, Scalars};
+use crate::{Origin, Reading};
+use shardscope_config_tree::Node;
+use shardscope_plan::{Field, Software};
+
+const WHOSE: &str = "default of GPT-NeoX";
+
+pub(super) const PLAIN: &[(&str, Field)] = &[
+    ("num_layers", Field::NumLayers),
+    ("hidden_size", Field::HiddenSize),
+    ("num_attention_heads", Field::NumAttentionHeads),
+    ("seq_length", Field::SeqLength),
+    ("max_position_embeddings", Field::MaxPositionEmbeddings),
+    ("make_vocab_size_divisible_by", Field::MakeVocabSizeDivisibleBy),
+    ("padded_vocab_size", Field::PaddedVocabSize),
+    ("model_parallel_size", Field::TensorModelParallelSize),
+    ("context_parallel_size", Field::ContextParallelSize),
+    ("sequence_parallel", Field::SequenceParallel),
+    ("rotary_pct", Field::RotaryPercent),
+    ("rotary_emb_base", Field::RotaryBase),
+    ("no_weight_tying", Field::UntieEmbeddingsAndOutputWeights),
+    ("use_qk_layernorm", Field::QkLayernorm),
+    ("hidden_dropout", Field::HiddenDropout),
+    ("attention_dropout", Field::AttentionDropout),
+    ("scaled_upper_triang_masked_softmax_fusion", Field::MaskedSoftmaxFusion),
+    ("bias_gelu_fusion", Field::BiasGeluFusion),
+    ("bias_dropout_fusion", Field::BiasDropoutFusion),
+    ("rope_fusion", Field::ApplyRopeFusion),
+    ("attention_softmax_in_fp32", Field::AttentionSoftmaxInFp32),
+    ("apply_query_key_layer_scaling", Field::ApplyQueryKeyLayerScaling),
+    ("train_iters", Field::TrainIters),
+    ("tokenizer_type", Field::TokenizerType),
+    ("vocab_file", Field::VocabFile),
+    ("num_nodes", Field::NumNodes),
+    ("num_gpus", Field::GpusPerNode),
+];
+
+const DEFAULTS: &[(Field, &str)] = &[
+    (Field::HiddenDropout, "0"),
+    (Field::AttentionDropout, "0"),
+    (Field::PositionEmbeddingType, "learned_absolute"),
+    (Field::Normalization, "LayerNorm"),
+    (Field::UntieEmbeddingsAndOutputWeights, "false"),
+    (Field::MaskedSoftmaxFusion, "false"),
+    (Field::BiasGeluFusion, "false"),
+    (Field::BiasDropoutFusion, "false"),
+    (Field::ApplyRopeFusion, "false"),
+];
+
+/// Reads a GPT-NeoX configuration.
+pub(super) fn read(root: &Node) -> Reading {
+    let scalars = Scalars::of(root);
+    let mut leaves = Leaves::over(&scalars);
+    leaves.take_all(PLAIN);
+    leaves.precision("precision");
+    deepspeed::keys(&mut leaves);
+    if let Some(leaf) = leaves.get("pipe_parallel_size") {
+        let stages = leaf.whole().map_or_else(|| leaf.value.clone(), |stages| stages.max(1).to_string());
+        leaves.say(Field::PipelineModelParallelSize, &stages, leaf);
+    }
+    attention(&mut leaves);
+    mlp(&mut leaves);
+    experts(&mut leaves);
+    recompute(&mut leaves);
+    if leaves.reading.value(Field::GlobalBatchSize).is_none() {
+        leaves.state(Field::NumMicroBatches, "1", Origin::Default, WHOSE);
+    }
+    leaves.state_all(DEFAULTS, Origin::Default, WHOSE);
+    leaves.reading.software = Some((Software::GptNeox, "a GPT-NeoX configuration".to_owned()));
+    leaves.finish("a GPT-NeoX configuration")
+}
+
+fn attention(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("norm") {
+        let name = if leaf.value.contains("rms") { "RMSNorm" } else { "LayerNorm" };
+        leaves.say(Field::Normalization, name, leaf);
+    }
+    if let Some(leaf) = leaves.get("pos_emb") {
+        let name = match leaf.value.as_str() {
+            "rotary" => "rope",
+            "learned" => "learned_absolute",
+            "alibi" => "alibi",
+            _ => "none",
+        };
+        leaves.say(Field::PositionEmbeddingType, name, leaf);
+    }
+    if let Some(leaf) = leaves.get("num_kv_heads") {
+        leaves.switch(Field::GroupQueryAttention, true, leaf);
+        leaves.take(&["num_kv_heads"], Field::NumQueryGroups);
+    }
+    let linear = leaves.flag("use_bias_in_attn_linear").unwrap_or(true);
+    let mlp = leaves.flag("use_bias_in_mlp").unwrap_or(true);
+    for (field, on) in [(Field::AddBiasLinear, linear && mlp), (Field::AddQkvBias, linear)] {
+        match leaves.first(&["use_bias_in_attn_linear", "use_bias_in_mlp"]) {
+            Some(leaf) => leaves.switch(field, on, leaf),
+            None => leaves.state(field, &on.to_string(), Origin::Default, WHOSE),
+        }
+    }
+    match leaves.get("attention_config") {
+        Some(leaf) if leaf.value.contains("flash") => leaves.say(Field::AttentionKernel, "flash", leaf),
+        Some(leaf) => leaves.say(Field::AttentionKernel, "unfused", leaf),
+        None => leaves.state(
+            Field::AttentionKernel,
+            "unfused",
+            Origin::Default,
+            "GPT-NeoX without flash in attention_config",
+        ),
+    }
+}
+
+/// The inner width. A gated MLP gets two thirds of what is asked for, in two halves, each rounded up.
+fn mlp(leaves: &mut Leaves<'_>) {
+    let act = leaves.get("activation");
+    let gated = act
+        .as_ref()
+        .filter(|leaf| matches!(leaf.value.as_str(), "swiglu" | "geglu" | "reglu" | "bilinear" | "glu"));
+    if let Some(leaf) = gated {
+        let field = if leaf.value == "geglu" { Field::QuickGeglu } else { Field::Swiglu };
+        leaves.switch(field, true, leaf);
+    }
+    let hidden = leaves.whole("hidden_size");
+    let asked = leaves.get("intermediate_size");
+    let width = asked.as_ref().and_then(|leaf| leaf.whole());
+    let Some(width) = width.or_else(|| hidden?.checked_mul(4)).filter(|width| *width < 1 << 32) else {
+        return;
+    };
+    let multiple = leaves.whole("mlp_multiple_of").unwrap_or(1).clamp(1, 1 << 20);
+    let half = if gated.is_some() { width * 2 / 3 / 2 } else { width };
+    let width = half.div_ceil(multiple) * multiple;
+    match asked {
+        Some(leaf) if gated.is_some() => {
+            let note = "a third of intermediate_size, rounded up to mlp_multiple_of: GPT-NeoX gives a gated MLP two thirds in two halves";
+            leaves.say_noted(Field::FfnHiddenSize, &width.to_string(), leaf, note);
+        }
+        Some(leaf) => leaves.say(Field::FfnHiddenSize, &width.to_string(), leaf),
+        None => leaves.state(
+            Field::FfnHiddenSize,
+            &width.to_string(),
+            Origin::Derived,
+            "from 4 x hidden_size, as GPT-NeoX does",
+        ),
+    }
+}
+
+fn experts(leaves: &mut Leaves<'_>) {
+    if leaves.whole("moe_num_experts").is_none_or(|experts| experts < 2) {
+        return;
+    }
+    leaves.take_all(&[
+        ("moe_num_experts", Field::NumExperts),
+        ("moe_top_k", Field::MoeRouterTopk),
+        ("moe_expert_interval", Field::MoeLayerFreq),
+    ]);
+    leaves.state(Field::MoeRouterTopk, "1", Origin::Default, WHOSE);
+}
+
+fn recompute(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.yes("checkpoint_activations") {
+        leaves.recompute_all(leaf);
+        leaves.take(&["checkpoint_num_layers"], Field::RecomputeNumLayers);
+        leaves.state(Field::RecomputeNumLayers, "1", Origin::Default, WHOSE);
+        leaves.turn_on("partition_activations", Field::DistributeSavedActivations);
+    }
+    for path in
+        &["checkpoint_num_layers", "partition_activations", "gpt_j_residual", "mlp_multiple_of", "activation"]
+    {
+        leaves.pass(path);
+    }
+}

@@ -1,0 +1,194 @@
+//! A settings file as a list of its scalars, each under the keys that lead to it.
+
+use std::cell::Cell;
+
+use super::interpolate::expand;
+use crate::Argument;
+use shardscope_config_tree::{Node, Value, scalar};
+use shardscope_source::Span;
+
+/// Longest list written out as one value; real ones name at most every layer.
+const LONGEST_LIST: usize = 4096;
+
+/// Most scalars kept of one text; real ones have a few hundred.
+const MAX_LEAVES: usize = 20_000;
+/// Most references followed in one text.
+const MAX_LOOKUPS: u32 = 2_000;
+
+/// One scalar, or list of scalars, of a settings file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leaf {
+    /// Its keys, joined by dots.
+    pub(super) path: String,
+    /// Its text; a list as `[a,b]`; empty when it holds nothing.
+    pub(super) value: String,
+    /// Where the value stands; nothing for a word without a place.
+    pub(super) span: Option<Span>,
+    /// The variable that the value lacks, when it is not known.
+    pub(super) hole: Option<String>,
+    /// Whether a reader has looked at it.
+    pub(super) used: Cell<bool>,
+}
+
+/// The scalars of a settings file.
+#[derive(Debug, Default)]
+pub(super) struct Scalars(Vec<Leaf>);
+
+impl Scalars {
+    /// Those under a node.
+    pub(super) fn of(node: &Node) -> Self {
+        let mut scalars = Self::default();
+        scalars.collect(node, &mut String::new());
+        scalars.expand_all();
+        scalars
+    }
+
+    /// Those of the words `a.b=value`, as Hydra takes them (`+`, `++` in front), or `--a.b value`.
+    pub(super) fn of_words(words: &[Argument]) -> Self {
+        let mut scalars = Self::default();
+        for (index, word) in words.iter().enumerate() {
+            let text = word.text.trim_start_matches(['-', '+']);
+            let next = words.get(index + 1).filter(|next| !next.text.starts_with("--"));
+            let place = |from: usize| {
+                let from = u32::try_from(word.text.len() - text.len() + from).unwrap_or(0);
+                let exact = |span: &Span| span.len() as usize == word.text.len();
+                word.span.filter(exact).map(|span| span.part(from, span.len())).or(word.span)
+            };
+            let (path, value, span, hole) = match (text.split_once('='), next) {
+                (Some((path, value)), _) => (path, value, place(path.len() + 1), &word.hole),
+                _ if !word.text.starts_with("--") => continue,
+                (None, Some(value)) => (text, value.text.as_str(), value.span, &value.hole),
+                (None, None) => (text, "true", place(0), &None),
+            };
+            if is_path(path) {
+                scalars.push(path, value, span, hole.clone());
+            }
+        }
+        scalars.expand_all();
+        scalars
+    }
+
+    /// Adds the scalars of another text, which win over those already there.
+    pub(super) fn extend(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[Leaf] {
+        &self.0
+    }
+
+    fn collect(&mut self, node: &Node, path: &mut String) {
+        let list = !node.items().is_empty() && node.items().iter().all(|item| item.entries().is_empty());
+        match &node.value {
+            Value::Scalar(_) => self.push(path, node.word().unwrap_or(""), Some(node.span), None),
+            Value::List(items) if list || items.is_empty() => {
+                self.push(path, &listed(node), Some(node.span), None);
+            }
+            Value::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.below(item, &index.to_string(), path);
+                }
+            }
+            Value::Map(entries) => entries.iter().for_each(|entry| self.below(&entry.node, &entry.key, path)),
+        }
+    }
+
+    fn below(&mut self, node: &Node, key: &str, path: &mut String) {
+        let length = path.len();
+        if length > 0 {
+            path.push('.');
+        }
+        path.push_str(key);
+        self.collect(node, path);
+        path.truncate(length);
+    }
+
+    fn push(&mut self, path: &str, value: &str, span: Option<Span>, hole: Option<String>) {
+        if self.0.len() == MAX_LEAVES {
+            return;
+        }
+        let value = if matches!(value, "null" | "None" | "~") { "" } else { value };
+        self.0.push(Leaf {
+            path: path.to_owned(),
+            value: value.to_owned(),
+            span,
+            hole,
+            used: Cell::new(false),
+        });
+    }
+
+    fn expand_all(&mut self) {
+        let lookups = Cell::new(0);
+        for index in 0..self.0.len() {
+            let leaf = &self.0[index];
+            if !leaf.value.starts_with("${") {
+                continue;
+            }
+            let look = |path: &str| {
+                lookups.set(lookups.get() + 1);
+                let leaf = if lookups.get() > MAX_LOOKUPS { None } else { find(&self.0, path) };
+                leaf.map(|leaf| leaf.value.clone())
+            };
+            let expanded = expand(&leaf.value, &leaf.path, &look);
+            let leaf = &mut self.0[index];
+            match expanded {
+                Ok(value) => leaf.value = value,
+                Err(name) => leaf.hole = Some(name),
+            }
+        }
+    }
+}
+
+/// The last leaf of that path; `-` and `_` count as one letter.
+pub(super) fn find<'t>(leaves: &'t [Leaf], path: &str) -> Option<&'t Leaf> {
+    leaves.iter().rfind(|leaf| same_path(&leaf.path, path))
+}
+
+impl Leaf {
+    /// Its whole number, in any format's spelling.
+    pub(super) fn whole(&self) -> Option<u64> {
+        scalar::whole(&self.value)
+    }
+
+    /// Its yes or no.
+    pub(super) fn flag(&self) -> Option<bool> {
+        scalar::flag(&self.value)
+    }
+}
+
+/// Whether a word is keys joined by dots (or Megatron-Bridge's one key without any).
+pub(super) fn is_path(word: &str) -> bool {
+    let name = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'@'))
+    };
+    (word.contains('.') || word == "mixed_precision") && word.split('.').all(name)
+}
+
+fn same_path(left: &str, right: &str) -> bool {
+    let fold = |byte: u8| if byte == b'-' { b'_' } else { byte };
+    left.len() == right.len() && left.bytes().zip(right.bytes()).all(|(a, b)| fold(a) == fold(b))
+}
+
+/// A list as `[a,b,[c]]`.
+fn listed(node: &Node) -> String {
+    fn write(node: &Node, out: &mut String) {
+        match &node.value {
+            Value::List(items) => {
+                out.push('[');
+                for (index, item) in items.iter().take(LONGEST_LIST).enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    write(item, out);
+                }
+                out.push(']');
+            }
+            _ => out.push_str(node.text().unwrap_or("")),
+        }
+    }
+    let mut out = String::new();
+    write(node, &mut out);
+    out
+}

@@ -1,0 +1,217 @@
+//! Every pasted text by its kind, each read by its reader, and their readings in the order in which they count.
+
+use super::detect::{Kind, detect};
+use super::formats::{Format, Text, bases, classify, merge, read as read_settings, read_job, read_titan};
+use super::surroundings;
+use super::{Argument, Reading, launch};
+use shardscope_bash as shell;
+use shardscope_config_tree::{Tree, read_json};
+use shardscope_plan::Field;
+use shardscope_source::{Diagnostic, Severity, Source, Span};
+
+/// What each text of a source says; later readings win.
+pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
+    let (mut texts, mut scripts, mut remarks, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut titan = None;
+    for (index, part) in source.parts().iter().enumerate() {
+        let text = source.part_text(index);
+        let mut add =
+            |format: Option<Format>, reading| texts.push(Text { name: part.name.clone(), format, reading });
+        match detect(&part.name, text, part.span.start) {
+            Kind::Script => scripts.push(index),
+            Kind::Settings(Format::Kubernetes, tree) => {
+                let (reading, launched) = job(source, index, &tree, environment);
+                add(Some(Format::Kubernetes), reading);
+                if let Some(launched) = launched {
+                    add(None, launched);
+                }
+            }
+            Kind::Settings(format, tree) => {
+                let mut reading = read_settings(format, &tree);
+                let mut here = Vec::new();
+                for (name, span) in bases(&tree) {
+                    if source.parts().iter().any(|part| part.name == name) {
+                        here.push(name);
+                    } else {
+                        reading.diagnostics.push(missing(format, &name, span));
+                    }
+                }
+                order.push((part.name.clone(), here));
+                add(Some(format), reading);
+                if format == Format::Torchtitan {
+                    titan = Some(tree);
+                }
+            }
+            Kind::Log => remarks.push(log_note(part.span)),
+            Kind::Other(why) => remarks.push(why),
+        }
+    }
+    let depths = |text: &Text| depth(&text.name, &order, 0);
+    texts.sort_by(|left, right| depths(left).cmp(&depths(right)));
+    let alone = texts.is_empty() && remarks.is_empty();
+    let (mut launched, arguments) = script(source, &scripts, environment, alone);
+    if let Some(tree) = titan.filter(|_| !arguments.is_empty()) {
+        together(&mut texts, &mut launched, &tree, &arguments);
+    }
+    texts.append(&mut launched);
+    if texts.iter().any(|text| !text.reading.found.is_empty()) {
+        // One of several that cannot be read does not spoil the rest.
+        for remark in &mut remarks {
+            if remark.severity == Severity::Error {
+                remark.severity = Severity::Warning;
+            }
+        }
+    }
+    let mut readings = vec![Reading { diagnostics: remarks, ..Reading::default() }];
+    readings.extend(merge(texts));
+    readings
+}
+
+/// A file that a settings file builds on is not at hand.
+fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
+    let message = format!("{name} is built on here and is not among the texts; what it sets is not known");
+    let said = if format == Format::Flags {
+        Diagnostic::warning("missing-file", message)
+    } else {
+        Diagnostic::note("missing-file", message)
+    };
+    said.at(span).hint("paste or drop that file too")
+}
+
+/// How many files a file builds on, one on the other.
+fn depth(name: &str, order: &[(String, Vec<String>)], below: usize) -> usize {
+    /// Longest chain followed.
+    const LONGEST: usize = 8;
+    let mut deepest = 0;
+    let mut followed = 0;
+    for (known, bases) in order {
+        if known != name || below == LONGEST {
+            continue;
+        }
+        for base in bases {
+            if followed == LONGEST {
+                break;
+            }
+            followed += 1;
+            deepest = deepest.max(1 + depth(base, order, below + 1));
+        }
+    }
+    deepest
+}
+
+fn log_note(span: Span) -> Diagnostic {
+    let message = "iteration lines of a training: they are held against the estimate, and state no setting";
+    Diagnostic::note("training-log", message).at(Span::new(span.start, span.start))
+}
+
+/// The script among several: the first that starts a training; the others are files it may read.
+fn script(
+    source: &Source,
+    parts: &[usize],
+    environment: &shell::Environment,
+    alone: bool,
+) -> (Vec<Text>, Vec<Argument>) {
+    let mut first = None;
+    for part in parts {
+        let launch = launch::read_part(source, *part, environment);
+        let starts = !launch.arguments.is_empty();
+        if starts || first.is_none() {
+            first = Some((*part, launch));
+        }
+        if starts {
+            break;
+        }
+    }
+    let Some((part, launch)) = first else { return (Vec::new(), Vec::new()) };
+    let mut reading = surroundings::reading(&launch);
+    if !alone && launch.arguments.is_empty() {
+        // Other texts may say all there is to say.
+        for diagnostic in &mut reading.diagnostics {
+            if diagnostic.code == "no-training-command" {
+                diagnostic.severity = Severity::Note;
+            }
+        }
+    }
+    let name = source.parts().get(part).map_or_else(String::new, |part| part.name.clone());
+    let mut texts = Vec::new();
+    for file in &launch.script.files {
+        texts.extend(written(file));
+    }
+    texts.push(Text { name, format: None, reading });
+    (texts, launch.arguments)
+}
+
+/// torchtitan's file and the command that takes it are read as one; the command alone tells the machines.
+fn together(texts: &mut [Text], launched: &mut [Text], tree: &Tree, arguments: &[Argument]) {
+    let machines = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize, Field::Accelerator];
+    if let Some(text) = texts.iter_mut().find(|text| text.format == Some(Format::Torchtitan)) {
+        text.reading = read_titan(tree, arguments);
+    }
+    for text in launched {
+        text.reading.keep(&|found| machines.contains(&found.field));
+        text.reading.software = None;
+    }
+}
+
+/// A DeepSpeed configuration that the script itself writes.
+fn written(file: &shell::File) -> Option<Text> {
+    let text = file.content.text();
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    let tree = read_json(text, 0);
+    let format = classify(&tree).filter(|format| *format == Format::DeepSpeed)?;
+    let mut reading = read_settings(format, &tree);
+    let place = |span: &mut Option<Span>| {
+        *span = span.and_then(|span| origin(&file.content, span)).or(Some(file.span));
+    };
+    for found in &mut reading.found {
+        place(&mut found.span);
+    }
+    for diagnostic in &mut reading.diagnostics {
+        place(&mut diagnostic.span);
+    }
+    Some(Text { name: file.name.text().to_owned(), format: Some(format), reading })
+}
+
+/// Where a part of a value's text was written.
+fn origin(value: &shell::Value, span: Span) -> Option<Span> {
+    let mut start = 0_u32;
+    for piece in value.pieces() {
+        let end = start.saturating_add(u32::try_from(piece.text.len()).ok()?);
+        if span.start < end {
+            let inside = piece.origin.exact && span.end <= end;
+            let whole = piece.origin.span;
+            return Some(if inside { whole.part(span.start - start, span.end - start) } else { whole });
+        }
+        start = end;
+    }
+    None
+}
+
+/// A Kubernetes job: its machines, and the script or words of its containers.
+fn job(
+    source: &Source,
+    part: usize,
+    tree: &Tree,
+    environment: &shell::Environment,
+) -> (Reading, Option<Reading>) {
+    let base = source.parts().get(part).map_or(0, |part| part.span.start);
+    let work = read_job(tree, source.part_text(part), base);
+    let mut given = environment.clone();
+    for (name, value) in work.variables {
+        if !given.variables.iter().any(|(known, _)| *known == name) {
+            given.variables.push((name, value));
+        }
+    }
+    if work.script.trim().is_empty() {
+        return (work.reading, None);
+    }
+    let mut files = Vec::new();
+    for (index, known) in source.parts().iter().enumerate() {
+        let text = if index == part { work.script.as_str() } else { source.part_text(index) };
+        files.push((known.name.as_str(), text));
+    }
+    let launch = launch::read_part(&Source::from_files(files), part, &given);
+    (work.reading, Some(surroundings::reading(&launch)))
+}

@@ -1,0 +1,179 @@
+//! Which of a script's commands is the training.
+
+use super::line::{flag_name, is_spelt};
+use super::tidy;
+use crate::formats;
+use shardscope_bash::{CommandKind, Script, Word, base_name};
+use shardscope_source::{Diagnostic, Source, Span};
+
+/// Options that only a training command has, in Megatron's spelling.
+const CORE: [&str; 12] = [
+    "--num-layers",
+    "--hidden-size",
+    "--num-attention-heads",
+    "--seq-length",
+    "--max-position-embeddings",
+    "--micro-batch-size",
+    "--global-batch-size",
+    "--tensor-model-parallel-size",
+    "--pipeline-model-parallel-size",
+    "--train-iters",
+    "--train-samples",
+    "--bf16",
+];
+
+/// Core options that make a command or a fragment a training.
+const ENOUGH: usize = 2;
+
+/// The words of the training command.
+#[derive(Clone, Debug, Default)]
+pub struct Chosen {
+    /// All its words, launcher and program included; for a fragment its options.
+    pub words: Vec<Word>,
+    /// Assignments before the command and before those around it.
+    pub environment: Vec<(String, Word)>,
+    /// Words of the commands around it, innermost first: `srun ... bash -c`.
+    pub around: Vec<Vec<Word>>,
+    /// Where it stands.
+    pub span: Option<Span>,
+    /// Whether the options come from variables that no command uses.
+    pub fragment: bool,
+    /// What there is to say about the choice.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+struct Candidate {
+    index: usize,
+    words: Vec<Word>,
+    score: Score,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// The training command of a script, or the options it holds without any command.
+pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
+    let mut best: Option<Candidate> = None;
+    let mut rivals = Vec::new();
+    for (index, command) in script.commands.iter().enumerate() {
+        if is_bare(&command.words)
+            || command
+                .words
+                .iter()
+                .all(|word| !word.text().contains("--") && !formats::is_setting(word.text()))
+        {
+            continue;
+        }
+        let mut diagnostics = Vec::new();
+        let words = tidy::words(&command.words, source, &mut diagnostics);
+        let core = core(&words);
+        if core < ENOUGH {
+            continue;
+        }
+        let flags = words.iter().filter(|word| word.text().starts_with("--")).count();
+        // Only whole commands compare: an evaluation after the training has about as many options.
+        let score = (core.min(6), is_training(&words), command.kind == CommandKind::Run, flags);
+        // A command whose words hold this one as a text is no rival but its launcher.
+        if let Some(outer) = command.outer {
+            rivals.retain(|(rival, _, _)| *rival != outer);
+            if best.as_ref().is_some_and(|best| best.index == outer) {
+                best = None;
+            }
+        }
+        rivals.push((index, command.span, score));
+        if best.as_ref().is_none_or(|best| score > best.score) {
+            best = Some(Candidate { index, words, score, diagnostics });
+        }
+    }
+    let Some(best) = best else { return fragment(script, source) };
+    let mut chosen = Chosen { words: best.words, diagnostics: best.diagnostics, ..Chosen::default() };
+    let mut at = Some(best.index);
+    let mut turns = 0;
+    while let Some(command) = at.and_then(|at| script.commands.get(at)) {
+        if turns > 0 {
+            chosen.around.push(command.words.clone());
+        } else {
+            chosen.span = Some(command.span);
+        }
+        chosen.environment.extend_from_slice(&command.environment);
+        at = command.outer;
+        turns += 1;
+        if turns > 20 {
+            break;
+        }
+    }
+    tell_rivals(&mut chosen, best.index, &rivals);
+    Some(chosen)
+}
+
+/// How much a command looks like the training: its known options, its name, whether it runs, all its options.
+type Score = (usize, bool, bool, usize);
+
+fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)]) {
+    let mut spans: Vec<Span> = Vec::new();
+    for (rival, span, score) in rivals {
+        if *rival != index && score.2 && Some(*span) != chosen.span && spans.last() != Some(span) {
+            spans.push(*span);
+        }
+    }
+    if let Some(first) = spans.first() {
+        let count = spans.len() + 1;
+        let message = format!("{count} commands have training options; one of them is read");
+        let note = Diagnostic::note("several-commands", message)
+            .hint("paste the one command that is meant, or remove the others")
+            .at_some(chosen.span.or(Some(*first)));
+        chosen.diagnostics.push(note);
+    }
+}
+
+/// Whether the program's name says that it trains.
+fn is_training(words: &[Word]) -> bool {
+    let program = words.iter().map(Word::text).find(|text| text.ends_with(".py"));
+    program.is_none_or(|program| {
+        let name = base_name(program);
+        ["pretrain", "train", "finetune", "sft", "main", "run"].iter().any(|word| name.contains(word))
+    })
+}
+
+/// Options where a command should stand.
+fn is_bare(words: &[Word]) -> bool {
+    words.first().is_some_and(|word| word.text().starts_with("--"))
+}
+
+/// How many different core options the words have.
+fn core(words: &[Word]) -> usize {
+    let mut seen = [false; CORE.len()];
+    let mut dotted = 0;
+    for word in words {
+        let name = flag_name(word.text());
+        for (known, seen) in CORE.iter().zip(&mut seen) {
+            *seen |= is_spelt(name, known);
+        }
+        dotted += usize::from(formats::is_setting(word.text()));
+    }
+    seen.iter().filter(|found| **found).count() + dotted.min(CORE.len())
+}
+
+/// Options without a command: strings and arrays that nothing uses, or lines of bare options.
+fn fragment(script: &Script, source: &Source) -> Option<Chosen> {
+    let mut chosen = Chosen { fragment: true, ..Chosen::default() };
+    let mut names = Vec::new();
+    for fragment in &script.fragments {
+        chosen.span = chosen.span.or(Some(fragment.span));
+        chosen.words.extend(tidy::words(&fragment.words, source, &mut chosen.diagnostics));
+        names.push(fragment.name.as_str());
+    }
+    for command in script.commands.iter().filter(|command| is_bare(&command.words)) {
+        chosen.span = chosen.span.or(Some(command.span));
+        chosen.words.extend(tidy::words(&command.words, source, &mut chosen.diagnostics));
+    }
+    if core(&chosen.words) == 0 {
+        return None;
+    }
+    let message = match names.as_slice() {
+        [] => "no command is here; the options are read as they stand".to_owned(),
+        names => {
+            format!("no command with training options is here; the options in {} are read", names.join(", "))
+        }
+    };
+    chosen.diagnostics.push(Diagnostic::note("fragment", message).at_some(chosen.span));
+    Some(chosen)
+}

@@ -1,0 +1,244 @@
+//! The parts of a launch line: launchers with their own options, the program, its arguments.
+
+use super::choose::Chosen;
+use shardscope_bash::{Value, Word};
+
+/// What starts the processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launcher {
+    /// `torchrun`, `python -m torch.distributed.run`, `python -m torch.distributed.launch`.
+    Torch,
+    /// `deepspeed`
+    DeepSpeed,
+    /// `mpirun`, `mpiexec`
+    Mpi,
+    /// `srun`
+    Srun,
+    /// `aprun`
+    Aprun,
+    /// `ray job submit`
+    Ray,
+    /// `accelerate launch`
+    Accelerate,
+    /// `megatron sft` of ms-swift, which runs torchrun itself.
+    Swift,
+    /// `python`
+    Python,
+}
+
+/// A launch line taken apart.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    /// Each launcher with its options, the one nearest to the program first.
+    pub launchers: Vec<(Launcher, Vec<Word>)>,
+    /// The training program.
+    pub program: Option<Word>,
+    /// The words after the program.
+    pub arguments: Vec<Word>,
+}
+
+/// Options of torchrun and its elders, without leading dashes; those that take a value first.
+const TORCH_VALUES: &[&str] = &[
+    "--nnodes",
+    "--nproc-per-node",
+    "--node-rank",
+    "--master-addr",
+    "--master-port",
+    "--rdzv-backend",
+    "--rdzv-endpoint",
+    "--rdzv-id",
+    "--rdzv-conf",
+    "--max-restarts",
+    "--monitor-interval",
+    "--log-dir",
+    "--redirects",
+    "--tee",
+    "--local-addr",
+];
+const TORCH_SWITCHES: &[&str] = &["--standalone", "--use-env", "--no-python"];
+
+impl Line {
+    /// Takes the chosen command apart.
+    pub fn of(chosen: &Chosen) -> Self {
+        let mut line = Line::default();
+        let words = chosen.words.as_slice();
+        if chosen.fragment {
+            line.arguments = without_torch_options(words);
+            line.launchers.push((Launcher::Torch, words.to_vec()));
+            return line;
+        }
+        let starts = launchers(words);
+        let program = program(words, &starts);
+        let end = program.map_or(words.len(), |(at, _)| at);
+        line.push_segments(words, &starts, end);
+        match program {
+            Some((at, arguments)) => {
+                line.program = words.get(at).cloned();
+                line.arguments = words.get(arguments..).unwrap_or(&[]).to_vec();
+            }
+            None => line.arguments = without_torch_options(words),
+        }
+        for around in &chosen.around {
+            let starts = launchers(around);
+            line.push_segments(around, &starts, around.len());
+        }
+        line
+    }
+
+    fn push_segments(&mut self, words: &[Word], starts: &[(usize, Launcher)], end: usize) {
+        let mut to = end;
+        for (start, launcher) in starts.iter().rev().filter(|(start, _)| *start < end) {
+            self.launchers.push((*launcher, words.get(*start..to).unwrap_or(&[]).to_vec()));
+            to = *start;
+        }
+    }
+
+    /// The launcher whose kind says most: the nearest to the program that is not plain python.
+    pub fn launcher(&self) -> Option<Launcher> {
+        let telling = self.launchers.iter().find(|(launcher, _)| *launcher != Launcher::Python);
+        Some(telling.or(self.launchers.first())?.0)
+    }
+
+    /// Whether a launcher is there.
+    pub fn has(&self, launcher: Launcher) -> bool {
+        self.launchers.iter().any(|(kind, _)| *kind == launcher)
+    }
+
+    /// The last value given to a launcher under one of these names, in Megatron's dashed spelling, and the word that names it.
+    pub fn option(&self, launcher: Launcher, names: &[&str]) -> Option<(Value, Word)> {
+        for (kind, words) in &self.launchers {
+            if *kind == launcher
+                && let Some(found) = option(words, names)
+            {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// Whether a launcher is given words that are not known.
+    pub fn is_open(&self, launcher: Launcher) -> bool {
+        let open = |words: &[Word]| words.iter().any(|word| word.value.only_hole().is_some());
+        self.launchers.iter().any(|(kind, words)| *kind == launcher && open(words))
+    }
+}
+
+/// The last value given under one of these names.
+pub(super) fn option(words: &[Word], names: &[&str]) -> Option<(Value, Word)> {
+    let mut found = None;
+    for (at, word) in words.iter().enumerate() {
+        let text = word.text();
+        let inline = text.find('=');
+        let name = flag_name(text);
+        let value = if !text.starts_with('-') {
+            None
+        } else if is_among(name, names) {
+            match (inline, words.get(at + 1)) {
+                (Some(equals), _) => Some(word.value.part(equals + 1, text.len())),
+                (None, Some(next)) if !next.text().starts_with('-') => Some(next.value.clone()),
+                _ => None,
+            }
+        } else if let Some((short, count)) = name.split_at_checked(2)
+            && names.contains(&short)
+            && count.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            // -N4
+            Some(word.value.part(2, text.len()))
+        } else {
+            None
+        };
+        if let Some(value) = value {
+            found = Some((value, word.clone()));
+        }
+    }
+    found
+}
+
+/// An option's name as written, without the value after `=`.
+pub(super) fn flag_name(text: &str) -> &str {
+    text.find('=').and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
+fn is_among(flag: &str, dashed: &[&str]) -> bool {
+    dashed.iter().any(|known| is_spelt(flag, known))
+}
+
+/// Whether a flag is this one, its words joined by dashes or underscores.
+pub(super) fn is_spelt(flag: &str, dashed: &str) -> bool {
+    flag.len() == dashed.len()
+        && flag.starts_with('-')
+        && flag
+            .bytes()
+            .zip(dashed.bytes())
+            .all(|(sign, known)| sign == known || (sign == b'_' && known == b'-'))
+}
+
+fn base(word: &Word) -> &str {
+    shardscope_bash::base_name(word.text())
+}
+
+/// Where launchers start.
+fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
+    let mut starts = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let next = words.get(at + 1).map_or("", Word::text);
+        let launcher = match base(word) {
+            "torchrun" | "torch.distributed.launch" | "torch.distributed.run" => Launcher::Torch,
+            "launch.py" | "run.py" if word.text().contains("torch/distributed") => Launcher::Torch,
+            "deepspeed" => Launcher::DeepSpeed,
+            "mpirun" | "mpiexec" | "orterun" | "mpiexec.hydra" => Launcher::Mpi,
+            "srun" => Launcher::Srun,
+            "aprun" => Launcher::Aprun,
+            "ray" if next == "job" => Launcher::Ray,
+            "accelerate" if next == "launch" => Launcher::Accelerate,
+            "megatron" if matches!(next, "sft" | "pt" | "rlhf") => Launcher::Swift,
+            "python3.10" | "python3.11" | "python3.12" => Launcher::Python,
+            name if name.starts_with("python") && !name.contains('.') => Launcher::Python,
+            _ => continue,
+        };
+        if launcher == Launcher::Torch
+            && let Some((_, Launcher::Python)) = starts.last()
+        {
+            starts.pop();
+        }
+        starts.push((at, launcher));
+        if starts.len() > 40 {
+            break;
+        }
+    }
+    starts
+}
+
+/// The program among the words, and where its arguments start.
+fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize)> {
+    for (at, word) in words.iter().enumerate() {
+        let torch = word.text().contains("torch/distributed");
+        if word.text().ends_with(".py") && !torch && !word.text().starts_with('-') {
+            return Some((at, at + 1));
+        }
+        let module = at > 0 && words.get(at - 1).is_some_and(|before| before.text() == "-m");
+        if module && !word.text().starts_with("torch.distributed") {
+            return Some((at, at + 1));
+        }
+    }
+    let swift = starts.iter().find(|(_, launcher)| *launcher == Launcher::Swift)?;
+    Some((swift.0 + 1, swift.0 + 2))
+}
+
+/// The words without options of torchrun, for lines whose program is not seen.
+fn without_torch_options(words: &[Word]) -> Vec<Word> {
+    let mut out = Vec::new();
+    let mut skip = false;
+    for word in words {
+        if std::mem::take(&mut skip) && !word.text().starts_with('-') {
+            continue;
+        }
+        let name = flag_name(word.text());
+        if is_among(name, TORCH_VALUES) {
+            skip = !word.text().contains('=');
+        } else if !is_among(name, TORCH_SWITCHES) {
+            out.push(word.clone());
+        }
+    }
+    out
+}

@@ -1,0 +1,258 @@
+//! The whole way from a source to a [`Reading`].
+
+use super::ask;
+use super::choose::{Chosen, choose};
+use super::line::Line;
+use super::world::{Said, World};
+use crate::{Argument, Found, Origin, Reading};
+use crate::{formats, megatron};
+use shardscope_bash::{Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
+use shardscope_plan::Field;
+use shardscope_source::{Diagnostic, Severity, Source};
+
+/// Words shown in one note on a condition.
+const DOUBTS: usize = 8;
+/// Notes on conditions of one script.
+const BRANCHES: usize = 8;
+/// Characters that a note quotes of the text.
+const WRITTEN: usize = 80;
+
+/// A script with the training it starts.
+#[derive(Clone, Debug, Default)]
+pub struct Launch {
+    /// Everything the script comes to.
+    pub script: Script,
+    /// The training command taken apart.
+    pub line: Line,
+    /// The machines it runs on.
+    pub world: World,
+    /// The words after the program, for a reader of their language.
+    pub arguments: Vec<Argument>,
+    /// The holes of the arguments and of the world, with the name each is asked under.
+    holes: Vec<(String, HoleId)>,
+    /// Conditions about the machine, each with the words it could change.
+    doubts: Vec<(Branch, Vec<String>)>,
+    /// Variables that hold options under conditions that are not decided.
+    open_options: Vec<(HoleId, String)>,
+    /// What there is to say about the script and the choice of the command.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads the first text of a source.
+pub fn read(source: &Source, environment: &Environment) -> Launch {
+    read_part(source, 0, environment)
+}
+
+/// Reads one text of a source; the others are files that it may read.
+pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Launch {
+    let script = shardscope_bash::evaluate_part(source, part, environment);
+    let mut launch = Launch::default();
+    let chosen = choose(&script, source);
+    let fragment = chosen.as_ref().is_some_and(|chosen| chosen.fragment);
+    for said in &script.diagnostics {
+        if !fragment || said.code != "option-outside-command" {
+            launch.diagnostics.push(said.clone());
+        }
+    }
+    match chosen {
+        Some(chosen) => {
+            launch.take(&script, &chosen);
+            launch.tell_branches(&script, source.part_text(part), source);
+        }
+        None => {
+            let message = "no command with training options is found in this text";
+            let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";
+            launch.diagnostics.push(Diagnostic::error("no-training-command", message).hint(hint));
+        }
+    }
+    for (name, span) in &script.missing_files {
+        if matters(name) {
+            let message = format!("{name} is read here and not at hand; what it sets is not known");
+            let note = Diagnostic::note("missing-file", message).hint("paste or drop that file too");
+            launch.diagnostics.push(note.at(*span));
+        }
+    }
+    launch.script = script;
+    launch
+}
+
+/// Whether a sourced file may set options: environments of Python and of modules do not.
+fn matters(name: &str) -> bool {
+    ![
+        "activate",
+        ".bashrc",
+        ".bash_profile",
+        "conda.sh",
+        "modules",
+        "/etc/profile",
+        "setvars",
+        "set_env",
+        "/init/",
+    ]
+    .iter()
+    .any(|known| name.contains(known))
+}
+
+impl Launch {
+    fn take(&mut self, script: &Script, chosen: &Chosen) {
+        self.line = Line::of(chosen);
+        self.world = World::find(script, chosen, &self.line);
+        self.diagnostics.extend_from_slice(&chosen.diagnostics);
+        let mut unset = Vec::new();
+        let words = std::mem::take(&mut self.line.arguments);
+        for (at, word) in words.iter().enumerate() {
+            let before = words.get(at.wrapping_sub(1)).map_or("", Word::text);
+            let follows_flag = before.starts_with("--") && !before.contains('=');
+            if !follows_flag && let Some((id, hole)) = lone_variable(script, word) {
+                if hole.needs.is_empty() {
+                    unset.push(hole.name.clone());
+                } else {
+                    self.open_options.push((id, "the options in ".to_owned() + &hole.name));
+                }
+                continue;
+            }
+            let argument = self.argument(script, word);
+            self.arguments.push(argument);
+        }
+        self.line.arguments = words;
+        self.tell_doubts();
+        unset.dedup();
+        if !unset.is_empty() {
+            let message =
+                unset.join(", ") + " is used as options and not set in this text; it is read as empty";
+            self.diagnostics.push(Diagnostic::note("unset-options", message).at_some(chosen.span));
+        }
+    }
+
+    fn argument(&mut self, script: &Script, word: &Word) -> Argument {
+        let branch = word.value.doubts().find_map(|doubt| script.branches.get(usize::from(doubt)));
+        let hole = word.value.first_hole().or_else(|| branch?.needs.first().copied());
+        if let Some(branch) = branch.filter(|_| hole.is_none()) {
+            self.doubt(word, branch);
+        }
+        let hole = hole.map(|id| self.named(script, id));
+        Argument {
+            text: word.text().to_owned(),
+            span: Some(word.origin()),
+            hole,
+            answered: word.value.is_given(),
+        }
+    }
+
+    /// A word that a condition about the machine could change.
+    fn doubt(&mut self, word: &Word, branch: &Branch) {
+        match self.doubts.iter_mut().find(|(known, _)| known.span == branch.span) {
+            Some((_, words)) => words.push(word.text().to_owned()),
+            None => self.doubts.push((branch.clone(), vec![word.text().to_owned()])),
+        }
+    }
+
+    /// One note for each condition that could have given other words, where what else it would give is not known.
+    fn tell_doubts(&mut self) {
+        for (branch, words) in self.doubts.iter().filter(|(branch, _)| branch.sets.is_empty()) {
+            let shown = words.get(..DOUBTS).unwrap_or(words).join(" ");
+            let more = if words.len() > DOUBTS { " …" } else { "" };
+            let holds = " stands as long as this condition does not hold: ";
+            let message = format!("{shown}{more}{holds}{}", branch.why);
+            self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
+        }
+    }
+
+    /// One note for each reason why conditions were read as they were, with what the outcome not chosen would set
+    /// of the variables that the text uses.
+    fn tell_branches(&mut self, script: &Script, text: &str, source: &Source) {
+        let mut told: Vec<(&str, bool)> = Vec::new();
+        for branch in &script.branches {
+            if told.len() == BRANCHES || told.contains(&(branch.why.as_str(), branch.taken)) {
+                continue;
+            }
+            let mut other = String::new();
+            for (name, span) in &branch.sets {
+                let used = [format!("${name}"), format!("${{{name}")].iter().any(|use_| text.contains(use_));
+                let written = source.text().get(span.start as usize..span.end as usize).unwrap_or("");
+                if used && other.len() < WRITTEN {
+                    other.push_str(if other.is_empty() { "" } else { ", " });
+                    other.push_str(written.get(..WRITTEN).unwrap_or(written));
+                }
+            }
+            if other.is_empty() {
+                continue;
+            }
+            told.push((&branch.why, branch.taken));
+            let (read, instead) = if branch.taken {
+                ("this condition is read as true: ", "; were it false, the text would set ")
+            } else {
+                ("this condition is read as false: ", "; were it true, the text would set ")
+            };
+            let message = format!("{read}{}{instead}{other}", branch.why);
+            self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
+        }
+    }
+
+    fn named(&mut self, script: &Script, id: HoleId) -> String {
+        let name = ask::name(script, id);
+        if !self.holes.iter().any(|(known, _)| *known == name) {
+            self.holes.push((name.clone(), id));
+        }
+        name
+    }
+
+    /// What the launch states, its arguments read as Megatron's.
+    #[must_use]
+    pub fn reading(&self) -> Reading {
+        let mut reading =
+            formats::read_words(&self.arguments).unwrap_or_else(|| megatron::read(&self.arguments));
+        let mut holes = self.open_options.clone();
+        for found in &reading.found {
+            for (name, id) in &self.holes {
+                if found.hole.as_ref() == Some(name) {
+                    holes.push((*id, found.field.name().to_owned()));
+                }
+            }
+        }
+        for (field, said) in &[
+            (Field::NumNodes, &self.world.nodes),
+            (Field::GpusPerNode, &self.world.gpus_per_node),
+            (Field::WorldSize, &self.world.world_size),
+        ] {
+            match said {
+                Some(Said::Known(fact)) => {
+                    let origin = if fact.given { Origin::Environment } else { Origin::Script };
+                    let found = Found::new(*field, fact.value.to_string(), origin)
+                        .by(fact.by.clone(), fact.span)
+                        .note(fact.how);
+                    reading.take(found);
+                }
+                Some(Said::Open(missing)) if *field != Field::WorldSize || self.is_worldless() => {
+                    let mut found = Found::new(*field, String::new(), Origin::Script)
+                        .by(missing.by.clone(), missing.span);
+                    found.hole = Some(missing.by.clone());
+                    if let Some(id) = missing.hole {
+                        found.hole = Some(ask::name(&self.script, id));
+                        holes.push((id, field.about().to_owned()));
+                    }
+                    reading.take(found);
+                }
+                _ => {}
+            }
+        }
+        reading.questions.extend(ask::questions(&self.script, &holes));
+        let mut diagnostics = self.diagnostics.clone();
+        diagnostics.append(&mut reading.diagnostics);
+        let fault = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
+        diagnostics.sort_by(|left, right| fault(right).cmp(&fault(left)));
+        reading.diagnostics = diagnostics;
+        reading
+    }
+
+    fn is_worldless(&self) -> bool {
+        self.world.nodes.is_none() && self.world.gpus_per_node.is_none()
+    }
+}
+
+/// A variable that is not set, if the word is that and nothing else.
+fn lone_variable<'s>(script: &'s Script, word: &Word) -> Option<(HoleId, &'s Hole)> {
+    let id = word.value.only_hole()?;
+    let hole = script.hole(id)?;
+    matches!(hole.kind, HoleKind::Variable | HoleKind::Branch).then_some((id, hole))
+}

@@ -1,0 +1,359 @@
+//! How many nodes, with how many accelerators each: every place that says so, in the order in which they are believed.
+
+use super::choose::Chosen;
+use super::line::{Launcher, Line, option};
+use super::scheduler;
+use shardscope_bash::{HoleId, Script, Value, Word};
+use shardscope_source::Span;
+
+/// A number with the place that says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// The number.
+    pub value: u64,
+    /// Where it is written.
+    pub span: Option<Span>,
+    /// The option, line or variable that says it.
+    pub by: String,
+    /// How it was told, in words.
+    pub how: &'static str,
+    /// Whether it came from outside the text.
+    pub given: bool,
+}
+
+/// A number that a place should say and leaves open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The unknown it hangs on; none when what stands there is no number.
+    pub hole: Option<HoleId>,
+    /// Where it is left open.
+    pub span: Option<Span>,
+    /// The option, line or variable that leaves it open.
+    pub by: String,
+}
+
+/// One number of the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It is known.
+    Known(Fact),
+    /// It is left open.
+    Open(Missing),
+}
+
+/// The machines a training runs on, as far as its launch says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct World {
+    /// Nodes.
+    pub nodes: Option<Said>,
+    /// Accelerators per node.
+    pub gpus_per_node: Option<Said>,
+    /// Accelerators in all.
+    pub world_size: Option<Said>,
+}
+
+/// Which number of the world.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Nodes,
+    PerNode,
+    Total,
+}
+
+/// A launcher's option that says a number.
+struct Place {
+    launcher: Launcher,
+    number: Number,
+    names: &'static [&'static str],
+    how: &'static str,
+}
+
+const fn place(
+    launcher: Launcher,
+    number: Number,
+    names: &'static [&'static str],
+    how: &'static str,
+) -> Place {
+    Place { launcher, number, names, how }
+}
+
+const TASKS: &[&str] = &["-np", "--np", "-n", "-c"];
+const MPI_PER_NODE: &[&str] = &["-npernode", "--npernode", "-ppn", "--ppn", "-N", "--ntasks-per-node"];
+const HOST_FILE: &[&str] = &["--hostfile", "-H"];
+
+/// The options that say how many, by launcher; those of Swift are torchrun's.
+const PLACES: [Place; 14] = [
+    place(Launcher::Torch, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
+    place(Launcher::Torch, Number::PerNode, &["--nproc-per-node"], "the launcher's processes per node"),
+    place(Launcher::Swift, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
+    place(Launcher::Swift, Number::PerNode, &["--nproc-per-node"], "the launcher's processes per node"),
+    place(Launcher::Mpi, Number::Total, TASKS, "the processes that MPI starts"),
+    place(Launcher::Mpi, Number::PerNode, MPI_PER_NODE, "MPI's processes per node"),
+    place(Launcher::Aprun, Number::Total, TASKS, "the processes that MPI starts"),
+    place(Launcher::Aprun, Number::PerNode, &["-N"], "MPI's processes per node"),
+    place(Launcher::DeepSpeed, Number::Nodes, &["--num-nodes"], "DeepSpeed's nodes"),
+    place(Launcher::DeepSpeed, Number::PerNode, &["--num-gpus"], "DeepSpeed's GPUs per node"),
+    place(Launcher::Srun, Number::Nodes, &["--nodes", "-N"], "srun's nodes"),
+    place(Launcher::Srun, Number::PerNode, &["--ntasks-per-node"], "srun's tasks per node"),
+    place(Launcher::Srun, Number::Total, &["--ntasks", "-n"], "srun's tasks"),
+    place(Launcher::Accelerate, Number::Nodes, &["--num-machines"], "accelerate's machines"),
+];
+
+impl World {
+    /// Finds the world of a launch.
+    pub fn find(script: &Script, chosen: &Chosen, line: &Line) -> Self {
+        let mut world = World::default();
+        world.ray(line);
+        world.options(line, if line.has(Launcher::Swift) { Launcher::Swift } else { Launcher::Torch });
+        world.mpi(script, line);
+        world.deepspeed(script, line);
+        let direct = !line.has(Launcher::Torch) && !line.has(Launcher::DeepSpeed) && !line.has(Launcher::Ray);
+        if direct {
+            world.options(line, Launcher::Srun);
+        }
+        scheduler::lines(&mut world, script, line, direct);
+        world.options(line, Launcher::Accelerate);
+        let processes = line.option(Launcher::Accelerate, &["--num-processes"]);
+        offer(&mut world.world_size, processes, "accelerate's processes");
+        world.environment(chosen);
+        world.variables(script);
+        world.defaults(script, line, chosen);
+        world
+    }
+
+    fn number(&mut self, number: Number) -> &mut Option<Said> {
+        match number {
+            Number::Nodes => &mut self.nodes,
+            Number::PerNode => &mut self.gpus_per_node,
+            Number::Total => &mut self.world_size,
+        }
+    }
+
+    /// What a launcher's own options say.
+    fn options(&mut self, line: &Line, launcher: Launcher) {
+        for place in &PLACES {
+            if place.launcher != launcher {
+                continue;
+            }
+            let mut found = line.option(launcher, place.names);
+            // torchrun takes a range: least:most.
+            if let Some((value, _)) = &mut found
+                && matches!(launcher, Launcher::Torch | Launcher::Swift)
+                && let Number::Nodes = place.number
+            {
+                *value = value.part(0, value.text().find(':').unwrap_or(usize::MAX));
+            }
+            offer(self.number(place.number), found, place.how);
+        }
+    }
+
+    /// What Ray's training actors take.
+    fn ray(&mut self, line: &Line) {
+        let nodes = option(&line.arguments, &["--actor-num-nodes"]);
+        if line.has(Launcher::Ray) || nodes.is_some() {
+            let how = "Ray's training actors";
+            offer(&mut self.nodes, nodes, how);
+            offer(&mut self.gpus_per_node, option(&line.arguments, &["--actor-num-gpus-per-node"]), how);
+        }
+    }
+
+    fn mpi(&mut self, script: &Script, line: &Line) {
+        self.options(line, Launcher::Mpi);
+        self.options(line, Launcher::Aprun);
+        if let Some((value, by)) = line.option(Launcher::Mpi, &["--map-by", "-map-by"])
+            && let Some(rest) = value.text().strip_prefix("ppr:")
+        {
+            let count = value.part(4, 4 + rest.find(':').unwrap_or(rest.len()));
+            offer(&mut self.gpus_per_node, Some((count, by)), "MPI's processes per node");
+        }
+        let names = &["--hostfile", "-hostfile", "--machinefile", "-machinefile"];
+        self.host_file(script, line.option(Launcher::Mpi, names));
+    }
+
+    fn deepspeed(&mut self, script: &Script, line: &Line) {
+        let launcher = Launcher::DeepSpeed;
+        self.options(line, launcher);
+        self.host_file(script, line.option(launcher, HOST_FILE));
+        // --include localhost:0,1,2,3
+        if let Some((value, by)) = line.option(launcher, &["--include", "-i"])
+            && let Some(text) = value.known()
+            && let Some((_, devices)) = text.split_once(':')
+            && !text.contains('@')
+        {
+            let how = "the devices that DeepSpeed includes";
+            let devices = devices.bytes().filter(|byte| *byte == b',').count() as u64 + 1;
+            offer_number(&mut self.gpus_per_node, devices, &value, &by, how);
+            offer_number(&mut self.nodes, 1, &value, &by, how);
+        }
+    }
+
+    /// Nodes and slots of a host file that the script itself writes.
+    fn host_file(&mut self, script: &Script, named: Option<(Value, Word)>) {
+        let Some((name, by)) = named else { return };
+        let Some(file) = script.files.iter().find(|file| file.name.text() == name.text()) else { return };
+        let Some(content) = file.content.known() else { return };
+        let mut nodes = 0;
+        let mut slots = None;
+        for line in content.lines() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let here = line
+                .split_once("slots=")
+                .and_then(|(_, slots)| slots.split_ascii_whitespace().next()?.parse::<u64>().ok());
+            if nodes == 0 {
+                slots = here;
+            }
+            slots = slots.filter(|slots| Some(*slots) == here);
+            nodes += 1;
+        }
+        offer_number(&mut self.nodes, nodes, &file.content, &by, "the lines of the host file");
+        let slots = slots.unwrap_or(0);
+        offer_number(&mut self.gpus_per_node, slots, &file.content, &by, "the slots of the host file");
+    }
+
+    /// `NPROC_PER_NODE=8 command`
+    fn environment(&mut self, chosen: &Chosen) {
+        for (name, word) in &chosen.environment {
+            let value = Some((word.value.clone(), named(name, word.span)));
+            match name.as_str() {
+                "NPROC_PER_NODE" => offer(&mut self.gpus_per_node, value, "the command's environment"),
+                "NNODES" => offer(&mut self.nodes, value, "the command's environment"),
+                _ => {}
+            }
+        }
+    }
+
+    /// Variables by the names people use.
+    fn variables(&mut self, script: &Script) {
+        offer(&mut self.gpus_per_node, variable(script, PER_NODE), "the script's variable");
+        offer(&mut self.nodes, variable(script, NODES), "the script's variable");
+        let settled =
+            matches!((&self.nodes, &self.gpus_per_node), (Some(Said::Known(_)), Some(Said::Known(_))));
+        if !settled && let Some(found) = variable(script, TOTAL) {
+            offer(&mut self.world_size, Some(found), "the script's variable for all GPUs");
+        }
+    }
+
+    /// What launchers do when nothing is said.
+    fn defaults(&mut self, script: &Script, line: &Line, chosen: &Chosen) {
+        if chosen.fragment || self.world_size.is_some() {
+            return;
+        }
+        let by = named("", chosen.span.unwrap_or_default());
+        let nothing = Value::default();
+        let one = |slot: &mut Option<Said>, how| offer_number(slot, 1, &nothing, &by, how);
+        if line.has(Launcher::DeepSpeed)
+            && self.gpus_per_node.is_some()
+            && line.option(Launcher::DeepSpeed, HOST_FILE).is_none()
+        {
+            let how = "DeepSpeed stays on its node when no host file and no number of nodes is named";
+            one(&mut self.nodes, how);
+        }
+        let torch = line.has(Launcher::Torch) || line.has(Launcher::Swift);
+        if torch && !line.is_open(Launcher::Torch) {
+            one(&mut self.nodes, "torchrun stays on its node unless told otherwise");
+            if line.has(Launcher::Torch) {
+                let how = "torchrun starts one process per node unless told otherwise";
+                one(&mut self.gpus_per_node, how);
+            }
+        }
+        let alone = line.launcher() == Some(Launcher::Python)
+            && chosen.around.is_empty()
+            && script.directives.is_empty();
+        if alone && self.nodes.is_none() && self.gpus_per_node.is_none() {
+            one(&mut self.nodes, "python alone starts one process");
+            one(&mut self.gpus_per_node, "python alone starts one process");
+        }
+    }
+}
+
+/// Names of variables, without underscores and in capitals.
+const PER_NODE: &[&str] = &[
+    "GPUSPERNODE",
+    "GPUPERNODE",
+    "NPROCPERNODE",
+    "NUMGPUSPERNODE",
+    "NUMGPUPERNODE",
+    "NUMGPUSPERNODES",
+    "NGPUSPERNODE",
+    "NGPUPERNODE",
+    "NPUSPERNODE",
+    "NPUPERNODE",
+    "DEVICESPERNODE",
+    "GPUSPERWORKER",
+    "NUMGPUSPERWORKER",
+    "LOCALWORLDSIZE",
+    "MLPGPU",
+    "GPN",
+    "GPUSNODE",
+    "NUMGPUSNODE",
+];
+const NODES: &[&str] =
+    &["NNODES", "NNODE", "NUMNODES", "NUMNODE", "NODES", "NODENUM", "NODECOUNT", "NUMOFNODES"];
+const TOTAL: &[&str] =
+    &["WORLDSIZE", "NUMGPUS", "NGPUS", "NUMGPU", "NGPU", "TOTALGPUS", "GPUNUM", "GPUSTOTAL", "TOTALNUMGPUS"];
+
+/// The first variable of one of these names that holds a number or a hole.
+fn variable(script: &Script, names: &[&str]) -> Option<(Value, Word)> {
+    for name in names {
+        for variable in &script.variables {
+            if !variable.array
+                && is_called(&variable.name, name)
+                && let Some(value) = variable.values.first().filter(|value| !value.is_empty())
+            {
+                return Some((value.clone(), named(&variable.name, variable.span.unwrap_or_default())));
+            }
+        }
+    }
+    None
+}
+
+/// A word that only names something.
+pub(super) fn named(name: &str, span: Span) -> Word {
+    Word { value: Value::computed(name, span), span }
+}
+
+/// Whether a variable has this name but for underscores and cases.
+fn is_called(variable: &str, name: &str) -> bool {
+    let mut letters = variable.bytes().filter(|byte| *byte != b'_');
+    name.bytes().all(|letter| letters.next().is_some_and(|byte| byte.to_ascii_uppercase() == letter))
+        && letters.next().is_none()
+}
+
+/// Takes what a place says, unless a better one has spoken.
+pub(super) fn offer(slot: &mut Option<Said>, found: Option<(Value, Word)>, how: &'static str) {
+    let Some((value, by)) = found else { return };
+    let number = value.known().and_then(|text| text.trim().trim_matches(['"', '\'']).parse::<u64>().ok());
+    if slot.is_none() {
+        *slot = Some(said(number.filter(|number| *number > 0), &value, &by, how));
+    }
+}
+
+/// Takes a number that follows from a place.
+pub(super) fn offer_number(
+    slot: &mut Option<Said>,
+    number: u64,
+    place: &Value,
+    by: &Word,
+    how: &'static str,
+) {
+    if slot.is_none() && number > 0 {
+        let mut said = said(Some(number), place, by, how);
+        if let Said::Known(fact) = &mut said {
+            fact.given = false;
+        }
+        *slot = Some(said);
+    }
+}
+
+fn said(number: Option<u64>, place: &Value, by: &Word, how: &'static str) -> Said {
+    let text = by.text();
+    let flag = text.find('=').and_then(|end| text.get(..end)).unwrap_or(text).to_owned();
+    let span = place.origin().or(Some(by.span)).filter(|span| !span.is_empty());
+    match number {
+        Some(value) => Said::Known(Fact { value, span, by: flag, how, given: place.is_given() }),
+        None => Said::Open(Missing { hole: place.first_hole(), span, by: flag }),
+    }
+}

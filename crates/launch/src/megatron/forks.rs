@@ -1,0 +1,210 @@
+//! Flags of Megatron-LM's forks, and what they say in Megatron's words. Sources: the argument parsers
+//! of bigscience and Microsoft Megatron-DeepSpeed, Ascend MindSpeed-LLM, epfLLM Megatron-LLM,
+//! Pai-Megatron-Patch, the zero-bubble fork, slime, and their scripts.
+
+use super::flags::Arity;
+use shardscope_plan::Field;
+
+/// A fork's flag.
+#[derive(Debug)]
+pub(super) struct Fork {
+    /// Without dashes.
+    pub(super) name: &'static str,
+    /// What follows it.
+    pub(super) arity: Arity,
+    /// The settings it states; a value of its own, or the one given with the flag.
+    pub(super) states: &'static [(Field, Option<&'static str>)],
+    /// Something it does that is not estimated.
+    pub(super) lacking: Option<&'static str>,
+}
+
+const fn takes(name: &'static str, field: &'static [(Field, Option<&'static str>)]) -> Fork {
+    Fork { name, arity: Arity::One, states: field, lacking: None }
+}
+
+const fn switch(name: &'static str, states: &'static [(Field, Option<&'static str>)]) -> Fork {
+    Fork { name, arity: Arity::On, states, lacking: None }
+}
+
+const fn lacking(name: &'static str, arity: Arity, what: &'static str) -> Fork {
+    Fork { name, arity, states: &[], lacking: Some(what) }
+}
+
+const YES: Option<&str> = Some("true");
+
+const FORKS: &[Fork] = &[
+    // The launcher, where a line brings it along.
+    takes("nnodes", &[(Field::NumNodes, None)]),
+    takes("nproc-per-node", &[(Field::GpusPerNode, None)]),
+    takes("node-rank", &[]),
+    takes("master-addr", &[]),
+    takes("master-port", &[]),
+    // Megatron-DeepSpeed.
+    switch("deepspeed", &[]),
+    takes("deepspeed-config", &[]),
+    takes("deepspeed_config", &[]),
+    takes("zero-stage", &[(Field::ZeroStage, None)]),
+    switch("deepspeed-activation-checkpointing", &[]),
+    switch("no-pipeline-parallel", &[(Field::PipelineModelParallelSize, Some("1"))]),
+    takes(
+        "ds-sequence-parallel-size",
+        &[(Field::ContextParallelSize, None), (Field::CpCommType, Some("a2a"))],
+    ),
+    takes("num-key-value-heads", &[(Field::GroupQueryAttention, YES), (Field::NumQueryGroups, None)]),
+    takes("moe-expert-parallel-size", &[(Field::ExpertModelParallelSize, None)]),
+    takes("topk", &[(Field::MoeRouterTopk, None)]),
+    switch("cpu-optimizer", &[(Field::OffloadOptimizer, YES)]),
+    switch("use-flash-attn-v1", &[(Field::UseFlashAttn, YES)]),
+    switch("use-flash-attn-v2", &[(Field::UseFlashAttn, YES)]),
+    switch("use-flash-attn-triton", &[(Field::UseFlashAttn, YES)]),
+    switch("use-flash-attn-builder", &[(Field::UseFlashAttn, YES)]),
+    switch("partition-activations", &[(Field::DistributeSavedActivations, YES)]),
+    switch("checkpoint-in-cpu", &[]),
+    switch("contigious-checkpointing", &[]),
+    switch("synchronize-each-layer", &[]),
+    switch("enable-zbh1-pipeline", &[(Field::PipelineSchedule, Some("zb-h1"))]),
+    lacking("mlp-type", Arity::One, "residual experts"),
+    // bigscience.
+    takes("max-tokens-per-gpu", &[(Field::MaxTokensPerGpu, None)]),
+    switch("use-dynamic-batch-size", &[]),
+    takes("pad-vocab-size-to", &[(Field::PaddedVocabSize, None)]),
+    takes("tokenizer-name-or-path", &[(Field::TokenizerModel, None)]),
+    lacking("embed-layernorm", Arity::On, "the norm behind the word embedding"),
+    switch("sync-tp-duplicated-parameters", &[]),
+    // The zero-bubble fork.
+    switch("enable-zero-bubble", &[(Field::PipelineSchedule, Some("zb-h2"))]),
+    switch("zero-bubble-v-schedule", &[(Field::PipelineSchedule, Some("zb-v"))]),
+    switch("enable-1f1b-v", &[(Field::PipelineSchedule, Some("1f1b-v"))]),
+    // MindSpeed-LLM.
+    switch("use-fused-rmsnorm", &[]),
+    switch("use-fused-swiglu", &[(Field::BiasSwigluFusion, YES)]),
+    switch("use-fused-rotary-pos-emb", &[(Field::ApplyRopeFusion, YES)]),
+    takes("moe-intermediate-size", &[(Field::MoeFfnHiddenSize, None)]),
+    takes("qk-rope-head-dim", &[(Field::QkPosEmbHeadDim, None)]),
+    takes("qk-nope-head-dim", &[(Field::QkHeadDim, None)]),
+    takes("shared-moe-ffn-hidden-size", &[(Field::MoeSharedExpertIntermediateSize, None)]),
+    switch("shared-expert-gate", &[(Field::MoeSharedExpertGate, YES)]),
+    switch("geglu", &[(Field::QuickGeglu, YES)]),
+    takes("first-k-dense-replace", &[(Field::FirstKDenseReplace, None)]),
+    takes("n-shared-experts", &[(Field::NSharedExperts, None)]),
+    takes("num-shared-experts", &[(Field::NSharedExperts, None)]),
+    takes("noop-layers", &[(Field::NoopLayers, None)]),
+    takes("partial-rotary-factor", &[(Field::RotaryPercent, None)]),
+    lacking("reuse-fp32-param", Arity::On, "the reuse of fp32 weights"),
+    lacking("swap-optimizer", Arity::On, "optimizer states swapped to the host"),
+    lacking("swap-attention", Arity::On, "attention activations swapped to the host"),
+    lacking("recompute-activation-function", Arity::On, "recomputation of the activation function"),
+    lacking("recompute-norm", Arity::On, "recomputation of norms"),
+    lacking("moe-zero-memory", Arity::One, "MindSpeed's recomputation of experts"),
+    lacking("tp-2d", Arity::On, "two-dimensional tensor parallelism"),
+    lacking("post-norm", Arity::On, "norms behind attention and MLP"),
+    lacking("post-self-attn-layernorm", Arity::On, "norms behind attention"),
+    lacking("post-mlp-layernorm", Arity::On, "norms behind the MLP"),
+    // epfLLM, Pai and others.
+    switch("use-rms-norm", &[(Field::Normalization, Some("RMSNorm"))]),
+    switch("no-tie-embed-logits", &[(Field::UntieEmbeddingsAndOutputWeights, YES)]),
+    switch("add-qkv-bias-linear", &[(Field::AddQkvBias, YES)]),
+    takes("patch-tokenizer-type", &[(Field::TokenizerType, None)]),
+    takes("num-attention-heads-kv", &[(Field::GroupQueryAttention, YES), (Field::NumQueryGroups, None)]),
+    lacking("parallel-attn", Arity::On, "attention and MLP side by side"),
+];
+
+/// What a fork's flag says; `_` counts as `-`.
+pub(super) fn find(name: &str) -> Option<&'static Fork> {
+    let dashed = |byte: u8| if byte == b'_' { b'-' } else { byte };
+    let same = |known: &str| {
+        known.len() == name.len() && known.bytes().zip(name.bytes()).all(|(a, b)| dashed(a) == dashed(b))
+    };
+    FORKS.iter().find(|fork| same(fork.name))
+}
+
+/// Whether a flag is MindSpeed's, which runs on Ascend accelerators alone.
+pub(super) fn is_mindspeed(name: &str) -> bool {
+    const OWN: &[&str] = &[
+        "use-fused-rmsnorm",
+        "use-fused-swiglu",
+        "use-fused-rotary-pos-emb",
+        "context-parallel-algo",
+        "reuse-fp32-param",
+        "swap-attention",
+    ];
+    OWN.contains(&name)
+}
+
+/// A value that a fork's flag spells differently: the setting and its value in Megatron's words.
+pub(super) fn respelt(name: &str, value: &str) -> Vec<(Field, String)> {
+    let mut states = Vec::new();
+    if name == LAYER_LIST
+        && let Some(layout) = layer_list(value)
+    {
+        states.push((Field::PipelineModelParallelLayout, layout));
+    }
+    for (flag, theirs, field, ours) in &RESPELT {
+        // DeepSpeed names its way of partition with more words than the one that counts.
+        let same = theirs.eq_ignore_ascii_case(value) || (*flag == PARTITION && value.contains(theirs));
+        if *flag == name && same {
+            states.push((*field, (*ours).to_owned()));
+        }
+    }
+    states
+}
+
+const LAYER_LIST: &str = "num-layer-list";
+const PARTITION: &str = "pp-partition-method";
+const CONTEXT: &str = "context-parallel-algo";
+const MEMORY: &str = "zero-bubble-v-schedule-mem-setup";
+
+/// Flags of forks, their values, and the setting and value that stand for them.
+const RESPELT: [(&str, &str, Field, &str); 12] = [
+    (CONTEXT, "ulysses_cp_algo", Field::CpCommType, "a2a"),
+    (CONTEXT, "megatron_cp_algo", Field::CpCommType, "p2p"),
+    (CONTEXT, "kvallgather_cp_algo", Field::CpCommType, "all_gather"),
+    (CONTEXT, "hybrid_cp_algo", Field::CpCommType, "a2a+p2p"),
+    ("glu-activation", "swiglu", Field::Swiglu, "true"),
+    ("glu-activation", "geglu", Field::QuickGeglu, "true"),
+    ("schedules-method", "dualpipev", Field::PipelineSchedule, "dualpipe-v"),
+    (MEMORY, "min", Field::PipelineSchedule, "v-min"),
+    (MEMORY, "half", Field::PipelineSchedule, "v-half"),
+    (MEMORY, "zb", Field::PipelineSchedule, "zb-v"),
+    // DeepSpeed then counts both embeddings as layers.
+    (PARTITION, "embedding", Field::AccountForEmbeddingInPipelineSplit, "true"),
+    (PARTITION, "embedding", Field::AccountForLossInPipelineSplit, "true"),
+];
+
+/// Whether a flag's value may be spelt differently.
+pub(super) fn spells(name: &str) -> bool {
+    name == LAYER_LIST || RESPELT.iter().any(|(flag, ..)| *flag == name)
+}
+
+/// Layers of each stage (`7,7,8`) as a written-out layout.
+fn layer_list(value: &str) -> Option<String> {
+    let mut layout = String::new();
+    for count in value.split(',') {
+        let count: u64 = count.trim().parse().ok()?;
+        layout.push_str(if layout.is_empty() { "Et*" } else { "|t*" });
+        layout.push_str(&count.to_string());
+    }
+    layout.push('L');
+    value.contains(',').then_some(layout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{find, respelt};
+    use shardscope_plan::Field;
+
+    #[test]
+    fn forks_are_told_in_megatrons_words() {
+        assert!(find("ds_sequence_parallel_size").is_some());
+        assert!(find("num-layers").is_none());
+        assert_eq!(
+            respelt("num-layer-list", "7,8"),
+            vec![(Field::PipelineModelParallelLayout, "Et*7|t*8L".to_owned())]
+        );
+        assert_eq!(
+            respelt("context-parallel-algo", "ulysses_cp_algo"),
+            vec![(Field::CpCommType, "a2a".to_owned())]
+        );
+        assert_eq!(respelt("num-layer-list", "x"), []);
+    }
+}

@@ -1,0 +1,14 @@
+//! The Megatron-LM command line of every age, and what its flags state.
+
+mod flags;
+mod forks;
+mod reader;
+mod release;
+mod renamed;
+mod software;
+mod spell;
+
+pub use flags::{flags_of, known_flags};
+pub use reader::read;
+pub use release::known_releases;
+pub(crate) use spell::spell;

@@ -1,0 +1,361 @@
+//! From the words after the training program to what they state.
+
+use super::flags::{self, Arity, Flag};
+use super::forks;
+use super::renamed;
+use super::software::{Signs, software};
+use crate::{Argument, Found, Origin, Reading};
+use shardscope_plan::{Field, Kind};
+use shardscope_source::{Diagnostic, Severity, Span};
+
+/// Flags listed by name in one note at most.
+const LISTED: usize = 40;
+
+/// Reads the words of a Megatron-LM command. Words that are no flags (the program, its interpreter) are passed over.
+#[must_use]
+pub fn read(arguments: &[Argument]) -> Reading {
+    let mut reader = Reader { words: arguments, ..Reader::default() };
+    while reader.at < reader.words.len() {
+        reader.word();
+    }
+    reader.finish()
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    words: &'a [Argument],
+    at: usize,
+    reading: Reading,
+    signs: Signs,
+    /// Recognised, without influence.
+    idle: Vec<String>,
+    first_idle: Option<Span>,
+    /// Not known, nor near to one that is.
+    unknown: Vec<String>,
+    first_unknown: Option<Span>,
+    underscored: Option<(String, Option<Span>)>,
+    /// Unknown flags met.
+    looked_up: usize,
+    /// MindSpeed's own flags are there.
+    ascend: bool,
+}
+
+impl Reader<'_> {
+    fn word(&mut self) {
+        let words = self.words;
+        let Some(word) = words.get(self.at) else { return };
+        self.at += 1;
+        let Some(body) = word.text.strip_prefix("--").filter(|body| !body.is_empty()) else { return };
+        let mut inline = None;
+        let mut name = body;
+        if let Some((before, value)) = body.split_once('=') {
+            name = before;
+            let from = u32::try_from(name.len() + 3).unwrap_or(0);
+            let inside = word.span.filter(|span| span.len() as usize == word.text.len());
+            let span = inside.map(|span| span.part(from, span.len())).or(word.span);
+            inline = Some(Argument { text: value.to_owned(), span, ..word.clone() });
+        }
+        let dashed = name.replace('_', "-");
+        if let Some(flag) = flags::find(name) {
+            self.flag(flag, name, inline, word);
+        } else if let Some(fork) = forks::find(name) {
+            self.fork(fork, inline, word);
+        } else if forks::spells(&dashed) {
+            self.respelt(&dashed, inline, word);
+        } else if let Some(field) = Field::named(name) {
+            self.setting(field, inline, word);
+        } else {
+            self.unknown(name, word);
+        }
+    }
+
+    fn flag(&mut self, flag: Flag, written: &str, inline: Option<Argument>, word: &Argument) {
+        self.signs.see(&flag);
+        if written != flag.name && written.contains('_') && self.underscored.is_none() {
+            self.underscored = Some((written.to_owned(), word.span));
+        }
+        let Some(value) = self.value_of(flag.arity, inline, word) else {
+            self.missing(flag.name, word);
+            return;
+        };
+        if let Some(renamed) = renamed::find(flag.name) {
+            let parts = ["--", flag.name, " is an older flag; today it is ", renamed.today];
+            self.note("renamed-flag", &parts, word.span);
+            self.states(flag.name, renamed.states, &value);
+            return;
+        }
+        match Field::named(flag.dest.unwrap_or(flag.name)) {
+            Some(field) => self.take(field, flag.name, value),
+            None => self.idle(flag, word.span),
+        }
+    }
+
+    /// A flag of a fork.
+    fn fork(&mut self, fork: &forks::Fork, inline: Option<Argument>, word: &Argument) {
+        self.signs.see_unknown(fork.name);
+        self.ascend |= forks::is_mindspeed(fork.name);
+        let Some(value) = self.value_of(fork.arity, inline, word) else {
+            self.missing(fork.name, word);
+            return;
+        };
+        if let Some(what) = fork.lacking {
+            let parts = ["--", fork.name, " brings ", what, ", which is not estimated yet"];
+            self.say(Severity::Warning, "not-estimated", &parts, word.span);
+        }
+        // The launcher's own spellings (auto, 1:4) are read by the launch room.
+        let launcher = matches!(fork.name, "nnodes" | "nproc-per-node");
+        if !launcher || value.text.bytes().all(|byte| byte.is_ascii_digit()) {
+            self.states(fork.name, fork.states, &value);
+        }
+    }
+
+    /// A flag whose value a fork spells in words of its own.
+    fn respelt(&mut self, name: &str, inline: Option<Argument>, word: &Argument) {
+        let Some(value) = self.value_of(Arity::One, inline, word) else {
+            self.missing(name, word);
+            return;
+        };
+        let states = forks::respelt(name, &value.text);
+        if states.is_empty() {
+            self.note("unknown-value", &["--", name, " ", &value.text, " is not known"], value.span);
+        }
+        for (field, text) in states {
+            self.take(field, name, Argument { text, ..value.clone() });
+        }
+    }
+
+    /// A setting's name as a flag (`--bias_swiglu_fusion false`), as command-line overrides write it.
+    fn setting(&mut self, field: Field, inline: Option<Argument>, word: &Argument) {
+        let arity = if field.kind() == Kind::Flag { Arity::On } else { Arity::One };
+        match self.value_of(arity, inline, word) {
+            Some(value) => self.take(field, field.name(), value),
+            None => self.missing(field.name(), word),
+        }
+    }
+
+    fn states(&mut self, flag: &str, states: &[(Field, Option<&str>)], value: &Argument) {
+        for (field, fixed) in states {
+            // A switch said to be false states nothing.
+            if fixed.is_none() || value.text != "false" {
+                let text = fixed.map_or_else(|| value.text.clone(), str::to_owned);
+                self.take(*field, flag, Argument { text, ..value.clone() });
+            }
+        }
+    }
+
+    fn missing(&mut self, flag: &str, word: &Argument) {
+        let dest = flags::find(flag).and_then(|known| known.dest).unwrap_or(flag);
+        let severity = match Field::named(dest) {
+            Some(field) if !field.is_idle() => Severity::Error,
+            _ => Severity::Warning,
+        };
+        self.say(severity, "missing-value", &["--", flag, " needs a value"], word.span);
+    }
+
+    /// The flag's value, from after its `=` or from the words that follow; none when it is missing.
+    fn value_of(&mut self, arity: Arity, inline: Option<Argument>, word: &Argument) -> Option<Argument> {
+        match arity {
+            Arity::One => inline.or_else(|| self.next_value()).filter(|value| !value.text.is_empty()),
+            Arity::Several => {
+                let mut all = inline.or_else(|| self.next_value())?;
+                while let Some(more) = self.next_value() {
+                    all.text.push(' ');
+                    all.text.push_str(&more.text);
+                    all.hole = all.hole.or(more.hole);
+                    all.answered |= more.answered;
+                    all.span = all.span.zip(more.span).map(|(first, last)| first.to(last)).or(all.span);
+                }
+                Some(all)
+            }
+            Arity::On | Arity::Switch => Some(self.switch(inline, word, true)),
+            Arity::Off => Some(self.switch(inline, word, false)),
+        }
+    }
+
+    fn next_value(&mut self) -> Option<Argument> {
+        let word = self.words.get(self.at).filter(|word| !word.text.starts_with("--"))?;
+        self.at += 1;
+        Some(word.clone())
+    }
+
+    /// A switch, which may carry true or false.
+    fn switch(&mut self, inline: Option<Argument>, word: &Argument, on: bool) -> Argument {
+        let follows = self.words.get(self.at).is_some_and(|next| truth(&next.text).is_some());
+        let given = inline.or_else(|| if follows { self.next_value() } else { None });
+        let said = given.as_ref().and_then(|value| truth(&value.text)).unwrap_or(true);
+        let hole = given.and_then(|value| value.hole);
+        Argument { text: (said == on).to_string(), span: word.span, hole, answered: word.answered }
+    }
+
+    fn take(&mut self, field: Field, flag: &str, value: Argument) {
+        let origin = if value.answered { Origin::Environment } else { Origin::Script };
+        let mut found = Found::new(field, value.text, origin).by(format!("--{flag}"), value.span);
+        found.hole = value.hole;
+        let (span, text) = (found.span, found.value.clone());
+        if let Some(earlier) = self.reading.take(found)
+            && earlier.value != text
+        {
+            let given = " is given more than once; the last value, ";
+            self.note("repeated-flag", &[field.name(), given, &text, ", counts"], span);
+        }
+    }
+
+    fn idle(&mut self, flag: Flag, span: Option<Span>) {
+        if let Some(what) = beyond(flag.name) {
+            let parts = ["--", flag.name, ": ", what, " are not estimated"];
+            return self.say(Severity::Error, "not-estimated", &parts, span);
+        }
+        if let Some(changes) = flag.changes {
+            let parts = ["--", flag.name, " changes ", changes, ", which is not estimated yet"];
+            return self.note("not-estimated", &parts, span);
+        }
+        self.first_idle = self.first_idle.or(span);
+        self.idle.push(format!("--{}", flag.name));
+    }
+
+    fn unknown(&mut self, name: &str, word: &Argument) {
+        self.signs.see_unknown(name);
+        // A word that lacks a variable may stand for anything.
+        if word.hole.is_some() {
+            return;
+        }
+        // A text with more unknown flags than that is written for another program.
+        self.looked_up += 1;
+        let near = if self.looked_up <= LISTED { flags::near(name) } else { None };
+        let Some(near) = near else {
+            self.first_unknown = self.first_unknown.or(word.span);
+            self.unknown.push(format!("--{name}"));
+            return;
+        };
+        let parts = ["--", name, " is not a flag of Megatron-LM"];
+        self.say(Severity::Warning, "unknown-flag", &parts, word.span);
+        if let Some(said) = self.reading.diagnostics.last_mut() {
+            said.hint = Some(format!("--{near} is the nearest"));
+        }
+    }
+
+    fn finish(mut self) -> Reading {
+        if let Some((written, span)) = self.underscored.take() {
+            let dashed = written.replace('_', "-");
+            self.note("underscores", &["--", &written, " is read as --", &dashed], span);
+        }
+        let idle = std::mem::take(&mut self.idle);
+        let many = " flags are recognised and change none of the figures: ";
+        let single = " is recognised and changes none of the figures";
+        self.listed("no-influence", many, single, idle, self.first_idle);
+        let unknown = std::mem::take(&mut self.unknown);
+        let many = " flags are no flags of Megatron-LM or of a fork that is known, and are left aside: ";
+        let single = " is no flag of Megatron-LM or of a fork that is known, and is left aside";
+        self.listed("unknown-flags", many, single, unknown, self.first_unknown);
+        if self.ascend && self.reading.value(Field::Accelerator).is_none() {
+            let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived);
+            self.reading.take(found.note("MindSpeed's own flags: it runs on Ascend accelerators"));
+        }
+        self.reading.software = software(&self.signs, &self.reading);
+        self.reading
+    }
+}
+
+impl Reader<'_> {
+    /// One note on many flags.
+    fn listed(
+        &mut self,
+        code: &'static str,
+        many: &str,
+        one: &str,
+        mut flags: Vec<String>,
+        span: Option<Span>,
+    ) {
+        flags.sort();
+        flags.dedup();
+        match flags.as_slice() {
+            [] => {}
+            [single] => self.note(code, &[single, one], span),
+            all => {
+                let shown = all.get(..LISTED).unwrap_or(all).join(", ");
+                let more = if all.len() > LISTED { ", …" } else { "" };
+                self.note(code, &[&all.len().to_string(), many, &shown, more], span);
+            }
+        }
+    }
+
+    fn note(&mut self, code: &'static str, parts: &[&str], span: Option<Span>) {
+        self.say(Severity::Note, code, parts, span);
+    }
+
+    /// Says something made of these parts.
+    fn say(&mut self, severity: Severity, code: &'static str, parts: &[&str], span: Option<Span>) {
+        let message = parts.concat();
+        self.reading.diagnostics.push(Diagnostic { severity, code, message, hint: None, span });
+    }
+}
+
+/// Models of another kind than the decoder of attention and MLP that is estimated.
+fn beyond(flag: &str) -> Option<&'static str> {
+    match flag {
+        "hybrid-layer-pattern" | "hybrid-override-pattern" | "is-hybrid-model" => {
+            Some("hybrid (Mamba) models")
+        }
+        "heterogeneous-layers-config-path" => Some("models whose layers differ by a configuration file"),
+        "experimental-attention-variant" => Some("experimental attention variants"),
+        "decoder-num-layers" => Some("encoder-decoder models"),
+        _ => None,
+    }
+}
+
+/// The truth that a word says.
+fn truth(word: &str) -> Option<bool> {
+    match () {
+        () if word.eq_ignore_ascii_case("true") => Some(true),
+        () if word.eq_ignore_ascii_case("false") => Some(false),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+    use crate::Argument;
+    use shardscope_plan::Field;
+
+    #[track_caller]
+    fn check(line: &str, expected: &[(Field, &str)], codes: &[&str]) {
+        let reading = read(&Argument::split(line));
+        let found: Vec<_> = reading.found.iter().map(|found| (found.field, found.value.as_str())).collect();
+        assert_eq!(found, expected, "{line}");
+        let said: Vec<_> = reading.diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
+        assert_eq!(said, codes, "{line}");
+    }
+
+    #[test]
+    fn every_spelling_is_read() {
+        check(
+            "pretrain_gpt.py --num-layers 24 --bf16 --no-rope-fusion",
+            &[(Field::NumLayers, "24"), (Field::Bf16, "true"), (Field::ApplyRopeFusion, "false")],
+            &[],
+        );
+        check("--num_layers=24", &[(Field::NumLayers, "24")], &["underscores"]);
+        check("--swiglu True --bf16 false", &[(Field::Swiglu, "true"), (Field::Bf16, "false")], &[]);
+        check("--num-layers 24 --num-layers 32", &[(Field::NumLayers, "32")], &["repeated-flag"]);
+        check(
+            "--recompute-modules core_attn moe --lr 1e-4",
+            &[(Field::RecomputeModules, "core_attn moe")],
+            &["no-influence"],
+        );
+    }
+
+    #[test]
+    fn what_is_old_unknown_or_broken_is_said() {
+        check("--batch-size 4", &[(Field::MicroBatchSize, "4")], &["renamed-flag"]);
+        check("--DDP-impl local", &[], &["renamed-flag"]);
+        check("--num-layer 24", &[], &["unknown-flag"]);
+        check("--my-own-thing 24 --another-one", &[], &["unknown-flags"]);
+        check(
+            "--zero-stage 2 --bias_swiglu_fusion false",
+            &[(Field::ZeroStage, "2"), (Field::BiasSwigluFusion, "false")],
+            &[],
+        );
+        check("--num-layers --hidden-size 8", &[(Field::HiddenSize, "8")], &["missing-value"]);
+        check("--mamba-state-dim 128", &[], &["not-estimated"]);
+    }
+}

@@ -1,0 +1,105 @@
+//! Which software a command is written for, told by its flags.
+//!
+//! The rule, first match wins:
+//! 1. a DeepSpeed flag: Megatron-DeepSpeed;
+//! 2. `--use-legacy-models`: legacy;
+//! 3. `--transformer-impl local`: core with its own layers; `--transformer-impl transformer_engine`: core with Transformer Engine;
+//! 4. `--use-mcore-models`, or a flag that first came with core 0.6 or later: core with Transformer Engine (its default since 0.6);
+//! 5. a flag gone since 23.06 or earlier, or `--use-flash-attn` (read by nothing but the legacy models): legacy;
+//! 6. otherwise core with Transformer Engine.
+
+use super::flags::Flag;
+use super::release::Release;
+use crate::Reading;
+use shardscope_plan::{Field, Software};
+
+/// What the flags say about the release.
+#[derive(Debug, Default)]
+pub(super) struct Signs {
+    /// The youngest first release of any flag, and that flag.
+    since: Option<(Release, &'static str)>,
+    /// The oldest last release of any flag, and that flag.
+    until: Option<(Release, &'static str)>,
+    deepspeed: Option<String>,
+}
+
+impl Signs {
+    pub(super) fn see(&mut self, flag: &Flag) {
+        if let Some(since) = flag.since
+            && self.since.is_none_or(|(youngest, _)| since > youngest)
+        {
+            self.since = Some((since, flag.name));
+        }
+        if let Some(until) = flag.until
+            && self.until.is_none_or(|(oldest, _)| until < oldest)
+        {
+            self.until = Some((until, flag.name));
+        }
+    }
+
+    pub(super) fn see_unknown(&mut self, name: &str) {
+        if name.starts_with("deepspeed")
+            || matches!(name, "zero-stage" | "no-pipeline-parallel" | "ds-sequence-parallel-size")
+        {
+            self.deepspeed.get_or_insert_with(|| name.to_owned());
+        }
+    }
+}
+
+/// The software and how it was told.
+pub(super) fn software(signs: &Signs, reading: &Reading) -> Option<(Software, String)> {
+    let says = |field, value: &str| reading.value(field) == Some(value);
+    let told = |software, by: String| Some((software, format!("told by {by}")));
+    if let Some(flag) = &signs.deepspeed {
+        return told(Software::MegatronDeepspeed, format!("--{flag}"));
+    }
+    if says(Field::UseLegacyModels, "true") {
+        return told(Software::MegatronLegacy, "--use-legacy-models".to_owned());
+    }
+    if says(Field::TransformerImpl, "local") {
+        return told(Software::MegatronCoreLocal, "--transformer-impl local".to_owned());
+    }
+    if says(Field::TransformerImpl, "transformer_engine") {
+        return told(Software::MegatronCoreTe, "--transformer-impl transformer_engine".to_owned());
+    }
+    if says(Field::UseMcoreModels, "true") {
+        return told(Software::MegatronCoreTe, "--use-mcore-models".to_owned());
+    }
+    if let Some((release, flag)) = signs.since.filter(|(release, _)| *release >= Release::TRANSFORMER_ENGINE)
+    {
+        return told(Software::MegatronCoreTe, format!("--{flag}, there since {}", release.name()));
+    }
+    if let Some((release, flag)) = signs.until.filter(|(release, _)| *release <= Release::LAST_LEGACY) {
+        return told(Software::MegatronLegacy, format!("--{flag}, gone since {}", release.name()));
+    }
+    if says(Field::UseFlashAttn, "true") {
+        return told(
+            Software::MegatronLegacy,
+            "--use-flash-attn, which only the legacy models read".to_owned(),
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Argument;
+    use crate::megatron::read;
+    use shardscope_plan::Software;
+
+    #[track_caller]
+    fn check(line: &str, expected: Option<Software>) {
+        assert_eq!(read(&Argument::split(line)).software.map(|(software, _)| software), expected, "{line}");
+    }
+
+    #[test]
+    fn the_flags_date_the_script() {
+        check("--num-layers 24 --bf16", None);
+        check("--use-flash-attn --swiglu --use-distributed-optimizer --bf16", Some(Software::MegatronLegacy));
+        check("--use-flash-attn --use-mcore-models", Some(Software::MegatronCoreTe));
+        check("--use-flash-attn --attention-backend auto", Some(Software::MegatronCoreTe));
+        check("--transformer-impl local --attention-backend auto", Some(Software::MegatronCoreLocal));
+        check("--DDP-impl local --num-layers 2", Some(Software::MegatronLegacy));
+        check("--deepspeed --use-flash-attn", Some(Software::MegatronDeepspeed));
+    }
+}

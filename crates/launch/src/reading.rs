@@ -1,0 +1,173 @@
+//! What a reader found, before any default or rule.
+
+use shardscope_plan::{Field, Software};
+use shardscope_source::{Diagnostic, Span};
+
+/// Where a setting's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The pasted text.
+    Script,
+    /// A variable that the text leaves to its environment, filled in by the reader of the page.
+    Environment,
+    /// The catalog of models, tokenizers and hardware.
+    Catalog,
+    /// A default of the framework.
+    Default,
+    /// A rule of the framework, from other settings.
+    Derived,
+    /// A control of the page.
+    User,
+}
+
+impl Origin {
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Script => "script",
+            Self::Environment => "environment",
+            Self::Catalog => "catalog",
+            Self::Default => "default",
+            Self::Derived => "derived",
+            Self::User => "user",
+        }
+    }
+}
+
+/// A word of the training command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Argument {
+    /// The word after all expansions.
+    pub text: String,
+    /// Where it stands.
+    pub span: Option<Span>,
+    /// The variable that the word lacks, when it is not known.
+    pub hole: Option<String>,
+    /// Whether an answer or a variable of the page's environment is in it.
+    pub answered: bool,
+}
+
+impl Argument {
+    /// The words of a command line, split at blanks, without places.
+    #[must_use]
+    pub fn split(line: &str) -> Vec<Self> {
+        line.split_ascii_whitespace().map(Self::from).collect()
+    }
+}
+
+impl From<&str> for Argument {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+}
+
+/// One value that the text states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Which setting.
+    pub field: Field,
+    /// Its value as written; when `hole` is there, the text with that variable by name.
+    pub value: String,
+    /// The variable that the value lacks, when it is not known.
+    pub hole: Option<String>,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The flag or key as written.
+    pub flag: Option<String>,
+    /// Where the value stands (the flag, when it takes none).
+    pub span: Option<Span>,
+    /// How it came to be, when it is not simply as written.
+    pub note: Option<String>,
+}
+
+impl Found {
+    /// A value without a place.
+    #[must_use]
+    pub fn new(field: Field, value: impl Into<String>, origin: Origin) -> Self {
+        Self::of(field, value.into(), origin)
+    }
+
+    // What builds a value stays out of line: it is done in many places, and a call is smaller.
+    fn of(field: Field, value: String, origin: Origin) -> Self {
+        Self { field, value, hole: None, origin, flag: None, span: None, note: None }
+    }
+
+    /// The same, said by a flag or key at a place.
+    #[must_use]
+    pub fn by(self, flag: impl Into<String>, span: Option<Span>) -> Self {
+        self.said(flag.into(), span)
+    }
+
+    fn said(mut self, flag: String, span: Option<Span>) -> Self {
+        self.flag = Some(flag);
+        self.span = span;
+        self
+    }
+
+    /// The same with a remark on how it came to be.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+}
+
+/// Something the text leaves open and the report needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The setting or variable asked for.
+    pub name: String,
+    /// The question in words.
+    pub prompt: String,
+    /// What may be answered; empty when anything may.
+    pub choices: Vec<String>,
+    /// A sensible answer.
+    pub proposal: Option<String>,
+}
+
+/// Everything one text says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// The values, at most one for each setting.
+    pub found: Vec<Found>,
+    /// What there is to say about the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What it leaves open.
+    pub questions: Vec<Question>,
+    /// Which software it is written for, and how that was told.
+    pub software: Option<(Software, String)>,
+}
+
+impl Reading {
+    /// Takes a value; the last one of a setting wins. Returns the one that it replaces.
+    pub fn take(&mut self, found: Found) -> Option<Found> {
+        match self.found.iter_mut().find(|earlier| earlier.field == found.field) {
+            Some(earlier) => Some(std::mem::replace(earlier, found)),
+            None => {
+                self.found.push(found);
+                None
+            }
+        }
+    }
+
+    /// The whole number stated for a setting.
+    #[must_use]
+    pub fn count(&self, field: Field) -> Option<u64> {
+        self.value(field)?.parse().ok()
+    }
+
+    /// Keeps the values that `keep` wants.
+    pub fn keep(&mut self, keep: &dyn Fn(&Found) -> bool) {
+        self.found.retain(|found| keep(found));
+    }
+
+    /// The value stated for a setting.
+    #[must_use]
+    pub fn value(&self, field: Field) -> Option<&str> {
+        self.found
+            .iter()
+            .find(|found| found.field == field && found.hole.is_none())
+            .map(|found| found.value.as_str())
+    }
+}

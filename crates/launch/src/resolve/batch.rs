@@ -1,0 +1,110 @@
+//! The batch: micro, global and their number (`num_microbatches_calculator.py`).
+
+use super::setting::SettingValue::Int;
+use super::table::Table;
+use shardscope_plan::Field;
+use shardscope_plan::hints::nearest_multiple;
+
+/// Micro-batch, global batch and micro-batches of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Batch {
+    pub(super) micro: u64,
+    pub(super) global: u64,
+    pub(super) count: u64,
+}
+
+/// The batch over `data` replicas; none when it does not divide.
+pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
+    let micro = table.count(Field::MicroBatchSize)?;
+    let slice = micro.saturating_mul(data);
+    schedule(table);
+    if let Some(count) = table.count(Field::NumMicroBatches)
+        && !table.has(Field::GlobalBatchSize)
+    {
+        table.derive(
+            Field::GlobalBatchSize,
+            Int(slice.saturating_mul(count)),
+            "micro batch x DP x micro-batches",
+        );
+    }
+    table.derive(Field::GlobalBatchSize, Int(slice), "micro batch x DP (one micro-batch), unless given");
+    let mut global = table.count(Field::GlobalBatchSize)?;
+    if !global.is_multiple_of(slice) && table.on(Field::DecreaseBatchSizeIfNeeded) && global > slice {
+        global = global / slice * slice;
+        let rule = "rounded down to a multiple of micro batch x DP (--decrease-batch-size-if-needed)";
+        table.overrule(Field::GlobalBatchSize, Int(global), rule);
+    }
+    if !global.is_multiple_of(slice) || global == 0 {
+        let fields = [Field::GlobalBatchSize, Field::MicroBatchSize, Field::DataParallelSize];
+        let is = if global < slice { "less than" } else { "no multiple of" };
+        let message = format!("global batch {global} is {is} micro batch {micro} x DP {data} = {slice}");
+        let nearest = nearest_multiple(global, slice);
+        let hint = format!("{nearest} would do, or another multiple of {slice}");
+        table.refuse("global-batch", &fields, message, &hint);
+        return None;
+    }
+    let count = global / slice;
+    table.overrule(Field::NumMicroBatches, Int(count), "global batch / (micro batch x DP)");
+    ramp_up(table, slice, global);
+    Some(Batch { micro, global, count })
+}
+
+/// `--max-tokens-per-gpu` packs samples of any length into micro-batches that hold so many tokens per context-parallel rank
+/// (slime, `slime/utils/dp_schedule.py`): a full one is what memory has to do with.
+pub(super) fn packed(table: &mut Table) {
+    let Some(tokens) = table.count(Field::MaxTokensPerGpu) else { return };
+    if table.has(Field::SeqLength) && table.has(Field::MicroBatchSize) {
+        return;
+    }
+    let length = tokens.saturating_mul(table.degree(Field::ContextParallelSize));
+    table.derive(Field::SeqLength, Int(length), "a full pack: max_tokens_per_gpu x CP");
+    table.derive(Field::MicroBatchSize, Int(1), "one pack of samples");
+    table.warn(
+        "packed-samples",
+        Field::MaxTokensPerGpu,
+        "samples are packed up to max_tokens_per_gpu: memory is that of a full pack; the step is one whose samples are all \
+         as long as a pack, and shorter ones take less time",
+    );
+}
+
+/// `--step-batch-size-schedule "0:768 250B:1536"`: the size after the last threshold counts.
+fn schedule(table: &mut Table) {
+    let text = table.word(Field::StepBatchSizeSchedule).to_owned();
+    if text.is_empty() {
+        return;
+    }
+    if table.has(Field::GlobalBatchSize) {
+        let fields = [Field::GlobalBatchSize, Field::StepBatchSizeSchedule];
+        let message = "a schedule of batch sizes and a global batch size exclude each other".to_owned();
+        table.refuse("batch-given-twice", &fields, message, "leave --global-batch-size out");
+        return;
+    }
+    let mut steps = text.split([' ', ',']).filter(|step| !step.is_empty());
+    let last = steps.next_back().and_then(|step| step.rsplit(':').next()?.trim().parse::<u64>().ok());
+    match last.filter(|size| *size > 0) {
+        Some(size) => {
+            table.derive(Field::GlobalBatchSize, Int(size), "the last size of step_batch_size_schedule")
+        }
+        None => table.warn(
+            "bad-schedule",
+            Field::StepBatchSizeSchedule,
+            "step_batch_size_schedule is not of the form 0:768 250B:1536",
+        ),
+    }
+}
+
+/// A growing batch is estimated at its final size (`num_microbatches_calculator.py`, until core 0.17).
+fn ramp_up(table: &mut Table, slice: u64, global: u64) {
+    let ramp = table.counts(Field::RampupBatchSize);
+    let [start, increment, _] = *ramp.as_slice() else { return };
+    if increment == 0 || start > global || !(global - start).is_multiple_of(increment) {
+        let message = format!("a batch cannot grow from {start} by {increment} to {global}");
+        let fields = [Field::RampupBatchSize, Field::GlobalBatchSize];
+        table.refuse("rampup", &fields, message, "");
+    } else if !start.is_multiple_of(slice) || !increment.is_multiple_of(slice) {
+        let message = format!(
+            "a batch growing from {start} by {increment} is on the way no multiple of micro batch x DP = {slice}: a run from the start would stop"
+        );
+        table.warn("rampup", Field::RampupBatchSize, &message);
+    }
+}

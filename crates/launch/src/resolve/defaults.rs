@@ -1,0 +1,183 @@
+//! Each framework's defaults for what the text leaves out.
+
+use super::setting::parse;
+use super::table::Table;
+use shardscope_plan::{Field, Software};
+
+/// Settings that shape the model: their defaults say nothing where the model itself is not stated.
+pub(super) const OF_MODEL: [Field; 12] = [
+    Field::GroupQueryAttention,
+    Field::Swiglu,
+    Field::QuickGeglu,
+    Field::SquaredRelu,
+    Field::Normalization,
+    Field::PositionEmbeddingType,
+    Field::AddBiasLinear,
+    Field::AddQkvBias,
+    Field::QkLayernorm,
+    Field::UntieEmbeddingsAndOutputWeights,
+    Field::SoftmaxType,
+    Field::MultiLatentAttention,
+];
+
+/// Defaults of Megatron-LM's argument parser, the same from 23.04 to core 0.19.
+const MEGATRON: &[(Field, &str)] = &[
+    (Field::GroupQueryAttention, "false"),
+    (Field::MakeVocabSizeDivisibleBy, "128"),
+    (Field::PadVocabSize, "true"),
+    (Field::Swiglu, "false"),
+    (Field::QuickGeglu, "false"),
+    (Field::SquaredRelu, "false"),
+    (Field::Normalization, "LayerNorm"),
+    (Field::PositionEmbeddingType, "learned_absolute"),
+    (Field::AddBiasLinear, "true"),
+    (Field::QkLayernorm, "false"),
+    (Field::UntieEmbeddingsAndOutputWeights, "false"),
+    (Field::SoftmaxType, "vanilla"),
+    (Field::MultiLatentAttention, "false"),
+    (Field::TensorModelParallelSize, "1"),
+    (Field::PipelineModelParallelSize, "1"),
+    (Field::ContextParallelSize, "1"),
+    (Field::ExpertModelParallelSize, "1"),
+    (Field::SequenceParallel, "false"),
+    (Field::UseTpPpDpMapping, "false"),
+    (Field::NumDistributedOptimizerInstances, "1"),
+    (Field::AccountForEmbeddingInPipelineSplit, "false"),
+    (Field::AccountForLossInPipelineSplit, "false"),
+    (Field::Bf16, "false"),
+    (Field::Fp16, "false"),
+    (Field::GradReduceInBf16, "false"),
+    (Field::Fp32ResidualConnection, "false"),
+    (Field::Optimizer, "adam"),
+    (Field::UseDistributedOptimizer, "false"),
+    (Field::UsePrecisionAwareOptimizer, "false"),
+    (Field::MainGradsDtype, "fp32"),
+    (Field::MainParamsDtype, "fp32"),
+    (Field::ExpAvgDtype, "fp32"),
+    (Field::ExpAvgSqDtype, "fp32"),
+    (Field::OptimizerCpuOffload, "false"),
+    (Field::DistributeSavedActivations, "false"),
+    (Field::CpuOffloadingNumLayers, "0"),
+    (Field::HiddenDropout, "0.1"),
+    (Field::AttentionDropout, "0.1"),
+    (Field::MaskedSoftmaxFusion, "true"),
+    (Field::BiasGeluFusion, "true"),
+    (Field::BiasDropoutFusion, "true"),
+    (Field::GradientAccumulationFusion, "true"),
+    (Field::MemoryEfficientLayerNorm, "false"),
+    (Field::CrossEntropyLossFusion, "false"),
+    (Field::OverlapGradReduce, "false"),
+    (Field::OverlapParamGather, "false"),
+    (Field::TpCommOverlap, "false"),
+    (Field::AsyncTensorModelParallelAllreduce, "true"),
+    (Field::DeterministicMode, "false"),
+    (Field::CreateAttentionMaskInDataloader, "true"),
+    (Field::CudaGraphImpl, "none"),
+];
+
+/// Defaults that hold in core releases alone.
+const CORE: &[(Field, &str)] = &[
+    (Field::BiasSwigluFusion, "true"),
+    (Field::ApplyRopeFusion, "true"),
+    (Field::OverlapP2pComm, "true"),
+    (Field::ApplyQueryKeyLayerScaling, "false"),
+    (Field::CrossEntropyFusionImpl, "native"),
+];
+
+/// What the legacy models lack or have on.
+const LEGACY: &[(Field, &str)] = &[
+    (Field::BiasSwigluFusion, "false"),
+    (Field::ApplyRopeFusion, "false"),
+    (Field::OverlapP2pComm, "false"),
+    (Field::ApplyQueryKeyLayerScaling, "true"),
+];
+
+const MOE: &[(Field, &str)] = &[
+    (Field::MoeRouterTopk, "2"),
+    (Field::MoeLayerFreq, "1"),
+    (Field::MoeSharedExpertGate, "false"),
+    (Field::MoeTokenDispatcherType, "allgather"),
+    (Field::MoeGroupedGemm, "false"),
+    (Field::MoePadExpertInputToCapacity, "false"),
+    (Field::MoePermuteFusion, "false"),
+    (Field::MoeRouterLoadBalancingType, "aux_loss"),
+    (Field::MoeAuxLossCoeff, "0.0"),
+    (Field::MoeRouterEnableExpertBias, "false"),
+    (Field::MoeRouterPreSoftmax, "false"),
+    (Field::MoeSharedExpertOverlap, "false"),
+    (Field::OverlapMoeExpertParallelComm, "false"),
+];
+
+const LATENT: &[(Field, &str)] = &[
+    (Field::KvLoraRank, "32"),
+    (Field::QkHeadDim, "128"),
+    (Field::QkPosEmbHeadDim, "64"),
+    (Field::VHeadDim, "128"),
+];
+
+/// Fills what has no value; `software` is known already.
+pub(super) fn fill(table: &mut Table, software: Software) {
+    let whose = whose(software);
+    all(table, MEGATRON, whose);
+    let old = matches!(software, Software::MegatronLegacy | Software::MegatronDeepspeed);
+    all(table, if old { LEGACY } else { CORE }, whose);
+    if table.number(Field::NumExperts) > 0 {
+        if software == Software::MegatronDeepspeed {
+            all(table, &[(Field::MoeRouterTopk, "1")], whose);
+        }
+        all(table, MOE, whose);
+    }
+    if table.on(Field::MultiLatentAttention) {
+        all(table, LATENT, whose);
+    }
+    if table.says(Field::Optimizer, "sgd") {
+        all(table, &[(Field::SgdMomentum, "0.9")], whose);
+    }
+    if table.has(Field::Fp8) {
+        all(table, &[(Field::Fp8Recipe, "delayed"), (Field::Fp8ParamGather, "false")], whose);
+    }
+    if table.on(Field::UseMegatronFsdp) {
+        // no_shard before core 0.18.
+        all(table, &[(Field::DataParallelShardingStrategy, "optim_grads_params")], whose);
+    }
+    if table.on(Field::OptimizerCpuOffload) {
+        all(table, &[(Field::OptimizerOffloadFraction, "1.0")], whose);
+    }
+    if table.degree(Field::ContextParallelSize) > 1 {
+        all(table, &[(Field::CpCommType, "p2p")], whose);
+    }
+}
+
+/// Whose defaults they are.
+pub(super) const fn whose(software: Software) -> &'static str {
+    match software {
+        Software::MegatronLegacy => "default of Megatron-LM 23.06",
+        Software::MegatronCoreLocal | Software::MegatronCoreTe => "default of Megatron-LM core 0.19",
+        Software::MegatronDeepspeed => "default of Megatron-DeepSpeed",
+        Software::Torchtitan => "as in Megatron-LM; torchtitan does not say",
+        Software::Nanotron => "as in Megatron-LM; nanotron does not say",
+        Software::GptNeox => "as in Megatron-LM; GPT-NeoX does not say",
+        Software::TorchFsdp => "as in Megatron-LM; the trainer does not say",
+        Software::HfTransformers => "default of transformers",
+    }
+}
+
+fn all(table: &mut Table, defaults: &[(Field, &str)], whose: &str) {
+    for (field, text) in defaults {
+        if let Ok(value) = parse(*field, text) {
+            table.default(*field, value, whose);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CORE, LATENT, LEGACY, MEGATRON, MOE, parse};
+
+    #[test]
+    fn every_default_is_a_value_of_its_setting() {
+        for (field, text) in [MEGATRON, CORE, LEGACY, MOE, LATENT].concat() {
+            assert!(parse(field, text).is_ok(), "{} {text}", field.name());
+        }
+    }
+}

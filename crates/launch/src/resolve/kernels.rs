@@ -1,0 +1,127 @@
+//! Which attention, fusions and loss each software runs.
+
+use super::setting::SettingValue::Bool;
+use super::table::Table;
+use shardscope_catalog as catalog;
+use shardscope_plan::{Activation, AttentionKernel, Field, Fusions, LossKind, Model, Software};
+use shardscope_units::Bytes;
+
+/// Which attention kernel each software runs: the legacy models and Megatron-DeepSpeed flash attention
+/// when asked to, core's own layers none, Transformer Engine what `--attention-backend` says or what it prefers.
+pub(super) fn attention_kernel(table: &mut Table, software: Software) -> AttentionKernel {
+    let (name, rule) = match software {
+        Software::MegatronLegacy | Software::MegatronDeepspeed if table.on(Field::UseFlashAttn) => {
+            ("flash", "--use-flash-attn")
+        }
+        Software::MegatronLegacy | Software::MegatronDeepspeed => ("unfused", "without --use-flash-attn"),
+        Software::MegatronCoreLocal => ("unfused", "core's own layers have no fused attention"),
+        Software::HfTransformers => match table.word(Field::AttnImplementation) {
+            "eager" => ("unfused", "attn_implementation"),
+            "flash_attention_2" | "flash_attention_3" => ("flash", "attn_implementation"),
+            _ => ("sdpa", "attn_implementation"),
+        },
+        _ => match table.choice(Field::AttentionBackend, &["unfused", "local", "fused", "flash"]) {
+            0 if software == Software::MegatronCoreTe => engines_choice(table),
+            0 => ("flash", "flash attention, where the software chooses by itself"),
+            1 | 2 => ("unfused", "--attention-backend"),
+            3 => ("fused", "--attention-backend"),
+            _ => ("flash", "--attention-backend"),
+        },
+    };
+    table.derive_word(Field::AttentionKernel, name, rule);
+    match table.choice(Field::AttentionKernel, &["unfused", "fused", "sdpa"]) {
+        1 => AttentionKernel::Unfused,
+        2 => AttentionKernel::Fused,
+        3 => AttentionKernel::Sdpa,
+        _ => AttentionKernel::Flash,
+    }
+}
+
+/// Bytes of a cuBLAS workspace configured as `:KiB:count`, any number of times; deterministic runs must set
+/// `:4096:8` or less (PyTorch, `torch.use_deterministic_algorithms`).
+pub(super) fn cublas_workspace(table: &Table) -> Option<Bytes> {
+    let asked = table.word(Field::CublasWorkspaceConfig);
+    let (mut kib, mut size) = (0_u64, None);
+    for part in asked.split(':') {
+        let Ok(number) = part.trim().parse::<u64>() else { continue };
+        match size.take() {
+            Some(size) => kib = kib.saturating_add(number.saturating_mul(size)),
+            None => size = Some(number),
+        }
+    }
+    match kib {
+        0 if table.on(Field::DeterministicMode) => Some(Bytes::mib(32)),
+        0 => None,
+        kib => Some(Bytes::new(kib.saturating_mul(1024))),
+    }
+}
+
+/// What Transformer Engine takes when it is left to it
+/// (`transformer_engine/pytorch/attention/dot_product_attention/utils.py:get_attention_backend`).
+fn engines_choice(table: &Table) -> (&'static str, &'static str) {
+    let may = |field| table.switch(field).unwrap_or(true);
+    let capability =
+        catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability());
+    let fixed = table.on(Field::DeterministicMode) || !may(Field::NvteAllowNondeterministicAlgo);
+    match (may(Field::NvteFlashAttn), may(Field::NvteFusedAttn), capability) {
+        (false, false, _) => ("unfused", "NVTE_FLASH_ATTN and NVTE_FUSED_ATTN are 0"),
+        (false, true, _) => ("fused", "NVTE_FLASH_ATTN is 0"),
+        (true, false, _) => ("flash", "NVTE_FUSED_ATTN is 0"),
+        (_, _, Some(10..)) if fixed => {
+            ("flash", "Transformer Engine's choice for deterministic runs from Blackwell on")
+        }
+        (_, _, Some(9..)) => ("fused", "Transformer Engine prefers cuDNN's fused attention from Hopper on"),
+        _ => ("flash", "Transformer Engine prefers flash attention before Hopper"),
+    }
+}
+
+pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> Fusions {
+    if table.on(Field::ApplyQueryKeyLayerScaling) {
+        let rule = "on with apply_query_key_layer_scaling";
+        table.derive(Field::AttentionSoftmaxInFp32, Bool(true), rule);
+    }
+    table.default(Field::AttentionSoftmaxInFp32, Bool(false), super::defaults::whose(software));
+    if !table.says(Field::PositionEmbeddingType, "rope") {
+        table.overrule(Field::ApplyRopeFusion, Bool(false), "off for other position embeddings than rope");
+    }
+    let bias_activation = match model.activation {
+        Activation::Swiglu => table.on(Field::BiasSwigluFusion),
+        // validate_args turns it off without biases.
+        Activation::Gelu => table.on(Field::BiasGeluFusion) && table.on(Field::AddBiasLinear),
+        Activation::Geglu => table.on(Field::BiasGeluFusion) && software != Software::MegatronLegacy,
+        Activation::SquaredRelu => false,
+    };
+    Fusions {
+        bias_activation,
+        masked_softmax: table.on(Field::MaskedSoftmaxFusion),
+        softmax_in_fp32: table.on(Field::AttentionSoftmaxInFp32),
+        gradient_accumulation: table.on(Field::GradientAccumulationFusion),
+        bias_dropout_add: table.on(Field::BiasDropoutFusion),
+        rope: table.on(Field::ApplyRopeFusion),
+        memory_efficient_norm: table.on(Field::MemoryEfficientLayerNorm),
+    }
+}
+
+pub(super) fn loss(table: &Table, software: Software) -> LossKind {
+    match table.word(Field::LossKind) {
+        "legacy" => return LossKind::Legacy,
+        "unfused" => return LossKind::Unfused,
+        "torch" => return LossKind::Torch,
+        "native_fused" => return LossKind::NativeFused,
+        "te" => return LossKind::TransformerEngine,
+        "compiled" => return LossKind::Compiled,
+        "fused_linear" | "liger" | "cce" | "chunked" => return LossKind::FusedLinear,
+        _ => {}
+    }
+    if matches!(software, Software::MegatronLegacy | Software::MegatronDeepspeed) {
+        return LossKind::Legacy;
+    }
+    if matches!(software, Software::Torchtitan | Software::TorchFsdp | Software::HfTransformers) {
+        return LossKind::Torch;
+    }
+    match (table.on(Field::CrossEntropyLossFusion), table.word(Field::CrossEntropyFusionImpl)) {
+        (false, _) => LossKind::Unfused,
+        (true, "te") => LossKind::TransformerEngine,
+        (true, _) => LossKind::NativeFused,
+    }
+}

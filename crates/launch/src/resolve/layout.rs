@@ -1,0 +1,198 @@
+//! How the work is cut, from the settings.
+
+use super::setting::SettingValue::Int;
+use super::table::{Table, listed_names};
+use shardscope_plan::hints::{divisors, listed};
+use shardscope_plan::{ContextKind, Degrees, Field, Layout, PipelineSchedule, RankOrder, StageSplit};
+
+/// The layout of the settings on `world_size` ranks; none when it cannot be formed.
+pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
+    replicas(table, world_size);
+    let num_layers = super::model::layers(table)?;
+    let mtp_num_layers = table.number(Field::MtpNumLayers);
+    let mut degrees = degrees(table, world_size)?;
+    if let Some(layout) = without_noops(table, &degrees, mtp_num_layers) {
+        degrees.split = StageSplit::Layout(layout);
+    }
+    match Layout::new(&degrees, num_layers, mtp_num_layers) {
+        Ok(layout) => {
+            state(table, &layout);
+            Some(layout)
+        }
+        Err(refused) => {
+            table.refuse_all(refused);
+            None
+        }
+    }
+}
+
+/// The replicas, which follow from the ranks whether or not the rest can be laid out.
+fn replicas(table: &mut Table, world_size: u64) {
+    let of_one = table.ranks_of_one();
+    if world_size.is_multiple_of(of_one) && world_size > 0 {
+        let rule = "world size / (TP x PP x CP)";
+        table.overrule(Field::DataParallelSize, Int(world_size / of_one), rule);
+    }
+}
+
+fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
+    let split = split(table);
+    let virtual_pipeline = virtual_pipeline(table)?;
+    let tensor = table.degree(Field::TensorModelParallelSize);
+    if tensor == 1 && table.on(Field::SequenceParallel) {
+        // Stays as stated; the layout has it off.
+        table.warn(
+            "no-effect",
+            Field::SequenceParallel,
+            "sequence parallelism has no effect with tensor parallel size 1",
+        );
+        table.remark(Field::SequenceParallel, "off with tensor parallel size 1");
+    }
+    let expert_tensor = table.count(Field::ExpertTensorParallelSize);
+    table.derive(Field::ExpertTensorParallelSize, Int(tensor), "the tensor parallel size, unless given");
+    Some(Degrees {
+        world_size,
+        tensor,
+        pipeline: table.degree(Field::PipelineModelParallelSize),
+        virtual_pipeline,
+        context: table.degree(Field::ContextParallelSize),
+        expert: table.degree(Field::ExpertModelParallelSize),
+        expert_tensor,
+        sequence_parallel: table.on(Field::SequenceParallel),
+        rank_order: if table.on(Field::UseTpPpDpMapping) {
+            RankOrder::TpCpEpPpDp
+        } else {
+            RankOrder::TpCpEpDpPp
+        },
+        context_kind: match table.words(Field::CpCommType).first().copied() {
+            Some("all_gather" | "allgather") => ContextKind::AllGather,
+            Some("a2a") => ContextKind::AllToAll,
+            Some("a2a+p2p") => ContextKind::AllToAllAndPointToPoint,
+            _ => ContextKind::PointToPoint,
+        },
+        hierarchical_context: table.counts(Field::HierarchicalContextParallelSizes),
+        distributed_optimizer_instances: table.degree(Field::NumDistributedOptimizerInstances),
+        microbatch_group_size: table.count(Field::MicrobatchGroupSizePerVpStage),
+        schedule: schedule(table),
+        split,
+    })
+}
+
+/// The stages of an even split written out, no-op layers left out.
+fn without_noops(table: &Table, degrees: &Degrees, mtp_num_layers: u64) -> Option<String> {
+    let stated = table.count(Field::NumLayers)?;
+    let noops = super::model::noops(table, stated);
+    let stages = degrees.pipeline.saturating_mul(degrees.virtual_pipeline);
+    if noops.is_empty() || matches!(degrees.split, StageSplit::Layout(_)) || !stated.is_multiple_of(stages) {
+        return None;
+    }
+    let of_stage = stated / stages;
+    let mut text = String::from("E");
+    for stage in 0..stages {
+        if stage > 0 {
+            text.push('|');
+        }
+        let layers = stage * of_stage..(stage + 1) * of_stage;
+        layers.filter(|layer| !noops.contains(layer)).for_each(|_| text.push('t'));
+    }
+    (0..mtp_num_layers).for_each(|_| text.push('m'));
+    text.push('L');
+    Some(text)
+}
+
+fn schedule(table: &Table) -> PipelineSchedule {
+    PipelineSchedule::named(table.word(Field::PipelineSchedule))
+}
+
+fn split(table: &Table) -> StageSplit {
+    let layout = table.word(Field::PipelineModelParallelLayout);
+    let first = table.count(Field::DecoderFirstPipelineNumLayers);
+    let last = table.count(Field::DecoderLastPipelineNumLayers);
+    match () {
+        () if !layout.is_empty() => StageSplit::Layout(layout.to_owned()),
+        () if first.is_some() || last.is_some() => StageSplit::Ends { first, last },
+        () => StageSplit::Even {
+            account_for_embedding: table.on(Field::AccountForEmbeddingInPipelineSplit),
+            account_for_loss: table.on(Field::AccountForLossInPipelineSplit),
+        },
+    }
+}
+
+/// Chunks per rank: given, or by layers per virtual stage (`arguments.py:validate_args`).
+fn virtual_pipeline(table: &mut Table) -> Option<u64> {
+    let ways = [
+        Field::NumLayersPerVirtualPipelineStage,
+        Field::NumVirtualStagesPerPipelineRank,
+        Field::PipelineModelParallelLayout,
+    ];
+    let mut given = Vec::new();
+    for field in &ways {
+        if table.has(*field) {
+            given.push(*field);
+        }
+    }
+    if given.len() > 1 {
+        let message = listed_names(&given, " and ") + " exclude each other";
+        table.refuse("vpp-given-twice", &given, message, "");
+        return None;
+    }
+    if let Some(stages) = table.count(Field::NumVirtualStagesPerPipelineRank) {
+        table.derive(
+            Field::VirtualPipelineModelParallelSize,
+            Int(stages),
+            "num_virtual_stages_per_pipeline_rank",
+        );
+    }
+    let Some(per_stage) = table.count(Field::NumLayersPerVirtualPipelineStage) else {
+        return Some(table.degree(Field::VirtualPipelineModelParallelSize));
+    };
+    let uneven = [Field::DecoderFirstPipelineNumLayers, Field::DecoderLastPipelineNumLayers];
+    if uneven.into_iter().any(|field| table.has(field)) {
+        let fields = [Field::NumLayersPerVirtualPipelineStage, uneven[0], uneven[1]];
+        let message =
+            "layers per virtual stage cannot be given with a first or last stage of its own size".to_owned();
+        let hint = "give --num-virtual-stages-per-pipeline-rank instead";
+        table.refuse("vpp-uneven", &fields, message, hint);
+        return None;
+    }
+    let layers = table.count(Field::NumLayers)?;
+    let ends = [Field::AccountForEmbeddingInPipelineSplit, Field::AccountForLossInPipelineSplit];
+    let total = layers + ends.into_iter().map(|field| u64::from(table.on(field))).sum::<u64>();
+    let pipeline = table.degree(Field::PipelineModelParallelSize);
+    if !total.is_multiple_of(pipeline) {
+        // Layout::new says so, with what would work.
+        return Some(1);
+    }
+    let of_rank = total / pipeline;
+    if !of_rank.is_multiple_of(per_stage) {
+        let fitting = divisors(of_rank);
+        let fields =
+            [Field::NumLayersPerVirtualPipelineStage, Field::NumLayers, Field::PipelineModelParallelSize];
+        let message = format!(
+            "the {of_rank} layers of a pipeline rank cannot be cut into virtual stages of {per_stage}"
+        );
+        let hint = format!("layers per virtual stage that divide: {}", listed(&fitting, per_stage));
+        table.refuse("layers-over-vpp", &fields, message, &hint);
+        return None;
+    }
+    let chunks = of_rank / per_stage;
+    if chunks > 1 {
+        let rule = "layers of a pipeline rank / num_layers_per_virtual_pipeline_stage";
+        table.derive(Field::VirtualPipelineModelParallelSize, Int(chunks), rule);
+    }
+    Some(chunks)
+}
+
+/// What follows from the layout, among the settings.
+fn state(table: &mut Table, layout: &Layout) {
+    if table.number(Field::NumExperts) > 0 {
+        let rule = "world size / (expert TP x EP x PP)";
+        table.overrule(Field::ExpertDataParallelSize, Int(layout.expert_data), rule);
+    }
+    if layout.virtual_pipeline > 1 {
+        let rule = "stages of the written-out layout / PP";
+        table.derive(Field::VirtualPipelineModelParallelSize, Int(layout.virtual_pipeline), rule);
+        let rule = "the pipeline size, unless given";
+        table.derive(Field::MicrobatchGroupSizePerVpStage, Int(layout.microbatch_group_size), rule);
+    }
+}

@@ -1,0 +1,119 @@
+//! From what was found to a plan: spelling, the software, defaults, rules, then [`Plan::new`].
+
+mod batch;
+mod defaults;
+mod frequency;
+mod kernels;
+mod layout;
+mod model;
+mod precision;
+mod recipe;
+mod recompute;
+mod setting;
+mod sharding;
+mod spelling;
+mod table;
+mod tuning;
+mod vocabulary;
+mod world;
+
+pub use setting::{Setting, SettingValue};
+
+use super::{Origin, Question, Reading};
+use shardscope_plan::{Accelerator, Field, Plan, Software};
+use shardscope_source::{Diagnostic, Severity};
+use table::Table;
+
+/// What came of the readings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolution {
+    /// The plan, if there can be one.
+    pub plan: Option<Plan>,
+    /// Every setting with its value and origin, in the order of [`Field::ALL`].
+    pub settings: Vec<Setting>,
+    /// What the text leaves open.
+    pub questions: Vec<Question>,
+    /// What there is to say, errors first.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Resolution {
+    /// A setting by its name.
+    #[must_use]
+    pub fn setting(&self, field: Field) -> Option<&Setting> {
+        self.settings.get(field.index())
+    }
+}
+
+/// Resolves what the texts state (later readings win) and what the user sets on top, by setting name.
+/// An override with an empty value takes a statement back.
+#[must_use]
+pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resolution {
+    let mut table = Table::stated(readings, overrides);
+    let software = software(&mut table, readings);
+    spelling::spell_out(&mut table);
+    tuning::spell_out(&mut table, software);
+    batch::packed(&mut table);
+    defaults::fill(&mut table, software);
+    // Nothing said: the readings tell why, and nothing is missing yet.
+    let nothing = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
+    let accelerator = world::machine(&mut table);
+    recipe::state(&mut table, software);
+    let mut plan = if nothing { None } else { plan(&mut table, software, accelerator) };
+    let mut settings = table.settings();
+    if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
+        // Whatever states the model is not at hand, and may state these too.
+        let unknown = |setting: &Setting| {
+            setting.origin == Origin::Default
+                && defaults::OF_MODEL.iter().any(|field| field.name() == setting.name)
+        };
+        for setting in &mut settings {
+            if unknown(setting) {
+                setting.value = SettingValue::Null;
+                setting.note = None;
+            }
+        }
+    }
+    let (questions, mut diagnostics) = (table.questions, table.diagnostics);
+    diagnostics.sort_by(|left, right| right.severity.cmp(&left.severity));
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        plan = None;
+    }
+    Resolution { plan, settings, questions, diagnostics }
+}
+
+/// The plan of its four parts, each saying what is wrong with it before the next is tried.
+fn plan(table: &mut Table, software: Software, accelerator: Accelerator) -> Option<Plan> {
+    let model = model::model(table);
+    let cluster = world::cluster(table, accelerator);
+    let layout = cluster.as_ref().and_then(|cluster| layout::layout(table, cluster.gpus()));
+    let batch = layout.as_ref().and_then(|layout| batch::batch(table, layout.data));
+    let (Some(model), Some(cluster), Some(layout), Some(batch)) = (model, cluster, layout, batch) else {
+        return None;
+    };
+    let recipe = recipe::recipe(table, software, &model, batch)?;
+    match Plan::new(model, cluster, layout, recipe) {
+        Ok(plan) => Some(plan),
+        Err(refused) => {
+            table.refuse_all(refused);
+            None
+        }
+    }
+}
+
+/// The software: set, told by a reader, or Megatron core with Transformer Engine, its default since core 0.6.
+fn software(table: &mut Table, readings: &[Reading]) -> Software {
+    let set = table.word(Field::Software);
+    for software in &Software::ALL {
+        if software.name() == set {
+            return *software;
+        }
+    }
+    let told = readings.iter().rev().find_map(|reading| reading.software.as_ref());
+    let (software, origin, note) = match told {
+        Some((software, why)) => (*software, Origin::Derived, why.as_str()),
+        None => (Software::MegatronCoreTe, Origin::Default, "default of Megatron-LM since core 0.6"),
+    };
+    table.fill(Field::Software, SettingValue::Text(software.name().to_owned()), origin, note);
+    software
+}

@@ -1,0 +1,307 @@
+//! The transformer's shape from the settings.
+
+use super::frequency::pattern;
+use super::setting::SettingValue::{Bool, Int};
+use super::table::{Table, listed_names};
+use crate::Question;
+use shardscope_plan::hints::{divisors, listed};
+use shardscope_plan::{
+    Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, Field, LatentAttention, LinearBias,
+    Model, Normalization, PositionEmbedding,
+};
+use shardscope_source::Diagnostic;
+
+/// The model; none when a size is missing or contradicts another.
+pub(super) fn model(table: &mut Table) -> Option<Model> {
+    let missing = missing(table);
+    shape(table);
+    let vocabulary = super::vocabulary::padded(table);
+    let experts = experts(table);
+    if missing {
+        return None;
+    }
+    Some(Model {
+        num_layers: layers(table)?,
+        hidden_size: table.count(Field::HiddenSize)?,
+        ffn_hidden_size: table.count(Field::FfnHiddenSize)?,
+        num_attention_heads: table.count(Field::NumAttentionHeads)?,
+        num_query_groups: table.count(Field::NumQueryGroups)?,
+        kv_channels: table.count(Field::KvChannels)?,
+        seq_length: table.count(Field::SeqLength)?,
+        max_position_embeddings: table.count(Field::MaxPositionEmbeddings)?,
+        padded_vocab_size: vocabulary?.0,
+        vocab_padding: vocabulary?.1,
+        activation: activation(table),
+        normalization: if table.says(Field::Normalization, "RMSNorm") {
+            Normalization::RmsNorm
+        } else {
+            Normalization::LayerNorm
+        },
+        position_embedding: position(table),
+        linear_bias: linear_bias(table),
+        qk_layernorm: table.on(Field::QkLayernorm),
+        embeddings: if table.on(Field::UntieEmbeddingsAndOutputWeights) {
+            Embeddings::Untied
+        } else {
+            Embeddings::Tied
+        },
+        attention_softmax: match table.choice(Field::SoftmaxType, &["learnable", "off-by-one"]) {
+            1 => AttentionSoftmax::Learnable,
+            2 => AttentionSoftmax::OffByOne,
+            _ => AttentionSoftmax::Vanilla,
+        },
+        latent: latent(table),
+        experts: experts?,
+        mtp_num_layers: table.number(Field::MtpNumLayers),
+        arrangement: arrangement(table),
+    })
+}
+
+/// Says which sizes are missing that nothing else gives.
+fn missing(table: &mut Table) -> bool {
+    let needed = [
+        Field::NumLayers,
+        Field::HiddenSize,
+        Field::NumAttentionHeads,
+        Field::SeqLength,
+        Field::MicroBatchSize,
+    ];
+    let wrong = |field: &Field| {
+        table
+            .diagnostics
+            .iter()
+            .any(|said| said.code == "bad-value" && said.message.starts_with(field.name()))
+    };
+    let (mut absent, mut unsaid) = (Vec::new(), String::new());
+    for field in &needed {
+        if table.has(*field) {
+            continue;
+        }
+        absent.push(*field);
+        if !table.is_open(*field) && !wrong(field) {
+            unsaid.push_str(if unsaid.is_empty() { "the text does not give " } else { ", " });
+            unsaid.push_str(&format!("{} ({})", field.name(), field.about()));
+        }
+    }
+    if !unsaid.is_empty() {
+        let hint = "add --".to_owned() + &listed_names(&absent, ", --").replace('_', "-");
+        table.say(Diagnostic::error("missing-setting", unsaid), &hint, table.anywhere());
+        ask_for_sizes(table);
+    }
+    !absent.is_empty()
+}
+
+/// Sample and micro-batch, where nothing else is missing: a fine-tuning script may leave them to its data.
+fn ask_for_sizes(table: &mut Table) {
+    const USUAL_SEQUENCE: u64 = 4096;
+    if [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads].iter().any(|field| !table.has(*field))
+    {
+        return;
+    }
+    let longest = table.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL_SEQUENCE);
+    let proposals = [(Field::SeqLength, longest.min(USUAL_SEQUENCE)), (Field::MicroBatchSize, 1)];
+    for (field, proposal) in proposals {
+        if !table.has(field) && !table.is_open(field) {
+            table.ask(Question {
+                name: field.name().to_owned(),
+                prompt: format!("How many {}?", field.about()),
+                choices: Vec::new(),
+                proposal: Some(proposal.to_string()),
+            });
+        }
+    }
+}
+
+/// What follows from the stated sizes (`arguments.py:validate_args`).
+fn shape(table: &mut Table) {
+    if let Some(hidden) = table.count(Field::HiddenSize) {
+        if table.on(Field::Swiglu) {
+            let width = hidden * 8 / 3 / 64 * 64;
+            table.derive(
+                Field::FfnHiddenSize,
+                Int(width.max(1)),
+                "2/3 of 4 x hidden_size, rounded down to a multiple of 64 (--swiglu)",
+            );
+        }
+        table.derive(Field::FfnHiddenSize, Int(4 * hidden), "4 x hidden_size");
+        if let Some(heads) = table.count(Field::NumAttentionHeads) {
+            if !table.has(Field::KvChannels) && !hidden.is_multiple_of(heads) {
+                refuse_heads(table, hidden, heads);
+            }
+            table.derive(
+                Field::KvChannels,
+                Int((hidden / heads).max(1)),
+                "hidden_size / num_attention_heads",
+            );
+        }
+    }
+    groups(table);
+    if let Some(sequence) = table.count(Field::SeqLength) {
+        let rule = "the sequence length, where nothing longer is asked for";
+        table.derive(Field::MaxPositionEmbeddings, Int(sequence), rule);
+    }
+    let bias = table.on(Field::AddBiasLinear);
+    if bias {
+        table.overrule(
+            Field::AddQkvBias,
+            Bool(true),
+            "with biases in linear layers the QKV projection has one",
+        );
+    }
+    table.derive(Field::AddQkvBias, Bool(false), "off with --disable-bias-linear unless asked for");
+}
+
+/// Layers that hold something: MindSpeed's no-op layers do not.
+pub(super) fn layers(table: &Table) -> Option<u64> {
+    let stated = table.count(Field::NumLayers)?;
+    Some(stated.saturating_sub(noops(table, stated).len() as u64))
+}
+
+/// The no-op layers among `stated` ones.
+pub(super) fn noops(table: &Table, stated: u64) -> Vec<u64> {
+    let mut noops = table.counts(Field::NoopLayers);
+    noops.retain(|layer| *layer < stated);
+    noops.sort();
+    noops.dedup();
+    noops
+}
+
+fn refuse_heads(table: &mut Table, hidden: u64, heads: u64) {
+    let fitting = divisors(hidden);
+    let message = format!("hidden size {hidden} cannot be split over {heads} heads");
+    let hint = format!("heads that divide it: {}; or give --kv-channels", listed(&fitting, heads));
+    let fields = [Field::NumAttentionHeads, Field::HiddenSize];
+    table.refuse("hidden-over-heads", &fields, message, &hint);
+}
+
+fn groups(table: &mut Table) {
+    if table.on(Field::MultiLatentAttention) && table.on(Field::GroupQueryAttention) {
+        let fields = [Field::GroupQueryAttention, Field::MultiLatentAttention];
+        let message = "multi-latent attention has no query groups".to_owned();
+        table.refuse("mla-groups", &fields, message, "leave --group-query-attention out");
+    }
+    let Some(heads) = table.count(Field::NumAttentionHeads) else { return };
+    if table.on(Field::GroupQueryAttention) {
+        // Megatron-LM's default up to core 0.15; refused without a number since.
+        table.default(Field::NumQueryGroups, Int(1), "default of Megatron-LM up to core 0.15");
+        return;
+    }
+    if let Some(groups) = table.count(Field::NumQueryGroups)
+        && groups != heads
+        && table.span(Field::NumQueryGroups).is_some()
+    {
+        let message = format!("num_query_groups {groups} has no effect without --group-query-attention");
+        table.warn("no-effect", Field::NumQueryGroups, &message);
+    }
+    table.overrule(
+        Field::NumQueryGroups,
+        Int(heads),
+        "without --group-query-attention every head has its own keys and values",
+    );
+}
+
+fn activation(table: &Table) -> Activation {
+    match () {
+        () if table.on(Field::Swiglu) => Activation::Swiglu,
+        () if table.on(Field::QuickGeglu) => Activation::Geglu,
+        () if table.on(Field::SquaredRelu) => Activation::SquaredRelu,
+        () => Activation::Gelu,
+    }
+}
+
+fn position(table: &Table) -> PositionEmbedding {
+    let kinds = ["rope", "yarn", "mrope", "none", "alibi", "relative"];
+    match table.choice(Field::PositionEmbeddingType, &kinds) {
+        0 => PositionEmbedding::LearnedAbsolute,
+        1..=3 => PositionEmbedding::Rope,
+        _ => PositionEmbedding::None,
+    }
+}
+
+/// How modules are arranged, as readers know it of the model's type.
+fn arrangement(table: &Table) -> Arrangement {
+    Arrangement {
+        fused_qkv: table.on(Field::FusedQkv),
+        fused_gate_up: table.on(Field::FusedGateUp),
+        parallel_residual: table.on(Field::ParallelResidual),
+        post_norms: table.on(Field::PostNorms),
+        attention_softcap: table.on(Field::AttentionSoftcap),
+        final_softcap: table.on(Field::FinalSoftcap),
+        fp32_routing: table.on(Field::Fp32Routing),
+        rotary_percent: table.real(Field::RotaryPercent).unwrap_or(1.0),
+    }
+}
+
+fn linear_bias(table: &Table) -> LinearBias {
+    match (table.on(Field::AddBiasLinear), table.on(Field::AddQkvBias)) {
+        (true, _) => LinearBias::All,
+        (false, true) => LinearBias::QkvOnly,
+        (false, false) => LinearBias::None,
+    }
+}
+
+fn latent(table: &Table) -> Option<LatentAttention> {
+    table.on(Field::MultiLatentAttention).then(|| LatentAttention {
+        q_lora_rank: table.count(Field::QLoraRank).filter(|rank| *rank > 0),
+        kv_lora_rank: table.degree(Field::KvLoraRank),
+        qk_head_dim: table.degree(Field::QkHeadDim),
+        qk_pos_emb_head_dim: table.number(Field::QkPosEmbHeadDim),
+        v_head_dim: table.degree(Field::VHeadDim),
+    })
+}
+
+/// The routed part; the outer none says that it contradicts itself.
+fn experts(table: &mut Table) -> Option<Option<Experts>> {
+    let Some(num_experts) = table.count(Field::NumExperts).filter(|experts| *experts > 0) else {
+        return Some(None);
+    };
+    // Megatron-DeepSpeed says a dense model so.
+    if num_experts == 1 && table.says(Field::Software, "megatron_deepspeed") {
+        return Some(None);
+    }
+    if let Some(width) = table.count(Field::FfnHiddenSize) {
+        table.derive(Field::MoeFfnHiddenSize, Int(width), "ffn_hidden_size");
+    }
+    let width = table.count(Field::MoeFfnHiddenSize)?;
+    if let Some(shared) = table.count(Field::NSharedExperts).filter(|shared| *shared > 0) {
+        let rule = "n_shared_experts x moe_ffn_hidden_size";
+        table.derive(Field::MoeSharedExpertIntermediateSize, Int(shared.saturating_mul(width)), rule);
+    }
+    let pattern = moe_layers(table)?;
+    Some(Some(Experts {
+        num_experts,
+        router_topk: table.count(Field::MoeRouterTopk).unwrap_or(2),
+        ffn_hidden_size: width,
+        pattern,
+        shared_expert_intermediate_size: table
+            .count(Field::MoeSharedExpertIntermediateSize)
+            .filter(|width| *width > 0),
+        shared_expert_gate: table.on(Field::MoeSharedExpertGate),
+        latent_size: table.count(Field::MoeLatentSize),
+    }))
+}
+
+/// Which layers are MoE layers; none when the settings contradict each other.
+fn moe_layers(table: &mut Table) -> Option<Vec<bool>> {
+    let stated = table.count(Field::NumLayers)?;
+    let asked = table.word(Field::MoeLayerFreq).to_owned();
+    let dense: u64 = table.word(Field::FirstKDenseReplace).parse().unwrap_or(0);
+    // MindSpeed writes -1 where it leaves the choice to first_k_dense_replace.
+    let asked = if asked == "-1" { "1" } else { asked.as_str() };
+    let pattern = match pattern(asked, stated) {
+        Ok(pattern) => pattern,
+        Err(message) => {
+            let fields = [Field::MoeLayerFreq, Field::NumLayers];
+            table.refuse("moe-layer-freq", &fields, message, "1, 2, or a list such as ([0]*3+[1]*58)");
+            return None;
+        }
+    };
+    let noops = noops(table, stated);
+    let mut kept = Vec::new();
+    for (index, layer) in (0..).zip(pattern) {
+        if !noops.contains(&index) {
+            kept.push(layer && index >= dense);
+        }
+    }
+    Some(kept)
+}

@@ -1,0 +1,72 @@
+//! Number formats of weights, activations and gradients.
+
+use super::setting::SettingValue::{Bool, Text};
+use super::table::Table;
+use shardscope_plan::{Field, Fp8, Number};
+
+pub(super) fn number(name: &str) -> Option<Number> {
+    match name {
+        "fp32" => Some(Number::Fp32),
+        "bf16" => Some(Number::Bf16),
+        "fp16" => Some(Number::Fp16),
+        "fp8" => Some(Number::Fp8),
+        _ => None,
+    }
+}
+
+pub(super) fn params_dtype(table: &mut Table) -> Number {
+    let first = !table.has(Field::ParamsDtype);
+    if first && table.on(Field::Bf16) && table.on(Field::Fp16) {
+        let message = "bf16 and fp16 exclude each other".to_owned();
+        table.refuse("two-precisions", &[Field::Fp16, Field::Bf16], message, "");
+    }
+    let (name, rule) = match (table.on(Field::Bf16), table.on(Field::Fp16)) {
+        (true, _) => ("bf16", "--bf16"),
+        (false, true) => ("fp16", "--fp16"),
+        (false, false) => ("fp32", "the default: neither --bf16 nor --fp16"),
+    };
+    if name == "fp32" {
+        table.default(Field::ParamsDtype, Text(name.to_owned()), rule);
+    }
+    table.derive_word(Field::ParamsDtype, name, rule);
+    number(table.word(Field::ParamsDtype)).unwrap_or(Number::Fp32)
+}
+
+/// Format of gradient accumulation and reduction (`arguments.py:validate_args`).
+pub(super) fn grads_dtype(table: &mut Table, params: Number) -> Number {
+    let wide = params == Number::Bf16
+        && !table.says(Field::Software, "hf_transformers")
+        && !table.on(Field::GradReduceInBf16)
+        && matches!(table.word(Field::MainGradsDtype), "" | "fp32");
+    if table.on(Field::GradReduceInBf16) && params == Number::Bf16 {
+        let rule = "off with --grad-reduce-in-bf16";
+        table.overrule(Field::AccumulateAllreduceGradsInFp32, Bool(false), rule);
+    }
+    if wide {
+        let rule = "on with --bf16, unless gradients are reduced in bf16";
+        table.derive(Field::AccumulateAllreduceGradsInFp32, Bool(true), rule);
+    }
+    table.default(Field::AccumulateAllreduceGradsInFp32, Bool(false), "off unless asked for");
+    let dtype = if table.on(Field::AccumulateAllreduceGradsInFp32) { Number::Fp32 } else { params };
+    let rule = "fp32 with accumulate_allreduce_grads_in_fp32, else as the weights";
+    table.derive_word(Field::GradsDtype, dtype.name(), rule);
+    number(table.word(Field::GradsDtype)).unwrap_or(dtype)
+}
+
+pub(super) fn fp8(table: &mut Table) -> Option<Fp8> {
+    let four = !table.word(Field::Fp4).is_empty();
+    if four && table.has(Field::Fp8) {
+        let message = "fp4 and fp8 matmuls exclude each other".to_owned();
+        table.refuse("two-precisions", &[Field::Fp4, Field::Fp8], message, "");
+    }
+    let format = table.word(Field::Fp8);
+    if format.is_empty() && !four {
+        return None;
+    }
+    let recipe = if four { "nvfp4" } else { table.word(Field::Fp8Recipe) };
+    Some(Fp8 {
+        format: if four { "e2m1".to_owned() } else { format.to_owned() },
+        recipe: if recipe.is_empty() { "delayed".to_owned() } else { recipe.to_owned() },
+        param_gather: table.on(Field::Fp8ParamGather),
+    })
+}

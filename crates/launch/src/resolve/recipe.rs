@@ -1,0 +1,147 @@
+//! How it is trained, from the settings.
+
+use super::batch::Batch;
+use super::kernels::{attention_kernel, cublas_workspace, fusions, loss};
+use super::precision::{fp8, grads_dtype, params_dtype};
+use super::recompute::recompute;
+use super::setting::SettingValue::Bool;
+use super::sharding::{dp_sharding, optimizer, torch_fsdp2};
+use super::table::Table;
+use super::tuning::{transformers, tuning};
+use shardscope_plan::{
+    Budget, Dispatcher, Field, LeftOut, LoadBalancing, Model, MoeRecipe, Number, Offload, Overlap, Recipe,
+    Software,
+};
+
+/// Settings of the recipe that follow without model or machines.
+pub(super) fn state(table: &mut Table, software: Software) {
+    let params_dtype = params_dtype(table);
+    grads_dtype(table, params_dtype);
+    dp_sharding(table);
+    attention_kernel(table, software);
+}
+
+/// The recipe of the settings.
+pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch: Batch) -> Option<Recipe> {
+    let params_dtype = params_dtype(table);
+    let recompute = recompute(table, software);
+    torch_fsdp2(table);
+    let tuning = tuning(table, software);
+    Some(Recipe {
+        micro_batch_size: batch.micro,
+        global_batch_size: batch.global,
+        num_micro_batches: batch.count,
+        params_dtype,
+        grads_dtype: grads_dtype(table, params_dtype),
+        fp8: fp8(table),
+        fp32_residual: table.on(Field::Fp32ResidualConnection),
+        optimizer: optimizer(table),
+        dp_sharding: dp_sharding(table),
+        recompute: recompute?,
+        attention_kernel: attention_kernel(table, software),
+        hidden_dropout: table.real(Field::HiddenDropout).unwrap_or(0.0) > 0.0,
+        attention_dropout: table.real(Field::AttentionDropout).unwrap_or(0.0) > 0.0,
+        fusions: fusions(table, software, model),
+        loss: loss(table, software),
+        overlap: overlap(table),
+        moe: moe(table, params_dtype),
+        software,
+        offload: Offload {
+            activation_layers: table.number(Field::CpuOffloadingNumLayers),
+            optimizer: table.on(Field::OffloadOptimizer),
+            parameters: table.on(Field::OffloadParam),
+        },
+        wgrad_deferral_limit: wgrad_deferral(table, batch),
+        attention_mask: table.on(Field::CreateAttentionMaskInDataloader),
+        cublas_workspace: cublas_workspace(table),
+        expandable_segments: table
+            .word(Field::PytorchCudaAllocConf)
+            .to_ascii_lowercase()
+            .contains("expandable_segments:true"),
+        cuda_graphs: table.choice(Field::CudaGraphImpl, &["", "none"]) == 0,
+        budget: budget(table, batch),
+        left_out: LeftOut::of(&table.words(Field::MemoryLeftOut)),
+        tuning: tuning?,
+        transformers: transformers(table),
+    })
+}
+
+/// How long the run is: the tokens asked for, or else the steps or samples of the script.
+fn budget(table: &Table, batch: Batch) -> Budget {
+    let samples = table.count(Field::TrainSamples).map(|samples| samples.div_ceil(batch.global.max(1)));
+    Budget {
+        tokens: table.count(Field::TokenBudget),
+        steps: table.count(Field::TrainIters).or(samples).filter(|steps| *steps > 0),
+        price_per_gpu_hour: table.real(Field::PricePerGpuHour),
+        watts_per_gpu: table.real(Field::WattsPerGpu),
+    }
+}
+
+fn overlap(table: &mut Table) -> Overlap {
+    let interleaved = table.degree(Field::VirtualPipelineModelParallelSize) > 1;
+    if !interleaved {
+        table.overrule(Field::OverlapP2pComm, Bool(false), "off without interleaving");
+    }
+    Overlap {
+        grad_reduce: table.on(Field::OverlapGradReduce),
+        param_gather: table.on(Field::OverlapParamGather),
+        tensor: table.on(Field::TpCommOverlap),
+        pipeline: table.on(Field::OverlapP2pComm),
+        expert: table.on(Field::OverlapMoeExpertParallelComm),
+        shared_expert: table.on(Field::MoeSharedExpertOverlap),
+        tensor_backward: table.on(Field::AsyncTensorModelParallelAllreduce),
+    }
+}
+
+fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
+    let dispatchers = ["flex", "alltoall", "alltoall_seq"];
+    let dispatcher = match table.choice(Field::MoeTokenDispatcherType, &dispatchers) {
+        0 => Dispatcher::AllGather,
+        1 => Dispatcher::Flex,
+        _ => Dispatcher::AllToAll,
+    };
+    let load_balancing = load_balancing(table);
+    MoeRecipe {
+        dispatcher,
+        grouped_gemm: table.on(Field::MoeGroupedGemm),
+        capacity_factor: table.real(Field::MoeExpertCapacityFactor).filter(|factor| *factor > 0.0),
+        pad_to_capacity: table.on(Field::MoePadExpertInputToCapacity),
+        permute_fusion: table.on(Field::MoePermuteFusion),
+        router_dtype: match table.choice(Field::MoeRouterDtype, &["fp32", "fp64"]) {
+            0 => params_dtype,
+            _ => Number::Fp32,
+        },
+        load_balancing,
+        expert_bias: table.on(Field::MoeRouterEnableExpertBias),
+        pre_softmax: table.on(Field::MoeRouterPreSoftmax),
+    }
+}
+
+/// The first loss with a weight; Megatron skips one whose weight is 0, its default
+/// (`megatron/core/transformer/moe/router.py`).
+fn load_balancing(table: &Table) -> LoadBalancing {
+    let weights = table.words(Field::MoeAuxLossCoeff);
+    for (index, kind) in table.words(Field::MoeRouterLoadBalancingType).into_iter().enumerate() {
+        let weight = weights.get(index).or(weights.last()).and_then(|weight| weight.parse::<f64>().ok());
+        let weighs = weight.is_some_and(|weight| weight != 0.0);
+        match kind {
+            "sinkhorn" => return LoadBalancing::Sinkhorn,
+            "aux_loss" if weighs => return LoadBalancing::AuxiliaryLoss,
+            "seq_aux_loss" if weighs => return LoadBalancing::SequenceAuxiliaryLoss,
+            "global_aux_loss" if weighs => return LoadBalancing::GlobalAuxiliaryLoss,
+            _ => {}
+        }
+    }
+    LoadBalancing::None
+}
+
+/// Micro-batches whose output-layer weight gradient is deferred: all when no limit is given.
+fn wgrad_deferral(table: &Table, batch: Batch) -> u64 {
+    if !table.on(Field::DeferEmbeddingWgradCompute) {
+        return 0;
+    }
+    match table.number(Field::WgradDeferralLimit) {
+        0 => batch.count,
+        limit => limit.min(batch.count),
+    }
+}

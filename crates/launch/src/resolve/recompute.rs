@@ -1,0 +1,96 @@
+//! What is recomputed in the backward pass.
+
+use super::setting::SettingValue::{List, Text};
+use super::table::Table;
+use shardscope_plan::{Field, Recompute, RecomputeModule, Software};
+
+/// What is recomputed; none when the settings contradict each other (`transformer_config.py:__post_init__`).
+pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompute> {
+    let refuse = |table: &mut Table, message: &str, hint: &str| {
+        let fields = [Field::RecomputeGranularity, Field::RecomputeMethod, Field::RecomputeNumLayers];
+        table.refuse("recompute", &fields, message.to_owned(), hint);
+        None
+    };
+    let method = table.word(Field::RecomputeMethod).to_owned();
+    if table.on(Field::DistributeSavedActivations) && table.word(Field::RecomputeGranularity) != "full" {
+        let hint = "add --recompute-granularity full, or leave --distribute-saved-activations out";
+        return refuse(table, "distributing saved activations needs full recomputation", hint);
+    }
+    match table.word(Field::RecomputeGranularity) {
+        "" => Some(Recompute::None),
+        "selective" if !method.is_empty() => refuse(
+            table,
+            "selective recomputation applies to every layer and takes no method",
+            "leave --recompute-method out, or take --recompute-granularity full",
+        ),
+        "selective" => Some(selective(table, software)),
+        _ if method.is_empty() => refuse(
+            table,
+            "full recomputation needs a method",
+            "add --recompute-method uniform (or block) and --recompute-num-layers",
+        ),
+        _ => {
+            let Some(num_layers) = table.count(Field::RecomputeNumLayers) else {
+                return refuse(
+                    table,
+                    "full recomputation needs a number of layers",
+                    "add --recompute-num-layers 1",
+                );
+            };
+            let distribute = table.on(Field::DistributeSavedActivations);
+            if method != "block" && num_layers == 0 {
+                return refuse(
+                    table,
+                    "uniform recomputation needs units of at least one layer",
+                    "--recompute-num-layers 1",
+                );
+            }
+            if method == "block" {
+                Some(Recompute::Block { num_layers, distribute })
+            } else {
+                Some(Recompute::Uniform { num_layers, distribute })
+            }
+        }
+    }
+}
+
+fn selective(table: &mut Table, software: Software) -> Recompute {
+    let core = List(vec![Text("core_attn".to_owned())]);
+    table.default(Field::RecomputeModules, core, super::defaults::whose(software));
+    let mut modules = Vec::new();
+    let mut unknown = Vec::new();
+    for name in table.words(Field::RecomputeModules) {
+        match MODULES.iter().find(|(known, _)| *known == name) {
+            Some((_, module)) => modules.push(*module),
+            None => unknown.push(name),
+        }
+    }
+    if !unknown.is_empty() {
+        let message = "recompute modules that are not estimated yet: ".to_owned() + &unknown.join(", ");
+        table.warn("not-estimated", Field::RecomputeModules, &message);
+    }
+    // The legacy models recompute the core of their own attention, never the flash kernel's.
+    if software == Software::MegatronLegacy
+        && table.on(Field::UseFlashAttn)
+        && modules.contains(&RecomputeModule::CoreAttention)
+    {
+        table.warn(
+            "no-effect",
+            Field::RecomputeGranularity,
+            "the legacy models do not recompute flash attention",
+        );
+        return Recompute::None;
+    }
+    Recompute::Selective(modules)
+}
+
+/// Modules by Megatron's names.
+const MODULES: [(&str, RecomputeModule); 7] = [
+    ("core_attn", RecomputeModule::CoreAttention),
+    ("moe_act", RecomputeModule::MoeActivation),
+    ("layernorm", RecomputeModule::LayerNorm),
+    ("mla_up_proj", RecomputeModule::MlaUpProjection),
+    ("mlp", RecomputeModule::Mlp),
+    ("moe", RecomputeModule::Moe),
+    ("shared_experts", RecomputeModule::SharedExperts),
+];

@@ -1,0 +1,398 @@
+//! Every setting while it is being resolved: what was stated, then defaults, then what follows.
+
+use super::setting::{Setting, SettingValue, parse, says_nothing};
+use super::spelling::is_overruled;
+use crate::{Found, Origin, Question, Reading};
+use shardscope_plan::{Contradiction, Field};
+use shardscope_source::{Diagnostic, Span, suggest};
+
+/// Settings that say how many accelerators there are.
+const MACHINES: [Field; 3] = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
+
+/// The names of settings with something between them.
+pub(super) fn listed_names(fields: &[Field], between: &str) -> String {
+    let mut names = String::new();
+    for field in fields {
+        if !names.is_empty() {
+            names.push_str(between);
+        }
+        names.push_str(field.name());
+    }
+    names
+}
+
+/// All settings, by [`Field`].
+pub(super) struct Table {
+    slots: [Option<Setting>; Field::ALL.len()],
+    /// What there is to say.
+    pub(super) diagnostics: Vec<Diagnostic>,
+    /// What is left open.
+    pub(super) questions: Vec<Question>,
+    /// Settings whose stated value lacks a variable, which, and where.
+    open: Vec<(Field, String, Option<Span>)>,
+    /// Settings that another question decides: the setting's name and that question's.
+    decided: Vec<(&'static str, String)>,
+}
+
+impl Table {
+    /// What the readings state, later ones winning, and what the user sets on top.
+    pub(super) fn stated(readings: &[Reading], overrides: &[(String, String)]) -> Self {
+        let mut table = Self {
+            slots: [const { None }; Field::ALL.len()],
+            diagnostics: Vec::new(),
+            questions: Vec::new(),
+            open: Vec::new(),
+            decided: Vec::new(),
+        };
+        let mut set = Vec::new();
+        for (name, _) in overrides {
+            set.extend(Field::named(name));
+        }
+        for reading in readings {
+            table.diagnostics.extend_from_slice(&reading.diagnostics);
+            table.questions.extend_from_slice(&reading.questions);
+        }
+        for reading in readings {
+            for found in &reading.found {
+                if !set.contains(&found.field) && !is_overruled(found.field, overrides) {
+                    table.found(found);
+                }
+            }
+        }
+        for (name, value) in overrides {
+            match Field::named(name) {
+                Some(field) if says_nothing(field, value) => table.clear(field),
+                Some(field) => table.found(&Found::new(field, value.as_str(), Origin::User)),
+                None => table.unknown_override(name),
+            }
+        }
+        table
+    }
+
+    fn unknown_override(&mut self, name: &str) {
+        // A link of a newer version may name what is not known here.
+        let names = Field::ALL.iter().map(|field| field.name());
+        let message = format!("there is no setting {name}; it is left out");
+        let near = suggest(name, names);
+        let hint = near.map_or(String::new(), |near| format!("{near} is the nearest"));
+        self.say(Diagnostic::warning("unknown-setting", message), &hint, None);
+    }
+
+    fn found(&mut self, found: &Found) {
+        if let Some(hole) = &found.hole {
+            self.open(found, hole);
+            return;
+        }
+        if says_nothing(found.field, &found.value) {
+            self.clear(found.field);
+            return;
+        }
+        match parse(found.field, &found.value) {
+            Ok(value) => self.put(
+                found.field,
+                Setting {
+                    name: found.field.name(),
+                    value,
+                    origin: found.origin,
+                    flag: found.flag.clone(),
+                    span: found.span,
+                    note: found.note.clone(),
+                },
+            ),
+            Err(message) => {
+                self.diagnostics.push(Diagnostic::error("bad-value", message).at_some(found.span))
+            }
+        }
+    }
+
+    /// A value that lacks a variable: asked for, and no default takes its place where it matters.
+    fn open(&mut self, found: &Found, hole: &str) {
+        if found.field.is_idle() {
+            return;
+        }
+        self.clear(found.field);
+        self.open.push((found.field, hole.to_owned(), found.span));
+        // The machines are asked for together.
+        if MACHINES.contains(&found.field) {
+            return;
+        }
+        let (name, about) = (found.field.name(), found.field.about());
+        let message = format!("{name} ({about}) is left to {hole}, which the text does not set");
+        self.diagnostics.push(Diagnostic::error("open-value", message).at_some(found.span));
+        // `$1` and its like may be asked for all at once, as the words of the call.
+        let positional = hole.starts_with('$') && !hole.starts_with("$(");
+        let decides = |asked: &&Question| asked.name == hole || (positional && asked.name == "arguments");
+        if let Some(asked) = self.questions.iter().find(decides) {
+            self.decided.push((name, asked.name.clone()));
+            return;
+        }
+        self.ask(Question {
+            name: name.to_owned(),
+            prompt: format!("{about}? The text leaves it to {hole}"),
+            choices: Vec::new(),
+            proposal: None,
+        });
+    }
+
+    /// Whether its stated value lacks a variable.
+    pub(super) fn is_open(&self, field: Field) -> bool {
+        self.left_to(field).is_some()
+    }
+
+    /// The variable that its stated value lacks, and where.
+    pub(super) fn left_to(&self, field: Field) -> Option<(&str, Option<Span>)> {
+        let open = self.open.iter().find(|(open, _, _)| *open == field && !self.has(field))?;
+        Some((&open.1, open.2))
+    }
+
+    /// Takes back the questions for variables that decide nothing but the machines.
+    pub(super) fn ask_for_machines_by_name(&mut self) {
+        let open = &self.open;
+        self.questions.retain(|question| {
+            let (mut machines, mut others) = (false, false);
+            for (field, hole, _) in open {
+                if *hole == question.name {
+                    let machine = MACHINES.contains(field);
+                    (machines, others) = (machines | machine, others | !machine);
+                }
+            }
+            !machines || others
+        });
+    }
+
+    /// Asks, once for each name and each question that decides it; a later proposal joins an earlier question.
+    pub(super) fn ask(&mut self, question: Question) {
+        let decided = self.decided.iter().find(|(name, _)| *name == question.name);
+        let name = decided.map_or(question.name.as_str(), |(_, variable)| variable.as_str());
+        match self.questions.iter_mut().find(|asked| asked.name == name) {
+            Some(asked) if name != "arguments" => {
+                asked.proposal = asked.proposal.take().or(question.proposal);
+            }
+            Some(_) => {}
+            None => self.questions.push(question),
+        }
+    }
+
+    fn put(&mut self, field: Field, setting: Setting) {
+        self.slots[field.index()] = Some(setting);
+    }
+
+    fn clear(&mut self, field: Field) {
+        self.slots[field.index()] = None;
+    }
+
+    /// The setting, if it has one.
+    pub(super) fn get(&self, field: Field) -> Option<&Setting> {
+        self.slots[field.index()].as_ref()
+    }
+
+    /// Whether it has a value.
+    pub(super) fn has(&self, field: Field) -> bool {
+        self.get(field).is_some()
+    }
+
+    /// Where it was stated.
+    pub(super) fn span(&self, field: Field) -> Option<Span> {
+        self.get(field).and_then(|setting| setting.span)
+    }
+
+    /// A place to point at when something is missing: the first setting that the text states.
+    pub(super) fn anywhere(&self) -> Option<Span> {
+        self.slots.iter().flatten().find_map(|setting| setting.span)
+    }
+
+    /// A count.
+    pub(super) fn count(&self, field: Field) -> Option<u64> {
+        match self.get(field)?.value {
+            SettingValue::Int(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A count: 0 unless there.
+    pub(super) fn number(&self, field: Field) -> u64 {
+        self.count(field).unwrap_or(0)
+    }
+
+    /// A count that is a degree: 1 unless there.
+    pub(super) fn degree(&self, field: Field) -> u64 {
+        self.count(field).unwrap_or(1).max(1)
+    }
+
+    /// The ranks of one replica: TP x PP x CP.
+    pub(super) fn ranks_of_one(&self) -> u64 {
+        let degrees =
+            [Field::TensorModelParallelSize, Field::PipelineModelParallelSize, Field::ContextParallelSize];
+        degrees.iter().fold(1, |ranks, field| ranks.saturating_mul(self.degree(*field)))
+    }
+
+    /// A switch: off unless there.
+    pub(super) fn on(&self, field: Field) -> bool {
+        self.switch(field).unwrap_or(false)
+    }
+
+    /// A switch, if it has a value.
+    pub(super) fn switch(&self, field: Field) -> Option<bool> {
+        match self.get(field)?.value {
+            SettingValue::Bool(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A real number.
+    pub(super) fn real(&self, field: Field) -> Option<f64> {
+        match self.get(field)?.value {
+            SettingValue::Real(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A word or text; empty when there is none.
+    pub(super) fn word(&self, field: Field) -> &str {
+        match self.get(field).map(|setting| &setting.value) {
+            Some(SettingValue::Text(value)) => value,
+            _ => "",
+        }
+    }
+
+    /// Whether a word or text is this one.
+    pub(super) fn says(&self, field: Field, word: &str) -> bool {
+        self.word(field) == word
+    }
+
+    /// Whether the software is Megatron's legacy models or their DeepSpeed fork.
+    pub(super) fn is_old(&self) -> bool {
+        self.choice(Field::Software, &["megatron_legacy", "megatron_deepspeed"]) > 0
+    }
+
+    /// Which of these words or texts it is, from 1; 0 when none.
+    pub(super) fn choice(&self, field: Field, words: &[&str]) -> usize {
+        let said = self.word(field);
+        words.iter().position(|word| *word == said).map_or(0, |at| at + 1)
+    }
+
+    /// A list of words.
+    pub(super) fn words(&self, field: Field) -> Vec<&str> {
+        let mut words = Vec::new();
+        for value in self.list(field) {
+            if let SettingValue::Text(word) = value {
+                words.push(word.as_str());
+            }
+        }
+        words
+    }
+
+    fn list(&self, field: Field) -> &[SettingValue] {
+        match self.get(field).map(|setting| &setting.value) {
+            Some(SettingValue::List(values)) => values,
+            _ => &[],
+        }
+    }
+
+    /// A list of counts.
+    pub(super) fn counts(&self, field: Field) -> Vec<u64> {
+        let mut counts = Vec::new();
+        for value in self.list(field) {
+            if let SettingValue::Int(count) = value {
+                counts.push(*count);
+            }
+        }
+        counts
+    }
+
+    /// Fills a setting that has no value with a default.
+    pub(super) fn default(&mut self, field: Field, value: SettingValue, whose: &str) {
+        if !self.has(field) {
+            self.fill(field, value, Origin::Default, whose);
+        }
+    }
+
+    /// Fills a setting that has no value with a word that a rule gives.
+    pub(super) fn derive_word(&mut self, field: Field, word: &str, rule: &str) {
+        self.derive(field, SettingValue::Text(word.to_owned()), rule);
+    }
+
+    /// Fills a setting that has no value with what a rule gives.
+    pub(super) fn derive(&mut self, field: Field, value: SettingValue, rule: &str) {
+        if !self.has(field) {
+            self.fill(field, value, Origin::Derived, rule);
+        }
+    }
+
+    /// Gives a setting the value of a rule, whatever was stated; keeps its place in the text.
+    pub(super) fn overrule(&mut self, field: Field, value: SettingValue, rule: &str) {
+        if self.get(field).is_some_and(|setting| setting.value == value) {
+            return;
+        }
+        let (flag, span) =
+            self.get(field).map_or((None, None), |setting| (setting.flag.clone(), setting.span));
+        self.fill(field, value, Origin::Derived, rule);
+        if let Some(setting) = &mut self.slots[field.index()] {
+            (setting.flag, setting.span) = (flag, span);
+        }
+    }
+
+    /// Adds a remark to a setting.
+    pub(super) fn remark(&mut self, field: Field, note: &str) {
+        if let Some(setting) = &mut self.slots[field.index()] {
+            setting.note = Some(note.to_owned());
+        }
+    }
+
+    /// Gives a setting a value with its origin.
+    pub(super) fn fill(&mut self, field: Field, value: SettingValue, origin: Origin, note: &str) {
+        let note = Some(note.to_owned());
+        self.put(field, Setting { name: field.name(), value, origin, flag: None, span: None, note });
+    }
+
+    /// Says what the plan refuses, pointing at the first setting at fault that the text states.
+    pub(super) fn refuse_all(&mut self, contradictions: Vec<Contradiction>) {
+        for contradiction in contradictions {
+            let mut fields = Vec::new();
+            for name in &contradiction.fields {
+                fields.extend(Field::named(name));
+            }
+            let hint = contradiction.hint.unwrap_or_default();
+            self.refuse(contradiction.code, &fields, contradiction.message, &hint);
+        }
+    }
+
+    /// Says that these settings cannot hold together, and what would work, if that is known.
+    pub(super) fn refuse(&mut self, code: &'static str, fields: &[Field], message: String, hint: &str) {
+        let span = fields.iter().find_map(|field| self.span(*field));
+        self.say(Diagnostic::error(code, message), hint, span);
+    }
+
+    /// Says something, with what would work unless that is empty.
+    pub(super) fn say(&mut self, mut said: Diagnostic, hint: &str, span: Option<Span>) {
+        if !hint.is_empty() {
+            said.hint = Some(hint.to_owned());
+        }
+        said.span = span;
+        self.diagnostics.push(said);
+    }
+
+    /// Warns at a setting.
+    pub(super) fn warn(&mut self, code: &'static str, field: Field, message: &str) {
+        self.say(Diagnostic::warning(code, message), "", self.span(field));
+    }
+
+    /// All settings in the order of [`Field::ALL`]; those without a value as null.
+    pub(super) fn settings(&self) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        for field in Field::ALL {
+            settings.push(match self.get(*field) {
+                Some(setting) => setting.clone(),
+                None => Setting {
+                    name: field.name(),
+                    value: SettingValue::Null,
+                    origin: Origin::Default,
+                    flag: None,
+                    span: None,
+                    note: None,
+                },
+            });
+        }
+        settings
+    }
+}

@@ -1,0 +1,227 @@
+//! What trains and what is frozen, and what transformers and its trainers choose.
+
+use super::precision::number;
+use super::setting::SettingValue::{Bool, Int, List, Real, Text};
+use super::table::Table;
+use shardscope_plan::{
+    BaseTraining, DataEngine, ExpertKernel, Field, Lora, LoraModules, Number, Objective, Quantization,
+    Reference, Software, Transformers, Tuning,
+};
+
+const PEFT: &str = "default of PEFT";
+/// Rank of an adapter where the text gives none (`peft/tuners/lora/config.py`).
+const USUAL_RANK: u64 = 8;
+/// Trained layers where the text gives none (LLaMA-Factory `freeze_trainable_layers`).
+const USUAL_TRAINED_LAYERS: u64 = 2;
+
+/// What the settings of transformers mean in the words of the others; before defaults are filled in.
+pub(super) fn spell_out(table: &mut Table, software: Software) {
+    if software != Software::HfTransformers {
+        return;
+    }
+    let defaults = [
+        (Field::AddBiasLinear, "false"),
+        (Field::Normalization, "RMSNorm"),
+        (Field::PositionEmbeddingType, "rope"),
+        (Field::HiddenDropout, "0"),
+        (Field::AttentionDropout, "0"),
+        (Field::MakeVocabSizeDivisibleBy, "1"),
+        (Field::GradientAccumulationFusion, "false"),
+        (Field::BiasSwigluFusion, "false"),
+        (Field::BiasGeluFusion, "false"),
+        (Field::BiasDropoutFusion, "false"),
+        (Field::ApplyRopeFusion, "false"),
+        (Field::MaskedSoftmaxFusion, "false"),
+        (Field::OverlapGradReduce, "true"),
+        (Field::CreateAttentionMaskInDataloader, "false"),
+    ];
+    for (field, value) in defaults {
+        if let Ok(value) = super::setting::parse(field, value) {
+            table.default(field, value, "default of transformers");
+        }
+    }
+    if table.on(Field::GradientCheckpointing) {
+        let rule = "gradient_checkpointing keeps the input of every layer";
+        table.derive_word(Field::RecomputeGranularity, "full", rule);
+        table.derive_word(Field::RecomputeMethod, "uniform", rule);
+        table.derive(Field::RecomputeNumLayers, Int(1), rule);
+    }
+    if !table.has(Field::Autocast) {
+        let (word, rule) = match (table.on(Field::Bf16), table.on(Field::Fp16)) {
+            (true, _) => ("bf16", "the Trainer runs under autocast with --bf16"),
+            (_, true) => ("fp16", "the Trainer runs under autocast with --fp16"),
+            _ => ("none", "neither --bf16 nor --fp16"),
+        };
+        table.derive_word(Field::Autocast, word, rule);
+    }
+    if table.on(Field::LigerKernel) {
+        table.derive_word(Field::LossKind, "liger", "liger_kernel");
+    }
+    table.default(Field::AttnImplementation, Text("sdpa".to_owned()), "default of transformers");
+    let sharded = matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2");
+    if sharded {
+        table.derive(Field::ZeroStage, Int(3), "FSDP shards weights, gradients and states");
+    }
+}
+
+/// What trains; none when the settings contradict each other or name what is not modelled.
+pub(super) fn tuning(table: &mut Table, software: Software) -> Option<Tuning> {
+    let way = way(table);
+    if table.on(Field::UseDora) {
+        return not_modelled(table, Field::UseDora, "adapters that decompose weights (DoRA)");
+    }
+    if way != Way::Full && !software.semantics().eager_modules {
+        return not_modelled(table, Field::TrainType, "adapters and frozen parts in this software");
+    }
+    let saved = |table: &Table, name: &str| table.words(Field::ModulesToSave).contains(&name);
+    let embedding = saved(table, "embed_tokens") || saved(table, "wte") || saved(table, "embed_in");
+    let head = saved(table, "lm_head") || saved(table, "embed_out");
+    let mut tuning = Tuning { objective: objective(table), ..Tuning::default() };
+    match way {
+        Way::Full => return Some(tuning),
+        Way::Freeze => {
+            let rule = "default of LLaMA-Factory";
+            table.default(Field::TrainedLayers, Int(USUAL_TRAINED_LAYERS), rule);
+            tuning.base = BaseTraining::Last(table.number(Field::TrainedLayers));
+            (tuning.embedding, tuning.head) = (embedding, head);
+        }
+        Way::Lora => {
+            tuning.base = BaseTraining::None;
+            tuning.lora = Some(lora(table)?);
+            (tuning.embedding, tuning.head, tuning.copies) = (embedding, head, embedding || head);
+        }
+    }
+    tuning.quantization = quantization(table);
+    let quantized = tuning.quantization != Quantization::None;
+    if quantized {
+        let rule = "prepare_model_for_kbit_training makes the embedding's output require a gradient";
+        table.derive(Field::InputRequireGrads, Bool(true), rule);
+    }
+    table.default(Field::InputRequireGrads, Bool(false), PEFT);
+    tuning.input_gradients = table.on(Field::InputRequireGrads);
+    tuning.upcast = quantized && table.on(Field::UpcastNonQuantized);
+    Some(tuning)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Full,
+    Freeze,
+    Lora,
+}
+
+fn way(table: &mut Table) -> Way {
+    if table.has(Field::LoraRank) || table.has(Field::LoraTargetModules) {
+        table.derive_word(Field::TrainType, "lora", "the text sets up LoRA");
+    }
+    let quantized = !matches!(table.word(Field::BaseQuantization), "" | "none");
+    if quantized {
+        table.derive_word(Field::TrainType, "qlora", "only adapters train over quantised weights");
+    }
+    match table.word(Field::TrainType) {
+        "lora" => Way::Lora,
+        "qlora" => {
+            table.derive_word(Field::BaseQuantization, "nf4", "QLoRA's format (Dettmers et al. 2023)");
+            Way::Lora
+        }
+        "freeze" => Way::Freeze,
+        _ => {
+            if table.has(Field::Software) && table.says(Field::Software, "hf_transformers") {
+                table.default(
+                    Field::TrainType,
+                    Text("full".to_owned()),
+                    "where the text sets up no adapters",
+                );
+            }
+            Way::Full
+        }
+    }
+}
+
+fn lora(table: &mut Table) -> Option<Lora> {
+    table.default(Field::LoraRank, Int(USUAL_RANK), PEFT);
+    table.default(Field::LoraDropout, Real(0.0), PEFT);
+    let usual = List(vec![Text("q_proj".to_owned()), Text("v_proj".to_owned())]);
+    table.default(Field::LoraTargetModules, usual, "default of PEFT for Llama and its like");
+    let (mut modules, mut unknown) = (LoraModules::default(), Vec::new());
+    for name in table.words(Field::LoraTargetModules) {
+        match modules.named(name) {
+            Some(more) => modules = more,
+            None => unknown.push(name.to_owned()),
+        }
+    }
+    if !unknown.is_empty() {
+        let message = "not modelled: adapters on ".to_owned() + &unknown.join(", ");
+        let hint =
+            "known are q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj, lm_head, all-linear";
+        table.refuse("not-modelled", &[Field::LoraTargetModules], message, hint);
+        return None;
+    }
+    let rule = "PEFT holds adapters in fp32 over 16-bit weights (autocast_adapter_dtype)";
+    table.default(Field::AdapterDtype, Text("fp32".to_owned()), rule);
+    Some(Lora {
+        rank: table.number(Field::LoraRank),
+        dropout: table.real(Field::LoraDropout).unwrap_or(0.0) > 0.0,
+        dtype: number(table.word(Field::AdapterDtype)).unwrap_or(Number::Fp32),
+        modules,
+    })
+}
+
+fn quantization(table: &mut Table) -> Quantization {
+    match table.choice(Field::BaseQuantization, &["nf4", "fp4", "int8", "fp8"]) {
+        1 | 2 => {
+            table.default(Field::DoubleQuantization, Bool(false), "default of BitsAndBytesConfig");
+            Quantization::FourBit { double: table.on(Field::DoubleQuantization) }
+        }
+        3 => Quantization::Int8,
+        4 => Quantization::Fp8,
+        _ => Quantization::None,
+    }
+}
+
+fn objective(table: &Table) -> Objective {
+    if !table.says(Field::TrainingObjective, "dpo") {
+        return Objective::NextToken;
+    }
+    let adapters = matches!(table.word(Field::TrainType), "lora" | "qlora");
+    let reference = match table.choice(Field::ReferenceModel, &["adapters", "loaded", "precomputed"]) {
+        1 => Reference::Adapters,
+        3 => Reference::Precomputed,
+        0 if adapters => Reference::Adapters,
+        _ => Reference::Loaded,
+    };
+    Objective::Dpo { reference }
+}
+
+fn not_modelled(table: &mut Table, field: Field, what: &str) -> Option<Tuning> {
+    let message = ["not modelled: ", what].concat();
+    table.refuse("not-modelled", &[field], message, "");
+    None
+}
+
+/// What transformers and its trainers choose.
+pub(super) fn transformers(table: &Table) -> Transformers {
+    Transformers {
+        autocast: match table.choice(Field::Autocast, &["bf16", "fp16"]) {
+            1 => Some(Number::Bf16),
+            2 => Some(Number::Fp16),
+            _ => None,
+        },
+        padding_mask: table.on(Field::PaddingMask) && !table.on(Field::Packing),
+        cache: table.on(Field::UseCache),
+        counts_tokens: true,
+        experts: match table.choice(Field::ExpertsImplementation, &["batched_mm", "eager"]) {
+            1 => ExpertKernel::Batched,
+            2 => ExpertKernel::Loop,
+            _ => ExpertKernel::Grouped,
+        },
+        liger: table.on(Field::LigerKernel),
+        fp32_accumulation: false,
+        engine: match table.choice(Field::DataParallelEngine, &["fsdp1", "fsdp2", "deepspeed"]) {
+            1 => DataEngine::Fsdp1,
+            2 => DataEngine::Fsdp2,
+            3 => DataEngine::DeepSpeed,
+            _ => DataEngine::Ddp,
+        },
+    }
+}

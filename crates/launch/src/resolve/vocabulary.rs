@@ -1,0 +1,58 @@
+//! The vocabulary: stated, known by its tokenizer, or asked for; and its padding.
+
+use super::setting::SettingValue::Int;
+use super::table::Table;
+use crate::{Origin, Question};
+use shardscope_catalog as catalog;
+use shardscope_plan::{Field, VocabPadding};
+
+/// GPT-2's vocabulary, proposed where nothing tells another (Radford et al. 2019; Megatron-LM's examples use it).
+const PROPOSED: u64 = 50_257;
+
+/// Rows of the embedding (`vocab_utils.py`: a multiple of `make_vocab_size_divisible_by` times the tensor size).
+pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
+    if let Some(padded) = table.count(Field::PaddedVocabSize) {
+        return Some((padded, None));
+    }
+    let known = tokenizer(table);
+    if !table.has(Field::VocabSize) {
+        match known {
+            Some((size, name)) => table.fill(Field::VocabSize, Int(size), Origin::Catalog, &name),
+            None => propose(table),
+        }
+    }
+    let mut size = table.count(Field::VocabSize)?;
+    if table.is_old() && table.says(Field::TokenizerType, "NullTokenizer") {
+        // Up to core 0.17 the null tokenizer appended an end-of-document token of its own.
+        size += 1;
+    }
+    if table.switch(Field::PadVocabSize) == Some(false) {
+        table.derive(Field::PaddedVocabSize, Int(size), "not padded");
+        return Some((size, None));
+    }
+    let multiple = table.degree(Field::MakeVocabSizeDivisibleBy);
+    let tensor = table.degree(Field::TensorModelParallelSize);
+    let padding = VocabPadding { size, multiple };
+    let padded = padding.padded(tensor);
+    let block = multiple.saturating_mul(tensor);
+    let rule = format!("vocabulary rounded up to a multiple of make_vocab_size_divisible_by x TP = {block}");
+    table.derive(Field::PaddedVocabSize, Int(padded), &rule);
+    Some((padded, Some(padding)))
+}
+
+/// The vocabulary of the tokenizer that the text names, and how it is known.
+fn tokenizer(table: &Table) -> Option<(u64, String)> {
+    let names = [Field::TokenizerModel, Field::VocabFile, Field::TokenizerType];
+    names.iter().find_map(|field| catalog::vocabulary(table.word(*field)))
+}
+
+fn propose(table: &mut Table) {
+    let note = "GPT-2's vocabulary, proposed where the text names no tokenizer that is known";
+    table.fill(Field::VocabSize, Int(PROPOSED), Origin::Default, note);
+    table.ask(Question {
+        name: Field::VocabSize.name().to_owned(),
+        prompt: "How many tokens has the vocabulary? The text names no tokenizer that is known".to_owned(),
+        choices: Vec::new(),
+        proposal: Some(PROPOSED.to_string()),
+    });
+}

@@ -1,0 +1,233 @@
+//! How many accelerators there are, and which.
+
+use super::setting::SettingValue::{Int, Text};
+use super::table::Table;
+use crate::{Origin, Question};
+use shardscope_catalog::{self as catalog, Platform};
+use shardscope_plan::{Accelerator, Cluster, Field, Measured};
+use shardscope_source::Diagnostic;
+use shardscope_units::{Bytes, BytesPerSecond, Count, FlopsPerSecond, Quantity};
+
+/// The accelerator of the settings, on the network of their platform; what other settings follow from.
+pub(super) fn machine(table: &mut Table) -> Accelerator {
+    let platform = platform(table);
+    let mut accelerator = accelerator(table);
+    if let Some(platform) = platform {
+        accelerator.network = platform.network;
+    }
+    own_figures(table, &mut accelerator);
+    accelerator
+}
+
+/// What the user says of the accelerator goes before the catalog: one of their own is the nearest of the catalog with its
+/// figures replaced.
+fn own_figures(table: &Table, accelerator: &mut Accelerator) {
+    let own = |field, held: &mut f64, scale: f64| {
+        if let Some(given) = table.real(field) {
+            *held = given * scale;
+        }
+    };
+    let mut figures = [
+        (Field::GpuMemoryGib, accelerator.memory.number(), 1_073_741_824.0),
+        (Field::GpuMemoryTbps, accelerator.memory_bandwidth.get(), 1e12),
+        (Field::GpuPeakTflops, accelerator.peaks.half.get(), 1e12),
+        (Field::GpuPeakFp8Tflops, accelerator.peaks.fp8.map_or(0.0, FlopsPerSecond::get), 1e12),
+        (Field::FastLinkGbps, accelerator.fast_link.bandwidth.get(), 1e9),
+        (Field::NetworkGbps, accelerator.network.bandwidth.get(), 1e9),
+    ];
+    for (field, held, scale) in &mut figures {
+        own(*field, held, *scale);
+    }
+    let [memory, bandwidth, half, fp8, link, network] = figures.map(|(_, figure, _)| figure);
+    accelerator.memory = Bytes::new(Count::rounded_up(memory).get());
+    accelerator.memory_bandwidth = BytesPerSecond::new(bandwidth);
+    accelerator.peaks.half = FlopsPerSecond::new(half);
+    accelerator.peaks.fp8 = (fp8 > 0.0).then(|| FlopsPerSecond::new(fp8));
+    accelerator.fast_link.bandwidth = BytesPerSecond::new(link);
+    accelerator.network.bandwidth = BytesPerSecond::new(network);
+}
+
+/// The machines; none when their number is not known.
+pub(super) fn cluster(table: &mut Table, accelerator: Accelerator) -> Option<Cluster> {
+    let world = world(table, &accelerator.name)?;
+    let per_node = table.count(Field::GpusPerNode)?;
+    let nodes = table.count(Field::NumNodes)?;
+    if nodes.saturating_mul(per_node) != world {
+        return None;
+    }
+    let measured = Measured {
+        matmul: table.real(Field::MeasuredMatmulTflops).map(FlopsPerSecond::tera),
+        fast_bus: table.real(Field::MeasuredFastBusGbps).map(BytesPerSecond::giga),
+        network_bus: table.real(Field::MeasuredNetworkBusGbps).map(BytesPerSecond::giga),
+    };
+    let cluster = catalog::cluster(accelerator, nodes, per_node);
+    let fast_domain = table.count(Field::FastLinkDomain).unwrap_or(cluster.fast_domain);
+    Some(Cluster { measured, fast_domain, ..cluster })
+}
+
+/// The kind of node, which brings its accelerator and network.
+fn platform(table: &mut Table) -> Option<Platform> {
+    let asked = table.word(Field::Platform).to_owned();
+    let found = catalog::platform(&asked);
+    match &found {
+        Some(platform) if !table.has(Field::Accelerator) => {
+            let accelerator = Text(platform.accelerator.to_owned());
+            table.fill(Field::Accelerator, accelerator, Origin::Catalog, platform.name);
+        }
+        None if !asked.is_empty() => {
+            let names: Vec<_> = catalog::platforms().map(|platform| platform.name).collect();
+            let hint = "known are ".to_owned() + &names.join("; ");
+            let message = asked + " is no platform of the catalog";
+            let warning = Diagnostic::warning("unknown-platform", message);
+            table.say(warning, &hint, table.span(Field::Platform));
+        }
+        _ => {}
+    }
+    found
+}
+
+fn accelerator(table: &mut Table) -> Accelerator {
+    let asked = table.word(Field::Accelerator).to_owned();
+    if let Some(found) = catalog::accelerator(&asked) {
+        if found.name != asked {
+            let rule = "the catalog's name for ".to_owned() + &asked;
+            table.overrule(Field::Accelerator, Text(found.name.clone()), &rule);
+        }
+        return found;
+    }
+    if !asked.is_empty() {
+        let names: Vec<_> = catalog::accelerator_names().collect();
+        let hint = "known are ".to_owned() + &names.join(", ");
+        let taken = catalog::DEFAULT_ACCELERATOR;
+        let message = format!("{asked} is no accelerator of the catalog; {taken} is taken instead");
+        let warning = Diagnostic::warning("unknown-accelerator", message);
+        table.say(warning, &hint, table.span(Field::Accelerator));
+    }
+    let note = "taken where the text names none";
+    table.fill(Field::Accelerator, Text(catalog::DEFAULT_ACCELERATOR.to_owned()), Origin::Default, note);
+    catalog::default_accelerator()
+}
+
+/// All accelerators, from two of nodes, accelerators per node and world size, or from the data-parallel size.
+fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
+    let block = table.ranks_of_one();
+    if let Some(data) = table.count(Field::DataParallelSize)
+        && table.count(Field::WorldSize).is_none()
+        && !(table.has(Field::NumNodes) && table.has(Field::GpusPerNode))
+    {
+        table.derive(Field::WorldSize, Int(data.saturating_mul(block)), "DP x TP x PP x CP");
+    }
+    let usual = catalog::usual_gpus_per_node(accelerator);
+    let (nodes, per_node) = (table.count(Field::NumNodes), table.count(Field::GpusPerNode));
+    match (table.count(Field::WorldSize), nodes, per_node) {
+        (_, Some(nodes), Some(per_node)) => {
+            let rule = "nodes x GPUs per node";
+            table.derive(Field::WorldSize, Int(nodes.saturating_mul(per_node)), rule);
+            both(table, nodes, per_node)
+        }
+        (Some(world), Some(nodes), None) => split(table, world, Field::GpusPerNode, nodes),
+        (Some(world), None, Some(per_node)) => split(table, world, Field::NumNodes, per_node),
+        (Some(world), None, None) => {
+            let per_node = (1..=usual.min(world)).rev().find(|size| world.is_multiple_of(*size)).unwrap_or(1);
+            if world > usual {
+                ask_per_node(table, usual);
+            }
+            table.fill(
+                Field::GpusPerNode,
+                Int(per_node),
+                Origin::Default,
+                "the usual node of the accelerator",
+            );
+            split(table, world, Field::NumNodes, per_node)
+        }
+        (None, nodes, per_node) => {
+            open(table, nodes, per_node, block, usual);
+            None
+        }
+    }
+}
+
+fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
+    let world = table.count(Field::WorldSize)?;
+    let product = nodes.saturating_mul(per_node);
+    if world == product {
+        return Some(world);
+    }
+    let by_user = |field| table.get(field).is_some_and(|setting| setting.origin == Origin::User);
+    if by_user(Field::WorldSize) && world.is_multiple_of(per_node) {
+        table.fill(Field::NumNodes, Int(world / per_node), Origin::Derived, "world size / GPUs per node");
+        return Some(world);
+    }
+    if !by_user(Field::WorldSize) && (by_user(Field::NumNodes) || by_user(Field::GpusPerNode)) {
+        table.fill(Field::WorldSize, Int(product), Origin::Derived, "nodes x GPUs per node");
+        return Some(product);
+    }
+    let message =
+        format!("{nodes} nodes of {per_node} GPUs are {product}, and the world size is said to be {world}");
+    let fields = [Field::WorldSize, Field::NumNodes, Field::GpusPerNode];
+    table.refuse("world-size-stated-twice", &fields, message, "");
+    None
+}
+
+/// Derives nodes (or accelerators per node) from the world size and the other.
+fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
+    if world.is_multiple_of(by.max(1)) {
+        let rule = if other == Field::NumNodes { "world size / GPUs per node" } else { "world size / nodes" };
+        table.derive(other, Int(world / by.max(1)), rule);
+        return Some(world);
+    }
+    let (known, unit) = if other == Field::NumNodes {
+        (Field::GpusPerNode, "GPUs per node")
+    } else {
+        (Field::NumNodes, "nodes")
+    };
+    let message = format!("{world} GPUs do not divide over {by} {unit}");
+    let below = world / by.max(1) * by.max(1);
+    let hint = format!("{} or {} GPUs would", below.max(by), below.saturating_add(by));
+    let fields = [Field::WorldSize, known];
+    table.refuse("world-over-nodes", &fields, message, &hint);
+    None
+}
+
+fn ask_per_node(table: &mut Table, usual: u64) {
+    table.ask(Question {
+        name: Field::GpusPerNode.name().to_owned(),
+        prompt: "How many GPUs has each node?".to_owned(),
+        choices: Vec::new(),
+        proposal: Some(usual.to_string()),
+    });
+}
+
+/// The number of accelerators is not known: says so and asks, with the smallest number that fits.
+fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64, usual: u64) {
+    table.ask_for_machines_by_name();
+    if per_node.is_none() {
+        ask_per_node(table, usual);
+    }
+    if nodes.is_none() {
+        table.ask(Question {
+            name: Field::NumNodes.name().to_owned(),
+            prompt: "On how many nodes does it run?".to_owned(),
+            choices: Vec::new(),
+            proposal: Some(block.div_ceil(per_node.unwrap_or(usual).max(1)).max(1).to_string()),
+        });
+    }
+    let mut left = String::new();
+    for (field, known) in &[(Field::NumNodes, nodes), (Field::GpusPerNode, per_node)] {
+        if let Some((hole, _)) = table.left_to(*field).filter(|_| known.is_none()) {
+            left.push_str(if left.is_empty() { ": it leaves " } else { ", and " });
+            left.push_str(&format!("{} to {hole}", field.about()));
+        }
+    }
+    let mut message = match (nodes, per_node) {
+        (None, Some(per_node)) => format!("the text gives {per_node} GPUs per node and no number of nodes"),
+        (Some(nodes), None) => format!("the text gives {nodes} nodes and no number of GPUs per node"),
+        _ => "the text does not say on how many GPUs it runs".to_owned(),
+    };
+    message.push_str(&left);
+    let places = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
+    let place = places.iter().find_map(|field| table.left_to(*field)?.1);
+    let hint = "add the launch line (torchrun --nnodes 2 --nproc_per_node 8 …), or answer the questions";
+    let place = place.or_else(|| table.anywhere());
+    table.say(Diagnostic::error("no-world-size", message), hint, place);
+}

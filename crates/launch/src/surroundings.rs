@@ -1,0 +1,170 @@
+//! What a script says around its command: lines to the scheduler, variables that choose kernels.
+
+use super::{Found, Origin, Reading, formats::known_model, launch::Launch};
+use shardscope_bash as shell;
+use shardscope_catalog as catalog;
+use shardscope_plan::{Field, Kind};
+
+/// The launch's reading with what stands around the command.
+pub(super) fn reading(launch: &Launch) -> Reading {
+    let mut reading = launch.reading();
+    accelerator(&mut reading, &launch.script);
+    libraries(&mut reading, &launch.script);
+    model(&mut reading, launch);
+    reading
+}
+
+/// The shape of the model, where a file that is not at hand states it: the catalog's, by the name of the
+/// checkpoint that is trained (`--hf-checkpoint`) or else of that file.
+fn model(reading: &mut Reading, launch: &Launch) {
+    let stated = |field| reading.found.iter().any(|found| found.field == field);
+    if stated(Field::NumLayers) || stated(Field::HiddenSize) || launch.script.missing_files.is_empty() {
+        return;
+    }
+    let mut named = Vec::new();
+    for pair in launch.arguments.windows(2) {
+        if let [flag, name] = pair
+            && flag.text == "--hf-checkpoint"
+        {
+            named.push(("--hf-checkpoint", name.text.trim_end_matches('/'), name.span));
+            break;
+        }
+    }
+    for (name, span) in &launch.script.missing_files {
+        named.push(("source", name.strip_suffix(".sh").unwrap_or(name), Some(*span)));
+    }
+    for (flag, name, span) in named {
+        let last = shell::base_name(name);
+        // A model cut short for trying: deepseek-v3-5layer.
+        let Some((known, settings)) = known_model(last).filter(|_| !last.contains("layer")) else { continue };
+        for (field, value) in settings {
+            if !reading.found.iter().any(|found| found.field == field) {
+                let found = Found::new(field, value, Origin::Catalog).by(flag, span);
+                reading.take(found.note(format!("{known}, named as {last}")));
+            }
+        }
+        return;
+    }
+}
+
+/// The accelerator that a line addressed to the scheduler asks for.
+fn accelerator(reading: &mut Reading, script: &shell::Script) {
+    const KEYS: &[&str] = &[
+        "--constraint",
+        "-C",
+        "--gres",
+        "--gpus",
+        "--gpus-per-node",
+        "--partition",
+        "-p",
+        "--gpus-per-task",
+    ];
+    let asks = |line: &&shell::Directive| KEYS.contains(&line.key.as_str());
+    let told = script.directives.iter().filter(asks).find_map(|line| {
+        let found = catalog::accelerator_in(line.value.text())?;
+        Some((found.name, line))
+    });
+    if let Some((name, line)) = told {
+        let found = Found::new(Field::Accelerator, name, Origin::Script);
+        reading.take(found.by(format!("#{} {}", line.scheduler, line.key), Some(line.span)));
+    }
+}
+
+/// Variables that choose kernels, workspaces and the allocator's ways.
+const VARIABLES: [(Field, &str); 5] = [
+    (Field::NvteFlashAttn, "NVTE_FLASH_ATTN"),
+    (Field::NvteFusedAttn, "NVTE_FUSED_ATTN"),
+    (Field::NvteAllowNondeterministicAlgo, "NVTE_ALLOW_NONDETERMINISTIC_ALGO"),
+    (Field::CublasWorkspaceConfig, "CUBLAS_WORKSPACE_CONFIG"),
+    (Field::PytorchCudaAllocConf, "PYTORCH_CUDA_ALLOC_CONF"),
+];
+
+/// What variables say to libraries rather than to the training program. Switches are 0 or 1.
+fn libraries(reading: &mut Reading, script: &shell::Script) {
+    for (field, name) in VARIABLES {
+        let mut prefixed = None;
+        for command in &script.commands {
+            for (known, word) in &command.environment {
+                if known == name {
+                    prefixed = Some(&word.value);
+                }
+            }
+        }
+        let set = script.variable(name).and_then(|variable| variable.values.last());
+        let switch = field.kind() == Kind::Flag;
+        if let Some(value) = prefixed.or(set)
+            && let Some(text) = value.known().filter(|text| !switch || matches!(*text, "0" | "1"))
+        {
+            reading.take(Found::new(field, text, Origin::Script).by(name, value.origin()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Origin, Request, SettingValue, read};
+    use shardscope_bash::Environment;
+    use shardscope_plan::{AttentionKernel, Field};
+    use shardscope_source::Source;
+
+    #[test]
+    fn variables_and_scheduler_lines_are_heeded() {
+        let flags = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16";
+        let text = format!(
+            "#SBATCH --gres=gpu:a100:8\nexport NVTE_FLASH_ATTN=0\nNVTE_FUSED_ATTN=0 torchrun --nproc_per_node 8 pretrain_gpt.py {flags}\n"
+        );
+        let source = Source::new(&text);
+        let request = Request { source: &source, environment: &Environment::default(), overrides: &[] };
+        let plan = read(&request).plan;
+        let told = plan.map(|plan| (plan.recipe().attention_kernel, plan.cluster().accelerator.name.clone()));
+        assert_eq!(told, Some((AttentionKernel::Unfused, "A100-SXM-80GB".to_owned())));
+    }
+
+    #[track_caller]
+    fn settings(text: &str, expected: &[(Field, SettingValue, Origin)]) {
+        let source = Source::new(text);
+        let request = Request { source: &source, environment: &Environment::default(), overrides: &[] };
+        let resolution = read(&request);
+        for (field, value, origin) in expected {
+            let found = resolution.setting(*field).map(|setting| (&setting.value, setting.origin));
+            assert_eq!(found, Some((value, *origin)), "{}", field.name());
+        }
+        let asked: Vec<&str> = resolution.questions.iter().map(|question| question.name.as_str()).collect();
+        let model_is_known = expected.iter().any(|(field, ..)| *field == Field::NumLayers);
+        let sizes: &[&str] =
+            if model_is_known { &["seq_length", "micro_batch_size"] } else { &["vocab_size"] };
+        assert_eq!(asked, sizes);
+    }
+
+    #[test]
+    fn a_model_stated_elsewhere_is_the_catalogs_or_unknown() {
+        use SettingValue::{Bool, Int, Null, Text};
+        let train = "ray job submit -- python3 train.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 \
+            ${MODEL_ARGS[@]} --tensor-model-parallel-size 2 --bf16";
+        let norm = || Text("RMSNorm".to_owned());
+        settings(
+            &format!("source models/mine.sh\n{train} --hf-checkpoint /root/Qwen3-8B-FP8/\n"),
+            &[
+                (Field::NumLayers, Int(36), Origin::Catalog),
+                (Field::Normalization, norm(), Origin::Catalog),
+                (Field::VocabSize, Int(151_936), Origin::Catalog),
+                (Field::Swiglu, Bool(true), Origin::Catalog),
+            ],
+        );
+        settings(
+            &format!("source \"$DIR/models/glm4-9B.sh\"\n{train}\n"),
+            &[(Field::NumLayers, Int(40), Origin::Catalog), (Field::Normalization, norm(), Origin::Catalog)],
+        );
+        // Neither its shape nor what Megatron would take by default is said of a model that is not known.
+        for unknown in ["mine", "deepseek-v3-5layer"] {
+            settings(
+                &format!("source models/{unknown}.sh\n{train}\n"),
+                &[
+                    (Field::Normalization, Null, Origin::Default),
+                    (Field::Swiglu, Null, Origin::Default),
+                    (Field::TensorModelParallelSize, Int(2), Origin::Script),
+                ],
+            );
+        }
+    }
+}

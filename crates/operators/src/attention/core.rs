@@ -1,0 +1,168 @@
+//! What the attention kernel itself keeps, between the projections.
+
+use crate::{Saved, Symbols};
+use shardscope_explain::Formula;
+use shardscope_plan::{AttentionKernel, ContextKind, Number, RecomputeModule, Software};
+
+const UNFUSED: &str = "megatron/core/transformer/dot_product_attention.py";
+const KERNEL: &str = "flash-attn and Transformer Engine attention, forward(ctx, ...)";
+const CHECKPOINT: &str = "megatron/core/tensor_parallel/random.py:CheckpointFunction";
+/// Bytes of an fp32 statistic.
+const STATISTIC: u64 = 4;
+
+static SCALAR: Formula = Formula::new("4", "One fp32 or int32 scalar.", CHECKPOINT);
+static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, in fp32.", KERNEL);
+static SOFTMAX: Formula = Formula::new("a·s·s·b·B", "The attention probabilities.", UNFUSED);
+static SOFTMAX_FP32: Formula =
+    Formula::new("a·s·s·b·4", "The attention probabilities, computed in fp32.", UNFUSED);
+static PROBABILITIES: Formula =
+    Formula::new("a·s·s·b·B", "The attention probabilities, cast back to 16 bits.", UNFUSED);
+static DROPOUT: Formula =
+    Formula::new("a·s·s·b", "Dropout mask of the probabilities, one byte each.", UNFUSED);
+static DROPPED: Formula = Formula::new("a·s·s·b·B", "The probabilities after dropout.", UNFUSED);
+static CAUSAL: Formula = Formula::new("s·s", "The causal mask, one byte each.", UNFUSED);
+
+/// A tensor that goes into the kernel, and the storage behind it.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand {
+    /// The tensor with a storage of its own.
+    pub(crate) own: Saved,
+    /// Whether what comes out of the projections is a view of a larger storage.
+    pub(crate) view: bool,
+}
+
+/// Everything the kernel meets.
+pub(crate) struct Core {
+    /// Query, key and value.
+    pub(crate) operands: [Operand; 3],
+    /// The storage that views hold, unless something before the kernel holds it already.
+    pub(crate) buffer: Option<Saved>,
+    /// Key and value repeated to the query's width, where groups are fewer than heads.
+    pub(crate) repeated: Option<[Saved; 2]>,
+    /// The kernel's output, as the output projection reads it.
+    pub(crate) output: Saved,
+    /// The kernel's output in its own layout.
+    pub(crate) raw_output: Saved,
+}
+
+/// What the kernel keeps, the output projection's input included.
+pub(crate) fn core(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
+    if x.recomputes(RecomputeModule::CoreAttention) {
+        let mut out = as_given(core);
+        out.push(Saved::new("checkpoint scalar", &[1], STATISTIC, &SCALAR));
+        out.push(core.output);
+        return out;
+    }
+    match x.recipe().attention_kernel {
+        AttentionKernel::Unfused => unfused(x, core),
+        AttentionKernel::Flash | AttentionKernel::Sdpa => flash(x, core),
+        AttentionKernel::Fused => fused(x, core),
+    }
+}
+
+/// Query, key and value as they come: own storages, and once the buffer behind views.
+fn as_given(core: &Core) -> Vec<Saved> {
+    let (mut out, mut views) = (Vec::with_capacity(8), false);
+    for operand in &core.operands {
+        views |= operand.view;
+        if !operand.view {
+            out.push(operand.own);
+        }
+    }
+    if views {
+        out.extend(core.buffer);
+    }
+    out
+}
+
+/// Query, key and value copied to storages of their own.
+fn copied(core: &Core) -> Vec<Saved> {
+    core.operands.map(|operand| operand.own).to_vec()
+}
+
+fn log_sum_exp(x: &Symbols<'_>) -> Saved {
+    Saved::new("log-sum-exp", &[x.b, x.a, x.s], STATISTIC, &LSE)
+}
+
+/// Batch first: everything is copied; for one sequence the transposed output is the same storage, unless the
+/// exchange of context parallelism parts the two.
+fn flash(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
+    let mut out = copied(core);
+    out.push(log_sum_exp(x));
+    if x.b > 1 || is_exchanged(x) {
+        out.push(core.raw_output);
+    }
+    out.push(core.output);
+    out
+}
+
+fn is_exchanged(x: &Symbols<'_>) -> bool {
+    let layout = x.plan.layout();
+    let exchanges =
+        matches!(layout.context_kind, ContextKind::AllToAll | ContextKind::AllToAllAndPointToPoint);
+    x.context > 1 && exchanges
+}
+
+/// Sequence first: the output needs no copy. Transformer Engine makes its inputs contiguous.
+fn fused(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
+    let mut out = if x.recipe().software == Software::MegatronCoreTe { copied(core) } else { as_given(core) };
+    out.push(log_sum_exp(x));
+    if is_exchanged(x) {
+        out.push(core.raw_output);
+    }
+    out.push(core.output);
+    out
+}
+
+fn unfused(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
+    let mut out = match core.repeated {
+        Some(repeated) => {
+            let mut out = vec![core.operands[0].own];
+            out.extend(repeated);
+            out
+        }
+        None => as_given(core),
+    };
+    out.extend(probabilities(x));
+    out.push(core.output);
+    out
+}
+
+fn probabilities(x: &Symbols<'_>) -> Vec<Saved> {
+    let recipe = x.recipe();
+    let shape = [x.b, x.a, x.s, x.s];
+    let fused = softmax_is_fused(x);
+    let wide = recipe.fusions.softmax_in_fp32 && !fused && recipe.params_dtype != Number::Fp32;
+    let mut out = vec![if wide {
+        Saved::new("softmax", &shape, STATISTIC, &SOFTMAX_FP32)
+    } else {
+        Saved::new("softmax", &shape, x.width, &SOFTMAX)
+    }];
+    if recipe.attention_dropout {
+        out.push(Saved::new("attention dropout mask", &shape, 1, &DROPOUT));
+        out.push(Saved::new("dropped probabilities", &shape, x.width, &DROPPED));
+    } else if wide {
+        out.push(Saved::new("16-bit probabilities", &shape, x.width, &PROBABILITIES));
+    }
+    if fused {
+        out.push(Saved::new("softmax scale", &[1], STATISTIC, &SCALAR));
+    } else {
+        out.push(Saved::new("causal mask", &[x.s, x.s], 1, &CAUSAL));
+    }
+    out
+}
+
+/// Longest row the fused kernel takes (`megatron/core/fusions/fused_softmax.py:is_kernel_available`).
+const LONGEST_FUSED_ROW: u64 = 4096;
+/// Shortest row it takes, not included.
+const SHORTEST_FUSED_ROW: u64 = 16;
+
+/// Whether the fused scale-mask-softmax kernel runs: 16 bits, and only shapes it was written for.
+fn softmax_is_fused(x: &Symbols<'_>) -> bool {
+    x.recipe().fusions.masked_softmax
+        && x.recipe().params_dtype != Number::Fp32
+        && x.s > SHORTEST_FUSED_ROW
+        && x.s <= LONGEST_FUSED_ROW
+        && x.s.is_multiple_of(4)
+        && (x.b * x.a).is_multiple_of(4)
+}

@@ -1,0 +1,74 @@
+//! What backward holds in the output projection, the attention itself, and the QKV projection.
+
+use crate::held::{gathered, has_weight_gradient, masked, residual, scattered};
+use crate::{Held, Saved, Symbols};
+use shardscope_explain::Formula;
+use shardscope_plan::AttentionKernel;
+use shardscope_units::Bytes;
+
+const ATTENTION: &str = "megatron/core/transformer/attention.py, backward";
+const FLASH: &str = "flash-attn backward: queries' gradient summed in fp32";
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+
+static OUTPUT: Formula = Formula::new("n·A·B", "Gradient of the attention's output.", ATTENTION);
+static PROJECTION: Formula = Formula::new("A·h·B", "The output projection's weight gradient.", ATTENTION);
+static PACKED: Formula = Formula::new("n·(A + 2·K)·B", "Gradients of queries, keys and values.", ATTENTION);
+static SUMMED: Formula = Formula::new("4·n·A", "The queries' gradient while it is summed in fp32.", FLASH);
+static SCORES: Formula = Formula::new("a·s·s·b·B", "Gradient of the attention probabilities.", ATTENTION);
+static BEFORE: Formula =
+    Formula::new("a·s·s·b·B", "Gradient of the probabilities before dropout.", ATTENTION);
+static INPUT: Formula = Formula::new("n·h·B", "Gradient of the QKV projection's input.", ATTENTION);
+static QKV: Formula = Formula::new("(A + 2·K)·h·B", "The QKV projection's weight gradient.", ATTENTION);
+
+pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
+    let width = x.a * x.d;
+    let packed = width + 2 * x.k * x.d;
+    let weight = has_weight_gradient(x);
+    let output = Saved::new("gradient of the output", &[x.n, width], x.width, &OUTPUT);
+    let inputs = Saved::new("gradients of query, key and value", &[x.n, packed], x.width, &PACKED);
+
+    let mut projection = vec![residual(x)];
+    projection.extend(masked(x));
+    projection.extend(gathered(x, "gathered gradient"));
+    projection.push(output);
+    let gradient = Saved::new("linear_proj weight gradient", &[width, x.h], x.width, &PROJECTION);
+    projection.extend(weight.then_some(gradient));
+
+    let mut core = vec![residual(x), output, inputs];
+    core.extend(kernel(x, width));
+
+    let mut qkv = vec![residual(x), inputs];
+    qkv.extend(gathered(x, "gathered input"));
+    qkv.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));
+    qkv.extend(scattered(x));
+    let gradient = Saved::new("linear_qkv weight gradient", &[packed, x.h], x.width, &QKV);
+    qkv.extend(weight.then_some(gradient));
+    vec![
+        Held::new("backward of linear_proj", Bytes::ZERO, projection),
+        Held::new("backward of the attention", Bytes::ZERO, core),
+        Held::new("backward of linear_qkv", after_core(x), qkv),
+    ]
+}
+
+/// What the kernel itself needs for its gradients.
+fn kernel(x: &Symbols<'_>, width: u64) -> Vec<Saved> {
+    if x.recipe().attention_kernel != AttentionKernel::Unfused {
+        return vec![Saved::new("fp32 query gradient", &[x.n, width], FLOAT, &SUMMED)];
+    }
+    let shape = [x.b, x.a, x.s, x.s];
+    let mut out = vec![Saved::new("gradient of the probabilities", &shape, x.width, &SCORES)];
+    if x.recipe().attention_dropout {
+        out.push(Saved::new("gradient before dropout", &shape, x.width, &BEFORE));
+    }
+    out
+}
+
+/// Bytes given back when the attention itself is done: all but the QKV projection's input.
+fn after_core(x: &Symbols<'_>) -> Bytes {
+    super::saved(x)
+        .into_iter()
+        .filter(|saved| saved.name != "linear_qkv input")
+        .map(|saved| saved.bytes)
+        .sum()
+}

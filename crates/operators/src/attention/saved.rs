@@ -1,0 +1,119 @@
+//! Tensors kept for backward.
+
+use super::core::{Core, Operand, core};
+use crate::{Saved, Symbols, norm};
+use shardscope_explain::Formula;
+use shardscope_plan::PositionEmbedding;
+
+const ATTENTION: &str = "megatron/core/transformer/attention.py";
+const ROPE: &str = "megatron/core/models/common/embeddings/rope_utils.py";
+/// Bytes of an fp32 statistic.
+const STATISTIC: u64 = 4;
+
+static INPUT: Formula = Formula::new("S·h·Bi", "The QKV projection's input, the norm's output.", ATTENTION);
+static QUERY: Formula = Formula::new("n·A·B", "The queries.", ATTENTION);
+static KEY: Formula = Formula::new("n·K·B", "The keys.", ATTENTION);
+static VALUE: Formula = Formula::new("n·K·B", "The values.", ATTENTION);
+static BUFFER: Formula =
+    Formula::new("n·Q·B", "The whole QKV projection's output, held by a view of a part of it.", ATTENTION);
+static REPEATED: Formula =
+    Formula::new("n·A·B", "Keys or values of the groups, repeated for every query head.", ATTENTION);
+static OUTPUT: Formula =
+    Formula::new("n·A·B", "The attention's output in the kernel's own layout.", ATTENTION);
+static PROJECTION: Formula =
+    Formula::new("n·A·Bi", "The output projection's input, the attention's output.", ATTENTION);
+static QUERY_STATISTICS: Formula =
+    Formula::new("4·n·a", "The query norm's fp32 statistics, one per head and token.", ATTENTION);
+static KEY_STATISTICS: Formula =
+    Formula::new("4·n·k", "The key norm's fp32 statistics, one per head and token.", ATTENTION);
+static COS: Formula = Formula::new(
+    "2·s·d·B",
+    "Cosines for the rotation of queries and of keys, without a batch dimension.",
+    ROPE,
+);
+static SIN: Formula = Formula::new(
+    "2·s·d·B",
+    "Sines for the rotation of queries and of keys, without a batch dimension.",
+    ROPE,
+);
+static MASK: Formula =
+    Formula::new("S·h", "Dropout mask of the residual addition, one byte each.", ATTENTION);
+
+pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
+    let mut out = Vec::with_capacity(14);
+    if !norm::is_recomputed(x) {
+        out.push(Saved::new("linear_qkv input", &[x.s_local, x.h], x.input_width, &INPUT));
+    }
+    out.extend(qk_norms(x));
+    out.extend(rotation(x));
+    out.extend(core(x, &core_of(x)));
+    out.extend(residual_mask(x));
+    out
+}
+
+/// Whether queries and keys are rotated.
+fn is_rotated(x: &Symbols<'_>) -> bool {
+    x.model().position_embedding == PositionEmbedding::Rope
+}
+
+/// Whether grouped queries must be copied to be read head by head.
+fn is_grouped(x: &Symbols<'_>) -> bool {
+    x.a / x.k > 1 && x.k > 1
+}
+
+fn core_of(x: &Symbols<'_>) -> Core {
+    let normed = x.model().qk_layernorm;
+    let fresh = is_rotated(x) || normed;
+    let operand = |name, heads, formula, view| Operand {
+        own: Saved::new(name, &[x.n, heads, x.d], x.width, formula),
+        view,
+    };
+    let heads = [x.n, x.a * x.d];
+    Core {
+        operands: [
+            operand("query", x.a, &QUERY, !fresh && !is_grouped(x)),
+            operand("key", x.k, &KEY, !fresh),
+            operand("value", x.k, &VALUE, true),
+        ],
+        buffer: (!normed).then(|| buffer(x, "QKV output held by views")),
+        repeated: (x.a / x.k > 1).then(|| {
+            ["repeated key", "repeated value"].map(|name| Saved::new(name, &heads, x.width, &REPEATED))
+        }),
+        output: Saved::new("linear_proj input", &heads, x.input_width, &PROJECTION),
+        raw_output: Saved::new("attention output", &heads, x.width, &OUTPUT),
+    }
+}
+
+fn buffer(x: &Symbols<'_>, name: &'static str) -> Saved {
+    Saved::new(name, &[x.n, x.qkv], x.width, &BUFFER)
+}
+
+/// The key's norm reads a view of the QKV output, the query's a copy where heads are grouped.
+fn qk_norms(x: &Symbols<'_>) -> Vec<Saved> {
+    if !x.model().qk_layernorm {
+        return Vec::new();
+    }
+    let mut out = Vec::with_capacity(4);
+    if is_grouped(x) {
+        out.push(Saved::new("query norm input", &[x.n, x.a, x.d], x.width, &QUERY));
+    }
+    out.push(buffer(x, "QKV output held by the norms"));
+    out.push(Saved::new("query norm statistics", &[x.n, x.a], STATISTIC, &QUERY_STATISTICS));
+    out.push(Saved::new("key norm statistics", &[x.n, x.k], STATISTIC, &KEY_STATISTICS));
+    out
+}
+
+fn rotation(x: &Symbols<'_>) -> Vec<Saved> {
+    if !is_rotated(x) || x.recipe().fusions.rope {
+        return Vec::new();
+    }
+    vec![
+        Saved::new("rotary cosines", &[2, x.s, x.d], x.width, &COS),
+        Saved::new("rotary sines", &[2, x.s, x.d], x.width, &SIN),
+    ]
+}
+
+/// The mask of the dropout between a block and the residual stream.
+pub(crate) fn residual_mask(x: &Symbols<'_>) -> Option<Saved> {
+    x.recipe().hidden_dropout.then(|| Saved::new("dropout mask", &[x.s_local, x.h], 1, &MASK))
+}

@@ -1,0 +1,42 @@
+//! Weights (`megatron/core/transformer/attention.py`): the fused QKV projection cut by output, the output
+//! projection cut by input. With fewer query groups than tensor ranks the fused rows are still cut evenly.
+
+use crate::{Account, Symbols, Weight, norm};
+use shardscope_plan::{AttentionSoftmax, LinearBias, Model};
+
+pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
+    let model = x.model();
+    let rows = qkv_rows(model);
+    let mut out = vec![Weight::column("linear_qkv.weight", Account::Attention, [rows, x.h], x.t)];
+    if model.linear_bias != LinearBias::None {
+        out.push(Weight::split_vector("linear_qkv.bias", Account::Attention, rows, x.t));
+    }
+    if model.qk_layernorm {
+        out.extend(norm::scale(x, ["q_layernorm.weight", "q_layernorm.bias"], Account::Norms, x.d));
+        out.extend(norm::scale(x, ["k_layernorm.weight", "k_layernorm.bias"], Account::Norms, x.d));
+    }
+    out.extend(sinks(x));
+    out.extend(projection(x, model.num_attention_heads * x.d));
+    out
+}
+
+/// Rows of the unsharded fused projection: queries, keys and values.
+fn qkv_rows(model: &Model) -> u64 {
+    (model.num_attention_heads + 2 * model.num_query_groups) * model.kv_channels
+}
+
+/// One learned softmax sink per query head, when there are any.
+pub(crate) fn sinks(x: &Symbols<'_>) -> Option<Weight> {
+    let heads = x.model().num_attention_heads;
+    (x.model().attention_softmax == AttentionSoftmax::Learnable)
+        .then(|| Weight::split_vector("core_attention.softmax_offset", Account::Attention, heads, x.t))
+}
+
+/// The output projection from `width` elements of all heads to the residual stream.
+pub(crate) fn projection(x: &Symbols<'_>, width: u64) -> Vec<Weight> {
+    let mut out = vec![Weight::row("linear_proj.weight", Account::Attention, [x.h, width], x.t)];
+    if x.model().linear_bias == LinearBias::All {
+        out.push(Weight::whole("linear_proj.bias", Account::Attention, &[x.h]));
+    }
+    out
+}

@@ -1,0 +1,24 @@
+//! Arithmetic of self-attention: projections, rotary embedding, the core, the residual addition.
+
+use crate::shared::{HeadWidths, bias_gradient, core_attention, residual_addition, rotary};
+use crate::{Symbols, Work};
+use shardscope_plan::{LinearBias, PositionEmbedding};
+
+pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
+    let model = x.model();
+    let (tokens, heads, groups) = (x.full_tokens(), model.num_attention_heads, model.num_query_groups);
+    let packed = (x.a + 2 * x.k) * x.d;
+    let full_packed = (heads + 2 * groups) * x.d;
+    let mut work = vec![Work::linear("linear_qkv", [x.n, packed, x.h], [tokens, full_packed, x.h])];
+    if model.linear_bias != LinearBias::None {
+        work.push(bias_gradient(x, "linear_qkv.bias", packed));
+    }
+    if model.position_embedding == PositionEmbedding::Rope {
+        work.push(rotary(x, (x.a + x.k) * x.d));
+    }
+    work.extend(core_attention(x, HeadWidths { query: x.d, value: x.d }, packed));
+    let (inner, full_inner) = (x.a * x.d, heads * x.d);
+    work.push(Work::linear("linear_proj", [x.n, x.h, inner], [tokens, x.h, full_inner]));
+    work.push(residual_addition(x, "self_attn_bda"));
+    work
+}

@@ -1,0 +1,68 @@
+//! The weights of a chunk in the order in which Megatron creates them, which decides where each lies in
+//! the gradient buffer.
+
+use super::{SectionKind, Symbols, Weight, sections};
+use shardscope_plan::{Chunk, LayerKind, Software};
+
+/// Weights of a chunk, one list per kind of section, and the order of the sections.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Creation {
+    kinds: Vec<(SectionKind, Vec<Weight>)>,
+    order: Vec<usize>,
+}
+
+impl Creation {
+    /// The weights of `chunk`.
+    #[must_use]
+    pub fn of(x: &Symbols<'_>, chunk: &Chunk) -> Self {
+        let mut kinds: Vec<(SectionKind, Vec<Weight>)> = Vec::new();
+        let mut counts = Vec::new();
+        for section in sections(x, chunk) {
+            let weights = section.weights(x);
+            let mut sorted = weights.to_vec();
+            sorted.sort_by_key(|weight| turn(x, weight.name));
+            counts.push(section.times);
+            kinds.push((section.kind, sorted));
+        }
+        let place = |kind| kinds.iter().position(|(other, _)| *other == kind);
+        let mut order: Vec<usize> = Vec::new();
+        order.extend(place(SectionKind::Embedding).or(place(SectionKind::MtpEmbedding)));
+        let layers = [LayerKind::Dense, LayerKind::Moe].map(|kind| place(SectionKind::Layer(kind)));
+        order.extend(chunk.layers.clone().filter_map(|index| match x.model().layer_kind(index) {
+            LayerKind::Dense => layers[0],
+            LayerKind::Moe => layers[1],
+        }));
+        order.extend(place(SectionKind::FinalNorm));
+        if let Some(mtp) = place(SectionKind::Mtp) {
+            let depths = counts.get(mtp).copied().unwrap_or(0);
+            order.extend((0..depths).map(|_| mtp));
+        }
+        order.extend(place(SectionKind::OutputLayer));
+        Self { kinds, order }
+    }
+
+    /// The weights from the last created to the first.
+    pub fn backwards(&self) -> impl Iterator<Item = &Weight> {
+        let sections = self.order.iter().rev().filter_map(|place| self.kinds.get(*place));
+        sections.flat_map(|(_, weights)| weights.iter().rev())
+    }
+}
+
+/// When a weight is created among those of its section, where that is not the order they are listed in:
+/// attention makes its output projection first; Transformer Engine keeps the input norm in the QKV
+/// projection (`megatron/core/transformer/attention.py`, `megatron/core/models/gpt/gpt_layer_specs.py`).
+fn turn(x: &Symbols<'_>, name: &str) -> u8 {
+    let fused_norm = x.model().latent.is_none() && x.recipe().software != Software::MegatronCoreLocal;
+    let starts = |prefix: &str| name.starts_with(prefix);
+    if starts("mtp.final_layernorm") || starts("shared_experts.gate") {
+        5
+    } else if starts("mtp.") {
+        0
+    } else if starts("input_layernorm") {
+        if fused_norm { 3 } else { 1 }
+    } else if starts("linear_proj") || starts("core_attention") {
+        2
+    } else {
+        4
+    }
+}

@@ -1,0 +1,112 @@
+//! Self-attention: projections, norms of heads, the core in one of its implementations, the output projection.
+
+use super::flow::Flow;
+use super::linear::{Input, KEY, OUTPUT, QKV, QUERY, VALUE};
+use super::norm;
+use super::tape::Tape;
+use shardscope_explain::Formula;
+use shardscope_plan::AttentionKernel;
+
+const EAGER: &str = "transformers: eager_attention_forward";
+const SDPA: &str = "aten/src/ATen/native/transformers/attention.cpp:scaled_dot_product_attention";
+const FLASH: &str = "flash_attn/flash_attn_interface.py:FlashAttnFunc.forward";
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+/// Name of the tensor that queries, keys and values are made from.
+const NORMED: &str = "attention input";
+/// Name of the kernel's output.
+const RESULT: &str = "attention output";
+
+static QUERIES: Formula = Formula::new("n·A·Bc", "The queries.", SDPA);
+static KEYS: Formula = Formula::new("n·K·Bc", "The keys.", SDPA);
+static VALUES: Formula = Formula::new("n·K·Bc", "The values.", SDPA);
+static BUFFER: Formula =
+    Formula::new("n·(A + 2·K)·Bc", "The fused projection's output, of which the values are a view.", SDPA);
+static REPEATED: Formula = Formula::new("n·A·Bc", "Keys or values, repeated for every query head.", EAGER);
+static OUT: Formula =
+    Formula::new("n·A·Bc", "The attention's output, which the output projection reads.", SDPA);
+static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, fp32.", SDPA);
+static RNG: Formula = Formula::new("16", "State of the random numbers, two int64.", FLASH);
+static PADDING: Formula =
+    Formula::new("b·s·s·Bc", "The mask that padding makes, added to the scores of every head.", SDPA);
+static TANH: Formula = Formula::new("a·s·s·b·Bc", "The capped scores.", EAGER);
+static SOFTMAX: Formula = Formula::new("4·a·s·s·b", "The attention probabilities in fp32.", EAGER);
+static PROBABILITIES: Formula = Formula::new("a·s·s·b·Bc", "The probabilities in 16 bits.", EAGER);
+
+pub(super) fn attention(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let flow = Flow::of(x);
+    let (wide, narrow) = (x.a * x.d, x.k * x.d);
+    let input = Input { shared: Some(NORMED), needed: flow.norm1, cast: false };
+    if x.model().arrangement.fused_qkv {
+        QKV.run(tape, input, [x.h, wide + 2 * narrow]);
+    } else {
+        QUERY.run(tape, input, [x.h, wide]);
+        KEY.run(tape, input, [x.h, narrow]);
+        VALUE.run(tape, input, [x.h, narrow]);
+    }
+    norm::query_and_key(tape, &flow);
+    core(tape, &flow);
+    // A fused projection's queries come out of a concatenation; the kernel's output takes their layout, so that the
+    // projection reads a copy. Eager attention transposes too.
+    let copied = x.recipe().attention_kernel == AttentionKernel::Unfused || x.model().arrangement.fused_qkv;
+    let shared = if copied { None } else { Some(RESULT) };
+    OUTPUT.run(tape, Input { shared, needed: flow.attention, cast: true }, [wide, x.h]);
+    norm::post(tape, flow.projected);
+}
+
+fn core(tape: &mut Tape<'_, '_>, flow: &Flow) {
+    match tape.x.recipe().attention_kernel {
+        AttentionKernel::Unfused => eager(tape, flow),
+        kernel => fused(tape, flow, kernel),
+    }
+}
+
+/// Whether the values are a view of the fused projection's output; a key/value cache copies them.
+fn is_view(tape: &Tape<'_, '_>) -> bool {
+    tape.x.model().arrangement.fused_qkv && !tape.x.recipe().transformers.cache
+}
+
+fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
+    let (x, any) = (tape.x, flow.attention);
+    let width = x.compute_width;
+    let (wide, narrow) = ([x.n, x.a, x.d], [x.n, x.k, x.d]);
+    let masked = x.recipe().transformers.padding_mask && kernel == AttentionKernel::Sdpa;
+    tape.keep(any, "query", &wide, width, &QUERIES);
+    if masked && x.k < x.a {
+        tape.keep(any, "key", &wide, width, &REPEATED);
+        tape.keep(any, "value", &wide, width, &REPEATED);
+    } else {
+        tape.keep(any, "key", &narrow, width, &KEYS);
+        if is_view(tape) {
+            tape.keep(any, "value", &[x.n, x.a + 2 * x.k, x.d], width, &BUFFER);
+        } else {
+            tape.keep(any, "value", &narrow, width, &VALUES);
+        }
+    }
+    tape.keep(any, RESULT, &wide, width, &OUT);
+    tape.keep(any, "log-sum-exp", &[x.b, x.a, x.s], FLOAT, &LSE);
+    tape.keep(any && kernel == AttentionKernel::Flash, "random state", &[2], 2 * FLOAT, &RNG);
+    tape.keep(any && masked, "padding mask", &[x.b, x.s, x.s], width, &PADDING);
+}
+
+fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
+    let x = tape.x;
+    let width = x.compute_width;
+    let wide = [x.n, x.a, x.d];
+    let scores = [x.b, x.a, x.s, x.s];
+    let either = flow.query || flow.key;
+    tape.keep(flow.key, "query", &wide, width, &QUERIES);
+    tape.keep(flow.query, "repeated key", &wide, width, &REPEATED);
+    let capped = x.model().arrangement.attention_softcap;
+    tape.keep(either && capped, "capped scores", &scores, width, &TANH);
+    // In fp32 the probabilities that the values' gradient needs are the softmax itself.
+    let narrow = width < FLOAT;
+    tape.keep(either || (flow.value && !narrow), "softmax", &scores, FLOAT, &SOFTMAX);
+    tape.keep(flow.value && narrow, "16-bit probabilities", &scores, width, &PROBABILITIES);
+    if is_view(tape) && x.k == x.a && x.b == 1 {
+        tape.keep(either, "repeated value", &[x.n, x.a + 2 * x.k, x.d], width, &BUFFER);
+    } else {
+        tape.keep(either, "repeated value", &wide, width, &REPEATED);
+    }
+}

@@ -1,0 +1,107 @@
+//! Embedding, output layer and loss.
+
+use super::linear::{Input, OUTPUT_LAYER};
+use super::tape::Tape;
+use shardscope_explain::Formula;
+use shardscope_plan::{LossKind, Objective};
+
+const EMBEDDING: &str = "torch.nn.functional.embedding";
+const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss";
+const CAPPED: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2ForCausalLM";
+const LINEAR: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:LigerFusedLinearCrossEntropyFunction";
+const PREFERENCE: &str = "trl/trainer/utils.py:selective_log_softmax";
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+/// Bytes of a torch index (int64).
+const INDEX: u64 = 8;
+
+static IDS: Formula = Formula::new("8·n", "Token numbers, int64.", EMBEDDING);
+static CAP: Formula = Formula::new("n·V·Bc", "The logits' tanh.", CAPPED);
+static LOG_SOFTMAX: Formula = Formula::new("4·n·V", "Log-softmax over the vocabulary, always in fp32.", LOSS);
+static NARROW_SOFTMAX: Formula = Formula::new("n·V·B", "Log-softmax over the vocabulary in 16 bits.", LOSS);
+static LABELS: Formula = Formula::new("8·n", "The labels, moved by one, int64.", LOSS);
+static PADDED_LABELS: Formula = Formula::new("8·(s + 1)", "A view of the labels padded by one, int64.", LOSS);
+static TOTAL: Formula = Formula::new("4", "The loss's total weight, one fp32 number.", LOSS);
+static COUNT: Formula = Formula::new("8", "Tokens of the batch, one int64.", LOSS);
+static INPUT_GRADIENT: Formula =
+    Formula::new("n·h·B", "The gradient of the output layer's input, made in the forward pass.", LINEAR);
+static WEIGHT_GRADIENT: Formula =
+    Formula::new("V·h·B", "The gradient of the output layer's weight, made in the forward pass.", LINEAR);
+static SUMMED_GRADIENT: Formula =
+    Formula::new("4·V·h", "The gradient of the output layer's weight, summed in fp32.", LINEAR);
+static POLICY: Formula = Formula::new(
+    "b·(s - 1)·V·B",
+    "Log-softmax of every sequence of the pair, in the logits' type.",
+    PREFERENCE,
+);
+static POLICY_FP32: Formula =
+    Formula::new("4·n·V", "The logits, from which each token's is picked.", PREFERENCE);
+static NORMALISER: Formula =
+    Formula::new("4·b·(s - 1)", "Each token's log of the softmax's sum, fp32.", PREFERENCE);
+static INDICES: Formula = Formula::new("8·n", "Token numbers that are picked, int64.", PREFERENCE);
+static COMPLETION: Formula =
+    Formula::new("4·b·(s - 1)", "Which tokens are of the completion, fp32.", PREFERENCE);
+static SIGMOID: Formula =
+    Formula::new("4·b", "Margin of each pair and its sigmoid's buffer, fp32.", PREFERENCE);
+
+/// Tokens, where the word embedding trains.
+pub(super) fn embedding(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    tape.keep(x.recipe().tuning.embedding, "token ids", &[x.b, x.s], INDEX, &IDS);
+}
+
+/// The output projection and the loss.
+pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let tuning = &x.recipe().tuning;
+    let trains = if x.tied() { tuning.embedding } else { tuning.head };
+    if x.recipe().loss == LossKind::FusedLinear {
+        tape.keep(true, "gradient of the output layer's input", &[x.n, x.h], x.width, &INPUT_GRADIENT);
+        let (width, formula) = if x.recipe().transformers.fp32_accumulation {
+            (FLOAT, &SUMMED_GRADIENT)
+        } else {
+            (x.width, &WEIGHT_GRADIENT)
+        };
+        tape.keep(trains, "gradient of the output layer's weight", &[x.v, x.h], width, formula);
+        return;
+    }
+    let input = Input { shared: None, needed: true, cast: false };
+    OUTPUT_LAYER.run_as(tape, input, [x.h, x.v], trains);
+    tape.keep(x.model().arrangement.final_softcap, "capped logits", &[x.n, x.v], x.compute_width, &CAP);
+    match tuning.objective {
+        Objective::NextToken => next_token(tape),
+        Objective::Dpo { .. } => preference(tape),
+    }
+}
+
+fn next_token(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    if x.recipe().loss == LossKind::Compiled {
+        tape.keep(true, "log-softmax", &[x.n, x.v], x.width, &NARROW_SOFTMAX);
+    } else {
+        tape.keep(true, "log-softmax", &[x.n, x.v], FLOAT, &LOG_SOFTMAX);
+    }
+    if x.b == 1 {
+        tape.keep(true, "labels", &[x.s + 1], INDEX, &PADDED_LABELS);
+    } else {
+        tape.keep(true, "labels", &[x.n], INDEX, &LABELS);
+    }
+    tape.keep(true, "total weight", &[1], FLOAT, &TOTAL);
+    tape.keep(x.recipe().transformers.counts_tokens, "tokens of the batch", &[1], INDEX, &COUNT);
+}
+
+/// What a preference loss keeps of the policy; the reference runs without gradients and keeps nothing.
+fn preference(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let behind = x.s.saturating_sub(1);
+    if x.width < FLOAT {
+        tape.keep(true, "log-softmax", &[x.b, behind, x.v], x.width, &POLICY);
+    } else {
+        tape.keep(true, "logits", &[x.n, x.v], FLOAT, &POLICY_FP32);
+        tape.keep(true, "log of the softmax's sum", &[x.b, behind], FLOAT, &NORMALISER);
+    }
+    // The embedding keeps the same numbers where it trains.
+    tape.keep(!x.recipe().tuning.embedding, "picked tokens", &[x.n], INDEX, &INDICES);
+    tape.keep(true, "completion mask", &[x.b, behind], FLOAT, &COMPLETION);
+    tape.keep(true, "margins", &[x.b], FLOAT, &SIGMOID);
+}

@@ -1,0 +1,48 @@
+//! Which tensors of a layer require a gradient.
+
+use crate::Symbols;
+use shardscope_plan::LinearModule;
+
+/// By tensor, whether it requires a gradient.
+#[derive(Clone, Copy)]
+pub(super) struct Flow {
+    /// The residual stream at the layer's input.
+    pub(super) input: bool,
+    /// The output of the first norm.
+    pub(super) norm1: bool,
+    pub(super) query: bool,
+    pub(super) key: bool,
+    pub(super) value: bool,
+    /// The attention's output, before the projection.
+    pub(super) attention: bool,
+    /// The attention's output projection.
+    pub(super) projected: bool,
+    /// The residual stream behind attention.
+    pub(super) residual: bool,
+    /// The output of the second norm.
+    pub(super) norm2: bool,
+}
+
+impl Flow {
+    /// In a layer of `x`.
+    pub(super) fn of(x: &Symbols<'_>) -> Self {
+        let adapted = |module| is_adapted(x, module);
+        let (input, trains) = (x.input_gradient, x.trains);
+        let norm1 = input || trains;
+        let fused = x.model().arrangement.fused_qkv;
+        let any = adapted(LinearModule::Query) || adapted(LinearModule::Key) || adapted(LinearModule::Value);
+        let query = norm1 || if fused { any } else { adapted(LinearModule::Query) };
+        let key = norm1 || if fused { any } else { adapted(LinearModule::Key) };
+        let value = norm1 || if fused { any } else { adapted(LinearModule::Value) };
+        let attention = query || key || value;
+        let projected = attention || trains || adapted(LinearModule::Output);
+        let residual = input || projected;
+        let norm2 = if x.model().arrangement.parallel_residual { norm1 } else { residual || trains };
+        Self { input, norm1, query, key, value, attention, projected, residual, norm2 }
+    }
+}
+
+/// Whether LoRA adapts `module`.
+pub(super) fn is_adapted(x: &Symbols<'_>, module: LinearModule) -> bool {
+    x.recipe().tuning.lora.is_some_and(|lora| lora.modules.has(module))
+}

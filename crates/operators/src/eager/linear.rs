@@ -1,0 +1,188 @@
+//! Linear layers with their adapters and casts.
+
+use super::flow::is_adapted;
+use super::tape::Tape;
+use shardscope_explain::Formula;
+use shardscope_plan::LinearModule;
+
+const LINEAR: &str = "torch.nn.functional.linear: the input is kept for the weight's gradient";
+const AUTOCAST: &str = "aten/src/ATen/autocast_mode.cpp: weights and inputs are cast to 16 bits";
+const LORA: &str = "peft/tuners/lora/layer.py:Linear.forward";
+
+/// A linear layer's names and formulas.
+pub(super) struct Linear {
+    module: LinearModule,
+    input: &'static str,
+    cast_input: &'static str,
+    cast_weight: &'static str,
+    lora_input: &'static str,
+    lora_mask: &'static str,
+    lora_middle: &'static str,
+    lora_cast_a: &'static str,
+    lora_cast_b: &'static str,
+    input_formula: Formula,
+    cast_input_formula: Formula,
+    cast_weight_formula: Formula,
+    lora_copy_formula: Formula,
+    lora_dropped_formula: Formula,
+    lora_mask_formula: Formula,
+    lora_cast_a_formula: Formula,
+    lora_cast_b_formula: Formula,
+}
+
+macro_rules! linears {
+    ($($id:ident $module:ident $name:literal $inner:literal $outer:literal;)*) => {
+        $(pub(super) static $id: Linear = Linear {
+            module: LinearModule::$module,
+            input: concat!($name, " input"),
+            cast_input: concat!($name, " input in 16 bits"),
+            cast_weight: concat!($name, " weight in 16 bits"),
+            lora_input: concat!($name, " LoRA input"),
+            lora_mask: concat!($name, " LoRA dropout mask"),
+            lora_middle: concat!($name, " LoRA B input"),
+            lora_cast_a: concat!($name, " LoRA A in 16 bits"),
+            lora_cast_b: concat!($name, " LoRA B in 16 bits"),
+            input_formula: Formula::new(
+                concat!("n·", $inner, "·B"),
+                "The layer's input, kept because its weight trains.",
+                LINEAR,
+            ),
+            cast_input_formula: Formula::new(
+                concat!("n·", $inner, "·Bc"),
+                "The layer's input, cast for it alone under autocast.",
+                AUTOCAST,
+            ),
+            cast_weight_formula: Formula::new(
+                concat!("(", $inner, ")·(", $outer, ")·Bc"),
+                "The weight in 16 bits, kept for its input's gradient whether it trains or not.",
+                AUTOCAST,
+            ),
+            lora_copy_formula: Formula::new(
+                concat!("n·", $inner, "·Ba"),
+                "The input in the adapter's type, cast for it alone: PEFT holds adapters in fp32.",
+                LORA,
+            ),
+            lora_dropped_formula: Formula::new(
+                concat!("n·", $inner, "·Ba"),
+                "The input behind this adapter's dropout.",
+                LORA,
+            ),
+            lora_mask_formula: Formula::new(
+                concat!("n·", $inner),
+                "The dropout mask of this adapter's input, one byte each.",
+                LORA,
+            ),
+            lora_cast_a_formula: Formula::new(
+                concat!("r·", $inner, "·Bc"),
+                "The adapter's first matrix in 16 bits.",
+                AUTOCAST,
+            ),
+            lora_cast_b_formula: Formula::new(
+                concat!("r·(", $outer, ")·Bc"),
+                "The adapter's second matrix in 16 bits.",
+                AUTOCAST,
+            ),
+        };)*
+    };
+}
+
+linears! {
+    QUERY Query "q_proj" "h" "A";
+    KEY Key "k_proj" "h" "K";
+    VALUE Value "v_proj" "h" "K";
+    QKV Query "qkv_proj" "h" "A + 2·K";
+    OUTPUT Output "o_proj" "A" "h";
+    GATE Gate "gate_proj" "h" "f";
+    UP Up "up_proj" "h" "f";
+    GATE_UP Gate "gate_up_proj" "h" "g·f";
+    FIRST Gate "fc1" "h" "f";
+    DOWN Down "down_proj" "f" "h";
+    ROUTER Experts "router" "h" "E";
+    OUTPUT_LAYER OutputLayer "lm_head" "h" "V";
+}
+
+static MIDDLE: Formula =
+    Formula::new("n·r·Ba", "What goes from the adapter's first matrix to its second.", LORA);
+static CAST_MIDDLE: Formula =
+    Formula::new("n·r·Bc", "What goes from the adapter's first matrix to its second, in 16 bits.", LORA);
+
+/// The tensor a linear layer reads.
+#[derive(Clone, Copy)]
+pub(super) struct Input {
+    /// Its name where its storage is shared with other readers; none where the layer has it alone.
+    pub(super) shared: Option<&'static str>,
+    /// Whether it requires a gradient.
+    pub(super) needed: bool,
+    /// Whether it comes in the type of the computation, so that autocast has nothing to cast.
+    pub(super) cast: bool,
+}
+
+impl Linear {
+    /// Runs on `input` from `inner` to `outer` columns; says whether its output requires a gradient.
+    pub(super) fn run(&'static self, tape: &mut Tape<'_, '_>, input: Input, sizes: [u64; 2]) -> bool {
+        self.run_as(tape, input, sizes, tape.x.trains)
+    }
+
+    /// The same, where the layer's own weight trains or not as `trains` says.
+    pub(super) fn run_as(
+        &'static self,
+        tape: &mut Tape<'_, '_>,
+        input: Input,
+        [inner, outer]: [u64; 2],
+        trains: bool,
+    ) -> bool {
+        let x = tape.x;
+        let wide = [x.n, inner];
+        let name = input.shared.unwrap_or(self.input);
+        if x.casts_weights() {
+            if input.cast {
+                tape.keep(trains, name, &wide, x.compute_width, &self.cast_input_formula);
+            } else {
+                tape.keep(trains, self.cast_input, &wide, x.compute_width, &self.cast_input_formula);
+            }
+            let shape = [inner, outer];
+            tape.keep(input.needed, self.cast_weight, &shape, x.compute_width, &self.cast_weight_formula);
+        } else {
+            tape.keep(trains, name, &wide, x.width, &self.input_formula);
+        }
+        let adapted = is_adapted(x, self.module);
+        if adapted {
+            self.adapter(tape, input, name, [inner, outer]);
+        }
+        input.needed || trains || adapted
+    }
+
+    /// PEFT casts the input to the adapter's type, drops, multiplies by A and by B.
+    fn adapter(
+        &'static self,
+        tape: &mut Tape<'_, '_>,
+        input: Input,
+        name: &'static str,
+        [inner, outer]: [u64; 2],
+    ) {
+        let x = tape.x;
+        let wide = [x.n, inner];
+        let autocast = x.recipe().transformers.autocast.is_some();
+        let dropout = x.recipe().tuning.lora.is_some_and(|lora| lora.dropout);
+        if autocast {
+            tape.keep(true, self.lora_input, &wide, x.compute_width, &self.cast_input_formula);
+        } else if dropout {
+            tape.keep(true, self.lora_input, &wide, x.adapter_width, &self.lora_dropped_formula);
+        } else if x.adapter_width != x.width {
+            tape.keep(true, self.lora_input, &wide, x.adapter_width, &self.lora_copy_formula);
+        } else {
+            tape.keep(true, name, &wide, x.width, &self.input_formula);
+        }
+        tape.keep(dropout && input.needed, self.lora_mask, &wide, 1, &self.lora_mask_formula);
+        let rank = x.lora_rank;
+        let middle = [x.n, rank];
+        if autocast {
+            tape.keep(true, self.lora_middle, &middle, x.compute_width, &CAST_MIDDLE);
+            let shape = [rank, inner];
+            tape.keep(input.needed, self.lora_cast_a, &shape, x.compute_width, &self.lora_cast_a_formula);
+            tape.keep(true, self.lora_cast_b, &[rank, outer], x.compute_width, &self.lora_cast_b_formula);
+        } else {
+            tape.keep(true, self.lora_middle, &middle, x.adapter_width, &MIDDLE);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The dense MLP: an activation and a product as two operations where it is gated.
+
+use super::flow::{Flow, is_adapted};
+use super::linear::{DOWN, FIRST, GATE, GATE_UP, Input, UP};
+use super::norm;
+use super::tape::Tape;
+use shardscope_explain::Formula;
+use shardscope_plan::LinearModule;
+
+const MLP: &str = "transformers/models/llama/modeling_llama.py:LlamaMLP";
+const LIGER: &str = "liger_kernel/ops/swiglu.py:LigerSiLUMulFunction";
+/// Name of the tensor that the first projections read.
+const NORMED: &str = "MLP input";
+
+static GATED: Formula = Formula::new("n·f·Bc", "The activation's input.", MLP);
+static ACTIVATED: Formula = Formula::new("n·f·Bc", "The activated half, for the other half's gradient.", MLP);
+static OTHER: Formula = Formula::new("n·f·Bc", "The other half, for the activated half's gradient.", MLP);
+static BOTH: Formula = Formula::new("2·n·f·Bc", "Both halves in one storage.", MLP);
+static KERNEL: Formula = Formula::new("n·f·Bc", "The gate's half; its activation is computed again.", LIGER);
+
+pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let flow = Flow::of(x);
+    let input = Input { shared: Some(NORMED), needed: flow.norm2, cast: false };
+    let needed = if !x.model().activation.is_gated() {
+        let first = FIRST.run(tape, input, [x.h, x.f]);
+        tape.keep(first, "activation input", &[x.n, x.f], x.compute_width, &GATED);
+        first
+    } else if x.model().arrangement.fused_gate_up {
+        let both = GATE_UP.run(tape, input, [x.h, 2 * x.f]);
+        tape.keep(both, "gate and up", &[x.n, 2 * x.f], x.compute_width, &BOTH);
+        tape.keep(
+            both && !x.recipe().transformers.liger,
+            "activated gate",
+            &[x.n, x.f],
+            x.compute_width,
+            &ACTIVATED,
+        );
+        both
+    } else {
+        let gate = GATE.run(tape, input, [x.h, x.f]);
+        let up = UP.run(tape, input, [x.h, x.f]);
+        product(tape, gate, up);
+        gate || up
+    };
+    let down = DOWN.run(tape, Input { shared: None, needed, cast: true }, [x.f, x.h]);
+    debug_assert!(down || !is_adapted(x, LinearModule::Down));
+    norm::post(tape, down);
+}
+
+/// The activation of the gate and its product with the other half.
+fn product(tape: &mut Tape<'_, '_>, gate: bool, up: bool) {
+    let x = tape.x;
+    let wide = [x.n, x.f];
+    if x.recipe().transformers.liger {
+        tape.keep(gate || up, "gate", &wide, x.compute_width, &KERNEL);
+        tape.keep(gate || up, "up", &wide, x.compute_width, &OTHER);
+        return;
+    }
+    tape.keep(gate, "gate", &wide, x.compute_width, &GATED);
+    tape.keep(up, "activated gate", &wide, x.compute_width, &ACTIVATED);
+    tape.keep(gate, "up", &wide, x.compute_width, &OTHER);
+}

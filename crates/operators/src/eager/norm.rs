@@ -1,0 +1,118 @@
+//! Norms. transformers writes an RMSNorm as a cast to fp32, a square, a mean, an inverse root, a product, a cast back
+//! and the product with the weight; a LayerNorm is one kernel.
+
+use super::flow::Flow;
+use super::tape::Tape;
+use shardscope_explain::Formula;
+use shardscope_plan::Normalization;
+
+const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm";
+const GEMMA: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2RMSNorm";
+const LIGER: &str = "liger_kernel/ops/rms_norm.py:LigerRMSNormFunction";
+const LAYER: &str = "torch.nn.functional.layer_norm";
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+
+static INPUT: Formula =
+    Formula::new("4·n·h", "The norm's input in fp32: a copy of 16 bits, or the stream itself.", RMS);
+static DEVIATION: Formula = Formula::new("4·n", "The inverse root mean square of each token, fp32.", RMS);
+static NORMED: Formula = Formula::new("n·h·B", "The normalised input, for the weight's gradient.", RMS);
+static NORMED_FP32: Formula =
+    Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", GEMMA);
+static SCALE: Formula = Formula::new("4·h", "One plus the weight, in fp32.", GEMMA);
+static OWN_INPUT: Formula = Formula::new("n·h·B", "The norm's input in its own type.", LIGER);
+static KERNEL_INPUT: Formula =
+    Formula::new("n·h·B", "The norm's input, which is the residual stream.", LAYER);
+static MOMENTS: Formula = Formula::new("8·n", "Mean and inverse deviation of each token, fp32.", LAYER);
+static QUERY_INPUT: Formula = Formula::new("4·n·A", "The queries in fp32.", RMS);
+static QUERY_DEVIATION: Formula = Formula::new("4·n·a", "One statistic for each query head, fp32.", RMS);
+static QUERY_NORMED: Formula = Formula::new("n·A·Bc", "The normalised queries.", RMS);
+static KEY_INPUT: Formula = Formula::new("4·n·K", "The keys in fp32.", RMS);
+static KEY_DEVIATION: Formula = Formula::new("4·n·k", "One statistic for each key head, fp32.", RMS);
+static KEY_NORMED: Formula = Formula::new("n·K·Bc", "The normalised keys.", RMS);
+
+/// Names of what a norm keeps.
+struct Names {
+    input: &'static str,
+    statistics: &'static str,
+    normed: &'static str,
+    scale: &'static str,
+}
+
+static OWN: Names = Names {
+    input: "norm input",
+    statistics: "norm statistics",
+    normed: "normalised input",
+    scale: "norm weight plus one",
+};
+static POST: Names = Names {
+    input: "post-norm input",
+    statistics: "post-norm statistics",
+    normed: "post-norm normalised input",
+    scale: "post-norm weight plus one",
+};
+
+/// The norm in front of attention.
+pub(super) fn input(tape: &mut Tape<'_, '_>) {
+    let needed = Flow::of(tape.x).input;
+    norm(tape, &OWN, needed, tape.x.trains);
+}
+
+/// The norm in front of the MLP; in a parallel block it reads what the first one has kept already.
+pub(super) fn pre_mlp(tape: &mut Tape<'_, '_>) {
+    let (flow, parallel) = (Flow::of(tape.x), tape.x.model().arrangement.parallel_residual);
+    let needed = if parallel { flow.input } else { flow.residual };
+    norm(tape, &OWN, needed, tape.x.trains);
+    if parallel && tape.x.model().normalization == Normalization::LayerNorm {
+        tape.saved.retain(|saved| saved.name != OWN.input);
+    }
+}
+
+/// The norm behind the last layer.
+pub(super) fn last(tape: &mut Tape<'_, '_>) {
+    norm(tape, &OWN, true, tape.x.trains);
+}
+
+/// A norm behind attention or MLP, of what requires a gradient if `needed`.
+pub(super) fn post(tape: &mut Tape<'_, '_>, needed: bool) {
+    if tape.x.model().arrangement.post_norms {
+        norm(tape, &POST, needed, tape.x.trains);
+    }
+}
+
+/// A norm over the hidden size whose input requires a gradient if `needed` and whose weight trains if `trains`.
+fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
+    let x = tape.x;
+    let (wide, rows) = ([x.n, x.h], [x.n]);
+    if x.model().normalization == Normalization::LayerNorm {
+        tape.keep(needed || trains, names.input, &wide, x.width, &KERNEL_INPUT);
+        tape.keep(needed || trains, names.statistics, &[2, x.n], FLOAT, &MOMENTS);
+    } else if x.recipe().transformers.liger {
+        tape.keep(needed || trains, names.input, &wide, x.width, &OWN_INPUT);
+        tape.keep(needed || trains, names.statistics, &rows, FLOAT, &DEVIATION);
+    } else {
+        tape.keep(needed, names.input, &wide, FLOAT, &INPUT);
+        tape.keep(needed, names.statistics, &rows, FLOAT, &DEVIATION);
+        if x.model().arrangement.post_norms {
+            tape.keep(trains, names.normed, &wide, FLOAT, &NORMED_FP32);
+            tape.keep(needed, names.scale, &[x.h], FLOAT, &SCALE);
+        } else {
+            tape.keep(trains, names.normed, &wide, x.width, &NORMED);
+        }
+    }
+}
+
+/// The norms of queries and keys, head by head.
+pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
+    let x = tape.x;
+    if !x.model().qk_layernorm {
+        return;
+    }
+    let trains = x.trains;
+    tape.keep(flow.query, "query norm input", &[x.n, x.a, x.d], FLOAT, &QUERY_INPUT);
+    tape.keep(flow.query, "query norm statistics", &[x.n, x.a], FLOAT, &QUERY_DEVIATION);
+    tape.keep(trains, "normalised queries", &[x.n, x.a, x.d], x.compute_width, &QUERY_NORMED);
+    tape.keep(flow.key, "key norm input", &[x.n, x.k, x.d], FLOAT, &KEY_INPUT);
+    tape.keep(flow.key, "key norm statistics", &[x.n, x.k], FLOAT, &KEY_DEVIATION);
+    tape.keep(trains, "normalised keys", &[x.n, x.k, x.d], x.compute_width, &KEY_NORMED);
+}

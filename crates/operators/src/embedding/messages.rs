@@ -1,0 +1,43 @@
+//! Messages (`megatron/core/models/common/embeddings/language_model_embedding.py`): every tensor rank looks up
+//! the words of its own rows and has nothing for the others.
+
+use crate::message::Call;
+use crate::{Collective, Dimension, Message, Symbols};
+use shardscope_explain::Formula;
+use shardscope_plan::{PositionEmbedding, Software};
+
+const SOURCE: &str = "megatron/core/tensor_parallel/layers.py:VocabParallelEmbedding";
+const SIZE: &str = "s·b·h·B";
+
+static REDUCE: Call = Call::forward(
+    Dimension::Tensor,
+    Collective::AllReduce,
+    "output",
+    Formula::new(SIZE, "The vocabulary lies on all tensor ranks: what each found is added up.", SOURCE),
+);
+static SCATTER: Call = Call::forward(
+    Dimension::Tensor,
+    Collective::ReduceScatter,
+    "output",
+    Formula::new(SIZE, "What each rank found is added up and cut by sequence.", SOURCE),
+);
+static GATHER_GRADIENT: Call = Call::backward(
+    Dimension::Tensor,
+    Collective::AllGather,
+    "output gradient",
+    Formula::new(SIZE, "Every rank needs the gradient of the whole sequence for its rows.", SOURCE),
+);
+
+pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
+    if x.t <= 1 {
+        return Vec::new();
+    }
+    let message = |calls| Message::outside(Message::each(x, calls, "word_embeddings", &[x.s, x.b, x.h], 1));
+    if !x.plan.layout().sequence_parallel {
+        return message(&[&REDUCE]);
+    }
+    // Learned positions are added for the whole sequence before it is cut; so did the 2023 code always.
+    let whole_first = x.model().position_embedding == PositionEmbedding::LearnedAbsolute
+        || x.recipe().software == Software::MegatronLegacy;
+    message(&[if whole_first { &REDUCE } else { &SCATTER }, &GATHER_GRADIENT])
+}

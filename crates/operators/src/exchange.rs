@@ -1,0 +1,133 @@
+//! Messages around column- and row-parallel layers (`megatron/core/tensor_parallel`).
+
+use super::message::Call;
+use super::{Collective, Dimension, Message, Pass, Symbols};
+use shardscope_explain::Formula;
+use shardscope_plan::RecomputeModule;
+
+const LAYERS: &str = "megatron/core/tensor_parallel/layers.py";
+const TENSOR: Dimension = Dimension::Tensor;
+
+/// What is sent around a layer cut by output.
+pub(super) struct ColumnCalls {
+    gather: Call,
+    again: Call,
+    scatter: Call,
+    reduce: Call,
+}
+
+impl ColumnCalls {
+    /// For a layer whose whole input has `size` bytes.
+    pub(super) const fn new(size: &'static str) -> Self {
+        Self {
+            gather: Call::forward(
+                TENSOR,
+                Collective::AllGather,
+                "input",
+                Formula::new(
+                    size,
+                    "The whole sequence is gathered in front of a column-parallel layer.",
+                    LAYERS,
+                ),
+            ),
+            again: Call::backward(
+                TENSOR,
+                Collective::AllGather,
+                "input again",
+                Formula::new(
+                    size,
+                    "The weight gradient needs the whole input, of which a part was kept.",
+                    LAYERS,
+                ),
+            ),
+            scatter: Call::backward(
+                TENSOR,
+                Collective::ReduceScatter,
+                "input gradient",
+                Formula::new(
+                    size,
+                    "Every rank has a summand of the input gradient; it is cut by sequence.",
+                    LAYERS,
+                ),
+            ),
+            reduce: Call::backward(
+                TENSOR,
+                Collective::AllReduce,
+                "input gradient",
+                Formula::new(
+                    size,
+                    "Every rank has a summand of a column-parallel layer's input gradient.",
+                    LAYERS,
+                ),
+            ),
+        }
+    }
+}
+
+/// A layer that reads the residual stream.
+pub(super) static FROM_RESIDUAL: ColumnCalls = ColumnCalls::new("s·b·h·B");
+
+static REDUCE_OUTPUT: Call = Call::forward(
+    TENSOR,
+    Collective::AllReduce,
+    "output",
+    Formula::new("s·b·h·B", "Every rank has a summand of a row-parallel layer's output.", LAYERS),
+);
+static SCATTER_OUTPUT: Call = Call::forward(
+    TENSOR,
+    Collective::ReduceScatter,
+    "output",
+    Formula::new("s·b·h·B", "Every rank has a summand of the output; it is cut by sequence.", LAYERS),
+);
+static GATHER_OUTPUT_GRADIENT: Call = Call::backward(
+    TENSOR,
+    Collective::AllGather,
+    "output gradient",
+    Formula::new("s·b·h·B", "A row-parallel layer's output gradient is gathered along the sequence.", LAYERS),
+);
+
+/// Around the layer `name`, cut by output, whose whole input has `width` columns.
+pub(super) fn column(
+    x: &Symbols<'_>,
+    calls: &'static ColumnCalls,
+    name: &'static str,
+    width: u64,
+) -> Vec<Message> {
+    if x.t <= 1 {
+        return Vec::new();
+    }
+    let overlap = x.recipe().overlap;
+    let cut = [&calls.gather, &calls.again, &calls.scatter];
+    let calls = if x.plan.layout().sequence_parallel { &cut[..] } else { &[&calls.reduce] };
+    let mut messages = Message::each(x, calls, name, &[x.s, x.b, width], 1);
+    for message in &mut messages {
+        let own = if message.pass == Pass::Forward { overlap.tensor } else { overlap.tensor_backward };
+        // Overlap in both directions hides all that a cut sequence needs.
+        message.overlapped = own || (calls.len() > 1 && overlap.tensor);
+    }
+    messages
+}
+
+/// Around the layer `name`, cut by input, whose whole output is the residual stream.
+pub(super) fn row(x: &Symbols<'_>, name: &'static str) -> Vec<Message> {
+    if x.t <= 1 {
+        return Vec::new();
+    }
+    if !x.plan.layout().sequence_parallel {
+        return Message::each(x, &[&REDUCE_OUTPUT], name, &[x.s, x.b, x.h], 1);
+    }
+    let calls = [&SCATTER_OUTPUT, &GATHER_OUTPUT_GRADIENT];
+    let mut messages = Message::each(x, &calls, name, &[x.s, x.b, x.h], 1);
+    for message in &mut messages {
+        message.overlapped = x.recipe().overlap.tensor;
+    }
+    messages
+}
+
+/// `messages`, repeated when one of `modules` is recomputed.
+pub(super) fn within(mut messages: Vec<Message>, modules: &'static [RecomputeModule]) -> Vec<Message> {
+    for message in &mut messages {
+        message.modules = modules;
+    }
+    messages
+}

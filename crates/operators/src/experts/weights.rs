@@ -1,0 +1,90 @@
+//! Weights (`megatron/core/transformer/moe`): router, shared-expert gate and latent projections whole on every
+//! rank; shared experts cut like a dense MLP; routed experts spread over the expert-parallel ranks and each cut
+//! by the expert tensor size. The router's balancing bias is a buffer and no parameter.
+
+use crate::{Account, Axis, Shape, Shard, Symbols, Weight, WeightGroup};
+use shardscope_plan::{Experts, LinearBias};
+
+pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
+    let Some(experts) = &x.model().experts else { return Vec::new() };
+    let bias = x.model().linear_bias == LinearBias::All;
+    let mut out = vec![Weight::whole("router.weight", Account::Router, &[experts.num_experts, x.h])];
+    if bias {
+        out.push(Weight::whole("router.bias", Account::Router, &[experts.num_experts]));
+    }
+    out.extend(latent_projections(x, experts, bias));
+    out.extend(routed(x, experts, bias));
+    out.extend(shared(x, experts));
+    out
+}
+
+fn latent_projections(x: &Symbols<'_>, experts: &Experts, bias: bool) -> Vec<Weight> {
+    let Some(latent) = experts.latent_size else { return Vec::new() };
+    let mut out = vec![
+        Weight::whole("fc1_latent_proj.weight", Account::Experts, &[latent, x.h]).as_linear(),
+        Weight::whole("fc2_latent_proj.weight", Account::Experts, &[x.h, latent]).as_linear(),
+    ];
+    if bias {
+        out.push(Weight::whole("fc1_latent_proj.bias", Account::Experts, &[latent]));
+        out.push(Weight::whole("fc2_latent_proj.bias", Account::Experts, &[x.h]));
+    }
+    out
+}
+
+fn routed(x: &Symbols<'_>, experts: &Experts, bias: bool) -> Vec<Weight> {
+    let width = experts.latent_size.unwrap_or(x.h);
+    let ffn = experts.ffn_hidden_size;
+    let rows = x.gate * ffn;
+    let mut out = vec![expert(x, "experts.linear_fc1.weight", &[rows, width], Axis::Output)];
+    if bias {
+        out.push(expert(x, "experts.linear_fc1.bias", &[rows], Axis::Output));
+    }
+    out.push(expert(x, "experts.linear_fc2.weight", &[width, ffn], Axis::Input));
+    if bias {
+        out.push(expert(x, "experts.linear_fc2.bias", &[width], Axis::Neither));
+    }
+    out
+}
+
+/// The weight `shape` of every routed expert, experts as first dimension. Its gradient is reduced over ranks of
+/// its own only where experts are spread, or cut otherwise than dense layers (`use_expert_pgs` in
+/// `megatron/core/extensions/transformer_engine.py`).
+fn expert(x: &Symbols<'_>, name: &'static str, shape: &[u64], axis: Axis) -> Weight {
+    let layout = x.plan.layout();
+    let all = x.model().experts.as_ref().map_or(0, |experts| experts.num_experts);
+    let own_group = layout.expert > 1 || layout.expert_tensor != layout.tensor;
+    let cut = match axis {
+        Axis::Output => Some(0),
+        Axis::Input => Some(shape.len().saturating_sub(1)),
+        Axis::Neither => None,
+    };
+    let mut full = vec![all];
+    let mut local = vec![all / layout.expert.max(1)];
+    for (index, &size) in shape.iter().enumerate() {
+        full.push(size);
+        local.push(if cut == Some(index) { size / layout.expert_tensor.max(1) } else { size });
+    }
+    let (full, local) = (Shape::new(&full), Shape::new(&local));
+    Weight {
+        name,
+        account: Account::Experts,
+        full,
+        local,
+        shard: Shard::Expert(axis),
+        group: if own_group { WeightGroup::Expert } else { WeightGroup::Dense },
+        linear: shape.len() == 2,
+        copy: false,
+    }
+}
+
+fn shared(x: &Symbols<'_>, experts: &Experts) -> Vec<Weight> {
+    let Some(width) = experts.shared_expert_intermediate_size else { return Vec::new() };
+    let account = Account::SharedExperts;
+    let mut out = Vec::new();
+    if experts.shared_expert_gate {
+        out.push(Weight::whole("shared_experts.gate_weight", account, &[1, x.h]));
+    }
+    out.push(Weight::column("shared_experts.linear_fc1.weight", account, [x.gate * width, x.h], x.t));
+    out.push(Weight::row("shared_experts.linear_fc2.weight", account, [x.h, width], x.t));
+    out
+}

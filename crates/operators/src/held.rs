@@ -1,0 +1,75 @@
+//! What the passes of an operator hold beside what forward keeps, and the tensors most of them share.
+
+use super::{Saved, Symbols};
+use shardscope_explain::Formula;
+use shardscope_plan::Software;
+use shardscope_units::Bytes;
+
+const AUTOGRAD: &str = "torch autograd: a node's gradients are alive while it runs";
+const LINEAR: &str =
+    "megatron/core/tensor_parallel/layers.py:LinearWithGradAccumulationAndAsyncCommunication";
+
+static RESIDUAL: Formula =
+    Formula::new("S·h·Br", "The residual stream's gradient, waiting for the branch's own.", AUTOGRAD);
+static MASKED: Formula = Formula::new("S·h·B", "The branch's gradient behind its dropout.", AUTOGRAD);
+static GATHERED: Formula =
+    Formula::new("n·h·B", "A tensor of all tokens, gathered over the sequence-parallel ranks.", LINEAR);
+static SCATTERED: Formula = Formula::new(
+    "S·h·B",
+    "The input gradient, reduced and scattered over the sequence-parallel ranks.",
+    LINEAR,
+);
+
+/// One point of one pass of an operator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// The point, for example `backward of the activation`.
+    pub name: &'static str,
+    /// Tensors alive at the point that forward does not keep.
+    pub tensors: Vec<Saved>,
+    /// Bytes of the operator's own kept tensors that are given back before the point.
+    pub returned: Bytes,
+}
+
+impl Held {
+    /// A point at which `tensors` are alive and `returned` is given back.
+    pub(super) fn new(name: &'static str, returned: Bytes, tensors: Vec<Saved>) -> Self {
+        Self { name, tensors, returned }
+    }
+
+    /// Bytes of its tensors.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        self.tensors.iter().map(|tensor| tensor.bytes).sum()
+    }
+}
+
+/// The gradient that flows past a branch.
+pub(super) fn residual(x: &Symbols<'_>) -> Saved {
+    Saved::new("residual gradient", &[x.s_local, x.h], x.residual_width, &RESIDUAL)
+}
+
+/// The branch's gradient once it is behind the branch's dropout.
+pub(super) fn masked(x: &Symbols<'_>) -> Option<Saved> {
+    x.recipe()
+        .hidden_dropout
+        .then(|| Saved::new("gradient behind dropout", &[x.s_local, x.h], x.width, &MASKED))
+}
+
+/// What sequence parallelism gathers for a matrix product.
+pub(super) fn gathered(x: &Symbols<'_>, name: &'static str) -> Option<Saved> {
+    x.sequence_parallel.then(|| Saved::new(name, &[x.n, x.h], x.width, &GATHERED))
+}
+
+/// What sequence parallelism makes of an input gradient.
+pub(super) fn scattered(x: &Symbols<'_>) -> Option<Saved> {
+    x.sequence_parallel
+        .then(|| Saved::new("scattered input gradient", &[x.s_local, x.h], x.width, &SCATTERED))
+}
+
+/// Whether a linear layer's weight gradient is a tensor of its own for a while: when it is not accumulated in
+/// the matrix product, and in Megatron core's own layers even then, as a stand-in that autograd asks for.
+/// Transformer Engine keeps one stand-in per shape for good, which is counted once for the rank.
+pub(super) fn has_weight_gradient(x: &Symbols<'_>) -> bool {
+    !x.recipe().fusions.gradient_accumulation || x.recipe().software == Software::MegatronCoreLocal
+}

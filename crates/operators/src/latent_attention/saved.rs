@@ -1,0 +1,135 @@
+//! Tensors kept for backward.
+
+use crate::attention::{Core, Operand, core, residual_mask};
+use crate::{Saved, Symbols, norm};
+use shardscope_explain::Formula;
+use shardscope_plan::{AttentionKernel, RecomputeModule};
+
+const SOURCE: &str = "megatron/core/transformer/multi_latent_attention.py";
+/// Bytes of an fp32 statistic.
+const STATISTIC: u64 = 4;
+
+static INPUT: Formula = Formula::new("S·h·Bi", "Input of both down-projections, the norm's output.", SOURCE);
+static QUERY_NORM: Formula = Formula::new(
+    "n·ql·B",
+    "The query latent's norm input; gathered over sequence ranks it stays whole.",
+    SOURCE,
+);
+static KV_NORM: Formula = Formula::new("S·kl·B", "The key/value latent's norm input.", SOURCE);
+static KV_BUFFER: Formula = Formula::new(
+    "n·(kl + dr)·B",
+    "The key/value down-projection's output, held whole by a view of the latent.",
+    SOURCE,
+);
+static STATISTICS: Formula = Formula::new("4·S", "A latent norm's fp32 statistics.", SOURCE);
+static QUERY_UP: Formula = Formula::new("S·ql·Bi", "The query up-projection's input.", SOURCE);
+static KV_UP: Formula = Formula::new("S·kl·Bi", "The key/value up-projection's input.", SOURCE);
+static COS: Formula = Formula::new("2·s·dr·B", "Cosines for the rotation of queries and of keys.", SOURCE);
+static SIN: Formula = Formula::new("2·s·dr·B", "Sines for the rotation of queries and of keys.", SOURCE);
+static FREQUENCIES: Formula =
+    Formula::new("4·s·dr", "The fp32 rotary table, an argument of the recomputed part.", SOURCE);
+static WIDE: Formula =
+    Formula::new("n·a·(dn + dr)·B", "Queries or keys: unrotated and rotated part side by side.", SOURCE);
+static VALUE: Formula = Formula::new("n·a·dv·B", "The values.", SOURCE);
+static OUTPUT: Formula =
+    Formula::new("n·a·dv·B", "The attention's output in the kernel's own layout.", SOURCE);
+static PROJECTION: Formula =
+    Formula::new("n·a·dv·Bi", "The output projection's input, the attention's output.", SOURCE);
+static NOTHING: Formula = Formula::new("0", "Given back and recomputed in backward.", SOURCE);
+
+pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
+    let mut out = Vec::with_capacity(18);
+    if !norm::is_recomputed(x) {
+        out.push(Saved::new("down-projection input", &[x.s_local, x.h], x.input_width, &INPUT));
+    }
+    out.extend(latents(x));
+    out.extend(rotation(x));
+    out.extend(core(x, &core_of(x)));
+    out.extend(residual_mask(x));
+    out
+}
+
+/// Norms of the latents, and the up-projections' inputs.
+fn latents(x: &Symbols<'_>) -> Vec<Saved> {
+    let sizes = x.latent;
+    let normed = x.model().qk_layernorm;
+    let mut out = Vec::with_capacity(6);
+    let statistics = |out: &mut Vec<Saved>, name| {
+        out.push(Saved::new(name, &[x.s_local], STATISTIC, &STATISTICS));
+    };
+    if sizes.query > 0 && normed {
+        out.push(Saved::new("query norm input", &[x.n, sizes.query], x.width, &QUERY_NORM));
+        statistics(&mut out, "query norm statistics");
+    }
+    if x.sequence_parallel {
+        if normed {
+            out.push(Saved::new("kv norm input", &[x.s_local, sizes.key_value], x.width, &KV_NORM));
+        }
+    } else {
+        let shape = [x.n, sizes.key_value + sizes.rotary];
+        out.push(Saved::new("kv down-projection output", &shape, x.width, &KV_BUFFER));
+    }
+    if normed {
+        statistics(&mut out, "kv norm statistics");
+    }
+    if sizes.query > 0 {
+        let shape = [x.s_local, sizes.query];
+        out.push(Saved::new("query up-projection input", &shape, x.input_width, &QUERY_UP));
+    }
+    if normed || x.sequence_parallel {
+        let shape = [x.s_local, sizes.key_value];
+        out.push(Saved::new("kv up-projection input", &shape, x.input_width, &KV_UP));
+    }
+    out
+}
+
+fn rotation(x: &Symbols<'_>) -> Vec<Saved> {
+    let rotary = x.latent.rotary;
+    if recomputes_up_projection(x) {
+        return vec![Saved::new("rotary frequencies", &[x.s, rotary], STATISTIC, &FREQUENCIES)];
+    }
+    if x.recipe().fusions.rope {
+        return Vec::new();
+    }
+    vec![
+        Saved::new("rotary cosines", &[2, x.s, rotary], x.width, &COS),
+        Saved::new("rotary sines", &[2, x.s, rotary], x.width, &SIN),
+    ]
+}
+
+fn recomputes_up_projection(x: &Symbols<'_>) -> bool {
+    x.recomputes(RecomputeModule::MlaUpProjection)
+}
+
+/// Recomputing the up-projections gives queries, keys and values back only where the attention takes them as
+/// they are: batch-first flash attention keeps its transposed copies.
+fn gives_back_operands(x: &Symbols<'_>) -> bool {
+    let copies = x.recipe().attention_kernel == AttentionKernel::Flash && x.b > 1;
+    let checkpointed = x.recomputes(RecomputeModule::CoreAttention);
+    recomputes_up_projection(x) && (checkpointed || !copies)
+}
+
+fn core_of(x: &Symbols<'_>) -> Core {
+    let sizes = x.latent;
+    let operand = |name, width, formula| {
+        let own = if gives_back_operands(x) {
+            Saved::new(name, &[0], x.width, &NOTHING)
+        } else {
+            Saved::new(name, &[x.n, x.a, width], x.width, formula)
+        };
+        Operand { own, view: false }
+    };
+    let wide = sizes.plain + sizes.rotary;
+    let heads = [x.n, x.a * sizes.value];
+    Core {
+        operands: [
+            operand("query", wide, &WIDE),
+            operand("key", wide, &WIDE),
+            operand("value", sizes.value, &VALUE),
+        ],
+        buffer: None,
+        repeated: None,
+        output: Saved::new("linear_proj input", &heads, x.input_width, &PROJECTION),
+        raw_output: Saved::new("attention output", &heads, x.width, &OUTPUT),
+    }
+}

@@ -1,0 +1,56 @@
+//! Tensors kept for backward.
+
+use crate::attention::residual_mask;
+use crate::{Saved, Symbols, norm};
+use shardscope_explain::Formula;
+use shardscope_plan::{RecomputeModule, Software};
+
+const MLP: &str = "megatron/core/transformer/mlp.py";
+
+static INPUT: Formula = Formula::new("S·h·Bi", "The first projection's input, the norm's output.", MLP);
+static CHECKPOINTED: Formula = Formula::new("S·h·B", "The recomputed MLP's input, the norm's output.", MLP);
+static ACTIVATION: Formula =
+    Formula::new("g·n·f·B", "The activation's input, both halves of a gated pair.", MLP);
+static SILU: Formula = Formula::new("n·f·B", "The activated half, kept by the product when not fused.", MLP);
+static LINEAR: Formula =
+    Formula::new("n·f·B", "The linear half with its offset added, a copy made when not fused.", MLP);
+static OUTPUT: Formula =
+    Formula::new("n·f·Bi", "The second projection's input, the activation's output.", MLP);
+
+pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
+    let mut out = Vec::with_capacity(6);
+    let normed = norm::is_recomputed(x);
+    if x.recomputes(RecomputeModule::Mlp) {
+        if !normed {
+            out.push(Saved::new("mlp input", &[x.s_local, x.h], x.width, &CHECKPOINTED));
+        }
+    } else {
+        if !normed {
+            out.push(Saved::new("linear_fc1 input", &[x.s_local, x.h], x.input_width, &INPUT));
+        }
+        out.push(Saved::new("activation input", &[x.n, x.gate * x.f], x.width, &ACTIVATION));
+        out.extend(unfused(x));
+        out.push(Saved::new("linear_fc2 input", &[x.n, x.f], x.input_width, &OUTPUT));
+    }
+    out.extend(residual_mask(x));
+    out
+}
+
+/// What a gated activation keeps beside its input when it is not one kernel. The offset of the linear half
+/// came with Megatron core; older code and other trainers multiply the half as it is.
+fn unfused(x: &Symbols<'_>) -> Vec<Saved> {
+    if !x.model().activation.is_gated() || is_fused(x) {
+        return Vec::new();
+    }
+    let mut out = vec![Saved::new("activated half", &[x.n, x.f], x.width, &SILU)];
+    if matches!(x.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe) {
+        out.push(Saved::new("offset linear half", &[x.n, x.f], x.width, &LINEAR));
+    }
+    out
+}
+
+/// Whether the gated activation is one kernel: only Megatron core has one.
+fn is_fused(x: &Symbols<'_>) -> bool {
+    x.recipe().fusions.bias_activation
+        && matches!(x.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe)
+}

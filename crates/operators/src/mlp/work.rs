@@ -1,0 +1,19 @@
+//! Arithmetic of the dense MLP.
+
+use crate::shared::{activation, residual_addition};
+use crate::{Symbols, Work};
+use shardscope_plan::RecomputeModule;
+
+const MLP: &[RecomputeModule] = &[RecomputeModule::Mlp];
+
+pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
+    let (tokens, full) = (x.full_tokens(), x.model().ffn_hidden_size);
+    let mut work = vec![
+        Work::linear("linear_fc1", [x.n, x.gate * x.f, x.h], [tokens, x.gate * full, x.h]),
+        activation(x, "mlp_activation", x.n, x.f),
+        Work::linear("linear_fc2", [x.n, x.h, x.f], [tokens, x.h, full]),
+    ];
+    Work::within(&mut work, MLP);
+    work.push(residual_addition(x, "mlp_bda"));
+    work
+}

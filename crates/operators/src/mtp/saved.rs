@@ -1,0 +1,38 @@
+//! Tensors kept for backward by one depth beside its transformer layer: the embedding of the shifted tokens,
+//! the norms, the projection's input, and the output layer's part in it.
+
+use crate::{Saved, Symbols, embedding, norm, output_layer};
+use shardscope_explain::Formula;
+
+const SOURCE: &str = "megatron/core/transformer/multi_token_prediction.py";
+
+static PROJECTION: Formula = Formula::new(
+    "2·S·h·Bi",
+    "The projection's input: normed embedding and hidden state side by side.",
+    SOURCE,
+);
+
+static CHECKPOINTED: Formula =
+    Formula::new("2·S·h·B", "Embedding and hidden state, inputs of the recomputed depth.", SOURCE);
+
+pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
+    let mut out = embedding::saved(x);
+    if x.recomputes_layers() {
+        out.push(Saved::new("recomputed depth's inputs", &[2, x.s_local, x.h], x.width, &CHECKPOINTED));
+    } else {
+        out.extend(inner(x));
+    }
+    out.extend(norm::kept(x));
+    out.extend(output_layer::saved(x));
+    out
+}
+
+/// What is kept before the depth's transformer layer.
+fn inner(x: &Symbols<'_>) -> Vec<Saved> {
+    let mut out = Vec::with_capacity(7);
+    for _ in ["enorm", "hnorm"] {
+        out.extend(norm::kept(x));
+    }
+    out.push(Saved::new("eh_proj input", &[x.s_local, 2 * x.h], x.input_width, &PROJECTION));
+    out
+}

@@ -1,0 +1,27 @@
+//! Weights of a norm: a scale, and a shift for LayerNorm; whole on every rank.
+
+use crate::{Account, Operator, Symbols, Weight};
+use shardscope_plan::Normalization;
+
+pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
+    let [weight, bias] = match operator {
+        Operator::InputNorm => ["input_layernorm.weight", "input_layernorm.bias"],
+        Operator::FinalNorm => ["final_layernorm.weight", "final_layernorm.bias"],
+        _ => ["pre_mlp_layernorm.weight", "pre_mlp_layernorm.bias"],
+    };
+    scale(x, [weight, bias], Account::Norms, x.h)
+}
+
+/// The weights of a norm over `width` elements, named `[weight, bias]`.
+pub(crate) fn scale(
+    x: &Symbols<'_>,
+    [weight, bias]: [&'static str; 2],
+    account: Account,
+    width: u64,
+) -> Vec<Weight> {
+    let mut out = vec![Weight::whole(weight, account, &[width])];
+    if x.model().normalization == Normalization::LayerNorm {
+        out.push(Weight::whole(bias, account, &[width]));
+    }
+    out
+}

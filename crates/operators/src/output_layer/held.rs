@@ -1,0 +1,94 @@
+//! What forward holds in the loss, and backward in the output projection.
+
+use crate::held::scattered;
+use crate::{Held, Saved, Symbols};
+use shardscope_explain::Formula;
+use shardscope_plan::{LossKind, Software};
+use shardscope_units::Bytes;
+
+const LOSS: &str = "megatron/core/tensor_parallel/cross_entropy.py";
+const FUSED: &str = "megatron/core/fusions/fused_cross_entropy.py";
+const BATCH: &str = "pretrain_gpt.py:get_batch, alive while the model runs forward";
+const OUTPUT: &str = "megatron/core/tensor_parallel/layers.py:ColumnParallelLinear, backward";
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+
+static LOGITS: Formula = Formula::new("n·V·B", "The logits as the output projection made them.", LOSS);
+static COPY: Formula = Formula::new("4·n·V", "The logits once more in fp32, as read by the loss.", FUSED);
+static LABELS: Formula = Formula::new("12·n", "Labels, int64, and the loss mask, fp32.", BATCH);
+static MASK: Formula = Formula::new("b·s·s", "The micro-batch's attention mask, one byte each.", BATCH);
+static ONE_MASK: Formula =
+    Formula::new("s·s", "The attention mask of all sequences of the micro-batch, one byte each.", BATCH);
+static GRADIENT: Formula = Formula::new("n·V·B", "Gradient of the logits.", OUTPUT);
+static GRADIENTS: Formula = Formula::new(
+    "8·n·V",
+    "Gradient of the log-softmax and of the logits, both in fp32.",
+    "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward",
+);
+static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output projection's input.", OUTPUT);
+static WEIGHT: Formula =
+    Formula::new("V·h·B", "The output projection's weight gradient, or the stand-in for it.", OUTPUT);
+
+pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
+    let mut out = vec![
+        Held::new("loss", Bytes::ZERO, loss(x)),
+        Held::new("backward of the output layer", loss_returned(x), backward(x)),
+    ];
+    if x.recipe().loss == LossKind::Torch {
+        let gradients = Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &GRADIENTS);
+        out.push(Held::new("backward of the loss", Bytes::ZERO, vec![gradients]));
+    }
+    out
+}
+
+/// What the loss holds beside the softmax that it keeps. In fp32 the logits need no copy to be read.
+fn loss(x: &Symbols<'_>) -> Vec<Saved> {
+    let narrow = x.width < FLOAT;
+    let mut out = Vec::with_capacity(4);
+    if narrow && x.recipe().loss != LossKind::TransformerEngine {
+        out.push(Saved::new("logits", &[x.n, x.v], x.width, &LOGITS));
+    }
+    if matches!(x.recipe().loss, LossKind::Legacy | LossKind::NativeFused | LossKind::Torch) {
+        out.push(Saved::new("fp32 logits", &[x.n, x.v], FLOAT, &COPY));
+    }
+    out.push(Saved::new("labels and loss mask", &[3, x.n], FLOAT, &LABELS));
+    if x.recipe().software == Software::MegatronLegacy {
+        out.push(Saved::new("attention mask", &[x.s, x.s], 1, &ONE_MASK));
+    } else if x.recipe().attention_mask && is_megatron(x) {
+        out.push(Saved::new("attention mask", &[x.b, x.s, x.s], 1, &MASK));
+    }
+    out
+}
+
+fn is_megatron(x: &Symbols<'_>) -> bool {
+    matches!(x.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe)
+}
+
+/// Kept bytes of the loss that are given back before the projection's backward: with 16-bit logits the
+/// softmax, which in fp32 becomes the logits' gradient itself.
+fn loss_returned(x: &Symbols<'_>) -> Bytes {
+    super::saved(x)
+        .into_iter()
+        .filter(|saved| match saved.name {
+            "output_layer input" | "logits gradient" => false,
+            "loss softmax" => x.width < FLOAT,
+            _ => true,
+        })
+        .map(|saved| saved.bytes)
+        .sum()
+}
+
+fn backward(x: &Symbols<'_>) -> Vec<Saved> {
+    let recipe = x.recipe();
+    let mut out = Vec::with_capacity(4);
+    if x.width < FLOAT && recipe.loss != LossKind::TransformerEngine {
+        out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &GRADIENT));
+    }
+    out.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));
+    out.extend(scattered(x));
+    let accumulated = recipe.software == Software::MegatronLegacy && recipe.fusions.gradient_accumulation;
+    if !accumulated && recipe.wgrad_deferral_limit == 0 {
+        out.push(Saved::new("output_layer weight gradient", &[x.v, x.h], x.width, &WEIGHT));
+    }
+    out
+}

@@ -1,0 +1,62 @@
+//! Messages: around the column-parallel output layer, and of the vocabulary-parallel cross entropy.
+
+use crate::exchange::{FROM_RESIDUAL, column};
+use crate::message::Call;
+use crate::{Collective, Dimension, Message, Symbols};
+use shardscope_explain::Formula;
+use shardscope_plan::{LossKind, Number};
+
+const LOSS: &str = "megatron/core/tensor_parallel/cross_entropy.py";
+const FUSED: &str = "megatron/core/fusions/fused_cross_entropy.py";
+const TRITON: &str = "TransformerEngine, pytorch/triton/cross_entropy.py";
+
+const fn reduced(tensor: &'static str, formula: Formula) -> Call {
+    Call::forward(Dimension::Tensor, Collective::AllReduce, tensor, formula)
+}
+
+static GREATEST: Call = reduced(
+    "greatest logits",
+    Formula::new("s·b·4", "The greatest logit of each token over the whole vocabulary, fp32.", LOSS),
+);
+static TARGET: Call = reduced(
+    "target logits",
+    Formula::new("s·b·4", "The logit of each token's target, known to one rank alone, fp32.", LOSS),
+);
+static SUM: Call =
+    reduced("sums", Formula::new("s·b·4", "The sum of exponentials of each token, fp32.", LOSS));
+static TARGET_AND_SUM: Call = reduced(
+    "target logits and sums",
+    Formula::new("2·s·b·4", "The fused loss sends target logits and sums of exponentials together.", FUSED),
+);
+static ALL_THREE: Call = Call::forward(
+    Dimension::Tensor,
+    Collective::AllGather,
+    "greatest, sum and target",
+    Formula::new("3·t·s·b·4", "Everyone gathers every rank's greatest logit, sum and target logit.", TRITON),
+);
+
+pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
+    let mut messages = column(x, &FROM_RESIDUAL, "output_layer", x.h);
+    if x.t > 1 {
+        messages.extend(loss(x));
+    }
+    Message::outside(messages)
+}
+
+fn loss(x: &Symbols<'_>) -> Vec<Message> {
+    let calls: &[(&'static Call, u64)] = match x.recipe().loss {
+        LossKind::Legacy
+        | LossKind::Unfused
+        | LossKind::Torch
+        | LossKind::Compiled
+        | LossKind::FusedLinear => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
+        LossKind::NativeFused => &[(&GREATEST, 1), (&TARGET_AND_SUM, 2)],
+        LossKind::TransformerEngine => &[(&ALL_THREE, 3 * x.t)],
+    };
+    let mut messages = Vec::with_capacity(calls.len());
+    for (call, rows) in calls {
+        let message = Message::new(x, call, "cross_entropy", &[rows * x.s, x.b]);
+        messages.push(message.in_format(Number::Fp32));
+    }
+    messages
+}

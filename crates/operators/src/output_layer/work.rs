@@ -1,0 +1,35 @@
+//! Arithmetic of the output layer and the loss.
+
+use crate::shared::kernel;
+use crate::{Symbols, Work};
+use shardscope_plan::LossKind;
+use shardscope_units::Bytes;
+
+pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
+    let full = x.model().padded_vocab_size;
+    let (bytes, launches) = loss(x);
+    vec![
+        Work::plain_linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]),
+        kernel("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * x.v)), launches),
+    ]
+}
+
+/// Bytes moved per logit and launches, forward and backward (`tensor_parallel/cross_entropy.py`).
+fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
+    let w = x.width;
+    match x.recipe().loss {
+        // Cast to fp32, maximum, clone, subtraction, exponential, sum, division; backward product and cast.
+        LossKind::Legacy => ([w + 4 + 4 + 8 + 8 + 8 + 4 + 8, 8 + 4 + w], [8, 4]),
+        LossKind::Unfused => ([w + 4 + 4 + 8 + 8 + 4 + 8, 8 + 4 + w], [7, 4]),
+        // Cast to fp32, log-softmax, pick; backward fills, then two reads and a write, and a cast.
+        LossKind::Torch => ([w + 4 + 8 + 4, 4 + 12 + 4 + w], [3, 4]),
+        // One pass over 16-bit logits each way, the softmax worked out in registers.
+        LossKind::Compiled => ([2 * w, 3 * w], [2, 1]),
+        // A chunk of logits at a time: as many bytes in all, and a launch less than torch's.
+        LossKind::FusedLinear => ([3 * w, w], [2, 1]),
+        // The same passes, those between the collectives compiled into one each.
+        LossKind::NativeFused => ([w + 4 + 4 + 8 + 4 + 4, 4 + w], [4, 2]),
+        // Online softmax: two reads and one write of the logits; backward scales in place.
+        LossKind::TransformerEngine => ([3 * w, 2 * w], [2, 1]),
+    }
+}

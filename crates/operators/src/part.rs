@@ -1,0 +1,216 @@
+//! Facets of an operator: weights, kept tensors, messages. Arithmetic is in `work.rs`.
+
+use super::Shape;
+use shardscope_explain::Formula;
+use shardscope_units::{Bytes, Count};
+
+/// A weight tensor and its share on one rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weight {
+    /// Short name, for example `linear_qkv.weight`.
+    pub name: &'static str,
+    /// Where its parameters are counted in a report.
+    pub account: Account,
+    /// Shape in the unsharded model (all experts of it, for expert weights: first dimension).
+    pub full: Shape,
+    /// Shape on one rank.
+    pub local: Shape,
+    /// How it is cut.
+    pub shard: Shard,
+    /// Over which ranks its gradient is reduced and its states are sharded.
+    pub group: WeightGroup,
+    /// Whether Transformer Engine runs it as a linear layer (a candidate for fp8 and dummy gradients).
+    pub linear: bool,
+    /// Whether it repeats a weight that another stage counts (a tied output layer behind a pipeline, the
+    /// embedding of a multi-token-prediction stage): held and trained here, not part of the model's total.
+    pub copy: bool,
+}
+
+impl Weight {
+    /// A weight that every rank holds whole.
+    #[must_use]
+    pub fn whole(name: &'static str, account: Account, shape: &[u64]) -> Self {
+        Self {
+            name,
+            account,
+            full: Shape::new(shape),
+            local: Shape::new(shape),
+            shard: Shard::Whole,
+            group: WeightGroup::Dense,
+            linear: false,
+            copy: false,
+        }
+    }
+
+    /// A linear layer `[out, in]` cut by output over `t` ranks: column-parallel.
+    #[must_use]
+    pub fn column(name: &'static str, account: Account, [out, inner]: [u64; 2], t: u64) -> Self {
+        Self {
+            local: Shape::new(&[out / t.max(1), inner]),
+            shard: Shard::Tensor(Axis::Output),
+            linear: true,
+            ..Self::whole(name, account, &[out, inner])
+        }
+    }
+
+    /// A linear layer `[out, in]` cut by input over `t` ranks: row-parallel.
+    #[must_use]
+    pub fn row(name: &'static str, account: Account, [out, inner]: [u64; 2], t: u64) -> Self {
+        Self {
+            local: Shape::new(&[out, inner / t.max(1)]),
+            shard: Shard::Tensor(Axis::Input),
+            linear: true,
+            ..Self::whole(name, account, &[out, inner])
+        }
+    }
+
+    /// A vector of `out` elements cut over `t` ranks: the bias of a column-parallel layer.
+    #[must_use]
+    pub fn split_vector(name: &'static str, account: Account, out: u64, t: u64) -> Self {
+        Self {
+            local: Shape::new(&[out / t.max(1)]),
+            shard: Shard::Tensor(Axis::Output),
+            ..Self::whole(name, account, &[out])
+        }
+    }
+
+    /// The same, run as a linear layer.
+    #[must_use]
+    pub fn as_linear(mut self) -> Self {
+        self.linear = true;
+        self
+    }
+
+    /// The same, as a copy of what another stage counts.
+    #[must_use]
+    pub fn as_copy(mut self) -> Self {
+        self.copy = true;
+        self
+    }
+
+    /// Whether it belongs to routed experts, of which a token meets only the selected ones.
+    #[must_use]
+    pub fn is_routed(&self) -> bool {
+        matches!(self.shard, Shard::Expert(_))
+    }
+
+    /// Parameters on one rank.
+    #[must_use]
+    pub fn count(&self) -> Count {
+        Count::of_shape(&self.local)
+    }
+
+    /// Parameters of the unsharded model.
+    #[must_use]
+    pub fn full_count(&self) -> Count {
+        Count::of_shape(&self.full)
+    }
+}
+
+/// Where a weight's parameters are counted in a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Account {
+    /// Word and position embeddings.
+    Embedding,
+    /// Attention projections and sinks.
+    Attention,
+    /// Dense MLPs.
+    Mlp,
+    /// Routers.
+    Router,
+    /// Routed experts and their latent projections.
+    Experts,
+    /// Shared experts and their gate.
+    SharedExperts,
+    /// Norms.
+    Norms,
+    /// The output layer, a copy of a tied embedding included.
+    OutputLayer,
+    /// The rest: projections of multi-token prediction.
+    Other,
+}
+
+impl Account {
+    /// Every account, in the report's order.
+    pub const ALL: [Self; 9] = [
+        Self::Embedding,
+        Self::Attention,
+        Self::Mlp,
+        Self::Router,
+        Self::Experts,
+        Self::SharedExperts,
+        Self::Norms,
+        Self::OutputLayer,
+        Self::Other,
+    ];
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Embedding => "embedding",
+            Self::Attention => "attention",
+            Self::Mlp => "mlp",
+            Self::Router => "router",
+            Self::Experts => "experts",
+            Self::SharedExperts => "shared_experts",
+            Self::Norms => "norms",
+            Self::OutputLayer => "output_layer",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// How a weight is cut over its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shard {
+    /// Whole on every rank.
+    Whole,
+    /// Cut along `Axis` by the tensor-parallel size.
+    Tensor(Axis),
+    /// Experts spread over the expert-parallel ranks, each cut by the expert-tensor size.
+    Expert(Axis),
+}
+
+/// Which axis of a weight `[out, in]` is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Rows: column-parallel in Megatron's word.
+    Output,
+    /// Columns: row-parallel in Megatron's word.
+    Input,
+    /// None (whole experts only).
+    Neither,
+}
+
+/// Over which ranks a weight is replicated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightGroup {
+    /// Data and context parallel ranks.
+    Dense,
+    /// Expert data parallel ranks.
+    Expert,
+}
+
+/// A tensor that autograd keeps from forward to backward, for one micro-batch on one rank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Saved {
+    /// Short name, for example `fc1 input`.
+    pub name: &'static str,
+    /// Its shape on the rank; the product times `width` is `bytes` unless it is a held storage.
+    pub shape: Shape,
+    /// Bytes of one element.
+    pub width: u64,
+    /// Bytes of its storage, counted once at its first saver.
+    pub bytes: Bytes,
+    /// Why it is kept and how large it is.
+    pub formula: &'static Formula,
+}
+
+impl Saved {
+    /// A kept tensor of `shape` with elements of `width` bytes.
+    #[must_use]
+    pub fn new(name: &'static str, shape: &[u64], width: u64, formula: &'static Formula) -> Self {
+        Self { name, shape: Shape::new(shape), width, bytes: Count::of_shape(shape).bytes(width), formula }
+    }
+}

@@ -1,0 +1,70 @@
+//! What torchtitan's selective checkpointing keeps of a dense layer: its input, the attention's output, and
+//! every second matrix product's output; all else is computed again when backward reaches the layer.
+
+use super::{Operator, Saved, Symbols};
+use shardscope_explain::Formula;
+use shardscope_plan::{Recompute, Software};
+
+const SOURCE: &str = "torchtitan/distributed/activation_checkpoint.py: _op_sac_save_list, every second mm";
+const KERNEL: &str = "aten/src/ATen/native/transformers/cuda/attention.cu: scaled dot product, forward";
+/// Bytes of an fp32 statistic.
+const STATISTIC: u64 = 4;
+
+static INPUT: Formula = Formula::new("S·h·B", "The layer's input, from which it is computed again.", SOURCE);
+static QUERY: Formula = Formula::new("n·A·B", "Output of the first product, the queries.", SOURCE);
+static VALUE: Formula = Formula::new("n·K·B", "Output of the third product, the values.", SOURCE);
+static ATTENTION: Formula = Formula::new("n·A·B", "The attention's output.", KERNEL);
+static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, in fp32.", KERNEL);
+static REDUCED: Formula =
+    Formula::new("S·h·B", "The output projection's output, once reduced and scattered.", SOURCE);
+static GATE: Formula = Formula::new("n·f·B", "Output of the fifth product, the gate.", SOURCE);
+static DOWN: Formula = Formula::new("n·h·B", "Output of the seventh product, the MLP's output.", SOURCE);
+static DOWN_REDUCED: Formula = Formula::new("S·h·B", "The MLP's output, once reduced and scattered.", SOURCE);
+
+/// Whether layers are kept so.
+pub(super) fn is_sampled(x: &Symbols<'_>) -> bool {
+    let recipe = x.recipe();
+    x.recomputing
+        && recipe.software == Software::Torchtitan
+        && matches!(recipe.recompute, Recompute::Selective(_))
+}
+
+/// What `operator` keeps where layers are kept so; none where it keeps what it always does.
+pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
+    if !is_sampled(x) {
+        return None;
+    }
+    let wide = [x.n, x.a * x.d];
+    Some(match operator {
+        Operator::InputNorm => vec![Saved::new("layer input", &[x.s_local, x.h], x.residual_width, &INPUT)],
+        Operator::PreMlpNorm => Vec::new(),
+        Operator::SelfAttention => {
+            let mut out = vec![
+                Saved::new("query", &wide, x.width, &QUERY),
+                Saved::new("value", &[x.n, x.k * x.d], x.width, &VALUE),
+                Saved::new("attention output", &wide, x.width, &ATTENTION),
+                Saved::new("log-sum-exp", &[x.b, x.a, x.s], STATISTIC, &LSE),
+            ];
+            out.extend(reduced(x, "reduced attention output", &REDUCED));
+            out
+        }
+        Operator::Mlp => {
+            let mut out = vec![
+                Saved::new("gate", &[x.n, x.f], x.width, &GATE),
+                Saved::new("linear_fc2 output", &[x.n, x.h], x.width, &DOWN),
+            ];
+            out.extend(reduced(x, "reduced MLP output", &DOWN_REDUCED));
+            out
+        }
+        Operator::Embedding
+        | Operator::LatentAttention
+        | Operator::Experts
+        | Operator::FinalNorm
+        | Operator::OutputLayer
+        | Operator::MtpProjection => return None,
+    })
+}
+
+fn reduced(x: &Symbols<'_>, name: &'static str, formula: &'static Formula) -> Option<Saved> {
+    x.sequence_parallel.then(|| Saved::new(name, &[x.s_local, x.h], x.width, formula))
+}

@@ -1,0 +1,126 @@
+//! Arithmetic that several operators share: the attention core, rotary embedding, the residual
+//! addition, and the two halves of an MLP. Bytes are reads plus writes of whole tensors.
+
+use super::{Kernel, Matmul, MatmulKind, Symbols, Work};
+use shardscope_plan::{AttentionKernel, LinearBias, RecomputeModule};
+use shardscope_units::Bytes;
+
+const CORE: &[RecomputeModule] = &[RecomputeModule::CoreAttention];
+
+/// Widths of one head: of queries and keys, and of values.
+#[derive(Clone, Copy)]
+pub(super) struct HeadWidths {
+    pub(super) query: u64,
+    pub(super) value: u64,
+}
+
+/// Scores, softmax, dropout and values. With a flash kernel only the two products are left: the rest
+/// happens in registers. `packed` is the width of queries, keys and values together on one rank.
+pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -> Vec<Work> {
+    let model = x.model();
+    let keys = model.seq_length;
+    let (local, full) = (x.b * x.a, x.b * model.num_attention_heads);
+    let product = |name, kind, inner, outer| {
+        Work::Matmul(Matmul {
+            name,
+            batch: local,
+            local: [x.s, outer, inner],
+            full_batch: full,
+            full: [keys, outer, inner],
+            kind,
+            share: 0.5,
+            modules: CORE,
+        })
+    };
+    let mut work = vec![product("attention_scores", MatmulKind::Scores, widths.query, keys)];
+    if x.recipe().attention_kernel == AttentionKernel::Unfused {
+        work.extend(softmax(x, local * x.s * keys));
+    }
+    work.push(product("attention_values", MatmulKind::Values, keys, widths.value));
+    if x.recipe().attention_kernel == AttentionKernel::Unfused {
+        let context = x.bytes(2 * x.n * x.a * widths.value);
+        let pack = x.bytes(2 * x.n * packed);
+        work.push(kernel("attention_layout", [context, pack], [1, 2]));
+    }
+    Work::within(&mut work, CORE);
+    work
+}
+
+/// Softmax and dropout over `scores` materialised elements. The fused causal kernel reads the lower
+/// triangle and writes the whole (`scaled_upper_triang_masked_softmax`); not fused, scale, mask,
+/// softmax and the casts to and from fp32 are kernels of their own.
+fn softmax(x: &Symbols<'_>, scores: u64) -> Vec<Work> {
+    let recipe = x.recipe();
+    let (w, fused) = (x.width, recipe.fusions.masked_softmax);
+    let half = w.div_ceil(2);
+    let forward =
+        if fused { half + w } else { 4 * w + if recipe.fusions.softmax_in_fp32 { 8 + 4 + w } else { 2 * w } };
+    let backward =
+        if fused { 3 * w } else { 5 * w + if recipe.fusions.softmax_in_fp32 { 8 + 2 * w } else { w } };
+    let launches = if fused { [1, 1] } else { [4, 4] };
+    let mut work =
+        vec![kernel("softmax", [Bytes::new(scores * forward), Bytes::new(scores * backward)], launches)];
+    if recipe.attention_dropout {
+        // Reads and writes the probabilities, writes (backward: reads) a mask of one byte.
+        let moved = Bytes::new(scores * (2 * w + 1));
+        work.push(kernel("attention_dropout", [moved, moved], [1, 1]));
+    }
+    work
+}
+
+/// Rotary embedding of `columns` columns: reads and writes each element once; not fused (rotate,
+/// two products, a sum) three times.
+pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
+    let passes = if x.recipe().fusions.rope { 1 } else { 3 };
+    let moved = x.bytes(2 * passes * x.n * columns);
+    kernel("rotary", [moved, moved], [2 * passes, 2 * passes])
+}
+
+/// Bias, dropout and residual addition behind attention and MLP, and backward the sum of the two
+/// gradient branches. Fused forward: two reads, one write and the mask.
+pub(super) fn residual_addition(x: &Symbols<'_>, name: &'static str) -> Work {
+    let recipe = x.recipe();
+    let elements = x.s_local * x.h;
+    let (w, r) = (x.width, x.residual_width);
+    let (bias, dropout) = (x.model().linear_bias == LinearBias::All, recipe.hidden_dropout);
+    let mask = u64::from(dropout);
+    let (forward, launches) = if recipe.fusions.bias_dropout_add || !(bias || dropout) {
+        (w + 2 * r + mask, 1)
+    } else {
+        let parts = u64::from(bias) * 2 * w + u64::from(dropout) * (2 * w + 1) + w + 2 * r;
+        (parts, 1 + u64::from(bias) + u64::from(dropout))
+    };
+    let sum_of_branches = 3 * r;
+    let backward = sum_of_branches + u64::from(dropout) * (2 * w + 1) + u64::from(bias) * w;
+    let back_launches = 1 + u64::from(dropout) + u64::from(bias);
+    kernel(name, [Bytes::new(elements * forward), Bytes::new(elements * backward)], [launches, back_launches])
+}
+
+/// The activation between the two projections of an MLP: `rows` rows of `width` columns behind it,
+/// `g` times as many before it. Backward reads the gradient and the input and writes the input's gradient.
+pub(super) fn activation(x: &Symbols<'_>, name: &'static str, rows: u64, columns: u64) -> Work {
+    let elements = rows * columns;
+    let (g, w) = (x.gate, x.width);
+    let bias = u64::from(x.model().linear_bias == LinearBias::All);
+    let fused = x.recipe().fusions.bias_activation;
+    // Not fused: bias addition, then (gated) the function and the product on their own.
+    let extra = if fused { 0 } else { bias * 2 * g + 2 * (g - 1) };
+    let forward = (g + 1 + extra) * w;
+    let backward = (1 + 2 * g + extra + bias * g) * w;
+    let more = if fused { 0 } else { bias + (g - 1) };
+    kernel(
+        name,
+        [Bytes::new(elements * forward), Bytes::new(elements * backward)],
+        [1 + more, 1 + more + bias],
+    )
+}
+
+/// Gradient of a bias of `columns` columns: one read of the output's gradient.
+pub(super) fn bias_gradient(x: &Symbols<'_>, name: &'static str, columns: u64) -> Work {
+    kernel(name, [Bytes::ZERO, x.bytes(x.n * columns)], [0, 1])
+}
+
+/// Kernels that move `bytes` in `launches` launches, forward and backward.
+pub(super) fn kernel(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Work {
+    Work::Kernel(Kernel::new(name, bytes, launches))
+}

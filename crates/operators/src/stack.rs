@@ -1,0 +1,212 @@
+//! The operators of a layer and of a chunk, in order.
+
+use super::{Message, Operator, Symbols, Weight, Work};
+use shardscope_plan::{Chunk, LayerKind, Stage};
+
+/// The operators of one transformer layer, in order.
+#[must_use]
+pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> [Operator; 4] {
+    let attention =
+        if x.model().latent.is_some() { Operator::LatentAttention } else { Operator::SelfAttention };
+    let mlp = match kind {
+        LayerKind::Dense => Operator::Mlp,
+        LayerKind::Moe => Operator::Experts,
+    };
+    [Operator::InputNorm, attention, Operator::PreMlpNorm, mlp]
+}
+
+/// What a run of operators in a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SectionKind {
+    /// Word and position embedding.
+    Embedding,
+    /// A transformer layer.
+    Layer(LayerKind),
+    /// The norm behind the last layer.
+    FinalNorm,
+    /// The word embedding once more, where multi-token prediction stands without it. It has weights only:
+    /// what it keeps and does belongs to each depth.
+    MtpEmbedding,
+    /// One depth of multi-token prediction: projection, transformer layer, and the output layer's part in it.
+    Mtp,
+    /// Output layer and loss.
+    OutputLayer,
+}
+
+impl SectionKind {
+    /// Every kind, in the order of a chunk.
+    pub const ALL: [Self; 7] = [
+        Self::Embedding,
+        Self::Layer(LayerKind::Dense),
+        Self::Layer(LayerKind::Moe),
+        Self::FinalNorm,
+        Self::MtpEmbedding,
+        Self::Mtp,
+        Self::OutputLayer,
+    ];
+
+    /// Its place in [`SectionKind::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Embedding => 0,
+            Self::Layer(LayerKind::Dense) => 1,
+            Self::Layer(LayerKind::Moe) => 2,
+            Self::FinalNorm => 3,
+            Self::MtpEmbedding => 4,
+            Self::Mtp => 5,
+            Self::OutputLayer => 6,
+        }
+    }
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Embedding => "embedding",
+            Self::Layer(LayerKind::Dense) => "dense layer",
+            Self::Layer(LayerKind::Moe) => "moe layer",
+            Self::FinalNorm => "final norm",
+            Self::MtpEmbedding => "embedding for multi-token prediction",
+            Self::Mtp => "multi-token prediction",
+            Self::OutputLayer => "output layer and loss",
+        }
+    }
+
+    /// The operators of one of it, in order.
+    #[must_use]
+    pub fn operators(self, x: &Symbols<'_>) -> Vec<Operator> {
+        match self {
+            Self::Embedding | Self::MtpEmbedding => vec![Operator::Embedding],
+            Self::Layer(kind) => layer_operators(x, kind).to_vec(),
+            Self::FinalNorm => vec![Operator::FinalNorm],
+            Self::Mtp => {
+                // A depth holds a layer of the last decoder layer's kind.
+                let kind = x.model().layer_kind(x.model().num_layers.saturating_sub(1));
+                let mut operators = vec![Operator::MtpProjection];
+                operators.extend(layer_operators(x, kind));
+                operators
+            }
+            Self::OutputLayer => vec![Operator::OutputLayer],
+        }
+    }
+
+    /// The weights of one of it.
+    #[must_use]
+    pub fn weights(self, x: &Symbols<'_>) -> Vec<Weight> {
+        let mut weights = Vec::new();
+        for operator in self.operators(x) {
+            weights.extend(operator.weights(x));
+        }
+        if self == Self::MtpEmbedding {
+            for weight in &mut weights {
+                weight.copy = true;
+            }
+        }
+        weights
+    }
+}
+
+/// The arithmetic of `operators`, one of each, in order.
+#[must_use]
+pub fn work_of(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Work> {
+    let mut work = Vec::new();
+    for operator in operators {
+        work.extend(operator.work(x));
+    }
+    work
+}
+
+/// What `operators` send, one of each, in order.
+#[must_use]
+pub fn messages_of(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for operator in operators {
+        messages.extend(operator.messages(x));
+    }
+    messages
+}
+
+/// Operators of a chunk that come together, `times` over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    /// What it is.
+    pub kind: SectionKind,
+    /// How often it comes in the chunk.
+    pub times: u64,
+    /// Its operators, in order.
+    pub operators: Vec<Operator>,
+}
+
+impl Section {
+    /// The weights of one of it.
+    #[must_use]
+    pub fn weights(&self, x: &Symbols<'_>) -> Vec<Weight> {
+        self.kind.weights(x)
+    }
+}
+
+/// How often each kind comes in a chunk, in the order of [`SectionKind::ALL`].
+#[must_use]
+pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.len()] {
+    let all = chunk.layers.end.saturating_sub(chunk.layers.start);
+    let moe = match &x.model().experts {
+        Some(experts) => chunk.layers.clone().map(|index| u64::from(experts.is_moe_layer(index))).sum(),
+        None => 0,
+    };
+    [
+        u64::from(chunk.embedding),
+        all.saturating_sub(moe),
+        moe,
+        u64::from(has_final_norm(x, chunk)),
+        u64::from(chunk.mtp_layers > 0 && !chunk.embedding),
+        chunk.mtp_layers,
+        u64::from(chunk.output_layer),
+    ]
+}
+
+/// What a chunk is made of, in order, equal layers together.
+#[must_use]
+pub fn sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
+    let mut sections = Vec::with_capacity(4);
+    for (&kind, &times) in SectionKind::ALL.iter().zip(&section_counts(x, chunk)) {
+        if times > 0 {
+            sections.push(Section { kind, times, operators: kind.operators(x) });
+        }
+    }
+    sections
+}
+
+/// Whether two chunks have the same sections in the same order.
+#[must_use]
+pub fn are_alike(x: &Symbols<'_>, one: &Chunk, other: &Chunk) -> bool {
+    if section_counts(x, one) != section_counts(x, other) {
+        return false;
+    }
+    for (one, other) in one.layers.clone().zip(other.layers.clone()) {
+        if x.model().layer_kind(one) != x.model().layer_kind(other) {
+            return false;
+        }
+    }
+    one.layers.end - one.layers.start == other.layers.end - other.layers.start
+}
+
+/// What a stage is made of, chunk after chunk.
+#[must_use]
+pub fn sections_of(x: &Symbols<'_>, stage: &Stage) -> Vec<Section> {
+    let mut all = Vec::new();
+    for chunk in &stage.chunks {
+        all.extend(sections(x, chunk));
+    }
+    all
+}
+
+/// The final norm stands before the output layer; with multi-token prediction behind the last layer
+/// (`megatron/core/transformer/transformer_block.py:has_final_layernorm_in_this_stage`).
+fn has_final_norm(x: &Symbols<'_>, chunk: &Chunk) -> bool {
+    if x.model().mtp_num_layers == 0 {
+        chunk.output_layer
+    } else {
+        chunk.layers.start < chunk.layers.end && chunk.layers.end == x.model().num_layers
+    }
+}

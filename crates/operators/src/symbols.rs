@@ -1,0 +1,420 @@
+//! The sizes on one rank from which every formula is written. A formula's expression names them as in
+//! [`Symbols::value`]: `s` sequence on this rank, `b` micro-batch, `n = s·b` tokens, `h` hidden, `t` tensor
+//! size, `S = n/t` with sequence parallelism else `n`, `a` and `k` query and key/value heads on this rank,
+//! `d` head width, `A = a·d`, `K = k·d`, `f` MLP width on this rank, `V` vocabulary on this rank, `B` bytes
+//! of a 16-bit (or 32-bit) element.
+
+use shardscope_explain::{Explanation, Formula};
+use shardscope_plan::{
+    BaseTraining, Embeddings, ExpertKernel, Experts, Model, Number, Plan, Recipe, Recompute, RecomputeModule,
+};
+use shardscope_units::{Bytes, Count, Quantity};
+
+/// Sizes on one rank. All are exact and follow from the plan alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbols<'a> {
+    /// The plan they are of.
+    pub plan: &'a Plan,
+    /// Tokens of a sequence on this rank: seq / c.
+    pub s: u64,
+    /// Micro-batch.
+    pub b: u64,
+    /// Tokens of a micro-batch on this rank.
+    pub n: u64,
+    /// Tokens in sequence-parallel regions.
+    pub s_local: u64,
+    /// Hidden size.
+    pub h: u64,
+    /// Tensor parallel size.
+    pub t: u64,
+    /// Query heads on this rank.
+    pub a: u64,
+    /// Key/value heads on this rank (at least one).
+    pub k: u64,
+    /// Head width.
+    pub d: u64,
+    /// MLP width on this rank.
+    pub f: u64,
+    /// Padded vocabulary on this rank.
+    pub v: u64,
+    /// Bytes of an element of weights and activations.
+    pub width: u64,
+    /// Bytes of an element of the residual stream.
+    pub residual_width: u64,
+    /// 2 when the MLP is gated, else 1.
+    pub gate: u64,
+    /// Bytes of an element of a linear layer's kept input: fp8 matmuls keep it as they read it.
+    pub input_width: u64,
+    /// Width of the storage that views of the fused QKV output hold: `A + 2K`; with fewer key/value heads than
+    /// tensor ranks the output is gathered whole before it is cut.
+    pub qkv: u64,
+    /// Sizes of routed experts; all 0 without them.
+    pub moe: ExpertSizes,
+    /// Sizes of multi-latent attention; all 0 without it.
+    pub latent: LatentSizes,
+    /// Whether the residual stream is cut over the tensor ranks.
+    pub sequence_parallel: bool,
+    /// Ranks over which a sequence is cut, c.
+    pub context: u64,
+    /// Whether named modules are taken as recomputed as the plan says; off while their backward runs.
+    pub recomputing: bool,
+    /// Bytes of an element in matrix products: 2 under autocast, else as weights.
+    pub compute_width: u64,
+    /// Bytes of an element of LoRA's adapters.
+    pub adapter_width: u64,
+    /// Rank of LoRA's adapters; 0 without.
+    pub lora_rank: u64,
+    /// Columns of a head that are rotated.
+    pub rotated: u64,
+    /// Whether a layer's input requires a gradient.
+    pub input_gradient: bool,
+    /// Whether a layer's own weights train, adapters aside.
+    pub trains: bool,
+}
+
+/// Sizes of a mixture-of-experts layer on one rank, tokens spread evenly over experts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExpertSizes {
+    /// All routed experts, E.
+    pub experts: u64,
+    /// Experts of one token.
+    pub topk: u64,
+    /// Copies of tokens that this rank sends, T.
+    pub sent: u64,
+    /// Copies of tokens that this rank's experts receive, R.
+    pub received: u64,
+    /// Router entries of the all-gather dispatcher: gathered tokens times local experts, M.
+    pub map: u64,
+    /// Width of one expert on this rank, fm.
+    pub ffn: u64,
+    /// Width of the shared experts on this rank, fs.
+    pub shared: u64,
+    /// Width of what experts read and write: hidden, or latent where they have a narrower space, hm.
+    pub hidden: u64,
+    /// Bytes of a routing probability, Bp.
+    pub probability: u64,
+    /// Ranks that hold an expert of one token, at most.
+    pub fan: u64,
+}
+
+/// Widths of multi-latent attention.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatentSizes {
+    /// Query latent, ql; 0 without one.
+    pub query: u64,
+    /// Key/value latent, kl.
+    pub key_value: u64,
+    /// Unrotated part of a head, dn.
+    pub plain: u64,
+    /// Rotated part of a head, dr.
+    pub rotary: u64,
+    /// Value head, dv.
+    pub value: u64,
+}
+
+impl<'a> Symbols<'a> {
+    /// The sizes of `plan`.
+    #[must_use]
+    pub fn of(plan: &'a Plan) -> Self {
+        let (model, layout, recipe) = (plan.model(), plan.layout(), plan.recipe());
+        let t = layout.tensor;
+        let s = model.seq_length / layout.context;
+        let b = recipe.micro_batch_size * recipe.tuning.objective.sequences();
+        let n = s * b;
+        let width = recipe.params_dtype.width();
+        let compute = recipe.transformers.autocast.map_or(width, Number::width);
+        let lora = recipe.tuning.lora;
+        Self {
+            plan,
+            s,
+            b,
+            n,
+            s_local: if layout.sequence_parallel { n / t } else { n },
+            h: model.hidden_size,
+            t,
+            a: model.num_attention_heads / t,
+            k: (model.num_query_groups / t).max(1),
+            d: model.kv_channels,
+            f: model.ffn_hidden_size / t,
+            v: model.padded_vocab_size / t,
+            width,
+            residual_width: if recipe.fp32_residual { 4 } else { width },
+            gate: model.gate_factor(),
+            input_width: if recipe.fp8.is_some() { Number::Fp8.width() } else { width },
+            qkv: qkv_width(model, t),
+            moe: ExpertSizes::of(plan),
+            latent: LatentSizes::of(model),
+            sequence_parallel: layout.sequence_parallel,
+            context: layout.context,
+            recomputing: true,
+            compute_width: compute.min(width),
+            adapter_width: lora.map_or(width, |lora| lora.dtype.width()),
+            lora_rank: lora.map_or(0, |lora| lora.rank),
+            rotated: rotated(model),
+            input_gradient: true,
+            trains: recipe.tuning.base != BaseTraining::None,
+        }
+    }
+
+    /// The sizes of the same model when a single rank holds all of it; the plan's other choices stay.
+    #[must_use]
+    pub fn unsharded(mut self) -> Self {
+        let model = self.plan.model();
+        self.s = model.seq_length;
+        self.n = self.s * self.b;
+        self.s_local = self.n;
+        self.t = 1;
+        self.a = model.num_attention_heads;
+        self.k = model.num_query_groups;
+        self.f = model.ffn_hidden_size;
+        self.v = model.padded_vocab_size;
+        self.qkv = qkv_width(model, 1);
+        self.moe = ExpertSizes::unsharded(self.plan);
+        self.sequence_parallel = false;
+        self.context = 1;
+        self
+    }
+
+    /// The same with every module's tensors alive, as while a recomputed module runs backward.
+    #[must_use]
+    pub fn recomputed(mut self) -> Self {
+        self.recomputing = false;
+        self
+    }
+
+    /// The same in the first layer that trains, whose input requires a gradient only where something before it trains.
+    #[must_use]
+    pub fn in_first_trained_layer(mut self) -> Self {
+        self.input_gradient = self.recipe().tuning.reaches_input();
+        self
+    }
+
+    /// Whether products run in another type than weights are held in, so that weights are cast for each of them.
+    #[must_use]
+    pub fn casts_weights(&self) -> bool {
+        self.compute_width != self.width
+    }
+
+    /// Bytes of an element in the experts' products: grouped ones are not under autocast.
+    #[must_use]
+    pub fn expert_width(&self) -> u64 {
+        match self.recipe().transformers.experts {
+            ExpertKernel::Grouped => self.width,
+            ExpertKernel::Batched | ExpertKernel::Loop => self.compute_width,
+        }
+    }
+
+    /// Whether a layer's tensors are all computed again at once when backward reaches it, but some are kept.
+    #[must_use]
+    pub fn samples_layers(&self) -> bool {
+        super::sampled::is_sampled(self)
+    }
+
+    /// Whether `module` is recomputed on its own, so that forward does not keep what is within.
+    #[must_use]
+    pub fn recomputes(&self, module: RecomputeModule) -> bool {
+        self.recomputing && self.recipe().recompute.recomputes(module)
+    }
+
+    /// The value of the symbol called `name` in a formula's expression.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<u64> {
+        let (moe, latent) = (&self.moe, &self.latent);
+        Some(match name {
+            "s" => self.s,
+            "b" => self.b,
+            "n" => self.n,
+            "S" => self.s_local,
+            "h" => self.h,
+            "t" => self.t,
+            "a" => self.a,
+            "k" => self.k,
+            "d" => self.d,
+            "A" => self.a * self.d,
+            "K" => self.k * self.d,
+            "Q" => self.qkv,
+            "f" => self.f,
+            "g" => self.gate,
+            "V" => self.v,
+            "B" => self.width,
+            "Br" => self.residual_width,
+            "Bi" => self.input_width,
+            "E" => moe.experts,
+            "topk" => moe.topk,
+            "T" => moe.sent,
+            "R" => moe.received,
+            "M" => moe.map,
+            "fm" => moe.ffn,
+            "fs" => moe.shared,
+            "hm" => moe.hidden,
+            "Bp" => moe.probability,
+            "ql" => latent.query,
+            "kl" => latent.key_value,
+            "dn" => latent.plain,
+            "dr" => latent.rotary,
+            "dv" => latent.value,
+            "c" => self.plan.layout().context,
+            "e" => self.plan.layout().expert,
+            "et" => self.plan.layout().expert_tensor,
+            "fan" => moe.fan,
+            "Bg" => self.recipe().grads_dtype.width(),
+            "Bc" => self.compute_width,
+            "Ba" => self.adapter_width,
+            "Bx" => self.expert_width(),
+            "r" => self.lora_rank,
+            "rot" => self.rotated,
+            _ => return None,
+        })
+    }
+
+    /// Why a number is what `formula` says: the formula with the values of its symbols under this plan.
+    #[must_use]
+    pub fn explain(&self, formula: &'static Formula) -> Explanation {
+        let mut symbols: Vec<(&'static str, f64)> = Vec::new();
+        for name in formula.names() {
+            if let Some(value) = self.value(name) {
+                symbols.push((name, Count::new(value).number()));
+            }
+        }
+        Explanation::new(formula, &symbols)
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &'a Model {
+        self.plan.model()
+    }
+
+    /// The recipe.
+    #[must_use]
+    pub fn recipe(&self) -> &'a Recipe {
+        self.plan.recipe()
+    }
+
+    /// Tokens of a micro-batch without context or sequence parallelism: seq · b.
+    #[must_use]
+    pub fn full_tokens(&self) -> u64 {
+        self.plan.model().seq_length * self.b
+    }
+
+    /// Bytes of so many elements of weights and activations.
+    #[must_use]
+    pub fn bytes(&self, elements: u64) -> Bytes {
+        Count::new(elements).bytes(self.width)
+    }
+
+    /// Whether whole layers are recomputed (`--recompute-granularity full`).
+    #[must_use]
+    pub fn recomputes_layers(&self) -> bool {
+        let layers = match self.recipe().recompute {
+            Recompute::Uniform { num_layers, .. } | Recompute::Block { num_layers, .. } => num_layers,
+            Recompute::None | Recompute::Selective(_) => 0,
+        };
+        self.recomputing && layers > 0
+    }
+
+    /// Whether the output layer reuses the word embedding.
+    #[must_use]
+    pub fn tied(&self) -> bool {
+        self.plan.model().embeddings == Embeddings::Tied
+    }
+}
+
+/// Width of the storage behind the fused QKV output on one rank.
+fn qkv_width(model: &Model, t: u64) -> u64 {
+    let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
+    let rows = if groups >= t { heads / t + 2 * (groups / t) } else { heads + 2 * groups };
+    rows * model.kv_channels
+}
+
+/// Columns of a head that are rotated: an even number of them.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn rotated(model: &Model) -> u64 {
+    let share = model.arrangement.rotary_percent.clamp(0.0, 1.0);
+    if share >= 1.0 { model.kv_channels } else { (Count::new(model.kv_channels).number() * share) as u64 }
+}
+
+/// How experts and tokens are cut.
+struct Cut {
+    tokens: u64,
+    tensor: u64,
+    expert: u64,
+    expert_tensor: u64,
+    sequence_parallel: bool,
+}
+
+impl ExpertSizes {
+    fn of(plan: &Plan) -> Self {
+        let layout = plan.layout();
+        let recipe = plan.recipe();
+        let sequences = recipe.micro_batch_size * recipe.tuning.objective.sequences();
+        let tokens = plan.model().seq_length / layout.context * sequences;
+        let cut = Cut {
+            tokens: if layout.sequence_parallel { tokens / layout.tensor } else { tokens },
+            tensor: layout.tensor,
+            expert: layout.expert,
+            expert_tensor: layout.expert_tensor,
+            sequence_parallel: layout.sequence_parallel,
+        };
+        Self::cut(plan, &cut)
+    }
+
+    fn unsharded(plan: &Plan) -> Self {
+        let recipe = plan.recipe();
+        let tokens = plan.model().seq_length * recipe.micro_batch_size * recipe.tuning.objective.sequences();
+        Self::cut(plan, &Cut { tokens, tensor: 1, expert: 1, expert_tensor: 1, sequence_parallel: false })
+    }
+
+    fn cut(plan: &Plan, cut: &Cut) -> Self {
+        let (model, recipe) = (plan.model(), plan.recipe());
+        let Some(experts) = &model.experts else { return Self::default() };
+        let sent = sent(recipe, experts, cut.tokens);
+        let gathered = cut.tokens * cut.expert_tensor * cut.expert;
+        Self {
+            experts: experts.num_experts,
+            topk: experts.router_topk,
+            sent,
+            received: sent * if cut.sequence_parallel { cut.expert_tensor } else { 1 },
+            map: gathered * (experts.num_experts / cut.expert.max(1)),
+            ffn: experts.ffn_hidden_size / cut.expert_tensor.max(1),
+            shared: experts.shared_expert_intermediate_size.unwrap_or(0) / cut.tensor.max(1),
+            hidden: experts.latent_size.unwrap_or(model.hidden_size),
+            probability: probability(plan),
+            fan: experts.router_topk.min(cut.expert) * cut.expert_tensor,
+        }
+    }
+}
+
+/// Bytes of a routing probability: as the router is told, or as the modules of transformers have it.
+fn probability(plan: &Plan) -> u64 {
+    let recipe = plan.recipe();
+    if !recipe.software.semantics().eager_modules {
+        return recipe.moe.router_dtype.width();
+    }
+    let width = recipe.params_dtype.width();
+    let compute = recipe.transformers.autocast.map_or(width, Number::width).min(width);
+    if plan.model().arrangement.fp32_routing { Number::Fp32.width() } else { compute }
+}
+
+/// Copies of `tokens` tokens that go to experts: top-k of each, or what the capacity factor allows and pads to
+/// (`megatron/core/transformer/moe/moe_utils.py:get_capacity`).
+fn sent(recipe: &Recipe, experts: &Experts, tokens: u64) -> u64 {
+    let chosen = tokens * experts.router_topk;
+    let Some(factor) = recipe.moe.capacity_factor else { return chosen };
+    let share = Count::new(chosen).number() / Count::new(experts.num_experts.max(1)).number();
+    let capacity = Count::rounded_up(share * factor).get().saturating_mul(experts.num_experts);
+    if recipe.moe.pad_to_capacity { capacity } else { capacity.min(chosen) }
+}
+
+impl LatentSizes {
+    fn of(model: &Model) -> Self {
+        let Some(latent) = model.latent else { return Self::default() };
+        Self {
+            query: latent.q_lora_rank.unwrap_or(0),
+            key_value: latent.kv_lora_rank,
+            plain: latent.qk_head_dim,
+            rotary: latent.qk_pos_emb_head_dim,
+            value: latent.v_head_dim,
+        }
+    }
+}

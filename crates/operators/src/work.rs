@@ -1,0 +1,142 @@
+//! The arithmetic facet: matrix products and memory-bound kernels.
+
+use shardscope_plan::RecomputeModule;
+use shardscope_units::{Bytes, Flops};
+
+/// Arithmetic of one micro-batch on one rank, forward and backward.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// A matrix product.
+    Matmul(Matmul),
+    /// A memory-bound kernel.
+    Kernel(Kernel),
+}
+
+impl Work {
+    /// A linear layer with sizes `local` on one rank and `full` without sharding.
+    #[must_use]
+    pub(super) fn linear(name: &'static str, local: [u64; 3], full: [u64; 3]) -> Self {
+        Self::Matmul(Matmul::linear(name, local, full))
+    }
+
+    /// The same, never in fp8.
+    #[must_use]
+    pub(super) fn plain_linear(name: &'static str, local: [u64; 3], full: [u64; 3]) -> Self {
+        Self::Matmul(Matmul { kind: MatmulKind::PlainLinear, ..Matmul::linear(name, local, full) })
+    }
+
+    /// Makes all of `work` part of `modules`, which selective recomputation may name.
+    pub(super) fn within(work: &mut [Self], modules: &'static [RecomputeModule]) {
+        for work in work {
+            match work {
+                Self::Matmul(matmul) => matmul.modules = modules,
+                Self::Kernel(kernel) => kernel.modules = modules,
+            }
+        }
+    }
+
+    /// The modules of `--recompute-modules` it is part of.
+    #[must_use]
+    pub fn modules(&self) -> &'static [RecomputeModule] {
+        match self {
+            Self::Matmul(matmul) => matmul.modules,
+            Self::Kernel(kernel) => kernel.modules,
+        }
+    }
+}
+
+/// What kind of product it is: decides its number format and what backward computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatmulKind {
+    /// A linear layer that runs in fp8 when fp8 is on. Backward: input gradient and weight gradient.
+    Linear,
+    /// A linear layer that never runs in fp8 (output layer, router). Backward as above.
+    PlainLinear,
+    /// Queries times keys. Backward: one product per operand; a fused kernel repeats the forward one.
+    Scores,
+    /// Probabilities times values. Backward: one product per operand.
+    Values,
+}
+
+impl MatmulKind {
+    /// Whether it is a linear layer with a weight.
+    #[must_use]
+    pub const fn has_weight(self) -> bool {
+        matches!(self, Self::Linear | Self::PlainLinear)
+    }
+}
+
+/// A matrix product `[m, k] x [k, n]`, `batch` times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matmul {
+    /// Short name, for example `linear_qkv`.
+    pub name: &'static str,
+    /// Independent problems on this rank (heads, experts); 1 for a linear layer.
+    pub batch: u64,
+    /// Sizes on one rank: m, n, k.
+    pub local: [u64; 3],
+    /// Independent problems without sharding.
+    pub full_batch: u64,
+    /// Sizes without sharding: m, n, k.
+    pub full: [u64; 3],
+    /// What kind of product.
+    pub kind: MatmulKind,
+    /// Part of the product that carries meaning: 0.5 for causal attention; below 1 where sizes are rounded up.
+    pub share: f64,
+    /// The modules of `--recompute-modules` it is part of.
+    pub modules: &'static [RecomputeModule],
+}
+
+impl Matmul {
+    /// A linear layer with sizes `local` on one rank and `full` without sharding.
+    #[must_use]
+    pub(super) fn linear(name: &'static str, local: [u64; 3], full: [u64; 3]) -> Self {
+        let kind = MatmulKind::Linear;
+        Self { name, batch: 1, local, full_batch: 1, full, kind, share: 1.0, modules: &[] }
+    }
+
+    /// FLOPs forward on one rank, as if all of the product had a meaning.
+    #[must_use]
+    pub fn flops(&self) -> Flops {
+        product(self.local, self.batch)
+    }
+
+    /// FLOPs forward of the unsharded model, as if all of the product had a meaning.
+    #[must_use]
+    pub fn full_flops(&self) -> Flops {
+        product(self.full, self.full_batch)
+    }
+}
+
+/// 2 m n k of `batch` products.
+#[allow(clippy::cast_precision_loss)]
+fn product([m, n, k]: [u64; 3], batch: u64) -> Flops {
+    Flops::new(2.0 * m as f64 * n as f64 * k as f64 * batch as f64)
+}
+
+/// A memory-bound kernel, or several of one purpose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// Short name.
+    pub name: &'static str,
+    /// Bytes read and written forward.
+    pub forward: Bytes,
+    /// Bytes read and written backward.
+    pub backward: Bytes,
+    /// Launches forward.
+    pub launches_forward: u64,
+    /// Launches backward.
+    pub launches_backward: u64,
+    /// The modules of `--recompute-modules` it is part of.
+    pub modules: &'static [RecomputeModule],
+}
+
+impl Kernel {
+    /// Kernels that move `bytes` in `launches` launches, forward and backward.
+    #[must_use]
+    pub(super) fn new(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Self {
+        let [forward, backward] = bytes;
+        let [launches_forward, launches_backward] = launches;
+        Self { name, forward, backward, launches_forward, launches_backward, modules: &[] }
+    }
+}

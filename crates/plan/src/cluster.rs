@@ -1,0 +1,93 @@
+//! The machines: accelerators, nodes and links.
+
+use shardscope_units::{Bytes, BytesPerSecond, FlopsPerSecond, product};
+
+/// Equal nodes of equal accelerators.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cluster {
+    /// Nodes.
+    pub num_nodes: u64,
+    /// Accelerators per node.
+    pub gpus_per_node: u64,
+    /// Accelerators of one fast-link domain (NVLink): normally the node; 72 on GB200 NVL72.
+    pub fast_domain: u64,
+    /// The accelerator.
+    pub accelerator: Accelerator,
+    /// What was measured on it.
+    pub measured: Measured,
+}
+
+/// What the user measured on the machine itself; each takes the place of the calibrated share.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// A large bf16 matrix product.
+    pub matmul: Option<FlopsPerSecond>,
+    /// Bus bandwidth of a large all-reduce within the fast-link domain (NCCL tests).
+    pub fast_bus: Option<BytesPerSecond>,
+    /// Bus bandwidth of a large all-reduce over nodes, per accelerator (NCCL tests).
+    pub network_bus: Option<BytesPerSecond>,
+}
+
+impl Cluster {
+    /// All accelerators.
+    #[must_use]
+    pub fn gpus(&self) -> u64 {
+        product(self.num_nodes, self.gpus_per_node)
+    }
+}
+
+/// One accelerator as its data sheet gives it. Measured efficiencies live with the time model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accelerator {
+    /// Catalog name, for example `H100-SXM`.
+    pub name: String,
+    /// Name of the calibration set of its generation, for example `H100`.
+    pub generation: String,
+    /// What `nvidia-smi` shows as total.
+    pub memory: Bytes,
+    /// Memory bandwidth.
+    pub memory_bandwidth: BytesPerSecond,
+    /// Dense peaks.
+    pub peaks: Peaks,
+    /// Streaming multiprocessors (or compute units).
+    pub multiprocessors: u64,
+    /// Fast link inside the domain (NVLink), per direction and accelerator.
+    pub fast_link: Link,
+    /// Network, per direction and accelerator.
+    pub network: Link,
+    /// Bytes of the driver's context on the device.
+    pub context: Bytes,
+    /// Where the figures are from.
+    pub source: String,
+}
+
+impl Accelerator {
+    /// The major compute capability (CUDA) of NVIDIA's generations; none for others.
+    #[must_use]
+    pub fn capability(&self) -> Option<u64> {
+        const MAJORS: [(&str, u64); 5] = [("V100", 7), ("A100", 8), ("H100", 9), ("B", 10), ("GB", 10)];
+        MAJORS.iter().find(|(start, _)| self.generation.starts_with(start)).map(|(_, major)| *major)
+    }
+}
+
+/// Dense arithmetic peaks, without sparsity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peaks {
+    /// fp32 on the vector units.
+    pub fp32: FlopsPerSecond,
+    /// bf16 and fp16 tensor cores.
+    pub half: FlopsPerSecond,
+    /// fp8, where there is any.
+    pub fp8: Option<FlopsPerSecond>,
+    /// nvfp4, where there is any.
+    pub fp4: Option<FlopsPerSecond>,
+}
+
+/// A link's bandwidth per direction, as the data sheet gives it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// For example `NVLink4`.
+    pub name: String,
+    /// Per direction and accelerator.
+    pub bandwidth: BytesPerSecond,
+}

@@ -1,0 +1,252 @@
+//! Degrees of parallelism as asked for, and the layout that follows from them.
+
+use super::hints::{divisors, listed, nearest_multiple, nearest_of};
+use super::{
+    ContextKind, Contradiction, Field, Layout, PipelineSchedule, RankOrder, StageMap, StageSizes, StageSplit,
+};
+use shardscope_units::product;
+
+/// How the work is to be cut. What is `None` follows from the rest as in Megatron.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Degrees {
+    /// All ranks.
+    pub world_size: u64,
+    /// Tensor parallel size.
+    pub tensor: u64,
+    /// Pipeline parallel size.
+    pub pipeline: u64,
+    /// Chunks per rank, 1 without interleaving; a written-out stage layout brings its own.
+    pub virtual_pipeline: u64,
+    /// Context parallel size.
+    pub context: u64,
+    /// Expert parallel size.
+    pub expert: u64,
+    /// Expert tensor parallel size; the tensor size unless given.
+    pub expert_tensor: Option<u64>,
+    /// Sequence parallelism; has no effect with tensor size 1.
+    pub sequence_parallel: bool,
+    /// Order of the rank numbering.
+    pub rank_order: RankOrder,
+    /// How context parallelism exchanges keys and values.
+    pub context_kind: ContextKind,
+    /// Levels of context parallelism, inner first; empty when not used.
+    pub hierarchical_context: Vec<u64>,
+    /// Replicas of the distributed optimizer.
+    pub distributed_optimizer_instances: u64,
+    /// Micro-batches a chunk takes in a row; the pipeline size unless given.
+    pub microbatch_group_size: Option<u64>,
+    /// In which order a stage works through its micro-batches.
+    pub schedule: PipelineSchedule,
+    /// How layers are spread over stages.
+    pub split: StageSplit,
+}
+
+impl Default for Degrees {
+    /// One rank, nothing cut.
+    fn default() -> Self {
+        Self {
+            world_size: 1,
+            tensor: 1,
+            pipeline: 1,
+            virtual_pipeline: 1,
+            context: 1,
+            expert: 1,
+            expert_tensor: None,
+            sequence_parallel: false,
+            rank_order: RankOrder::TpCpEpDpPp,
+            context_kind: ContextKind::PointToPoint,
+            hierarchical_context: Vec::new(),
+            distributed_optimizer_instances: 1,
+            microbatch_group_size: None,
+            schedule: PipelineSchedule::OneForwardOneBackward,
+            split: StageSplit::Even { account_for_embedding: false, account_for_loss: false },
+        }
+    }
+}
+
+impl Layout {
+    /// The layout of `num_layers` transformer layers and `mtp_num_layers` depths under these degrees.
+    ///
+    /// # Errors
+    /// What Megatron refuses when it forms its process groups or spreads the layers.
+    pub fn new(degrees: &Degrees, num_layers: u64, mtp_num_layers: u64) -> Result<Self, Vec<Contradiction>> {
+        let expert_tensor = degrees.expert_tensor.unwrap_or(degrees.tensor);
+        let mut refused = Vec::new();
+        refused.extend(dense_world(degrees));
+        refused.extend(expert_world(degrees, expert_tensor));
+        let sizes = StageSizes {
+            num_layers,
+            pipeline: degrees.pipeline,
+            virtual_pipeline: if folded(degrees) { 2 } else { degrees.virtual_pipeline.max(1) },
+            mtp_num_layers,
+        };
+        let map = StageMap::new(sizes, &degrees.split);
+        let dealt = |map: StageMap| match degrees.schedule {
+            _ if folded(degrees) => map.folded(),
+            PipelineSchedule::DualPipe if is_mirrored(degrees) => map.mirrored(),
+            _ => map,
+        };
+        let stages = match map.map(dealt) {
+            Ok(stages) if refused.is_empty() => stages,
+            Ok(_) => return Err(refused),
+            Err(contradiction) => {
+                refused.push(contradiction);
+                return Err(refused);
+            }
+        };
+        let dense = degrees.tensor * degrees.pipeline * degrees.context;
+        let experts = expert_tensor * degrees.expert * degrees.pipeline;
+        Ok(Self {
+            world_size: degrees.world_size,
+            tensor: degrees.tensor,
+            pipeline: degrees.pipeline,
+            virtual_pipeline: stages.virtual_pipeline(),
+            context: degrees.context,
+            expert: degrees.expert,
+            expert_tensor,
+            data: degrees.world_size / dense,
+            expert_data: degrees.world_size / experts,
+            sequence_parallel: degrees.sequence_parallel && degrees.tensor > 1,
+            rank_order: degrees.rank_order,
+            context_kind: degrees.context_kind,
+            hierarchical_context: degrees.hierarchical_context.clone(),
+            distributed_optimizer_instances: degrees.distributed_optimizer_instances,
+            microbatch_group_size: degrees.microbatch_group_size.unwrap_or(degrees.pipeline),
+            schedule: degrees.schedule,
+            stages,
+        })
+    }
+}
+
+/// Whether a rank of `DualPipe` holds two stages: its copies run towards each other, over an even number.
+const fn is_mirrored(degrees: &Degrees) -> bool {
+    degrees.pipeline.is_multiple_of(2) && degrees.virtual_pipeline <= 1
+}
+
+/// Whether a rank holds stage r and stage 2p - 1 - r.
+fn folded(degrees: &Degrees) -> bool {
+    let kinds = [
+        PipelineSchedule::ZeroBubbleV,
+        PipelineSchedule::VHalf,
+        PipelineSchedule::VMin,
+        PipelineSchedule::OneForwardOneBackwardV,
+        PipelineSchedule::DualPipeV,
+    ];
+    degrees.pipeline > 1 && kinds.contains(&degrees.schedule)
+}
+
+/// World sizes a hint names.
+fn smallest_worlds(block: u64, per_node: u64) -> String {
+    let first = block.max(1);
+    let nearest = nearest_multiple(first, per_node.max(1)).max(first);
+    let mut worlds = Vec::with_capacity(4);
+    for world in [first, product(first, 2), product(first, 4), nearest] {
+        if world.is_multiple_of(first) {
+            worlds.push(world);
+        }
+    }
+    worlds.sort_unstable();
+    worlds.dedup();
+    listed(&worlds, first)
+}
+
+fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
+    let Degrees { world_size, tensor, pipeline, context, .. } = *degrees;
+    let block = product(product(tensor, pipeline), context);
+    if world_size.is_multiple_of(block.max(1)) {
+        return None;
+    }
+    let named = if context > 1 {
+        format!("TP {tensor} x PP {pipeline} x CP {context} = {block}")
+    } else {
+        format!("TP {tensor} x PP {pipeline} = {block}")
+    };
+    let message = if world_size < block {
+        format!("{named} needs at least {block} GPUs, and there are {world_size}")
+    } else {
+        format!("{world_size} GPUs cannot be divided into groups of {named}")
+    };
+    let fields = [
+        Field::WorldSize,
+        Field::PipelineModelParallelSize,
+        Field::TensorModelParallelSize,
+        Field::ContextParallelSize,
+        Field::NumNodes,
+        Field::GpusPerNode,
+    ];
+    let pipelines = divisors(world_size / product(tensor, context).max(1));
+    let mut hint = format!("world sizes that fit: {}, and so on", smallest_worlds(block, 8));
+    if world_size.is_multiple_of(tensor * context) {
+        hint.push_str(&format!(
+            "; with TP {tensor} on {world_size} GPUs: PP {}",
+            listed(&pipelines, pipeline)
+        ));
+    }
+    let nearest = nearest_multiple(world_size, block);
+    Some(Contradiction::new("world-size", &fields, message).hint(hint).nearest(Some(nearest)))
+}
+
+fn expert_world(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> {
+    let Degrees { world_size, tensor, pipeline, expert, .. } = *degrees;
+    let block = product(product(expert_tensor, expert), pipeline);
+    if world_size.is_multiple_of(block.max(1)) || (expert == 1 && expert_tensor == tensor) {
+        return None;
+    }
+    let fields = [
+        Field::ExpertModelParallelSize,
+        Field::ExpertTensorParallelSize,
+        Field::PipelineModelParallelSize,
+        Field::WorldSize,
+    ];
+    let fitting = divisors(world_size / product(expert_tensor, pipeline).max(1));
+    let hint = if expert_tensor > 1 && degrees.expert_tensor.is_none() {
+        format!(
+            "EP {} would do; or --expert-tensor-parallel-size 1 (not given, it is TP {tensor})",
+            listed(&fitting, expert)
+        )
+    } else {
+        format!("EP {} would do", listed(&fitting, expert))
+    };
+    let message = format!(
+        "{world_size} GPUs cannot be divided into groups of ETP {expert_tensor} x EP {expert} x PP {pipeline} = {block}"
+    );
+    Some(
+        Contradiction::new("expert-world-size", &fields, message)
+            .hint(hint)
+            .nearest(nearest_of(&fitting, expert)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Degrees;
+    use crate::Layout;
+
+    #[track_caller]
+    fn check(degrees: Degrees, expected: Result<(u64, u64), &str>) {
+        let found = Layout::new(&degrees, 24, 0).map(|layout| (layout.data, layout.expert_data));
+        let first = |refused: Vec<crate::Contradiction>| {
+            refused.into_iter().next().map(|one| one.message).unwrap_or_default()
+        };
+        assert_eq!(found.map_err(first), expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn data_parallel_sizes_follow() {
+        let base = Degrees { world_size: 16, tensor: 2, pipeline: 2, ..Degrees::default() };
+        check(base.clone(), Ok((4, 4)));
+        check(Degrees { expert: 4, expert_tensor: Some(1), ..base.clone() }, Ok((4, 2)));
+        check(
+            Degrees { pipeline: 3, ..base.clone() },
+            Err("16 GPUs cannot be divided into groups of TP 2 x PP 3 = 6"),
+        );
+        check(
+            Degrees { world_size: 8, tensor: 4, pipeline: 4, ..base.clone() },
+            Err("TP 4 x PP 4 = 16 needs at least 16 GPUs, and there are 8"),
+        );
+        check(
+            Degrees { expert: 16, ..base },
+            Err("16 GPUs cannot be divided into groups of ETP 2 x EP 16 x PP 2 = 64"),
+        );
+    }
+}

@@ -1,0 +1,43 @@
+//! What is to be trained, on what, cut how, and by which recipe: [`Model`], [`Cluster`], [`Layout`]
+//! and [`Recipe`], and [`Plan`], the four checked together. Estimators take `&Plan` and cannot fail.
+
+mod asked;
+mod checked;
+mod cluster;
+mod contradiction;
+mod degrees;
+mod field;
+pub mod hints;
+mod layout;
+pub mod limits;
+mod model;
+mod recipe;
+mod rules;
+mod software;
+mod split;
+mod stage_text;
+mod tuning;
+mod variant;
+
+pub use asked::{Budget, LeftOut};
+pub use checked::Plan;
+pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
+pub use contradiction::Contradiction;
+pub use degrees::Degrees;
+pub use field::{Field, Kind};
+pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
+pub use model::{
+    Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, LatentAttention, LayerKind, LinearBias,
+    Model, Normalization, PositionEmbedding, VocabPadding,
+};
+pub use recipe::{
+    AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe, Number,
+    Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
+};
+pub use software::Semantics;
+pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
+pub use tuning::{
+    BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective, Quantization,
+    Reference, Transformers, Tuning,
+};
+pub use variant::Variant;

@@ -1,0 +1,262 @@
+//! The transformer's shape, in Megatron's words.
+
+/// A decoder-only transformer. All sizes are of the whole, unsharded model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Transformer layers, MTP layers not counted.
+    pub num_layers: u64,
+    /// Width of the residual stream.
+    pub hidden_size: u64,
+    /// Inner width of a dense MLP (one half of a gated pair).
+    pub ffn_hidden_size: u64,
+    /// Query heads.
+    pub num_attention_heads: u64,
+    /// Key/value heads; equals `num_attention_heads` without grouping.
+    pub num_query_groups: u64,
+    /// Width of one head.
+    pub kv_channels: u64,
+    /// Tokens of one sample.
+    pub seq_length: u64,
+    /// Rows of a learned position table.
+    pub max_position_embeddings: u64,
+    /// Rows of the embedding after padding to `make_vocab_size_divisible_by * tp`.
+    pub padded_vocab_size: u64,
+    /// What it was padded from; none where the padded size itself is stated.
+    pub vocab_padding: Option<VocabPadding>,
+    /// The MLP's activation function.
+    pub activation: Activation,
+    /// Which norm.
+    pub normalization: Normalization,
+    /// Which position embedding.
+    pub position_embedding: PositionEmbedding,
+    /// Which linear layers have a bias.
+    pub linear_bias: LinearBias,
+    /// Norms on queries and keys (`--qk-layernorm`).
+    pub qk_layernorm: bool,
+    /// Whether the output layer shares the word embedding.
+    pub embeddings: Embeddings,
+    /// `--softmax-type`.
+    pub attention_softmax: AttentionSoftmax,
+    /// Multi-latent attention, when used.
+    pub latent: Option<LatentAttention>,
+    /// Mixture of experts, when used.
+    pub experts: Option<Experts>,
+    /// Multi-token-prediction depths (`--mtp-num-layers`).
+    pub mtp_num_layers: u64,
+    /// How the modules of a layer are arranged.
+    pub arrangement: Arrangement,
+}
+
+/// How the modules of a layer are arranged where that is not as in Llama. Megatron has an arrangement of its own;
+/// these matter to software that runs a model's published modules.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrangement {
+    /// One projection for queries, keys and values (Phi-3, GPT-NeoX).
+    pub fused_qkv: bool,
+    /// One projection for both halves of a gated MLP (Phi-3).
+    pub fused_gate_up: bool,
+    /// Attention and MLP read the same residual stream and are added together (GPT-NeoX).
+    pub parallel_residual: bool,
+    /// A norm behind attention and one behind the MLP too (Gemma 2), of weights held around zero.
+    pub post_norms: bool,
+    /// Scores through a tanh (Gemma 2).
+    pub attention_softcap: bool,
+    /// Logits through a tanh (Gemma 2).
+    pub final_softcap: bool,
+    /// Routing weights in fp32, summed to one (Mixtral).
+    pub fp32_routing: bool,
+    /// Part of a head that is rotated.
+    pub rotary_percent: f64,
+}
+
+impl Default for Arrangement {
+    fn default() -> Self {
+        Self {
+            fused_qkv: false,
+            fused_gate_up: false,
+            parallel_residual: false,
+            post_norms: false,
+            attention_softcap: false,
+            final_softcap: false,
+            fp32_routing: false,
+            rotary_percent: 1.0,
+        }
+    }
+}
+
+impl Model {
+    /// The kind of layer `index` (from 0).
+    #[must_use]
+    pub fn layer_kind(&self, index: u64) -> LayerKind {
+        match &self.experts {
+            Some(experts) if experts.is_moe_layer(index) => LayerKind::Moe,
+            _ => LayerKind::Dense,
+        }
+    }
+
+    /// How many of the layers are MoE layers.
+    #[must_use]
+    pub fn moe_layers(&self) -> u64 {
+        (0..self.num_layers).map(|index| u64::from(self.layer_kind(index) == LayerKind::Moe)).sum()
+    }
+
+    /// 2 when the MLP is gated (two input projections fused in one), else 1.
+    #[must_use]
+    pub fn gate_factor(&self) -> u64 {
+        if self.activation.is_gated() { 2 } else { 1 }
+    }
+
+    /// Query heads per key/value head.
+    #[must_use]
+    pub fn heads_per_group(&self) -> u64 {
+        self.num_attention_heads / self.num_query_groups.max(1)
+    }
+}
+
+/// A vocabulary as its tokenizer has it, and the rule of its padding (`megatron/training/vocab_utils.py`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VocabPadding {
+    /// Tokens of the tokenizer.
+    pub size: u64,
+    /// `--make-vocab-size-divisible-by`: rows come to a multiple of this times the tensor parallel size.
+    pub multiple: u64,
+}
+
+impl VocabPadding {
+    /// Rows of the embedding under tensor parallel size `tensor`.
+    #[must_use]
+    pub fn padded(self, tensor: u64) -> u64 {
+        self.size.next_multiple_of(shardscope_units::product(self.multiple, tensor).max(1))
+    }
+}
+
+/// What a transformer layer has behind its attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LayerKind {
+    /// A dense MLP.
+    Dense,
+    /// Routed experts.
+    Moe,
+}
+
+/// The MLP's activation function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// GELU, the default.
+    Gelu,
+    /// `--swiglu`: gated SiLU.
+    Swiglu,
+    /// `--quick-geglu` and other gated GELUs.
+    Geglu,
+    /// `--squared-relu`.
+    SquaredRelu,
+}
+
+impl Activation {
+    /// Whether the first projection is twice as wide.
+    #[must_use]
+    pub fn is_gated(self) -> bool {
+        matches!(self, Self::Swiglu | Self::Geglu)
+    }
+}
+
+/// `--normalization`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Normalization {
+    /// Weight and bias.
+    LayerNorm,
+    /// Weight only.
+    RmsNorm,
+}
+
+/// `--position-embedding-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PositionEmbedding {
+    /// A learned table `[max_position_embeddings, hidden]` on the first stage.
+    LearnedAbsolute,
+    /// Rotary (rope, mrope, yarn): no parameters.
+    Rope,
+    /// None (ALiBi counts here: no parameters, no kept tensors).
+    None,
+}
+
+/// Biases of linear layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinearBias {
+    /// Every linear layer of the layers (Megatron's default).
+    All,
+    /// `--disable-bias-linear --add-qkv-bias`: the QKV projection alone.
+    QkvOnly,
+    /// `--disable-bias-linear`.
+    None,
+}
+
+/// Whether input and output embedding are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Embeddings {
+    /// Shared (Megatron's default).
+    Tied,
+    /// `--untie-embeddings-and-output-weights`.
+    Untied,
+}
+
+/// `--softmax-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttentionSoftmax {
+    /// Plain.
+    Vanilla,
+    /// A constant one in the denominator: no parameter.
+    OffByOne,
+    /// One learned sink per query head.
+    Learnable,
+}
+
+/// Multi-latent attention (DeepSeek-V2, section 2.1; Megatron `multi_latent_attention.py`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatentAttention {
+    /// `--q-lora-rank`; none: queries come from the residual stream directly.
+    pub q_lora_rank: Option<u64>,
+    /// `--kv-lora-rank`.
+    pub kv_lora_rank: u64,
+    /// `--qk-head-dim`: the part of a head without rotation.
+    pub qk_head_dim: u64,
+    /// `--qk-pos-emb-head-dim`: the rotated part.
+    pub qk_pos_emb_head_dim: u64,
+    /// `--v-head-dim`.
+    pub v_head_dim: u64,
+}
+
+impl LatentAttention {
+    /// Width of a query or key head.
+    #[must_use]
+    pub fn query_width(&self) -> u64 {
+        self.qk_head_dim + self.qk_pos_emb_head_dim
+    }
+}
+
+/// The routed part of the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experts {
+    /// `--num-experts`.
+    pub num_experts: u64,
+    /// `--moe-router-topk`.
+    pub router_topk: u64,
+    /// `--moe-ffn-hidden-size`.
+    pub ffn_hidden_size: u64,
+    /// Per layer from 0, whether it is an MoE layer (`--moe-layer-freq`, resolved).
+    pub pattern: Vec<bool>,
+    /// `--moe-shared-expert-intermediate-size`.
+    pub shared_expert_intermediate_size: Option<u64>,
+    /// `--moe-shared-expert-gate`.
+    pub shared_expert_gate: bool,
+    /// `--moe-latent-size`: experts work in a narrower space.
+    pub latent_size: Option<u64>,
+}
+
+impl Experts {
+    /// Whether layer `index` (from 0) is an MoE layer.
+    #[must_use]
+    pub fn is_moe_layer(&self, index: u64) -> bool {
+        usize::try_from(index).ok().and_then(|index| self.pattern.get(index)).copied().unwrap_or(false)
+    }
+}

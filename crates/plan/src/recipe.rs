@@ -1,0 +1,417 @@
+//! How it is trained: batch, precision, optimizer, recomputation, kernels, overlap, software.
+
+use super::asked::{Budget, LeftOut};
+use super::tuning::{Transformers, Tuning};
+use shardscope_units::Bytes;
+
+/// Everything about a run that is neither shape, machine nor cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recipe {
+    /// Sequences of one micro-batch on one data-parallel replica, b.
+    pub micro_batch_size: u64,
+    /// Sequences of one step over all replicas.
+    pub global_batch_size: u64,
+    /// m = global / (micro · d).
+    pub num_micro_batches: u64,
+    /// Number format of weights and activations.
+    pub params_dtype: Number,
+    /// Number format in which gradients are accumulated and reduced.
+    pub grads_dtype: Number,
+    /// fp8 matmuls, when used.
+    pub fp8: Option<Fp8>,
+    /// `--fp32-residual-connection`.
+    pub fp32_residual: bool,
+    /// The optimizer and its number formats.
+    pub optimizer: Optimizer,
+    /// How data-parallel replicas share weights, gradients and states.
+    pub dp_sharding: DpSharding,
+    /// Recomputation of activations.
+    pub recompute: Recompute,
+    /// Which attention kernel runs.
+    pub attention_kernel: AttentionKernel,
+    /// `--hidden-dropout` above 0.
+    pub hidden_dropout: bool,
+    /// `--attention-dropout` above 0.
+    pub attention_dropout: bool,
+    /// Which fusions are on.
+    pub fusions: Fusions,
+    /// The loss kernel.
+    pub loss: LossKind,
+    /// What communication hides behind compute.
+    pub overlap: Overlap,
+    /// Mixture-of-experts choices.
+    pub moe: MoeRecipe,
+    /// Which software runs the plan.
+    pub software: Software,
+    /// Activation offloading and the like.
+    pub offload: Offload,
+    /// `--decoupled` deferral: micro-batches whose output-layer weight gradient is deferred
+    /// (`--defer-embedding-wgrad-compute` with `--wgrad-deferral-limit`); 0 when off.
+    pub wgrad_deferral_limit: u64,
+    /// Whether every micro-batch brings an attention mask (off with
+    /// `--no-create-attention-mask-in-dataloader`).
+    pub attention_mask: bool,
+    /// Bytes of one cuBLAS workspace where the run sets them (`CUBLAS_WORKSPACE_CONFIG`, which
+    /// `--deterministic-mode` asks for).
+    pub cublas_workspace: Option<Bytes>,
+    /// Whether PyTorch's allocator grows its segments (`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`).
+    pub expandable_segments: bool,
+    /// Full-iteration or partial CUDA graphs (`--enable-cuda-graph`, `--cuda-graph-impl`).
+    pub cuda_graphs: bool,
+    /// How long the training is, and what it costs.
+    pub budget: Budget,
+    /// What is not counted of the device's memory.
+    pub left_out: LeftOut,
+    /// What trains and what is frozen.
+    pub tuning: Tuning,
+    /// What `transformers` and its trainers choose.
+    pub transformers: Transformers,
+}
+
+/// A number format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// 32-bit float.
+    Fp32,
+    /// 16-bit brain float.
+    Bf16,
+    /// 16-bit IEEE float.
+    Fp16,
+    /// 8-bit float.
+    Fp8,
+}
+
+impl Number {
+    /// Bytes of one element.
+    #[must_use]
+    pub const fn width(self) -> u64 {
+        match self {
+            Self::Fp32 => 4,
+            Self::Bf16 | Self::Fp16 => 2,
+            Self::Fp8 => 1,
+        }
+    }
+
+    /// The name frameworks use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fp32 => "fp32",
+            Self::Bf16 => "bf16",
+            Self::Fp16 => "fp16",
+            Self::Fp8 => "fp8",
+        }
+    }
+}
+
+/// fp8 training (`--fp8-format`, `--fp8-recipe`, `--fp8-param-gather`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fp8 {
+    /// `e4m3` or `hybrid`.
+    pub format: String,
+    /// `delayed`, `tensorwise`, `mxfp8`, `blockwise`; also `nvfp4`.
+    pub recipe: String,
+    /// Whether the weights themselves are fp8.
+    pub param_gather: bool,
+}
+
+/// The optimizer and the formats of what it keeps per parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Optimizer {
+    /// Which one.
+    pub kind: OptimizerKind,
+    /// `--use-precision-aware-optimizer`.
+    pub precision_aware: bool,
+    /// `--main-params-dtype`.
+    pub main_params: Number,
+    /// `--exp-avg-dtype`.
+    pub exp_avg: Number,
+    /// `--exp-avg-sq-dtype`.
+    pub exp_avg_sq: Number,
+    /// Part of the states held by the host (`--optimizer-cpu-offload` with its fraction), 0 to 1.
+    pub cpu_offload_fraction: f64,
+}
+
+/// Which optimizer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptimizerKind {
+    /// Adam: two moments.
+    Adam,
+    /// SGD without momentum: none.
+    Sgd,
+    /// SGD with momentum: one.
+    SgdMomentum,
+    /// Muon: one momentum for matrices (Adam for the rest).
+    Muon,
+}
+
+/// How the data-parallel ranks share what they hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DpSharding {
+    /// Everything replicated; gradients all-reduced.
+    Replicated,
+    /// Optimizer states sharded: distributed optimizer, ZeRO-1.
+    OptimizerStates,
+    /// States and gradients: ZeRO-2, `optim_grads`.
+    Gradients,
+    /// States, gradients and weights: ZeRO-3, FSDP, `optim_grads_params`.
+    Parameters,
+}
+
+impl DpSharding {
+    /// The ZeRO stage with the same sharding.
+    #[must_use]
+    pub const fn zero_stage(self) -> u64 {
+        match self {
+            Self::Replicated => 0,
+            Self::OptimizerStates => 1,
+            Self::Gradients => 2,
+            Self::Parameters => 3,
+        }
+    }
+}
+
+/// Recomputation (`--recompute-granularity` and its companions).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recompute {
+    /// Everything is kept.
+    None,
+    /// Named modules of every layer.
+    Selective(Vec<RecomputeModule>),
+    /// Units of `num_layers` whole layers (`--recompute-method uniform`).
+    Uniform {
+        /// Layers of one unit.
+        num_layers: u64,
+        /// `--distribute-saved-activations`.
+        distribute: bool,
+    },
+    /// The first `num_layers` layers of each chunk (`--recompute-method block`).
+    Block {
+        /// Layers recomputed per chunk.
+        num_layers: u64,
+        /// `--distribute-saved-activations`.
+        distribute: bool,
+    },
+}
+
+impl Recompute {
+    /// Whether `module` is recomputed selectively.
+    #[must_use]
+    pub fn recomputes(&self, module: RecomputeModule) -> bool {
+        matches!(self, Self::Selective(modules) if modules.contains(&module))
+    }
+}
+
+/// `--recompute-modules`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecomputeModule {
+    /// Scores, softmax, dropout and values.
+    CoreAttention,
+    /// Activation of the experts.
+    MoeActivation,
+    /// Input and pre-MLP norms.
+    LayerNorm,
+    /// MLA's up-projections.
+    MlaUpProjection,
+    /// A dense MLP.
+    Mlp,
+    /// A whole MoE layer.
+    Moe,
+    /// Shared experts.
+    SharedExperts,
+}
+
+/// Which attention kernel runs, which decides what it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttentionKernel {
+    /// Materialised scores.
+    Unfused,
+    /// flash-attn package, batch first: copies at micro-batch above 1.
+    Flash,
+    /// cuDNN fused attention in s-b-h layout.
+    Fused,
+    /// PyTorch's `scaled_dot_product_attention`: as flash, but a padding mask repeats keys and values for every
+    /// query head.
+    Sdpa,
+}
+
+/// Fusions that change what is kept or how long it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fusions {
+    /// Bias and activation in one kernel (`--no-bias-swiglu-fusion` and `--no-bias-gelu-fusion` turn it off).
+    pub bias_activation: bool,
+    /// Scale, mask and softmax in one kernel (`--no-masked-softmax-fusion` turns it off).
+    pub masked_softmax: bool,
+    /// Softmax computed in fp32 (`--attention-softmax-in-fp32`).
+    pub softmax_in_fp32: bool,
+    /// Weight gradients accumulated in the matmul (`--no-gradient-accumulation-fusion` turns it off).
+    pub gradient_accumulation: bool,
+    /// Bias, dropout and residual addition in one kernel.
+    pub bias_dropout_add: bool,
+    /// Rotary embedding in one kernel: keeps no cos and sin per layer.
+    pub rope: bool,
+    /// Norm that keeps its output instead of its input (`--no-persist..`, Apex memory-efficient).
+    pub memory_efficient_norm: bool,
+}
+
+/// Which cross entropy runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// The 2023 code: 16-bit logits, an fp32 copy and a shifted copy.
+    Legacy,
+    /// Megatron core, not fused.
+    Unfused,
+    /// `torch.nn.functional.cross_entropy` on an fp32 copy of the logits.
+    Torch,
+    /// `--cross-entropy-loss-fusion` with the native implementation.
+    NativeFused,
+    /// `--cross-entropy-loss-fusion --cross-entropy-fusion-impl te`.
+    TransformerEngine,
+    /// Torch's loss compiled together with the cast in front of it: the logits are there in 16 bits alone.
+    Compiled,
+    /// Output projection and loss in one, a chunk of rows at a time (Liger, Cut Cross-Entropy): no logits are kept,
+    /// the gradients of input and weight are made in the forward pass.
+    FusedLinear,
+}
+
+/// What communication hides behind compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overlap {
+    /// `--overlap-grad-reduce`.
+    pub grad_reduce: bool,
+    /// `--overlap-param-gather`.
+    pub param_gather: bool,
+    /// `--tp-comm-overlap`.
+    pub tensor: bool,
+    /// Pipeline sends overlap (interleaved schedule, unless switched off).
+    pub pipeline: bool,
+    /// `--overlap-moe-expert-parallel-comm`.
+    pub expert: bool,
+    /// `--moe-shared-expert-overlap`.
+    pub shared_expert: bool,
+    /// `CUDA_DEVICE_MAX_CONNECTIONS=1` asynchronous tensor-parallel backward
+    /// (on unless `--no-async-tensor-model-parallel-allreduce`).
+    pub tensor_backward: bool,
+}
+
+/// Mixture-of-experts choices that are not shape.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MoeRecipe {
+    /// `--moe-token-dispatcher-type`.
+    pub dispatcher: Dispatcher,
+    /// `--moe-grouped-gemm`.
+    pub grouped_gemm: bool,
+    /// `--moe-expert-capacity-factor`.
+    pub capacity_factor: Option<f64>,
+    /// `--moe-pad-expert-input-to-capacity`.
+    pub pad_to_capacity: bool,
+    /// `--moe-permute-fusion`.
+    pub permute_fusion: bool,
+    /// Format of the routing probabilities (`--moe-router-dtype`).
+    pub router_dtype: Number,
+    /// `--moe-router-load-balancing-type`.
+    pub load_balancing: LoadBalancing,
+    /// `--moe-router-enable-expert-bias`.
+    pub expert_bias: bool,
+    /// `--moe-router-pre-softmax`.
+    pub pre_softmax: bool,
+}
+
+/// `--moe-token-dispatcher-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispatcher {
+    /// Megatron's default.
+    AllGather,
+    /// Sends each token where it goes.
+    AllToAll,
+    /// DeepEP, HybridEP and the like.
+    Flex,
+}
+
+/// `--moe-router-load-balancing-type`, and whether its loss has a weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadBalancing {
+    /// A loss over the tokens of a micro-batch.
+    AuxiliaryLoss,
+    /// A loss over the tokens of each sequence.
+    SequenceAuxiliaryLoss,
+    /// A loss over the tokens of all replicas.
+    GlobalAuxiliaryLoss,
+    /// Sinkhorn.
+    Sinkhorn,
+    /// None: a loss without weight (Megatron's default), or a bias on the router.
+    None,
+}
+
+impl LoadBalancing {
+    /// Whether a loss keeps the scores of all experts for its gradient.
+    #[must_use]
+    pub const fn has_loss(self) -> bool {
+        matches!(self, Self::AuxiliaryLoss | Self::SequenceAuxiliaryLoss | Self::GlobalAuxiliaryLoss)
+    }
+}
+
+/// What is moved to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Offload {
+    /// `--cpu-offloading-num-layers`.
+    pub activation_layers: u64,
+    /// DeepSpeed `offload_optimizer`.
+    pub optimizer: bool,
+    /// DeepSpeed `offload_param`.
+    pub parameters: bool,
+}
+
+/// Which software runs the plan; it decides what is kept, fused and overlapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Software {
+    /// `megatron/model` of 2023 and before.
+    MegatronLegacy,
+    /// Megatron core with its own layers (`--transformer-impl local`).
+    MegatronCoreLocal,
+    /// Megatron core with Transformer Engine, the default since core 0.6.
+    MegatronCoreTe,
+    /// Megatron-DeepSpeed.
+    MegatronDeepspeed,
+    /// torchtitan.
+    Torchtitan,
+    /// nanotron.
+    Nanotron,
+    /// GPT-NeoX.
+    GptNeox,
+    /// Plain PyTorch FSDP trainers (llm-foundry and the like).
+    TorchFsdp,
+    /// Hugging Face transformers and what trains with its modules: its Trainer, TRL, LLaMA-Factory, axolotl.
+    HfTransformers,
+}
+
+impl Software {
+    /// Every software with its name in the report.
+    pub const ALL: [Self; 9] = [
+        Self::MegatronLegacy,
+        Self::MegatronCoreLocal,
+        Self::MegatronCoreTe,
+        Self::MegatronDeepspeed,
+        Self::Torchtitan,
+        Self::Nanotron,
+        Self::GptNeox,
+        Self::TorchFsdp,
+        Self::HfTransformers,
+    ];
+
+    /// The name used in settings and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MegatronLegacy => "megatron_legacy",
+            Self::MegatronCoreLocal => "megatron_core_local",
+            Self::MegatronCoreTe => "megatron_core_te",
+            Self::MegatronDeepspeed => "megatron_deepspeed",
+            Self::Torchtitan => "torchtitan",
+            Self::Nanotron => "nanotron",
+            Self::GptNeox => "gpt_neox",
+            Self::TorchFsdp => "torch_fsdp",
+            Self::HfTransformers => "hf_transformers",
+        }
+    }
+}

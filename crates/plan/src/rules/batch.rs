@@ -1,0 +1,18 @@
+//! The batch must come out whole.
+
+use super::{Refusals, Rule};
+use crate::{Field, Plan};
+
+pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
+    let (recipe, data) = (plan.recipe(), plan.layout().data);
+    let (micro, global, count) =
+        (recipe.micro_batch_size, recipe.global_batch_size, recipe.num_micro_batches);
+    let product = micro.saturating_mul(data).saturating_mul(count);
+    let rule = &Rule {
+        code: "global-batch",
+        fields: &[Field::GlobalBatchSize, Field::MicroBatchSize],
+        sentence: "{} micro-batches of {} on DP {} are {} sequences, not {}",
+        hint: "",
+    };
+    refusals.unless(product == global && count > 0, rule, &[count, micro, data, product, global]);
+}

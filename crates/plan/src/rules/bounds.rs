@@ -1,0 +1,110 @@
+//! Sizes that keep every later product inside 64 bits.
+
+use super::Refusals;
+use crate::limits::{MAX_ELEMENTS, MAX_PARAMETERS};
+use crate::{Contradiction, Field, Kind, Plan};
+
+/// Each size for itself: at least 1, at most what its setting takes.
+pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
+    let (model, layout, recipe, cluster) = (plan.model(), plan.layout(), plan.recipe(), plan.cluster());
+    let sizes = [
+        (Field::NumLayers, model.num_layers),
+        (Field::HiddenSize, model.hidden_size),
+        (Field::FfnHiddenSize, model.ffn_hidden_size),
+        (Field::NumAttentionHeads, model.num_attention_heads),
+        (Field::NumQueryGroups, model.num_query_groups),
+        (Field::KvChannels, model.kv_channels),
+        (Field::SeqLength, model.seq_length),
+        (Field::MaxPositionEmbeddings, model.max_position_embeddings),
+        (Field::PaddedVocabSize, model.padded_vocab_size),
+        (Field::MtpNumLayers, model.mtp_num_layers),
+        (Field::NumNodes, cluster.num_nodes),
+        (Field::GpusPerNode, cluster.gpus_per_node),
+        (Field::WorldSize, layout.world_size),
+        (Field::TensorModelParallelSize, layout.tensor),
+        (Field::PipelineModelParallelSize, layout.pipeline),
+        (Field::VirtualPipelineModelParallelSize, layout.virtual_pipeline),
+        (Field::ContextParallelSize, layout.context),
+        (Field::ExpertModelParallelSize, layout.expert),
+        (Field::ExpertTensorParallelSize, layout.expert_tensor),
+        (Field::DataParallelSize, layout.data),
+        (Field::NumDistributedOptimizerInstances, layout.distributed_optimizer_instances),
+        (Field::MicroBatchSize, recipe.micro_batch_size),
+        (Field::GlobalBatchSize, recipe.global_batch_size),
+        (Field::NumMicroBatches, recipe.num_micro_batches),
+    ];
+    for &(field, size) in &sizes {
+        within(field, size, refusals);
+    }
+    if let Some(experts) = &model.experts {
+        within(Field::NumExperts, experts.num_experts, refusals);
+        within(Field::MoeFfnHiddenSize, experts.ffn_hidden_size, refusals);
+        within(Field::MoeRouterTopk, experts.router_topk, refusals);
+        let shared = experts.shared_expert_intermediate_size.unwrap_or(0);
+        within(Field::MoeSharedExpertIntermediateSize, shared, refusals);
+        within(Field::MoeLatentSize, experts.latent_size.unwrap_or(1), refusals);
+    }
+    if let Some(latent) = &model.latent {
+        within(Field::QLoraRank, latent.q_lora_rank.unwrap_or(1), refusals);
+        within(Field::KvLoraRank, latent.kv_lora_rank, refusals);
+        within(Field::QkHeadDim, latent.qk_head_dim, refusals);
+        within(Field::QkPosEmbHeadDim, latent.qk_pos_emb_head_dim, refusals);
+        within(Field::VHeadDim, latent.v_head_dim, refusals);
+    }
+}
+
+fn within(field: Field, size: u64, refusals: &mut Refusals) {
+    let Kind::Count(least, most) = field.kind() else { return };
+    if size < least || size > most {
+        let name = field.name();
+        let message = format!("{name} is {size}, and must lie between {least} and {most}");
+        refusals.push(Contradiction::new("size", &[field], message).nearest(Some(size.clamp(least, most))));
+    }
+}
+
+/// The products: parameters of the whole model, and elements of one micro-batch in one layer.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
+    let (model, layout) = (plan.model(), plan.layout());
+    let real = |size: u64| size as f64;
+    let (layers, hidden) = (real(model.num_layers + model.mtp_num_layers), real(model.hidden_size));
+    let head = model.latent.map_or(model.kv_channels, |latent| latent.query_width().max(latent.v_head_dim));
+    let heads = real(model.num_attention_heads) * real(head);
+    let routed = model.experts.as_ref().map_or(0.0, |experts| {
+        let shared = real(experts.shared_expert_intermediate_size.unwrap_or(0));
+        (real(experts.num_experts) * real(experts.ffn_hidden_size) + shared) * 3.0
+    });
+    let latent =
+        model.latent.map_or(0.0, |latent| real(latent.q_lora_rank.unwrap_or(0)) + real(latent.kv_lora_rank));
+    let layer = (hidden + latent) * (4.0 * heads + 3.0 * real(model.ffn_hidden_size) + routed + latent);
+    let tables = 2.0 * hidden * (real(model.padded_vocab_size) + real(model.max_position_embeddings));
+    let parameters = layers * layer + tables;
+    if parameters > MAX_PARAMETERS {
+        let message = format!(
+            "the model would have {parameters:.1e} parameters, and {MAX_PARAMETERS:.0e} is the most that is taken"
+        );
+        refusals.push(Contradiction::new(
+            "model-size",
+            &[Field::HiddenSize, Field::NumLayers, Field::FfnHiddenSize],
+            message,
+        ));
+    }
+    let expert = model.experts.as_ref().map_or(0.0, |experts| real(experts.ffn_hidden_size));
+    let tokens = real(model.seq_length) / real(layout.context) * real(plan.recipe().micro_batch_size);
+    let topk = model.experts.as_ref().map_or(1.0, |experts| real(experts.router_topk));
+    let widest = [hidden, heads, real(model.padded_vocab_size), real(model.ffn_hidden_size), expert]
+        .into_iter()
+        .fold(0.0, f64::max);
+    let scores = tokens * real(model.seq_length) * real(model.num_attention_heads);
+    let elements = (layers * tokens * widest * topk).max(scores);
+    if elements > MAX_ELEMENTS {
+        let message = format!(
+            "a micro-batch would make {elements:.1e} elements, and {MAX_ELEMENTS:.0e} is the most that is taken"
+        );
+        refusals.push(Contradiction::new(
+            "micro-batch-size",
+            &[Field::MicroBatchSize, Field::SeqLength],
+            message,
+        ));
+    }
+}

@@ -1,0 +1,171 @@
+//! The layout: process groups, stages, interleaving.
+
+use super::{Refusals, Rule};
+use crate::hints::divisors;
+use crate::{DpSharding, Field, PipelineSchedule, Plan, RankOrder};
+
+pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
+    groups(plan, refusals);
+    interleaving(plan, refusals);
+    rank_order(plan, refusals);
+    context(plan, refusals);
+    instances(plan, refusals);
+}
+
+/// The degrees multiply to the world, and every stage of every rank is there.
+fn groups(plan: &Plan, refusals: &mut Refusals) {
+    let (layout, cluster) = (plan.layout(), plan.cluster());
+    let (world, p) = (layout.world_size, layout.pipeline);
+    let rule = &Rule {
+        code: "cluster-size",
+        fields: &[Field::WorldSize, Field::NumNodes, Field::GpusPerNode],
+        sentence: "{} nodes of {} GPUs are not the {} ranks of the layout",
+        hint: "",
+    };
+    refusals.unless(cluster.gpus() == world, rule, &[cluster.num_nodes, cluster.gpus_per_node, world]);
+    let dense = product(&[layout.tensor, p, layout.context, layout.data]);
+    let rule = &Rule {
+        code: "world-size",
+        fields: &[Field::WorldSize],
+        sentence: "TP x PP x CP x DP = {} is not the world size {}",
+        hint: "",
+    };
+    refusals.unless(dense == world && dense > 0, rule, &[dense, world]);
+    let sparse = product(&[layout.expert_tensor, layout.expert, p, layout.expert_data]);
+    let moe = plan.model().experts.is_some();
+    let rule = &Rule {
+        code: "expert-world-size",
+        fields: &[Field::ExpertModelParallelSize, Field::WorldSize],
+        sentence: "expert TP x EP x PP x expert DP = {} is not the world size {}",
+        hint: "",
+    };
+    refusals.unless(!moe || sparse == world, rule, &[sparse, world]);
+    let stages = &layout.stages.stages;
+    let held: u64 = stages.iter().map(crate::Stage::layers).sum();
+    let ranks = stages.len() as u64;
+    let complete = ranks == p
+        && stages.iter().all(|stage| stage.chunks.len() as u64 == layout.virtual_pipeline)
+        && held == plan.model().num_layers.saturating_mul(layout.copies());
+    let rule = &Rule {
+        code: "stage-map",
+        fields: &[Field::PipelineModelParallelSize, Field::NumLayers],
+        sentence: "the stages hold {} layers on {} ranks, and should hold {} on {}",
+        hint: "",
+    };
+    refusals.unless(complete, rule, &[held, ranks, plan.model().num_layers, p]);
+}
+
+fn product(degrees: &[u64]) -> u64 {
+    degrees.iter().fold(1_u64, |product, degree| product.saturating_mul(*degree))
+}
+
+/// Settings that interleaving depends on.
+const INTERLEAVING: &[Field] =
+    &[Field::NumLayersPerVirtualPipelineStage, Field::PipelineModelParallelSize, Field::OverlapP2pComm];
+/// Settings that its groups of micro-batches follow from.
+const MICRO_BATCHES: &[Field] =
+    &[Field::GlobalBatchSize, Field::MicrobatchGroupSizePerVpStage, Field::PipelineModelParallelSize];
+
+/// Interleaving needs a pipeline, and enough micro-batches (`schedules.py`).
+fn interleaving(plan: &Plan, refusals: &mut Refusals) {
+    let (layout, recipe) = (plan.layout(), plan.recipe());
+    let (p, v) = (layout.pipeline, layout.virtual_pipeline);
+    if v <= 1 || layout.schedule != PipelineSchedule::OneForwardOneBackward {
+        return;
+    }
+    if p < 2 {
+        refusals.refuse(
+            &Rule {
+                code: "vpp-without-pp",
+                fields: INTERLEAVING,
+                sentence: "{} chunks per rank need PP greater than 1",
+                hint: "",
+            },
+            &[v],
+        );
+        return;
+    }
+    let rule = &Rule {
+        code: "vpp-overlap",
+        fields: INTERLEAVING,
+        sentence: "interleaving over PP 2 needs overlapped pipeline sends",
+        hint: "leave --no-overlap-p2p-communication out, or take PP greater than 2",
+    };
+    refusals.unless(p != 2 || recipe.overlap.pipeline, rule, &[]);
+    let (m, g) = (recipe.num_micro_batches, layout.microbatch_group_size);
+    let slice = recipe.micro_batch_size.saturating_mul(layout.data);
+    if g < p || g > m {
+        let rule = &Rule {
+            code: "vpp-micro-batches",
+            fields: MICRO_BATCHES,
+            sentence: "interleaving takes micro-batches in groups of {}: at least PP {}, at most the {} of a step",
+            hint: "a global batch of at least {}",
+        };
+        let least = slice.saturating_mul(g.max(p));
+        refusals.refuse(rule, &[g, p, m, least]).nearest = Some(least);
+    } else if m % g != 0 && m % g < p {
+        let rule = &Rule {
+            code: "vpp-micro-batches",
+            fields: MICRO_BATCHES,
+            sentence: "{} micro-batches in groups of {} leave {}, fewer than PP {}",
+            hint: "a global batch of {} gives a multiple of {} micro-batches",
+        };
+        let near = crate::hints::nearest_multiple(m, g).saturating_mul(slice);
+        refusals.refuse(rule, &[m, g, m % g, p, near, g]).nearest = Some(near);
+    }
+}
+
+/// `--use-tp-pp-dp-mapping` needs dense and expert data-parallel sizes to be the same (`parallel_state.py`).
+fn rank_order(plan: &Plan, refusals: &mut Refusals) {
+    let layout = plan.layout();
+    if layout.rank_order == RankOrder::TpCpEpDpPp || layout.pipeline == 1 {
+        return;
+    }
+    let (dense, experts) = (layout.tensor * layout.context, layout.expert_tensor * layout.expert);
+    let rule = &Rule {
+        code: "rank-order",
+        fields: &[Field::UseTpPpDpMapping, Field::ContextParallelSize, Field::ExpertModelParallelSize],
+        sentence: "--use-tp-pp-dp-mapping with PP {} needs TP x CP = {} and expert TP x EP = {} to be equal",
+        hint: "",
+    };
+    refusals.unless(dense == experts, rule, &[layout.pipeline, dense, experts]);
+}
+
+fn context(plan: &Plan, refusals: &mut Refusals) {
+    let layout = plan.layout();
+    let levels = &layout.hierarchical_context;
+    let product = product(levels);
+    let rule = &Rule {
+        code: "hierarchical-cp",
+        fields: &[Field::HierarchicalContextParallelSizes, Field::ContextParallelSize],
+        sentence: "the levels of context parallelism multiply to {}, and CP is {}",
+        hint: "",
+    };
+    refusals.unless(levels.is_empty() || product == layout.context, rule, &[product, layout.context]);
+}
+
+fn instances(plan: &Plan, refusals: &mut Refusals) {
+    let layout = plan.layout();
+    let (n, replicas) = (layout.distributed_optimizer_instances, layout.data * layout.context);
+    if n <= 1 {
+        return;
+    }
+    let off = plan.recipe().dp_sharding == DpSharding::Replicated;
+    let rule = &Rule {
+        code: "instances-without-optimizer",
+        fields: &[Field::NumDistributedOptimizerInstances, Field::DataParallelSize],
+        sentence: "{} instances of the distributed optimizer, which is off",
+        hint: "add --use-distributed-optimizer",
+    };
+    refusals.unless(!off, rule, &[n]);
+    if !replicas.is_multiple_of(n) {
+        let rule = &Rule {
+            code: "instances",
+            fields: &[Field::NumDistributedOptimizerInstances, Field::DataParallelSize],
+            sentence: "{} data-parallel ranks cannot be split into {} instances of the distributed optimizer",
+            hint: "",
+        };
+        let nearest = crate::hints::nearest_of(&divisors(replicas), n);
+        refusals.refuse(rule, &[replicas, n]).nearest = nearest;
+    }
+}

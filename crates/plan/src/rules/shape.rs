@@ -1,0 +1,141 @@
+//! The model's own sizes, and what they must divide by.
+
+use super::{Division, Refusals, Rule};
+use crate::hints::{divisors, listed, nearest_of};
+use crate::{ContextKind, Field, LayerKind, Plan, PositionEmbedding};
+
+pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
+    let (model, layout) = (plan.model(), plan.layout());
+    let t = layout.tensor;
+    refusals.divides(&Division {
+        code: "heads-over-tp",
+        what: "{} heads",
+        number: model.num_attention_heads,
+        noun: "heads",
+        by: "TP",
+        divisor: t,
+        fields: &[Field::TensorModelParallelSize, Field::NumAttentionHeads],
+    });
+    groups(plan, refusals);
+    let dense = (0..model.num_layers).any(|layer| model.layer_kind(layer) == LayerKind::Dense);
+    if dense {
+        refusals.divides(&Division {
+            code: "ffn-over-tp",
+            what: "ffn_hidden_size {}",
+            number: model.ffn_hidden_size,
+            noun: "",
+            by: "TP",
+            divisor: t,
+            fields: &[Field::TensorModelParallelSize, Field::FfnHiddenSize],
+        });
+    }
+    refusals.divides(&Division {
+        code: "vocab-over-tp",
+        what: "{} padded rows of the vocabulary",
+        number: model.padded_vocab_size,
+        noun: "rows",
+        by: "TP",
+        divisor: t,
+        fields: &[Field::TensorModelParallelSize, Field::PaddedVocabSize, Field::VocabSize],
+    });
+    sequence(plan, refusals);
+}
+
+/// Query groups: of equal size, and either spread over tensor ranks or held by several of them.
+fn groups(plan: &Plan, refusals: &mut Refusals) {
+    let (model, t) = (plan.model(), plan.layout().tensor);
+    let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
+    // Without grouping the heads themselves have said so.
+    if model.latent.is_some() || groups == heads {
+        return;
+    }
+    if groups == 0 || !heads.is_multiple_of(groups) {
+        let rule = &Rule {
+            code: "heads-over-groups",
+            fields: &[Field::NumQueryGroups, Field::NumAttentionHeads],
+            sentence: "{} heads cannot share {} query groups evenly",
+            hint: "",
+        };
+        let fitting = divisors(heads);
+        let refused = refusals.refuse(rule, &[heads, groups]);
+        refused.hint = Some(format!("query groups that divide {heads}: {}", listed(&fitting, groups)));
+        refused.nearest = nearest_of(&fitting, groups);
+    } else if !groups.is_multiple_of(t) && !t.is_multiple_of(groups) {
+        let rule = &Rule {
+            code: "groups-over-tp",
+            fields: &[Field::TensorModelParallelSize, Field::NumQueryGroups],
+            sentence: "{} query groups and TP {}: neither divides the other",
+            hint: "",
+        };
+        let mut fitting = Vec::new();
+        for t in divisors(heads) {
+            if groups.is_multiple_of(t) || t.is_multiple_of(groups) {
+                fitting.push(t);
+            }
+        }
+        let refused = refusals.refuse(rule, &[groups, t]);
+        refused.hint = Some(format!("TP {}", listed(&fitting, t)));
+        refused.nearest = nearest_of(&fitting, t);
+    }
+}
+
+/// The sequence: cut by context and sequence parallelism, and no longer than the positions.
+fn sequence(plan: &Plan, refusals: &mut Refusals) {
+    let (model, layout) = (plan.model(), plan.layout());
+    let (s, t, c) = (model.seq_length, layout.tensor, layout.context);
+    let block = if c > 1 { 2 * c } else { 1 } * if layout.sequence_parallel { t } else { 1 };
+    if c > 1 && !s.is_multiple_of(2 * c) {
+        let rule = &Rule {
+            code: "seq-over-cp",
+            fields: &[Field::SeqLength, Field::ContextParallelSize],
+            sentence: "sequence length {} is no multiple of 2 x CP = {}: each context rank takes two pieces",
+            hint: "{} tokens, or a smaller CP",
+        };
+        let near = crate::hints::nearest_multiple(s, 2 * c);
+        refusals.refuse(rule, &[s, 2 * c, near]).nearest = Some(near);
+    } else if layout.sequence_parallel && !(s / c.max(1)).is_multiple_of(t) {
+        let rule = &Rule {
+            code: "seq-over-tp",
+            fields: &[Field::SeqLength, Field::TensorModelParallelSize, Field::SequenceParallel],
+            sentence: "{} tokens on a rank cannot be split over TP {} by sequence parallelism",
+            hint: "{} tokens",
+        };
+        let near = crate::hints::nearest_multiple(s, block);
+        refusals.refuse(rule, &[s / c.max(1), t, near]).nearest = Some(near);
+    }
+    positions(plan, refusals);
+    if layout.context > 1 && layout.context_kind == ContextKind::AllToAll {
+        // Transformer Engine wants the query groups to divide too; other implementations repeat them.
+        let heads = model.num_attention_heads;
+        let rule = &Rule {
+            code: "cp-a2a-heads",
+            fields: &[Field::ContextParallelSize, Field::CpCommType, Field::NumAttentionHeads],
+            sentence: "all-to-all context parallelism needs the {} heads to divide by TP x CP = {}",
+            hint: "",
+        };
+        refusals.unless(heads.is_multiple_of(t * c), rule, &[heads, t * c]);
+    }
+}
+
+/// Positions: enough of them, and of a kind that multi-token prediction takes.
+fn positions(plan: &Plan, refusals: &mut Refusals) {
+    let model = plan.model();
+    let (s, positions) = (model.seq_length, model.max_position_embeddings);
+    if positions < s {
+        let rule = &Rule {
+            code: "positions",
+            fields: &[Field::MaxPositionEmbeddings, Field::SeqLength],
+            sentence: "sequence length {} is longer than max_position_embeddings {}",
+            hint: "--max-position-embeddings {}",
+        };
+        refusals.refuse(rule, &[s, positions, s]).nearest = Some(s);
+    }
+    let learned = model.position_embedding == PositionEmbedding::LearnedAbsolute;
+    let rule = &Rule {
+        code: "mtp-positions",
+        fields: &[Field::PositionEmbeddingType, Field::MtpNumLayers],
+        sentence: "multi-token prediction needs rotary positions or none",
+        hint: "--position-embedding-type rope",
+    };
+    refusals.unless(model.mtp_num_layers == 0 || !learned, rule, &[]);
+}

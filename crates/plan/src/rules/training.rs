@@ -1,0 +1,133 @@
+//! Optimizer, recomputation and offloading.
+
+use super::{Refusals, Rule};
+use crate::{Contradiction, DpSharding, Field, Number, OptimizerKind, Plan, Recompute, Software};
+
+pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
+    if !matches!(
+        plan.recipe().software,
+        Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe
+    ) {
+        return;
+    }
+    optimizer(plan, refusals);
+    overlap(plan, refusals);
+    recomputation(plan, refusals);
+    offloading(plan, refusals);
+}
+
+fn optimizer(plan: &Plan, refusals: &mut Refusals) {
+    let recipe = plan.recipe();
+    let optimizer = recipe.optimizer;
+    let sharded = recipe.dp_sharding != DpSharding::Replicated;
+    let rule = &Rule {
+        code: "precision-aware",
+        fields: &[Field::UsePrecisionAwareOptimizer, Field::UseDistributedOptimizer, Field::Optimizer],
+        sentence: "the precision-aware optimizer is Adam with the distributed optimizer alone",
+        hint: "add --use-distributed-optimizer",
+    };
+    let takes = optimizer.kind == OptimizerKind::Adam && sharded;
+    refusals.unless(!optimizer.precision_aware || takes, rule, &[]);
+    let narrow = [
+        (Field::MainParamsDtype, optimizer.main_params),
+        (Field::ExpAvgDtype, optimizer.exp_avg),
+        (Field::ExpAvgSqDtype, optimizer.exp_avg_sq),
+    ];
+    for (field, format) in narrow {
+        if format != Number::Fp32 && !optimizer.precision_aware {
+            let message = format!("{} {} needs the precision-aware optimizer", field.name(), format.name());
+            let fields = [field, Field::UsePrecisionAwareOptimizer];
+            refusals.push(Contradiction::new("precision-aware", &fields, message).hint(PRECISION_AWARE));
+        }
+    }
+    let offloaded = optimizer.cpu_offload_fraction > 0.0;
+    let rule = &Rule {
+        code: "optimizer-offload",
+        fields: &[Field::OptimizerCpuOffload, Field::UsePrecisionAwareOptimizer],
+        sentence: "--optimizer-cpu-offload needs the precision-aware optimizer",
+        hint: PRECISION_AWARE,
+    };
+    refusals.unless(!offloaded || optimizer.precision_aware, rule, &[]);
+    let gathered = recipe.fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
+    let rule = &Rule {
+        code: "fp8-param-gather",
+        fields: &[Field::Fp8ParamGather, Field::UseDistributedOptimizer],
+        sentence: "--fp8-param-gather needs the distributed optimizer",
+        hint: "add --use-distributed-optimizer",
+    };
+    refusals.unless(!gathered || sharded, rule, &[]);
+}
+
+const PRECISION_AWARE: &str = "add --use-precision-aware-optimizer";
+
+fn overlap(plan: &Plan, refusals: &mut Refusals) {
+    let recipe = plan.recipe();
+    let sharded = recipe.dp_sharding != DpSharding::Replicated;
+    let rule = |hint| Rule {
+        code: "overlap-param-gather",
+        fields: &[Field::OverlapParamGather, Field::OverlapGradReduce, Field::UseDistributedOptimizer],
+        sentence: "--overlap-param-gather needs --overlap-grad-reduce and the distributed optimizer",
+        hint,
+    };
+    let rule = &if sharded {
+        rule("add --overlap-grad-reduce")
+    } else {
+        rule("add --use-distributed-optimizer and --overlap-grad-reduce")
+    };
+    let takes = sharded && recipe.overlap.grad_reduce;
+    refusals.unless(!recipe.overlap.param_gather || takes, rule, &[]);
+    let lacks = !plan.layout().sequence_parallel && plan.layout().tensor > 1;
+    let rule = &Rule {
+        code: "tp-comm-overlap",
+        fields: &[Field::TpCommOverlap, Field::SequenceParallel],
+        sentence: "--tp-comm-overlap needs sequence parallelism",
+        hint: "add --sequence-parallel",
+    };
+    refusals.unless(!recipe.overlap.tensor || !lacks, rule, &[]);
+}
+
+fn recomputation(plan: &Plan, refusals: &mut Refusals) {
+    let layout = plan.layout();
+    let distribute = matches!(
+        plan.recipe().recompute,
+        Recompute::Uniform { distribute: true, .. } | Recompute::Block { distribute: true, .. }
+    );
+    let rule = |sentence| Rule {
+        code: "distribute-saved",
+        fields: &[Field::DistributeSavedActivations, Field::TensorModelParallelSize, Field::SequenceParallel],
+        sentence,
+        hint: "leave --distribute-saved-activations out",
+    };
+    let rule = &if layout.tensor == 1 {
+        rule("--distribute-saved-activations needs TP greater than 1")
+    } else {
+        rule("--distribute-saved-activations and sequence parallelism exclude each other")
+    };
+    let refused = distribute && (layout.tensor == 1 || layout.sequence_parallel);
+    refusals.unless(!refused, rule, &[]);
+}
+
+fn offloading(plan: &Plan, refusals: &mut Refusals) {
+    let (layout, recipe) = (plan.layout(), plan.recipe());
+    if recipe.offload.activation_layers == 0 {
+        return;
+    }
+    let rule = &Rule {
+        code: "offload-pp",
+        fields: OFFLOADING,
+        sentence: "activations cannot be offloaded with PP {}",
+        hint: "",
+    };
+    refusals.unless(layout.pipeline <= 1, rule, &[layout.pipeline]);
+    let rule = &Rule {
+        code: "offload-recompute",
+        fields: OFFLOADING,
+        sentence: "activations cannot be both offloaded and recomputed",
+        hint: "",
+    };
+    refusals.unless(recipe.recompute == Recompute::None, rule, &[]);
+}
+
+/// Settings that keep activations from being offloaded.
+const OFFLOADING: &[Field] =
+    &[Field::CpuOffloadingNumLayers, Field::PipelineModelParallelSize, Field::RecomputeGranularity];

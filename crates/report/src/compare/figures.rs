@@ -1,0 +1,158 @@
+//! Every number that is set beside another.
+
+use super::{Amount, Line, Section};
+use crate::Report;
+use shardscope_estimate::RankMemory;
+use shardscope_estimate::time::part_words;
+use shardscope_estimate::traffic::Parallelism;
+use shardscope_units::{Bytes, Quantity};
+
+/// All of them, by what they are about.
+pub(super) fn sections(before: &Report, after: &Report) -> Vec<Section> {
+    vec![memory(before, after), time(before, after), traffic(before, after), model(before, after)]
+}
+
+/// A figure of a report, in both.
+struct Figure {
+    label: &'static str,
+    of: fn(&Report) -> Amount,
+    less_is_better: Option<bool>,
+}
+
+const fn figure(label: &'static str, of: fn(&Report) -> Amount, less_is_better: Option<bool>) -> Figure {
+    Figure { label, of, less_is_better }
+}
+
+fn lines(figures: &[Figure], before: &Report, after: &Report) -> Vec<Line> {
+    let line = |figure: &Figure| Line {
+        label: figure.label.to_owned(),
+        before: Some((figure.of)(before)),
+        after: Some((figure.of)(after)),
+        less_is_better: figure.less_is_better,
+    };
+    figures.iter().map(line).collect()
+}
+
+const LESS: Option<bool> = Some(true);
+const MORE: Option<bool> = Some(false);
+
+pub(super) fn fullest_rank(report: &Report) -> Option<&RankMemory> {
+    report.memory.ranks.iter().max_by_key(|rank| rank.totals.peak_reserved)
+}
+
+fn fullest(report: &Report) -> shardscope_estimate::Totals {
+    fullest_rank(report).map(|rank| rank.totals).unwrap_or_default()
+}
+
+/// Of the fullest GPU.
+static MEMORY: [Figure; 10] = [
+    figure("on the device", |of| Amount::Memory(fullest(of).peak_reserved), LESS),
+    figure("of capacity", |of| share(fullest(of).peak_reserved, of.memory.capacity), LESS),
+    figure("allocated by torch", |of| Amount::Memory(fullest(of).peak_allocated), LESS),
+    figure("parameters", |of| Amount::Memory(fullest(of).parameters), LESS),
+    figure("gradients", |of| Amount::Memory(fullest(of).gradients), LESS),
+    figure("optimizer", |of| Amount::Memory(fullest(of).optimizer), LESS),
+    figure("activations", |of| Amount::Memory(fullest(of).activations), LESS),
+    figure("temporaries", |of| Amount::Memory(fullest(of).temporaries), LESS),
+    figure("framework", |of| Amount::Memory(fullest(of).framework), LESS),
+    figure("between steps", |of| Amount::Memory(fullest(of).between_steps), LESS),
+];
+
+fn memory(before: &Report, after: &Report) -> Section {
+    let mut lines = lines(&MEMORY, before, after);
+    let stages = |report: &Report, stage: usize| {
+        report.memory.ranks.get(stage).map(|rank| Amount::Memory(rank.totals.peak_reserved))
+    };
+    let most = before.memory.ranks.len().max(after.memory.ranks.len());
+    if most > 1 {
+        for stage in 0..most {
+            lines.push(Line {
+                label: format!("stage {stage}"),
+                before: stages(before, stage),
+                after: stages(after, stage),
+                less_is_better: LESS,
+            });
+        }
+    }
+    Section { title: "Memory of the fullest GPU", lines }
+}
+
+fn share(part: Bytes, whole: Bytes) -> Amount {
+    Amount::Share(part.number() / whole.number().max(1.0))
+}
+
+/// Of a step.
+static TIME: [Figure; 8] = [
+    figure("step", |of| Amount::Time(of.time.step), LESS),
+    figure("at best", |of| Amount::Time(of.time.lower_bound), LESS),
+    figure("at worst", |of| Amount::Time(of.time.upper_bound), LESS),
+    figure("tokens per second", |of| Amount::PerSecond(of.time.tokens_per_second), MORE),
+    figure("tokens per second and GPU", |of| Amount::PerSecond(of.time.tokens_per_second_per_gpu), MORE),
+    figure("MFU", |of| Amount::Share(of.time.mfu), MORE),
+    figure("HFU", |of| Amount::Share(of.time.hfu), MORE),
+    figure("bubble", |of| Amount::Share(of.time.bubble_fraction), LESS),
+];
+
+fn time(before: &Report, after: &Report) -> Section {
+    let mut lines = lines(&TIME, before, after);
+    // What only one of them has takes no time in the other.
+    let part = |report: &Report, label: &str| {
+        let part = report.time.breakdown.child(label).map(|child| child.value());
+        Some(Amount::Time(part.unwrap_or_default()))
+    };
+    let gone = before.time.breakdown.children().iter();
+    let gone = gone.filter(|child| after.time.breakdown.child(child.label()).is_none());
+    for child in after.time.breakdown.children().iter().chain(gone) {
+        let label = child.label();
+        lines.push(Line {
+            label: format!("of it {}", part_words(label)),
+            before: part(before, label),
+            after: part(after, label),
+            less_is_better: LESS,
+        });
+    }
+    Section { title: "Time of a step", lines }
+}
+
+/// Of all GPUs.
+static TRAFFIC: [Figure; 3] = [
+    figure("sent by all GPUs", |of| Amount::Sent(of.traffic.cluster().wire), LESS),
+    figure("of it over the network", |of| Amount::Sent(of.traffic.cluster().network), LESS),
+    figure("calls of all GPUs", |of| Amount::Count(of.traffic.cluster().calls), LESS),
+];
+
+fn traffic(before: &Report, after: &Report) -> Section {
+    let mut lines = lines(&TRAFFIC, before, after);
+    for &kind in &Parallelism::ALL {
+        // A dimension that one of them does not have sends nothing there.
+        let totals = |report: &Report| report.traffic.of(kind).map(|of| of.per_gpu());
+        let sent = |report: &Report| Some(Amount::Sent(totals(report).unwrap_or_default().wire));
+        let calls = |report: &Report| Some(Amount::Count(totals(report).unwrap_or_default().calls));
+        if totals(before).is_none() && totals(after).is_none() {
+            continue;
+        }
+        let label = |what: &str| format!("{}, {what} of a GPU", kind.name());
+        let line = |label, before, after| Line { label, before, after, less_is_better: LESS };
+        lines.push(line(label("bytes"), sent(before), sent(after)));
+        lines.push(line(label("calls"), calls(before), calls(after)));
+    }
+    Section { title: "Communication of a step", lines }
+}
+
+/// Of the model.
+static MODEL: [Figure; 2] = [
+    figure("parameters", |of| Amount::Count(of.parameters.total.get()), None),
+    figure("of it active for a token", |of| Amount::Count(of.parameters.active_per_token.get()), None),
+];
+
+fn model(before: &Report, after: &Report) -> Section {
+    let largest = |of: &Report| of.parameters.ranks.iter().map(|rank| rank.count.get()).max().unwrap_or(0);
+    let mut lines = lines(&MODEL, before, after);
+    lines.push(Line {
+        label: "on the GPU with most of them".to_owned(),
+        before: Some(Amount::Count(largest(before))),
+        after: Some(Amount::Count(largest(after))),
+        less_is_better: LESS,
+    });
+    Section { title: "Model", lines }
+}

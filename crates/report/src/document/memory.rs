@@ -1,0 +1,240 @@
+//! `report.memory`. All sizes are bytes.
+
+use serde::Serialize;
+
+use super::tree::{Explanations, Tree};
+use shardscope_estimate::{self as estimate, ChunkMemory, LayerNode, Load, RankMemory, memory_doubts};
+use shardscope_plan::Plan;
+use shardscope_topology::{Groups, Rank};
+use shardscope_units::{Bytes, Count};
+
+/// Memory of every rank.
+#[derive(Debug, Serialize)]
+pub struct Memory<'r> {
+    /// One entry for each pipeline rank; ranks that differ only in other dimensions need the same.
+    pub ranks: Vec<RankOfMemory<'r>>,
+    /// The rank that needs most.
+    pub worst: Worst,
+    /// Memory of one accelerator.
+    pub capacity: Bytes,
+    /// Whether every rank's `peak_reserved` is within `capacity`.
+    pub fits: bool,
+    /// What the estimate cannot know, a sentence each.
+    pub unknowns: Vec<&'static str>,
+    /// The model's parts, whole and on one rank.
+    pub layers: Layer<'r>,
+    /// Saved for backward by one transformer layer of each kind for one micro-batch on one rank.
+    pub saved_activations: SavedActivations,
+}
+
+/// Memory of the GPUs of one pipeline rank.
+#[derive(Debug, Serialize)]
+pub struct RankOfMemory<'r> {
+    /// Place in the pipeline group.
+    pub pipeline_rank: u64,
+    /// Place in the tensor group.
+    pub tensor_rank: u64,
+    /// Place in the expert group.
+    pub expert_rank: u64,
+    /// Labels of the GPUs that need this much.
+    pub gpus: Vec<String>,
+    /// Weights in the type they are trained in.
+    pub parameters: Bytes,
+    /// Gradients, with buffers that hold them.
+    pub gradients: Bytes,
+    /// States of the optimizer and its main copies of the weights.
+    pub optimizer: Bytes,
+    /// Saved for backward at the peak.
+    pub activations: Bytes,
+    /// Tensors that live for a moment, at the peak.
+    pub temporaries: Bytes,
+    /// What `torch.cuda.max_memory_allocated()` shows.
+    pub peak_allocated: Bytes,
+    /// Outside PyTorch's allocator: CUDA context, NCCL, workspaces; and the allocator's slack.
+    pub framework: Bytes,
+    /// What the device shows as used.
+    pub peak_reserved: Bytes,
+    /// What `torch.cuda.memory_allocated()` shows between two steps.
+    pub between_steps: Bytes,
+    /// Whether `peak_reserved` is within the capacity.
+    pub fits: bool,
+    /// The moment of the peak.
+    pub at: &'static str,
+    /// The operator during which it is reached.
+    pub within: Option<&'static str>,
+    /// Micro-batches saved by each model chunk.
+    pub chunks: Vec<SavedByChunk>,
+    /// What the peak is made of.
+    pub breakdown: Tree<'r, Bytes>,
+}
+
+/// What a model chunk saves.
+#[derive(Debug, Serialize)]
+pub struct SavedByChunk {
+    /// Saved for one micro-batch.
+    pub kept_per_micro_batch: Bytes,
+    /// Micro-batches whose activations are held at once.
+    pub in_flight: u64,
+}
+
+/// The rank that needs most.
+#[derive(Debug, Serialize)]
+pub struct Worst {
+    /// Place in the pipeline group.
+    pub pipeline_rank: u64,
+    /// See [`RankOfMemory::peak_allocated`].
+    pub peak_allocated: Bytes,
+    /// See [`RankOfMemory::peak_reserved`].
+    pub peak_reserved: Bytes,
+    /// The moment of the peak.
+    pub at: &'static str,
+}
+
+/// Saved by one layer of each kind; null where the model has none of it.
+#[derive(Debug, Serialize)]
+pub struct SavedActivations {
+    /// A layer with a dense MLP.
+    pub dense: Option<Bytes>,
+    /// A layer of experts.
+    pub moe: Option<Bytes>,
+}
+
+/// A part of the model: a layer, a weight.
+#[derive(Debug, Serialize)]
+pub struct Layer<'r> {
+    /// What it is called.
+    pub name: &'static str,
+    /// How many equal ones its parent has, where they are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+    /// Shape of the tensor in the whole model, of leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<&'r [u64]>,
+    /// In the whole model.
+    #[serde(flatten)]
+    pub whole: LayerLoad,
+    /// On one rank that holds it.
+    pub sharded: ShardedLayer<'r>,
+    /// Its parts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<Layer<'r>>,
+}
+
+/// A part of the model on one rank.
+#[derive(Debug, Serialize)]
+pub struct ShardedLayer<'r> {
+    /// Shape of the tensor on one rank, of leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<&'r [u64]>,
+    /// What it takes there.
+    #[serde(flatten)]
+    pub load: LayerLoad,
+}
+
+/// What a part of the model takes.
+#[derive(Debug, Serialize)]
+pub struct LayerLoad {
+    /// Parameters.
+    pub parameters: Count,
+    /// Their bytes in the type they are trained in.
+    pub parameter_bytes: Bytes,
+    /// Bytes saved for backward, for one micro-batch.
+    pub activation_bytes: Bytes,
+}
+
+impl<'r> Memory<'r> {
+    pub(super) fn of(plan: &Plan, memory: &'r estimate::Memory, explanations: &mut Explanations) -> Self {
+        for (index, rank) in memory.ranks.iter().enumerate() {
+            explanations.add_tree(&format!("memory/ranks/{index}/breakdown"), &rank.breakdown);
+        }
+        let gpus = gpus_by_stage(plan);
+        Self {
+            ranks: memory.ranks.iter().zip(gpus).map(|(rank, gpus)| RankOfMemory::of(rank, gpus)).collect(),
+            worst: Worst {
+                pipeline_rank: memory.worst.pipeline_rank,
+                peak_allocated: memory.worst.peak_allocated,
+                peak_reserved: memory.worst.peak_reserved,
+                at: memory.worst.at,
+            },
+            capacity: memory.capacity,
+            fits: memory.fits,
+            unknowns: memory_doubts(plan),
+            layers: Layer::of(&memory.layers),
+            saved_activations: SavedActivations {
+                dense: memory.saved_activations.dense,
+                moe: memory.saved_activations.moe,
+            },
+        }
+    }
+}
+
+/// Labels of the GPUs of each pipeline rank.
+fn gpus_by_stage(plan: &Plan) -> Vec<Vec<String>> {
+    let groups = Groups::of(plan.layout());
+    let mut stages: Vec<Vec<String>> = vec![Vec::new(); plan.layout().stages.stages.len()];
+    for rank in (0..groups.world()).map(Rank::new) {
+        let stage = usize::try_from(groups.coordinates(rank).pipeline).ok();
+        if let Some(labels) = stage.and_then(|stage| stages.get_mut(stage)) {
+            labels.push(rank.label(plan.cluster().gpus_per_node));
+        }
+    }
+    stages
+}
+
+impl<'r> RankOfMemory<'r> {
+    fn of(rank: &'r RankMemory, gpus: Vec<String>) -> Self {
+        let totals = &rank.totals;
+        Self {
+            pipeline_rank: rank.pipeline_rank,
+            tensor_rank: rank.tensor_rank,
+            expert_rank: rank.expert_rank,
+            gpus,
+            parameters: totals.parameters,
+            gradients: totals.gradients,
+            optimizer: totals.optimizer,
+            activations: totals.activations,
+            temporaries: totals.temporaries,
+            peak_allocated: totals.peak_allocated,
+            framework: totals.framework,
+            peak_reserved: totals.peak_reserved,
+            between_steps: totals.between_steps,
+            fits: rank.fits,
+            at: rank.at,
+            within: rank.within,
+            chunks: rank.chunks.iter().map(SavedByChunk::of).collect(),
+            breakdown: Tree::of(&rank.breakdown),
+        }
+    }
+}
+
+impl SavedByChunk {
+    fn of(chunk: &ChunkMemory) -> Self {
+        Self { kept_per_micro_batch: chunk.kept, in_flight: chunk.in_flight }
+    }
+}
+
+impl<'r> Layer<'r> {
+    fn of(node: &'r LayerNode) -> Self {
+        Self {
+            name: node.name,
+            times: Some(node.times).filter(|times| *times != 1),
+            shape: node.shape.as_deref(),
+            whole: LayerLoad::of(&node.whole),
+            sharded: ShardedLayer {
+                shape: node.sharded_shape.as_deref(),
+                load: LayerLoad::of(&node.sharded),
+            },
+            children: node.children.iter().map(Self::of).collect(),
+        }
+    }
+}
+
+impl LayerLoad {
+    fn of(load: &Load) -> Self {
+        Self {
+            parameters: load.parameters,
+            parameter_bytes: load.parameter_bytes,
+            activation_bytes: load.activation_bytes,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The report as one JSON document, `shardscope/report/1`: the page's download, the JavaScript API and the
+//! terminal give the same one. Bare numbers only: bytes, counts, seconds, FLOPs, bytes per second.
+//!
+//! The structs of this room are the document's form: a field's name is the key, its doc comment says what it is and
+//! its unit. None is renamed without raising [`SCHEMA`]. A key never disappears: what is not known is null, except
+//! where a field says that it is left out.
+
+mod advice;
+mod communication;
+mod memory;
+mod parameters;
+mod settings;
+mod time;
+mod tool;
+mod topology;
+mod tree;
+mod utilisation;
+
+use serde::Serialize;
+
+pub use advice::{Advice, Expected};
+pub use communication::{Communication, Dimension, Operation, Totals};
+pub use memory::{
+    Layer, LayerLoad, Memory, RankOfMemory, SavedActivations, SavedByChunk, ShardedLayer, Worst,
+};
+pub use parameters::{Parameters, Rank};
+pub use settings::{Diagnostic, Place, Question, Setting, Value};
+pub use time::{Schedule, Time, Training};
+pub use tool::{AnalysisTool, FlopsByConvention, Row};
+pub use topology::{Chunk, Stage, Topology};
+pub use tree::{Explained, Number, Object, Tree};
+pub use utilisation::Utilisation;
+
+use super::Report;
+use shardscope_launch::Resolution;
+use shardscope_operators::Symbols;
+use shardscope_plan::Plan;
+use shardscope_source::Source;
+use tree::Explanations;
+
+/// The name and version of the document's form; raised when a field is renamed.
+pub const SCHEMA: &str = "shardscope/report/1";
+
+/// The whole document.
+#[derive(Debug, Serialize)]
+pub struct Document<'r> {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// Every setting by Megatron's name in snake case.
+    pub settings: Object<&'static str, Setting<'r>>,
+    /// What the text leaves open and the report needs.
+    pub questions: Vec<Question<'r>>,
+    /// What is wrong with the text or worth knowing about it.
+    pub diagnostics: Vec<Diagnostic<'r>>,
+    /// Every estimate; null where the text makes no plan.
+    pub report: Option<Estimates<'r>>,
+}
+
+/// `report`: every estimate of one plan.
+#[derive(Debug, Serialize)]
+pub struct Estimates<'r> {
+    /// Parameters of the model and of each rank.
+    pub parameters: Parameters,
+    /// Which ranks work together, and where they are.
+    pub topology: Topology,
+    /// Memory of every rank.
+    pub memory: Memory<'r>,
+    /// Every message of an iteration.
+    pub communication: Communication<'r>,
+    /// The GEMMs before and after sharding.
+    pub utilisation: Vec<Utilisation>,
+    /// Time of a step.
+    pub time: Time<'r>,
+    /// What could be better.
+    pub advice: Vec<Advice<'r>>,
+    /// FLOPs of a step by each convention, with its formula.
+    pub flops: Vec<FlopsByConvention>,
+    /// The figures of the 2023 analysis tool beside ours.
+    pub analysis_tool: AnalysisTool,
+    /// Formulas and the values of their symbols, by the path in `report` of what they explain.
+    pub explanations: Object<String, Explained>,
+}
+
+impl<'r> Document<'r> {
+    /// The document for what `source` resolved to, with its report when there is a plan.
+    #[must_use]
+    pub fn new(source: &'r Source, resolution: &'r Resolution, report: Option<&'r Report>) -> Self {
+        Self {
+            schema: SCHEMA,
+            settings: settings::settings(source, &resolution.settings),
+            questions: resolution.questions.iter().map(Question::of).collect(),
+            diagnostics: resolution.diagnostics.iter().map(|one| Diagnostic::of(source, one)).collect(),
+            report: resolution.plan.as_ref().zip(report).map(|(plan, report)| Estimates::of(plan, report)),
+        }
+    }
+
+    /// A document that says only what is wrong with the call that asked for it.
+    #[must_use]
+    pub fn refusal(problem: &'r str) -> Self {
+        let diagnostic = Diagnostic {
+            severity: "error",
+            code: "bad-input",
+            message: problem,
+            hint: None,
+            place: Place::default(),
+        };
+        Self {
+            schema: SCHEMA,
+            settings: Object(Vec::new()),
+            questions: Vec::new(),
+            diagnostics: vec![diagnostic],
+            report: None,
+        }
+    }
+
+    /// The document as text, in one line or indented.
+    #[must_use]
+    pub fn to_json(&self, indented: bool) -> String {
+        // Writing to memory cannot fail, and all keys are text.
+        if indented { serde_json::to_string_pretty(self) } else { serde_json::to_string(self) }
+            .unwrap_or_default()
+    }
+}
+
+impl<'r> Estimates<'r> {
+    fn of(plan: &Plan, report: &'r Report) -> Self {
+        let mut explanations = Explanations::default();
+        Self {
+            parameters: Parameters::of(&report.parameters),
+            topology: Topology::of(plan),
+            memory: Memory::of(plan, &report.memory, &mut explanations),
+            communication: Communication::of(&Symbols::of(plan), &report.traffic, &mut explanations),
+            utilisation: report.utilisation.iter().map(Utilisation::of).collect(),
+            time: Time::of(&report.time, &report.unknowns, &mut explanations),
+            advice: report.advice.iter().map(Advice::of).collect(),
+            flops: report.flops.conventions().iter().map(FlopsByConvention::of).collect(),
+            analysis_tool: AnalysisTool::of(plan, report),
+            explanations: explanations.into_object(),
+        }
+    }
+}
+
+/// The document for what `source` resolved to, with its report when there is a plan; in one line, or indented.
+#[must_use]
+pub fn document(source: &Source, resolution: &Resolution, report: Option<&Report>, indented: bool) -> String {
+    Document::new(source, resolution, report).to_json(indented)
+}

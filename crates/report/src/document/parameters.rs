@@ -1,0 +1,57 @@
+//! `report.parameters`.
+
+use serde::Serialize;
+
+use super::tree::Object;
+use shardscope_estimate::{self as estimate, RankParameters};
+use shardscope_units::Count;
+
+/// Parameters of the model and of each rank.
+#[derive(Debug, Serialize)]
+pub struct Parameters {
+    /// The whole model, unsharded; a tied output layer counts once.
+    pub total: Count,
+    /// Those that one token meets; equals `total` in a dense model.
+    pub active_per_token: Count,
+    /// One entry for each distinct weight shard.
+    pub ranks: Vec<Rank>,
+}
+
+/// The parameters that a training process on one rank counts.
+#[derive(Debug, Serialize)]
+pub struct Rank {
+    /// Place in the pipeline group.
+    pub pipeline_rank: u64,
+    /// Place in the tensor group.
+    pub tensor_rank: u64,
+    /// Place in the expert group.
+    pub expert_rank: u64,
+    /// The sum of `breakdown`.
+    pub count: Count,
+    /// By account: embedding, attention, mlp and so on.
+    pub breakdown: Object<&'static str, Count>,
+}
+
+impl Parameters {
+    pub(super) fn of(parameters: &estimate::Parameters) -> Self {
+        Self {
+            total: parameters.total,
+            active_per_token: parameters.active_per_token,
+            ranks: parameters.ranks.iter().map(Rank::of).collect(),
+        }
+    }
+}
+
+impl Rank {
+    fn of(rank: &RankParameters) -> Self {
+        Self {
+            pipeline_rank: rank.pipeline_rank,
+            tensor_rank: rank.tensor_rank,
+            expert_rank: rank.expert_rank,
+            count: rank.count,
+            breakdown: Object(
+                rank.breakdown.iter().map(|(account, count)| (account.name(), count)).collect(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `report.time`.
+
+use serde::Serialize;
+
+use super::tree::{Explanations, Object, Tree};
+use shardscope_estimate::time::{self, Unknown};
+use shardscope_units::{Flops, Seconds};
+
+/// TFLOP/s (10^12) in a FLOP/s.
+const TERA: f64 = 1e12;
+
+/// Time of a step.
+#[derive(Debug, Serialize)]
+pub struct Time<'r> {
+    /// The estimate.
+    pub step_seconds: Seconds,
+    /// Everything that can overlap does.
+    pub lower_bound_seconds: Seconds,
+    /// Nothing overlaps.
+    pub upper_bound_seconds: Seconds,
+    /// Of all GPUs.
+    pub tokens_per_second: f64,
+    /// Of one GPU.
+    pub tokens_per_second_per_gpu: f64,
+    /// Sequences, of all GPUs.
+    pub samples_per_second: f64,
+    /// What the model asks for.
+    pub model_flops_per_step: Flops,
+    /// What is computed, recomputation counted.
+    pub hardware_flops_per_step: Flops,
+    /// Unit: TFLOP/s (10^12) per GPU.
+    pub model_tflops_per_gpu: f64,
+    /// Unit: TFLOP/s (10^12) per GPU.
+    pub hardware_tflops_per_gpu: f64,
+    /// The accelerator's peak in the type of the matrix products. Unit: TFLOP/s (10^12).
+    pub peak_tflops_per_gpu: f64,
+    /// Model FLOPs utilisation, a share of the peak.
+    pub mfu: f64,
+    /// Hardware FLOPs utilisation, a share of the peak.
+    pub hfu: f64,
+    /// Share of the step that stages wait.
+    pub bubble_fraction: f64,
+    /// What the step is made of; exposed seconds.
+    pub breakdown: Tree<'r, Seconds>,
+    /// The pipeline schedule.
+    pub schedule: Schedule<'r>,
+    /// FLOPs of a step by each convention; null where one does not apply.
+    pub flops_by_convention: Object<&'static str, Option<Flops>>,
+    /// The whole training, where the text says how long it is.
+    pub training: Option<Training>,
+    /// What the time cannot know, a sentence each.
+    pub unknowns: Vec<&'static str>,
+}
+
+/// The pipeline schedule.
+#[derive(Debug, Serialize)]
+pub struct Schedule<'r> {
+    /// `1f1b`, `interleaved` and so on.
+    pub name: &'static str,
+    /// Micro-batches in flight on each pipeline rank.
+    pub in_flight: &'r [u64],
+}
+
+/// The whole training at the estimated pace, without failures and checkpoints.
+#[derive(Debug, Serialize)]
+pub struct Training {
+    /// Tokens trained on, the last step whole.
+    pub tokens: u64,
+    /// Steps.
+    pub steps: u64,
+    /// Duration.
+    pub seconds: Seconds,
+    /// Duration. Unit: day.
+    pub days: f64,
+    /// Accelerators times hours.
+    pub gpu_hours: f64,
+    /// Energy, where the power of an accelerator is stated. Unit: MWh.
+    pub megawatt_hours: Option<f64>,
+    /// In the currency of the price, where one is stated.
+    pub cost: Option<f64>,
+}
+
+impl<'r> Time<'r> {
+    pub(super) fn of(time: &'r time::Time, unknowns: &[Unknown], explanations: &mut Explanations) -> Self {
+        explanations.add_tree("time/breakdown", &time.breakdown);
+        let conventions = time.flops.conventions();
+        Self {
+            step_seconds: time.step,
+            lower_bound_seconds: time.lower_bound,
+            upper_bound_seconds: time.upper_bound,
+            tokens_per_second: time.tokens_per_second,
+            tokens_per_second_per_gpu: time.tokens_per_second_per_gpu,
+            samples_per_second: time.samples_per_second,
+            model_flops_per_step: time.flops.model,
+            hardware_flops_per_step: time.flops.hardware,
+            model_tflops_per_gpu: time.model_rate.get() / TERA,
+            hardware_tflops_per_gpu: time.hardware_rate.get() / TERA,
+            peak_tflops_per_gpu: time.peak.get() / TERA,
+            mfu: time.mfu,
+            hfu: time.hfu,
+            bubble_fraction: time.bubble_fraction,
+            breakdown: Tree::of(&time.breakdown),
+            schedule: Schedule { name: time.schedule.name, in_flight: &time.schedule.in_flight },
+            flops_by_convention: Object(
+                conventions.iter().map(|convention| (convention.name, convention.flops)).collect(),
+            ),
+            training: time.training.as_ref().map(Training::of),
+            unknowns: unknowns.iter().map(|unknown| unknown.sentence()).collect(),
+        }
+    }
+}
+
+impl Training {
+    fn of(training: &time::Training) -> Self {
+        Self {
+            tokens: training.tokens,
+            steps: training.steps,
+            seconds: training.time,
+            days: training.days,
+            gpu_hours: training.gpu_hours,
+            megawatt_hours: training.energy,
+            cost: training.cost,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `report.analysis_tool` and `report.flops`: more than the contract asks.
+
+use serde::Serialize;
+
+use super::super::analysis_tool::{DEPARTURES, Figure, ToolRow, compare};
+use super::tree::Object;
+use crate::Report;
+use shardscope_estimate::Convention;
+use shardscope_plan::Plan;
+use shardscope_units::Flops;
+
+/// The figures of the 2023 analysis tool beside ours.
+#[derive(Debug, Serialize)]
+pub struct AnalysisTool {
+    /// Line by line.
+    pub rows: Vec<Row>,
+    /// What it does otherwise, by number.
+    pub departures: Object<String, &'static str>,
+}
+
+/// One figure of the tool.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// The tool's block.
+    pub section: &'static str,
+    /// What is counted.
+    pub label: &'static str,
+    /// `count` or `bytes`.
+    pub unit: &'static str,
+    /// As the tool counts.
+    pub tool: u64,
+    /// As it is.
+    pub ours: u64,
+    /// Whether the tool is right, to the precision it prints.
+    pub agrees: bool,
+    /// Numbers of the departures that make the difference.
+    pub departures: Vec<u8>,
+}
+
+/// FLOPs of one step by one convention.
+#[derive(Debug, Serialize)]
+pub struct FlopsByConvention {
+    /// Who counts so.
+    pub convention: &'static str,
+    /// Null where the convention does not apply.
+    pub flops_per_step: Option<Flops>,
+    /// In symbols.
+    pub formula: &'static str,
+    /// In words.
+    pub meaning: &'static str,
+    /// Paper or framework file.
+    pub source: &'static str,
+}
+
+impl AnalysisTool {
+    pub(super) fn of(plan: &Plan, report: &Report) -> Self {
+        let departures = DEPARTURES.iter().map(|departure| (departure.number.to_string(), departure.what));
+        Self {
+            rows: compare(plan, report).iter().map(Row::of).collect(),
+            departures: Object(departures.collect()),
+        }
+    }
+}
+
+impl Row {
+    fn of(row: &ToolRow) -> Self {
+        let number = |figure: Figure| match figure {
+            Figure::Count(count) => count,
+            Figure::Bytes(bytes) => bytes.get(),
+        };
+        Self {
+            section: row.section,
+            label: row.label,
+            unit: match row.tool {
+                Figure::Count(_) => "count",
+                Figure::Bytes(_) => "bytes",
+            },
+            tool: number(row.tool),
+            ours: number(row.ours),
+            agrees: row.agrees(),
+            departures: row.reasons().map(|reason| reason.number).collect(),
+        }
+    }
+}
+
+impl FlopsByConvention {
+    pub(super) fn of(convention: &Convention) -> Self {
+        Self {
+            convention: convention.name,
+            flops_per_step: convention.flops,
+            formula: convention.formula.expression,
+            meaning: convention.formula.meaning,
+            source: convention.formula.source,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The verdict, the memory of every stage, and the layer tree of the whole and the sharded model.
+
+use super::sheet::Sheet;
+use shardscope_estimate::{LayerNode, Memory};
+use shardscope_plan::Plan;
+use shardscope_units::{gib, mib};
+
+pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
+    let verdict = if memory.fits { "It fits" } else { "It does not fit" };
+    sheet.heading("Verdict");
+    sheet.line(&format!(
+        "{verdict} on {}: the fullest GPU (stage {}) shows {} of {} at its peak ({}), {} of it allocated by torch.",
+        plan.cluster().accelerator.name,
+        memory.worst.pipeline_rank,
+        gib(memory.worst.peak_reserved),
+        gib(memory.capacity),
+        memory.worst.at,
+        gib(memory.worst.peak_allocated),
+    ));
+}
+
+pub(super) fn write_stages(sheet: &mut Sheet, memory: &Memory) {
+    sheet.heading("Memory on each GPU, by stage");
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for rank in &memory.ranks {
+        let totals = &rank.totals;
+        let mut row = vec![format!("stage {}", rank.pipeline_rank)];
+        for bytes in totals.columns() {
+            row.push(gib(bytes));
+        }
+        row.push(rank.at.to_owned());
+        rows.push(row);
+    }
+    let header = [
+        "rank",
+        "parameters",
+        "gradients",
+        "optimizer",
+        "activations",
+        "temporaries",
+        "allocated",
+        "framework",
+        "on the device",
+        "peak at",
+    ];
+    sheet.table(&header, &rows);
+}
+
+pub(super) fn write_layers(sheet: &mut Sheet, memory: &Memory) {
+    sheet.heading("Layers: the whole model, and what one rank holds of each");
+    sheet.line("Parameters' bytes, and bytes kept for backward for one micro-batch.");
+    let mut rows = Vec::new();
+    collect(&memory.layers, 0, &mut rows);
+    let header = ["layer", "shape", "parameters", "kept", "on a rank", "parameters", "kept"];
+    sheet.table(&header, &rows);
+}
+
+fn collect(node: &LayerNode, depth: usize, rows: &mut Vec<Vec<String>>) {
+    let times = if node.times > 1 { format!(" x {}", node.times) } else { String::new() };
+    let shape = |shape: Option<&shardscope_operators::Shape>| {
+        shape.map_or_else(String::new, |shape| {
+            let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
+            format!("[{}]", sizes.join(","))
+        })
+    };
+    rows.push(vec![
+        format!("{}{}{times}", "  ".repeat(depth), node.name),
+        shape(node.shape.as_ref()),
+        mib(node.whole.parameter_bytes),
+        mib(node.whole.activation_bytes),
+        shape(node.sharded_shape.as_ref()),
+        mib(node.sharded.parameter_bytes),
+        mib(node.sharded.activation_bytes),
+    ]);
+    for child in &node.children {
+        collect(child, depth + 1, rows);
+    }
+}

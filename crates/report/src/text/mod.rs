@@ -1,0 +1,117 @@
+//! The report as text for a terminal and as Markdown, block by block as the analysis tool of 2023 prints
+//! its own, with what it leaves out.
+
+mod groups;
+mod memory;
+mod sheet;
+mod time;
+mod tool;
+mod traffic;
+
+use shardscope_plan::Plan;
+use shardscope_units::grouped;
+
+use super::Report;
+use sheet::Sheet;
+
+/// The report as plain text.
+#[must_use]
+pub fn text(plan: &Plan, report: &Report) -> String {
+    let mut sheet = Sheet::plain();
+    write(&mut sheet, plan, report);
+    sheet.finish()
+}
+
+/// The report as Markdown.
+#[must_use]
+pub fn markdown(plan: &Plan, report: &Report) -> String {
+    let mut sheet = Sheet::markdown();
+    write(&mut sheet, plan, report);
+    sheet.finish()
+}
+
+fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
+    memory::write_verdict(sheet, plan, &report.memory);
+    time::write(sheet, &report.time);
+    advice(sheet, report);
+    cluster(sheet, plan);
+    parameters(sheet, report);
+    memory::write_stages(sheet, &report.memory);
+    memory::write_layers(sheet, &report.memory);
+    traffic::write(sheet, &report.traffic);
+    groups::write(sheet, plan);
+    if plan.model().experts.is_none() && plan.model().latent.is_none() {
+        tool::write(sheet, plan, report);
+    }
+}
+
+fn advice(sheet: &mut Sheet, report: &Report) {
+    if report.advice.is_empty() {
+        return;
+    }
+    sheet.heading("Advice");
+    let mut items = Vec::new();
+    for finding in &report.advice {
+        let mut item = finding.message.clone();
+        for (index, (field, value)) in finding.change.iter().enumerate() {
+            item += if index == 0 { " [" } else { " " };
+            item += field.name();
+            item.push('=');
+            item += value;
+        }
+        item += if finding.change.is_empty() { ": " } else { "]: " };
+        item += &finding.why;
+        items.push(item);
+    }
+    sheet.items(&items);
+}
+
+fn cluster(sheet: &mut Sheet, plan: &Plan) {
+    let (cluster, layout) = (plan.cluster(), plan.layout());
+    sheet.heading("Cluster");
+    sheet.table(
+        &["", ""],
+        &[
+            vec![
+                "GPUs".into(),
+                format!("{} x {} {}", cluster.num_nodes, cluster.gpus_per_node, cluster.accelerator.name),
+            ],
+            vec![
+                "Layout".into(),
+                format!(
+                    "TP {} x PP {} x DP {} x CP {}, EP {} x ETP {}",
+                    layout.tensor,
+                    layout.pipeline,
+                    layout.data,
+                    layout.context,
+                    layout.expert,
+                    layout.expert_tensor
+                ),
+            ],
+            vec![
+                "Batch".into(),
+                format!(
+                    "{} sequences of {} tokens: {} micro-batches of {}",
+                    plan.recipe().global_batch_size,
+                    plan.model().seq_length,
+                    plan.recipe().num_micro_batches,
+                    plan.recipe().micro_batch_size
+                ),
+            ],
+        ],
+    );
+}
+
+fn parameters(sheet: &mut Sheet, report: &Report) {
+    sheet.heading("Parameters");
+    sheet.line(&format!(
+        "whole model {}, of which a token meets {}",
+        grouped(report.parameters.total.get()),
+        grouped(report.parameters.active_per_token.get())
+    ));
+    let mut rows = Vec::new();
+    for rank in &report.parameters.ranks {
+        rows.push(vec![format!("stage {}", rank.pipeline_rank), grouped(rank.count.get())]);
+    }
+    sheet.table(&["rank", "parameters"], &rows);
+}

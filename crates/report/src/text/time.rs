@@ -1,0 +1,54 @@
+//! The time of a step: the estimate between its bounds, rates, and where the time goes.
+
+use super::sheet::Sheet;
+use shardscope_estimate::time::Time;
+use shardscope_explain::Breakdown;
+use shardscope_units::{Seconds, decimal, percent, seconds, tflops};
+
+pub(super) fn write(sheet: &mut Sheet, time: &Time) {
+    sheet.heading("Time of a step");
+    sheet.line(&format!(
+        "{} (between {} if all overlapped and {} if nothing did)",
+        seconds(time.step),
+        seconds(time.lower_bound),
+        seconds(time.upper_bound)
+    ));
+    sheet.line(&format!(
+        "{} tokens per second, {} per GPU; {} per GPU, MFU {}, HFU {}; bubble {} ({})",
+        decimal(time.tokens_per_second, 0),
+        decimal(time.tokens_per_second_per_gpu, 0),
+        tflops(time.model_rate),
+        percent(time.mfu),
+        percent(time.hfu),
+        percent(time.bubble_fraction),
+        time.schedule.name
+    ));
+    if let Some(training) = &time.training {
+        sheet.line(&training.sentence());
+    }
+    let mut rows = Vec::new();
+    collect(&time.breakdown, time.step, 0, &mut rows);
+    sheet.table(&["where it goes", "time", "share"], &rows);
+    let mut counts = Vec::new();
+    for convention in &time.flops.conventions() {
+        let flops =
+            convention.flops.map_or("does not apply".to_owned(), |flops| format!("{:.4e}", flops.get()));
+        counts.push(vec![convention.name.to_owned(), flops, convention.formula.expression.to_owned()]);
+    }
+    sheet.table(&["FLOPs of a step by convention", "FLOP", "formula"], &counts);
+}
+
+/// Depth to which the breakdown is listed.
+const LISTED: usize = 2;
+
+fn collect(node: &Breakdown<Seconds>, step: Seconds, depth: usize, rows: &mut Vec<Vec<String>>) {
+    if depth > LISTED || depth > 0 && node.value() == Seconds::ZERO {
+        return;
+    }
+    let share = node.value().get() / step.get().max(f64::MIN_POSITIVE);
+    let label = format!("{}{}", "  ".repeat(depth), node.label());
+    rows.push(vec![label, seconds(node.value()), percent(share)]);
+    for child in node.children() {
+        collect(child, step, depth + 1, rows);
+    }
+}

@@ -1,0 +1,23 @@
+//! The model on one imaginary accelerator: the tool's block "Full Model without Parallel".
+
+use shardscope_estimate::{Totals, memory_totals};
+use shardscope_plan::{Cluster, Degrees, Layout, Plan};
+
+/// `plan` with nothing cut and one micro-batch in the step; none where Megatron would refuse it.
+#[must_use]
+pub fn uncut(plan: &Plan) -> Option<Plan> {
+    let model = plan.model().clone();
+    let layout = Layout::new(&Degrees::default(), model.num_layers, model.mtp_num_layers).ok()?;
+    let cluster = Cluster { num_nodes: 1, gpus_per_node: 1, ..plan.cluster().clone() };
+    let mut recipe = plan.recipe().clone();
+    recipe.global_batch_size = recipe.micro_batch_size;
+    recipe.num_micro_batches = 1;
+    recipe.overlap.pipeline = false;
+    recipe.overlap.tensor = false;
+    Plan::new(model, cluster, layout, recipe).ok()
+}
+
+/// What the whole model would take on one accelerator.
+pub(super) fn whole_model(plan: &Plan) -> Option<Totals> {
+    memory_totals(&uncut(plan)?).into_iter().next()
+}

@@ -1,0 +1,116 @@
+//! Links and the name of what is in hand.
+
+use super::{EXAMPLE, Hand, Shown, State};
+use shardscope_launch::least_settings;
+use shardscope_link::{Shared, encode, encode_pair};
+use shardscope_plan::Plan;
+use shardscope_units::rounded;
+
+/// The fragment of the address: the plan by its settings, with the pinned one beside it. Empty for what a first
+/// visit shows, and for what makes no plan.
+#[must_use]
+pub fn fragment(state: &State) -> String {
+    let first_visit = state.pinned.is_none() && state.hand == Hand::of(EXAMPLE);
+    match (&state.shown, state.stale || first_visit) {
+        (Some(shown), false) => link(shown, state),
+        _ => String::new(),
+    }
+}
+
+/// The fragment of the link that carries the plan shown, and the pinned one beside it, without any text.
+#[must_use]
+pub fn settings_link(state: &State) -> Option<String> {
+    state.shown.as_ref().map(|shown| link(shown, state)).filter(|link| !link.is_empty())
+}
+
+/// The fragment of the link that carries everything in hand, the texts as well.
+#[must_use]
+pub fn script_link(state: &State) -> String {
+    let pasted = Shared::Pasted(state.hand.pasted());
+    match state.pinned.as_ref().and_then(|pinned| shared(&pinned.shown)) {
+        Some(pinned) => encode_pair(&pasted, &pinned),
+        None => encode(&pasted),
+    }
+}
+
+fn link(shown: &Shown, state: &State) -> String {
+    let pinned = state.pinned.as_ref().and_then(|pinned| shared(&pinned.shown));
+    match (shared(shown), pinned) {
+        (Some(shown), Some(pinned)) => encode_pair(&shown, &pinned),
+        (Some(shown), None) => encode(&shown),
+        (None, _) => String::new(),
+    }
+}
+
+fn shared(shown: &Shown) -> Option<Shared> {
+    least_settings(&shown.answer.resolution).map(Shared::Settings)
+}
+
+/// A plan in a few words: `6.64 B on 16 × H100-SXM, TP 2, PP 2, DP 4`.
+#[must_use]
+pub fn title(shown: &Shown) -> String {
+    let parameters = shardscope_units::Quantity::number(shown.report.parameters.total);
+    format!("{} on {}", rounded(parameters), cut(&shown.plan))
+}
+
+/// Machines and layout: `16 × H100-SXM, TP 2, PP 2, DP 4`.
+#[must_use]
+pub fn cut(plan: &Plan) -> String {
+    let layout = plan.layout();
+    let mut text = format!("{} × {}", layout.world_size, plan.cluster().accelerator.name);
+    let degrees = [
+        ("TP", layout.tensor),
+        ("CP", layout.context),
+        ("PP", layout.pipeline),
+        ("EP", layout.expert),
+        ("DP", layout.data),
+    ];
+    for (name, degree) in degrees.into_iter().filter(|(_, degree)| *degree > 1) {
+        text += &format!(", {name} {degree}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Event, apply};
+
+    #[test]
+    fn the_address_follows_the_plan() {
+        let state = State::default();
+        assert_eq!(fragment(&state), "", "a first visit has a clean address");
+        let state = apply(state, Event::Set { name: "num_nodes".into(), value: "4".into() });
+        let address = fragment(&state);
+        assert!(address.starts_with("/1?") && address.contains("nodes=4"), "{address}");
+        let opened = apply(State::default(), Event::Follow(address.clone()));
+        assert_eq!(
+            opened.shown.as_ref().map(|shown| &shown.plan),
+            state.shown.as_ref().map(|shown| &shown.plan)
+        );
+        assert_eq!(fragment(&opened), address);
+        let stale = apply(apply(state, Event::Edit("prose".into())), Event::Settle);
+        assert_eq!(fragment(&stale), "");
+    }
+
+    #[test]
+    fn both_plans_travel_in_both_links() {
+        let pinned = apply(State::default(), Event::Pin);
+        let state = apply(pinned, Event::Set { name: "num_nodes".into(), value: "4".into() });
+        for link in [settings_link(&state).expect("a link"), script_link(&state)] {
+            let opened = apply(State::default(), Event::Follow(link));
+            let world = |shown: &Shown| shown.plan.layout().world_size;
+            assert_eq!(opened.shown.as_deref().map(world), Some(32));
+            assert_eq!(opened.pinned.map(|pinned| world(&pinned.shown)), Some(16));
+        }
+    }
+
+    #[test]
+    fn plans_are_named_by_size_and_cut() {
+        let state = State::default();
+        assert_eq!(
+            state.shown.as_deref().map(title).as_deref(),
+            Some("5.04 B on 16 × H100-SXM, TP 2, PP 2, DP 4")
+        );
+    }
+}

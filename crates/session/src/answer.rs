@@ -1,0 +1,79 @@
+//! What the engine says to what the reader has in hand.
+
+use super::{Hand, Held, StageMemory, stage_memories};
+use shardscope_advice::advised;
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::Plan;
+use shardscope_report::text::text;
+use shardscope_report::{Report, document};
+use shardscope_source::Source;
+use shardscope_topology::{Groups, Rank};
+use shardscope_units::Bytes;
+
+/// The answer to one text.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The text that it answers, for places in it.
+    pub source: Source,
+    /// Plan, settings, questions and diagnostics.
+    pub resolution: Resolution,
+}
+
+/// Everything shown of one plan.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// What made the plan.
+    pub answer: Held<Answer>,
+    /// The plan.
+    pub plan: Plan,
+    /// Every estimate.
+    pub report: Report,
+    /// The memory of each stage as it is shown.
+    pub stages: Vec<StageMemory>,
+}
+
+impl Shown {
+    /// The report as a JSON document.
+    #[must_use]
+    pub fn json(&self) -> String {
+        document(&self.answer.source, &self.answer.resolution, Some(&self.report), true) + "\n"
+    }
+
+    /// The report as plain text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text(&self.plan, &self.report)
+    }
+
+    fn stage_of(&self, rank: Rank) -> Option<usize> {
+        usize::try_from(Groups::of(self.plan.layout()).coordinates(rank).pipeline).ok()
+    }
+
+    /// What a GPU needs at its peak.
+    #[must_use]
+    pub fn memory_of(&self, rank: Rank) -> Option<Bytes> {
+        self.stages.get(self.stage_of(rank)?).map(|stage| stage.reserved)
+    }
+
+    /// The stage that needs most.
+    #[must_use]
+    pub fn worst(&self) -> Option<&StageMemory> {
+        self.stages.iter().max_by_key(|stage| stage.reserved)
+    }
+}
+
+/// Reads what is in hand, and estimates what it takes if it is a plan.
+#[must_use]
+pub fn answer(hand: &Hand) -> (Held<Answer>, Option<Shown>) {
+    let source = hand.source();
+    let environment = hand.surroundings();
+    let request = Request { source: &source, environment: &environment, overrides: &hand.settings };
+    let resolution = read(&request);
+    let plan = resolution.plan.clone();
+    let answer = Held::new(Answer { source, resolution });
+    let shown = plan.map(|plan| {
+        let report = advised(&plan);
+        Shown { answer: answer.clone(), stages: stage_memories(&plan, &report.memory), report, plan }
+    });
+    (answer, shown)
+}

@@ -1,0 +1,78 @@
+//! What is copied to be pasted elsewhere: a table with its link, a frame for a page.
+
+use super::{Shown, cut, title};
+use shardscope_units::{gib, percent, rounded, seconds, tflops};
+
+/// Above this many characters chat tools and trackers cut or refuse a link.
+pub const LONG_LINK: usize = 2_000;
+
+/// The verdict as a Markdown table, with the link to the page below.
+#[must_use]
+pub fn verdict_markdown(shown: &Shown, link: &str) -> String {
+    let mut out = format!("| {} | |\n|---|---:|\n", title(shown));
+    for (name, value) in verdict_lines(shown) {
+        out += &format!("| {name} | {value} |\n");
+    }
+    out + &format!("\n[Open in Shardscope]({link})\n")
+}
+
+/// The numbers that everyone asks for first.
+#[must_use]
+pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
+    let accelerator = &shown.plan.cluster().accelerator;
+    let mut lines = Vec::new();
+    let mut say = |name: &str, value: String| lines.push((name.to_owned(), value));
+    if let Some(worst) = shown.worst() {
+        let share = shardscope_units::Quantity::number(worst.reserved)
+            / shardscope_units::Quantity::number(accelerator.memory).max(1.0);
+        say("Verdict", worst.fit.words().to_ascii_lowercase());
+        say(
+            "Fullest GPU",
+            format!("{} of {} ({})", gib(worst.reserved), gib(accelerator.memory), percent(share)),
+        );
+    }
+    let time = &shown.report.time;
+    say("Layout", cut(&shown.plan));
+    say(
+        "Step",
+        format!("{} ({} to {})", seconds(time.step), seconds(time.lower_bound), seconds(time.upper_bound)),
+    );
+    say("Tokens per second", rounded(time.tokens_per_second));
+    say("Per GPU", format!("{}, MFU {}", tflops(time.model_rate), percent(time.mfu)));
+    lines
+}
+
+/// A frame for another page, with `address` opened as an embedded view.
+#[must_use]
+pub fn frame(address: &str, name: &str) -> String {
+    let quoted = |text: &str| text.replace('&', "&amp;").replace('"', "&quot;");
+    format!(
+        "<iframe src=\"{}\" title=\"{}\" width=\"100%\" height=\"520\" loading=\"lazy\" \
+         sandbox=\"allow-scripts allow-same-origin allow-popups allow-downloads\" allow=\"clipboard-write\"></iframe>",
+        quoted(address),
+        quoted(name)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::State;
+
+    #[test]
+    fn the_table_has_the_verdict_and_the_link() {
+        let shown = State::default().shown.expect("a plan");
+        let table = verdict_markdown(&shown, "https://example.org/#/1?tp=2");
+        assert!(table.contains("| Verdict | fits |"), "{table}");
+        assert!(table.ends_with("[Open in Shardscope](https://example.org/#/1?tp=2)\n"), "{table}");
+        assert!(
+            table.lines().filter(|line| line.starts_with('|')).all(|line| line.matches('|').count() == 3)
+        );
+    }
+
+    #[test]
+    fn a_frame_quotes_its_address() {
+        let frame = frame("https://example.org/?embed=verdict#/1?a=1&b=2", "a \"b\"");
+        assert!(frame.contains("a=1&amp;b=2") && frame.contains("a &quot;b&quot;"), "{frame}");
+    }
+}

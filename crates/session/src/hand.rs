@@ -1,0 +1,215 @@
+//! What the reader gave: everything that an answer follows from.
+
+use std::rc::Rc;
+
+use super::EXAMPLE;
+use shardscope_bash::Environment;
+use shardscope_launch::formats::Format;
+use shardscope_launch::{Kind, detect};
+use shardscope_link::{Pasted, PastedText, Shared};
+use shardscope_plan::Field;
+use shardscope_source::Source;
+
+/// Texts, answers and values changed by hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hand {
+    /// What the box holds.
+    pub text: Rc<str>,
+    /// The file it came from; empty when pasted.
+    pub name: String,
+    /// The files beside it: a configuration that the script names, a model's `config.json`.
+    pub beside: Vec<File>,
+    /// Settings changed by hand, by Megatron's names.
+    pub settings: Vec<(String, String)>,
+    /// Answers for variables that the script leaves to its environment.
+    pub environment: Vec<(String, String)>,
+    /// The words after the script in its call.
+    pub arguments: String,
+}
+
+/// A file given with the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub text: Rc<str>,
+}
+
+impl Hand {
+    /// A text and nothing changed by hand.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self {
+            text: Rc::from(text),
+            name: String::new(),
+            beside: Vec::new(),
+            settings: Vec::new(),
+            environment: Vec::new(),
+            arguments: String::new(),
+        }
+    }
+
+    /// No text, only settings.
+    #[must_use]
+    pub fn of_settings(settings: Vec<(String, String)>) -> Self {
+        Self { settings, ..Self::of("") }
+    }
+
+    /// Files given at once: a script goes into the box, else the first; the others lie beside it. What only
+    /// completes a script (a model's or DeepSpeed's configuration) lies beside the one that is there.
+    #[must_use]
+    pub fn with_files(&self, mut files: Vec<File>) -> Self {
+        let kinds: Vec<Kind> = files.iter().map(|file| detect(&file.name, &file.text, 0)).collect();
+        let completes =
+            |kind: &Kind| matches!(kind, Kind::Settings(Format::DeepSpeed | Format::HuggingFace, _));
+        let has_own = !self.text.trim().is_empty() && &*self.text != EXAMPLE;
+        if files.is_empty() || has_own && kinds.iter().all(completes) {
+            let mut hand = self.clone();
+            hand.beside.retain(|old| files.iter().all(|new| new.name != old.name));
+            hand.beside.extend(files);
+            return hand;
+        }
+        let script = kinds.iter().position(|kind| matches!(kind, Kind::Script));
+        let first = files.remove(script.unwrap_or(0));
+        Self { text: first.text, name: first.name, beside: files, ..Self::of("") }
+    }
+
+    /// The same without the file called `name` beside it.
+    #[must_use]
+    pub fn without_file(&self, name: &str) -> Self {
+        let beside = self.beside.iter().filter(|file| file.name != name).cloned().collect();
+        Self { beside, ..self.clone() }
+    }
+
+    /// What a link carries.
+    #[must_use]
+    pub fn of_shared(shared: Shared) -> Self {
+        match shared {
+            Shared::Settings(settings) => Self::of_settings(settings),
+            Shared::Pasted(pasted) => Self::of_pasted(pasted),
+        }
+    }
+
+    /// What was pasted.
+    #[must_use]
+    pub fn of_pasted(pasted: Pasted) -> Self {
+        let mut files = pasted.texts.into_iter().map(|text| File { name: text.name, text: text.text.into() });
+        let first = files.next().unwrap_or(File { name: String::new(), text: Rc::from("") });
+        Self {
+            text: first.text,
+            name: first.name,
+            beside: files.collect(),
+            settings: pasted.settings,
+            environment: pasted.environment,
+            arguments: pasted.arguments,
+        }
+    }
+
+    /// All of it, as a link carries it.
+    #[must_use]
+    pub fn pasted(&self) -> Pasted {
+        let text = |name: &str, text: &str| PastedText { name: name.to_owned(), text: text.to_owned() };
+        let beside = self.beside.iter().map(|file| text(&file.name, &file.text));
+        Pasted {
+            texts: std::iter::once(text(&self.name, &self.text)).chain(beside).collect(),
+            settings: self.settings.clone(),
+            environment: self.environment.clone(),
+            arguments: self.arguments.clone(),
+        }
+    }
+
+    /// The texts, the box's first.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        let beside = self.beside.iter().map(|file| (file.name.as_str(), &*file.text));
+        Source::from_files(std::iter::once((self.name.as_str(), &*self.text)).chain(beside))
+    }
+
+    /// What the texts are read with.
+    #[must_use]
+    pub fn surroundings(&self) -> Environment {
+        Environment {
+            variables: self.environment.clone(),
+            arguments: self.arguments.split_ascii_whitespace().map(str::to_owned).collect(),
+        }
+    }
+
+    fn values(&mut self, name: &str) -> &mut Vec<(String, String)> {
+        if Field::named(name).is_some() { &mut self.settings } else { &mut self.environment }
+    }
+
+    pub(super) fn unset(&mut self, name: &str) {
+        self.values(name).retain(|(other, _)| other != name);
+    }
+
+    pub(super) fn set(&mut self, name: String, value: String) {
+        self.unset(&name);
+        if !value.is_empty() {
+            self.values(&name).push((name, value));
+        }
+    }
+
+    /// Sets a value even when it is empty, which takes back what the text states.
+    pub(super) fn put(&mut self, (name, value): (String, String)) {
+        self.unset(&name);
+        self.values(&name).push((name, value));
+    }
+
+    pub(super) fn unset_all(&mut self) {
+        self.settings.clear();
+        self.environment.clear();
+        self.arguments.clear();
+    }
+
+    /// Whether anything was changed by hand.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        !self.settings.is_empty() || !self.environment.is_empty() || !self.arguments.is_empty()
+    }
+
+    /// Whether there is no text, so that settings alone make the plan.
+    #[must_use]
+    pub fn is_settings_alone(&self) -> bool {
+        self.text.trim().is_empty() && self.beside.is_empty() && !self.settings.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EXAMPLE, File, Hand};
+
+    fn file(name: &str, text: &str) -> File {
+        File { name: name.into(), text: text.into() }
+    }
+
+    fn names(hand: &Hand) -> (String, Vec<&str>) {
+        (hand.name.clone(), hand.beside.iter().map(|file| file.name.as_str()).collect())
+    }
+
+    #[test]
+    fn a_script_goes_into_the_box_and_the_rest_beside_it() {
+        let model = || {
+            file("config.json", "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_hidden_layers\": 2}")
+        };
+        let script = || file("run.sh", "#!/bin/bash\ntorchrun pretrain_gpt.py");
+        let both = Hand::of(EXAMPLE).with_files(vec![model(), script()]);
+        assert_eq!(names(&both), ("run.sh".into(), vec!["config.json"]));
+        let alone = Hand::of(EXAMPLE).with_files(vec![model()]);
+        assert_eq!(names(&alone), ("config.json".into(), vec![]));
+        let completed =
+            Hand::of("torchrun pretrain_gpt.py").with_files(vec![model()]).with_files(vec![model()]);
+        assert_eq!(names(&completed), (String::new(), vec!["config.json"]));
+        assert_eq!(names(&completed.without_file("config.json")), (String::new(), vec![]));
+        assert_eq!(completed.with_files(vec![script()]).beside, vec![]);
+    }
+
+    #[test]
+    fn everything_in_hand_travels() {
+        let mut hand = Hand::of("TP=2").with_files(vec![file("a.sh", "x"), file("b.txt", "y")]);
+        hand.set("num_nodes".into(), "2".into());
+        hand.set("RUN".into(), "ü".into());
+        assert_eq!(Hand::of_pasted(hand.pasted()), hand);
+        assert_eq!(hand.source().parts().len(), 2);
+    }
+}

@@ -1,0 +1,61 @@
+//! What is in hand as text, to be kept across reloads and in the browser's history. It never leaves the browser.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Hand, State};
+use shardscope_link::{Compact, Pasted};
+
+/// What was kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// What was in hand.
+    pub hand: Hand,
+    /// What was pinned beside it.
+    pub pinned: Option<Hand>,
+}
+
+/// What `state` holds, to be restored by [`restore`].
+#[must_use]
+pub fn keep(state: &State) -> String {
+    /// The form of what is kept.
+    #[derive(Serialize)]
+    struct Form<'p> {
+        hand: Compact<'p>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pinned: Option<Compact<'p>>,
+    }
+    let hand = state.hand.pasted();
+    let pinned = state.pinned.as_ref().map(|pinned| pinned.hand.pasted());
+    let form = Form { hand: hand.compact(), pinned: pinned.as_ref().map(Pasted::compact) };
+    // Writing to memory cannot fail, and all keys are text.
+    serde_json::to_string(&form).unwrap_or_default()
+}
+
+/// What `text` keeps, if it is what [`keep`] gave.
+#[must_use]
+pub fn restore(text: &str) -> Option<Kept> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    let hand = |key: &str| Pasted::from_json(value.get(key)?).map(Hand::of_pasted);
+    Some(Kept { hand: hand("hand")?, pinned: hand("pinned") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Event, apply};
+
+    #[test]
+    fn what_is_kept_comes_back() {
+        let set = |name: &str, value: &str| Event::Set { name: name.into(), value: value.into() };
+        let mut state = apply(State::default(), Event::Pin);
+        for event in [set("num_nodes", "4"), set("RUN", "ü \"7B\"")] {
+            state = apply(state, event);
+        }
+        let kept = restore(&keep(&state)).expect("what was kept");
+        assert_eq!(kept.hand, state.hand);
+        assert_eq!(kept.pinned, state.pinned.map(|pinned| pinned.hand.clone()));
+        assert_eq!(restore("{}"), None);
+        assert_eq!(restore("TP=2"), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! The settings that are tried most, each one step away from where it is.
+
+use shardscope_plan::{Field, Plan, Recompute};
+
+/// A number that is doubled and halved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Knob {
+    /// Which setting.
+    pub field: Field,
+    /// Its short name.
+    pub short: &'static str,
+    /// Its value now.
+    pub value: u64,
+    /// The next lower value; none at the end.
+    pub less: Option<u64>,
+    /// The next higher value; none at the end.
+    pub more: Option<u64>,
+}
+
+/// Most that a degree is turned up to; the text may go further.
+const MOST: u64 = 65_536;
+
+fn knob(field: Field, short: &'static str, value: u64) -> Knob {
+    let less = value.is_multiple_of(2).then_some(value / 2).filter(|less| *less > 0);
+    let more = value.checked_mul(2).filter(|more| *more <= MOST);
+    // An odd number steps down to one, as no half of it exists.
+    let less = less.or((value > 1).then_some(1));
+    Knob { field, short, value, less, more }
+}
+
+/// The knobs of `plan`.
+#[must_use]
+pub fn knobs(plan: &Plan) -> Vec<Knob> {
+    let (layout, recipe) = (plan.layout(), plan.recipe());
+    let mut knobs = vec![
+        knob(Field::NumNodes, "nodes", plan.cluster().num_nodes),
+        knob(Field::TensorModelParallelSize, "TP", layout.tensor),
+        knob(Field::PipelineModelParallelSize, "PP", layout.pipeline),
+        knob(Field::ContextParallelSize, "CP", layout.context),
+    ];
+    if plan.model().experts.is_some() {
+        knobs.push(knob(Field::ExpertModelParallelSize, "EP", layout.expert));
+    }
+    knobs.push(knob(Field::MicroBatchSize, "micro-batch", recipe.micro_batch_size));
+    knobs.push(knob(Field::SeqLength, "sequence", plan.model().seq_length));
+    knobs
+}
+
+/// Ways to recompute activations.
+pub const RECOMPUTE: [&str; 3] = ["none", "selective", "full"];
+
+/// Which of [`RECOMPUTE`] the plan has.
+#[must_use]
+pub fn recompute_of(plan: &Plan) -> &'static str {
+    match plan.recipe().recompute {
+        Recompute::None => RECOMPUTE[0],
+        Recompute::Selective(_) => RECOMPUTE[1],
+        Recompute::Uniform { .. } | Recompute::Block { .. } => RECOMPUTE[2],
+    }
+}
+
+/// The settings that make the plan recompute in the way called `name`.
+#[must_use]
+pub fn recompute_as(name: &str) -> Vec<(String, String)> {
+    let (granularity, method, layers) = match name {
+        "full" => ("full", "uniform", "1"),
+        "selective" => ("selective", "", ""),
+        _ => ("", "", ""),
+    };
+    let values = [
+        (Field::RecomputeGranularity, granularity),
+        (Field::RecomputeMethod, method),
+        (Field::RecomputeNumLayers, layers),
+        (Field::RecomputeActivations, ""),
+        (Field::CheckpointActivations, ""),
+    ];
+    values.into_iter().map(|(field, value)| (field.name().to_owned(), value.to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EXAMPLE, Event, Hand, State, apply};
+
+    #[test]
+    fn a_turned_knob_shows_in_the_plan() {
+        let state = State::default();
+        let plan = state.shown.as_ref().map(|shown| shown.plan.clone()).expect("a plan");
+        for knob in knobs(&plan) {
+            for value in [knob.less, knob.more].into_iter().flatten() {
+                let set = Event::Set { name: knob.field.name().to_owned(), value: value.to_string() };
+                let turned = apply(state.clone(), set);
+                // Where Megatron refuses the step, the reader is told why; else the knob has moved.
+                if !turned.stale {
+                    let plan = &turned.shown.expect("a plan").plan;
+                    let now = knobs(plan).into_iter().find(|other| other.field == knob.field);
+                    assert_eq!(now.map(|knob| knob.value), Some(value));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn recomputation_is_switched_both_ways() {
+        // With flash attention the legacy models have nothing left to recompute selectively.
+        let text = EXAMPLE.replace("    --use-flash-attn \\\n", "");
+        let mut state = State::new(Hand::of(&text));
+        for name in ["full", "selective", "none"] {
+            state = apply(state, Event::Try(recompute_as(name)));
+            let shown = state.shown.as_ref().expect("a plan");
+            assert!(!state.stale, "{:?}", state.answer.resolution.diagnostics);
+            assert_eq!(recompute_of(&shown.plan), name);
+        }
+    }
+}

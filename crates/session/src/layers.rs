@@ -1,0 +1,60 @@
+//! The layers of the model as the panel shows them.
+
+use shardscope_estimate::{LayerNode, Load};
+use shardscope_operators::Shape;
+use shardscope_units::{Bytes, grouped, size};
+
+/// One line of the layer tree: a part of the whole model beside what one GPU holds of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerLine {
+    /// What it is.
+    pub name: &'static str,
+    /// How many equal ones there are.
+    pub times: u64,
+    /// In the whole model.
+    pub whole: LayerFigures,
+    /// On one GPU that holds it.
+    pub sharded: LayerFigures,
+    /// Its parts.
+    pub parts: Vec<LayerLine>,
+}
+
+/// The figures of a part, of one of its `times`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LayerFigures {
+    /// The tensor's shape, of leaves.
+    pub shape: String,
+    /// Parameters.
+    pub parameters: String,
+    /// Bytes as weights; empty where there are none.
+    pub weights: String,
+    /// Bytes kept for one micro-batch; empty where there are none.
+    pub kept: String,
+}
+
+/// `node` as it is shown.
+#[must_use]
+pub fn layer_line(node: &LayerNode) -> LayerLine {
+    LayerLine {
+        name: node.name,
+        times: node.times,
+        whole: figures(node.shape, node.whole),
+        sharded: figures(node.sharded_shape, node.sharded),
+        parts: node.children.iter().map(layer_line).collect(),
+    }
+}
+
+fn figures(shape: Option<Shape>, load: Load) -> LayerFigures {
+    let some = |bytes: Bytes| if bytes == Bytes::ZERO { String::new() } else { size(bytes) };
+    LayerFigures {
+        shape: shape.map(written).unwrap_or_default(),
+        parameters: grouped(load.parameters.get()),
+        weights: some(load.parameter_bytes),
+        kept: some(load.activation_bytes),
+    }
+}
+
+fn written(shape: Shape) -> String {
+    let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
+    format!("[{}]", sizes.join(", "))
+}

@@ -1,0 +1,109 @@
+//! What a training's own log says, beside what was predicted for it.
+
+use super::{File, Hand, Shown};
+use shardscope_launch::{is_log, read_log};
+use shardscope_units::{Bytes, Count, FlopsPerSecond, Quantity, Seconds, gib, percent, seconds, tflops};
+
+/// The name under which pasted log lines lie beside the script.
+pub const LOG: &str = "training.log";
+
+/// One figure, measured and predicted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// What.
+    pub name: &'static str,
+    /// By the log.
+    pub measured: String,
+    /// By the estimate.
+    pub predicted: String,
+    /// How far the prediction is off.
+    pub off: String,
+}
+
+/// The log lines among the texts.
+#[must_use]
+pub fn log_text(hand: &Hand) -> &str {
+    hand.beside.iter().find(|file| is_log(&file.text)).map_or("", |file| &file.text)
+}
+
+/// `hand` with `text` as its log lines; none of them where it is empty.
+#[must_use]
+pub fn with_log(hand: &Hand, text: &str) -> Hand {
+    let mut hand = hand.clone();
+    hand.beside.retain(|file| !is_log(&file.text) && file.name != LOG);
+    if !text.trim().is_empty() {
+        hand.beside.push(File { name: LOG.to_owned(), text: text.into() });
+    }
+    hand
+}
+
+/// What the log lines in hand say of the plan shown; empty where there are none.
+#[must_use]
+pub fn logged(hand: &Hand, shown: &Shown) -> Vec<Logged> {
+    let log = read_log(log_text(hand));
+    let (time, memory) = (&shown.report.time, &shown.report.memory);
+    let mut out = Vec::new();
+    if let Some(median) = log.median_seconds() {
+        let words = [median, time.step.get()].map(|value| seconds(Seconds::new(value)));
+        out.push(Logged::of("step time, median without the first", [median, time.step.get()], words));
+    }
+    if let Some(rate) = log.iterations.iter().rev().find_map(|one| one.tflops_per_gpu) {
+        let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
+        let rates = [rate * 1e12, time.flops.megatron.get() / time.step.get() / gpus];
+        let words = rates.map(|rate| tflops(FlopsPerSecond::new(rate)));
+        out.push(Logged::of("per GPU, as Megatron-LM counts", rates, words));
+    }
+    let mut peaks = [("peak allocated", None, None), ("peak reserved by PyTorch", None, None)];
+    for rank in &memory.ranks {
+        peaks[0].2 = peaks[0].2.max(Some(rank.totals.peak_allocated));
+        peaks[1].2 = peaks[1].2.max(Some(rank.totals.peak_cached));
+    }
+    for report in &log.memory {
+        peaks[0].1 = peaks[0].1.max(report.max_allocated);
+        peaks[1].1 = peaks[1].1.max(report.max_reserved);
+    }
+    for (name, measured, predicted) in peaks {
+        if let (Some(measured), Some(predicted)) = (measured, predicted) {
+            let sizes = [Bytes::new(measured), predicted];
+            out.push(Logged::of(name, sizes.map(Quantity::number), sizes.map(gib)));
+        }
+    }
+    out
+}
+
+impl Logged {
+    fn of(name: &'static str, [measured, predicted]: [f64; 2], words: [String; 2]) -> Self {
+        let off = predicted / measured - 1.0;
+        let off = format!("{}{}", if off < 0.0 { "−" } else { "+" }, percent(off.abs()));
+        let [measured, predicted] = words;
+        Self { name, measured, predicted, off }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{EXAMPLE, Event, Hand, State, apply};
+    use super::{LOG, logged, with_log};
+
+    #[test]
+    fn a_log_is_held_against_the_plan() {
+        let state = State::new(Hand::of(EXAMPLE));
+        let shown = state.shown.clone().expect("a plan");
+        assert_eq!(logged(&state.hand, &shown), []);
+        let text = " iteration 1/ 10 | consumed samples: 512 | elapsed time per iteration (ms): 9000.0 | throughput per GPU (TFLOP/s/GPU): 250.0 |\n \
+             iteration 2/ 10 | consumed samples: 1024 | elapsed time per iteration (ms): 5000.0 | throughput per GPU (TFLOP/s/GPU): 400.0 |\n\
+             [Rank 0] (after 1 iterations) memory (MB) | allocated: 11000.0 | max allocated: 31000.0 | reserved: 33000.0 | max reserved: 34000.0\n";
+        let hand = with_log(&state.hand, text);
+        assert_eq!(hand.beside.len(), 1);
+        let state = apply(state, Event::Open(Box::new(hand)));
+        let shown = state.shown.clone().expect("the plan is still there");
+        let lines = logged(&state.hand, &shown);
+        let names: Vec<&str> = lines.iter().map(|line| line.name).collect();
+        assert_eq!(names.len(), 4, "{names:?}");
+        assert_eq!((lines[0].measured.as_str(), lines[0].predicted.as_str()), ("5.00 s", "4.76 s"));
+        assert!(lines[0].off.starts_with('−'), "{}", lines[0].off);
+        assert_eq!(lines[2].measured, "30.27 GiB");
+        assert_eq!(with_log(&state.hand, " ").beside, []);
+        assert_eq!(LOG, state.hand.beside[0].name);
+    }
+}

@@ -1,0 +1,159 @@
+//! Which colour and caption each GPU gets.
+
+use shardscope_plan::Plan;
+use shardscope_topology::{GroupKind, Groups, Rank};
+use shardscope_units::{Bytes, Quantity, gib, percent};
+
+/// What the colours of the map tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// The pipeline stage.
+    Stage,
+    /// The group of a kind.
+    Group(GroupKind),
+    /// How full the memory is.
+    Memory,
+    /// How much a GPU sends per iteration.
+    Traffic,
+}
+
+/// Hues for stages and groups; with more of them the hues begin again, and numbers tell them apart.
+pub const HUES: u64 = 8;
+
+/// Shades for amounts, the last for what does not fit.
+const FULL: [(f64, &str); 5] = [
+    (0.25, "up to 25 %"),
+    (0.5, "25 to 50 %"),
+    (0.75, "50 to 75 %"),
+    (0.9, "75 to 90 %"),
+    (1.0, "90 to 100 %"),
+];
+
+/// The colour of every GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paint {
+    /// By rank: which colour.
+    pub classes: Vec<u8>,
+    /// What the colours mean.
+    pub legend: Vec<Swatch>,
+    /// Whether the colours are an order of amounts instead of names.
+    pub ramp: bool,
+}
+
+/// One line of the legend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swatch {
+    /// Which colour.
+    pub class: u8,
+    /// What it means.
+    pub text: String,
+}
+
+/// What is known of the GPUs of each stage.
+#[derive(Clone, Debug, Default)]
+pub struct Amounts {
+    /// Memory at the peak, by stage.
+    pub memory: Vec<Bytes>,
+    /// Bytes on the wire per iteration, by stage.
+    pub traffic: Vec<Bytes>,
+}
+
+impl Amounts {
+    pub(super) fn of(&self, colour: Colour, stage: u64) -> Option<Bytes> {
+        let stage = usize::try_from(stage).ok()?;
+        match colour {
+            Colour::Memory => self.memory.get(stage).copied(),
+            Colour::Traffic => self.traffic.get(stage).copied(),
+            Colour::Stage | Colour::Group(_) => None,
+        }
+    }
+}
+
+fn hue(index: u64) -> u8 {
+    u8::try_from(index % HUES).unwrap_or(0)
+}
+
+/// The colours of all GPUs of `plan` that are drawn.
+#[must_use]
+pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts) -> Paint {
+    let groups = Groups::of(plan.layout());
+    let mut by_stage = Vec::new();
+    let (legend, ramp) = match colour {
+        Colour::Stage => {
+            by_stage.extend((0..plan.layout().pipeline).map(hue));
+            (named(plan.layout().pipeline, "stage"), false)
+        }
+        Colour::Group(kind) => (named(groups.count(kind), "group"), false),
+        Colour::Memory => {
+            let capacity = plan.cluster().accelerator.memory.number().max(1.0);
+            by_stage.extend(amounts.memory.iter().map(|used| fullness(used.number() / capacity)));
+            (full_legend(), true)
+        }
+        Colour::Traffic => {
+            let most = amounts.traffic.iter().copied().max().unwrap_or_default();
+            by_stage.extend(amounts.traffic.iter().map(|sent| fifth(*sent, most)));
+            (traffic_legend(most), true)
+        }
+    };
+    let mut classes = Vec::new();
+    for rank in (0..groups.world()).map(Rank::new) {
+        let class = match colour {
+            Colour::Group(kind) => groups.group(kind, rank).map(|group| hue(group.index())),
+            _ => {
+                let stage = usize::try_from(groups.coordinates(rank).pipeline);
+                stage.ok().and_then(|stage| by_stage.get(stage).copied())
+            }
+        };
+        classes.push(class.unwrap_or(NOTHING));
+    }
+    Paint { classes, legend, ramp }
+}
+
+/// The colour of a GPU of which nothing is known or that belongs to no group.
+pub const NOTHING: u8 = 9;
+
+fn named(count: u64, what: &str) -> Vec<Swatch> {
+    (0..count.min(HUES))
+        .map(|index| {
+            let more = if count > HUES { ", …" } else { "" };
+            let second = if index + HUES < count { format!(", {}", index + HUES) } else { String::new() };
+            Swatch {
+                class: hue(index),
+                text: format!("{what} {index}{second}{}", if second.is_empty() { "" } else { more }),
+            }
+        })
+        .collect()
+}
+
+fn fullness(share: f64) -> u8 {
+    let step = FULL.iter().position(|(most, _)| share <= *most).unwrap_or(FULL.len());
+    u8::try_from(step).unwrap_or(NOTHING)
+}
+
+fn full_legend() -> Vec<Swatch> {
+    let mut legend = Vec::new();
+    for (class, text) in (0_u8..).zip(FULL.iter().map(|(_, text)| *text).chain(["does not fit"])) {
+        legend.push(Swatch { class, text: text.to_owned() });
+    }
+    legend
+}
+
+fn fifth(sent: Bytes, most: Bytes) -> u8 {
+    let share = sent.number() / most.number().max(1.0);
+    let step = [0.2, 0.4, 0.6, 0.8].iter().filter(|bound| share > **bound).count();
+    u8::try_from(step).unwrap_or(NOTHING)
+}
+
+fn traffic_legend(most: Bytes) -> Vec<Swatch> {
+    (0_u8..5)
+        .map(|class| {
+            let upper = f64::from(class + 1) / 5.0;
+            let text = if class == 4 {
+                format!("up to {}", gib(most))
+            } else {
+                format!("up to {} of that", percent(upper))
+            };
+            Swatch { class, text }
+        })
+        .collect()
+}

@@ -1,0 +1,107 @@
+//! The script with the values given by hand written into it.
+
+use super::Hand;
+use shardscope_launch::export::edit;
+use shardscope_plan::Field;
+use shardscope_source::Span;
+
+/// A script rewritten.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rewritten {
+    /// The texts with the values in place; what found none stays a value given by hand.
+    pub hand: Hand,
+    /// The lines that changed, in order.
+    pub lines: Vec<Line>,
+    /// Settings for which the texts have no place.
+    pub unplaced: Vec<&'static str>,
+}
+
+/// A changed line: what stands before the change, the change, what stands behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The file, where there are several.
+    pub file: String,
+    /// Its number, from 1.
+    pub number: usize,
+    /// Its three parts.
+    pub parts: [String; 3],
+}
+
+/// What `hand` holds with the settings changed by hand written into its texts; none where nothing is changed, or
+/// there is no text to change.
+#[must_use]
+pub fn rewritten(hand: &Hand) -> Option<Rewritten> {
+    if hand.text.trim().is_empty() {
+        return None;
+    }
+    let mut changes: Vec<(Field, String)> = Vec::new();
+    for (name, value) in &hand.settings {
+        if let Some(field) = Field::named(name) {
+            changes.push((field, value.clone()));
+        }
+    }
+    if changes.is_empty() {
+        return None;
+    }
+    let edited = edit(&hand.source(), &hand.surroundings(), &changes);
+    let several = edited.files.len() > 1;
+    let mut marks = edited.marks;
+    marks.sort_by(|(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));
+    let mut lines = Vec::new();
+    for (file, mark) in marks {
+        let Some((name, text)) = edited.files.get(file) else { continue };
+        let name = if several { name.as_str() } else { "" };
+        lines.extend(line_of(name, text, mark));
+    }
+    let mut out = hand.clone();
+    out.settings.retain(|(name, _)| edited.unplaced.iter().any(|(field, _)| field.name() == name));
+    let mut texts = edited.files.into_iter().map(|(_, text)| text);
+    if let Some(text) = texts.next() {
+        out.text = text.into();
+    }
+    for (file, text) in out.beside.iter_mut().zip(texts) {
+        file.text = text.into();
+    }
+    Some(Rewritten {
+        hand: out,
+        lines,
+        unplaced: edited.unplaced.iter().map(|(field, _)| field.name()).collect(),
+    })
+}
+
+/// The line in which `mark` begins, taken apart around it.
+fn line_of(file: &str, text: &str, mark: Span) -> Option<Line> {
+    let (start, end) = (mark.start as usize, mark.end as usize);
+    let before = text.get(..start)?;
+    let first = before.rfind('\n').map_or(0, |at| at + 1);
+    let last = text.get(end..)?.find('\n').map_or(text.len(), |at| end + at);
+    let part = |from: usize, to: usize| text.get(from..to).unwrap_or("").to_owned();
+    Some(Line {
+        file: file.to_owned(),
+        number: before.matches('\n').count() + 1,
+        parts: [part(first, start), part(start, end), part(end, last)],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Hand;
+    use super::{Line, rewritten};
+
+    #[test]
+    fn values_by_hand_are_written_into_the_script() {
+        let text = "# mine\ntorchrun --nproc_per_node 8 pretrain_gpt.py \\\n  --tensor-model-parallel-size 2 --num-layers 4 \\\n  --hidden-size 64\n";
+        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let mut hand = Hand::of(text);
+        assert_eq!(rewritten(&hand), None);
+        hand.settings = vec![set("tensor_model_parallel_size", "4"), set("accelerator", "B200")];
+        let changed = rewritten(&hand).expect("a change");
+        assert_eq!(*changed.hand.text, *text.replace("parallel-size 2", "parallel-size 4"));
+        assert_eq!(changed.hand.settings, [set("accelerator", "B200")]);
+        assert_eq!(changed.unplaced, ["accelerator"]);
+        let parts = ["  --tensor-model-parallel-size ", "4", " --num-layers 4 \\"].map(str::to_owned);
+        assert_eq!(changed.lines, [Line { file: String::new(), number: 3, parts }]);
+        hand.text = "".into();
+        assert_eq!(rewritten(&hand), None, "no text to write into");
+    }
+}

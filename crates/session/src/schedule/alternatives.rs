@@ -1,0 +1,66 @@
+//! The other schedules for the same plan: what each holds and how long its stages wait.
+
+use shardscope_estimate::memory_totals;
+use shardscope_estimate::time::time;
+use shardscope_plan::{Field, PipelineSchedule, Plan, Variant};
+use shardscope_units::{Bytes, Seconds};
+
+/// Chunks a rank may have in an interleaved schedule that is tried.
+const CHUNKS: [u64; 3] = [1, 2, 4];
+
+/// The plan under a schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alternative {
+    /// `1f1b`, `zb-h1` and so on.
+    pub name: &'static str,
+    /// Model chunks of a rank.
+    pub chunks: u64,
+    /// The settings that turn the plan into it; none for the plan's own.
+    pub changes: Vec<(Field, String)>,
+    /// Micro-batches (chunk steps, where a rank has several chunks) the fullest stage holds.
+    pub in_flight: u64,
+    /// What the fullest GPU takes on the device.
+    pub peak: Bytes,
+    /// Whether that is less than the device has.
+    pub fits: bool,
+    /// Share of the pipeline's time in which the slowest stage waits.
+    pub bubble: f64,
+    /// Time of a step.
+    pub step: Seconds,
+}
+
+/// The plan under every schedule that its layers and micro-batches allow, its own among them.
+#[must_use]
+pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
+    let own = Variant::of(plan);
+    let mut out = Vec::new();
+    for schedule in PipelineSchedule::all() {
+        let chunks: &[u64] =
+            if schedule == PipelineSchedule::OneForwardOneBackward { &CHUNKS } else { &CHUNKS[..1] };
+        for &virtual_pipeline in chunks {
+            let mut variant = Variant { schedule, ..own.clone() };
+            // Two chunks of a folded or mirrored schedule are its own doing.
+            if schedule != own.schedule || chunks.len() > 1 {
+                variant.virtual_pipeline = virtual_pipeline;
+            }
+            let plan = if variant == own { Some(plan.clone()) } else { variant.apply(plan) };
+            out.extend(plan.map(|plan| alternative(&plan, variant.changes_from(&own))));
+        }
+    }
+    out
+}
+
+fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Alternative {
+    let peak = memory_totals(plan).iter().map(|rank| rank.peak_reserved).max().unwrap_or_default();
+    let time = time(plan);
+    Alternative {
+        name: time.schedule.name,
+        chunks: u64::from(time.schedule.shape.chunks),
+        changes,
+        in_flight: time.schedule.in_flight.iter().copied().max().unwrap_or(0),
+        peak,
+        fits: peak <= plan.cluster().accelerator.memory,
+        bubble: time.bubble_fraction,
+        step: time.step,
+    }
+}

@@ -1,0 +1,79 @@
+//! The settings as a table: grouped, each with how it may be changed.
+
+use shardscope_launch::{Origin, Setting, SettingValue};
+use shardscope_plan::{Field, Kind};
+
+/// A group of settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chapter {
+    /// What its settings are about.
+    pub title: &'static str,
+    /// The settings that have a value.
+    pub rows: Vec<Row>,
+}
+
+/// One setting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Which.
+    pub field: Field,
+    /// The setting as resolved.
+    pub setting: Setting,
+}
+
+impl Row {
+    /// Whether someone said it: the script, its environment or the reader.
+    #[must_use]
+    pub fn is_stated(&self) -> bool {
+        matches!(self.setting.origin, Origin::Script | Origin::Environment | Origin::User)
+    }
+
+    /// The value in words.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match &self.setting.value {
+            SettingValue::Bool(true) => "yes".to_owned(),
+            SettingValue::Bool(false) => "no".to_owned(),
+            other => other.written(),
+        }
+    }
+
+    /// What may be put in its place; empty where anything of its kind may.
+    #[must_use]
+    pub fn choices(&self) -> Vec<&'static str> {
+        match self.field.kind() {
+            Kind::Flag => vec!["true", "false"],
+            Kind::Word(words) => words.to_vec(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The first setting of each group, in the order of [`Field::ALL`].
+const CHAPTERS: [(Field, &str); 7] = [
+    (Field::NumLayers, "Model"),
+    (Field::Accelerator, "Cluster"),
+    (Field::TensorModelParallelSize, "Parallel layout"),
+    (Field::MicroBatchSize, "Batch"),
+    (Field::Software, "Software and precision"),
+    (Field::Optimizer, "Optimizer and sharding"),
+    (Field::RecomputeGranularity, "Activations, kernels and overlap"),
+];
+
+/// The settings that have a value, by group.
+#[must_use]
+pub fn chapters(settings: &[Setting]) -> Vec<Chapter> {
+    let mut chapters: Vec<Chapter> = Vec::new();
+    for (field, setting) in Field::ALL.iter().zip(settings) {
+        if let Some((_, title)) = CHAPTERS.iter().find(|(first, _)| first == field) {
+            chapters.push(Chapter { title, rows: Vec::new() });
+        }
+        if setting.value != SettingValue::Null
+            && let Some(chapter) = chapters.last_mut()
+        {
+            chapter.rows.push(Row { field: *field, setting: setting.clone() });
+        }
+    }
+    chapters.retain(|chapter| !chapter.rows.is_empty());
+    chapters
+}

@@ -1,0 +1,321 @@
+//! The state and what changes it.
+
+use std::rc::Rc;
+
+use super::map::Colour;
+use super::{Answer, EXAMPLE, Hand, Held, Kept, Shown, Steps, answer};
+use shardscope_link::{self as share, LinkError};
+use shardscope_topology::Rank;
+
+/// Everything the reader has in hand and sees.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// What they gave.
+    pub hand: Hand,
+    /// What the engine said to it last; behind `hand` while the reader types.
+    pub answer: Held<Answer>,
+    /// What it was said to.
+    answered: Hand,
+    /// The last plan that could be, with its estimates.
+    pub shown: Option<Held<Shown>>,
+    /// Whether `shown` is older than the answer, because the text as it is now makes no plan.
+    pub stale: bool,
+    /// What the colours of the map tell.
+    pub colour: Colour,
+    /// The GPU picked on the map.
+    pub picked: Option<Rank>,
+    /// A plan held beside the one in hand, to be compared with it.
+    pub pinned: Option<Held<Pinned>>,
+    /// What was in hand before, and what was undone.
+    pub steps: Steps,
+    /// Why a link could not be opened.
+    pub broken_link: Option<LinkError>,
+    /// Counts the plans taken up whole, each an entry of its own in the browser's history.
+    pub entries: u64,
+    /// Counts the events applied, so that equal states are told apart cheaply.
+    pub revision: u64,
+}
+
+/// A plan held beside another.
+#[derive(Clone, Debug)]
+pub struct Pinned {
+    /// What made it.
+    pub hand: Hand,
+    /// The plan with its estimates.
+    pub shown: Held<Shown>,
+}
+
+/// What can happen.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The text was edited; the answer waits until the reader pauses.
+    Edit(String),
+    /// The reader paused.
+    Settle,
+    /// Something else takes the place of everything in hand: a file, an example.
+    Open(Box<Hand>),
+    /// What a link's fragment carries takes the place of everything in hand; what cannot be read leaves it.
+    Follow(String),
+    /// What the browser kept comes back.
+    Restore(Box<Kept>),
+    /// One step back.
+    Undo,
+    /// One step forth again.
+    Redo,
+    /// The plan shown is held beside what follows, or the one held is let go.
+    Pin,
+    /// No plan is held any more.
+    Unpin,
+    /// The plan held and the one in hand change places.
+    Swap,
+    /// The remark about a link was read.
+    Dismiss,
+    /// Several settings get values by hand at once; an empty value takes back what the text states.
+    Try(Vec<(String, String)>),
+    /// A setting or a variable gets a value by hand; an empty one takes it back.
+    Set {
+        /// A setting's name, or a variable's.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// A value given by hand is forgotten.
+    Unset(String),
+    /// All values given by hand are forgotten.
+    UnsetAll,
+    /// The map is to be coloured by something else.
+    Paint(Colour),
+    /// A GPU was picked, or none.
+    Pick(Option<Rank>),
+}
+
+impl State {
+    /// The state with `hand`, answered.
+    #[must_use]
+    pub fn new(hand: Hand) -> Self {
+        let (found, shown) = answer(&hand);
+        Self {
+            answered: hand.clone(),
+            hand,
+            answer: found,
+            shown: shown.map(Held::new),
+            stale: false,
+            colour: Colour::Stage,
+            picked: None,
+            pinned: None,
+            steps: Steps::default(),
+            broken_link: None,
+            entries: 0,
+            revision: 0,
+        }
+    }
+
+    fn settle(&mut self) {
+        if self.answered == self.hand {
+            return;
+        }
+        let (found, shown) = answer(&self.hand);
+        self.answered = self.hand.clone();
+        self.answer = found;
+        self.stale = shown.is_none() && self.shown.is_some();
+        if let Some(shown) = shown {
+            let world = shown.plan.layout().world_size;
+            self.picked = self.picked.filter(|rank| rank.get() < world);
+            self.shown = Some(Held::new(shown));
+        }
+    }
+}
+
+impl State {
+    /// Takes up `hand` in the place of the one there.
+    fn take(&mut self, hand: Hand) {
+        if hand != self.hand {
+            self.steps.record(&self.hand);
+            self.hand = hand;
+            self.picked = None;
+            self.settle();
+        }
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Hand)) {
+        let before = self.hand.clone();
+        change(&mut self.hand);
+        if before != self.hand {
+            self.steps.record(&before);
+        }
+        self.settle();
+    }
+
+    fn step(&mut self, step: fn(&mut Steps, &Hand) -> Option<Hand>) {
+        if let Some(hand) = step(&mut self.steps, &self.hand) {
+            self.hand = hand;
+            self.settle();
+        }
+    }
+
+    fn follow(&mut self, fragment: &str) {
+        match share::decode_pair(fragment) {
+            Ok((None, _)) => {}
+            Ok((Some(shared), pinned)) => {
+                self.broken_link = None;
+                self.take(Hand::of_shared(shared));
+                self.pinned = pinned.map(Hand::of_shared).and_then(pin);
+            }
+            Err(error) => self.broken_link = Some(error),
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::new(Hand::of(EXAMPLE))
+    }
+}
+
+/// The state after `event`.
+#[must_use]
+pub fn apply(mut state: State, event: Event) -> State {
+    if matches!(event, Event::Settle) && state.answered == state.hand {
+        // The answer is there already; whoever looks need not look again.
+        return state;
+    }
+    state.revision += 1;
+    match event {
+        Event::Edit(text) => {
+            state.steps.record_typing(&state.hand, &text);
+            state.hand.text = Rc::from(text);
+        }
+        Event::Settle => state.settle(),
+        Event::Open(hand) => {
+            state.entries += 1;
+            state.take(*hand);
+        }
+        Event::Follow(fragment) => state.follow(&fragment),
+        Event::Restore(kept) => {
+            state.take(kept.hand);
+            state.pinned = kept.pinned.and_then(pin);
+        }
+        Event::Undo => state.step(Steps::undo),
+        Event::Redo => state.step(Steps::redo),
+        Event::Pin => {
+            let hand = state.hand.clone();
+            state.pinned = state.shown.clone().map(|shown| Held::new(Pinned { hand, shown }));
+        }
+        Event::Unpin => state.pinned = None,
+        Event::Swap => {
+            if let (Some(pinned), Some(shown)) = (state.pinned.take(), state.shown.clone()) {
+                let hand = state.hand.clone();
+                state.take(pinned.hand.clone());
+                state.pinned = Some(Held::new(Pinned { hand, shown }));
+            }
+        }
+        Event::Dismiss => state.broken_link = None,
+        Event::Try(values) => state.change(|hand| values.into_iter().for_each(|one| hand.put(one))),
+        Event::Set { name, value } => state.change(|hand| hand.set(name, value)),
+        Event::Unset(name) => state.change(|hand| hand.unset(&name)),
+        Event::UnsetAll => state.change(Hand::unset_all),
+        Event::Paint(colour) => state.colour = colour,
+        Event::Pick(picked) => state.picked = picked,
+    }
+    state
+}
+
+/// `hand` as it is held; nothing when it makes no plan.
+fn pin(hand: Hand) -> Option<Held<Pinned>> {
+    let shown = Held::new(answer(&hand).1?);
+    Some(Held::new(Pinned { hand, shown }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(events: Vec<Event>) -> State {
+        events.into_iter().fold(State::default(), apply)
+    }
+
+    #[test]
+    fn the_example_is_a_plan_of_sixteen() {
+        let state = State::default();
+        let plan = state.shown.map(|shown| shown.plan.layout().world_size);
+        assert_eq!(plan, Some(16), "{:?}", state.answer.resolution.diagnostics);
+    }
+
+    #[test]
+    fn the_last_good_plan_stays_and_is_marked_stale() {
+        let state = after(vec![Event::Edit("prose, not a script".into()), Event::Settle]);
+        assert!(state.stale && state.shown.is_some());
+        let state = apply(state, Event::Open(Box::new(Hand::of(EXAMPLE))));
+        assert!(!state.stale);
+    }
+
+    #[test]
+    fn a_value_given_by_hand_counts_until_taken_back() {
+        let set = Event::Set { name: "num_nodes".into(), value: "4".into() };
+        let state = after(vec![set, Event::Pick(Some(Rank::new(20)))]);
+        assert_eq!(state.shown.as_ref().map(|shown| shown.plan.layout().world_size), Some(32));
+        assert_eq!(state.picked, Some(Rank::new(20)));
+        let state = apply(state, Event::Unset("num_nodes".into()));
+        assert_eq!(state.shown.as_ref().map(|shown| shown.plan.layout().world_size), Some(16));
+        assert_eq!(state.picked, None, "it is no more");
+    }
+
+    fn set(name: &str, value: &str) -> Event {
+        Event::Set { name: name.into(), value: value.into() }
+    }
+
+    fn world(state: &State) -> Option<u64> {
+        state.shown.as_ref().map(|shown| shown.plan.layout().world_size)
+    }
+
+    #[test]
+    fn every_change_can_be_undone_and_done_again() {
+        let hand = Hand::of_settings(vec![("num_layers".into(), "2".into())]);
+        let events =
+            vec![set("num_nodes", "4"), Event::Edit("x".into()), Event::Settle, Event::Open(Box::new(hand))];
+        let state = after(events);
+        let last = state.hand.clone();
+        let state = apply(apply(state, Event::Undo), Event::Undo);
+        assert_eq!((world(&state), state.stale), (Some(32), false));
+        let state = apply(apply(state, Event::Undo), Event::Undo);
+        assert_eq!((world(&state), state.steps.can_undo()), (Some(16), false));
+        let state = (0..4).fold(state, |state, _| apply(state, Event::Redo));
+        assert_eq!(state.hand, last);
+    }
+
+    #[test]
+    fn a_link_is_taken_up_and_a_broken_one_leaves_everything() {
+        let state = after(vec![Event::Follow("#z1:AAAA".into())]);
+        assert!(state.broken_link.is_some());
+        assert_eq!(&*state.hand.text, EXAMPLE);
+        let state = apply(
+            state,
+            Event::Follow(
+                "#/1?layers=2&hidden=64&heads=4&seq=32&mbs=1&nodes=1&gpus_per_node=8&colour=red&bf16".into(),
+            ),
+        );
+        assert_eq!(
+            (world(&state), state.stale),
+            (Some(8), false),
+            "{:?}",
+            state.answer.resolution.diagnostics
+        );
+        assert!(state.broken_link.is_none() && state.hand.is_settings_alone());
+        let told = |code| state.answer.resolution.diagnostics.iter().any(|said| said.code == code);
+        assert!(told("unknown-setting"), "a newer version's setting is told");
+        let state = apply(state, Event::Follow("#memory".into()));
+        assert!(state.hand.is_settings_alone(), "an anchor is no link");
+        assert_eq!(&*apply(state, Event::Undo).hand.text, EXAMPLE);
+    }
+
+    #[test]
+    fn a_pinned_plan_stays_and_changes_places() {
+        let state = after(vec![Event::Pin, set("num_nodes", "4")]);
+        let pinned =
+            |state: &State| state.pinned.as_ref().map(|pinned| pinned.shown.plan.layout().world_size);
+        assert_eq!((pinned(&state), world(&state)), (Some(16), Some(32)));
+        let state = apply(state, Event::Swap);
+        assert_eq!((pinned(&state), world(&state)), (Some(32), Some(16)));
+        assert_eq!(pinned(&apply(state, Event::Unpin)), None);
+    }
+}

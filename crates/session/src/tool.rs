@@ -1,0 +1,112 @@
+//! The figures of the analysis tool of 2023 beside ours, and its four measured runs, as they are shown.
+
+use shardscope_estimate::memory_totals;
+use shardscope_plan::Plan;
+use shardscope_report::Report;
+use shardscope_report::analysis_tool::{MEASURED, MeasuredRow, compare, measured_plan};
+use shardscope_units::{Bytes, decimal, percent};
+
+/// A block of the tool's output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolBlock {
+    /// Its title.
+    pub title: &'static str,
+    /// Its lines.
+    pub lines: Vec<ToolLine>,
+}
+
+/// A line of the tool's output beside ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolLine {
+    /// What is counted.
+    pub label: &'static str,
+    /// As the tool counts.
+    pub tool: String,
+    /// As it is.
+    pub ours: String,
+    /// How far apart they are, where they are.
+    pub difference: Option<String>,
+    /// Why.
+    pub reasons: Vec<&'static str>,
+}
+
+/// Every block of the tool's output for `plan`.
+#[must_use]
+pub fn tool_blocks(plan: &Plan, report: &Report) -> Vec<ToolBlock> {
+    let mut blocks: Vec<ToolBlock> = Vec::new();
+    for row in compare(plan, report) {
+        if blocks.last().is_none_or(|block| block.title != row.section) {
+            blocks.push(ToolBlock { title: row.section, lines: Vec::new() });
+        }
+        let line = ToolLine {
+            label: row.label,
+            tool: row.tool.shown(),
+            ours: row.ours.shown(),
+            difference: (!row.agrees()).then(|| apart(row.ratio())),
+            reasons: row.reasons().map(|departure| departure.what).collect(),
+        };
+        if let Some(block) = blocks.last_mut() {
+            block.lines.push(line);
+        }
+    }
+    blocks
+}
+
+/// A ratio in words: per cent where it is near one, times where it is far.
+fn apart(ratio: f64) -> String {
+    /// Below this share one decimal of a per cent tells nothing.
+    const SMALL: f64 = 0.001;
+    let share = (ratio - 1.0).abs();
+    if share < SMALL {
+        let sign = if ratio < 1.0 { "−" } else { "+" };
+        format!("{sign}{} %", decimal(share * 100.0, 3))
+    } else if ratio > 2.0 {
+        format!("{} times ours", decimal(ratio, 1))
+    } else if ratio >= 1.0 {
+        format!("+{}", percent(ratio - 1.0))
+    } else {
+        format!("−{}", percent(1.0 - ratio))
+    }
+}
+
+/// One of the tool's published runs: measured, as it predicted, as we do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredLine {
+    /// How the run is cut.
+    pub layout: String,
+    /// Its batch.
+    pub batch: String,
+    /// Measured by `torch.cuda.max_memory_allocated()`, in GiB.
+    pub measured: String,
+    /// Our prediction with its error.
+    pub ours: (String, String),
+    /// The tool's published one with its error.
+    pub tool: (String, String),
+}
+
+/// The four runs that the tool was published with.
+#[must_use]
+pub fn measured_lines() -> Vec<MeasuredLine> {
+    let mut lines = Vec::new();
+    for row in &MEASURED {
+        lines.extend(measured_line(row));
+    }
+    lines
+}
+
+fn measured_line(row: &MeasuredRow) -> Option<MeasuredLine> {
+    let plan = measured_plan(row)?;
+    let peak = memory_totals(&plan).iter().map(|rank| rank.peak_allocated).max().map_or(0.0, Bytes::in_gib);
+    let predicted = |value: f64, places| {
+        let error = value / row.measured - 1.0;
+        let sign = if error < 0.0 { "−" } else { "+" };
+        (decimal(value, places), format!("{sign}{}", percent(error.abs())))
+    };
+    Some(MeasuredLine {
+        layout: format!("DP {} × PP {} × TP {}", row.data, row.pipeline, row.tensor),
+        batch: format!("{} of {}", row.global_batch_size, row.micro_batch_size),
+        measured: decimal(row.measured, 1),
+        ours: predicted(peak, 2),
+        tool: predicted(row.published, 1),
+    })
+}

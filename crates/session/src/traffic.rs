@@ -1,0 +1,102 @@
+//! What the communication panel says in words.
+
+use super::{Branch, Reason};
+use shardscope_estimate::collective::{self, Algorithm};
+use shardscope_estimate::traffic::{Detour, DimensionTraffic, Operation, TrafficWarning};
+use shardscope_operators::Symbols;
+use shardscope_plan::Plan;
+use shardscope_report::Report;
+use shardscope_topology::{GroupKind, Groups, Link, notation};
+use shardscope_units::{percent, seconds, size};
+
+/// A warning as a sentence.
+#[must_use]
+pub fn detour_sentence(warning: &TrafficWarning, report: &Report) -> String {
+    let what = match warning.detour {
+        Detour::TensorLeavesDomain => {
+            format!("Tensor-parallel groups of {} leave their NVLink domain", warning.ranks)
+        }
+        Detour::ExpertsCrossNetwork => {
+            format!("Tokens on their way to experts cross the network, in groups of {}", warning.ranks)
+        }
+        Detour::PipelineInsideDataOutside => {
+            "Pipeline neighbours share a node while data parallelism, which sends more, crosses the network"
+                .to_owned()
+        }
+    };
+    let kind = match warning.detour {
+        Detour::TensorLeavesDomain => "tensor",
+        Detour::ExpertsCrossNetwork => "expert",
+        Detour::PipelineInsideDataOutside => "data",
+    };
+    let (waits, share) = report.time.waits(kind);
+    format!(
+        "{what}: {} per GPU and iteration, of which {} is not hidden behind compute. Every step waits {} for such messages, {} of it.",
+        size(warning.wire),
+        size(warning.exposed),
+        seconds(waits),
+        percent(share)
+    )
+}
+
+/// The kind of link, as people call it.
+#[must_use]
+pub const fn link_name(link: Link) -> &'static str {
+    match link {
+        Link::Alone => "alone",
+        Link::Fast => "NVLink",
+        Link::Node => "inside the node, beyond NVLink",
+        Link::Network => "network",
+    }
+}
+
+/// The name of a dimension's row: `tensor`, its groups and their link.
+#[must_use]
+pub fn dimension_line(of: &DimensionTraffic) -> String {
+    let groups = if of.groups == 1 { "1 group".to_owned() } else { format!("{} groups", of.groups) };
+    format!("{groups} of {}, {}", of.group_size, link_name(of.link))
+}
+
+/// Why a message has its size.
+#[must_use]
+pub fn explain_message(plan: &Plan, of: &Operation) -> Branch {
+    let why = of.explain(&Symbols::of(plan));
+    Branch {
+        label: format!("{}: {}", of.name, of.tensor),
+        value: size(of.bytes()),
+        share: 1.0,
+        times: 1,
+        greatest: false,
+        reason: Some(Reason::of(&why)),
+        parts: Vec::new(),
+    }
+}
+
+/// What one call puts on the wire, per GPU: a ring's bytes, and those of every algorithm as its parts.
+#[must_use]
+pub fn explain_wire(of: &Operation) -> Branch {
+    let line = |label: String, algorithm: Algorithm| Branch {
+        label,
+        value: size(of.wire(algorithm)),
+        share: 1.0,
+        times: 1,
+        greatest: false,
+        reason: Some(Reason::of(&collective::explain_wire(algorithm, of.collective, of.ranks, of.bytes()))),
+        parts: Vec::new(),
+    };
+    let parts = Algorithm::ALL.map(|algorithm| line(format!("by {}", algorithm.name()), algorithm)).to_vec();
+    Branch { parts, ..line(format!("{}: {}, on the wire", of.name, of.tensor), Algorithm::Ring) }
+}
+
+/// Every group of a kind, one a line: `[n0_g0 n0_g1]`.
+#[must_use]
+pub fn written_groups(plan: &Plan, kind: GroupKind, most: usize) -> String {
+    let per_node = plan.cluster().gpus_per_node;
+    let groups = Groups::of(plan.layout());
+    let mut text = String::new();
+    for group in groups.all(kind).take(most) {
+        text.push_str(&notation(group.ranks(), per_node));
+        text.push('\n');
+    }
+    text
+}

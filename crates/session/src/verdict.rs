@@ -1,0 +1,118 @@
+//! Whether it fits, and what each stage's memory is used for.
+
+use shardscope_units::{Bytes, Quantity};
+
+/// Share of the device above which what fits on paper may not fit in practice: reserved memory was measured
+/// 2 to 7 % above allocated (SimuMax's B200 runs), and fragmentation differs from run to run.
+pub const TIGHT: f64 = 0.95;
+
+/// The verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// With room to spare.
+    Fits,
+    /// Only just: fragmentation may break it.
+    Tight,
+    /// Not at all.
+    DoesNotFit,
+}
+
+impl Fit {
+    /// The verdict on `used` bytes of a device that holds `capacity`.
+    #[must_use]
+    pub fn of(used: Bytes, capacity: Bytes) -> Self {
+        let share = used.number() / capacity.number().max(1.0);
+        if share > 1.0 {
+            Self::DoesNotFit
+        } else if share > TIGHT {
+            Self::Tight
+        } else {
+            Self::Fits
+        }
+    }
+
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Fits => "Fits",
+            Self::Tight => "Tight",
+            Self::DoesNotFit => "Does not fit",
+        }
+    }
+
+    /// As a class of the style sheet.
+    #[must_use]
+    pub const fn class(self) -> &'static str {
+        match self {
+            Self::Fits => "good",
+            Self::Tight => "tight",
+            Self::DoesNotFit => "bad",
+        }
+    }
+}
+
+/// What memory is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Weights.
+    Parameters,
+    /// Gradients.
+    Gradients,
+    /// Main weights and moments.
+    Optimizer,
+    /// Tensors kept for the backward pass.
+    Activations,
+    /// What is alive only at the peak.
+    Temporaries,
+    /// CUDA context, NCCL, workspaces, fragmentation: on the device, not in torch's count.
+    Framework,
+}
+
+impl Use {
+    /// All uses, in the order of the bars.
+    pub const ALL: [Self; 6] = [
+        Self::Parameters,
+        Self::Gradients,
+        Self::Optimizer,
+        Self::Activations,
+        Self::Temporaries,
+        Self::Framework,
+    ];
+
+    /// Its name, and its class in the style sheet.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parameters => "parameters",
+            Self::Gradients => "gradients",
+            Self::Optimizer => "optimizer",
+            Self::Activations => "activations",
+            Self::Temporaries => "temporaries",
+            Self::Framework => "framework",
+        }
+    }
+}
+
+/// The memory of the GPUs of one stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageMemory {
+    /// Pipeline rank.
+    pub stage: u64,
+    /// What it holds, in words.
+    pub holds: String,
+    /// Bytes by use, in the order of [`Use::ALL`].
+    pub uses: [Bytes; 6],
+    /// What `torch.cuda.max_memory_allocated()` shows.
+    pub allocated: Bytes,
+    /// What the device shows.
+    pub reserved: Bytes,
+    /// What is allocated between two steps.
+    pub between_steps: Bytes,
+    /// Micro-batches held at the peak, by chunk.
+    pub in_flight: Vec<u64>,
+    /// When the peak is.
+    pub at: String,
+    /// The verdict on it.
+    pub fit: Fit,
+}
