@@ -1,7 +1,9 @@
 //! The report in the terminal: the same document as the page's download.
 //!
 //! `cargo run --release --example report -- [--format json|text|markdown] [--accelerator NAME]
-//! [--set NAME=VALUE ...] [--env NAME=VALUE ...] [--args 'the words after the script in its call'] FILE...`
+//! [--set NAME=VALUE ...] [--env NAME=VALUE ...] [--args 'the words after the script in its call'] [--without NAME ...] FILE...`
+//!
+//! `--without` goes on without a setting that is not modelled; the verdict is then marked with it.
 //!
 //! `-` is standard input. Ends with 0 and a report, or with 2 when the input makes no plan; diagnostics go to
 //! standard error.
@@ -16,7 +18,7 @@ use shardscope::shell::Environment;
 use shardscope::text::{Source, render};
 
 const USAGE: &str = "usage: report [--format json|text|markdown] [--accelerator NAME] [--set NAME=VALUE ...] \
-[--env NAME=VALUE ...] [--args WORDS] FILE... (- for standard input)";
+[--env NAME=VALUE ...] [--args WORDS] [--without NAME ...] FILE... (- for standard input)";
 
 /// More than this of one file is not read; no launch script comes near. Unit: byte.
 const MAX_FILE: u64 = 4 << 20;
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
 
 fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
     let mut options = Options { format: "text".into(), ..Options::default() };
+    let mut without: Vec<String> = Vec::new();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} wants a value"));
         match word.as_str() {
@@ -51,10 +54,14 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
             "--args" => {
                 options.environment.arguments = value()?.split_ascii_whitespace().map(Into::into).collect()
             }
+            "--without" => without.push(value()?),
             "-h" | "--help" => return Err("the report of a launch script".into()),
             name if name.starts_with("--") => return Err(format!("no such option: {name}")),
             _ => options.files.push(word),
         }
+    }
+    if !without.is_empty() {
+        options.overrides.push(("without".into(), without.join(" ")));
     }
     if !["json", "text", "markdown"].contains(&options.format.as_str()) {
         return Err(format!("no such format: {}", options.format));

@@ -168,12 +168,26 @@ export interface Report {
   }[];
   explanations: Record<string, { formula: string; meaning: string; symbols: Record<string, number>; source: string }>;
 }
-/** The document `shardscope/report/1`. Bytes, counts, seconds, FLOPs: bare numbers. */
+/** The document `shardscope/report/2`. Bytes, counts, seconds, FLOPs: bare numbers. */
 export interface Document {
-  schema: "shardscope/report/1";
+  schema: "shardscope/report/2";
   settings: Record<string, Setting>;
   questions: Question[];
   diagnostics: Diagnostic[];
+  /**
+   * Settings that change figures and are not modelled. While there is one that the setting `without` does not name,
+   * `report` is null.
+   */
+  not_modelled: {
+    name: string;
+    value: string;
+    effect: "model" | "memory" | "communication" | "time";
+    message: string;
+    line?: number;
+    column?: number;
+    length?: number;
+    file?: string;
+  }[];
   report: Report | null;
 }
 export interface Outcome {

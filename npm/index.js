@@ -13,7 +13,7 @@ const normal = (input) => (typeof input === "string" ? { text: input } : (input 
 
 /** What the texts say: settings with their origin, open questions, diagnostics. */
 export const read = (input) => call("read", input);
-/** The whole document `shardscope/report/1`. */
+/** The whole document `shardscope/report/2`. */
 export const estimate = (input) => call("estimate", input);
 /** The report for people: "text" or "markdown"; empty when there is no plan. */
 export const report = (input, format = "text") =>

@@ -22,7 +22,7 @@ pub fn read(input: &str) -> String {
     })
 }
 
-/// The whole document, `shardscope/report/1`.
+/// The whole document, `shardscope/report/2`.
 #[wasm_bindgen]
 pub fn estimate(input: &str) -> String {
     Input::parse(input).map_or_else(refusal, |input| {

@@ -227,6 +227,7 @@ fn recipe() -> Recipe {
         expandable_segments: false,
         cuda_graphs: false,
         budget: Budget::default(),
+        marks: shardscope::plan::Marks::default(),
         left_out: LeftOut::default(),
         tuning: Tuning::default(),
         transformers: Transformers::default(),

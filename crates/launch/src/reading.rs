@@ -1,5 +1,6 @@
 //! What a reader found, before any default or rule.
 
+use crate::{NotModelled, NotRead};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Diagnostic, Span};
 
@@ -135,6 +136,10 @@ pub struct Reading {
     pub diagnostics: Vec<Diagnostic>,
     /// What it leaves open.
     pub questions: Vec<Question>,
+    /// Settings that change figures and are not modelled.
+    pub not_modelled: Vec<NotModelled>,
+    /// Options and keys that are not known.
+    pub not_read: Vec<NotRead>,
     /// Which software it is written for, and how that was told.
     pub software: Option<(Software, String)>,
 }

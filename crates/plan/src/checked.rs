@@ -1,7 +1,7 @@
 //! The four parts checked together: the one door through which a plan comes to be.
 
 use super::rules;
-use super::{Cluster, Contradiction, Layout, Model, Recipe};
+use super::{Cluster, Contradiction, Layout, Marks, Model, Recipe};
 
 /// A run that can exist. Whoever holds one may divide without asking.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,13 @@ impl Plan {
         let plan = Self { model, cluster, layout, recipe };
         let refused = rules::refused(&plan);
         if refused.is_empty() { Ok(plan) } else { Err(refused) }
+    }
+
+    /// The same plan with other marks, which change no figure.
+    #[must_use]
+    pub fn marked(mut self, marks: Marks) -> Self {
+        self.recipe.marks = marks;
+        self
     }
 
     /// The transformer's shape.

@@ -198,6 +198,8 @@ fields! {
     MeasuredFastBusGbps "measured_fast_bus_gbps" Real(1e-3, 1e6), "GB/s of bus bandwidth of a large all-reduce inside a node, measured (nccl-tests)";
     MeasuredNetworkBusGbps "measured_network_bus_gbps" Real(1e-3, 1e6), "GB/s per accelerator of bus bandwidth of a large all-reduce over nodes, measured (nccl-tests)";
     MemoryLeftOut "memory_left_out" Words, "what is not counted of the device's memory: context, communicators, slack, flat, workspaces";
+    Without "without" Words, "settings that are not modelled, and are gone on without";
+    NotRead "not_read" Words, "options and keys of the training that are not known here";
     TokenBudget "token_budget" Count(1, 1 << 60), "tokens to train on";
     PricePerGpuHour "price_per_gpu_hour" Real(0.0, 1e6), "price of an accelerator for an hour";
     WattsPerGpu "watts_per_gpu" Real(0.0, 1e6), "watts of an accelerator with its share of host, network and cooling";

@@ -10,6 +10,7 @@ mod field;
 pub mod hints;
 mod layout;
 pub mod limits;
+mod marks;
 mod model;
 mod recipe;
 mod rules;
@@ -26,6 +27,7 @@ pub use contradiction::Contradiction;
 pub use degrees::Degrees;
 pub use field::{Field, Kind};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
+pub use marks::Marks;
 pub use model::{
     Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, LatentAttention, LayerKind, LinearBias,
     Model, Normalization, PositionEmbedding, VocabPadding,

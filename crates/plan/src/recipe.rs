@@ -1,6 +1,7 @@
 //! How it is trained: batch, precision, optimizer, recomputation, kernels, overlap, software.
 
 use super::asked::{Budget, LeftOut};
+use super::marks::Marks;
 use super::tuning::{Transformers, Tuning};
 use shardscope_units::Bytes;
 
@@ -66,6 +67,8 @@ pub struct Recipe {
     pub tuning: Tuning,
     /// What `transformers` and its trainers choose.
     pub transformers: Transformers,
+    /// Settings of the run that the figures leave out.
+    pub marks: Marks,
 }
 
 /// A number format.

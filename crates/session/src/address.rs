@@ -50,7 +50,7 @@ fn shared(shown: &Shown) -> Option<Shared> {
 #[must_use]
 pub fn title(shown: &Shown) -> String {
     let parameters = shardscope_units::Quantity::number(shown.report.parameters.total);
-    format!("{} on {}", rounded(parameters), cut(&shown.plan))
+    format!("{} on {}{}", rounded(parameters), cut(&shown.plan), shown.plan.recipe().marks.short())
 }
 
 /// Machines and layout: `16 × H100-SXM, TP 2, PP 2, DP 4`.

@@ -31,6 +31,9 @@ pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
             format!("{} of {} ({})", gib(worst.reserved), gib(accelerator.memory), percent(share)),
         );
     }
+    for sentence in shown.plan.recipe().marks.sentences() {
+        say("Beside it", sentence);
+    }
     let time = &shown.report.time;
     say("Layout", cut(&shown.plan));
     say(

@@ -156,6 +156,21 @@ impl Hand {
         self.values(&name).push((name, value));
     }
 
+    /// Goes on without a setting that is not modelled, beside those already gone without.
+    pub(super) fn go_without(&mut self, name: &str) {
+        let without = Field::Without.name();
+        let mut names = self
+            .settings
+            .iter()
+            .find(|(known, _)| known == without)
+            .map_or_else(String::new, |(_, names)| names.clone());
+        if !names.is_empty() {
+            names.push(' ');
+        }
+        names.push_str(name);
+        self.set(without.to_owned(), names);
+    }
+
     pub(super) fn unset_all(&mut self) {
         self.settings.clear();
         self.environment.clear();

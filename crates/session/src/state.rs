@@ -79,6 +79,8 @@ pub enum Event {
         /// Its value.
         value: String,
     },
+    /// A setting that is not modelled is gone on without, and the verdict marked with it.
+    Without(String),
     /// A value given by hand is forgotten.
     Unset(String),
     /// All values given by hand are forgotten.
@@ -212,6 +214,7 @@ pub fn apply(mut state: State, event: Event) -> State {
         Event::Dismiss => state.broken_link = None,
         Event::Try(values) => state.change(|hand| values.into_iter().for_each(|one| hand.put(one))),
         Event::Set { name, value } => state.change(|hand| hand.set(name, value)),
+        Event::Without(name) => state.change(|hand| hand.go_without(&name)),
         Event::Unset(name) => state.change(|hand| hand.unset(&name)),
         Event::UnsetAll => state.change(Hand::unset_all),
         Event::Paint(colour) => state.colour = colour,

@@ -144,7 +144,7 @@ fn the_report_is_downloaded() {
     page.click_text("button", "JSON");
     let document: serde_json::Value =
         serde_json::from_slice(&page.downloaded("shardscope.json")).expect("a JSON document");
-    assert_eq!(document["schema"], "shardscope/report/1");
+    assert_eq!(document["schema"], "shardscope/report/2");
     assert_eq!(document["report"]["topology"]["world_size"], 16);
 }
 

@@ -217,7 +217,7 @@ fn files_hold_what_their_names_say() {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     let report: serde_json::Value =
         serde_json::from_slice(&get("Report, JSON", "shardscope-report.json")).expect("JSON");
-    assert_eq!(report["schema"], "shardscope/report/1");
+    assert_eq!(report["schema"], "shardscope/report/2");
     assert!(text(get("Memory, CSV", "shardscope-memory.csv")).starts_with("pipeline_rank,parameters"));
     assert!(text(get("Communication, CSV", "shardscope-communication.csv")).contains("all_reduce"));
     assert!(text(get("Settings, CSV", "shardscope-settings.csv")).contains("num_layers,24,script"));

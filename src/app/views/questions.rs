@@ -1,20 +1,34 @@
-//! What the text leaves open, as fields with a proposal.
+//! What the text leaves open, as fields with a proposal, and what stops the verdict, with the way on.
 
-use shardscope::intake::Question;
+use shardscope::intake::{NotModelled, Question};
+use shardscope::plan::Field;
+use shardscope::session::Event;
 
+use super::diagnostics::sentence;
 use crate::app::act::Act;
 use crate::app::desk::Desk;
-use crate::app::parts::{Tag, choose, group, options, section, tag};
+use crate::app::parts::{Tag, button, choose, group, options, section, tag};
 use crate::app::words::questions as words;
 
 /// The questions of the answer; nothing when there are none.
 pub(crate) fn questions(desk: &Desk) -> Tag {
-    let questions = &desk.state.answer.resolution.questions;
-    if questions.is_empty() {
+    let resolution = &desk.state.answer.resolution;
+    let gone = resolution.setting(Field::Without).map(|setting| setting.value.written()).unwrap_or_default();
+    let stops = |item: &&NotModelled| !gone.split(' ').any(|name| item.is_called(name));
+    let stopping: Vec<&NotModelled> = resolution.not_modelled.iter().filter(stops).collect();
+    if resolution.questions.is_empty() && stopping.is_empty() {
         return group();
     }
     section(desk, "section.panel questions", "questions-title", &words::PANEL)
-        .each(questions, |question| ask(desk, question))
+        .each(&stopping, |item| go_on(desk, item))
+        .each(&resolution.questions, |question| ask(desk, question))
+}
+
+/// A setting that is not modelled, and the way on without it.
+fn go_on(desk: &Desk, item: &NotModelled) -> Tag {
+    let without =
+        button(desk, "button.button", Act::Do(Event::Without(item.name.clone()))).text(words::WITHOUT);
+    tag("div.question").key(item.name.clone()).saying("span", sentence(&item.sentence())).child(without)
 }
 
 fn ask(desk: &Desk, question: &Question) -> Tag {

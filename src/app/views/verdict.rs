@@ -39,6 +39,7 @@ pub(crate) fn verdict(desk: &Desk, shown: &Shown) -> Tag {
         panel = panel.child(big.with("strong", worst.fit.words()).saying("span", fill(words::NEEDS, needs)));
     }
     panel
+        .each(&shown.plan.recipe().marks.sentences(), |mark| tag("p.also").say(mark.clone()))
         .child(stats(desk, shown))
         .child(stage_bars(desk, &shown.stages, accelerator.memory))
         .child(goes(desk, &shown.report.time))

@@ -127,6 +127,7 @@ pub(crate) mod questions {
         about: "Answer, and the report follows. Answers are kept beside the text.",
     };
     pub(crate) const USE: &str = "Use";
+    pub(crate) const WITHOUT: &str = "Go on without it";
 }
 
 /// The settings.

@@ -68,7 +68,7 @@ impl Device {
         let memory_peak = accelerator.memory_bandwidth;
         let clocks = measured.matmul.map_or(1.0, |_| factor);
         let kernel = match recipe.software {
-            Software::TorchFsdp => calibration.attention_triton,
+            Software::TorchFsdp | Software::HfTransformers => calibration.attention_triton,
             Software::Torchtitan => calibration.attention_pytorch,
             _ => 1.0,
         };
@@ -114,7 +114,10 @@ impl Device {
 
 /// Software whose linear layers are PyTorch's own.
 const fn is_plain(software: Software) -> bool {
-    matches!(software, Software::TorchFsdp | Software::Torchtitan | Software::Nanotron)
+    matches!(
+        software,
+        Software::TorchFsdp | Software::HfTransformers | Software::Torchtitan | Software::Nanotron
+    )
 }
 
 /// Peak, reached share and input width of the products that run in low precision.

@@ -46,7 +46,7 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<T
         .given(&[("W", layer.number()), ("w", Count::new(x.width).number())])
         .passing();
     let mut out = vec![two, term("gradients of a layer", layer, x.width, &GRADIENTS)];
-    if matches!(x.recipe().software, Software::Torchtitan | Software::TorchFsdp) {
+    if matches!(x.recipe().software, Software::Torchtitan | Software::TorchFsdp | Software::HfTransformers) {
         out.push(term("gathered weights outside of layers", ends, x.width, &ENDS));
         out.push(term("gradients being reduced", layer, 4, &REDUCED));
     }

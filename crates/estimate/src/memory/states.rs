@@ -204,7 +204,7 @@ fn keeps_both_gradients(recipe: &Recipe) -> bool {
 
 /// Whether PyTorch's FSDP holds the weights: as fp32 shards, cast when they are gathered.
 fn is_torch_fsdp(recipe: &Recipe) -> bool {
-    matches!(recipe.software, Software::Torchtitan | Software::TorchFsdp)
+    matches!(recipe.software, Software::Torchtitan | Software::TorchFsdp | Software::HfTransformers)
         && matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters)
 }
 

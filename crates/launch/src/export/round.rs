@@ -2,7 +2,7 @@
 
 use crate::{Origin, Request, Resolution, read};
 use shardscope_bash::Environment;
-use shardscope_plan::Field;
+use shardscope_plan::{Field, Marks};
 use shardscope_source::Source;
 
 /// Most times a text is read and added to.
@@ -18,7 +18,7 @@ pub struct Exported {
 }
 
 /// What follows from other settings, or is said by another setting of the list.
-const FOLLOWS: [Field; 22] = [
+const FOLLOWS: [Field; 24] = [
     Field::WorldSize,
     Field::NumNodes,
     Field::GpusPerNode,
@@ -41,6 +41,9 @@ const FOLLOWS: [Field; 22] = [
     Field::UseCheckpointArgs,
     Field::NumVirtualStagesPerPipelineRank,
     Field::NumLayersPerVirtualPipelineStage,
+    // What the reader says of the verdict is no part of a command.
+    Field::Without,
+    Field::NotRead,
 ];
 
 /// How one setting is said; none when it cannot be.
@@ -59,7 +62,10 @@ pub(super) fn write(target: &Resolution, spell: Spell<'_>, lay: Lay<'_>) -> Expo
     add(target, first, spell, &mut said);
     for _ in 0..ROUNDS {
         let now = again(target, &lay(&said));
-        if now.plan.is_some() && now.plan == target.plan {
+        let same = now.plan.as_ref().zip(target.plan.as_ref()).is_some_and(|(now, wanted)| {
+            now.clone().marked(Marks::default()) == wanted.clone().marked(Marks::default())
+        });
+        if same {
             return Exported { text: lay(&said), unsaid: Vec::new() };
         }
         let lacking =

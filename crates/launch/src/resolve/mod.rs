@@ -4,6 +4,7 @@ mod batch;
 mod defaults;
 mod frequency;
 mod kernels;
+mod lacking;
 mod layout;
 mod model;
 mod precision;
@@ -12,6 +13,7 @@ mod recompute;
 mod setting;
 mod sharding;
 mod spelling;
+mod synonyms;
 mod table;
 mod tuning;
 mod vocabulary;
@@ -19,7 +21,7 @@ mod world;
 
 pub use setting::{Setting, SettingValue};
 
-use super::{Origin, Question, Reading};
+use super::{NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Accelerator, Field, Plan, Software};
 use shardscope_source::{Diagnostic, Severity};
 use table::Table;
@@ -35,6 +37,8 @@ pub struct Resolution {
     pub questions: Vec<Question>,
     /// What there is to say, errors first.
     pub diagnostics: Vec<Diagnostic>,
+    /// Settings that change figures and are not modelled. There is a plan only where the reader goes on without all of them.
+    pub not_modelled: Vec<NotModelled>,
 }
 
 impl Resolution {
@@ -59,7 +63,10 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     let nothing = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
     let accelerator = world::machine(&mut table);
     recipe::state(&mut table, software);
-    let mut plan = if nothing { None } else { plan(&mut table, software, accelerator) };
+    lacking::find(&mut table);
+    let (not_modelled, marks) = lacking::marks(&mut table, readings);
+    let plan = if nothing { None } else { plan(&mut table, software, accelerator) };
+    let mut plan = plan.zip(marks).map(|(plan, marks)| plan.marked(marks));
     let mut settings = table.settings();
     if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
         // Whatever states the model is not at hand, and may state these too.
@@ -79,7 +86,7 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         plan = None;
     }
-    Resolution { plan, settings, questions, diagnostics }
+    Resolution { plan, settings, questions, diagnostics, not_modelled }
 }
 
 /// The plan of its four parts, each saying what is wrong with it before the next is tried.

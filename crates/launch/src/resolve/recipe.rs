@@ -9,8 +9,8 @@ use super::sharding::{dp_sharding, optimizer, torch_fsdp2};
 use super::table::Table;
 use super::tuning::{transformers, tuning};
 use shardscope_plan::{
-    Budget, Dispatcher, Field, LeftOut, LoadBalancing, Model, MoeRecipe, Number, Offload, Overlap, Recipe,
-    Software,
+    Budget, Dispatcher, Field, LeftOut, LoadBalancing, Marks, Model, MoeRecipe, Number, Offload, Overlap,
+    Recipe, Software,
 };
 
 /// Settings of the recipe that follow without model or machines.
@@ -63,6 +63,7 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
         left_out: LeftOut::of(&table.words(Field::MemoryLeftOut)),
         tuning: tuning?,
         transformers: transformers(table),
+        marks: Marks::default(),
     })
 }
 

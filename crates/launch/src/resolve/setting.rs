@@ -134,9 +134,8 @@ fn truth(field: Field, text: &str) -> Result<bool, String> {
 }
 
 fn word(field: Field, text: &str, words: &[&str]) -> Result<String, String> {
-    // Words of bigscience and of MindSpeed for rope.
-    let rope = field == Field::PositionEmbeddingType && matches!(text, "rotary" | "deepseek4");
-    let text = if rope { "rope" } else { text };
+    let meant = super::synonyms::word(field, text);
+    let text = meant.as_str();
     match words.iter().find(|word| word.eq_ignore_ascii_case(text)) {
         Some(word) => Ok((*word).to_owned()),
         None => Err(format!("{} takes one of {}, not {}", field.name(), words.join(", "), shown(text))),

@@ -2,7 +2,7 @@
 
 use super::setting::{Setting, SettingValue, parse, says_nothing};
 use super::spelling::is_overruled;
-use crate::{Found, Origin, Question, Reading};
+use crate::{Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Contradiction, Field};
 use shardscope_source::{Diagnostic, Span, suggest};
 
@@ -28,6 +28,8 @@ pub(super) struct Table {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// What is left open.
     pub(super) questions: Vec<Question>,
+    /// Settings that change figures and are not modelled.
+    pub(super) not_modelled: Vec<NotModelled>,
     /// Settings whose stated value lacks a variable, which, and where.
     open: Vec<(Field, String, Option<Span>)>,
     /// Settings that another question decides: the setting's name and that question's.
@@ -41,6 +43,7 @@ impl Table {
             slots: [const { None }; Field::ALL.len()],
             diagnostics: Vec::new(),
             questions: Vec::new(),
+            not_modelled: Vec::new(),
             open: Vec::new(),
             decided: Vec::new(),
         };
@@ -51,6 +54,10 @@ impl Table {
         for reading in readings {
             table.diagnostics.extend_from_slice(&reading.diagnostics);
             table.questions.extend_from_slice(&reading.questions);
+            // What the user sets takes the place of what the text states.
+            let replaced =
+                |item: &&NotModelled| Field::named(&item.name).is_some_and(|field| set.contains(&field));
+            table.not_modelled.extend(reading.not_modelled.iter().filter(|item| !replaced(item)).cloned());
         }
         for reading in readings {
             for found in &reading.found {
@@ -177,7 +184,7 @@ impl Table {
         self.slots[field.index()] = Some(setting);
     }
 
-    fn clear(&mut self, field: Field) {
+    pub(super) fn clear(&mut self, field: Field) {
         self.slots[field.index()] = None;
     }
 

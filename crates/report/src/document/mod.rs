@@ -1,4 +1,4 @@
-//! The report as one JSON document, `shardscope/report/1`: the page's download, the JavaScript API and the
+//! The report as one JSON document, `shardscope/report/2`: the page's download, the JavaScript API and the
 //! terminal give the same one. Bare numbers only: bytes, counts, seconds, FLOPs, bytes per second.
 //!
 //! The structs of this room are the document's form: a field's name is the key, its doc comment says what it is and
@@ -24,7 +24,7 @@ pub use memory::{
     Layer, LayerLoad, Memory, RankOfMemory, SavedActivations, SavedByChunk, ShardedLayer, Worst,
 };
 pub use parameters::{Parameters, Rank};
-pub use settings::{Diagnostic, Place, Question, Setting, Value};
+pub use settings::{Diagnostic, NotModelled, Place, Question, Setting, Value};
 pub use time::{Schedule, Time, Training};
 pub use tool::{AnalysisTool, FlopsByConvention, Row};
 pub use topology::{Chunk, Stage, Topology};
@@ -39,7 +39,7 @@ use shardscope_source::Source;
 use tree::Explanations;
 
 /// The name and version of the document's form; raised when a field is renamed.
-pub const SCHEMA: &str = "shardscope/report/1";
+pub const SCHEMA: &str = "shardscope/report/2";
 
 /// The whole document.
 #[derive(Debug, Serialize)]
@@ -52,6 +52,9 @@ pub struct Document<'r> {
     pub questions: Vec<Question<'r>>,
     /// What is wrong with the text or worth knowing about it.
     pub diagnostics: Vec<Diagnostic<'r>>,
+    /// Settings that change figures and are not modelled. While the reader does not go on without each of them, `report` is
+    /// null.
+    pub not_modelled: Vec<NotModelled<'r>>,
     /// Every estimate; null where the text makes no plan.
     pub report: Option<Estimates<'r>>,
 }
@@ -59,6 +62,10 @@ pub struct Document<'r> {
 /// `report`: every estimate of one plan.
 #[derive(Debug, Serialize)]
 pub struct Estimates<'r> {
+    /// Settings that are not modelled and were gone on without: the figures do not know of them.
+    pub without: Vec<String>,
+    /// Options and keys of the training that are not known here.
+    pub not_read: Vec<String>,
     /// Parameters of the model and of each rank.
     pub parameters: Parameters,
     /// Which ranks work together, and where they are.
@@ -90,6 +97,7 @@ impl<'r> Document<'r> {
             settings: settings::settings(source, &resolution.settings),
             questions: resolution.questions.iter().map(Question::of).collect(),
             diagnostics: resolution.diagnostics.iter().map(|one| Diagnostic::of(source, one)).collect(),
+            not_modelled: resolution.not_modelled.iter().map(|item| NotModelled::of(source, item)).collect(),
             report: resolution.plan.as_ref().zip(report).map(|(plan, report)| Estimates::of(plan, report)),
         }
     }
@@ -109,6 +117,7 @@ impl<'r> Document<'r> {
             settings: Object(Vec::new()),
             questions: Vec::new(),
             diagnostics: vec![diagnostic],
+            not_modelled: Vec::new(),
             report: None,
         }
     }
@@ -125,7 +134,10 @@ impl<'r> Document<'r> {
 impl<'r> Estimates<'r> {
     fn of(plan: &Plan, report: &'r Report) -> Self {
         let mut explanations = Explanations::default();
+        let marks = &plan.recipe().marks;
         Self {
+            without: marks.without.clone(),
+            not_read: marks.not_read.clone(),
             parameters: Parameters::of(&report.parameters),
             topology: Topology::of(plan),
             memory: Memory::of(plan, &report.memory, &mut explanations),

@@ -1,4 +1,4 @@
-//! `settings`, `questions` and `diagnostics` of the document.
+//! `settings`, `questions`, `diagnostics` and `not_modelled` of the document.
 
 use serde::{Serialize, Serializer};
 
@@ -104,6 +104,22 @@ pub struct Diagnostic<'r> {
     pub place: Place<'r>,
 }
 
+/// A setting that changes figures and is not modelled.
+#[derive(Debug, Serialize)]
+pub struct NotModelled<'r> {
+    /// The flag, key or setting; the name under which the reader goes on without it.
+    pub name: &'r str,
+    /// Its value as written; empty for a switch.
+    pub value: &'r str,
+    /// What it would change: `model`, `memory`, `communication` or `time`.
+    pub effect: &'static str,
+    /// What it is.
+    pub message: &'r str,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub place: Place<'r>,
+}
+
 pub(super) fn settings<'r>(
     source: &'r Source,
     settings: &'r [intake::Setting],
@@ -137,6 +153,18 @@ impl<'r> Diagnostic<'r> {
             message: &diagnostic.message,
             hint: diagnostic.hint.as_deref(),
             place: Place::of(source, diagnostic.span),
+        }
+    }
+}
+
+impl<'r> NotModelled<'r> {
+    pub(super) fn of(source: &'r Source, item: &'r intake::NotModelled) -> Self {
+        Self {
+            name: &item.name,
+            value: &item.value,
+            effect: item.effect.name(),
+            message: &item.message,
+            place: Place::of(source, item.span),
         }
     }
 }

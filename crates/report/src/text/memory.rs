@@ -17,6 +17,9 @@ pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
         memory.worst.at,
         gib(memory.worst.peak_allocated),
     ));
+    for sentence in plan.recipe().marks.sentences() {
+        sheet.line(&sentence);
+    }
 }
 
 pub(super) fn write_stages(sheet: &mut Sheet, memory: &Memory) {

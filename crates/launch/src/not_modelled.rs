@@ -1,0 +1,132 @@
+//! Settings that change figures and are not modelled: they stop the verdict, unless the reader goes on without them.
+
+use shardscope_source::Span;
+
+/// What a setting that is not modelled would change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// What the model is, or which part of it is trained.
+    Model,
+    /// What is held in memory.
+    Memory,
+    /// What is sent.
+    Communication,
+    /// How long a step takes.
+    Time,
+}
+
+impl Effect {
+    /// Its name in the document.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Memory => "memory",
+            Self::Communication => "communication",
+            Self::Time => "time",
+        }
+    }
+}
+
+/// One such setting, as a text states it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotModelled {
+    /// The flag or key as written; the name under which the reader goes on without it.
+    pub name: String,
+    /// Its value as written; empty for a switch.
+    pub value: String,
+    /// What it would change.
+    pub effect: Effect,
+    /// What it is, in a few words that follow "not modelled:".
+    pub message: String,
+    /// Where it stands.
+    pub span: Option<Span>,
+}
+
+impl NotModelled {
+    /// A setting that is not modelled, and what it is.
+    #[must_use]
+    pub fn new(name: &str, value: &str, effect: Effect, message: &str) -> Self {
+        Self {
+            name: one_word(name),
+            value: value.to_owned(),
+            effect,
+            message: message.to_owned(),
+            span: None,
+        }
+    }
+
+    /// The same, standing at a place.
+    #[must_use]
+    pub fn at_some(mut self, span: Option<Span>) -> Self {
+        self.span = span;
+        self
+    }
+
+    /// The sentence that takes the verdict's place.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        /// Characters of a value that a sentence can hold.
+        const LONGEST: usize = 60;
+        let mut stated = self.name.clone();
+        if !self.value.is_empty() {
+            stated.push(' ');
+            stated.extend(self.value.chars().take(LONGEST));
+            if self.value.chars().count() > LONGEST {
+                stated.push('…');
+            }
+        }
+        ["not modelled: ", &self.message, " (", &stated, ")"].concat()
+    }
+
+    /// Whether the reader means it by `name`: leading dashes may be left out, and joining signs are alike.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        same_name(&self.name, name)
+    }
+}
+
+/// A name with a joining sign for each that separates the words of a setting: it is one word wherever it travels.
+fn one_word(name: &str) -> String {
+    name.chars().map(|sign| if " ,\t[]()'\"".contains(sign) { '_' } else { sign }).collect()
+}
+
+/// Whether two names are alike but for leading dashes and for the signs that join their words.
+fn same_name(left: &str, right: &str) -> bool {
+    fn letters(name: &str) -> impl Iterator<Item = char> + '_ {
+        name.trim_start_matches('-').chars().map(|sign| if sign == '-' { '_' } else { sign })
+    }
+    letters(left).eq(letters(right))
+}
+
+/// An option or key of a training that no reader knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotRead {
+    /// As written.
+    pub name: String,
+    /// Where it stands.
+    pub span: Option<Span>,
+}
+
+impl NotRead {
+    /// An option or key at a place.
+    #[must_use]
+    pub fn new(name: &str, span: Option<Span>) -> Self {
+        Self { name: one_word(name), span }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Effect, NotModelled};
+
+    #[test]
+    fn a_setting_is_called_by_its_name() {
+        let lora = NotModelled::new("--lora-r", "8", Effect::Model, "LoRA adapters");
+        assert_eq!(lora.sentence(), "not modelled: LoRA adapters (--lora-r 8)");
+        assert!(["--lora-r", "lora-r", "lora_r"].iter().all(|name| lora.is_called(name)));
+        assert!(!lora.is_called("lora-rank") && !lora.is_called(""));
+        let long = NotModelled::new("--spec", &"x".repeat(90), Effect::Model, "a layer specification");
+        assert!(long.sentence().ends_with("x…)"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Which values of settings are read and not modelled, and what becomes of them: they stop the verdict, unless the reader
+//! goes on without them.
+
+use super::setting::SettingValue;
+use super::table::Table;
+use crate::{Effect, NotModelled, NotRead, Origin, Reading};
+use shardscope_plan::{Field, Marks};
+use shardscope_source::Diagnostic;
+
+/// Words of a setting that no estimator knows, and what they would change.
+struct Lacking {
+    field: Field,
+    /// The words, joined by blanks.
+    words: &'static str,
+    effect: Effect,
+    message: &'static str,
+}
+
+const fn lacking(field: Field, words: &'static str, effect: Effect, message: &'static str) -> Lacking {
+    Lacking { field, words, effect, message }
+}
+
+const LACKING: &[Lacking] = &[
+    lacking(
+        Field::TrainType,
+        "lora qlora",
+        Effect::Model,
+        "adapters on frozen weights; all weights would be counted as trained",
+    ),
+    lacking(Field::BaseQuantization, "nf4 int8 fp8", Effect::Memory, "frozen weights in a quantised format"),
+    lacking(
+        Field::Optimizer,
+        "lion soap adaptive_muon adamw_8bit paged_adamw paged_adamw_8bit adamw_4bit lion_8bit adafactor adagrad rmsprop \
+         galore apollo ademamix lomo grokadamw schedule_free stable_adamw came shampoo other",
+        Effect::Memory,
+        "what this optimizer keeps; Adam's states would be counted",
+    ),
+    lacking(
+        Field::Software,
+        "hf_transformers",
+        Effect::Memory,
+        "what Hugging Face's layers keep for the backward pass",
+    ),
+];
+
+/// Switches that no estimator knows when they are on.
+const SWITCHES: &[(Field, Effect, &str)] =
+    &[(Field::LigerKernel, Effect::Memory, "Liger's fused kernels, which keep less for the backward pass")];
+
+/// Adds what settings say and no estimator knows.
+pub(super) fn find(table: &mut Table) {
+    for Lacking { field, words, effect, message } in LACKING {
+        let said = table.word(*field);
+        if !said.is_empty() && words.split_ascii_whitespace().any(|word| word == said) {
+            let value = said.to_owned();
+            table.lack(*field, &value, *effect, message);
+        }
+    }
+    for (field, effect, message) in SWITCHES {
+        if table.on(*field) {
+            table.lack(*field, "", *effect, message);
+        }
+    }
+    if !table.words(Field::FrozenModules).is_empty() {
+        let value = table.words(Field::FrozenModules).join(" ");
+        table.lack(
+            Field::FrozenModules,
+            &value,
+            Effect::Model,
+            "frozen parts; all weights would be counted as trained",
+        );
+    }
+}
+
+impl Table {
+    /// A setting whose value no estimator knows. It goes by the setting's own name, which a link has as well.
+    fn lack(&mut self, field: Field, value: &str, effect: Effect, message: &str) {
+        let flag = self.get(field).and_then(|setting| setting.flag.as_deref());
+        let said = match flag {
+            Some(flag) => [message, "; said by ", flag].concat(),
+            None => message.to_owned(),
+        };
+        let item = NotModelled::new(field.name(), value, effect, &said).at_some(self.span(field));
+        self.not_modelled.push(item);
+    }
+}
+
+/// Says each setting that is not modelled, once; whether the reader goes on without all of them, and with which marks.
+pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled>, Option<Marks>) {
+    let mut items: Vec<NotModelled> = Vec::new();
+    for item in std::mem::take(&mut table.not_modelled) {
+        if !items.iter().any(|known| known.is_called(&item.name)) {
+            items.push(item);
+        }
+    }
+    let asked: Vec<String> = table.words(Field::Without).into_iter().map(str::to_owned).collect();
+    let mut marks = Marks::default();
+    let mut stopped = false;
+    for item in &items {
+        let gone = asked.iter().any(|name| item.is_called(name));
+        let said = if gone {
+            Diagnostic::warning("gone-without", ["gone on without it, as asked: ", &item.sentence()].concat())
+        } else {
+            stopped = true;
+            Diagnostic::error("not-modelled", item.sentence())
+        };
+        let hint = if gone { "the verdict is marked" } else { WAY_ON };
+        table.say(said, hint, item.span);
+        if gone {
+            marks.without.push(item.name.clone());
+        }
+    }
+    // A link carries the marks of a text that it does not bring.
+    let alone = readings.iter().all(|reading| reading.found.is_empty());
+    for name in &asked {
+        if items.iter().any(|item| item.is_called(name)) {
+            continue;
+        }
+        if alone {
+            marks.without.push(name.clone());
+        } else {
+            let message = ["the text states nothing called ", name, " that is not modelled"].concat();
+            table.say(Diagnostic::note("gone-without", message), "", None);
+        }
+    }
+    marks.not_read = not_read(table, readings);
+    state(table, Field::Without, &marks.without);
+    state(table, Field::NotRead, &marks.not_read);
+    (items, (!stopped).then_some(marks))
+}
+
+const WAY_ON: &str = "go on without it, and the verdict is marked; or take it out of the text";
+
+/// The options and keys that no reader knows, each once, with those that a link brings.
+fn not_read(table: &Table, readings: &[Reading]) -> Vec<String> {
+    /// Names carried along at most: a text with more unknown ones is for another program.
+    const MOST: usize = 64;
+    let mut names: Vec<String> = table.words(Field::NotRead).into_iter().map(str::to_owned).collect();
+    for NotRead { name, .. } in readings.iter().flat_map(|reading| &reading.not_read) {
+        if names.len() < MOST && !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// Puts the names into their setting, which carries them into links and documents.
+fn state(table: &mut Table, field: Field, names: &[String]) {
+    if names.is_empty() {
+        table.clear(field);
+        return;
+    }
+    let list = names.iter().map(|name| SettingValue::Text(name.clone())).collect();
+    let origin = if field == Field::Without { Origin::User } else { Origin::Script };
+    table.fill(field, SettingValue::List(list), origin, "the verdict is marked with it");
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Argument;
+    use crate::{Resolution, least_settings, megatron, resolve};
+    use shardscope_plan::Marks;
+
+    const RUN: &str = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16 \
+        --vocab-size 1000 --world-size 8 --optimizer lion";
+
+    fn resolved(line: &str, overrides: &[(&str, &str)]) -> Resolution {
+        let overrides: Vec<(String, String)> =
+            overrides.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        resolve(&[megatron::read(&Argument::split(line))], &overrides)
+    }
+
+    #[test]
+    fn what_is_not_modelled_stops_the_verdict_until_the_reader_goes_on() {
+        let stopped = resolved(RUN, &[]);
+        assert!(stopped.plan.is_none());
+        let said: Vec<&str> = stopped.not_modelled.iter().map(|item| item.name.as_str()).collect();
+        assert_eq!(said, ["optimizer"]);
+        assert!(stopped.diagnostics.iter().any(|said| said.code == "not-modelled"));
+        let gone = resolved(RUN, &[("without", "--optimizer")]);
+        let marks = gone.plan.as_ref().map(|plan| plan.recipe().marks.clone());
+        let expected = Marks { without: vec!["optimizer".to_owned()], ..Marks::default() };
+        assert_eq!(marks, Some(expected.clone()));
+        assert_eq!(gone.not_modelled.len(), 1, "the document still names it");
+        // A link of settings alone carries the mark.
+        let link = least_settings(&gone).expect("settings");
+        assert!(link.iter().any(|(name, _)| name == "without"), "{link:?}");
+        let opened = resolve(&[], &link).plan.expect("a plan");
+        assert_eq!(opened.recipe().marks, expected);
+    }
+
+    #[test]
+    fn what_the_user_sets_takes_the_place_of_what_is_not_modelled() {
+        assert!(resolved(RUN, &[("optimizer", "adam")]).plan.is_some());
+        let other = resolved(RUN, &[("optimizer", "adam"), ("without", "train_type")]);
+        assert!(
+            other.plan.is_some_and(|plan| plan.recipe().marks.is_empty()),
+            "a mark for what is not there"
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! Words of other frameworks for the values that settings have here.
+
+use shardscope_plan::{Field, Kind};
+
+/// Adam with fp32 moments, however its step is run: none of these changes what it keeps, sends or how long it takes by
+/// more than the kernel of the step. Sources: `transformers/training_args.py` (`OptimizerNames`), torchtitan's and NeMo's
+/// optimizers, DeepSpeed's `config.py`.
+const ADAM: &str = "adamw fusedadam fusedadamw fused_adam fused_adamw adamw_torch adamw_torch_fused adamw_torch_xla adamw_torch_npu_fused \
+    adamw_apex_fused adamw_hf torch_adam torch_adamw distributed_fused_adam mcore_distributed_optim megatron_fused_adam \
+    deepspeedcpuadam hybridadam cpuadam cpu_adam lamb fusedlamb torch.optim.adamw torch.optim.adam \
+    megatron.core.optimizer.distrib_optimizer";
+
+/// Other optimizers by their names elsewhere.
+const OPTIMIZERS: [(&str, &str); 30] = [
+    ("adamw_bnb_8bit", "adamw_8bit"),
+    ("adam8bit", "adamw_8bit"),
+    ("adamw8bit", "adamw_8bit"),
+    ("adam_8bit", "adamw_8bit"),
+    ("adamw_torch_8bit", "adamw_8bit"),
+    ("bitsandbytes.optim.adamw8bit", "adamw_8bit"),
+    ("bitsandbytes.optim.pagedadamw8bit", "paged_adamw_8bit"),
+    ("bitsandbytes.optim.pagedadamw", "paged_adamw"),
+    ("pagedadamw8bit", "paged_adamw_8bit"),
+    ("pagedadamw", "paged_adamw"),
+    ("paged_adamw_32bit", "paged_adamw"),
+    ("paged_adam", "paged_adamw"),
+    ("adamw_torch_4bit", "adamw_4bit"),
+    ("lion_32bit", "lion"),
+    ("decoupled_lionw", "lion"),
+    ("paged_lion_32bit", "lion"),
+    ("paged_lion_8bit", "lion_8bit"),
+    ("galore_adamw", "galore"),
+    ("galore_adamw_8bit", "galore"),
+    ("galore_adafactor", "galore"),
+    ("galore_adamw_layerwise", "galore"),
+    ("apollo_adamw", "apollo"),
+    ("apollo_adamw_layerwise", "apollo"),
+    ("adalomo", "lomo"),
+    ("schedule_free_adamw", "schedule_free"),
+    ("schedule_free_sgd", "schedule_free"),
+    ("rmsprop_bnb", "rmsprop"),
+    ("decoupled_adamw", "adam"),
+    ("decoupledadamw", "adam"),
+    ("fusedsgd", "sgd"),
+];
+
+/// Number formats by their names in PyTorch, NumPy and Hydra.
+const FORMATS: [(&str, &str); 9] = [
+    ("float32", "fp32"),
+    ("float", "fp32"),
+    ("32", "fp32"),
+    ("bfloat16", "bf16"),
+    ("float16", "fp16"),
+    ("half", "fp16"),
+    ("uint8", "fp8"),
+    ("float8_e4m3fn", "fp8"),
+    ("float8", "fp8"),
+];
+
+/// The word that a setting has for a value written as elsewhere; the value itself when nothing else is known.
+pub(super) fn word(field: Field, written: &str) -> String {
+    let lower = written.to_ascii_lowercase();
+    let found = match field {
+        Field::Optimizer if ADAM.split_ascii_whitespace().any(|name| name == lower) => Some("adam"),
+        Field::Optimizer => OPTIMIZERS.iter().find(|(name, _)| *name == lower).map(|(_, word)| *word),
+        // Words of bigscience and of MindSpeed for rope.
+        Field::PositionEmbeddingType if matches!(written, "rotary" | "deepseek4") => Some("rope"),
+        _ if is_format(field) => {
+            let name = lower.strip_prefix("torch.").unwrap_or(&lower);
+            FORMATS.iter().find(|(known, _)| *known == name).map(|(_, word)| *word).or(Some(name))
+        }
+        _ => None,
+    };
+    found.map_or_else(|| written.to_owned(), str::to_owned)
+}
+
+fn is_format(field: Field) -> bool {
+    matches!(field.kind(), Kind::Word(words) if words.contains(&"fp32"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::word;
+    use shardscope_plan::Field;
+
+    #[test]
+    fn harmless_spellings_are_adam_and_others_are_not() {
+        for name in ["fusedadamw", "FusedAdam", "adamw_torch_fused", "AdamW", "distributed_fused_adam"] {
+            assert_eq!(word(Field::Optimizer, name), "adam", "{name}");
+        }
+        assert_eq!(word(Field::Optimizer, "adamw_torch_8bit"), "adamw_8bit");
+        assert_eq!(word(Field::ExpAvgDtype, "torch.bfloat16"), "bf16");
+        assert_eq!(word(Field::ParamsDtype, "float32"), "fp32");
+        assert_eq!(word(Field::Normalization, "RMSNorm"), "RMSNorm");
+    }
+}

@@ -1,0 +1,85 @@
+//! What a verdict must say beside its figures: which settings of the run it leaves out.
+
+/// Settings that the figures do not know of. They ride on the plan, so that every face of the product (text, Markdown,
+/// document, link, embed) carries them with the verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Settings that change figures, are not modelled, and were gone on without because the reader said so.
+    pub without: Vec<String>,
+    /// Options and keys of the training that no reader knows.
+    pub not_read: Vec<String>,
+}
+
+/// Names listed in one sentence at most; the rest is counted.
+const LISTED: usize = 8;
+
+impl Marks {
+    /// Whether the verdict stands for the whole run.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.without.is_empty() && self.not_read.is_empty()
+    }
+
+    /// The sentences that go with the verdict, one for each kind of mark.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        if !self.without.is_empty() {
+            let (names, verb) = (listed(&self.without), verb(&self.without));
+            said.push(["Without ", &names, ", which ", verb, " not modelled."].concat());
+        }
+        if !self.not_read.is_empty() {
+            let (names, verb) = (listed(&self.not_read), verb(&self.not_read));
+            said.push(
+                ["Not read: ", &names, ", which ", verb, " not known here and may change it."].concat(),
+            );
+        }
+        said
+    }
+
+    /// The marks in a few words for a title; empty when there are none.
+    #[must_use]
+    pub fn short(&self) -> String {
+        match (self.without.as_slice(), self.not_read.len()) {
+            ([], 0) => String::new(),
+            ([], 1) => " (1 option not read)".to_owned(),
+            ([], count) => format!(" ({count} options not read)"),
+            (without, _) => [" (without ", &listed(without), ")"].concat(),
+        }
+    }
+}
+
+const fn verb(names: &[String]) -> &'static str {
+    if names.len() == 1 { "is" } else { "are" }
+}
+
+fn listed(names: &[String]) -> String {
+    let shown = names.get(..LISTED).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Marks;
+
+    #[test]
+    fn marks_are_said_in_one_sentence_each() {
+        let names = |text: &str| text.split_ascii_whitespace().map(str::to_owned).collect();
+        let marks = Marks { without: names("--lora-r --spec"), not_read: names("--mine") };
+        assert_eq!(
+            marks.sentences(),
+            [
+                "Without --lora-r, --spec, which are not modelled.",
+                "Not read: --mine, which is not known here and may change it."
+            ]
+        );
+        assert_eq!(marks.short(), " (without --lora-r, --spec)");
+        assert!(Marks::default().is_empty() && Marks::default().sentences().is_empty());
+        let many: Vec<String> = (0..11).map(|index| format!("a{index}")).collect();
+        let marks = Marks { without: many, not_read: Vec::new() };
+        assert!(marks.short().ends_with("a7 and 3 more)"), "{}", marks.short());
+    }
+}
