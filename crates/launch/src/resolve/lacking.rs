@@ -23,14 +23,19 @@ const fn lacking(field: Field, words: &'static str, effect: Effect, message: &'s
 const LACKING: &[Lacking] = &[
     lacking(
         Field::TrainType,
-        "lora qlora",
+        "lora qlora freeze",
         Effect::Model,
         "adapters on frozen weights; all weights would be counted as trained",
     ),
-    lacking(Field::BaseQuantization, "nf4 int8 fp8", Effect::Memory, "frozen weights in a quantised format"),
+    lacking(
+        Field::BaseQuantization,
+        "nf4 fp4 int8 fp8",
+        Effect::Memory,
+        "frozen weights in a quantised format",
+    ),
     lacking(
         Field::Optimizer,
-        "lion soap adaptive_muon adamw_8bit paged_adamw paged_adamw_8bit adamw_4bit lion_8bit adafactor adagrad rmsprop \
+        "lion soap adaptive_muon adamw_8bit paged_adamw paged_adamw_8bit adamw_4bit adamw_fp8 lion_8bit paged_lion paged_lion_8bit adafactor adagrad rmsprop \
          galore apollo ademamix lomo grokadamw schedule_free stable_adamw came shampoo other",
         Effect::Memory,
         "what this optimizer keeps; Adam's states would be counted",
