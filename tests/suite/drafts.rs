@@ -183,6 +183,7 @@ fn recipe() -> Recipe {
             exp_avg: Number::Fp32,
             exp_avg_sq: Number::Fp32,
             cpu_offload_fraction: 0.0,
+            states: StateFormat::Plain,
         },
         dp_sharding: DpSharding::OptimizerStates,
         recompute: Recompute::None,

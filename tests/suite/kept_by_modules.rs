@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use shardscope::anatomy::{Operator, Symbols, layer_operators};
-use shardscope::estimate::kept_by_chunk;
+use shardscope::estimate::{kept_by_chunk, memory, parameters};
 use shardscope::plan::*;
 
 use super::drafts::{Draft, draft, even_stages, flag, int};
@@ -235,4 +235,29 @@ fn every_formula_works_out_to_its_bytes() {
         }
     }
     assert!(formulas > 10_000, "only {formulas} formulas worked out");
+}
+
+#[test]
+fn recorded_states_are_met_to_the_byte() {
+    let mut runs = 0;
+    for line in RECORDED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        if case["trained_params"].is_null() {
+            continue;
+        }
+        let id = word(&case, "id");
+        let plan = drafted(&case).plan();
+        let counted = parameters(&plan);
+        let rank = &counted.ranks[0];
+        let [trained, frozen] = ["trained_params", "frozen_params"].map(|key| int(&case, key));
+        assert_eq!([rank.trained.get(), rank.count.get() - rank.trained.get()], [trained, frozen], "{id}");
+        assert_eq!(counted.trained.get(), trained, "{id}");
+        let totals = memory(&plan).ranks[0].totals;
+        let held = int(&case, "trained_param_bytes") + int(&case, "frozen_param_bytes");
+        assert_eq!(totals.parameters.get(), held, "{id}: weights");
+        assert_eq!(totals.gradients.get(), int(&case, "grad_bytes"), "{id}: gradients");
+        assert_eq!(totals.optimizer.get(), int(&case, "adamw_moment_bytes"), "{id}: AdamW");
+        runs += 1;
+    }
+    assert!(runs > 500, "only {runs} runs");
 }

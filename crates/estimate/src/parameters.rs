@@ -1,6 +1,6 @@
 //! How many parameters the model has, and how many each rank holds.
 
-use shardscope_operators::{Account, Symbols, Weight, WeightGroup, sections};
+use shardscope_operators::{Account, Symbols, Weight, WeightGroup, frozen_counts, sections};
 use shardscope_plan::{Chunk, Plan, Stage};
 use shardscope_units::Count;
 
@@ -38,6 +38,8 @@ pub struct Parameters {
     pub total: Count,
     /// Those that one token meets: experts that are not selected do not count.
     pub active_per_token: Count,
+    /// Those that train: all of them, or what is not frozen and what adapters add.
+    pub trained: Count,
     /// The unsharded model by account.
     pub accounts: AccountCounts,
     /// One per pipeline rank. Tensor and expert ranks of a stage hold equal counts; rank 0 stands for them.
@@ -53,8 +55,10 @@ pub struct RankParameters {
     pub tensor_rank: u64,
     /// Expert rank that stands for all equal ones.
     pub expert_rank: u64,
-    /// All parameters of the rank.
+    /// All parameters of the rank, adapters too.
     pub count: Count,
+    /// Those of them that train.
+    pub trained: Count,
     /// Those whose gradient is reduced over the expert data-parallel group.
     pub expert_count: Count,
     /// The same parameters by account.
@@ -79,8 +83,15 @@ pub fn parameters(plan: &Plan) -> Parameters {
     for (pipeline_rank, stage) in (0..).zip(&plan.layout().stages.stages) {
         ranks.push(rank_parameters(&x, pipeline_rank, stage));
     }
-    for_each_weight(&x, &mut plan.layout().model_chunks(), &mut |weight, times| {
-        if !weight.copy {
+    let mut trained = Count::ZERO;
+    for_each_weight(&x, &mut plan.layout().model_chunks(), &mut |weight, [times, trains]| {
+        if weight.copy {
+            return;
+        }
+        if weight.role.trains() {
+            trained += weight.full_count() * trains;
+        }
+        if weight.role.is_of_the_model() {
             let count = weight.full_count() * times;
             accounts.add(weight.account, count);
             idle += unselected(plan, weight, count);
@@ -88,34 +99,40 @@ pub fn parameters(plan: &Plan) -> Parameters {
     });
     let total = accounts.total();
     let active_per_token = Count::new(total.get().saturating_sub(idle.get()));
-    Parameters { total, active_per_token, accounts, ranks }
+    Parameters { total, active_per_token, trained, accounts, ranks }
 }
 
 /// The parameters of one stage's rank.
 #[must_use]
 pub(super) fn rank_parameters(x: &Symbols<'_>, pipeline_rank: u64, stage: &Stage) -> RankParameters {
     let mut breakdown = AccountCounts::default();
-    let mut expert_count = Count::ZERO;
-    for_each_weight(x, &mut stage.chunks.iter(), &mut |weight, times| {
+    let (mut expert_count, mut trained) = (Count::ZERO, Count::ZERO);
+    for_each_weight(x, &mut stage.chunks.iter(), &mut |weight, [times, trains]| {
         let count = weight.count() * times;
+        if weight.role.trains() {
+            trained += weight.count() * trains;
+        }
         breakdown.add(weight.account, count);
         if weight.group == WeightGroup::Expert {
             expert_count += count;
         }
     });
     let count = breakdown.total();
-    RankParameters { pipeline_rank, tensor_rank: 0, expert_rank: 0, count, expert_count, breakdown }
+    RankParameters { pipeline_rank, tensor_rank: 0, expert_rank: 0, count, trained, expert_count, breakdown }
 }
 
 fn for_each_weight(
     x: &Symbols<'_>,
     chunks: &mut dyn Iterator<Item = &Chunk>,
-    visit: &mut dyn FnMut(&Weight, u64),
+    visit: &mut dyn FnMut(&Weight, [u64; 2]),
 ) {
     for chunk in chunks {
+        let frozen = frozen_counts(x, chunk);
         for section in sections(x, chunk) {
+            // Of so many sections of a kind those in front of the first that trains are frozen.
+            let trains = section.times.saturating_sub(frozen[section.kind.index()]);
             for weight in section.weights(x) {
-                visit(&weight, section.times);
+                visit(&weight, [section.times, trains]);
             }
         }
     }

@@ -2,6 +2,7 @@
 //! arithmetic and its messages, under one plan. Estimators fold over operators and never match on them;
 //! a new layer kind is a new folder here and a line in `operator.rs`.
 
+mod adapters;
 mod attention;
 mod context;
 mod creation;
@@ -31,11 +32,11 @@ pub use held::Held;
 pub use letters::LETTERS;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use operator::Operator;
-pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup};
+pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup, WeightRole};
 pub use shape::Shape;
 pub use stack::{
-    Section, SectionKind, are_alike, layer_operators, messages_of, section_counts, sections, sections_of,
-    work_of,
+    Section, SectionKind, are_alike, frozen_counts, layer_operators, messages_of, section_counts, sections,
+    sections_of, work_of,
 };
 pub use symbols::{ExpertSizes, LatentSizes, Symbols};
 pub use work::{Kernel, Matmul, MatmulKind, Work};

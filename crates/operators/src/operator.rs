@@ -1,8 +1,8 @@
 //! The operators and their facets: the one place that knows every kind.
 
 use super::{
-    Held, Message, Saved, Symbols, Weight, Work, attention, eager, embedding, experts, latent_attention, mlp,
-    mtp, norm, output_layer, sampled,
+    Held, Message, Saved, Symbols, Weight, Work, adapters, attention, eager, embedding, experts,
+    latent_attention, mlp, mtp, norm, output_layer, sampled,
 };
 
 /// A piece of a transformer with weights, kept tensors, arithmetic and messages of its own.
@@ -67,7 +67,9 @@ impl Operator {
     /// Its weights, full and on one rank.
     #[must_use]
     pub fn weights(self, x: &Symbols<'_>) -> Vec<Weight> {
-        facet!(self, weights, x)
+        let mut weights = facet!(self, weights, x);
+        adapters::adapt(self, x, &mut weights);
+        weights
     }
 
     /// What it keeps for backward for one micro-batch on one rank, recomputation within a layer counted in,

@@ -24,6 +24,8 @@ pub struct Weight {
     /// Whether it repeats a weight that another stage counts (a tied output layer behind a pipeline, the
     /// embedding of a multi-token-prediction stage): held and trained here, not part of the model's total.
     pub copy: bool,
+    /// Whether it trains.
+    pub role: WeightRole,
 }
 
 impl Weight {
@@ -39,6 +41,7 @@ impl Weight {
             group: WeightGroup::Dense,
             linear: false,
             copy: false,
+            role: WeightRole::Trained,
         }
     }
 
@@ -104,6 +107,33 @@ impl Weight {
     #[must_use]
     pub fn full_count(&self) -> Count {
         Count::of_shape(&self.full)
+    }
+}
+
+/// Whether a weight trains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightRole {
+    /// It came with the model, and trains.
+    Trained,
+    /// It came with the model, and stays as it is.
+    Frozen,
+    /// Added to the model and trained: an adapter.
+    Adapter,
+    /// A copy of a frozen weight that trains in its place (PEFT `modules_to_save`).
+    TrainedCopy,
+}
+
+impl WeightRole {
+    /// Whether it has a gradient.
+    #[must_use]
+    pub const fn trains(self) -> bool {
+        !matches!(self, Self::Frozen)
+    }
+
+    /// Whether it is of the model as it was published.
+    #[must_use]
+    pub const fn is_of_the_model(self) -> bool {
+        matches!(self, Self::Trained | Self::Frozen)
     }
 }
 

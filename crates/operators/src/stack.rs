@@ -165,6 +165,17 @@ pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.
     ]
 }
 
+/// Of these how many are layers in front of the first that trains: they hold weights and nothing else.
+#[must_use]
+pub fn frozen_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.len()] {
+    let mut counts = [0; SectionKind::ALL.len()];
+    let frozen = x.recipe().tuning.frozen_layers(x.model().num_layers);
+    for index in chunk.layers.start..chunk.layers.end.min(frozen) {
+        counts[SectionKind::Layer(x.model().layer_kind(index)).index()] += 1;
+    }
+    counts
+}
+
 /// What a chunk is made of, in order, equal layers together.
 #[must_use]
 pub fn sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
@@ -180,7 +191,8 @@ pub fn sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
 /// Whether two chunks have the same sections in the same order.
 #[must_use]
 pub fn are_alike(x: &Symbols<'_>, one: &Chunk, other: &Chunk) -> bool {
-    if section_counts(x, one) != section_counts(x, other) {
+    if section_counts(x, one) != section_counts(x, other) || frozen_counts(x, one) != frozen_counts(x, other)
+    {
         return false;
     }
     for (one, other) in one.layers.clone().zip(other.layers.clone()) {

@@ -34,7 +34,7 @@ pub use model::{
 };
 pub use recipe::{
     AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe, Number,
-    Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
+    Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software, StateFormat,
 };
 pub use software::Semantics;
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};

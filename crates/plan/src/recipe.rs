@@ -133,6 +133,22 @@ pub struct Optimizer {
     pub exp_avg_sq: Number,
     /// Part of the states held by the host (`--optimizer-cpu-offload` with its fraction), 0 to 1.
     pub cpu_offload_fraction: f64,
+    /// How states are held where they are not in a format of their own.
+    pub states: StateFormat,
+}
+
+/// How an optimizer holds its states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StateFormat {
+    /// One number for each element.
+    #[default]
+    Plain,
+    /// A byte for each element and an fp32 constant for each block of 256 (bitsandbytes).
+    EightBit,
+    /// Half a byte for each element and an fp32 constant for each block of 128 (torchao).
+    FourBit,
+    /// An 8-bit float for each element and an fp32 constant for each block of 256 (torchao).
+    Float8,
 }
 
 /// Which optimizer.
@@ -146,6 +162,18 @@ pub enum OptimizerKind {
     SgdMomentum,
     /// Muon: one momentum for matrices (Adam for the rest).
     Muon,
+    /// Lion: one momentum (Chen et al. 2023).
+    Lion,
+    /// RMSprop or Adagrad: one sum of squares.
+    SumOfSquares,
+    /// Adam with a third moment (AdEMAMix, Pagliardini et al. 2024).
+    AdEmaMix,
+    /// Sums of squares by row and by column of a matrix (Shazeer and Stern 2018).
+    Adafactor,
+    /// Adam in the eigenbasis of two preconditioners of a matrix (Vyas et al. 2024).
+    Soap,
+    /// A momentum and two preconditioners of a matrix with their roots (Gupta et al. 2018).
+    Shampoo,
 }
 
 /// How the data-parallel ranks share what they hold.

@@ -7,17 +7,20 @@ use super::Software;
 pub struct Semantics {
     /// Whether layers are modules of plain PyTorch, each operation of which keeps what it needs by itself.
     pub eager_modules: bool,
+    /// Whether the optimizer steps the model's own parameters, in their own type, unless an engine says otherwise.
+    pub steps_parameters: bool,
 }
 
-/// Software with kernels and autograd functions of its own.
-const OWN_LAYERS: Semantics = Semantics { eager_modules: false };
+/// Software with kernels and autograd functions of its own, and main parameters beside 16-bit weights.
+const OWN_LAYERS: Semantics = Semantics { eager_modules: false, steps_parameters: false };
+const HF_TRANSFORMERS: Semantics = Semantics { eager_modules: true, steps_parameters: true };
 
 impl Software {
     /// What is known of how it keeps, fuses and gathers.
     #[must_use]
     pub const fn semantics(self) -> &'static Semantics {
         match self {
-            Self::HfTransformers => &Semantics { eager_modules: true },
+            Self::HfTransformers => &HF_TRANSFORMERS,
             Self::MegatronLegacy
             | Self::MegatronCoreLocal
             | Self::MegatronCoreTe

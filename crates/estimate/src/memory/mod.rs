@@ -13,6 +13,8 @@ mod gathered;
 mod kept;
 mod layers;
 mod moments;
+mod moments_of;
+mod own_states;
 mod rank;
 mod report;
 mod states;

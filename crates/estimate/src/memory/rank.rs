@@ -7,7 +7,7 @@ use super::moments::{ChunkSum, Moment};
 use super::states::{Kind, Part, State, kinds, states};
 use super::term::Term;
 use super::unit::{Point, Sum, Units};
-use shardscope_operators::{SectionKind, Symbols, are_alike};
+use shardscope_operators::{SectionKind, Symbols, are_alike, frozen_counts};
 use shardscope_plan::Stage;
 use shardscope_units::{Bytes, Count};
 
@@ -34,8 +34,14 @@ impl Common {
                 *count += more;
             }
         }
-        for ((_, unit), &count) in units.iter().zip(&counts) {
-            parameters.add(unit, count);
+        let mut frozen = Counts::default();
+        for chunk in &stage.chunks {
+            for (frozen, more) in frozen.iter_mut().zip(frozen_counts(x, chunk)) {
+                *frozen += more;
+            }
+        }
+        for (((_, unit), &count), frozen) in units.iter().zip(&counts).zip(frozen) {
+            parameters.add(unit, count, frozen);
         }
         let layout = x.plan.layout();
         let mut held = Vec::with_capacity(2 * kinds.len());
@@ -74,7 +80,7 @@ impl<'a> Stages<'a> {
     /// The stages of `x`'s plan.
     pub(super) fn of(x: &'a Symbols<'a>) -> Self {
         let units = Units::of(x);
-        let kinds = kinds(x.recipe());
+        let kinds = kinds(x.plan);
         let stages = &x.plan.layout().stages.stages;
         let mut commons: Vec<Common> = Vec::with_capacity(3);
         let mut own: Vec<usize> = Vec::with_capacity(stages.len());

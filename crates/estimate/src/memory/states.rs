@@ -1,7 +1,8 @@
 //! Bytes of weights, gradients and optimizer states per parameter, and over how many ranks they are spread.
 
 use shardscope_explain::{Explanation, Formula};
-use shardscope_plan::{DpSharding, Fp8, Number, Optimizer, OptimizerKind, Plan, Recipe, Software};
+use shardscope_operators::{Weight, WeightRole};
+use shardscope_plan::{DpSharding, Fp8, Number, Optimizer, Plan, Quantization, Recipe, Software};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const WEIGHTS: &str = "megatron/core/distributed/param_and_grad_buffer.py";
@@ -41,6 +42,20 @@ pub(super) struct Held {
     pub(super) linear: Count,
     /// All, each parameter padded as the distributed optimizer's buffers have it.
     pub(super) padded: Count,
+    /// Those that train, of the model or copies of its weights.
+    pub(super) trained: Count,
+    /// Those of adapters.
+    pub(super) adapters: Count,
+    /// Those of frozen weights that are held quantised.
+    pub(super) quantized: Count,
+    /// Bytes in which these are held.
+    pub(super) packed: Count,
+    /// Bytes of their constants.
+    pub(super) constants: Count,
+    /// Rows and columns of matrices that train, and elements of vectors.
+    pub(super) sides: Count,
+    /// Elements of two square preconditioners of matrices that train.
+    pub(super) squares: Count,
 }
 
 /// Elements at a multiple of which each parameter begins under the distributed optimizer
@@ -48,14 +63,33 @@ pub(super) struct Held {
 const PARAMETER_ALIGNMENT: u64 = 64;
 /// A buffer ends at a multiple of this and of the number of shards, in elements.
 const BUFFER_ALIGNMENT: u64 = 128;
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
 
 impl Held {
-    /// Adds a weight of `count` parameters on this rank.
-    pub(super) fn add(&mut self, count: Count, linear: bool) {
+    /// Adds a weight of this rank.
+    pub(super) fn add(&mut self, weight: &Weight, quantization: Quantization) {
+        let count = weight.count();
         self.all += count;
         self.padded += Count::new(count.get().next_multiple_of(PARAMETER_ALIGNMENT));
-        if linear {
+        if weight.linear {
             self.linear += count;
+        }
+        if weight.role.trains() {
+            self.sides += sides(weight);
+            self.squares += squares(weight);
+        }
+        match weight.role {
+            WeightRole::Trained | WeightRole::TrainedCopy => self.trained += count,
+            WeightRole::Adapter => self.adapters += count,
+            WeightRole::Frozen if weight.linear && quantization != Quantization::None => {
+                let rows = weight.local.split_last().map_or(1, |(_, rows)| product(rows));
+                let [packed, constants] = quantized(quantization, count.get(), rows);
+                self.quantized += count;
+                self.packed += Count::new(packed);
+                self.constants += Count::new(constants);
+            }
+            WeightRole::Frozen => {}
         }
     }
 
@@ -64,6 +98,24 @@ impl Held {
         self.all += other.all * times;
         self.linear += other.linear * times;
         self.padded += other.padded * times;
+        self.trained += other.trained * times;
+        self.adapters += other.adapters * times;
+        self.quantized += other.quantized * times;
+        self.packed += other.packed * times;
+        self.constants += other.constants * times;
+        self.sides += other.sides * times;
+        self.squares += other.squares * times;
+    }
+
+    /// The same, were nothing of it trained.
+    pub(super) fn frozen(self) -> Self {
+        Self { trained: Count::ZERO, sides: Count::ZERO, squares: Count::ZERO, ..self }
+    }
+
+    /// Those that are frozen and held in a number format.
+    pub(super) fn plain(&self) -> Count {
+        let others = self.trained + self.adapters + self.quantized;
+        Count::new(self.all.get().saturating_sub(others.get()))
     }
 
     /// With what the plan's buffers add to the parameters: nothing but for the distributed optimizer of
@@ -76,6 +128,48 @@ impl Held {
         }
         let least = common_multiple(shards.max(1), BUFFER_ALIGNMENT);
         Count::new(self.padded.get().next_multiple_of(least))
+    }
+}
+
+/// Elements of a 4-bit block, which has one constant (`bitsandbytes/nn/modules.py:Linear4bit`).
+const BLOCK: u64 = 64;
+/// Constants of a block that are quantised together (`bitsandbytes/functional.py:quantize_4bit`).
+const CONSTANTS: u64 = 256;
+/// Widest side of which SOAP and Shampoo hold a preconditioner (`max_precond_dim` of the reference SOAP).
+const WIDEST: u64 = 10_000;
+
+/// Bytes of `count` weights in `rows` rows held so, and of their constants. Tables of 16 entries are left out.
+fn quantized(quantization: Quantization, count: u64, rows: u64) -> [u64; 2] {
+    let blocks = count.div_ceil(BLOCK);
+    match quantization {
+        Quantization::None => [0, 0],
+        Quantization::FourBit { double: false } => [count.div_ceil(2), blocks * FLOAT],
+        Quantization::FourBit { double: true } => {
+            [count.div_ceil(2), blocks + blocks.div_ceil(CONSTANTS) * FLOAT + FLOAT]
+        }
+        Quantization::Int8 => [count, rows * FLOAT],
+        Quantization::Fp8 => [count, FLOAT],
+    }
+}
+
+fn product(sizes: &[u64]) -> u64 {
+    sizes.iter().product()
+}
+
+/// Row and column sums of a weight's matrices; all elements of a vector.
+fn sides(weight: &Weight) -> Count {
+    match weight.local.split_last_chunk::<2>() {
+        Some((outer, [rows, columns])) => Count::new(product(outer) * (rows + columns)),
+        None => weight.count(),
+    }
+}
+
+/// Elements of the squares over the two sides of a weight's matrices.
+fn squares(weight: &Weight) -> Count {
+    let square = |side: u64| if side > WIDEST { 0 } else { side * side };
+    match weight.local.split_last_chunk::<2>() {
+        Some((outer, [rows, columns])) => Count::new(product(outer) * (square(*rows) + square(*columns))),
+        None => Count::ZERO,
     }
 }
 
@@ -133,20 +227,62 @@ const FP8_COPIES: &str = "fp8 copies of weights";
 
 /// A state before it is known whose.
 pub(super) struct Kind {
-    name: &'static str,
-    part: Part,
-    width: u64,
+    pub(super) name: &'static str,
+    pub(super) part: Part,
+    pub(super) width: u64,
     /// Spread over the data-parallel ranks.
-    spread: bool,
-    /// Of linear layers only, or of all but them.
-    of: Of,
+    pub(super) spread: bool,
+    /// Of which parameters.
+    pub(super) of: Of,
 }
 
+/// Of which parameters there is a state, or what else counts its elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
+pub(super) enum Of {
+    /// All.
     All,
+    /// Those of linear layers.
     Linear,
+    /// All but those of linear layers.
     Rest,
+    /// The model's own that train.
+    Trained,
+    /// Adapters.
+    Adapters,
+    /// Frozen ones in a number format.
+    Plain,
+    /// Of the model, trained or not.
+    Model,
+    /// Bytes of quantised ones.
+    Packed,
+    /// Bytes of these ones' constants.
+    Constants,
+    /// Rows and columns of matrices that train.
+    Sides,
+    /// Squares over the sides of matrices that train.
+    Squares,
+    /// One of so many that train, adapters too.
+    BlocksOf(u64),
+}
+
+impl Of {
+    /// How many of `held`.
+    fn count(self, held: &Held) -> Count {
+        match self {
+            Self::All => held.all,
+            Self::Linear => held.linear,
+            Self::Rest => Count::new(held.all.get().saturating_sub(held.linear.get())),
+            Self::Trained => held.trained,
+            Self::Adapters => held.adapters,
+            Self::Plain => held.plain(),
+            Self::Model => Count::new(held.all.get().saturating_sub(held.adapters.get())),
+            Self::Packed => held.packed,
+            Self::Constants => held.constants,
+            Self::Sides => held.sides,
+            Self::Squares => held.squares,
+            Self::BlocksOf(size) => Count::new((held.trained + held.adapters).get().div_ceil(size.max(1))),
+        }
+    }
 }
 
 /// Adds the states of parameters `held`, which are spread over `shards` ranks where the plan spreads.
@@ -158,9 +294,7 @@ pub(super) fn states(plan: &Plan, kinds: &[Kind], held: Held, shards: u64, out: 
             Of::All if matches!(kind.part, Part::Parameters | Part::Gradients) => {
                 held.in_buffers(plan, shards)
             }
-            Of::All => held.all,
-            Of::Linear => held.linear,
-            Of::Rest => Count::new(held.all.get().saturating_sub(held.linear.get())),
+            of => of.count(&held),
         };
         let stays = match kind.part {
             Part::Parameters if recipe.offload.parameters => 0.0,
@@ -175,8 +309,12 @@ pub(super) fn states(plan: &Plan, kinds: &[Kind], held: Held, shards: u64, out: 
     }
 }
 
-/// The kinds of states that `recipe` has.
-pub(super) fn kinds(recipe: &Recipe) -> Vec<Kind> {
+/// The kinds of states that `plan` has.
+pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
+    let recipe = plan.recipe();
+    if recipe.software.semantics().steps_parameters {
+        return super::own_states::kinds(plan);
+    }
     let mut out = Vec::with_capacity(8);
     weights(recipe, &mut out);
     let spread = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
@@ -249,18 +387,8 @@ fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
         add("fp32 gradients of the step", Part::Step, Number::Fp32.width(), Of::All);
     }
     let [first, second] = moments(&recipe.optimizer);
-    match recipe.optimizer.kind {
-        OptimizerKind::Adam => {
-            add("first moment", Part::Optimizer, first, Of::All);
-            add("second moment", Part::Optimizer, second, Of::All);
-        }
-        OptimizerKind::SgdMomentum => add("momentum", Part::Optimizer, first, Of::All),
-        OptimizerKind::Muon => {
-            add("momentum", Part::Optimizer, first, Of::Linear);
-            add("first moment", Part::Optimizer, first, Of::Rest);
-            add("second moment", Part::Optimizer, second, Of::Rest);
-        }
-        OptimizerKind::Sgd => {}
+    for (name, width, of) in super::moments_of::states(recipe.optimizer, [first, second], Of::All) {
+        add(name, Part::Optimizer, width, of);
     }
 }
 

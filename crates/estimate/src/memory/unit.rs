@@ -63,7 +63,7 @@ impl Unit {
                 WeightGroup::Dense => &mut unit.dense,
                 WeightGroup::Expert => &mut unit.expert,
             };
-            held.add(weight.count(), weight.linear);
+            held.add(&weight, x.recipe().tuning.quantization);
             if weight.linear {
                 unit.add_shape(&weight);
             }
@@ -216,9 +216,14 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Adds `times` of `unit`.
-    pub(super) fn add(&mut self, unit: &Unit, times: u64) {
-        self.dense.add_all(unit.dense, times);
-        self.expert.add_all(unit.expert, times);
+    /// Adds `times` of `unit`, of which `frozen` do not train.
+    pub(super) fn add(&mut self, unit: &Unit, times: u64, frozen: u64) {
+        let trained = times.saturating_sub(frozen);
+        self.dense.add_all(unit.dense, trained);
+        self.expert.add_all(unit.expert, trained);
+        if frozen > 0 {
+            self.dense.add_all(unit.dense.frozen(), frozen);
+            self.expert.add_all(unit.expert.frozen(), frozen);
+        }
     }
 }

@@ -115,7 +115,14 @@ impl Setting<'_> {
         let moments = match recipe.optimizer.kind {
             OptimizerKind::Adam => recipe.optimizer.exp_avg.width() + recipe.optimizer.exp_avg_sq.width(),
             OptimizerKind::Sgd => 0,
-            OptimizerKind::SgdMomentum | OptimizerKind::Muon => recipe.optimizer.exp_avg.width(),
+            OptimizerKind::SgdMomentum
+            | OptimizerKind::Muon
+            | OptimizerKind::Lion
+            | OptimizerKind::SumOfSquares
+            | OptimizerKind::Adafactor => recipe.optimizer.exp_avg.width(),
+            OptimizerKind::AdEmaMix | OptimizerKind::Soap | OptimizerKind::Shampoo => {
+                2 * recipe.optimizer.exp_avg.width() + recipe.optimizer.exp_avg_sq.width()
+            }
         };
         let gradient = recipe.grads_dtype.width();
         // Norm reads, clipping reads and writes; the update reads the gradient, reads and writes master

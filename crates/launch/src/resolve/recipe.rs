@@ -27,6 +27,7 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
     let recompute = recompute(table, software);
     torch_fsdp2(table);
     let tuning = tuning(table, software);
+    let optimizer = optimizer(table);
     Some(Recipe {
         micro_batch_size: batch.micro,
         global_batch_size: batch.global,
@@ -35,7 +36,7 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
         grads_dtype: grads_dtype(table, params_dtype),
         fp8: fp8(table),
         fp32_residual: table.on(Field::Fp32ResidualConnection),
-        optimizer: optimizer(table),
+        optimizer: optimizer?,
         dp_sharding: dp_sharding(table),
         recompute: recompute?,
         attention_kernel: attention_kernel(table, software),

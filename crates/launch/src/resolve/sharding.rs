@@ -3,18 +3,40 @@
 use super::precision::number;
 use super::setting::SettingValue::Int;
 use super::table::Table;
-use shardscope_plan::{DpSharding, Field, Number, Optimizer, OptimizerKind};
+use crate::Question;
+use shardscope_plan::{DpSharding, Field, Number, Optimizer, OptimizerKind, StateFormat};
 
-pub(super) fn optimizer(table: &Table) -> Optimizer {
+/// Optimizers by the names of the setting, with their kind and the format of their states. Paged ones keep theirs in
+/// memory that CUDA may move to the host.
+const KNOWN: &[(&str, OptimizerKind, StateFormat)] = &[
+    ("adam", OptimizerKind::Adam, StateFormat::Plain),
+    ("paged_adamw", OptimizerKind::Adam, StateFormat::Plain),
+    ("adamw_8bit", OptimizerKind::Adam, StateFormat::EightBit),
+    ("paged_adamw_8bit", OptimizerKind::Adam, StateFormat::EightBit),
+    ("adamw_4bit", OptimizerKind::Adam, StateFormat::FourBit),
+    ("adamw_fp8", OptimizerKind::Adam, StateFormat::Float8),
+    ("lion", OptimizerKind::Lion, StateFormat::Plain),
+    ("paged_lion", OptimizerKind::Lion, StateFormat::Plain),
+    ("lion_8bit", OptimizerKind::Lion, StateFormat::EightBit),
+    ("paged_lion_8bit", OptimizerKind::Lion, StateFormat::EightBit),
+    ("muon", OptimizerKind::Muon, StateFormat::Plain),
+    ("dist_muon", OptimizerKind::Muon, StateFormat::Plain),
+    ("adaptive_muon", OptimizerKind::Muon, StateFormat::Plain),
+    ("adagrad", OptimizerKind::SumOfSquares, StateFormat::Plain),
+    ("rmsprop", OptimizerKind::SumOfSquares, StateFormat::Plain),
+    ("ademamix", OptimizerKind::AdEmaMix, StateFormat::Plain),
+    ("schedule_free", OptimizerKind::Adam, StateFormat::Plain),
+    ("adafactor", OptimizerKind::Adafactor, StateFormat::Plain),
+    ("soap", OptimizerKind::Soap, StateFormat::Plain),
+    ("shampoo", OptimizerKind::Shampoo, StateFormat::Plain),
+];
+
+/// The optimizer; none where its states are not known, which is asked.
+pub(super) fn optimizer(table: &mut Table) -> Option<Optimizer> {
+    let (kind, states) = kind(table)?;
     let format = |field| number(table.word(field)).unwrap_or(Number::Fp32);
-    let kind = match table.word(Field::Optimizer) {
-        "sgd" if table.real(Field::SgdMomentum).unwrap_or(0.9) > 0.0 => OptimizerKind::SgdMomentum,
-        "sgd" => OptimizerKind::Sgd,
-        "muon" | "dist_muon" | "adaptive_muon" => OptimizerKind::Muon,
-        _ => OptimizerKind::Adam,
-    };
     let offloaded = table.on(Field::OptimizerCpuOffload);
-    Optimizer {
+    Some(Optimizer {
         kind,
         precision_aware: table.on(Field::UsePrecisionAwareOptimizer),
         main_params: format(Field::MainParamsDtype),
@@ -25,7 +47,32 @@ pub(super) fn optimizer(table: &Table) -> Optimizer {
         } else {
             0.0
         },
+        states,
+    })
+}
+
+fn kind(table: &mut Table) -> Option<(OptimizerKind, StateFormat)> {
+    let name = table.word(Field::Optimizer).to_owned();
+    if name == "sgd" {
+        let momentum = table.real(Field::SgdMomentum).unwrap_or(0.9) > 0.0;
+        let kind = if momentum { OptimizerKind::SgdMomentum } else { OptimizerKind::Sgd };
+        return Some((kind, StateFormat::Plain));
     }
+    let known = KNOWN.iter().find(|(known, _, _)| *known == name || (name.is_empty() && *known == "adam"));
+    if let Some((_, kind, states)) = known {
+        return Some((*kind, *states));
+    }
+    table.ask(Question {
+        name: Field::Optimizer.name().to_owned(),
+        prompt: format!(
+            "What {name} holds for each parameter is not modelled. Which optimizer comes nearest?"
+        ),
+        choices: KNOWN.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
+        proposal: None,
+    });
+    let message = format!("not modelled: the states of the optimizer {name}");
+    table.refuse("not-modelled", &[Field::Optimizer], message, "set optimizer to one that holds as much");
+    None
 }
 
 pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {

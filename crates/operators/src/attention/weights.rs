@@ -17,6 +17,7 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     }
     out.extend(sinks(x));
     out.extend(projection(x, model.num_attention_heads * x.d));
+    out.extend(norm::post(x, ["post_self_attn_layernorm.weight", "post_self_attn_layernorm.bias"]));
     out
 }
 

@@ -2,7 +2,7 @@
 //! rank; shared experts cut like a dense MLP; routed experts spread over the expert-parallel ranks and each cut
 //! by the expert tensor size. The router's balancing bias is a buffer and no parameter.
 
-use crate::{Account, Axis, Shape, Shard, Symbols, Weight, WeightGroup};
+use crate::{Account, Axis, Shape, Shard, Symbols, Weight, WeightGroup, WeightRole};
 use shardscope_plan::{Experts, LinearBias};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
@@ -74,6 +74,7 @@ fn expert(x: &Symbols<'_>, name: &'static str, shape: &[u64], axis: Axis) -> Wei
         group: if own_group { WeightGroup::Expert } else { WeightGroup::Dense },
         linear: shape.len() == 2,
         copy: false,
+        role: WeightRole::Trained,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Weights (`megatron/core/transformer/mlp.py`): the first projection, twice as wide when gated, cut by output;
 //! the second cut by input.
 
-use crate::{Account, Symbols, Weight};
+use crate::{Account, Symbols, Weight, norm};
 use shardscope_plan::LinearBias;
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
@@ -16,5 +16,6 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     if bias {
         out.push(Weight::whole("linear_fc2.bias", Account::Mlp, &[x.h]));
     }
+    out.extend(norm::post(x, ["post_mlp_layernorm.weight", "post_mlp_layernorm.bias"]));
     out
 }

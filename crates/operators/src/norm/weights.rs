@@ -12,6 +12,11 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     scale(x, [weight, bias], Account::Norms, x.h)
 }
 
+/// The weights of a norm behind attention or MLP, where the model has them.
+pub(crate) fn post(x: &Symbols<'_>, names: [&'static str; 2]) -> Vec<Weight> {
+    if x.model().arrangement.post_norms { scale(x, names, Account::Norms, x.h) } else { Vec::new() }
+}
+
 /// The weights of a norm over `width` elements, named `[weight, bias]`.
 pub(crate) fn scale(
     x: &Symbols<'_>,

@@ -13,6 +13,8 @@ pub struct Parameters {
     pub total: Count,
     /// Those that one token meets; equals `total` in a dense model.
     pub active_per_token: Count,
+    /// Those that train; equals `total` unless a part is frozen, adapters included.
+    pub trained: Count,
     /// One entry for each distinct weight shard.
     pub ranks: Vec<Rank>,
 }
@@ -28,6 +30,8 @@ pub struct Rank {
     pub expert_rank: u64,
     /// The sum of `breakdown`.
     pub count: Count,
+    /// Those of them that train.
+    pub trained: Count,
     /// By account: embedding, attention, mlp and so on.
     pub breakdown: Object<&'static str, Count>,
 }
@@ -37,6 +41,7 @@ impl Parameters {
         Self {
             total: parameters.total,
             active_per_token: parameters.active_per_token,
+            trained: parameters.trained,
             ranks: parameters.ranks.iter().map(Rank::of).collect(),
         }
     }
@@ -49,6 +54,7 @@ impl Rank {
             tensor_rank: rank.tensor_rank,
             expert_rank: rank.expert_rank,
             count: rank.count,
+            trained: rank.trained,
             breakdown: Object(
                 rank.breakdown.iter().map(|(account, count)| (account.name(), count)).collect(),
             ),

@@ -1,0 +1,68 @@
+//! What each optimizer holds for a parameter beside the parameter itself.
+
+use super::states::Of;
+use shardscope_plan::{Optimizer, OptimizerKind, StateFormat};
+
+/// Elements of a block of 8-bit states, which has an fp32 constant (`bitsandbytes/optim/optimizer.py`).
+const EIGHT_BIT_BLOCK: u64 = 256;
+/// The same of 4-bit states (`torchao/optim/subclass_4bit.py`).
+const FOUR_BIT_BLOCK: u64 = 128;
+/// Bytes of a block's constant.
+const CONSTANT: u64 = 4;
+
+/// A state: its name, bytes of an element, and of which parameters.
+pub(super) type OfOptimizer = (&'static str, u64, Of);
+
+/// The states of `optimizer` for the parameters `of`, with moments of `widths` bytes where they are plain numbers.
+pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of) -> Vec<OfOptimizer> {
+    let [first, second] = widths;
+    match optimizer.states {
+        StateFormat::Plain => plain(optimizer.kind, [first, second], of),
+        StateFormat::EightBit | StateFormat::Float8 => in_blocks(optimizer.kind, 1, EIGHT_BIT_BLOCK, of),
+        // Two moments of half a byte each.
+        StateFormat::FourBit => vec![
+            ("4-bit moments", 1, of),
+            ("constants of 4-bit blocks", 2 * CONSTANT, Of::BlocksOf(FOUR_BIT_BLOCK)),
+        ],
+    }
+}
+
+fn plain(kind: OptimizerKind, [first, second]: [u64; 2], of: Of) -> Vec<OfOptimizer> {
+    match kind {
+        OptimizerKind::Adam => vec![("first moment", first, of), ("second moment", second, of)],
+        OptimizerKind::SgdMomentum | OptimizerKind::Lion => vec![("momentum", first, of)],
+        OptimizerKind::SumOfSquares => vec![("sum of squares", second, of)],
+        OptimizerKind::AdEmaMix => {
+            vec![
+                ("fast first moment", first, of),
+                ("slow first moment", first, of),
+                ("second moment", second, of),
+            ]
+        }
+        OptimizerKind::Muon => vec![
+            ("momentum", first, Of::Linear),
+            ("first moment", first, Of::Rest),
+            ("second moment", second, Of::Rest),
+        ],
+        OptimizerKind::Adafactor => vec![("sums of squares by row and column", CONSTANT, Of::Sides)],
+        OptimizerKind::Soap => vec![
+            ("first moment", first, of),
+            ("second moment", second, of),
+            ("preconditioners and their eigenvectors", 2 * CONSTANT, Of::Squares),
+        ],
+        OptimizerKind::Shampoo => {
+            vec![("momentum", first, of), ("preconditioners and their roots", 2 * CONSTANT, Of::Squares)]
+        }
+        OptimizerKind::Sgd => Vec::new(),
+    }
+}
+
+fn in_blocks(kind: OptimizerKind, width: u64, block: u64, of: Of) -> Vec<OfOptimizer> {
+    let constants = |moments| ("constants of 8-bit blocks", moments * CONSTANT, Of::BlocksOf(block));
+    match kind {
+        OptimizerKind::Adam => {
+            vec![("first moment", width, of), ("second moment", width, of), constants(2)]
+        }
+        _ => vec![("momentum", width, of), constants(1)],
+    }
+}

@@ -1,0 +1,78 @@
+//! States where the optimizer steps the model's own parameters, each in its own type, and frozen ones have none: the
+//! Trainer with DDP or FSDP. DeepSpeed's engine holds fp32 copies of what trains.
+
+use super::moments_of;
+use super::states::{Kind, Of, Part};
+use shardscope_plan::{DataEngine, DpSharding, Number, Objective, Plan, Quantization, Reference};
+
+/// The kinds of states that `plan` has.
+pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
+    let recipe = plan.recipe();
+    let alone = plan.layout().data == 1;
+    let engine = recipe.transformers.engine;
+    let deepspeed = engine == DataEngine::DeepSpeed && recipe.dp_sharding != DpSharding::Replicated;
+    let sharding = recipe.dp_sharding;
+    let whole = sharding == DpSharding::Parameters;
+    let width = recipe.params_dtype.width();
+    let mut out = Vec::with_capacity(16);
+    let mut add = |name, part, width, spread, of| out.push(Kind { name, part, width, spread, of });
+
+    // What is held of the model.
+    let tuning = &recipe.tuning;
+    let frozen = if tuning.upcast { Number::Fp32.width() } else { width };
+    add("frozen weights", Part::Parameters, frozen, whole, Of::Plain);
+    if tuning.quantization != Quantization::None {
+        add("quantised weights", Part::Parameters, 1, whole, Of::Packed);
+        add("constants of quantised weights", Part::Parameters, 1, whole, Of::Constants);
+    }
+    let adapter = tuning.lora.map_or(width, |lora| lora.dtype.width());
+    // accelerate holds what trains under FSDP in fp32 where mixed precision is on.
+    let sharded = matches!(engine, DataEngine::Fsdp1 | DataEngine::Fsdp2);
+    let upcast = sharded && recipe.transformers.autocast.is_some();
+    let trained = if upcast { Number::Fp32.width() } else { width };
+    let adapter = if upcast { Number::Fp32.width() } else { adapter };
+    let groups = [
+        ("weights", "gradients", Of::Trained, if deepspeed { width } else { trained }),
+        ("adapters", "gradients of adapters", Of::Adapters, if deepspeed { width } else { adapter }),
+    ];
+    for (name, _, of, width) in groups {
+        add(name, Part::Parameters, width, whole, of);
+    }
+    if sharding == DpSharding::Gradients && sharded {
+        add("gathered weights", Part::Parameters, width, false, Of::Trained);
+    }
+    if tuning.objective == (Objective::Dpo { reference: Reference::Loaded }) {
+        add("reference model", Part::Parameters, width, whole, Of::Model);
+    }
+
+    // Gradients, and copies of them.
+    let spread = matches!(sharding, DpSharding::Gradients | DpSharding::Parameters);
+    for (_, name, of, width) in groups {
+        add(name, Part::Gradients, width, spread, of);
+        if engine == DataEngine::Ddp && sharding == DpSharding::Replicated && !alone {
+            add("buckets of DDP", Part::Gradients, width, false, of);
+        }
+        if deepspeed && width < Number::Fp32.width() {
+            add("fp32 gradients of the step", Part::Step, Number::Fp32.width(), true, of);
+        }
+    }
+
+    // What the optimizer holds.
+    let spread = sharding != DpSharding::Replicated;
+    let mut blocks = false;
+    for (_, _, of, width) in groups {
+        let width = if deepspeed { Number::Fp32.width() } else { width };
+        if deepspeed {
+            add("fp32 copies of what trains", Part::Optimizer, width, true, of);
+        }
+        for (name, width, of) in moments_of::states(recipe.optimizer, [width; 2], of) {
+            // Counted for weights and adapters together.
+            let together = matches!(of, Of::Sides | Of::Squares | Of::BlocksOf(_));
+            if !(together && blocks) {
+                add(name, Part::Optimizer, width, spread, of);
+            }
+            blocks |= together;
+        }
+    }
+    out
+}

@@ -1,0 +1,111 @@
+//! Which weights train, and the adapters that are trained beside frozen ones.
+
+use super::{Account, Operator, Shape, Symbols, Weight, WeightRole};
+use shardscope_plan::{BaseTraining, LinearModule, Lora};
+
+/// Says of each of `operator`'s weights whether it trains, and adds what PEFT adds.
+pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weight>) {
+    let tuning = &x.recipe().tuning;
+    if tuning.is_full() {
+        return;
+    }
+    let trains = match operator {
+        Operator::Embedding => tuning.embedding,
+        Operator::OutputLayer => tuning.head,
+        _ => tuning.base != BaseTraining::None,
+    };
+    let ends = matches!(operator, Operator::Embedding | Operator::OutputLayer);
+    let copied = ends && trains && tuning.copies;
+    for weight in weights.iter_mut() {
+        if !trains || copied {
+            weight.role = WeightRole::Frozen;
+        }
+    }
+    if copied {
+        let mut copies: Vec<_> = weights.iter().map(trained_copy).collect();
+        if operator == Operator::OutputLayer && copies.is_empty() {
+            // A tied output layer has no weight of its own until it is copied.
+            copies.push(trained_copy(&Weight::whole("", Account::OutputLayer, &[x.v, x.h])));
+        }
+        weights.extend(copies);
+    }
+    if let Some(lora) = tuning.lora {
+        weights.extend(adapters(operator, x, lora));
+    }
+}
+
+fn trained_copy(weight: &Weight) -> Weight {
+    Weight { name: "modules_to_save", role: WeightRole::TrainedCopy, ..weight.clone() }
+}
+
+/// A linear layer that may have an adapter: which module, its account, and its columns in and out.
+type Adapted = (LinearModule, Account, [u64; 2]);
+
+fn adapters(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<Weight> {
+    let mut out = Vec::new();
+    for (module, account, [inner, outer]) in linears(operator, x) {
+        if lora.modules.has(module) {
+            out.push(adapter("lora_A.weight", account, &[lora.rank, inner]));
+            out.push(adapter("lora_B.weight", account, &[outer, lora.rank]));
+        }
+    }
+    if operator == Operator::Experts && lora.modules.has(LinearModule::Experts) {
+        out.extend(of_experts(x, lora.rank));
+    }
+    out
+}
+
+/// The linear layers of `operator` as the model's own modules have them.
+fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
+    use LinearModule::{Down, Gate, Key, Output, OutputLayer, Query, Up, Value};
+    let (wide, narrow) = (x.a * x.d, x.k * x.d);
+    let arrangement = &x.model().arrangement;
+    match operator {
+        Operator::SelfAttention => {
+            let account = Account::Attention;
+            let mut out = if arrangement.fused_qkv {
+                vec![(Query, account, [x.h, wide + 2 * narrow])]
+            } else {
+                vec![
+                    (Query, account, [x.h, wide]),
+                    (Key, account, [x.h, narrow]),
+                    (Value, account, [x.h, narrow]),
+                ]
+            };
+            out.push((Output, account, [wide, x.h]));
+            out
+        }
+        Operator::Mlp => {
+            let account = Account::Mlp;
+            let mut out = vec![(Down, account, [x.f, x.h])];
+            if arrangement.fused_gate_up || !x.model().activation.is_gated() {
+                out.push((Gate, account, [x.h, x.gate * x.f]));
+            } else {
+                out.extend([(Gate, account, [x.h, x.f]), (Up, account, [x.h, x.f])]);
+            }
+            out
+        }
+        Operator::OutputLayer => vec![(OutputLayer, Account::OutputLayer, [x.h, x.v])],
+        _ => Vec::new(),
+    }
+}
+
+/// PEFT adapts router and experts as parameters: the fused first weight with twice the rank
+/// (`peft/tuners/lora/layer.py:ParamWrapper`).
+fn of_experts(x: &Symbols<'_>, rank: u64) -> Vec<Weight> {
+    let (moe, experts) = (x.moe, x.moe.experts);
+    let account = Account::Experts;
+    vec![
+        adapter("router.lora_A.weight", Account::Router, &[rank, x.h]),
+        adapter("router.lora_B.weight", Account::Router, &[experts, rank]),
+        adapter("experts.gate_up.lora_A.weight", account, &[experts, x.gate * rank, x.h]),
+        adapter("experts.gate_up.lora_B.weight", account, &[experts, x.gate * moe.ffn, x.gate * rank]),
+        adapter("experts.down.lora_A.weight", account, &[experts, rank, moe.ffn]),
+        adapter("experts.down.lora_B.weight", account, &[experts, x.h, rank]),
+    ]
+}
+
+fn adapter(name: &'static str, account: Account, shape: &[u64]) -> Weight {
+    let shape: Shape = Shape::new(shape);
+    Weight { role: WeightRole::Adapter, ..Weight::whole(name, account, &shape) }
+}
