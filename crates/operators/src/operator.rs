@@ -82,7 +82,7 @@ impl Operator {
     /// What its passes hold beside what forward keeps, at the points where they hold most.
     #[must_use]
     pub fn held(self, x: &Symbols<'_>) -> Vec<Held> {
-        facet!(self, held, x)
+        eager::held(self, x).unwrap_or_else(|| facet!(self, held, x))
     }
 
     /// Its arithmetic for one micro-batch on one rank.

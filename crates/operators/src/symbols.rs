@@ -138,7 +138,7 @@ impl<'a> Symbols<'a> {
             f: model.ffn_hidden_size / t,
             v: model.padded_vocab_size / t,
             width,
-            residual_width: if recipe.fp32_residual { 4 } else { width },
+            residual_width: if recipe.fp32_residual || recipe.tuning.upcast { 4 } else { width },
             gate: model.gate_factor(),
             input_width: if recipe.fp8.is_some() { Number::Fp8.width() } else { width },
             qkv: qkv_width(model, t),
@@ -263,6 +263,7 @@ impl<'a> Symbols<'a> {
             "Bx" => self.expert_width(),
             "r" => self.lora_rank,
             "rot" => self.rotated,
+            "rows" => super::eager::chunk_rows(self),
             _ => return None,
         })
     }

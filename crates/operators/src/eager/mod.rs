@@ -9,10 +9,13 @@ mod attention;
 mod ends;
 mod experts;
 mod flow;
+mod held;
 mod linear;
 mod mlp;
 mod norm;
 mod tape;
+
+pub(super) use held::{chunk_rows, held};
 
 use super::{Operator, Saved, Symbols};
 
