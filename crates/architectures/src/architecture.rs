@@ -1,0 +1,388 @@
+//! One configuration read: what the model counts, what shape it has, and what of it is not estimated.
+
+use shardscope_config_tree::Node;
+
+use crate::evaluate::{Evaluation, MOST_LAYERS, Stop, Used};
+use crate::gap::Gap;
+use crate::rules::{Defaults, definitions};
+
+/// Keys under which composite configurations keep their text model.
+const TEXT_KEYS: [&str; 5] =
+    ["text_config", "llm_config", "language_config", "thinker_config.text_config", "decoder_config"];
+
+/// The rules for a configuration whose type is not known.
+const NAMELESS: &str = "nameless";
+
+/// Why a configuration is not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It names no model type.
+    Nameless,
+    /// A model type without rules.
+    UnknownType(String),
+    /// Its figures cannot be had.
+    Stopped(Stop),
+}
+
+/// What a configuration describes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Architecture {
+    /// The model type whose rules it was read by: that of the text model, in a composite one.
+    pub model_type: String,
+    /// Parameters, exactly as the library counts them when it builds the model: embeddings and output layer
+    /// included, tied ones once, multi-token prediction and other modalities left out.
+    pub parameters: u64,
+    /// Parameters that one token meets.
+    pub active: u64,
+    /// Parameters by part.
+    pub parts: Parts,
+    /// Its sizes.
+    pub shape: Shape,
+    /// How its modules are arranged.
+    pub arrangement: Arrangement,
+    /// What of it is not estimated.
+    pub gaps: Vec<Gap>,
+    /// What Megatron's layers count for the same shape: the engine's count.
+    pub in_megatron: u64,
+    /// Configurations of other modalities beside the text model's, which no figure counts.
+    pub left_out: Vec<String>,
+    /// The keys that figures come from.
+    pub used: Vec<Used>,
+}
+
+/// Parameters by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// Word and position embeddings.
+    pub embedding: u64,
+    /// All layers.
+    pub layers: u64,
+    /// The norm behind the last layer.
+    pub final_norm: u64,
+    /// The output layer, where it is not the word embedding.
+    pub output_layer: u64,
+    /// What stands beside the layers.
+    pub other: u64,
+}
+
+/// The sizes of a decoder. Sizes that differ between layers are those of the first; see [`Gap::SizesPerLayer`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shape {
+    /// Layers.
+    pub layers: u64,
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Rows of the word embedding.
+    pub vocabulary: u64,
+    /// Rows of a learned position table.
+    pub positions: u64,
+    /// Query heads.
+    pub heads: u64,
+    /// Key and value heads.
+    pub groups: u64,
+    /// Width of a query or key head.
+    pub head_width: u64,
+    /// Inner width of the dense MLP; where there is none, that of an expert.
+    pub ffn: u64,
+    /// Whether the MLP is gated.
+    pub gated: bool,
+    /// Its activation function, as the library calls it.
+    pub activation: String,
+    /// Weights of a norm for each channel: 1 (RMS), 2 (with bias), 0.
+    pub norm_weights: u64,
+    /// Norms of a layer.
+    pub norms: u64,
+    /// Whether norms on queries and keys are there.
+    pub query_key_norms: bool,
+    /// Biases of the QKV projection, of the attention's output projection, of the MLP.
+    pub biases: [bool; 3],
+    /// Whether attention has a learned sink for each head.
+    pub sinks: bool,
+    /// `rope`, `learned_absolute`, `alibi`, `none`.
+    pub position: String,
+    /// Whether the output layer is the word embedding.
+    pub tied: bool,
+    /// Latent attention.
+    pub latent: Option<Latent>,
+    /// Routed experts.
+    pub routed: Option<Routed>,
+    /// Layers that attend to a window, and its tokens.
+    pub windowed: Option<(u64, u64)>,
+}
+
+/// How the library's modules are arranged, beyond their sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrangement {
+    /// One projection gives queries, keys and values.
+    pub fused_qkv: bool,
+    /// One projection gives both halves of the gated MLP.
+    pub fused_gate_up: bool,
+    /// Attention and MLP read the same residual stream.
+    pub parallel_residual: bool,
+    /// Norms stand behind attention and MLP too.
+    pub post_norms: bool,
+    /// Attention scores go through a tanh.
+    pub attention_softcap: bool,
+    /// Logits go through a tanh.
+    pub final_softcap: bool,
+}
+
+/// Sizes of multi-latent attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latent {
+    /// Rank of the query compression; none: queries come from the residual stream.
+    pub query_rank: Option<u64>,
+    /// Rank of the key and value compression.
+    pub key_value_rank: u64,
+    /// Width of a head without rotation.
+    pub plain_width: u64,
+    /// Rotated width.
+    pub rotated_width: u64,
+    /// Width of a value head.
+    pub value_width: u64,
+}
+
+/// Sizes of the routed part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routed {
+    /// Experts of a layer.
+    pub experts: u64,
+    /// Experts of one token.
+    pub per_token: u64,
+    /// Inner width of one.
+    pub width: u64,
+    /// Inner width of the shared experts together; 0 without.
+    pub shared_width: u64,
+    /// Whether the shared ones are gated.
+    pub shared_gate: bool,
+    /// Which layers have experts.
+    pub layers: Vec<bool>,
+}
+
+impl Architecture {
+    /// Reads the configuration at `root`.
+    ///
+    /// # Errors
+    /// No model type, one without rules, or a key that is missing or makes no sense.
+    pub fn read(root: &Node) -> Result<Self, Refusal> {
+        let whole_type = type_of(root).unwrap_or("");
+        let defaults = Defaults::of(whole_type);
+        let inner = TEXT_KEYS.iter().find_map(|key| root.at(key)).filter(|node| !node.entries().is_empty());
+        let stated = inner.and_then(type_of).or(if inner.is_none() { Some(whole_type) } else { None });
+        let stated = stated.filter(|name| definitions(name).is_some());
+        let model_type = stated.or(defaults.text_type()).unwrap_or(whole_type);
+        if model_type.is_empty() {
+            return Err(Refusal::Nameless);
+        }
+        let Some(definitions) = definitions(model_type) else {
+            return Err(Refusal::UnknownType(inner.and_then(type_of).unwrap_or(model_type).to_owned()));
+        };
+        let composite = defaults.text_type().is_some();
+        let place = inner.unwrap_or(root);
+        // Whether the embeddings are tied is said of the whole, also where the text model is a part of it.
+        let tied = if inner.is_some() {
+            root.get("tie_word_embeddings").and_then(Node::flag).or(defaults.flag("tie_word_embeddings"))
+        } else {
+            None
+        };
+        let evaluation = Evaluation::new(definitions, Defaults::of(model_type), place, tied);
+        let mut read = sizes(&evaluation, model_type).map_err(Refusal::Stopped)?;
+        // Ovis2 builds the output layer from sizes that the whole states; no rule counts that.
+        let apart = defaults.flag("output_layer_of_its_own") == Some(true);
+        let own = root.get("hidden_size").and_then(Node::whole);
+        if apart && inner.is_some() && own != Some(read.shape.hidden) {
+            return Err(Refusal::Stopped(Stop::Unfit("hidden_size".to_owned())));
+        }
+        read.left_out = towers(root);
+        if composite && read.left_out.is_empty() {
+            // Written or not, the library builds it.
+            read.left_out.push("vision_config".to_owned());
+        }
+        for part in evaluation.words("beside").map_err(Refusal::Stopped)? {
+            if !read.left_out.contains(&part) {
+                read.left_out.push(part);
+            }
+        }
+        Ok(read)
+    }
+
+    /// Reads the configuration at `root` by its keys alone, as that of a decoder whose type is not known:
+    /// whether it has biases, norms of one kind or another and a gated MLP is told by the keys that are there.
+    ///
+    /// # Errors
+    /// A key that is missing or makes no sense.
+    pub fn by_keys(root: &Node) -> Result<Self, Refusal> {
+        let definitions = definitions(NAMELESS).ok_or(Refusal::Nameless)?;
+        let evaluation = Evaluation::new(definitions, Defaults::default(), root, None);
+        sizes(&evaluation, "").map_err(Refusal::Stopped)
+    }
+
+    /// The gaps that stop an estimate: layers of another kind, and whatever makes the engine's count another one
+    /// than the library's by more than one in a thousand. Others are small parts that are left out.
+    #[must_use]
+    pub fn stopping(&self) -> Vec<Gap> {
+        let off = self.in_megatron.abs_diff(self.parameters) > self.parameters / 1000;
+        self.gaps.iter().copied().filter(|gap| gap.is_another_layer() || (off && gap.is_counted())).collect()
+    }
+}
+
+fn type_of(node: &Node) -> Option<&str> {
+    node.get("model_type")?.word()
+}
+
+/// The parts of a composite configuration that are no text model.
+fn towers(root: &Node) -> Vec<String> {
+    let other = |key: &str| {
+        let modal = ["vision", "audio", "image", "video", "speech", "vit", "perceiver", "qformer"];
+        modal.iter().any(|word| key.contains(word)) && (key.ends_with("_config") || key.ends_with("_tower"))
+    };
+    let maps = root.entries().iter().filter(|entry| !entry.node.entries().is_empty());
+    maps.filter(|entry| other(&entry.key)).map(|entry| entry.key.clone()).collect()
+}
+
+fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
+    let layers = e.size("L")?;
+    if layers == 0 || layers > MOST_LAYERS {
+        return Err(Stop::Unfit("num_hidden_layers".to_owned()));
+    }
+    let shape = shape(e, layers)?;
+    let parts = Parts {
+        embedding: e.size("embedding")? + e.size("positions")?,
+        layers: e.size("layers")?,
+        final_norm: e.size("final_norm")?,
+        output_layer: e.size("head")?,
+        other: e.size("more")?,
+    };
+    let parameters = e.size("total")?;
+    let in_megatron = crate::megatron::parameters(&shape).ok_or(Stop::TooLarge)?;
+    let gaps = gaps(e, &shape, in_megatron == parameters)?;
+    Ok(Architecture {
+        model_type: model_type.to_owned(),
+        parameters,
+        active: e.size("active")?,
+        parts,
+        arrangement: Arrangement {
+            fused_qkv: e.holds_at("fused_qkv", 0)?,
+            fused_gate_up: e.holds_at("fused_gate_up", 0)?,
+            parallel_residual: e.holds_at("parallel", 0)?,
+            post_norms: shape.norms > 2,
+            attention_softcap: e.holds("attn_logit_softcapping")?,
+            final_softcap: e.holds("final_logit_softcapping")?,
+        },
+        shape,
+        gaps,
+        in_megatron,
+        left_out: Vec::new(),
+        used: e.used(),
+    })
+}
+
+fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
+    let first = |name: &'static str| e.size_at(name, 0);
+    let says = |name: &'static str| e.holds_at(name, 0);
+    let latent = if e.defines("kl") {
+        let rank = first("ql_or_none")?;
+        Some(Latent {
+            query_rank: (rank > 0).then_some(rank),
+            key_value_rank: first("kl")?,
+            plain_width: first("dq")? - first("dr")?,
+            rotated_width: first("dr")?,
+            value_width: first("dv")?,
+        })
+    } else {
+        None
+    };
+    let pattern = (0..layers).map(|index| e.holds_at("is_moe", index)).collect::<Result<Vec<_>, _>>()?;
+    let first_moe = (0_u64..).zip(&pattern).find(|(_, moe)| **moe).map(|(index, _)| index);
+    let routed = match first_moe {
+        Some(index) => Some(Routed {
+            experts: e.size_at("E", index)?,
+            per_token: e.size_at("topk", index)?,
+            width: e.size_at("fe", index)?,
+            shared_width: e.size_at("fs", index)?,
+            shared_gate: e.holds_at("shared_gate", index)?,
+            layers: pattern,
+        }),
+        None => None,
+    };
+    let attending = e.size("attending")?;
+    let windowed = e.size("windowed")?;
+    Ok(Shape {
+        layers,
+        hidden: first("h")?,
+        vocabulary: first("V")?,
+        positions: first("position_rows")?,
+        heads: if attending == 0 { 0 } else { first("a")? },
+        groups: if attending == 0 { 0 } else { first("k")? },
+        head_width: if attending == 0 { 0 } else { first("d")? },
+        ffn: match (first("f"), &routed) {
+            (Ok(width), _) => width,
+            (Err(_), Some(routed)) => routed.width,
+            (Err(stop), None) => {
+                if says("no_mlp")? {
+                    0
+                } else {
+                    return Err(stop);
+                }
+            }
+        },
+        gated: says("gated")?,
+        activation: e.words("act")?.concat(),
+        norm_weights: first("ln")?,
+        norms: first("norms_per_layer")?,
+        query_key_norms: first("qk_norm")? > 0,
+        biases: [says("qkv_bias")?, says("o_bias")?, says("mlp_bias")?],
+        sinks: first("sinks")? > 0,
+        position: e.words("position")?.concat(),
+        tied: e.holds("tied")?,
+        latent,
+        routed,
+        windowed: (windowed > 0).then_some((windowed, e.size("window")?)),
+    })
+}
+
+/// What of it the engine has no layers for: what the rules name, what the sizes show, and, so that nothing is
+/// forgotten, whatever else makes the engine's count another one.
+fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>, Stop> {
+    let mut gaps: Vec<Gap> = Vec::new();
+    for word in e.words("gaps")? {
+        gaps.push(Gap::called(&word).ok_or(Stop::Unfit(word))?);
+    }
+    for (name, gap) in [
+        ("a", Gap::SizesPerLayer),
+        ("k", Gap::SizesPerLayer),
+        ("d", Gap::SizesPerLayer),
+        ("f", Gap::SizesPerLayer),
+    ] {
+        if let Ok(first) = e.size_at(name, 0)
+            && (1..shape.layers).any(|index| e.size_at(name, index) != Ok(first))
+        {
+            gaps.push(gap);
+        }
+    }
+    let heads = shape.head_width * 2;
+    let norms = e.size_at("qk_norm", 0)?;
+    let conditions = [
+        (Gap::PostNorms, shape.norms > 2),
+        (Gap::ParallelBlocks, shape.norms == 1 && !gaps.contains(&Gap::SingleBlockLayers)),
+        (Gap::NormsWithoutWeights, shape.norm_weights == 0),
+        (Gap::NormsOverHeads, norms > 0 && norms != heads * shape.norm_weights && gaps.is_empty()),
+        (
+            Gap::Biases,
+            !matches!(shape.biases, [false, false, false] | [true, false, false] | [true, true, true]),
+        ),
+        (Gap::ValueWidth, shape.latent.is_none() && e.size_at("dv", 0)? != shape.head_width),
+        (Gap::WindowedAttention, shape.windowed.is_some()),
+    ];
+    for (gap, there) in conditions {
+        if there && !gaps.contains(&gap) {
+            gaps.push(gap);
+        }
+    }
+    if !as_counted && !gaps.iter().any(|gap| gap.is_counted()) {
+        gaps.push(Gap::OtherParts);
+    }
+    gaps.sort_unstable();
+    gaps.dedup();
+    Ok(gaps)
+}

@@ -1,0 +1,69 @@
+//! Parameters of configurations against the library's own counts (`data/transformers.jsonl`, made by
+//! `data/count.py` with transformers 5.23.0). Every line is equal, or refused, or has a gap; none is wrong.
+
+use std::collections::BTreeMap;
+
+use shardscope_architectures::{Architecture, Refusal, Stop};
+use shardscope_config_tree::{Node, read_json};
+
+const LINES: &str = include_str!("data/transformers.jsonl");
+/// Configurations that are refused for a key, and which.
+const UNFIT: [(&str, &str); 2] = [("ovis2-default", "hidden_size"), ("ovis2-random-1", "hidden_size")];
+/// Types without rules: a line of them is refused, and a type that gets rules leaves this list.
+const WITHOUT_RULES: &str = include_str!("data/without_rules.txt");
+
+fn lines() -> Vec<Node> {
+    LINES.lines().map(|line| read_json(line, 0).documents.remove(0)).collect()
+}
+
+fn text<'n>(line: &'n Node, key: &str) -> &'n str {
+    line.get(key).and_then(Node::text).unwrap_or_default()
+}
+
+#[test]
+fn every_configuration_counts_as_the_library_does_or_is_refused_by_name() {
+    let mut refused: BTreeMap<String, u32> = BTreeMap::new();
+    let mut wrong: Vec<String> = Vec::new();
+    let (mut equal, mut near, mut unfit) = (0, 0, 0);
+    for line in lines() {
+        let name = text(&line, "name");
+        let config = line.get("config").unwrap_or_else(|| panic!("{name}: a configuration"));
+        match Architecture::read(config) {
+            Ok(read) => {
+                let counts = [("parameters", read.parameters), ("active", read.active)];
+                let counted = counts.map(|(key, ours)| (line.get(key).and_then(Node::whole), ours));
+                if counted.iter().all(|(theirs, ours)| *theirs == Some(*ours)) {
+                    equal += 1;
+                } else if counted.iter().all(|(theirs, ours)| {
+                    theirs.is_some_and(|theirs| theirs.abs_diff(*ours) <= theirs / 1000)
+                }) {
+                    near += 1;
+                    println!("within 0.1 %: {name} {counted:?}");
+                } else {
+                    wrong.push(format!("{name} ({}): {counted:?}", read.model_type));
+                }
+                let beside = line.get("beside").and_then(Node::whole).unwrap_or(0);
+                if beside > 0 && read.left_out.is_empty() {
+                    wrong.push(format!("{name}: {beside} parameters beside, left out {:?}", read.left_out));
+                }
+            }
+            Err(Refusal::UnknownType(model_type)) => *refused.entry(model_type).or_default() += 1,
+            Err(Refusal::Stopped(Stop::Unfit(key))) if UNFIT.contains(&(name, &key)) => unfit += 1,
+            Err(refusal) => wrong.push(format!("{name}: {refusal:?}")),
+        }
+    }
+    let known: Vec<&str> = WITHOUT_RULES.split_ascii_whitespace().collect();
+    let unlisted: Vec<&String> =
+        refused.keys().filter(|model_type| !known.contains(&model_type.as_str())).collect();
+    let closed: Vec<&&str> = known.iter().filter(|model_type| !refused.contains_key(**model_type)).collect();
+    println!(
+        "equal {equal}, within 0.1 % {near}, refused {}, wrong {}",
+        refused.values().sum::<u32>(),
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "wrong:\n{}", wrong.join("\n"));
+    assert_eq!(unlisted, Vec::<&String>::new(), "refused and not listed");
+    assert_eq!(closed, Vec::<&&str>::new(), "listed and not refused any more");
+    assert_eq!(unfit, UNFIT.len(), "a key that is fit now");
+    assert!(equal > 400, "{equal}");
+}
