@@ -271,6 +271,26 @@ fn refused(flags: &str, world: u64, code: &str, message: &str, hint: &str) {
     assert!(found.hint.as_deref().unwrap_or("").contains(hint), "{:?}", found.hint);
 }
 
+/// A bad value says nothing of a missing setting whose name its own begins with, and a bad value is not also missing.
+#[test]
+fn a_bad_value_hides_no_missing_setting() {
+    let errors = |flags: &str| {
+        let errors = plan_from_flags(flags, 8, 8, "H100-SXM").expect_err("no plan");
+        errors.into_iter().map(|error| (error.code.to_string(), error.message)).collect::<Vec<_>>()
+    };
+    let said = |code: &str, message: &str| (code.to_owned(), message.to_owned());
+    let others = "--hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 1 --vocab-size 50257 --bf16";
+    let bad = |name: &str| said("bad-value", &format!("{name} takes a whole number, not \"abc\""));
+    assert_eq!(
+        errors(&format!("{others} --num-layers-per-virtual-pipeline-stage abc")),
+        [
+            bad("num_layers_per_virtual_pipeline_stage"),
+            said("missing-setting", "the text does not give num_layers (transformer layers)"),
+        ]
+    );
+    assert_eq!(errors(&format!("{others} --num-layers abc")), [bad("num_layers")]);
+}
+
 #[test]
 fn groups_that_megatron_refuses_are_refused() {
     let mut count = 0;

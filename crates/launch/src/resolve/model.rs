@@ -66,19 +66,13 @@ fn missing(table: &mut Table) -> bool {
         Field::SeqLength,
         Field::MicroBatchSize,
     ];
-    let wrong = |field: &Field| {
-        table
-            .diagnostics
-            .iter()
-            .any(|said| said.code == "bad-value" && said.message.starts_with(field.name()))
-    };
     let (mut absent, mut unsaid) = (Vec::new(), String::new());
     for field in &needed {
         if table.has(*field) {
             continue;
         }
         absent.push(*field);
-        if !table.is_open(*field) && !wrong(field) {
+        if !table.is_open(*field) && !table.is_unreadable(*field) {
             unsaid.push_str(if unsaid.is_empty() { "the text does not give " } else { ", " });
             unsaid.push_str(&format!("{} ({})", field.name(), field.about()));
         }

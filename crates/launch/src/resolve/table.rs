@@ -32,6 +32,8 @@ pub(super) struct Table {
     pub(super) not_modelled: Vec<NotModelled>,
     /// Settings whose stated value lacks a variable, which, and where.
     open: Vec<(Field, String, Option<Span>)>,
+    /// Settings whose stated value cannot be read: each has its own error, and is not missing beside it.
+    unreadable: Vec<Field>,
     /// Settings that another question decides: the setting's name and that question's.
     decided: Vec<(&'static str, String)>,
 }
@@ -45,6 +47,7 @@ impl Table {
             questions: Vec::new(),
             not_modelled: Vec::new(),
             open: Vec::new(),
+            unreadable: Vec::new(),
             decided: Vec::new(),
         };
         let mut set = Vec::new();
@@ -107,7 +110,8 @@ impl Table {
                 },
             ),
             Err(message) => {
-                self.diagnostics.push(Diagnostic::error("bad-value", message).at_some(found.span))
+                self.unreadable.push(found.field);
+                self.diagnostics.push(Diagnostic::error("bad-value", message).at_some(found.span));
             }
         }
     }
@@ -144,6 +148,11 @@ impl Table {
     /// Whether its stated value lacks a variable.
     pub(super) fn is_open(&self, field: Field) -> bool {
         self.left_to(field).is_some()
+    }
+
+    /// Whether a value was stated that cannot be read.
+    pub(super) fn is_unreadable(&self, field: Field) -> bool {
+        self.unreadable.contains(&field)
     }
 
     /// The variable that its stated value lacks, and where.
