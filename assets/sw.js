@@ -4,7 +4,7 @@
 // itself is asked of the network first; its files carry their digests in their names and come from the store. What
 // stands beside the page is kept as it was when last visited. Nothing of the addresses that follows ? or # is kept.
 
-// Written by tools/offline: the digest of index.html, and the files that it names.
+// Written when the page is built (xtask/src/hooks/offline.rs): the digest of index.html, and the files that it names.
 const DIGEST = "PAGE-DIGEST";
 const FILES = ["PAGE-FILES"];
 // How long a line that does not answer is waited for where there is a copy. Unit: millisecond.

@@ -1,4 +1,4 @@
-// How long reading takes in WebAssembly: `node npm/bench.mjs` after `tools/npm build`. The script is that of
+// How long reading takes in WebAssembly: `node npm/bench.mjs` after `cargo xtask npm --build`. The script is that of
 // benches/read.rs; the budget is 6 ms, the document's settings written out included.
 import { read } from "./dist/node.js";
 

@@ -4,7 +4,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::Page;
-use crate::chromedriver::found;
+use crate::chromedriver::browser;
 
 /// A rule of axe-core that the page breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Page {
     #[track_caller]
     pub fn axe(&self) -> Vec<Violation> {
         if self.js("return typeof window.axe", &[]) == "undefined" {
-            let source = fs::read_to_string(found("AXE")).expect("axe-core is installed");
+            let source = fs::read_to_string(&browser().axe).expect("axe-core is installed");
             // a script of the driver is not held by the page's content security policy
             self.js(&format!("{source}; window.axe = axe"), &[]);
         }

@@ -1,32 +1,20 @@
-//! Where the browser is, and a chromedriver process that does not outlive its test.
-use std::collections::HashMap;
+//! The browser, and a chromedriver process that does not outlive its test.
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 
-use crate::page::root;
+use xtask::browser::{Browser, locate};
 
-/// What `tools/browser` finds: `CHROME`, `CHROMEDRIVER` and `AXE`.
-pub(crate) fn found(what: &str) -> &'static str {
-    static FOUND: OnceLock<HashMap<String, String>> = OnceLock::new();
-    let found = FOUND.get_or_init(|| {
-        let script = root().join("tools/browser");
-        let output =
-            Command::new(script).stderr(Stdio::inherit()).output().expect("tools/browser can be run");
-        assert!(output.status.success(), "no browser to test with; tools/install tests gets one");
-        let text = String::from_utf8(output.stdout).expect("paths are UTF-8");
-        text.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect()
-    });
-    found.get(what).unwrap_or_else(|| panic!("tools/browser does not say {what}"))
-}
-
-/// The documentation tool of that name; none where `tools/docs` finds none.
-pub fn docs_tool(name: &str) -> Option<PathBuf> {
-    let output = Command::new(root().join("tools/docs")).output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=').map(PathBuf::from))
+/// The browser of this machine, its driver and axe-core.
+pub(crate) fn browser() -> &'static Browser {
+    static FOUND: OnceLock<Browser> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        locate().unwrap_or_else(|error| {
+            panic!("no browser to test with (`cargo xtask install tests` gets one): {error:#}")
+        })
+    })
 }
 
 /// How often a chromedriver is started that finds no port.
@@ -46,7 +34,7 @@ impl Chromedriver {
 
     /// None where it ends at once: it picks a free port of IPv4 and wants the same of IPv6, which another may have.
     fn try_start(temporary: &Path) -> Option<Self> {
-        let mut process = Command::new(found("CHROMEDRIVER"))
+        let mut process = Command::new(&browser().chromedriver)
             .args(["--port=0", "--log-level=SEVERE"])
             .env("TMPDIR", temporary)
             .stdout(Stdio::piped())

@@ -13,10 +13,8 @@ mod page;
 mod reading;
 mod scratch;
 mod watching;
-pub mod weight;
 
 pub use axe::Violation;
-pub use chromedriver::docs_tool;
 pub use page::{PATIENCE, Page, dist, root};
 pub use scratch::Scratch;
 pub use thirtyfour::Key;

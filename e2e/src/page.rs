@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use serde_json::{Value, json};
-use site::{Running, Server, Site};
 use thirtyfour::prelude::*;
 use thirtyfour::{ChromeCapabilities, ChromiumLikeCapabilities, LoggingPrefsLogLevel};
 use tokio::runtime::{Builder, Runtime};
+use xtask::site::{Running, Server, Site};
 
-use crate::chromedriver::{Chromedriver, found};
+use crate::chromedriver::{Chromedriver, browser};
 use crate::looks::{DESKTOP, Window};
 use crate::scratch::Scratch;
 use crate::watching::Watch;
@@ -57,7 +57,7 @@ impl Page {
     #[track_caller]
     pub fn blank_of(folder: &Path) -> Self {
         let site = Site { folder: folder.to_owned(), path: SUB_PATH.to_owned(), cross_origin: true };
-        let site = Server::bind(site, 0, 1).expect("a free port on 127.0.0.1").start();
+        let site = Server::bind(site, 0, 1).and_then(Server::start).expect("a free port on 127.0.0.1");
         let scratch = Scratch::new();
         let page = Self {
             session: OnceCell::new(),
@@ -201,7 +201,7 @@ impl Page {
         let mut chrome = DesiredCapabilities::chrome();
         let preferences = json!({ "download.default_directory": self.scratch.path() });
         let set = || -> WebDriverResult<()> {
-            chrome.set_binary(found("CHROME"))?;
+            chrome.set_binary(&browser().chrome.to_string_lossy())?;
             for flag in flags() {
                 chrome.add_arg(flag)?;
             }

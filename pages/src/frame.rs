@@ -1,6 +1,7 @@
 //! What every page has around its content: the head, the way back, the way to the others.
 
-use crate::html::escape;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
 use crate::{evidence, guide};
 
 /// One page beside the main page.
@@ -13,8 +14,8 @@ pub struct Page {
     pub about: &'static str,
     /// Files of [`assets()`] that it runs as modules.
     pub scripts: &'static [&'static str],
-    /// Its content, as HTML: what stands in `<main>`.
-    pub body: fn() -> String,
+    /// Its content: what stands in `<main>`.
+    pub body: fn() -> Markup,
 }
 
 /// Every page, in the order of the links.
@@ -25,7 +26,7 @@ pub fn pages() -> Vec<Page> {
     all
 }
 
-/// The files that the pages load, besides `pages.css`, which `tools/styles` joins.
+/// The files that the pages load, besides `pages.css`, which the build joins.
 #[must_use]
 pub fn assets() -> Vec<(&'static str, &'static str)> {
     vec![
@@ -34,57 +35,59 @@ pub fn assets() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// `page` as a whole document. As in `index.html`, the placeholder in the policy becomes the hashes of the inline
-/// scripts (`tools/seal`), and a theme that the reader chose holds before the first paint.
-#[must_use]
-pub fn framed(page: &Page) -> String {
-    let others: String = pages()
-        .iter()
-        .map(|other| {
-            let here = if other.file == page.file { " aria-current=\"page\"" } else { "" };
-            format!("<a href=\"{}\"{here}>{}</a>", other.file, escape(other.name))
-        })
-        .collect();
-    let scripts: String = page
-        .scripts
-        .iter()
-        .map(|file| format!("<script type=\"module\" src=\"{file}\"></script>\n"))
-        .collect();
-    let (name, about, body) = (escape(page.name), escape(page.about), (page.body)());
-    format!(
-        r##"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="description" content="{about}">
-<title>{name} · Shardscope</title>
-<script>
-try {{
+/// As in `index.html`, the placeholder becomes the digests of the inline scripts when the page is built.
+const POLICY: &str = "default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; img-src 'self' data:; \
+                      base-uri 'none'; form-action 'none'";
+
+/// As in `index.html`, a theme that the reader chose holds before the first paint.
+const THEME: &str = r#"
+try {
   var theme = (localStorage.getItem("shardscope.theme") || "").replace(/"/g, "");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-}} catch (_) {{ /* storage may be forbidden, as in a sandboxed frame */ }}
-</script>
-<link rel="icon" type="image/svg+xml" href="icon.svg">
-<link rel="stylesheet" href="pages.css">
-{scripts}</head>
-<body class="beside">
-<a class="skip" href="#content">To the content</a>
-<header class="top">
-<a class="home" href="./">Shardscope</a>
-<nav aria-label="Pages"><a href="./">Calculator</a>{others}</nav>
-</header>
-<main id="content">
-<h1>{name}</h1>
-<p class="lead">{about}</p>
-{body}</main>
-<footer class="foot"><p>Written from what the engine computes, when the site was built.</p></footer>
-</body>
-</html>
-"##
-    )
+} catch (_) { /* storage may be forbidden, as in a sandboxed frame */ }
+"#;
+
+/// `page` as a whole document.
+#[must_use]
+pub fn framed(page: &Page) -> String {
+    let document = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="description" content=(page.about);
+                title { (page.name) " · Shardscope" }
+                script { (PreEscaped(THEME)) }
+                link rel="icon" type="image/svg+xml" href="icon.svg";
+                link rel="stylesheet" href="pages.css";
+                @for file in page.scripts {
+                    script type="module" src=(file) {}
+                }
+            }
+            body.beside {
+                a.skip href="#content" { "To the content" }
+                header.top {
+                    a.home href="./" { "Shardscope" }
+                    nav aria-label="Pages" {
+                        a href="./" { "Calculator" }
+                        @for other in pages() {
+                            a href=(other.file) aria-current=[(other.file == page.file).then_some("page")] { (other.name) }
+                        }
+                    }
+                }
+                main #content {
+                    h1 { (page.name) }
+                    p.lead { (page.about) }
+                    ((page.body)())
+                }
+                footer.foot { p { "Written from what the engine computes, when the site was built." } }
+            }
+        }
+    };
+    document.into_string()
 }
 
 #[cfg(test)]

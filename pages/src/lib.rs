@@ -7,7 +7,5 @@
 pub mod evidence;
 mod frame;
 pub mod guide;
-pub mod html;
-pub mod language;
 
 pub use frame::{Page, assets, framed, pages};

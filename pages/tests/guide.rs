@@ -5,11 +5,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pages::html::escape;
 use pages::{framed, guide, pages};
 use shardscope::catalog::{accelerator, accelerator_names, model_names, platforms};
 use shardscope::explain::{GLOSSARY, anchor};
 use shardscope::plan::Field;
+
+/// `text` as it stands in a page.
+fn escape(text: &str) -> String {
+    maud::html! { (text) }.into_string()
+}
 
 /// The pages of the guide as they are written, by file.
 fn written() -> Vec<(&'static str, String)> {

@@ -1,17 +1,37 @@
-//! `cold [RUNS [SLOWDOWN]]`: how long the first answer of `dist/` takes in a browser that never saw it, on a processor that
-//! is so many times slower. Not a gate: times depend on the machine, which should have nothing else to do.
+//! `cold [FOLDER...]`: how long the first answer of built pages takes in a browser that never saw them, on a slow processor
+//! and a slow line. Not a gate: times depend on the machine, which should have nothing else to do.
 //!
-//! Each run has a browser and a profile of its own. The files come from this machine, compressed by brotli at its best.
-use std::env;
+//! Each run has a browser and a profile of its own; the folders take turns, so that what else the machine does falls on all of
+//! them. The files come from this machine, compressed by brotli at its best.
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use e2e::{Page, Scratch, dist, weight};
+use clap::Parser;
+use e2e::{Page, Scratch, dist};
 use serde_json::{Value, json};
+use xtask::weight::compress;
 
-const RUNS: usize = 7;
-const SLOWDOWN: u64 = 4;
+/// How long the first answer takes in a browser that never saw the page.
+#[derive(Parser)]
+struct Arguments {
+    /// Built pages; `dist/` where none is named
+    folders: Vec<PathBuf>,
+    /// Runs of each folder
+    #[arg(long, default_value_t = 7)]
+    runs: usize,
+    /// How many times slower the processor is made
+    #[arg(long, default_value_t = 4)]
+    slowdown: u64,
+    /// What the line carries, in Mbit/s; 0 for as much as the machine can
+    #[arg(long, default_value_t = 9.0)]
+    line: f64,
+    /// What the line adds to each answer, in milliseconds
+    #[arg(long, default_value_t = 0.0)]
+    latency: f64,
+}
+
 /// A browser that has only just been started has much of its own to do; a reader's has not.
 const SETTLED: Duration = Duration::from_secs(3);
 
@@ -38,57 +58,79 @@ const COLUMNS: [&str; 5] =
     ["shell painted", "engine arrived", "answer there", "engine started", "answer painted"];
 
 fn main() {
-    let mut arguments = env::args().skip(1).map(|text| text.parse::<u64>().expect("a number"));
-    let runs = arguments.next().map_or(RUNS, |runs| usize::try_from(runs).expect("few runs"));
-    let slowdown = arguments.next().unwrap_or(SLOWDOWN);
-    let folder = compressed();
-    println!("milliseconds, processor {slowdown} times slower\n  run  {}", COLUMNS.join("  "));
-    let rows: Vec<Vec<f64>> = (1..=runs).map(|run| once(run, slowdown, &folder)).collect();
-    let medians: Vec<f64> = (0..COLUMNS.len()).map(|column| median(&rows, column)).collect();
-    println!("  median of {runs}:");
-    print(0, &medians);
+    let mut arguments = Arguments::parse();
+    if arguments.folders.is_empty() {
+        arguments.folders.push(dist());
+    }
+    let sites: Vec<Scratch> = arguments.folders.iter().map(|folder| compressed(folder)).collect();
+    let line =
+        if arguments.line > 0.0 { format!("{} Mbit/s", arguments.line) } else { "no limit".to_owned() };
+    println!(
+        "milliseconds, processor {} times slower, line {line} and {} ms\n  run  {}  page",
+        arguments.slowdown,
+        arguments.latency,
+        COLUMNS.join("  ")
+    );
+    let mut rows = vec![Vec::new(); sites.len()];
+    for run in 1..=arguments.runs {
+        for ((site, folder), rows) in sites.iter().zip(&arguments.folders).zip(&mut rows) {
+            let times = once(site, &arguments);
+            print(&run.to_string(), &times, folder);
+            rows.push(times);
+        }
+    }
+    for (folder, rows) in arguments.folders.iter().zip(&rows) {
+        for (name, rank) in [("least", 0), ("half", rows.len() / 2), ("most", rows.len().saturating_sub(1))] {
+            let at_rank: Vec<f64> = (0..COLUMNS.len()).map(|column| ranked(rows, column, rank)).collect();
+            print(name, &at_rank, folder);
+        }
+    }
 }
 
 /// The page with what brotli makes of each file beside it.
-fn compressed() -> Scratch {
+fn compressed(from: &Path) -> Scratch {
     let folder = Scratch::new();
-    for entry in fs::read_dir(dist()).expect("dist/ can be read") {
+    for entry in fs::read_dir(from).expect("the folder can be read") {
         let file = entry.expect("a file").path();
         let bytes = fs::read(&file).expect("a file");
         let name = file.file_name().expect("a name").to_string_lossy().into_owned();
-        fs::write(folder.path().join(format!("{name}.br")), weight::compress(&bytes).expect("memory"))
+        fs::write(folder.path().join(format!("{name}.br")), compress(&bytes).expect("memory"))
             .and_then(|()| fs::write(folder.path().join(name), bytes))
             .expect("a copy");
     }
     folder
 }
 
-fn once(run: usize, slowdown: u64, folder: &Scratch) -> Vec<f64> {
-    let page = Page::blank_of(folder.path());
+fn once(site: &Scratch, arguments: &Arguments) -> Vec<f64> {
+    let page = Page::blank_of(site.path());
     page.devtools("Page.enable", json!({}));
     page.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": WATCH }));
-    page.devtools("Emulation.setCPUThrottlingRate", json!({ "rate": slowdown }));
+    page.devtools("Emulation.setCPUThrottlingRate", json!({ "rate": arguments.slowdown }));
+    page.devtools("Network.enable", json!({}));
+    // bytes a second; -1 for no limit
+    let rate = if arguments.line > 0.0 { arguments.line * 1e6 / 8.0 } else { -1.0 };
+    let line = json!({ "offline": false, "latency": arguments.latency, "downloadThroughput": rate, "uploadThroughput": rate });
+    page.devtools("Network.emulateNetworkConditions", line);
     sleep(SETTLED);
     page.goto("");
-    let times = page.until("the answer on the screen", || match page.js(READ, &[]) {
+    page.until("the answer on the screen", || match page.js(READ, &[]) {
         Value::Array(times) => Some(times.iter().filter_map(Value::as_f64).collect::<Vec<f64>>()),
         _ => None,
-    });
-    print(run, &times);
-    times
+    })
 }
 
-fn print(run: usize, times: &[f64]) {
+fn print(run: &str, times: &[f64], folder: &Path) {
     let cells: Vec<String> = COLUMNS
         .iter()
         .zip(times)
         .map(|(name, time)| format!("{time:>width$.0}", width = name.len()))
         .collect();
-    println!("{run:>5}  {}", cells.join("  "));
+    println!("{run:>5}  {}  {}", cells.join("  "), folder.display());
 }
 
-fn median(rows: &[Vec<f64>], column: usize) -> f64 {
+/// The time of that rank, from the shortest, in a column.
+fn ranked(rows: &[Vec<f64>], column: usize, rank: usize) -> f64 {
     let mut values: Vec<f64> = rows.iter().map(|row| row[column]).collect();
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    values[rank]
 }

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use e2e::{Page, Scratch, docs_tool, root};
+use e2e::{Page, Scratch, root};
 use serde_json::json;
-use site::{Running, Server, Site};
+use xtask::site::{Running, Server, Site};
 
 /// Copies the example in `from` with the address of Shardscope written into it.
 fn copy(from: &Path, to: &Path, address: &str) {
@@ -24,7 +24,7 @@ fn copy(from: &Path, to: &Path, address: &str) {
 
 /// The example built by `tool` into a site of its own; nothing, said aloud, where the tool is not there.
 fn built(page: &Page, tool: &str, folder: &Scratch) -> Option<Running> {
-    let Some(program) = docs_tool(tool) else {
+    let Some(program) = xtask::docs_tools::locate(tool) else {
         // past the capture of the test's output
         let said = format!("NOT CHECKED: the example for {tool}, which could not be installed\n");
         std::io::stderr().write_all(said.as_bytes()).expect("standard error");
@@ -53,7 +53,7 @@ fn built(page: &Page, tool: &str, folder: &Scratch) -> Option<Running> {
         String::from_utf8_lossy(&output.stderr)
     );
     let site = Site { folder: site, path: "/".to_owned(), cross_origin: false };
-    Some(Server::bind(site, 0, 1).expect("a free port").start())
+    Some(Server::bind(site, 0, 1).and_then(Server::start).expect("a free port"))
 }
 
 /// Waits until the element is as high as its panel, and gives the address of its frame.

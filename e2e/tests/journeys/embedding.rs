@@ -2,7 +2,7 @@
 use std::fs;
 
 use e2e::Page;
-use site::{Server, Site};
+use xtask::site::{Server, Site};
 
 /// A small plan as a link carries it.
 pub(crate) const PLAN: &str = "#/1?accelerator=H100-SXM&bf16=true&gbs=64&gpus_per_node=8&heads=16&hidden=1024&layers=8&mbs=1&nodes=2&pp=2&seq=1024&tp=2&vocab_size=50257";
@@ -51,7 +51,7 @@ fn the_example_of_a_page_of_another_origin_works() {
     let html = fs::read_to_string(example).expect("the example");
     fs::write(folder.join("index.html"), html.replace("SHARDSCOPE/", page.base())).expect("a file");
     let site = Site { folder: folder.clone(), path: "/".to_owned(), cross_origin: false };
-    let host = Server::bind(site, 0, 1).expect("a free port").start();
+    let host = Server::bind(site, 0, 1).and_then(Server::start).expect("a free port");
     assert_ne!(
         host.url().trim_end_matches('/'),
         page.base().trim_end_matches("/repo/sub/"),

@@ -3,7 +3,7 @@ use std::fs;
 
 use e2e::{Key, Page, Scratch};
 use serde_json::json;
-use site::{Server, Site};
+use xtask::site::{Server, Site};
 
 const SCRIPT: &str = "torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 2048 \
     --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 \
@@ -104,7 +104,7 @@ fn what_was_copied_stands_in_the_page_of_somebody_else() {
     let host = format!("<!doctype html><html lang=en><title>Notes</title><h1>Our run</h1>{frame}");
     fs::write(folder.path().join("index.html"), host).expect("a page");
     let site = Site { folder: folder.path().to_owned(), path: "/".to_owned(), cross_origin: false };
-    let host = Server::bind(site, 0, 1).expect("a free port").start();
+    let host = Server::bind(site, 0, 1).and_then(Server::start).expect("a free port");
     let other = Page::blank();
     other.visit(host.url());
     let inside = other.inside("iframe", ".verdict .big strong");

@@ -1,10 +1,10 @@
 //! The page without a network, and with one that brings a newer page.
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use e2e::{Page, Scratch, dist, root};
+use e2e::{Page, Scratch, dist};
 use serde_json::json;
+use xtask::hooks::list_files;
 
 use super::embedding::PLAN;
 
@@ -33,17 +33,8 @@ fn publish(folder: &Path, edition: &str) {
     let (head, _) = before.split_once("<title>").expect("a title");
     let (_, tail) = before.split_once("</title>").expect("a title");
     fs::write(page, format!("{head}<title>{edition}</title>{tail}{sheet}.css{after}")).expect("a page");
-    list_files(folder);
-}
-
-/// What the build does last.
-fn list_files(folder: &Path) {
-    let done = Command::new("sh")
-        .arg(root().join("tools/offline"))
-        .env("TRUNK_STAGING_DIR", folder)
-        .env("TRUNK_PROFILE", "release")
-        .status();
-    assert!(done.expect("sh runs").success());
+    // what the build does last
+    list_files(folder).expect("a worker and its list");
 }
 
 /// The edition of page and sheet; the names of the stores.

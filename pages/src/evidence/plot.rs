@@ -1,6 +1,6 @@
 //! Predicted over measured as a picture: logarithmic axes, the diagonal, and the bands of 5 and 10 %.
 
-use std::fmt::Write;
+use maud::{Markup, html};
 
 use super::entry::{Architecture, Entry};
 
@@ -16,6 +16,8 @@ const GAP: f64 = 48.0;
 const ERRORS: f64 = 180.0;
 /// The error at its upper end; what is farther off lies on the edge.
 const FAR: f64 = 0.25;
+/// Classes of the bands and the errors that they hold, the wider one first.
+const BANDS: [(&str, f64); 2] = [("band ten", 0.10), ("band five", 0.05)];
 
 /// What one axis spans.
 struct Axis {
@@ -68,125 +70,96 @@ pub(super) struct Plot<'a> {
 impl Plot<'_> {
     /// The picture as SVG: one `use` a row and frame, in the order of the rows.
     #[must_use]
-    pub(super) fn svg(&self) -> String {
+    pub(super) fn svg(&self) -> Markup {
         let axis = Axis::of(self.entries);
         let (width, height) = (MARGIN + SIDE + EDGE, EDGE + SIDE + GAP + ERRORS + MARGIN);
-        let mut out = format!(
-            "<svg class=\"scatter\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n",
-            self.about
-        );
-        out += &self.marks();
-        let _ = write!(
-            out,
-            "<clipPath id=\"{0}-frame\"><path d=\"M0 0h{SIDE}v{SIDE}h-{SIDE}z\"/></clipPath>\n\
-             <g transform=\"translate({MARGIN} {EDGE})\">\n",
-            self.key
-        );
-        out += &self.ground(&axis);
-        out += "<g class=\"points\">\n";
-        for entry in self.entries {
-            out +=
-                &self.point(entry, axis.at(entry.measured.log10()), SIDE - axis.at(entry.predicted.log10()));
+        let frame = format!("{}-frame", self.key);
+        html! {
+            svg.scatter viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(self.about) {
+                (self.marks())
+                clipPath id=(frame) { path d={ "M0 0h" (SIDE) "v" (SIDE) "h-" (SIDE) "z" } {} }
+                g transform={ "translate(" (MARGIN) " " (EDGE) ")" } {
+                    (self.ground(&axis, &frame))
+                    (self.points(|entry| (axis.at(entry.measured.log10()), SIDE - axis.at(entry.predicted.log10()))))
+                }
+                (self.errors(&axis))
+            }
         }
-        let here = "</g>\n<circle class=\"here\" r=\"7\" visibility=\"hidden\"/>\n</g>\n";
-        out += here;
-        out += &self.errors(&axis);
-        out + here + "</svg>\n"
     }
 
     /// The same points by their error, where the bands have room.
-    fn errors(&self, axis: &Axis) -> String {
+    fn errors(&self, axis: &Axis) -> Markup {
         let y = |error: f64| ERRORS * (0.5 - error.clamp(-FAR, FAR) / FAR / 2.0);
-        let mut out = format!("<g transform=\"translate({MARGIN} {})\">\n", EDGE + SIDE + GAP);
-        for (name, share) in [("band ten", 0.10), ("band five", 0.05)] {
-            let _ =
-                writeln!(out, "<path class=\"{name}\" d=\"M0 {:.1}H{SIDE}V{:.1}H0z\"/>", y(share), y(-share));
+        html! {
+            g transform={ "translate(" (MARGIN) " " (EDGE + SIDE + GAP) ")" } {
+                @for (name, share) in BANDS {
+                    path class=(name) d=(format!("M0 {:.1}H{SIDE}V{:.1}H0z", y(share), y(-share))) {}
+                }
+                @for error in [-0.2, -0.1, 0.0, 0.1, 0.2] {
+                    path class=(if error == 0.0 { "diagonal" } else { "grid" }) d=(format!("M0 {:.1}H{SIDE}", y(error))) {}
+                    text.tick x="-8" y=(format!("{:.1}", y(error) + 4.0)) text-anchor="end" {
+                        @if error > 0.0 { "+" } (format!("{:.0} %", 100.0 * error))
+                    }
+                }
+                @for tick in axis.ticks() {
+                    @let place = format!("{:.1}", axis.at(tick.log10()));
+                    path.grid d={ "M" (place) " 0V" (ERRORS) } {}
+                    text.tick x=(place) y=(ERRORS + 18.0) text-anchor="middle" { (tick) }
+                }
+                path.frame d={ "M0 0h" (SIDE) "v" (ERRORS) "h-" (SIDE) "z" } {}
+                text.axis x=(SIDE) y=(ERRORS + 36.0) text-anchor="end" { "measured, " (self.unit) }
+                text.axis x="8" y="18" { "error" }
+                (self.points(|entry| (axis.at(entry.measured.log10()), y(entry.error()))))
+            }
         }
-        for error in [-0.2, -0.1, 0.0, 0.1, 0.2] {
-            let (place, kind) = (y(error), if error == 0.0 { "diagonal" } else { "grid" });
-            let sign = if error > 0.0 { "+" } else { "" };
-            let _ = writeln!(
-                out,
-                "<path class=\"{kind}\" d=\"M0 {place:.1}H{SIDE}\"/>\
-                 <text class=\"tick\" x=\"-8\" y=\"{:.1}\" text-anchor=\"end\">{sign}{:.0} %</text>",
-                place + 4.0,
-                100.0 * error
-            );
-        }
-        for tick in axis.ticks() {
-            let place = axis.at(tick.log10());
-            let _ = writeln!(
-                out,
-                "<path class=\"grid\" d=\"M{place:.1} 0V{ERRORS}\"/>\
-                 <text class=\"tick\" x=\"{place:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{tick}</text>",
-                ERRORS + 18.0
-            );
-        }
-        let _ = write!(
-            out,
-            "<path class=\"frame\" d=\"M0 0h{SIDE}v{ERRORS}h-{SIDE}z\"/>\
-             <text class=\"axis\" x=\"{SIDE}\" y=\"{:.0}\" text-anchor=\"end\">measured, {}</text>\
-             <text class=\"axis\" x=\"8\" y=\"18\">error</text>\n<g class=\"points\">\n",
-            ERRORS + 36.0,
-            self.unit
-        );
-        for entry in self.entries {
-            out += &self.point(entry, axis.at(entry.measured.log10()), y(entry.error()));
-        }
-        out
     }
 
-    fn point(&self, entry: &Entry, x: f64, y: f64) -> String {
-        let aside = if entry.aside { " aside" } else { "" };
-        let kind = entry.architecture.key();
-        format!("<use href=\"#{}-{kind}\" class=\"{kind}{aside}\" x=\"{x:.1}\" y=\"{y:.1}\"/>\n", self.key)
+    /// Every row at its place, and the ring around the one that is looked at.
+    fn points(&self, place: impl Fn(&Entry) -> (f64, f64)) -> Markup {
+        html! {
+            g.points {
+                @for entry in self.entries {
+                    @let (x, y) = place(entry);
+                    @let kind = entry.architecture.key();
+                    use href={ "#" (self.key) "-" (kind) } class={ (kind) @if entry.aside { " aside" } }
+                        x=(format!("{x:.1}")) y=(format!("{y:.1}")) {}
+                }
+            }
+            circle.here r="7" visibility="hidden" {}
+        }
     }
 
     /// One shape a kind, so that colour is not needed to tell them apart.
-    fn marks(&self) -> String {
-        let shapes = [
-            (Architecture::Dense, "<circle id=\"ID\" r=\"2.7\"/>"),
-            (Architecture::Experts, "<path id=\"ID\" d=\"M0-3.8 3.5 2.4H-3.5z\"/>"),
-            (Architecture::Sharded, "<path id=\"ID\" d=\"M-2.5-2.5h5v5h-5z\"/>"),
-        ];
-        let named = shapes.map(|(kind, shape)| shape.replace("ID", &format!("{}-{}", self.key, kind.key())));
-        format!("<defs>{}</defs>\n", named.concat())
+    fn marks(&self) -> Markup {
+        let id = |kind: Architecture| format!("{}-{}", self.key, kind.key());
+        html! {
+            defs {
+                circle id=(id(Architecture::Dense)) r="2.7" {}
+                path id=(id(Architecture::Experts)) d="M0-3.8 3.5 2.4H-3.5z" {}
+                path id=(id(Architecture::Sharded)) d="M-2.5-2.5h5v5h-5z" {}
+            }
+        }
     }
 
     /// Bands, diagonal, grid and axes.
-    fn ground(&self, axis: &Axis) -> String {
-        let mut out = format!("<g clip-path=\"url(#{}-frame)\">\n", self.key);
-        for (name, share) in [("band ten", 0.10), ("band five", 0.05)] {
-            let [over, under] =
-                [1.0 + share, 1.0 - share].map(|factor: f64| axis.at(axis.from + factor.log10()));
-            let _ = writeln!(
-                out,
-                "<path class=\"{name}\" d=\"M0 {:.2}L{SIDE} {:.2}V{:.2}L0 {:.2}z\"/>",
-                SIDE - over,
-                -over,
-                -under,
-                SIDE - under
-            );
+    fn ground(&self, axis: &Axis, frame: &str) -> Markup {
+        let band = |share: f64| {
+            let [over, under] = [1.0 + share, 1.0 - share].map(|factor| axis.at(axis.from + factor.log10()));
+            format!("M0 {:.2}L{SIDE} {:.2}V{:.2}L0 {:.2}z", SIDE - over, -over, -under, SIDE - under)
+        };
+        html! {
+            g clip-path={ "url(#" (frame) ")" } {
+                @for (name, share) in BANDS { path class=(name) d=(band(share)) {} }
+                path.diagonal d={ "M0 " (SIDE) "L" (SIDE) " 0" } {}
+            }
+            @for tick in axis.ticks() {
+                @let place = axis.at(tick.log10());
+                path.grid d=(format!("M{place:.1} 0V{SIDE}M0 {:.1}H{SIDE}", SIDE - place)) {}
+                text.tick x=(format!("{place:.1}")) y=(SIDE + 18.0) text-anchor="middle" { (tick) }
+                text.tick x="-8" y=(format!("{:.1}", SIDE - place + 4.0)) text-anchor="end" { (tick) }
+            }
+            path.frame d={ "M0 0h" (SIDE) "v" (SIDE) "h-" (SIDE) "z" } {}
+            text.axis x="8" y="18" { "predicted, " (self.unit) }
         }
-        let _ = writeln!(out, "<path class=\"diagonal\" d=\"M0 {SIDE}L{SIDE} 0\"/>\n</g>");
-        for tick in axis.ticks() {
-            let place = axis.at(tick.log10());
-            let y = SIDE - place;
-            let _ = writeln!(
-                out,
-                "<path class=\"grid\" d=\"M{place:.1} 0V{SIDE}M0 {y:.1}H{SIDE}\"/>\
-                 <text class=\"tick\" x=\"{place:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{tick}</text>\
-                 <text class=\"tick\" x=\"-8\" y=\"{:.1}\" text-anchor=\"end\">{tick}</text>",
-                SIDE + 18.0,
-                y + 4.0
-            );
-        }
-        let _ = writeln!(
-            out,
-            "<path class=\"frame\" d=\"M0 0h{SIDE}v{SIDE}h-{SIDE}z\"/>\
-             <text class=\"axis\" x=\"8\" y=\"18\">predicted, {}</text>",
-            self.unit
-        );
-        out
     }
 }

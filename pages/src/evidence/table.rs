@@ -1,10 +1,9 @@
 //! The tables of the page: rows, and statistics of their errors.
 
-use std::fmt::Write;
+use maud::{Markup, html};
 
 use super::entry::Entry;
 use super::figures::Figures;
-use crate::html::escape;
 
 /// The first cells of a line of statistics, and which rows it counts.
 pub(super) struct Line {
@@ -26,11 +25,7 @@ impl Line {
 
 /// Statistics of `entries`, a line each.
 #[must_use]
-pub(super) fn statistics(caption: &str, lines: &[Line], entries: &[Entry]) -> String {
-    let mut out = format!(
-        "<div class=\"wide\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\">\n<table class=\"figures statistics\">\n\
-         <caption>{caption}</caption>\n<thead><tr><th scope=\"col\">Runs</th>"
-    );
+pub(super) fn statistics(caption: &str, lines: &[Line], entries: &[Entry]) -> Markup {
     let heads = [
         "Rows",
         "Median",
@@ -41,23 +36,31 @@ pub(super) fn statistics(caption: &str, lines: &[Line], entries: &[Entry]) -> St
         "Within 15\u{a0}%",
         "Bias",
     ];
-    for head in heads {
-        let _ = write!(out, "<th scope=\"col\" class=\"number\">{head}</th>");
-    }
-    out += "</tr></thead>\n<tbody>\n";
-    for line in lines {
+    let counted = lines.iter().map(|line| {
         let counted = entries.iter().filter(|entry| !entry.aside && line.counts(entry));
-        let figures = Figures::of(counted.map(Entry::error).collect());
-        if figures.rows == 0 {
-            continue;
+        (line, Figures::of(counted.map(Entry::error).collect()))
+    });
+    html! {
+        div.wide role="region" aria-label=(caption) tabindex="0" {
+            table.figures.statistics {
+                caption { (caption) }
+                thead {
+                    tr {
+                        th scope="col" { "Runs" }
+                        @for head in heads { th.number scope="col" { (head) } }
+                    }
+                }
+                tbody {
+                    @for (line, figures) in counted.filter(|(_, figures)| figures.rows > 0) {
+                        tr data-of=(line.key) {
+                            th scope="row" { (line.name) }
+                            @for cell in cells(&figures) { td.number { (cell) } }
+                        }
+                    }
+                }
+            }
         }
-        let _ = write!(out, "<tr data-of=\"{}\"><th scope=\"row\">{}</th>", line.key, escape(&line.name));
-        for cell in cells(&figures) {
-            let _ = write!(out, "<td class=\"number\">{cell}</td>");
-        }
-        out += "</tr>\n";
     }
-    out + "</tbody>\n</table>\n</div>\n"
 }
 
 fn cells(figures: &Figures) -> [String; 8] {
@@ -77,71 +80,54 @@ fn cells(figures: &Figures) -> [String; 8] {
 
 /// One row each.
 #[must_use]
-pub(super) fn rows(caption: &str, unit: &str, entries: &[Entry]) -> String {
-    let mut out = format!(
-        "<div class=\"wide rows\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\">\n<table class=\"figures\">\n\
-         <caption>{caption}</caption>\n<thead><tr>"
-    );
-    out += "<th scope=\"col\">Run</th>";
-    for head in [&format!("Measured,\u{a0}{unit}"), &format!("Predicted,\u{a0}{unit}"), "Error,\u{a0}%"] {
-        let _ = write!(out, "<th scope=\"col\" class=\"number\">{head}</th>");
+pub(super) fn rows(caption: &str, unit: &str, entries: &[Entry]) -> Markup {
+    html! {
+        div.wide.rows role="region" aria-label=(caption) tabindex="0" {
+            table.figures {
+                caption { (caption) }
+                thead {
+                    tr {
+                        th scope="col" { "Run" }
+                        th.number scope="col" { "Measured,\u{a0}" (unit) }
+                        th.number scope="col" { "Predicted,\u{a0}" (unit) }
+                        th.number scope="col" { "Error,\u{a0}%" }
+                        @for head in ["Model", "Machine", "Layout", "Batch"] { th scope="col" { (head) } }
+                    }
+                }
+                tbody { @for entry in entries { (row(entry)) } }
+            }
+        }
     }
-    for head in ["Model", "Machine", "Layout", "Batch"] {
-        let _ = write!(out, "<th scope=\"col\">{head}</th>");
-    }
-    out += "</tr></thead>\n<tbody>\n";
-    for entry in entries {
-        out += &row(entry);
-    }
-    out + "</tbody>\n</table>\n</div>\n"
 }
 
-fn row(entry: &Entry) -> String {
+fn row(entry: &Entry) -> Markup {
     let groups: Vec<String> = entry.groups.iter().map(ToString::to_string).collect();
-    let mut out = format!(
-        "<tr id=\"{}\" data-source=\"{}\" data-hardware=\"{}\" data-architecture=\"{}\" data-software=\"{}\" data-g=\"{}\" \
-         data-e=\"{:.6}\"{}>",
-        entry.anchor,
-        entry.source.family,
-        entry.accelerator,
-        entry.architecture.key(),
-        entry.software,
-        groups.join(" "),
-        entry.error(),
-        if entry.aside { " data-aside" } else { "" },
-    );
-    let _ = write!(
-        out,
-        "<th scope=\"row\"><a href=\"./#{}\">{}</a><small><a href=\"{}\">{}</a>{}</small>",
-        escape(&entry.link),
-        entry.id,
-        entry.source.link,
-        escape(entry.source.name),
-        escape(&place(entry))
-    );
-    if let Some(cause) = &entry.cause {
-        let what = if entry.aside { "Set aside: " } else { "" };
-        let _ = write!(out, "<small class=\"cause\">{what}{}</small>", escape(cause));
-    }
-    let off = if entry.error().abs() > 0.15 { " off" } else { "" };
-    let _ = write!(
-        out,
-        "</th><td class=\"number\">{}{}</td><td class=\"number\">{}</td><td class=\"number{off}\">{}</td>",
-        digits(entry.measured),
-        if entry.what.is_empty() { String::new() } else { format!("<small>{}</small>", entry.what) },
-        digits(entry.predicted),
-        signed(100.0 * entry.error())
-    );
-    let cells = [
-        (entry.model.to_owned(), entry.shape.clone()),
-        (format!("{} × {}", entry.gpus, entry.accelerator), entry.software.to_owned()),
-        (entry.cut.clone(), entry.held.clone()),
-        (entry.batch.clone(), entry.micro.clone()),
+    let off = if entry.error().abs() > 0.15 { "number off" } else { "number" };
+    let machine = format!("{} × {}", entry.gpus, entry.accelerator);
+    let cells: [(&str, &str); 4] = [
+        (entry.model, &entry.shape),
+        (&machine, entry.software),
+        (&entry.cut, &entry.held),
+        (&entry.batch, &entry.micro),
     ];
-    for (first, second) in cells {
-        let _ = write!(out, "<td>{}<small>{}</small></td>", escape(&first), escape(&second));
+    html! {
+        tr id=(entry.anchor) data-source=(entry.source.family) data-hardware=(entry.accelerator)
+            data-architecture=(entry.architecture.key()) data-software=(entry.software) data-g=(groups.join(" "))
+            data-e=(format!("{:.6}", entry.error())) data-aside[entry.aside]
+        {
+            th scope="row" {
+                a href={ "./#" (entry.link) } { (entry.id) }
+                small { a href=(entry.source.link) { (entry.source.name) } (place(entry)) }
+                @if let Some(cause) = &entry.cause {
+                    small.cause { @if entry.aside { "Set aside: " } (cause) }
+                }
+            }
+            td.number { (digits(entry.measured)) @if !entry.what.is_empty() { small { (entry.what) } } }
+            td.number { (digits(entry.predicted)) }
+            td class=(off) { (signed(100.0 * entry.error())) }
+            @for (first, second) in cells { td { (first) small { (second) } } }
+        }
     }
-    out + "</tr>\n"
 }
 
 /// Year and place, where the source's name does not say them.

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use maud::{Markup, html};
 use shardscope::anatomy::{Symbols, sections_of};
 use shardscope::estimate::collective::{Algorithm, explain_wire};
 use shardscope::estimate::time::time;
@@ -14,7 +15,6 @@ use shardscope::session::plain;
 use super::letters;
 use super::plans::{Named, plans};
 use super::write::Chapter;
-use crate::html::escape;
 
 /// The chapters, in their order: address, heading, what is said first.
 const CHAPTERS: [(&str, &str, &str); 6] = [
@@ -248,7 +248,7 @@ fn bytes(bytes: Bytes) -> String {
 pub(super) fn chapters() -> Vec<Chapter> {
     let mut out = Vec::new();
     for (index, (id, title, about)) in CHAPTERS.iter().enumerate() {
-        let mut chapter = Chapter::new(id, title, format!("<p class=\"soft\">{}</p>\n", escape(about)));
+        let mut chapter = Chapter::new(id, title, html! { p.soft { (about) } });
         let mut parts: Vec<&str> = Vec::new();
         for entry in entries().iter().filter(|entry| entry.chapter == index) {
             if !parts.contains(&entry.part.as_str()) {
@@ -257,8 +257,8 @@ pub(super) fn chapters() -> Vec<Chapter> {
         }
         for part in parts {
             let of_part = entries().iter().filter(|entry| entry.chapter == index && entry.part == part);
-            let list: String = of_part.map(shown).collect();
-            chapter = chapter.part(title_of(part), &format!("<div class=\"formulas\">\n{list}</div>\n"));
+            let list = html! { div.formulas { @for entry in of_part { (shown(entry)) } } };
+            chapter = chapter.part(title_of(part), list);
         }
         out.push(chapter);
     }
@@ -291,36 +291,36 @@ fn title_of(part: &str) -> &str {
     }
 }
 
-fn shown(entry: &Entry) -> String {
+fn shown(entry: &Entry) -> Markup {
     let Entry { formula, labels, id, why, value, collective, .. } = entry;
-    let names = labels.iter().take(MOST_LABELS).map(|label| escape(label)).collect::<Vec<_>>().join(", ");
-    let more = match labels.len().saturating_sub(MOST_LABELS) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let names = labels.get(..MOST_LABELS).unwrap_or(labels).join(", ");
+    let more = labels.len().saturating_sub(MOST_LABELS);
     let numbers = match put_in(why) {
         // A single symbol is the value itself.
         numbers if why.symbols.is_empty() || value.starts_with(&format!("{numbers} ")) => String::new(),
         numbers => format!("{numbers} = "),
     };
-    let whose = match entry.plan {
-        0 => String::new(),
-        other => format!(" <span class=\"whose\">in {}</span>", escape(&plans()[other].name)),
-    };
-    format!(
-        "<article class=\"formula\" id=\"{id}\">\n<h4><a href=\"#{id}\">{names}{more}</a> <span class=\"also\">{collective}</span></h4>\n\
-         <p class=\"expression\">{}</p>\n<p class=\"meaning\">{}</p>\n<p class=\"numbers\">{numbers}{value}{whose}</p>\n\
-         <p class=\"source\">{}</p>\n</article>\n",
-        letters::expression(formula.expression),
-        escape(formula.meaning),
-        source(formula.source),
-    )
+    html! {
+        article.formula id=(id) {
+            h4 {
+                a href={ "#" (id) } { (names) @if more > 0 { " and " (more) " more" } }
+                " " span.also { (collective) }
+            }
+            p.expression { (letters::expression(formula.expression)) }
+            p.meaning { (formula.meaning) }
+            p.numbers {
+                (numbers) (value)
+                @if entry.plan > 0 { " " span.whose { "in " (plans()[entry.plan].name) } }
+            }
+            p.source { (source(formula.source)) }
+        }
+    }
 }
 
 /// Where a formula is from; the model of a step's time is in the guide.
-fn source(words: &str) -> String {
+fn source(words: &str) -> Markup {
     let own = words.starts_with("Shardscope's step-time model");
-    if own { format!("<a href=\"guide.html#time-model\">{}</a>", escape(words)) } else { escape(words) }
+    html! { @if own { a href="guide.html#time-model" { (words) } } @else { (words) } }
 }
 
 /// Uses of a formula that are listed.
@@ -331,7 +331,7 @@ fn put_in(why: &Explanation) -> String {
     let mut out = String::new();
     letters::words(why.formula.expression, &mut |word, is_name| {
         let symbol = why.symbols.iter().find(|symbol| is_name && symbol.name == word);
-        out += &symbol.map_or_else(|| escape(word), |symbol| plain(symbol.value));
+        out += &symbol.map_or_else(|| word.to_owned(), |symbol| plain(symbol.value));
     });
     out
 }

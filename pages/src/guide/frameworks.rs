@@ -1,11 +1,12 @@
 //! What is read, and how else the engine can be had.
 
+use maud::html;
 use shardscope::intake::formats::Format;
 use shardscope::intake::megatron::{known_flags, known_releases};
 use shardscope::plan::Software;
 use shardscope::quantity::grouped;
 
-use super::write::{Chapter, code, inline, pairs, prose};
+use super::write::{Chapter, code, inline, pairs, plain, prose};
 
 /// What is made of each settings file.
 fn of_format(format: Format) -> &'static str {
@@ -66,9 +67,9 @@ pub(super) fn scripts() -> Chapter {
         known_releases().last().copied().unwrap_or_default(),
         grouped(known_flags() as u64)
     ));
-    let formats: Vec<(String, String)> =
-        FORMATS.iter().map(|format| (first_up(format.name()), inline(of_format(*format)))).collect();
-    let software: Vec<(String, String)> = Software::ALL
+    let formats: Vec<_> =
+        FORMATS.iter().map(|format| (plain(bare(format.name())), inline(of_format(*format)))).collect();
+    let software: Vec<_> = Software::ALL
         .iter()
         .map(|software| (code(software.name()), inline(of_software(*software))))
         .collect();
@@ -76,14 +77,14 @@ pub(super) fn scripts() -> Chapter {
         "What a run keeps, sends and starts with depends on the software. It is told by the text and can be set:",
     );
     Chapter::new("scripts", "Launch scripts and settings files", lead)
-        .part("Flags", &flags)
-        .part("Settings files", &pairs(&formats))
-        .part("Software", &(runs + &pairs(&software)))
+        .part("Flags", flags)
+        .part("Settings files", pairs(&formats))
+        .part("Software", html! { (runs) (pairs(&software)) })
 }
 
-fn first_up(text: &str) -> String {
-    let plain = text.trim_start_matches("a ").trim_start_matches("an ");
-    plain.to_owned()
+/// A name without its article.
+fn bare(text: &str) -> &str {
+    text.trim_start_matches("a ").trim_start_matches("an ")
 }
 
 /// Links, frames, packages.
@@ -107,7 +108,6 @@ pub(super) fn elsewhere() -> Chapter {
         ),
         ("Rust", "The crate's documentation begins with its architecture: `cargo doc --open`."),
     ];
-    let list: Vec<(String, String)> =
-        all.iter().map(|(name, about)| ((*name).to_owned(), inline(about))).collect();
+    let list: Vec<_> = all.iter().map(|(name, about)| (plain(name), inline(about))).collect();
     Chapter::new("elsewhere", "Beyond the page", pairs(&list))
 }

@@ -1,12 +1,12 @@
 //! Parallel groups.
 
+use maud::{Markup, html};
 use shardscope::intake::{Request, read};
 use shardscope::quantity::grouped;
 use shardscope::session::Hand;
 use shardscope::topology::{GroupKind, Groups};
 
-use super::write::{Chapter, code, inline, prose, table};
-use crate::html::escape;
+use super::write::{Chapter, Row, code, inline, plain, prose, table};
 
 /// The plan whose groups are shown: small enough to be read, with groups of every usual kind.
 const EXAMPLE: &str = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --group-query-attention --num-query-groups 8 \
@@ -64,13 +64,13 @@ pub(super) fn chapter() -> Chapter {
         cut = shardscope::session::cut(plan);
         for kind in groups.kinds() {
             let first = groups.all(kind).next().map(|group| members(&group, plan.cluster().gpus_per_node));
-            rows.push((
+            rows.push(Row::at(
                 format!("group-{}", kind.name()),
-                vec![
+                [
                     code(kind.name()),
                     inline(about(kind)),
-                    grouped(groups.size(kind)),
-                    grouped(groups.count(kind)),
+                    plain(grouped(groups.size(kind))),
+                    plain(grouped(groups.count(kind))),
                     first.unwrap_or_default(),
                 ],
             ));
@@ -83,12 +83,13 @@ pub(super) fn chapter() -> Chapter {
          `initialize_model_parallel` makes."
     ));
     let headings = ["Group", "Its members", ">members", ">groups", "the first of them"];
-    Chapter::new("groups", "Parallel groups", lead + &table("Groups by kind", &headings, &rows))
+    let body = html! { (lead) (table("Groups by kind", &headings, &rows)) };
+    Chapter::new("groups", "Parallel groups", body)
 }
 
-fn members(group: &shardscope::topology::Group, per_node: u64) -> String {
+fn members(group: &shardscope::topology::Group, per_node: u64) -> Markup {
     const SHOWN: usize = 4;
-    let labels: Vec<String> = group.ranks().map(|rank| escape(&rank.label(per_node))).collect();
-    let dots = if labels.len() > SHOWN { " …" } else { "" };
-    format!("<code>{}{dots}</code>", labels.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(" "))
+    let labels: Vec<String> = group.ranks().map(|rank| rank.label(per_node)).collect();
+    let shown = labels.get(..SHOWN).unwrap_or(&labels).join(" ");
+    html! { code { (shown) @if labels.len() > SHOWN { " …" } } }
 }

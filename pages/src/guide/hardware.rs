@@ -1,13 +1,13 @@
 //! The hardware catalog.
 
+use maud::{Markup, html};
 use shardscope::catalog::{accelerator, accelerator_names, platforms, usual_gpus_per_node};
 use shardscope::estimate::compute::calibration;
 use shardscope::explain::anchor;
 use shardscope::plan::Accelerator;
 use shardscope::quantity::{BytesPerSecond, FlopsPerSecond, decimal, grouped};
 
-use super::write::{Chapter, prose, table};
-use crate::html::escape;
+use super::write::{Chapter, Row, plain, prose, table};
 
 /// What the tags of sources stand for.
 const TAGS: &str = "ST: stas00/ml-engineering, accelerator chapter. NET: its network chapter. DGXC: NVIDIA's dgxc-benchmarking, \
@@ -20,8 +20,8 @@ pub(super) fn accelerators() -> Chapter {
     let mut sources = Vec::new();
     for name in accelerator_names() {
         let Some(known) = accelerator(name) else { continue };
-        rows.push((format!("accelerator-{}", anchor(name)), cells(&known)));
-        sources.push((String::new(), vec![escape(name), escape(&known.source)]));
+        rows.push(Row::at(format!("accelerator-{}", anchor(name)), cells(&known)));
+        sources.push(Row::new([plain(name), plain(&known.source)]));
     }
     let lead = prose(
         "As data sheets give them: dense peaks, bandwidth per direction and accelerator. Memory is what the driver shows as total where \
@@ -43,23 +43,18 @@ pub(super) fn accelerators() -> Chapter {
         ">context, MiB",
         "set",
     ];
-    Chapter::new("accelerators", "Accelerators", lead + &table("Accelerators", &headings, &rows)).part(
-        "Sources",
-        &(prose(TAGS)
-            + &table(
-                "Sources of accelerators' figures",
-                &["Accelerator", "Source of each figure"],
-                &sources,
-            )),
-    )
+    let figures = html! { (lead) (table("Accelerators", &headings, &rows)) };
+    let headings = ["Accelerator", "Source of each figure"];
+    let sources = html! { (prose(TAGS)) (table("Sources of accelerators' figures", &headings, &sources)) };
+    Chapter::new("accelerators", "Accelerators", figures).part("Sources", sources)
 }
 
-fn cells(of: &Accelerator) -> Vec<String> {
+fn cells(of: &Accelerator) -> Vec<Markup> {
     let tera = |rate: FlopsPerSecond| ((rate.get() / 1e9).round() / 1e3).to_string();
     let maybe = |rate: Option<FlopsPerSecond>| rate.map_or("–".to_owned(), tera);
-    let link = |name: &str, rate: BytesPerSecond| format!("{}, {}", escape(name), giga(rate));
-    vec![
-        escape(&of.name),
+    let link = |name: &str, rate: BytesPerSecond| format!("{name}, {}", giga(rate));
+    let figures = [
+        of.name.clone(),
         decimal(of.memory.in_gib(), 2),
         decimal(of.memory_bandwidth.get() / 1e12, 2),
         tera(of.peaks.fp32),
@@ -71,8 +66,9 @@ fn cells(of: &Accelerator) -> Vec<String> {
         link(&of.network.name, of.network.bandwidth),
         grouped(usual_gpus_per_node(&of.name)),
         decimal(of.context.in_mib(), 0),
-        format!("<a href=\"guide.html#constants\">{}</a>", escape(calibration(of).generation)),
-    ]
+    ];
+    let set = html! { a href="guide.html#constants" { (calibration(of).generation) } };
+    figures.map(plain).into_iter().chain([set]).collect()
 }
 
 fn giga(rate: BytesPerSecond) -> String {
@@ -83,19 +79,18 @@ fn giga(rate: BytesPerSecond) -> String {
 pub(super) fn machines() -> Chapter {
     let rows: Vec<_> = platforms()
         .map(|of| {
-            let network = format!("{}, {}", escape(&of.network.name), giga(of.network.bandwidth));
+            let network = format!("{}, {}", of.network.name, giga(of.network.bandwidth));
             let accelerator =
-                format!("<a href=\"#accelerator-{}\">{}</a>", anchor(of.accelerator), escape(of.accelerator));
-            let source = format!("<span class=\"source\">{}</span>", escape(of.source));
-            (
-                format!("machine-{}", anchor(of.name)),
-                vec![escape(of.name), accelerator, grouped(of.gpus_per_node), network, source],
-            )
+                html! { a href={ "#accelerator-" (anchor(of.accelerator)) } { (of.accelerator) } };
+            let source = html! { span.source { (of.source) } };
+            let cells =
+                [plain(of.name), accelerator, plain(grouped(of.gpus_per_node)), plain(network), source];
+            Row::at(format!("machine-{}", anchor(of.name)), cells)
         })
         .collect();
     let lead = prose(
         "Nodes as they are built or rented. Network: per direction and accelerator, all adapters of a node together over its GPUs.",
     );
     let headings = ["Machine", "Accelerator", ">per node", "network, GB/s per GPU", "Source"];
-    Chapter::new("machines", "Machines", lead + &table("Machines", &headings, &rows))
+    Chapter::new("machines", "Machines", html! { (lead) (table("Machines", &headings, &rows)) })
 }

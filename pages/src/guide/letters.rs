@@ -1,22 +1,24 @@
 //! Formulas as HTML, and what their letters mean.
 
+use maud::{Markup, html};
 use shardscope::anatomy::LETTERS;
 
 use super::write::{Chapter, prose};
-use crate::html::escape;
 
 /// What every letter means.
 pub(super) fn chapter() -> Chapter {
     let about = "Sizes are those of one rank. 2, 4 and 8 without a letter are bytes of an element. Weights, buffers, the wire and \
                  time have letters of their own (`P`, `D`, `w`, `n`, `S`, `m`, `t`), which the sentence beside each formula \
                  explains: there they are not the ones below.";
-    let letter = |(name, meaning): &(&str, &str)| {
-        let (name, letter) = (*name, expression(name));
-        format!("<div id=\"letter-{name}\"><dt>{letter}</dt><dd>{}</dd></div>\n", escape(meaning))
+    let letters = html! {
+        (prose(about))
+        dl.letters {
+            @for (name, meaning) in LETTERS {
+                div id={ "letter-" (name) } { dt { (expression(name)) } dd { (meaning) } }
+            }
+        }
     };
-    let letters: String = LETTERS.iter().map(letter).collect();
-    let list = format!("<dl class=\"letters\">\n{letters}</dl>\n");
-    Chapter::new("letters", "Letters", prose(about) + &list)
+    Chapter::new("letters", "Letters", letters)
 }
 
 /// Takes `expression` apart: `each` gets its names and what stands between them.
@@ -32,8 +34,8 @@ pub(super) fn words(expression: &str, each: &mut dyn FnMut(&str, bool)) {
 }
 
 /// `expression` with its letters as letters: `Br` is a B with an r below.
-pub(super) fn expression(expression: &str) -> String {
-    let mut out = String::from("<code>");
+pub(super) fn expression(expression: &str) -> Markup {
+    let mut parts = Vec::new();
     words(expression, &mut |word, is_name| {
         let split = match word {
             "topk" => 3,
@@ -41,13 +43,11 @@ pub(super) fn expression(expression: &str) -> String {
             _ => 1,
         };
         let known = is_name && LETTERS.iter().any(|(name, _)| *name == word);
-        out += &match word.split_at_checked(split) {
-            Some((letter, below)) if known && !below.is_empty() => {
-                format!("<var>{letter}</var><sub>{below}</sub>")
-            }
-            _ if known => format!("<var>{word}</var>"),
-            _ => escape(word),
-        };
+        parts.push(match word.split_at_checked(split) {
+            Some((letter, below)) if known && !below.is_empty() => html! { var { (letter) } sub { (below) } },
+            _ if known => html! { var { (word) } },
+            _ => html! { (word) },
+        });
     });
-    out + "</code>"
+    html! { code { @for part in &parts { (part) } } }
 }

@@ -16,6 +16,8 @@ mod time;
 mod worked;
 mod write;
 
+use maud::Markup;
+
 use crate::Page;
 use write::Chapter;
 
@@ -30,7 +32,7 @@ pub fn pages() -> [Page; 3] {
             "guide.html",
             "Guide",
             "How to read the page, what its words mean, and how its figures are worked out.",
-            guide as fn() -> String,
+            guide as fn() -> Markup,
         ),
         page(
             "formulas.html",
@@ -47,7 +49,7 @@ pub fn pages() -> [Page; 3] {
     ]
 }
 
-fn guide() -> String {
+fn guide() -> Markup {
     write::page(&[
         reading::chapter(),
         glossary::chapter(),
@@ -61,13 +63,13 @@ fn guide() -> String {
     ])
 }
 
-fn formula_page() -> String {
+fn formula_page() -> Markup {
     let mut chapters = vec![letters::chapter(), worked::chapter()];
     chapters.extend(formulas::chapters());
     write::page(&chapters)
 }
 
-fn reference() -> String {
+fn reference() -> Markup {
     let mut chapters: Vec<Chapter> = settings::chapters();
     chapters.extend([hardware::accelerators(), hardware::machines(), models::chapter()]);
     write::page(&chapters)

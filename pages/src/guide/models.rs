@@ -1,5 +1,6 @@
 //! The model catalog.
 
+use maud::html;
 use shardscope::catalog::{model, model_names};
 use shardscope::estimate::parameters;
 use shardscope::explain::anchor;
@@ -9,8 +10,7 @@ use shardscope::quantity::{Quantity, grouped, rounded};
 use shardscope::session::Hand;
 use shardscope::share::{Shared, encode};
 
-use super::write::{Chapter, prose, table};
-use crate::html::escape;
+use super::write::{Chapter, Row, plain, prose, table};
 
 /// Every model.
 pub(super) fn chapter() -> Chapter {
@@ -31,10 +31,10 @@ pub(super) fn chapter() -> Chapter {
         ">experts",
         ">vocabulary",
     ];
-    Chapter::new("models", "Models", lead + &table("Models", &headings, &rows))
+    Chapter::new("models", "Models", html! { (lead) (table("Models", &headings, &rows)) })
 }
 
-fn row(name: &'static str) -> Option<(String, Vec<String>)> {
+fn row(name: &'static str) -> Option<Row> {
     let (_, settings) = model(name)?;
     let value =
         |field: Field| settings.iter().find(|(known, _)| *known == field).map(|(_, value)| value.clone());
@@ -69,8 +69,7 @@ fn row(name: &'static str) -> Option<(String, Vec<String>)> {
     } else {
         rounded(counted.active_per_token.number())
     };
-    let cells = vec![
-        format!("<a href=\"./#{}\">{}</a>", escape(&link), escape(name)),
+    let figures = [
         rounded(counted.total.number()),
         active,
         number(Field::NumLayers),
@@ -81,5 +80,7 @@ fn row(name: &'static str) -> Option<(String, Vec<String>)> {
         experts,
         number(Field::VocabSize),
     ];
-    Some((format!("model-{}", anchor(name)), cells))
+    let name_cell = html! { a href={ "./#" (link) } { (name) } };
+    let cells = [name_cell].into_iter().chain(figures.map(plain));
+    Some(Row::at(format!("model-{}", anchor(name)), cells))
 }

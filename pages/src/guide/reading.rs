@@ -1,10 +1,11 @@
 //! How the page is read.
 
+use maud::{Markup, html};
 use shardscope::intake::Origin;
 use shardscope::quantity::percent;
 use shardscope::session::{TIGHT, Use};
 
-use super::write::{Chapter, inline, pairs, prose};
+use super::write::{Chapter, inline, pairs, plain, prose};
 
 /// How the page is read.
 pub(super) fn chapter() -> Chapter {
@@ -25,14 +26,14 @@ pub(super) fn chapter() -> Chapter {
          {tight} of it on the verdict is tight: [fragmentation] differs from run to run."
     ));
     Chapter::new("reading", "How to read the page", first)
-        .part("Every figure says why", &why)
-        .part("The verdict", &verdict)
-        .part("Six kinds of memory", &pairs(&uses()))
-        .part("Where a setting comes from", &(origins_lead() + &pairs(&origins())))
-        .part("How sure a figure is", &(pairs(&certainty()) + &proof()))
+        .part("Every figure says why", why)
+        .part("The verdict", verdict)
+        .part("Six kinds of memory", pairs(&uses()))
+        .part("Where a setting comes from", html! { (origins_lead()) (pairs(&origins())) })
+        .part("How sure a figure is", html! { (pairs(&certainty())) (proof()) })
 }
 
-fn uses() -> Vec<(String, String)> {
+fn uses() -> Vec<(Markup, Markup)> {
     let about = |kind: Use| match kind {
         Use::Parameters => "The [weights|parameters] of the layers on the GPU, as layers use them.",
         Use::Gradients => "The buffer in which [gradients] of all micro-batches are added up.",
@@ -43,16 +44,16 @@ fn uses() -> Vec<(String, String)> {
         Use::Temporaries => "What is alive only at the [moment of the peak|temporaries].",
         Use::Framework => "What the device holds [beside torch's tensors|framework memory].",
     };
-    Use::ALL.iter().map(|kind| (kind.name().to_owned(), inline(about(*kind)))).collect()
+    Use::ALL.iter().map(|kind| (plain(kind.name()), inline(about(*kind)))).collect()
 }
 
-fn origins_lead() -> String {
+fn origins_lead() -> Markup {
     prose(
         "Every setting that counts is listed with its value and where it is from; what was assumed can be changed beside it.",
     )
 }
 
-fn origins() -> Vec<(String, String)> {
+fn origins() -> Vec<(Markup, Markup)> {
     const ALL: [Origin; 6] = [
         Origin::Script,
         Origin::Environment,
@@ -69,10 +70,10 @@ fn origins() -> Vec<(String, String)> {
         Origin::Derived => "A rule of the framework, from other settings.",
         Origin::User => "Changed by you on the page; the script stays as it is.",
     };
-    ALL.iter().map(|origin| (origin.name().to_owned(), inline(about(*origin)))).collect()
+    ALL.iter().map(|origin| (plain(origin.name()), inline(about(*origin)))).collect()
 }
 
-fn certainty() -> Vec<(String, String)> {
+fn certainty() -> Vec<(Markup, Markup)> {
     let all = [
         (
             "counted",
@@ -91,9 +92,9 @@ fn certainty() -> Vec<(String, String)> {
             "Time: shares of the data sheet that a generation of accelerators reaches in published runs.",
         ),
     ];
-    all.iter().map(|(name, about)| ((*name).to_owned(), inline(about))).collect()
+    all.iter().map(|(name, about)| (plain(name), inline(about))).collect()
 }
 
-fn proof() -> String {
+fn proof() -> Markup {
     prose("Each is held against published and measured runs, row by row: [the evidence|evidence.html].")
 }

@@ -1,10 +1,11 @@
 //! Pipeline schedules, played out.
 
+use maud::html;
 use shardscope::plan::PipelineSchedule;
 use shardscope::quantity::{Seconds, decimal, percent};
 use shardscope::schedule::{ChunkTime, Order, Shape, StageDurations, timeline};
 
-use super::write::{Chapter, code, inline, prose, setting_link, table};
+use super::write::{Chapter, Row, code, inline, plain, prose, setting_link, table};
 
 /// Stages and micro-batches of the table.
 const STAGES: u32 = 8;
@@ -51,15 +52,16 @@ pub(super) fn chapter() -> Chapter {
          a backward pass twice as long as a forward pass and messages that take no time. In flight: the most activations \
              that a stage holds, in those of one micro-batch on one stage. Idle: part of the time from the first begin of any stage \
              to the last end, which counts what later stages wait before they begin."
-    )) + &format!(
-        "<p>Set by <a href=\"{}\"><code>pipeline_schedule</code></a>.</p>\n",
-        setting_link("pipeline_schedule")
-    );
+    ));
+    let set_by = html! {
+        p { "Set by " a href=(setting_link("pipeline_schedule")) { (code("pipeline_schedule")) } "." }
+    };
     let headings = ["Schedule", "What it is", ">in flight, first stage", ">last stage", ">idle"];
-    Chapter::new("schedules", "Pipeline schedules", lead + &table("Schedules", &headings, &rows))
+    let body = html! { (lead) (set_by) (table("Schedules", &headings, &rows)) };
+    Chapter::new("schedules", "Pipeline schedules", body)
 }
 
-fn row(kind: PipelineSchedule, chunks: u32) -> (String, Vec<String>) {
+fn row(kind: PipelineSchedule, chunks: u32) -> Row {
     let shape = Shape {
         kind,
         stages: STAGES,
@@ -85,12 +87,13 @@ fn row(kind: PipelineSchedule, chunks: u32) -> (String, Vec<String>) {
     let interleaved = chunks > 1 && kind == PipelineSchedule::OneForwardOneBackward;
     let (name, about) = if interleaved {
         (
-            format!("{}, 2 chunks", code(kind.name())),
+            html! { (code(kind.name())) ", 2 chunks" },
             "interleaved: [virtual pipeline]. Narayanan et al. 2021, section 2.2.2",
         )
     } else {
         (code(kind.name()), about(kind))
     };
     let id = format!("schedule-{}{}", kind.name(), if interleaved { "-interleaved" } else { "" });
-    (id, vec![name, inline(about), held(0), held(STAGES - 1), percent(ran.bubble())])
+    let figures = [held(0), held(STAGES - 1), percent(ran.bubble())].map(plain);
+    Row::at(id, [name, inline(about)].into_iter().chain(figures))
 }

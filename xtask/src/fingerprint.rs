@@ -1,0 +1,131 @@
+//! Whether `dist/` is what a build of the sources as they are now would give.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use ignore::WalkBuilder;
+use sha2::{Digest, Sha256};
+
+use crate::process::{Version, root};
+
+/// What the page is not made of, at the top of the checkout.
+const NOT_OF_THE_PAGE: [&str; 10] =
+    [".ci", ".git", ".github", "benches", "dist", "docs", "e2e", "examples", "npm", "target"];
+/// Programs whose version shows in the page.
+const PROGRAMS: [&str; 4] = ["rustc", "trunk", "wasm-bindgen", "wasm-opt"];
+
+/// Digests of what a build was made of and of what it made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// Sources and tools.
+    pub inputs: String,
+    /// Every file in `dist/`.
+    pub outputs: String,
+}
+
+impl Fingerprint {
+    fn file() -> PathBuf {
+        root().join("target/page.fingerprint")
+    }
+
+    /// Keeps it for the next time.
+    pub fn save(&self) -> Result<()> {
+        fs::create_dir_all(root().join("target"))?;
+        fs::write(Self::file(), format!("{}\n{}\n", self.inputs, self.outputs))?;
+        Ok(())
+    }
+
+    /// That of the last build.
+    pub fn saved() -> Option<Self> {
+        let text = fs::read_to_string(Self::file()).ok()?;
+        let (inputs, outputs) = text.trim_end().split_once('\n')?;
+        Some(Self { inputs: inputs.to_owned(), outputs: outputs.to_owned() })
+    }
+
+    /// Whether sources, tools and `dist/` are still as they were.
+    pub fn holds(&self) -> bool {
+        let dist = root().join("dist");
+        dist.join("index.html").is_file()
+            && of_folder(&dist).is_ok_and(|outputs| outputs == self.outputs)
+            && inputs().is_ok_and(|inputs| inputs == self.inputs)
+    }
+}
+
+/// The digest of all that the page is made of: every file that git does not ignore, other than documents and what lies in
+/// [`NOT_OF_THE_PAGE`], and the versions of the tools.
+pub fn inputs() -> Result<String> {
+    let mut walk = WalkBuilder::new(root());
+    walk.hidden(false).filter_entry(|entry| {
+        let name = entry.file_name().to_string_lossy();
+        !(entry.depth() == 1 && NOT_OF_THE_PAGE.contains(&&*name) || name.ends_with(".md"))
+    });
+    let mut files = Vec::new();
+    for entry in walk.build() {
+        let entry = entry?;
+        if entry.file_type().is_some_and(|kind| kind.is_file()) {
+            files.push(entry.into_path());
+        }
+    }
+    let versions = PROGRAMS.map(|program| format!("{program} {:?}", Version::of(program)));
+    digest(root(), files, &versions.join("\n"))
+}
+
+/// The digest of every file below `folder`.
+pub fn of_folder(folder: &Path) -> Result<String> {
+    digest(folder, files_below(folder)?, "")
+}
+
+/// Every file below `folder`, ignored or not.
+pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in WalkBuilder::new(folder).standard_filters(false).build() {
+        let entry = entry?;
+        if entry.file_type().is_some_and(|kind| kind.is_file()) {
+            files.push(entry.into_path());
+        }
+    }
+    Ok(files)
+}
+
+fn digest(folder: &Path, mut files: Vec<PathBuf>, more: &str) -> Result<String> {
+    files.sort();
+    let mut hash = Sha256::new();
+    hash.update(more);
+    for file in files {
+        let bytes = fs::read(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+        let name = file.strip_prefix(folder).unwrap_or(&file);
+        // lengths stand before what they are the lengths of, so that nothing can pass for something else
+        for part in [name.as_os_str().as_encoded_bytes(), &bytes] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_s_digest_changes_with_names_and_contents_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("a", "1");
+        let first = of_folder(folder.path()).unwrap();
+        write("a", "1");
+        assert_eq!(of_folder(folder.path()).unwrap(), first);
+        write("a", "2");
+        let second = of_folder(folder.path()).unwrap();
+        assert_ne!(second, first);
+        fs::rename(folder.path().join("a"), folder.path().join("b")).unwrap();
+        assert_ne!(of_folder(folder.path()).unwrap(), second);
+    }
+
+    #[test]
+    fn the_page_is_made_of_its_sources_and_not_of_documents() {
+        let files = |name: &str| root().join(name).exists();
+        assert!(files("Cargo.lock") && files("index.html") && files("README.md"));
+        assert_eq!(inputs().unwrap(), inputs().unwrap());
+    }
+}

@@ -1,0 +1,158 @@
+//! Trunk, wasm-bindgen and wasm-opt: fetched as programs where their projects publish one for this machine, else compiled.
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::{first_of, has_at_least, has_version, machine, node, npm};
+use crate::fingerprint::files_below;
+use crate::process::{cargo, command, find, output, run, tools};
+
+/// What a fetch may take to connect, and in all. Unit: second.
+const CONNECT_LIMIT: &str = "10";
+const FETCH_LIMIT: &str = "300";
+
+pub(super) fn wasm_bindgen(version: &str) -> Result<()> {
+    if has_version("wasm-bindgen", version) {
+        return Ok(());
+    }
+    let triple = match machine() {
+        ("x86_64", "linux") => Some("x86_64-unknown-linux-musl"),
+        ("aarch64", "linux") => Some("aarch64-unknown-linux-gnu"),
+        ("x86_64", "macos") => Some("x86_64-apple-darwin"),
+        ("aarch64", "macos") => Some("aarch64-apple-darwin"),
+        _ => None,
+    };
+    let archive = triple.map(|triple| {
+        format!(
+            "https://github.com/wasm-bindgen/wasm-bindgen/releases/download/{version}/wasm-bindgen-{version}-{triple}.tar.gz"
+        )
+    });
+    let programs = ["wasm-bindgen", "wasm-bindgen-test-runner"];
+    let right = || has_version("wasm-bindgen", version);
+    let compile = || cargo_install("wasm-bindgen-cli", version, &[]);
+    first_of(
+        &format!("wasm-bindgen {version}"),
+        &[
+            ("cargo binstall", &|| binstall("wasm-bindgen-cli", version, right)),
+            ("its project's release", &|| fetch(archive.as_deref(), &programs, right)),
+            ("compiled, 1 to 3 minutes", &compile),
+        ],
+    )
+}
+
+pub(super) fn trunk(version: &str) -> Result<()> {
+    if has_at_least("trunk", version) {
+        return Ok(());
+    }
+    let triple = match machine() {
+        ("x86_64", "linux") => Some("x86_64-unknown-linux-gnu"),
+        ("aarch64", "linux") => Some("aarch64-unknown-linux-gnu"),
+        ("x86_64", "macos") => Some("x86_64-apple-darwin"),
+        ("aarch64", "macos") => Some("aarch64-apple-darwin"),
+        _ => None,
+    };
+    let archive = triple.map(|triple| {
+        format!("https://github.com/trunk-rs/trunk/releases/download/v{version}/trunk-{triple}.tar.gz")
+    });
+    let right = || has_at_least("trunk", version);
+    // Without its default features Trunk needs no TLS library: it has nothing to fetch where the other tools are here.
+    let compile = || cargo_install("trunk", version, &["--no-default-features"]);
+    first_of(
+        &format!("Trunk {version}"),
+        &[
+            ("cargo binstall", &|| binstall("trunk", version, right)),
+            ("its project's release", &|| fetch(archive.as_deref(), &["trunk"], right)),
+            ("compiled, 3 to 6 minutes", &compile),
+        ],
+    )
+}
+
+pub(super) fn wasm_opt(version: &str) -> Result<()> {
+    if has_at_least("wasm-opt", version) {
+        return Ok(());
+    }
+    let system = match machine() {
+        ("x86_64", "linux") => Some("x86_64-linux"),
+        ("aarch64", "linux") => Some("aarch64-linux"),
+        ("x86_64", "macos") => Some("x86_64-macos"),
+        ("aarch64", "macos") => Some("arm64-macos"),
+        _ => None,
+    };
+    let archive = system.map(|system| {
+        format!(
+            "https://github.com/WebAssembly/binaryen/releases/download/version_{version}/binaryen-version_{version}-{system}.tar.gz"
+        )
+    });
+    let right = || has_at_least("wasm-opt", version);
+    first_of(
+        &format!("wasm-opt {version}"),
+        &[
+            ("its project's release", &|| fetch(archive.as_deref(), &["wasm-opt"], right)),
+            // Node runs this one, more slowly
+            ("npm's binaryen", &|| node("wasm-opt").and_then(|()| npm(&format!("binaryen@{version}.0.0")))),
+        ],
+    )
+}
+
+/// By cargo-binstall, where it is here: it knows where projects publish their programs.
+fn binstall(package: &str, version: &str, right: impl Fn() -> bool) -> Result<()> {
+    if find("cargo-binstall").is_none() {
+        bail!("there is no cargo-binstall here");
+    }
+    let mut install = cargo(["binstall", "--no-confirm", "--disable-strategies", "compile", "--root"]);
+    output(install.arg(tools()).arg(format!("{package}@{version}")))?;
+    if right() { Ok(()) } else { bail!("what it fetched does not run here") }
+}
+
+/// From the archive at `url`: the programs of these names in it, which must then be `right`.
+fn fetch(url: Option<&str>, programs: &[&str], right: impl Fn() -> bool) -> Result<()> {
+    let url = url.context("none is published for this machine")?;
+    let scratch = tempfile::tempdir()?;
+    let archive = scratch.path().join("archive.tar.gz");
+    let mut curl = command("curl");
+    curl.args(["--fail", "--silent", "--show-error", "--location", "--proto", "=https"]);
+    curl.args(["--connect-timeout", CONNECT_LIMIT, "--max-time", FETCH_LIMIT, "--output"]);
+    output(curl.arg(&archive).arg(url))?;
+    output(command("tar").arg("-xzf").arg(&archive).arg("-C").arg(scratch.path()))?;
+    let files = files_below(scratch.path())?;
+    let bin = tools().join("bin");
+    fs::create_dir_all(&bin)?;
+    let mut placed = Vec::new();
+    for program in programs {
+        let named = |file: &&std::path::PathBuf| file.file_name().is_some_and(|name| name == *program);
+        let file = files.iter().find(named).with_context(|| format!("there is no {program} in it"))?;
+        let target = bin.join(program);
+        // a program that runs cannot be written over, but another may take its name
+        if target.exists() {
+            fs::remove_file(&target)?;
+        }
+        fs::copy(file, &target)?;
+        placed.push(target);
+    }
+    if right() {
+        return Ok(());
+    }
+    remove(&placed);
+    bail!("what was fetched does not run here")
+}
+
+fn remove(files: &[impl AsRef<Path>]) {
+    for file in files {
+        // what is left is found again, found wrong, and written over
+        drop(fs::remove_file(file));
+    }
+}
+
+/// Compiled without optimisation: quick enough as a tool, and several times quicker to install.
+fn cargo_install(package: &str, version: &str, options: &[&str]) -> Result<()> {
+    let build = tools().join("build");
+    let mut install = cargo(["install", "--quiet", "--locked", "--debug", "--force", "--version", version]);
+    install.args(options).arg("--root").arg(tools()).arg(package);
+    install.env("CARGO_TARGET_DIR", &build).env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
+    let done = run(install.env_remove("RUSTFLAGS"));
+    if build.exists() {
+        fs::remove_dir_all(&build)?;
+    }
+    done
+}

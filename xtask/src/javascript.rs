@@ -1,0 +1,44 @@
+//! The JavaScript package: built into `npm/dist`, and tested in Node against the terminal's document.
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use crate::fingerprint::files_below;
+use crate::install::{self, For, WASM};
+use crate::process::{cargo, command, root, run, say, target_folder};
+
+/// What the package has from `npm/` as it is.
+const FILES: [&str; 5] = ["index.js", "index.d.ts", "node.js", "package.json", "README.md"];
+
+/// Builds the package.
+pub fn build() -> Result<()> {
+    install::install(For::Page)?;
+    say("building the JavaScript package");
+    run(&mut cargo(["build", "--release", "--locked", "--package", "shardscope-js", "--target", WASM]))?;
+    let (from, out) = (root().join("npm"), root().join("npm/dist"));
+    if out.exists() {
+        fs::remove_dir_all(&out)?;
+    }
+    fs::create_dir_all(&out)?;
+    let module = target_folder().join(WASM).join("release/shardscope_js.wasm");
+    run(command("wasm-bindgen").args(["--target", "web", "--out-dir"]).arg(&out).arg(module))?;
+    let engine = out.join("shardscope_js_bg.wasm");
+    run(command("wasm-opt").arg("-O3").arg(&engine).arg("-o").arg(&engine))?;
+    for file in FILES {
+        fs::copy(from.join(file), out.join(file)).with_context(|| format!("npm/{file}"))?;
+    }
+    for file in files_below(&from.join("examples"))? {
+        let target = out.join(file.strip_prefix(&from)?);
+        fs::create_dir_all(target.parent().unwrap_or(&out))?;
+        fs::copy(&file, target)?;
+    }
+    Ok(())
+}
+
+/// Tests what [`build`] has made.
+pub fn test() -> Result<()> {
+    install::install(For::Node)?;
+    run(&mut cargo(["build", "--locked", "--example", "report"]))?;
+    let report = target_folder().join("debug/examples/report");
+    run(command("node").args(["--test", "npm/test/"]).env("SHARDSCOPE_REPORT", report))
+}

@@ -1,0 +1,100 @@
+//! `cargo xtask COMMAND`.
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use xtask::phases::{self, Phase};
+use xtask::{browser, deny, docs_tools, hooks, install, javascript, page, reproducible, speed, weight};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Builds, serves, tests and weighs Shardscope")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Builds the page and serves it on this machine, after installing what is missing
+    Serve {
+        /// The port on 127.0.0.1; where it is taken, the next free one
+        #[arg(long, default_value_t = 8080)]
+        port: u16,
+        /// Serve an unoptimised page that Trunk rebuilds and reloads at every change
+        #[arg(long, conflicts_with = "build")]
+        dev: bool,
+        /// Only build the release page, into dist/
+        #[arg(long)]
+        build: bool,
+    },
+    /// Runs every test, or only the given phases, after installing what is missing
+    Test {
+        /// Phases to run, always in this order
+        #[arg(value_enum)]
+        phases: Vec<Phase>,
+    },
+    /// Installs what building or testing needs and this machine lacks
+    Install {
+        /// What for
+        #[arg(value_enum)]
+        what: install::For,
+    },
+    /// Weighs what dist/ makes a reader load; fails above the limit, or well above the recorded weight
+    Size {
+        /// Record today's weight as the one that growth is measured from
+        #[arg(long)]
+        record: bool,
+    },
+    /// Builds the JavaScript package into npm/dist and tests it against the terminal's document
+    Npm {
+        /// Only build it
+        #[arg(long)]
+        build: bool,
+    },
+    /// Builds the release page into dist/, changed or not
+    #[command(hide = true)]
+    Build,
+    /// Checks licences, sources and known faults of the dependencies
+    Deny,
+    /// Times estimates as WebAssembly against natively; fails above 2.5 times as long
+    Speed,
+    /// Builds the page twice from nothing and fails where the bytes differ
+    Reproducible,
+    /// Prints where the browser, its driver and axe-core are
+    Browser,
+    /// Prints which documentation tools are here, for the examples of embedding
+    DocsTools,
+    /// Trunk's pre_build hook: style sheets and the pages beside the main page
+    #[command(hide = true)]
+    Prebuild,
+    /// Trunk's post_build hook: content security policies and the service worker's list
+    #[command(hide = true)]
+    Postbuild,
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Serve { port, dev: true, .. } => page::serve_dev(port),
+        Command::Serve { build: true, .. } => page::build_if_changed(),
+        Command::Serve { port, .. } => page::serve(port),
+        Command::Test { phases } => phases::run(&phases),
+        Command::Install { what } => install::install(what),
+        Command::Size { record } => weight::gate(record),
+        Command::Npm { build: true } => javascript::build(),
+        Command::Npm { .. } => javascript::build().and_then(|()| javascript::test()),
+        Command::Build => page::build(),
+        Command::Deny => deny::check(),
+        Command::Speed => speed::compare(),
+        Command::Reproducible => reproducible::check(),
+        Command::Browser => browser::print(),
+        Command::DocsTools => docs_tools::print(),
+        Command::Prebuild => hooks::prebuild(),
+        Command::Postbuild => hooks::postbuild(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

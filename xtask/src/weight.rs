@@ -1,0 +1,177 @@
+//! What the page weighs: every file that it loads, as `brotli -q 11` sends it; and what stands beside it.
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use brotli::CompressorWriter;
+
+use crate::fingerprint::files_below;
+use crate::process::root;
+
+/// Bytes that the whole page may weigh, compressed.
+pub const LIMIT: u64 = 1_000_000;
+/// How much heavier than its record the page may be before the gate asks whether that is meant. Unit: percent.
+pub const TOLERANCE: u64 = 4;
+/// Where the weight is recorded, in the checkout.
+const RECORD: &str = "xtask/page-weight.txt";
+/// Files that the page never loads: other sites do, or a system that the page is installed on.
+const FOR_OTHERS: [&str; 4] = ["embed.js", "icon-192.png", "icon-512.png", "icon-maskable.png"];
+
+/// One file and its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Weight {
+    /// Path below the folder.
+    pub file: PathBuf,
+    /// As it lies there.
+    pub raw: u64,
+    /// Compressed.
+    pub brotli: u64,
+    /// Whether it stands beside the page, which does not load it.
+    pub beside: bool,
+}
+
+/// Weighs `dist/`, prints every file, and fails where the page is too heavy; with `record`, keeps its weight.
+pub fn gate(record: bool) -> Result<()> {
+    let weights = weigh(&root().join("dist")).context("dist/ holds no page")?;
+    println!("{:>10} {:>10}  file", "bytes", "brotli 11");
+    for weight in &weights {
+        println!("{:>10} {:>10}  {}", weight.raw, weight.brotli, weight.file.display());
+    }
+    let sum = |beside: bool, of: fn(&Weight) -> u64| -> u64 {
+        weights.iter().filter(|weight| weight.beside == beside).map(of).sum()
+    };
+    for (beside, what) in [(false, "what the page loads"), (true, "beside the page, not loaded by it")] {
+        println!(
+            "{:>10} {:>10}  {what}",
+            sum(beside, |weight| weight.raw),
+            sum(beside, |weight| weight.brotli)
+        );
+    }
+    let total = sum(false, |weight| weight.brotli);
+    if record {
+        fs::write(root().join(RECORD), format!("{total}\n"))?;
+    }
+    let recorded =
+        fs::read_to_string(root().join(RECORD)).with_context(|| format!("{RECORD} cannot be read"))?;
+    let recorded = recorded.trim_end().parse().with_context(|| format!("{RECORD} holds no number"))?;
+    println!("{}", judge(total, recorded)?);
+    Ok(())
+}
+
+/// Whether a page of `total` compressed bytes, once of `recorded`, may be published; in words, either way.
+fn judge(total: u64, recorded: u64) -> Result<String> {
+    if total > LIMIT {
+        bail!("the page weighs {total} bytes, above the limit of {LIMIT}");
+    }
+    if total > recorded + recorded * TOLERANCE / 100 {
+        bail!(
+            "the page weighs {total} bytes, more than {TOLERANCE} % above the {recorded} of its record; where that is \
+             what the change is worth, `cargo xtask size --record` records it"
+        );
+    }
+    Ok(format!("within {TOLERANCE} % of the recorded {recorded} bytes and the limit of {LIMIT}"))
+}
+
+/// Weighs every file below `folder`, by name, those beside the page last.
+pub fn weigh(folder: &Path) -> Result<Vec<Weight>> {
+    let mut weights = Vec::new();
+    let beside = Beside::of(folder)?;
+    for path in files_below(folder)? {
+        let bytes = fs::read(&path)?;
+        let file = path.strip_prefix(folder).unwrap_or(&path).to_owned();
+        let beside = beside.holds(&file.to_string_lossy());
+        weights.push(Weight {
+            file,
+            raw: bytes.len() as u64,
+            brotli: compress(&bytes)?.len() as u64,
+            beside,
+        });
+    }
+    weights.sort_by(|a, b| (a.beside, &a.file).cmp(&(b.beside, &b.file)));
+    Ok(weights)
+}
+
+/// What tells the files beside the page from those that it loads.
+struct Beside {
+    /// The text of `index.html`.
+    page: String,
+    /// The texts of the other pages.
+    others: String,
+}
+
+impl Beside {
+    fn of(folder: &Path) -> io::Result<Self> {
+        let mut others = String::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if is_other_page(&path) {
+                others += &String::from_utf8_lossy(&fs::read(path)?);
+            }
+        }
+        let page = fs::read(folder.join("index.html"))?;
+        Ok(Self { page: String::from_utf8_lossy(&page).into_owned(), others })
+    }
+
+    /// A file counts for the page unless it is another page, something that only other pages name, or for other sites.
+    fn holds(&self, file: &str) -> bool {
+        let named = |page: &str| {
+            let spellings =
+                [format!("\"{file}\""), format!("\"./{file}\""), format!("=./{file}"), format!("={file}")];
+            spellings.iter().any(|name| page.contains(name))
+        };
+        is_other_page(Path::new(file))
+            || FOR_OTHERS.contains(&file)
+            || named(&self.others) && !named(&self.page)
+    }
+}
+
+fn is_other_page(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "html")
+        && path.file_name().is_some_and(|name| name != "index.html")
+}
+
+/// What is left of `bytes` at quality 11 with the usual window of 4 MiB.
+pub fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut writer = CompressorWriter::new(Vec::new(), 1 << 16, 11, 22);
+    writer.write_all(bytes)?;
+    Ok(writer.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compression_is_that_of_brotli_at_its_best() {
+        // `printf 'a%.0s' $(seq 10000) | brotli -q 11 -c | wc -c`
+        let weight = compress(&[b'a'; 10_000]).unwrap().len();
+        assert!((10..=20).contains(&weight), "{weight} bytes");
+    }
+
+    #[test]
+    fn what_the_page_does_not_load_stands_beside_it() {
+        let beside = Beside {
+            page: r#"<link href=./page-1.css><link rel="icon" href="./icon.svg"><script>import x from "./x.js"</script>"#.into(),
+            others: r#"<link href="pages.css"><link href="icon.svg"><script src="evidence.js"></script>"#.into(),
+        };
+        for file in ["evidence.html", "guide.html", "pages.css", "evidence.js", "embed.js"] {
+            assert!(beside.holds(file), "{file}");
+        }
+        // What nobody names may be loaded by the engine or its glue.
+        for file in ["index.html", "page-1.css", "icon.svg", "x.js", "x_bg.wasm", "sw.js", "parts/more.wasm"]
+        {
+            assert!(!beside.holds(file), "{file}");
+        }
+    }
+
+    #[test]
+    fn growth_is_noticed_before_the_limit_and_a_lighter_page_is_welcome() {
+        assert!(judge(500_000, 500_000).is_ok());
+        assert!(judge(520_000, 500_000).is_ok());
+        assert!(judge(400_000, 500_000).is_ok());
+        assert!(judge(520_001, 500_000).unwrap_err().to_string().contains("--record"));
+        assert!(judge(LIMIT, LIMIT).is_ok());
+        assert!(judge(LIMIT + 1, LIMIT).is_err());
+    }
+}
