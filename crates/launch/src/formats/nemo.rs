@@ -90,13 +90,20 @@ pub(super) fn read_words(words: &[Argument]) -> Reading {
     leaves.finish("NeMo or Megatron-Bridge settings")
 }
 
+/// What the name of a recipe or factory says behind the model's: what is done with it.
+const PURPOSES: [&str; 6] = ["_config", "_pretrain", "_finetune", "_sft", "_peft", "_lora"];
+
 /// `--factory llama3_8b`, `--recipe llama3_8b_pretrain_config`: the model by name.
 fn recipe(leaves: &mut Leaves<'_>, words: &[Argument]) {
     let named = words
         .windows(2)
         .find(|pair| matches!(pair, [flag, _] if matches!(flag.text.as_str(), "--factory" | "--recipe")));
     let Some([_, name]) = named else { return };
-    let Some((known, settings)) = super::flags::known_model(&name.text) else { return };
+    let mut model = name.text.as_str();
+    while let Some(shorter) = PURPOSES.iter().find_map(|purpose| model.strip_suffix(purpose)) {
+        model = shorter;
+    }
+    let Some((known, settings)) = super::flags::known_model(model) else { return };
     let note = format!("{known}, named as {}", name.text);
     for (field, value) in settings {
         leaves.state(field, &value, Origin::Catalog, &note);
