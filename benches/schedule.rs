@@ -73,8 +73,8 @@ fn main() {
         let durations = StageDurations::even(&shape, pass, Seconds::new(0.05));
         let order = Order::of(shape);
         let events = order.len();
-        let run = best(|| drop(black_box(elapsed(&order, &durations))));
-        let whole = best(|| drop(black_box(elapsed(&Order::of(shape), &durations))));
+        let run = best(|| drop(black_box(elapsed(&order, [&durations]))));
+        let whole = best(|| drop(black_box(elapsed(&Order::of(shape), [&durations]))));
         let swept = best(|| drop(black_box(sweeping::sweep(&order, &durations))));
         println!(
             "{:8} p {stages:4} v {chunks} m {micro_batches:5} {:>22.1} {:>14.1} {:>13.1} {:>8}",

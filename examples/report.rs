@@ -11,9 +11,9 @@
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use shardscope::advice::advised;
 use shardscope::intake::{Request, read};
 use shardscope::report::{document, text};
+use shardscope::session::estimated;
 use shardscope::shell::Environment;
 use shardscope::text::{Source, render};
 
@@ -101,8 +101,8 @@ fn run(options: &Options) -> ExitCode {
     let source = Source::from_files(texts.iter().map(|(name, text)| (*name, text.as_str())));
     let request =
         Request { source: &source, environment: &options.environment, overrides: &options.overrides };
-    let resolution = read(&request);
-    let found = resolution.plan.as_ref().map(advised);
+    let mut resolution = read(&request);
+    let found = estimated(&mut resolution).map(|(_, report)| report);
     let mut problems = String::new();
     for diagnostic in &resolution.diagnostics {
         problems += &render(&source, diagnostic);

@@ -5,11 +5,11 @@ mod input;
 
 use input::Input;
 use serde::Serialize;
-use shardscope::advice::advised;
 use shardscope::quantity::{Bytes, Seconds};
 use shardscope::report;
 use shardscope::report::document::{Document, Object};
 use shardscope::search::{Outcome, Walk};
+use shardscope::session::estimated;
 use shardscope::share::{self, Shared};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -27,8 +27,8 @@ pub fn read(input: &str) -> String {
 pub fn estimate(input: &str) -> String {
     Input::parse(input).map_or_else(refusal, |input| {
         let source = input.source();
-        let resolution = input.resolve(&source);
-        let found = resolution.plan.as_ref().map(advised);
+        let mut resolution = input.resolve(&source);
+        let found = estimated(&mut resolution).map(|(_, report)| report);
         report::document(&source, &resolution, found.as_ref(), false)
     })
 }
@@ -38,8 +38,7 @@ pub fn estimate(input: &str) -> String {
 pub fn report_text(input: &str, markdown: bool) -> String {
     let Ok(input) = Input::parse(input) else { return String::new() };
     let source = input.source();
-    let Some(plan) = input.resolve(&source).plan else { return String::new() };
-    let found = advised(&plan);
+    let Some((plan, found)) = estimated(&mut input.resolve(&source)) else { return String::new() };
     if markdown { report::text::markdown(&plan, &found) } else { report::text::text(&plan, &found) }
 }
 

@@ -4,6 +4,7 @@
 mod accuracy;
 mod advice;
 mod analysis_tool;
+mod bounds;
 mod buffers;
 mod compare;
 mod departures;
@@ -20,6 +21,7 @@ mod measured;
 mod memory;
 mod models;
 mod parameters;
+mod plans;
 mod random;
 mod resolve;
 mod saved;

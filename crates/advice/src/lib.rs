@@ -5,15 +5,21 @@ mod rules;
 
 pub use finding::Advisor;
 
+use shardscope_estimate::{Fault, fault};
 use shardscope_plan::Plan;
 use shardscope_report::{Finding, Report, report};
 
 /// The report of `plan` with its advice: what the page, the terminal and the JavaScript API give.
-#[must_use]
-pub fn advised(plan: &Plan) -> Report {
+///
+/// # Errors
+/// An estimate that no machine could keep, which must not be shown.
+pub fn advised(plan: &Plan) -> Result<Report, Fault> {
     let mut report = report(plan);
+    if let Some(fault) = fault(plan, &report.time, &report.memory, &report.traffic) {
+        return Err(fault);
+    }
     report.advice = advice(plan, &report);
-    report
+    Ok(report)
 }
 
 /// Everything the rules have to say about `plan`, what stands in the way first.

@@ -4,6 +4,7 @@
 pub mod collective;
 pub mod compute;
 pub mod constants;
+mod fault;
 mod flops;
 mod memory;
 mod parameters;
@@ -11,6 +12,7 @@ pub mod time;
 pub mod traffic;
 mod utilisation;
 
+pub use fault::{Fault, Law, fault, time_fault};
 pub use flops::{Convention, FlopCounts, flops};
 pub use memory::{
     ChunkMemory, LayerNode, Load, Memory, RankMemory, SavedActivations, Totals, Worst,

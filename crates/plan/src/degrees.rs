@@ -1,6 +1,8 @@
 //! Degrees of parallelism as asked for, and the layout that follows from them.
 
+use super::contradiction::Rule;
 use super::hints::{divisors, listed, nearest_multiple, nearest_of};
+use super::limits::MAX_PIPELINE_PARTS;
 use super::{
     ContextKind, Contradiction, Field, Layout, PipelineSchedule, RankOrder, StageMap, StageSizes, StageSplit,
 };
@@ -71,13 +73,21 @@ impl Layout {
     /// What Megatron refuses when it forms its process groups or spreads the layers.
     pub fn new(degrees: &Degrees, num_layers: u64, mtp_num_layers: u64) -> Result<Self, Vec<Contradiction>> {
         let expert_tensor = degrees.expert_tensor.unwrap_or(degrees.tensor);
+        // So many parts are not even laid out.
+        if let Some(contradiction) = too_many_parts(degrees.pipeline, degrees.virtual_pipeline) {
+            return Err(vec![contradiction]);
+        }
         let mut refused = Vec::new();
         refused.extend(dense_world(degrees));
         refused.extend(expert_world(degrees, expert_tensor));
         let sizes = StageSizes {
             num_layers,
             pipeline: degrees.pipeline,
-            virtual_pipeline: if folded(degrees) { 2 } else { degrees.virtual_pipeline.max(1) },
+            // The kinds that fold the model take two chunks whether or not the settings say so; another number is refused.
+            virtual_pipeline: match degrees.virtual_pipeline {
+                0 | 1 if folded(degrees) => 2,
+                given => given.max(1),
+            },
             mtp_num_layers,
         };
         let map = StageMap::new(sizes, &degrees.split);
@@ -116,6 +126,23 @@ impl Layout {
             stages,
         })
     }
+}
+
+/// A pipeline of more parts than [`MAX_PIPELINE_PARTS`].
+pub(super) fn too_many_parts(pipeline: u64, virtual_pipeline: u64) -> Option<Contradiction> {
+    let parts = product(pipeline, virtual_pipeline);
+    if parts <= MAX_PIPELINE_PARTS {
+        return None;
+    }
+    let rule = Rule {
+        code: "pipeline-parts",
+        fields: &[Field::PipelineModelParallelSize, Field::VirtualPipelineModelParallelSize],
+        sentence: "PP {} x VPP {} cuts the model into {} parts, and {} is the most that is taken",
+        hint: "",
+    };
+    let numbers = [pipeline, virtual_pipeline, parts, MAX_PIPELINE_PARTS];
+    let nearest = (MAX_PIPELINE_PARTS / virtual_pipeline.max(1)).max(1);
+    Some(Contradiction::of(&rule, &numbers).nearest(Some(nearest)))
 }
 
 /// Whether a rank of `DualPipe` holds two stages: its copies run towards each other, over an even number.

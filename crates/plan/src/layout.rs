@@ -125,6 +125,21 @@ impl PipelineSchedule {
         (Self::DualPipeV, "dualpipe-v"),
     ];
 
+    /// The model chunks that the kind gives each rank of a pipeline by itself; none where the settings say how many.
+    #[must_use]
+    pub const fn own_chunks(self) -> Option<u64> {
+        match self {
+            Self::OneForwardOneBackward | Self::GPipe => None,
+            Self::ZeroBubbleH1 | Self::ZeroBubbleH2 => Some(1),
+            Self::ZeroBubbleV
+            | Self::VHalf
+            | Self::VMin
+            | Self::OneForwardOneBackwardV
+            | Self::DualPipe
+            | Self::DualPipeV => Some(2),
+        }
+    }
+
     /// Every kind, in the order of the settings' names.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::NAMES.into_iter().map(|(kind, _)| kind)

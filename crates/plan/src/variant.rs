@@ -82,7 +82,10 @@ impl Variant {
             world_size: old.world_size,
             tensor: self.tensor,
             pipeline: self.pipeline,
-            virtual_pipeline: self.virtual_pipeline,
+            virtual_pipeline: match self.schedule.own_chunks() {
+                Some(own) if own == self.virtual_pipeline => 1,
+                _ => self.virtual_pipeline,
+            },
             context: self.context,
             expert: self.expert,
             expert_tensor: Some(self.expert_tensor),

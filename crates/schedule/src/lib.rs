@@ -6,6 +6,7 @@
 
 mod block;
 mod dual;
+mod durations;
 mod event;
 mod flight;
 mod order;
@@ -14,9 +15,8 @@ mod shape;
 mod timeline;
 mod zero_bubble;
 
+pub use durations::{ChunkTime, StageDurations};
 pub use event::{Action, Event};
 pub use order::Order;
 pub use shape::{Placement, Shape};
-pub use timeline::{
-    ChunkTime, EXACT_EVENTS, Rehearsal, StageDurations, Timed, Timeline, elapsed, timeline, totals,
-};
+pub use timeline::{EXACT_EVENTS, Rehearsal, Timed, Timeline, elapsed, timeline, totals};

@@ -17,19 +17,15 @@ impl Order {
         let shape = shape.settled();
         let mut stages = Vec::with_capacity(shape.stages as usize);
         for stage in 0..shape.stages {
-            stages.push(match shape.kind {
-                PipelineSchedule::GPipe => all_forward(&shape),
-                PipelineSchedule::OneForwardOneBackward => pairs(&shape, stage),
-                PipelineSchedule::ZeroBubbleH1 => zero_bubble::lagging(&shape, stage, stage),
-                PipelineSchedule::ZeroBubbleH2 => zero_bubble::lagging(&shape, stage, 2 * stage),
-                PipelineSchedule::ZeroBubbleV => zero_bubble::folded(&shape, stage),
-                PipelineSchedule::VHalf
-                | PipelineSchedule::VMin
-                | PipelineSchedule::OneForwardOneBackwardV => block::repeated(&shape, stage),
-                PipelineSchedule::DualPipe | PipelineSchedule::DualPipeV => dual::both_ways(&shape, stage),
-            });
+            stages.push(events(&shape, stage));
         }
         Self { shape, stages }
+    }
+
+    /// The events of `stage` alone, in order: what it holds needs no other.
+    #[must_use]
+    pub fn of_stage(shape: Shape, stage: u32) -> Vec<Event> {
+        events(&shape.settled(), stage)
     }
 
     /// What it was made from.
@@ -57,6 +53,20 @@ impl Order {
 
     pub(super) fn stage(&self, stage: u32) -> &[Event] {
         usize::try_from(stage).ok().and_then(|stage| self.stages.get(stage)).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn events(shape: &Shape, stage: u32) -> Vec<Event> {
+    match shape.kind {
+        PipelineSchedule::GPipe => all_forward(shape),
+        PipelineSchedule::OneForwardOneBackward => pairs(shape, stage),
+        PipelineSchedule::ZeroBubbleH1 => zero_bubble::lagging(shape, stage, stage),
+        PipelineSchedule::ZeroBubbleH2 => zero_bubble::lagging(shape, stage, 2 * stage),
+        PipelineSchedule::ZeroBubbleV => zero_bubble::folded(shape, stage),
+        PipelineSchedule::VHalf | PipelineSchedule::VMin | PipelineSchedule::OneForwardOneBackwardV => {
+            block::repeated(shape, stage)
+        }
+        PipelineSchedule::DualPipe | PipelineSchedule::DualPipeV => dual::both_ways(shape, stage),
     }
 }
 

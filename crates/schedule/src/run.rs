@@ -7,83 +7,91 @@
 
 use super::{Action, Event, Order, Shape, StageDurations};
 
-/// A stage's clock.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Clock {
+/// A stage's clock under `N` sets of durations at once.
+#[derive(Clone, Copy)]
+pub(super) struct Clock<const N: usize> {
     /// Next event of the stage.
     next: usize,
     /// When the stage is free again.
-    free: f64,
+    free: [f64; N],
     /// When its last work ended.
-    pub(super) end: f64,
+    pub(super) end: [f64; N],
     /// When it first began.
-    pub(super) first: f64,
+    pub(super) first: [f64; N],
     /// Time spent at work.
-    pub(super) busy: f64,
+    pub(super) busy: [f64; N],
 }
 
 /// How far a micro-batch has come.
-#[derive(Clone, Copy, Default)]
-struct Progress {
+#[derive(Clone, Copy)]
+struct Progress<const N: usize> {
     /// Passes behind it: forward through part k is number k, backward through it number 2 · parts - 1 - k.
     passes: u32,
     /// When the last of them ended.
-    ended: f64,
+    ended: [f64; N],
 }
 
 /// One of the two passes of a chunk, as its neighbours see it.
 #[derive(Clone, Copy)]
-struct Hop {
+struct Hop<const N: usize> {
     /// Passes that a micro-batch has behind it when this one can begin.
     needs: u32,
-    /// How long what it needs is under way. Unit: second.
-    delay: f64,
     /// The stage whose turn it is then; the stage itself at the last part, and none behind the first.
     to: Option<u32>,
+    /// How long what it needs is under way. Unit: second.
+    delay: [f64; N],
     /// How long the stage stands still to send its result. Unit: second.
-    sending: f64,
+    sending: [f64; N],
 }
 
 /// What is fixed about one chunk of one stage.
 #[derive(Clone, Copy)]
-struct Desk {
-    forward: Hop,
-    backward: Hop,
+struct Desk<const N: usize> {
+    forward: Hop<N>,
+    backward: Hop<N>,
     /// Time of each action. Unit: second.
-    work: [f64; 4],
+    work: [[f64; N]; 4],
 }
 
-impl Desk {
-    fn of(shape: &Shape, durations: &StageDurations, stage: u32, chunk: u32) -> Self {
+impl<const N: usize> Desk<N> {
+    fn of(shape: &Shape, durations: [&StageDurations; N], stage: u32, chunk: u32) -> Self {
         let part = shape.part(stage, chunk);
         let holder = |part: u32| shape.holder(part, chunk).0;
         let before = part.checked_sub(1).map(holder);
         let after = Some(part + 1).filter(|next| *next < shape.parts()).map(holder);
-        let delay = |other: Option<u32>| other.map_or(0.0, |other| durations.between(other, stage));
-        let sending = |other: Option<u32>| if durations.blocking { delay(other) } else { 0.0 };
-        let time = durations.chunks.get(stage as usize).and_then(|chunks| chunks.get(chunk as usize));
-        let time = time.copied().unwrap_or_default();
-        let [forward, backward, weight] = [time.forward, time.backward, time.weight].map(|time| time.get());
+        let delay =
+            |of: &StageDurations, other: Option<u32>| other.map_or(0.0, |other| of.between(other, stage));
+        let delays = |other| durations.map(|of| delay(of, other));
+        let sending = |other| durations.map(|of| if of.blocking { delay(of, other) } else { 0.0 });
+        let times = durations.map(|of| {
+            let time = of.chunks.get(stage as usize).and_then(|chunks| chunks.get(chunk as usize));
+            time.copied().unwrap_or_default()
+        });
         Self {
             forward: Hop {
                 needs: part,
-                delay: delay(before),
                 to: Some(after.unwrap_or(stage)),
+                delay: delays(before),
                 sending: sending(after),
             },
             backward: Hop {
                 needs: 2 * shape.parts() - 1 - part,
-                delay: delay(after),
                 to: before,
+                delay: delays(after),
                 sending: sending(before),
             },
-            work: [forward, backward + weight, backward, weight],
+            work: [
+                times.map(|time| time.forward.get()),
+                times.map(|time| time.backward.get() + time.weight.get()),
+                times.map(|time| time.backward.get()),
+                times.map(|time| time.weight.get()),
+            ],
         }
     }
 
     /// The pass that `action` is; a weight gradient waits for nothing but its turn, since its stage has worked
     /// out the input gradient before.
-    fn hop(&self, action: Action) -> Option<&Hop> {
+    fn hop(&self, action: Action) -> Option<&Hop<N>> {
         match action {
             Action::Forward => Some(&self.forward),
             Action::Backward | Action::BackwardInput => Some(&self.backward),
@@ -95,23 +103,24 @@ impl Desk {
 /// What a stage waits for: a micro-batch with so many passes behind it.
 type Lack = (u32, u32);
 
-struct Run<'a> {
+struct Run<'a, const N: usize> {
     order: &'a Order,
-    desks: Vec<Desk>,
-    progress: Vec<Progress>,
-    clocks: Vec<Clock>,
+    desks: Vec<Desk<N>>,
+    progress: Vec<Progress<N>>,
+    clocks: Vec<Clock<N>>,
     /// By stage, what it stands still for.
     lacks: Vec<Option<Lack>>,
     /// Stages that can go on, the next one last.
     due: Vec<u32>,
 }
 
-/// Runs `order`, telling `note` each event's stage, start and end; gives the stages' clocks.
-pub(super) fn run(
+/// Runs `order` under each of `durations` at once: what waits for what is the same under all. Tells `note` each
+/// event's stage, starts and ends, and gives the stages' clocks.
+pub(super) fn run<const N: usize>(
     order: &Order,
-    durations: &StageDurations,
-    mut note: impl FnMut(usize, Event, f64, f64),
-) -> Vec<Clock> {
+    durations: [&StageDurations; N],
+    mut note: impl FnMut(usize, Event, [f64; N], [f64; N]),
+) -> Vec<Clock<N>> {
     let shape = order.shape();
     let stages = shape.stages as usize;
     let mut desks = Vec::with_capacity(stages * shape.chunks as usize);
@@ -120,11 +129,13 @@ pub(super) fn run(
             desks.push(Desk::of(shape, durations, stage, chunk));
         }
     }
+    let start = Progress { passes: 0, ended: [0.0; N] };
+    let clock = Clock { next: 0, free: [0.0; N], end: [0.0; N], first: [0.0; N], busy: [0.0; N] };
     let mut run = Run {
         order,
         desks,
-        progress: vec![Progress::default(); shape.micro_batches as usize],
-        clocks: vec![Clock::default(); stages],
+        progress: vec![start; shape.micro_batches as usize],
+        clocks: vec![clock; stages],
         lacks: vec![None; stages],
         due: (0..shape.stages).rev().collect(),
     };
@@ -134,9 +145,9 @@ pub(super) fn run(
     run.clocks
 }
 
-impl Run<'_> {
+impl<const N: usize> Run<'_, N> {
     /// Lets `stage` work on until it lacks something or is done.
-    fn work(&mut self, stage: u32, note: &mut impl FnMut(usize, Event, f64, f64)) {
+    fn work(&mut self, stage: u32, note: &mut impl FnMut(usize, Event, [f64; N], [f64; N])) {
         let place = stage as usize;
         let chunks = self.order.shape().chunks as usize;
         let events = self.order.stage(stage);
@@ -148,21 +159,20 @@ impl Run<'_> {
             let second = if event.joined { events.get(clock.next + 1).copied() } else { None };
             let mut start = clock.free;
             for event in [Some(event), second].into_iter().flatten() {
-                match ready(desks, progress, event) {
-                    Ok(at) => start = start.max(at),
-                    Err(missing) => lack = Some(missing),
+                if let Err(missing) = wait(&mut start, desks, progress, event) {
+                    lack = Some(missing);
                 }
             }
             if lack.is_some() {
                 break;
             }
-            let work = |event: Event| {
-                desks.get(event.chunk as usize).map_or(0.0, |desk| desk.work[event.action as usize])
+            let worked = |from: [f64; N], event: Event| {
+                let desk = desks.get(event.chunk as usize);
+                desk.map_or(from, |desk| sums(from, desk.work[event.action as usize]))
             };
-            let between = start + work(event);
-            let end = second.map_or(between, |event| between + work(event));
+            let between = worked(start, event);
+            let end = second.map_or(between, |event| worked(between, event));
             note(place, event, start, between);
-            clock.free = end;
             if clock.next == 0 {
                 clock.first = start;
             }
@@ -171,15 +181,15 @@ impl Run<'_> {
                 note(place, event, between, end);
                 clock.next += 1;
             }
-            clock.busy += end - start;
-            clock.end = end;
+            for lane in 0..N {
+                clock.busy[lane] += end[lane] - start[lane];
+            }
+            (clock.free, clock.end) = (end, end);
             for event in [Some(event), second].into_iter().flatten() {
-                let Some(hop) = desks.get(event.chunk as usize).and_then(|desk| desk.hop(event.action))
-                else {
-                    continue;
-                };
-                clock.free += hop.sending;
-                let Some(own) = progress.get_mut(event.micro_batch as usize) else { continue };
+                let hop = desks.get(event.chunk as usize).and_then(|desk| desk.hop(event.action));
+                let own = progress.get_mut(event.micro_batch as usize);
+                let (Some(hop), Some(own)) = (hop, own) else { continue };
+                clock.free = sums(clock.free, hop.sending);
                 *own = Progress { passes: hop.needs + 1, ended: end };
                 let waits = hop.to.and_then(|to| Some((to, self.lacks.get_mut(to as usize)?)));
                 if let Some((to, lack)) = waits
@@ -199,11 +209,28 @@ impl Run<'_> {
     }
 }
 
-/// When `event` has all it needs, or what it lacks.
-fn ready(desks: &[Desk], progress: &[Progress], event: Event) -> Result<f64, Lack> {
-    let Some(hop) = desks.get(event.chunk as usize).and_then(|desk| desk.hop(event.action)) else {
-        return Ok(0.0);
-    };
-    let own = progress.get(event.micro_batch as usize).copied().unwrap_or_default();
-    if own.passes == hop.needs { Ok(own.ended + hop.delay) } else { Err((event.micro_batch, hop.needs)) }
+fn sums<const N: usize>(mut one: [f64; N], other: [f64; N]) -> [f64; N] {
+    for (one, other) in one.iter_mut().zip(other) {
+        *one += other;
+    }
+    one
+}
+
+/// Puts `start` off until `event` has all it needs, or tells what it lacks.
+fn wait<const N: usize>(
+    start: &mut [f64; N],
+    desks: &[Desk<N>],
+    progress: &[Progress<N>],
+    event: Event,
+) -> Result<(), Lack> {
+    let hop = desks.get(event.chunk as usize).and_then(|desk| desk.hop(event.action));
+    let own = progress.get(event.micro_batch as usize);
+    let (Some(hop), Some(own)) = (hop, own) else { return Ok(()) };
+    if own.passes != hop.needs {
+        return Err((event.micro_batch, hop.needs));
+    }
+    for (start, ready) in start.iter_mut().zip(sums(own.ended, hop.delay)) {
+        *start = start.max(ready);
+    }
+    Ok(())
 }

@@ -57,7 +57,10 @@ impl Space {
         Self {
             tensor: with(tensor, base.tensor),
             pipeline: with(pipeline, base.pipeline),
-            chunks: with(doubling(MAX_CHUNKS), base.virtual_pipeline),
+            chunks: match base.schedule.own_chunks() {
+                Some(own) => vec![own],
+                None => with(doubling(MAX_CHUNKS), base.virtual_pipeline),
+            },
             context: with(doubling(longest), base.context),
             experts,
             micro_batch: with(doubling(MAX_MICRO_BATCH), base.micro_batch_size),

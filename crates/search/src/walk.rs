@@ -2,8 +2,8 @@
 //! the same results in the same order, however the steps are cut.
 
 use super::Space;
-use shardscope_estimate::memory_totals;
-use shardscope_estimate::time::{exact_step_seconds, step_seconds};
+use shardscope_estimate::time::{exact_step_seconds, step_seconds, time};
+use shardscope_estimate::{memory_totals, time_fault};
 use shardscope_plan::{Field, Plan, Variant};
 use shardscope_units::{Bytes, Quantity, Seconds};
 
@@ -71,11 +71,14 @@ impl Walk {
             if known.contains(&outcome.variant) {
                 continue;
             }
-            if let Some(plan) = outcome.variant.apply(&self.plan) {
-                outcome.step = exact_step_seconds(&plan);
-            }
             known.push(outcome.variant.clone());
-            self.keep(outcome);
+            let Some(plan) = outcome.variant.apply(&self.plan) else { continue };
+            let time = time(&plan);
+            // What no machine could do is no result.
+            if time_fault(&time).is_none() {
+                outcome.step = exact_step_seconds(&plan);
+                self.keep(outcome);
+            }
         }
     }
 

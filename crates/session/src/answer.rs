@@ -2,11 +2,12 @@
 
 use super::{Hand, Held, StageMemory, stage_memories};
 use shardscope_advice::advised;
+use shardscope_estimate::Fault;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Plan;
 use shardscope_report::text::text;
 use shardscope_report::{Report, document};
-use shardscope_source::Source;
+use shardscope_source::{Diagnostic, Source};
 use shardscope_topology::{Groups, Rank};
 use shardscope_units::Bytes;
 
@@ -62,18 +63,34 @@ impl Shown {
     }
 }
 
+/// The plan and its report; a report that no machine could keep is told among the diagnostics and not given.
+#[must_use]
+pub fn estimated(resolution: &mut Resolution) -> Option<(Plan, Report)> {
+    let plan = resolution.plan.clone()?;
+    match advised(&plan) {
+        Ok(report) => Some((plan, report)),
+        Err(fault) => {
+            let impossible = Diagnostic::error("impossible-estimate", fault.message());
+            resolution.diagnostics.push(impossible.hint(Fault::HINT));
+            None
+        }
+    }
+}
+
 /// Reads what is in hand, and estimates what it takes if it is a plan.
 #[must_use]
 pub fn answer(hand: &Hand) -> (Held<Answer>, Option<Shown>) {
     let source = hand.source();
     let environment = hand.surroundings();
     let request = Request { source: &source, environment: &environment, overrides: &hand.settings };
-    let resolution = read(&request);
-    let plan = resolution.plan.clone();
+    let mut resolution = read(&request);
+    let found = estimated(&mut resolution);
     let answer = Held::new(Answer { source, resolution });
-    let shown = plan.map(|plan| {
-        let report = advised(&plan);
-        Shown { answer: answer.clone(), stages: stage_memories(&plan, &report.memory), report, plan }
+    let shown = found.map(|(plan, report)| Shown {
+        answer: answer.clone(),
+        stages: stage_memories(&plan, &report.memory),
+        report,
+        plan,
     });
     (answer, shown)
 }

@@ -29,7 +29,7 @@ mod traffic;
 mod verdict;
 
 pub use address::{cut, fragment, script_link, settings_link, title};
-pub use answer::{Answer, Shown, answer};
+pub use answer::{Answer, Shown, answer, estimated};
 pub use branch::{Branch, Reason, plain};
 pub use copies::{LONG_LINK, frame, verdict_lines, verdict_markdown};
 pub use example::EXAMPLE;

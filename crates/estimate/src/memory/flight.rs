@@ -15,6 +15,16 @@ pub(super) struct Flight {
     pub(super) backward: usize,
 }
 
+impl Flight {
+    /// Whether it holds at least as much of everything as `other` when the same chunk begins its backward.
+    fn covers(&self, other: &Self) -> bool {
+        let most = |one: &[u64], other: &[u64]| one.iter().zip(other).all(|(one, other)| one >= other);
+        self.backward == other.backward
+            && most(&self.counts, &other.counts)
+            && most(&self.waiting, &other.waiting)
+    }
+}
+
 /// Micro-batches up to which the rarer orders are walked through: their pattern repeats long before.
 const WALKED_PER_STAGE: u32 = 6;
 
@@ -102,22 +112,22 @@ fn done(shape: &Shape, steps: u64, chunk: u64) -> u64 {
     (steps / period * group + rest).min(u64::from(shape.micro_batches))
 }
 
-/// Walks through an order, keeping what is held at every forward.
+/// Walks through an order, keeping what is held at every forward, less what another forward of the same chunk exceeds.
 fn walked(mut shape: Shape, stage: u32, chunks: usize) -> Vec<Flight> {
     shape.micro_batches = shape.micro_batches.min(WALKED_PER_STAGE.saturating_mul(shape.stages));
     let splits = shape.splits_backward();
-    let order = Order::of(shape);
     let size = chunks.max(2);
     let (mut counts, mut waiting) = (vec![0_u64; size], vec![0_u64; size]);
     let mut out: Vec<Flight> = Vec::new();
-    for event in order.events(stage) {
+    for event in Order::of_stage(shape, stage) {
         let chunk = usize::try_from(event.chunk).unwrap_or(0).min(size - 1);
         match event.action {
             Action::Forward => {
                 counts[chunk] += 1;
                 let waiting = if splits { waiting.clone() } else { Vec::new() };
                 let flight = Flight { counts: counts.clone(), waiting, backward: chunk };
-                if !out.contains(&flight) {
+                if !out.iter().rev().any(|other| other.covers(&flight)) {
+                    out.retain(|other| !flight.covers(other));
                     out.push(flight);
                 }
             }

@@ -9,31 +9,16 @@ use crate::compute::{Calibration, Device, real};
 use crate::parameters::rank_parameters;
 use shardscope_operators::{Collective, Symbols};
 use shardscope_plan::{Plan, Software};
-use shardscope_schedule::{ChunkTime, Placement, Rehearsal, Shape, StageDurations, Timeline, totals};
+use shardscope_schedule::{ChunkTime, Placement, Rehearsal, Shape, StageDurations};
 use shardscope_topology::Groups;
 use shardscope_units::{Bytes, FlopsPerSecond, Quantity, Seconds};
 
-/// How the pipeline is run through.
-#[derive(Clone, Copy)]
-pub(super) enum Care<'a> {
-    /// Every micro-batch.
-    Exact(&'a Rehearsal),
-    /// A few rounds, the rest at their pace: for a search, at most about 2 % too fast.
-    Quick,
-}
-
-/// Micro-batches of a stage that are simulated one by one, in rounds of the pipeline; a longer run goes
-/// on at the pace of its last round.
-const ROUNDS: u32 = 2;
-
 /// A step in pieces.
-pub(super) struct Run<'a> {
+pub(super) struct Run {
     /// By stage and chunk of the schedule.
     pub(super) stages: Vec<Vec<ChunkParts>>,
     pub(super) durations: StageDurations,
     pub(super) shape: Shape,
-    /// All micro-batches through the pipeline.
-    pub(super) pipe: Seconds,
     pub(super) tail: Tail,
     pub(super) tied: Seconds,
     pub(super) iteration: Seconds,
@@ -41,19 +26,18 @@ pub(super) struct Run<'a> {
     pub(super) straggling: f64,
     /// The dense peak of the format the linear layers run in.
     pub(super) peak: FlopsPerSecond,
-    care: Care<'a>,
 }
 
-impl<'a> Run<'a> {
-    pub(super) fn new(plan: &Plan, calibration: Calibration, bounds: Bounds, care: Care<'a>) -> Self {
+impl Run {
+    pub(super) fn new(plan: &Plan, calibration: Calibration, bounds: Bounds) -> Self {
         let x = Symbols::of(plan);
         let device = Device::with(calibration, plan.cluster(), plan.recipe());
         let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
         let overlaps = Overlaps::of(plan, &device, bounds);
-        Self::of(&Setting { x, device, rings, overlaps }, care)
+        Self::of(&Setting { x, device, rings, overlaps })
     }
 
-    fn of(setting: &Setting<'_>, care: Care<'a>) -> Self {
+    fn of(setting: &Setting<'_>) -> Self {
         let plan = setting.x.plan;
         let (mut ranks, mut known) = (Vec::new(), Vec::new());
         let mut stages: Vec<Vec<ChunkParts>> = Vec::new();
@@ -69,8 +53,6 @@ impl<'a> Run<'a> {
         let shape = Shape::of(plan);
         let durations = setting.durations(&stages);
         Self {
-            pipe: through(shape, &durations, care),
-            care,
             tail,
             tied: setting.tied(),
             iteration: setting.iteration(),
@@ -82,14 +64,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// All micro-batches through the pipeline if messages between stages took no time.
-    pub(super) fn pipe_free(&self) -> Seconds {
-        let free = StageDurations {
+    /// The durations if messages between stages took no time.
+    pub(super) fn without_sends(&self) -> StageDurations {
+        StageDurations {
             chunks: self.durations.chunks.clone(),
             sends: vec![Seconds::ZERO; self.durations.sends.len()],
             blocking: false,
-        };
-        through(self.shape, &free, self.care)
+        }
     }
 
     /// Micro-batches that go through each chunk of a stage.
@@ -105,38 +86,21 @@ impl<'a> Run<'a> {
         slowest.map_or(&[], Vec::as_slice)
     }
 
-    /// The step if all ranks were equally fast.
-    pub(super) fn alone(&self) -> Seconds {
-        self.pipe + self.tail.data + self.tail.optimizer + self.tied + self.iteration
+    /// The step if all ranks were equally fast and all micro-batches took `pipe` through the pipeline.
+    pub(super) fn alone(&self, pipe: Seconds) -> Seconds {
+        pipe + self.tail.data + self.tail.optimizer + self.tied + self.iteration
     }
 
     /// The whole step.
-    pub(super) fn step(&self) -> Seconds {
-        self.alone() * (1.0 + self.straggling)
+    pub(super) fn step(&self, pipe: Seconds) -> Seconds {
+        self.alone(pipe) * (1.0 + self.straggling)
     }
-}
 
-/// The time of all micro-batches through the pipeline.
-fn through(shape: Shape, durations: &StageDurations, care: Care<'_>) -> Seconds {
-    match care {
-        Care::Exact(rehearsal) => rehearsal.totals(durations).total,
-        Care::Quick => settled(shape, durations),
+    /// The whole step alone, run through as `rehearsal` says.
+    pub(super) fn step_by(&self, rehearsal: Rehearsal) -> Seconds {
+        let [line] = rehearsal.totals([&self.durations]);
+        self.step(line.total)
     }
-}
-
-/// The time of the pipeline: the first rounds run event by event; the rest goes on at the pace of the
-/// last of them, but never faster than the slowest stage can work.
-fn settled(shape: Shape, durations: &StageDurations) -> Seconds {
-    let of = |micro_batches| totals(Shape { micro_batches, ..shape }, durations);
-    let round = shape.group.max(shape.stages).max(1);
-    let most = (shape.micro_batches % round).saturating_add(round.saturating_mul(ROUNDS));
-    if shape.micro_batches <= most {
-        return of(shape.micro_batches).total;
-    }
-    let (short, long) = (of(most - round), of(most));
-    let slowest = |run: &Timeline| run.busy.iter().fold(Seconds::ZERO, |most, busy| most.greater(*busy));
-    let pace = (long.total - short.total).greater(slowest(&long) - slowest(&short));
-    long.total + pace * f64::from((shape.micro_batches - most) / round)
 }
 
 impl ChunkParts {

@@ -1,8 +1,10 @@
 //! Sizes that keep every later product inside 64 bits.
 
-use super::Refusals;
-use crate::limits::{MAX_ELEMENTS, MAX_PARAMETERS};
+use super::{Refusals, Rule};
+use crate::degrees::too_many_parts;
+use crate::limits::{MAX_ELEMENTS, MAX_PARAMETERS, MAX_TURN};
 use crate::{Contradiction, Field, Kind, Plan};
+use shardscope_units::product;
 
 /// Each size for itself: at least 1, at most what its setting takes.
 pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
@@ -35,6 +37,20 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
     ];
     for &(field, size) in &sizes {
         within(field, size, refusals);
+    }
+    let (p, v) = (layout.pipeline, layout.virtual_pipeline);
+    refusals.0.extend(too_many_parts(p, v));
+    let turn = product(product(p, v), layout.microbatch_group_size);
+    if v > 1 && turn > MAX_TURN {
+        let rule = &Rule {
+            code: "vpp-group-size",
+            fields: &[Field::MicrobatchGroupSizePerVpStage, Field::PipelineModelParallelSize],
+            sentence: "groups of {} micro-batches over PP {} x VPP {} are {} forward passes, and {} is the most that is taken",
+            hint: "",
+        };
+        let nearest = (MAX_TURN / product(p, v).max(1)).max(1);
+        let numbers = [layout.microbatch_group_size, p, v, turn, MAX_TURN];
+        refusals.refuse(rule, &numbers).nearest = Some(nearest);
     }
     if let Some(experts) = &model.experts {
         within(Field::NumExperts, experts.num_experts, refusals);

@@ -2,10 +2,12 @@
 
 use super::{Refusals, Rule};
 use crate::hints::divisors;
-use crate::{DpSharding, Field, PipelineSchedule, Plan, RankOrder};
+use crate::{Contradiction, DpSharding, Field, PipelineSchedule, Plan, RankOrder};
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     groups(plan, refusals);
+    chunks(plan, refusals);
+    micro_batches_of_dualpipe(plan, refusals);
     interleaving(plan, refusals);
     rank_order(plan, refusals);
     context(plan, refusals);
@@ -59,6 +61,68 @@ fn product(degrees: &[u64]) -> u64 {
     degrees.iter().fold(1_u64, |product, degree| product.saturating_mul(*degree))
 }
 
+/// Settings that say which schedule runs over how many chunks.
+const CHUNKS: &[Field] =
+    &[Field::VirtualPipelineModelParallelSize, Field::PipelineSchedule, Field::PipelineModelParallelSize];
+
+/// Every rank holds as many chunks as its schedule runs: what it did not run would cost no time. The zero-bubble
+/// orders of one chunk and those of two lay their chunks out themselves (zero-bubble fork,
+/// `megatron/core/zbpp_utils.py:validate_arguments`), and DualPipe's two directions are two stages of one chunk on an even
+/// number of ranks (`dualpipe/dualpipe.py:step`).
+fn chunks(plan: &Plan, refusals: &mut Refusals) {
+    let layout = plan.layout();
+    let (p, v) = (layout.pipeline, layout.virtual_pipeline);
+    if p < 2 {
+        let rule = &Rule {
+            code: "vpp-without-pp",
+            fields: INTERLEAVING,
+            sentence: "{} chunks per rank need PP greater than 1",
+            hint: "",
+        };
+        refusals.unless(v <= 1, rule, &[v]);
+        return;
+    }
+    let name = layout.schedule.name();
+    if layout.schedule == PipelineSchedule::DualPipe && !p.is_multiple_of(2) {
+        let message = format!("{name} runs from both ends of an even number of stages, and PP is {p}");
+        let fields = [Field::PipelineModelParallelSize, Field::PipelineSchedule];
+        refusals.push(Contradiction::new("dualpipe-stages", &fields, message).nearest(Some(p + 1)));
+        return;
+    }
+    if let Some(own) = layout.schedule.own_chunks()
+        && own != v
+    {
+        let message = format!("{name} runs {own} model chunks on each rank, and VPP is {v}");
+        let hint = "leave the virtual pipeline size out: the schedule lays its chunks out itself";
+        refusals.push(Contradiction::new("schedule-chunks", CHUNKS, message).hint(hint).nearest(Some(1)));
+    }
+}
+
+/// DualPipe fills its pipeline from both ends before it takes turns (`num_chunks >= num_ranks * 2` in
+/// `dualpipe/dualpipe.py` and `dualpipev.py`), half of the micro-batches from each.
+fn micro_batches_of_dualpipe(plan: &Plan, refusals: &mut Refusals) {
+    let (layout, m) = (plan.layout(), plan.recipe().num_micro_batches);
+    let even = match layout.schedule {
+        PipelineSchedule::DualPipe => true,
+        PipelineSchedule::DualPipeV => false,
+        _ => return,
+    };
+    let least = layout.pipeline * 2;
+    if layout.pipeline < 2 || (m >= least && !(even && m % 2 == 1)) {
+        return;
+    }
+    let name = layout.schedule.name();
+    let number = if even { "an even number of at least" } else { "at least" };
+    let message =
+        format!("{name} over PP {} needs {number} {least} micro-batches, and there are {m}", layout.pipeline);
+    let near = m.max(least).next_multiple_of(2);
+    let batch = plan.recipe().micro_batch_size.saturating_mul(layout.data).saturating_mul(near);
+    let fields = [Field::GlobalBatchSize, Field::PipelineModelParallelSize, Field::PipelineSchedule];
+    let hint = format!("a global batch of {batch}");
+    refusals
+        .push(Contradiction::new("dualpipe-micro-batches", &fields, message).hint(hint).nearest(Some(batch)));
+}
+
 /// Settings that interleaving depends on.
 const INTERLEAVING: &[Field] =
     &[Field::NumLayersPerVirtualPipelineStage, Field::PipelineModelParallelSize, Field::OverlapP2pComm];
@@ -70,19 +134,7 @@ const MICRO_BATCHES: &[Field] =
 fn interleaving(plan: &Plan, refusals: &mut Refusals) {
     let (layout, recipe) = (plan.layout(), plan.recipe());
     let (p, v) = (layout.pipeline, layout.virtual_pipeline);
-    if v <= 1 || layout.schedule != PipelineSchedule::OneForwardOneBackward {
-        return;
-    }
-    if p < 2 {
-        refusals.refuse(
-            &Rule {
-                code: "vpp-without-pp",
-                fields: INTERLEAVING,
-                sentence: "{} chunks per rank need PP greater than 1",
-                hint: "",
-            },
-            &[v],
-        );
+    if v <= 1 || p < 2 || layout.schedule != PipelineSchedule::OneForwardOneBackward {
         return;
     }
     let rule = &Rule {

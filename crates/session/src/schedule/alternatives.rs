@@ -1,7 +1,7 @@
 //! The other schedules for the same plan: what each holds and how long its stages wait.
 
-use shardscope_estimate::memory_totals;
 use shardscope_estimate::time::time;
+use shardscope_estimate::{memory_totals, time_fault};
 use shardscope_plan::{Field, PipelineSchedule, Plan, Variant};
 use shardscope_units::{Bytes, Seconds};
 
@@ -44,16 +44,17 @@ pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
                 variant.virtual_pipeline = virtual_pipeline;
             }
             let plan = if variant == own { Some(plan.clone()) } else { variant.apply(plan) };
-            out.extend(plan.map(|plan| alternative(&plan, variant.changes_from(&own))));
+            out.extend(plan.and_then(|plan| alternative(&plan, variant.changes_from(&own))));
         }
     }
     out
 }
 
-fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Alternative {
+/// Nothing where the estimate is not one that a machine could keep.
+fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Option<Alternative> {
     let peak = memory_totals(plan).iter().map(|rank| rank.peak_reserved).max().unwrap_or_default();
-    let time = time(plan);
-    Alternative {
+    let time = Some(time(plan)).filter(|time| time_fault(time).is_none())?;
+    Some(Alternative {
         name: time.schedule.name,
         chunks: u64::from(time.schedule.shape.chunks),
         changes,
@@ -62,5 +63,5 @@ fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Alternative {
         fits: peak <= plan.cluster().accelerator.memory,
         bubble: time.bubble_fraction,
         step: time.step,
-    }
+    })
 }

@@ -228,7 +228,8 @@ impl Picture {
 /// The same schedule with as many micro-batches as can be laid out.
 fn shortened(shape: Shape) -> Shape {
     let per_batch = shape.stages.saturating_mul(shape.chunks).saturating_mul(3).max(1);
-    let group = shape.group.max(1);
-    let most = (MOST_EVENTS / per_batch).max(shape.stages.saturating_mul(2)) / group * group;
-    Shape { micro_batches: shape.micro_batches.min(most.max(group)), ..shape }
+    let (group, most) = (shape.group.max(1), (MOST_EVENTS / per_batch).max(1));
+    // Whole groups where there is room for one.
+    let most = if most > group { most / group * group } else { most };
+    Shape { micro_batches: shape.micro_batches.min(most), ..shape }
 }
