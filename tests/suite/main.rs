@@ -16,6 +16,7 @@ mod formats;
 mod formula;
 mod hardware;
 mod hostile;
+mod hostile_inputs;
 mod kept_by_modules;
 mod measured;
 mod memory;

@@ -8,12 +8,18 @@ use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
 use shardscope_plan::Field;
 use shardscope_source::{Diagnostic, Severity, Source, Span};
+use std::collections::HashSet;
 
 /// What each text of a source says; later readings win.
 pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
     let (mut texts, mut scripts, mut remarks, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut titan = None;
+    let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
     for (index, part) in source.parts().iter().enumerate() {
+        if index == MAX_TEXTS {
+            remarks.push(too_many(source));
+            break;
+        }
         let text = source.part_text(index);
         let mut add =
             |format: Option<Format>, reading| texts.push(Text { name: part.name.clone(), format, reading });
@@ -30,7 +36,7 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
                 let mut reading = read_settings(format, &tree);
                 let mut here = Vec::new();
                 for (name, span) in bases(&tree) {
-                    if source.parts().iter().any(|part| part.name == name) {
+                    if names.contains(name.as_str()) {
                         here.push(name);
                     } else {
                         reading.diagnostics.push(missing(format, &name, span));
@@ -46,8 +52,7 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
             Kind::Other(why) => remarks.push(why),
         }
     }
-    let depths = |text: &Text| depth(&text.name, &order, 0);
-    texts.sort_by(|left, right| depths(left).cmp(&depths(right)));
+    texts.sort_by_cached_key(|text| depth(&text.name, &order, 0));
     let alone = texts.is_empty() && remarks.is_empty();
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
     if let Some(tree) = titan.filter(|_| !arguments.is_empty()) {
@@ -65,6 +70,15 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
     let mut readings = vec![Reading { diagnostics: remarks, ..Reading::default() }];
     readings.extend(merge(texts));
     readings
+}
+
+/// Texts that are read at most: a training is launched by a handful of files.
+pub const MAX_TEXTS: usize = 256;
+
+fn too_many(source: &Source) -> Diagnostic {
+    let more = source.parts().len().saturating_sub(MAX_TEXTS);
+    let message = format!("{MAX_TEXTS} files are read at once, and there are {more} more");
+    Diagnostic::warning("too-many-files", message).hint("leave out what does not belong to this training")
 }
 
 /// A file that a settings file builds on is not at hand.

@@ -9,7 +9,7 @@ use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{LinkError, MAX_TEXT};
+use super::{LinkError, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
 
 /// Everything a user has in hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -102,7 +102,18 @@ pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
     let json = decompress_to_vec_with_limit(&bytes, MAX_TEXT)
         .map_err(|_| broken("it does not unfold, or to more than 1 MiB"))?;
     let value: Value = serde_json::from_slice(&json).map_err(|_| broken("no JSON inside"))?;
-    Pasted::from_json(&value).ok_or_else(|| broken("no text inside"))
+    let pasted = Pasted::from_json(&value).ok_or_else(|| broken("no text inside"))?;
+    let counts = [
+        ("files", pasted.texts.len(), MAX_TEXTS),
+        ("settings", pasted.settings.len(), MAX_SETTINGS),
+        ("answers", pasted.environment.len(), MAX_SETTINGS),
+    ];
+    for (what, count, most) in counts {
+        if count > most {
+            return Err(LinkError(format!("the link holds {count} {what}; {most} are read")));
+        }
+    }
+    Ok(pasted)
 }
 
 fn text(value: &Value) -> Option<PastedText> {

@@ -37,7 +37,7 @@ pub(super) fn decode(query: &str) -> Result<Vec<(String, String)>, LinkError> {
     let mut settings: Vec<(String, String)> = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         if settings.len() == MAX_SETTINGS {
-            return Err(LinkError(format!("the link has more than {MAX_SETTINGS} settings")));
+            return Err(LinkError(format!("the link holds more than {MAX_SETTINGS} settings")));
         }
         let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
         let name = text(name)?;

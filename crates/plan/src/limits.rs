@@ -27,7 +27,7 @@ pub const MAX_WORLD: u64 = 1 << 20;
 pub const MAX_DEGREE: u64 = 1 << 16;
 /// Parts that the pipeline cuts the model into, PP times VPP: eight times the most that were ever run (64 stages of one
 /// part, 16 of 8). The time of a step and the memory of a stage follow every event of so many parts.
-pub const MAX_PIPELINE_PARTS: u64 = 1 << 10;
+pub const MAX_PIPELINE_PARTS: u64 = 1 << 9;
 /// Micro-batches that a chunk takes in a row, times the parts: what one turn of an interleaved schedule has in forward
 /// passes.
 pub const MAX_TURN: u64 = 1 << 20;

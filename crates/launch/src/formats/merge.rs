@@ -1,9 +1,10 @@
 //! Several texts of one training: which of them counts where they differ.
 
 use super::Format;
-use crate::{Origin, Reading};
+use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
 use shardscope_source::Diagnostic;
+use std::collections::{HashMap, HashSet};
 
 /// One text as read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,16 +52,29 @@ const fn rank(format: Option<Format>) -> u8 {
 /// checkpoint and `--fp16` of a script do not contradict each other.
 fn yield_proposals(texts: &mut [Text]) {
     let precision = [Field::Bf16, Field::Fp16];
-    for index in 0..texts.len() {
-        let others: Vec<Field> = stated_beside(texts, index);
-        let has_precision = precision.iter().any(|field| others.contains(field));
-        let Some(text) = texts.get_mut(index) else { continue };
+    let stated = |found: &&Found| matches!(found.origin, Origin::Script | Origin::Environment);
+    // How many texts state each setting, so that what the others state is what all do less what this one does.
+    let mut by: HashMap<Field, usize> = HashMap::new();
+    for text in texts.iter() {
+        for field in stated_by(text, stated) {
+            *by.entry(field).or_default() += 1;
+        }
+    }
+    for text in texts {
+        let own = stated_by(text, stated);
+        let others = |field: Field| by.get(&field).copied().unwrap_or(0) > usize::from(own.contains(&field));
+        let has_precision = precision.iter().any(|field| others(*field));
         text.reading.keep(&|found| {
             let proposed = matches!(found.origin, Origin::Default | Origin::Derived | Origin::Catalog);
-            let beaten = others.contains(&found.field) || (precision.contains(&found.field) && has_precision);
+            let beaten = others(found.field) || (precision.contains(&found.field) && has_precision);
             !(proposed && beaten)
         });
     }
+}
+
+/// The settings that `text` has by what `is` takes, each once.
+fn stated_by(text: &Text, is: impl Fn(&&Found) -> bool) -> HashSet<Field> {
+    text.reading.found.iter().filter(is).map(|found| found.field).collect()
 }
 
 /// What a text leaves open gives way to what another states.
@@ -72,29 +86,8 @@ fn yield_unknowns(texts: &mut [Text]) {
 }
 
 /// Settings that a text states whole.
-fn known(texts: &[Text]) -> Vec<Field> {
-    let mut known = Vec::new();
-    for text in texts {
-        for found in &text.reading.found {
-            if found.hole.is_none() {
-                known.push(found.field);
-            }
-        }
-    }
-    known
-}
-
-/// Settings that another text states itself.
-fn stated_beside(texts: &[Text], index: usize) -> Vec<Field> {
-    let mut stated = Vec::new();
-    for (at, text) in texts.iter().enumerate() {
-        for found in &text.reading.found {
-            if at != index && matches!(found.origin, Origin::Script | Origin::Environment) {
-                stated.push(found.field);
-            }
-        }
-    }
-    stated
+fn known(texts: &[Text]) -> HashSet<Field> {
+    texts.iter().flat_map(|text| stated_by(text, |found| found.hole.is_none())).collect()
 }
 
 /// DeepSpeed's engine shards as its own configuration says, whatever the script's flag.
@@ -121,12 +114,12 @@ fn engine_decides(texts: &mut [Text]) {
 /// A note for each setting that two texts state differently.
 fn say_differences(texts: &mut [Text]) {
     let mut notes = Vec::new();
-    for (index, text) in texts.iter().enumerate() {
-        for found in text.reading.found.iter().filter(|found| found.origin == Origin::Script) {
-            let later = texts.iter().skip(index + 1).find_map(|later| {
-                let other = later.reading.found.iter().find(|other| other.field == found.field)?;
-                (other.origin == Origin::Script).then_some((later, other))
-            });
+    // The next text behind that states a setting, and how; filled from the last text on.
+    let mut behind: HashMap<Field, (&Text, &Found)> = HashMap::new();
+    for (index, text) in texts.iter().enumerate().rev() {
+        let own = text.reading.found.iter().filter(|found| found.origin == Origin::Script);
+        for found in own.clone() {
+            let later = behind.get(&found.field).copied();
             let Some((later, other)) = later.filter(|(_, other)| !same(&other.value, &found.value)) else {
                 continue;
             };
@@ -140,7 +133,12 @@ fn say_differences(texts: &mut [Text]) {
             );
             notes.push((index, Diagnostic::note("texts-differ", message).at_some(found.span)));
         }
+        // Of a setting that a text has twice, the first counts here.
+        for found in own.rev() {
+            behind.insert(found.field, (text, found));
+        }
     }
+    notes.sort_by_key(|(index, _)| *index);
     for (index, note) in notes {
         if let Some(text) = texts.get_mut(index) {
             text.reading.diagnostics.push(note);

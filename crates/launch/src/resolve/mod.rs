@@ -53,7 +53,13 @@ impl Resolution {
 /// An override with an empty value takes a statement back.
 #[must_use]
 pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resolution {
+    let (overrides, more) = bounded(overrides);
+    let overrides = overrides.as_slice();
     let mut table = Table::stated(readings, overrides);
+    if more > 0 {
+        let message = format!("and {more} more settings that there are not; they are left out");
+        table.diagnostics.push(Diagnostic::warning("unknown-setting", message));
+    }
     let software = software(&mut table, readings);
     spelling::spell_out(&mut table);
     tuning::spell_out(&mut table, software);
@@ -81,12 +87,50 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
             }
         }
     }
-    let (questions, mut diagnostics) = (table.questions, table.diagnostics);
+    let (mut questions, mut diagnostics) = (table.questions, table.diagnostics);
     diagnostics.sort_by(|left, right| right.severity.cmp(&left.severity));
+    let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
+    if more > 0 {
+        diagnostics.truncate(MAX_DIAGNOSTICS);
+        diagnostics
+            .push(Diagnostic::note("and-more", format!("and {more} more remarks, none graver than these")));
+    }
+    questions.truncate(MAX_DIAGNOSTICS);
     if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         plan = None;
     }
     Resolution { plan, settings, questions, diagnostics, not_modelled }
+}
+
+/// Remarks that are told at most, the gravest; also questions.
+pub const MAX_DIAGNOSTICS: usize = 200;
+/// Settings of the user's own that do not exist and are told by name at most.
+const MAX_UNKNOWN: usize = 20;
+
+/// What the user sets, of each setting the last, and of names that there are not the first few; how many more of these
+/// there are.
+fn bounded(overrides: &[(String, String)]) -> (Vec<(String, String)>, usize) {
+    let mut last = [None; Field::ALL.len()];
+    for (index, (name, _)) in overrides.iter().enumerate() {
+        if let Some(slot) = Field::named(name).and_then(|field| last.get_mut(field.index())) {
+            *slot = Some(index);
+        }
+    }
+    let (mut kept, mut unknown) = (Vec::new(), 0_usize);
+    for (index, pair) in overrides.iter().enumerate() {
+        match Field::named(&pair.0) {
+            Some(field) if last.get(field.index()) != Some(&Some(index)) => continue,
+            Some(_) => {}
+            None => {
+                unknown += 1;
+                if unknown > MAX_UNKNOWN {
+                    continue;
+                }
+            }
+        }
+        kept.push(pair.clone());
+    }
+    (kept, unknown.saturating_sub(MAX_UNKNOWN))
 }
 
 /// The plan of its four parts, each saying what is wrong with it before the next is tried.

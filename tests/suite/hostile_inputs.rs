@@ -1,0 +1,146 @@
+//! Inputs that once froze the page, made here at their sizes: each is answered, or refused by a bound with a name.
+
+use shardscope::intake::{MAX_DIAGNOSTICS, MAX_TEXTS, Request, Resolution, read, resolve};
+use shardscope::session::{Event, State, apply};
+use shardscope::share::{self, Pasted, PastedText, Shared};
+use shardscope::shell::Environment;
+use shardscope::text::Source;
+
+use super::bounds::processor_seconds;
+
+/// What a test without optimisation may take for what takes 2 s with it.
+const SLOWER: f64 = if cfg!(debug_assertions) { 8.0 } else { 1.0 };
+
+#[track_caller]
+fn quickly<T>(what: &str, call: impl FnOnce() -> T) -> T {
+    let started = processor_seconds();
+    let value = call();
+    let took = processor_seconds() - started;
+    assert!(took < 2.0 * SLOWER, "{what}: {took} s");
+    value
+}
+
+fn pairs(count: usize) -> Vec<(String, String)> {
+    (0..count).map(|index| (format!("setting_{index}"), "1".to_owned())).collect()
+}
+
+fn files(count: usize, text: impl Fn(usize) -> (String, String)) -> Vec<PastedText> {
+    (0..count).map(text).map(|(name, text)| PastedText { name, text }).collect()
+}
+
+/// What following the link says to the reader; the page is as it was where the link cannot be read.
+fn followed(link: &str) -> String {
+    let state = quickly("a link", || apply(State::default(), Event::Follow(link.to_owned())));
+    state.broken_link.map_or_else(String::new, |error| error.0)
+}
+
+fn config(index: usize) -> (String, String) {
+    let text =
+        format!("{{\"model_type\":\"llama\",\"hidden_size\":{},\"num_hidden_layers\":2}}", 64 + index % 7);
+    (format!("c{index}.json"), text)
+}
+
+#[test]
+fn links_hold_so_many_files_and_settings() {
+    let empty = Pasted::default();
+    let many_files = Pasted { texts: files(20_000, |_| ("a.sh".to_owned(), String::new())), ..empty.clone() };
+    let many_configs = Pasted { texts: files(9_000, config), ..empty.clone() };
+    let script = files(1, |_| ("a.sh".to_owned(), "torchrun x.py".to_owned()));
+    let many_settings = Pasted { texts: script.clone(), settings: pairs(30_000), ..empty.clone() };
+    let many_answers = Pasted { texts: script, environment: pairs(30_000), ..empty };
+    for (pasted, expected) in [
+        (many_files, "20000 files; 256 are read"),
+        (many_configs, "9000 files; 256 are read"),
+        (many_settings, "30000 settings; 512 are read"),
+        (many_answers, "30000 answers; 512 are read"),
+    ] {
+        let link = share::encode(&Shared::Pasted(pasted));
+        let refused = quickly("reading", || share::decode(&link)).expect_err("too many");
+        assert!(refused.0.contains(expected), "{}", refused.0);
+        let said = followed(&link);
+        assert!(said.contains(expected), "{said}");
+    }
+    assert_eq!(share::MAX_TEXTS, MAX_TEXTS, "what a link holds is what is read");
+}
+
+fn resolved(source: &Source, overrides: &[(String, String)]) -> Resolution {
+    quickly("a reading", || read(&Request { source, environment: &Environment::default(), overrides }))
+}
+
+/// Beside each other, not one for one: thousands of files are read as the first few, and told so.
+#[test]
+fn files_beyond_the_bound_are_counted() {
+    let files: Vec<(String, String)> = (0..9_000).map(config).collect();
+    let source = Source::from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+    let resolution = resolved(&source, &[]);
+    let said = resolution.diagnostics.iter().find(|said| said.code == "too-many-files").expect("it is told");
+    assert!(said.message.contains("8744 more"), "{}", said.message);
+    assert!(resolution.diagnostics.len() <= MAX_DIAGNOSTICS + 1);
+}
+
+/// The last of what differs counts, and each difference is told once, however many texts there are.
+#[test]
+fn many_texts_are_merged_as_two_are() {
+    let of = |count: usize| {
+        let files: Vec<(String, String)> = (0..count).map(config).collect();
+        let source = Source::from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+        let resolution = resolved(&source, &[]);
+        let hidden = resolution.settings.iter().find(|setting| setting.name == "hidden_size").cloned();
+        let differ = resolution.diagnostics.iter().filter(|said| said.code == "texts-differ").count();
+        (hidden.map(|setting| setting.value.written()), differ)
+    };
+    assert_eq!(of(2), (Some("65".to_owned()), 1));
+    assert_eq!(of(8), (Some("64".to_owned()), 7));
+    let (last, differ) = of(MAX_TEXTS);
+    assert_eq!(last, Some((64 + (MAX_TEXTS - 1) % 7).to_string()));
+    assert!((150..=MAX_DIAGNOSTICS).contains(&differ), "{differ}");
+}
+
+#[test]
+fn settings_that_there_are_not_are_counted() {
+    let mut overrides = pairs(60_000);
+    overrides.push(("num_layers".to_owned(), "3".to_owned()));
+    overrides.extend(pairs(10));
+    overrides.push(("num_layers".to_owned(), "4".to_owned()));
+    let resolution = quickly("60,000 settings", || resolve(&[], &overrides));
+    let unknown: Vec<&str> = resolution
+        .diagnostics
+        .iter()
+        .filter(|said| said.code == "unknown-setting")
+        .map(|said| said.message.as_str())
+        .collect();
+    assert_eq!(unknown.len(), 21);
+    assert!(unknown.iter().any(|said| said.contains("and 59990 more")), "{unknown:?}");
+    let layers = resolution.settings.iter().find(|setting| setting.name == "num_layers");
+    assert_eq!(layers.map(|setting| setting.value.written()), Some("4".to_owned()), "the last one counts");
+}
+
+/// Settings files, scripts and logs with tens of thousands of lines that nothing knows.
+#[test]
+fn long_texts_of_nothing_known_are_answered() {
+    let lines = |line: &dyn Fn(usize) -> String| (0..60_000).map(line).collect::<String>();
+    let flags =
+        "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16";
+    for (name, text) in [
+        ("a.yaml", lines(&|index| format!("unknown_key_{index}: 1\n"))),
+        ("a.json", format!("{{{}\"hidden_size\": 64}}", lines(&|index| format!("\"k{index}\": 1,\n")))),
+        ("a.toml", lines(&|index| format!("unknown_key_{index} = 1\n"))),
+        (
+            "a.sh",
+            format!(
+                "torchrun --nproc_per_node 8 pretrain_gpt.py {flags} {}",
+                lines(&|index| format!("--unknown-{index} "))
+            ),
+        ),
+        ("b.sh", lines(&|index| format!("VARIABLE_{index}=$OTHER_{index}\n"))),
+    ] {
+        let source = Source::from_files([(name, text.as_str())]);
+        let resolution = resolved(&source, &[]);
+        assert!(
+            resolution.diagnostics.len() <= MAX_DIAGNOSTICS + 1,
+            "{name}: {}",
+            resolution.diagnostics.len()
+        );
+        assert!(resolution.questions.len() <= MAX_DIAGNOSTICS, "{name}");
+    }
+}
