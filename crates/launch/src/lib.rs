@@ -11,6 +11,7 @@ pub mod launch;
 mod least;
 mod log;
 pub mod megatron;
+mod named;
 mod not_modelled;
 mod reading;
 mod resolve;

@@ -1,9 +1,11 @@
 //! What a script says around its command: lines to the scheduler, variables that choose kernels.
 
-use super::{Found, Origin, Reading, formats::known_model, launch::Launch};
+use super::named::{take_model, with_vision};
+use super::{Argument, Found, Origin, Reading, formats::known_model, launch::Launch};
 use shardscope_bash as shell;
 use shardscope_catalog as catalog;
 use shardscope_plan::{Field, Kind};
+use shardscope_source::Span;
 
 /// The launch's reading with what stands around the command.
 pub(super) fn reading(launch: &Launch) -> Reading {
@@ -18,33 +20,70 @@ pub(super) fn reading(launch: &Launch) -> Reading {
 /// checkpoint that is trained (`--hf-checkpoint`) or else of that file.
 fn model(reading: &mut Reading, launch: &Launch) {
     let stated = |field| reading.found.iter().any(|found| found.field == field);
-    if stated(Field::NumLayers) || stated(Field::HiddenSize) || launch.script.missing_files.is_empty() {
+    if stated(Field::NumLayers) || stated(Field::HiddenSize) {
         return;
     }
-    let mut named = Vec::new();
-    for pair in launch.arguments.windows(2) {
-        if let [flag, name] = pair
-            && flag.text == "--hf-checkpoint"
-        {
-            named.push(("--hf-checkpoint", name.text.trim_end_matches('/'), name.span));
-            break;
-        }
+    let by_flag = flagged(&launch.arguments);
+    // The name of a checkpoint goes before that of the file that states its shape.
+    if let Some((flag, name, span)) = by_flag.filter(|(_, name, _)| catalog::find(name).model().is_some()) {
+        return take_model(reading, name, flag, span);
     }
     for (name, span) in &launch.script.missing_files {
-        named.push(("source", name.strip_suffix(".sh").unwrap_or(name), Some(*span)));
-    }
-    for (flag, name, span) in named {
-        let last = shell::base_name(name);
+        let last = shell::base_name(name.strip_suffix(".sh").unwrap_or(name));
         // A model cut short for trying: deepseek-v3-5layer.
         let Some((known, settings)) = known_model(last).filter(|_| !last.contains("layer")) else { continue };
         for (field, value) in settings {
             if !reading.found.iter().any(|found| found.field == field) {
-                let found = Found::new(field, value, Origin::Catalog).by(flag, span);
+                let found = Found::new(field, value, Origin::Catalog).by("source", Some(*span));
                 reading.take(found.note(format!("{known}, named as {last}")));
             }
         }
         return;
     }
+    if let Some((flag, name, span)) = by_flag {
+        with_vision(reading, name, flag, span);
+        take_model(reading, name, flag, span);
+    }
+}
+
+/// Options that name a model by its checkpoint, in the order in which they are believed.
+const NAMING: [&str; 11] = [
+    "--hf-checkpoint",
+    "--model",
+    "--model-name-or-path",
+    "--hf-model-path",
+    "--pretrained-model-name-or-path",
+    "--model-id",
+    "--base-model",
+    "--hf-model-id",
+    "--model-path",
+    "--pretrain",
+    "--actor-model-name-or-path",
+];
+
+/// The model that an option names: the option, the name, its place.
+fn flagged(arguments: &[Argument]) -> Option<(&'static str, &str, Option<Span>)> {
+    for flag in NAMING {
+        for (at, word) in arguments.iter().enumerate() {
+            let (name, inline) = word
+                .text
+                .split_once('=')
+                .map_or((word.text.as_str(), None), |(name, value)| (name, Some(value)));
+            if name.len() != flag.len() || name.replace('_', "-") != flag {
+                continue;
+            }
+            let next = arguments.get(at + 1).filter(|next| !next.text.starts_with("--"));
+            let (value, span, hole) = match (inline, next) {
+                (Some(value), _) => (value, word.span, &word.hole),
+                (None, Some(next)) => (next.text.as_str(), next.span, &next.hole),
+                (None, None) => continue,
+            };
+            if hole.is_none() && !value.is_empty() {
+                return Some((flag, value.trim_end_matches('/'), span));
+            }
+        }
+    }
+    None
 }
 
 /// The accelerator that a line addressed to the scheduler asks for.

@@ -1,7 +1,7 @@
 //! What is read, and how else the engine can be had.
 
 use maud::html;
-use shardscope::intake::formats::Format;
+use shardscope::intake::formats::{Dialect, Format};
 use shardscope::intake::megatron::{known_flags, known_releases};
 use shardscope::plan::Software;
 use shardscope::quantity::grouped;
@@ -21,6 +21,17 @@ fn of_format(format: Format) -> &'static str {
         }
         Format::Flags => "files of Megatron-LM's own tests, Primus, FlagScale, ms-swift",
         Format::Torchtitan => "torchtitan's TOML and its command line",
+        Format::Trainer(Dialect::Transformers) => {
+            "arguments of transformers' Trainer, in the command lines of any script that takes them"
+        }
+        Format::Trainer(Dialect::Trl) => "TRL: model, batch, lengths, adapters, precision",
+        Format::Trainer(Dialect::LlamaFactory) => {
+            "LLaMA-Factory: method, adapters, batch, lengths, DeepSpeed's file by name"
+        }
+        Format::Trainer(Dialect::Axolotl) => {
+            "axolotl: model, adapters, quantisation, batch, FSDP or DeepSpeed"
+        }
+        Format::Trainer(Dialect::Swift) => "ms-swift: files and `swift sft`",
         Format::Kubernetes => "the job's pods, GPUs and command, which is then read as a script",
     }
 }
@@ -42,7 +53,7 @@ fn of_software(software: Software) -> &'static str {
 
 /// Launch scripts and settings files.
 pub(super) fn scripts() -> Chapter {
-    const FORMATS: [Format; 9] = [
+    const FORMATS: [Format; 14] = [
         Format::Flags,
         Format::Nemo,
         Format::GptNeox,
@@ -51,6 +62,11 @@ pub(super) fn scripts() -> Chapter {
         Format::Nanotron,
         Format::HuggingFace,
         Format::Accelerate,
+        Format::Trainer(Dialect::Transformers),
+        Format::Trainer(Dialect::Trl),
+        Format::Trainer(Dialect::LlamaFactory),
+        Format::Trainer(Dialect::Axolotl),
+        Format::Trainer(Dialect::Swift),
         Format::Kubernetes,
     ];
     let lead = prose(

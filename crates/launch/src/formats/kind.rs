@@ -1,5 +1,6 @@
 //! Which framework's file a tree is, and the reader for it.
 
+use super::trainer::{self, Dialect};
 use super::{accelerate, deepspeed, flags, huggingface, kubernetes, nanotron, nemo, neox, titan};
 use crate::{Argument, Reading};
 use shardscope_config_tree::{Node, Tree};
@@ -27,6 +28,8 @@ pub enum Format {
     Flags,
     /// torchtitan.
     Torchtitan,
+    /// A trainer of models of transformers.
+    Trainer(Dialect),
     /// A Kubernetes job.
     Kubernetes,
 }
@@ -44,6 +47,11 @@ impl Format {
             Self::Nemo => "a NeMo configuration",
             Self::Flags => "Megatron's flags as keys",
             Self::Torchtitan => "a torchtitan configuration",
+            Self::Trainer(Dialect::Transformers) => "arguments of transformers' Trainer",
+            Self::Trainer(Dialect::Trl) => "a TRL configuration",
+            Self::Trainer(Dialect::LlamaFactory) => "a LLaMA-Factory configuration",
+            Self::Trainer(Dialect::Axolotl) => "an axolotl configuration",
+            Self::Trainer(Dialect::Swift) => "an ms-swift configuration",
             Self::Kubernetes => "a Kubernetes job",
         }
     }
@@ -61,6 +69,14 @@ enum Sign {
 
 /// The signs in the order in which they count.
 const SIGNS: &[(Sign, Format)] = &[
+    (Sign::All(&["base_model", "micro_batch_size"]), Format::Trainer(Dialect::Axolotl)),
+    (Sign::All(&["base_model", "sequence_len"]), Format::Trainer(Dialect::Axolotl)),
+    (Sign::All(&["model_name_or_path", "finetuning_type"]), Format::Trainer(Dialect::LlamaFactory)),
+    (Sign::All(&["model_name_or_path", "cutoff_len"]), Format::Trainer(Dialect::LlamaFactory)),
+    (Sign::All(&["model_name_or_path", "per_device_train_batch_size"]), Format::Trainer(Dialect::Trl)),
+    (Sign::All(&["model_name_or_path", "learning_rate"]), Format::Trainer(Dialect::Trl)),
+    (Sign::All(&["model", "per_device_train_batch_size"]), Format::Trainer(Dialect::Swift)),
+    (Sign::All(&["model", "tuner_type", "learning_rate"]), Format::Trainer(Dialect::Swift)),
     (Sign::Any(&["MODEL_ARGS", "modules"]), Format::Flags),
     (Sign::All(&["experiment", "defaults"]), Format::Flags),
     (Sign::Any(&["model.model_config", "parallelism.tp_mode"]), Format::Nanotron),
@@ -142,6 +158,7 @@ pub fn read(format: Format, tree: &Tree) -> Reading {
         Format::Nemo => nemo::read(root),
         Format::Flags => flags::read(root),
         Format::Torchtitan => titan::read(root),
+        Format::Trainer(dialect) => trainer::read(dialect, root),
         Format::Kubernetes => Reading::default(),
     };
     let own = std::mem::replace(&mut reading.diagnostics, tree.diagnostics.clone());

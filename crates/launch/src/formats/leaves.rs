@@ -3,13 +3,13 @@
 use super::deepspeed::dtype;
 use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
-use crate::{Found, Origin, Reading};
+use crate::megatron::reason_anywhere;
+use crate::{Found, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Kind};
 use shardscope_source::Diagnostic;
 
 /// Keys listed by name in one note at most.
 const LISTED: usize = 12;
-const BEYOND: usize = LISTED + 1;
 /// What has been taken from the scalars of a settings file.
 #[derive(Debug)]
 pub(super) struct Leaves<'t> {
@@ -166,32 +166,50 @@ impl<'t> Leaves<'t> {
         self.get(path);
     }
 
-    /// The reading, with a note on the keys that were left aside.
+    /// The reading, with notes on the keys that no reader looked at: those that change nothing for a reason that is known,
+    /// and those that are not read.
     pub(super) fn finish(mut self, format: &str) -> Reading {
-        let (mut count, mut names, mut place) = (0, String::new(), None);
+        let (mut idle, mut unread): (Vec<&Leaf>, Vec<&Leaf>) = (Vec::new(), Vec::new());
         for leaf in self.leaves {
             if leaf.used.get() || leaf.value.is_empty() {
                 continue;
             }
-            count += 1;
-            if count == 1 {
-                place = leaf.span;
-            } else if count <= LISTED {
-                names += ", ";
-            }
-            names += match count {
-                ..=LISTED => &leaf.path,
-                BEYOND => ", …",
-                _ => "",
-            };
+            if changes_nothing(leaf) { idle.push(leaf) } else { unread.push(leaf) }
         }
-        if count > 0 {
+        if let Some(first) = idle.first() {
+            let (count, names) = (idle.len(), listed(&idle));
             let message =
                 format!("read as {format}; {count} of its keys change none of the figures: {names}");
-            self.reading.diagnostics.push(Diagnostic::note("keys-left-aside", message).at_some(place));
+            self.reading.diagnostics.push(Diagnostic::note("keys-left-aside", message).at_some(first.span));
+        }
+        if let Some(first) = unread.first() {
+            let (count, names) = (unread.len(), listed(&unread));
+            let message = format!("{count} of the keys of {format} are not known here and not read: {names}");
+            self.reading.diagnostics.push(Diagnostic::note("keys-not-read", message).at_some(first.span));
+            self.reading.not_read.extend(unread.iter().map(|leaf| NotRead::new(&leaf.path, leaf.span)));
         }
         self.reading
     }
+}
+
+/// Whether a key changes none of the figures, for a reason that holds in any training.
+fn changes_nothing(leaf: &Leaf) -> bool {
+    /// Groups of keys about data, logs, checkpoints and evaluation, by their first or last but one name.
+    const GROUPS: &str = "datasets dataset data checkpoint checkpoints logging logger wandb tensorboard callbacks eval \
+        evaluation metrics profiling profiler scheduler lr_scheduler learning_rate_scheduler tokenizer tokens \
+        special_tokens exp_manager tpu hub generation special_tokens_map dataloader data_stages tpu_env secrets eot_tokens";
+    let mut names = leaf.path.split('.');
+    let last = leaf.path.rsplit('.').next().unwrap_or(&leaf.path);
+    let grouped = leaf.path.contains('.')
+        && names.any(|name| GROUPS.split_ascii_whitespace().any(|known| known == name));
+    grouped || reason_anywhere(&last.replace('_', "-")).is_some()
+}
+
+/// Keys by name, the first ones.
+fn listed(leaves: &[&Leaf]) -> String {
+    let shown: Vec<&str> = leaves.iter().take(LISTED).map(|leaf| leaf.path.as_str()).collect();
+    let more = if leaves.len() > LISTED { ", …" } else { "" };
+    shown.join(", ") + more
 }
 
 /// Recomputation of zero layers is none.

@@ -1,6 +1,7 @@
 //! Several texts of one training: which of them counts where they differ.
 
 use super::Format;
+use crate::named::forget_unknown;
 use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
 use shardscope_source::Diagnostic;
@@ -30,6 +31,9 @@ pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
         say_differences(&mut texts);
     }
     drop_answered(&mut texts);
+    if texts.iter().any(|text| text.format == Some(Format::HuggingFace)) {
+        texts.iter_mut().for_each(|text| forget_unknown(&mut text.reading));
+    }
     let mut readings = Vec::with_capacity(texts.len());
     for text in texts {
         readings.push(text.reading);
@@ -43,7 +47,14 @@ const fn rank(format: Option<Format>) -> u8 {
         Some(Format::Kubernetes) => 1,
         Some(Format::Accelerate) => 2,
         Some(Format::DeepSpeed) => 3,
-        Some(Format::GptNeox | Format::Nanotron | Format::Nemo | Format::Flags | Format::Torchtitan) => 4,
+        Some(
+            Format::Trainer(_)
+            | Format::GptNeox
+            | Format::Nanotron
+            | Format::Nemo
+            | Format::Flags
+            | Format::Torchtitan,
+        ) => 4,
         None => 5,
     }
 }

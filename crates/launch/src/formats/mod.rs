@@ -13,8 +13,10 @@ mod merge;
 mod nanotron;
 mod nemo;
 mod neox;
+mod rl;
 mod scalars;
 mod titan;
+pub(crate) mod trainer;
 mod words;
 
 pub(super) use flags::known_model;
@@ -22,4 +24,5 @@ pub use keys::keys;
 pub use kind::{Format, bases, classify, read, read_job, read_titan};
 pub use kubernetes::Workload;
 pub use merge::{Text, merge};
+pub use trainer::Dialect;
 pub use words::{is_setting, read_words};

@@ -3,7 +3,7 @@
 //! `megatron/bridge/training/config.py`.
 
 use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
-use crate::{Argument, Origin, Reading};
+use crate::{Argument, Effect, NotModelled, Origin, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Kind, Software};
 
@@ -98,7 +98,17 @@ fn recipe(leaves: &mut Leaves<'_>, words: &[Argument]) {
     let named = words
         .windows(2)
         .find(|pair| matches!(pair, [flag, _] if matches!(flag.text.as_str(), "--factory" | "--recipe")));
-    let Some([_, name]) = named else { return };
+    let Some([flag, name]) = named else { return };
+    // Layout, batch and precision come from Python behind that name; what the words do not say is not known.
+    let what = "what the recipe of that name sets and the text does not: layout, batch, precision, kernels";
+    let item = NotModelled::new(&flag.text, &name.text, Effect::Memory, what).at_some(name.span);
+    leaves.reading.not_modelled.push(item);
+    leaves.state(
+        Field::Bf16,
+        "true",
+        Origin::Default,
+        "recipes of NeMo 2 and Megatron-Bridge train in bf16_mixed",
+    );
     let mut model = name.text.as_str();
     while let Some(shorter) = PURPOSES.iter().find_map(|purpose| model.strip_suffix(purpose)) {
         model = shorter;

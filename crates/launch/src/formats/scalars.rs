@@ -68,6 +68,14 @@ impl Scalars {
         scalars
     }
 
+    /// These scalars, with the references among them followed.
+    pub(super) fn from_leaves(mut leaves: Vec<Leaf>) -> Self {
+        leaves.truncate(MAX_LEAVES);
+        let mut scalars = Self(leaves);
+        scalars.expand_all();
+        scalars
+    }
+
     /// Adds the scalars of another text, which win over those already there.
     pub(super) fn extend(&mut self, later: Self) {
         self.0.extend(later.0);

@@ -1,9 +1,9 @@
 //! Commands whose settings are words with dotted keys: NeMo and Megatron-Bridge (Hydra), torchtitan.
 
+use super::leaves::{Leaves, Scalars};
 use super::scalars::is_path;
-use super::{nemo, titan};
-use crate::{Argument, Reading};
-use shardscope_source::Diagnostic;
+use super::{nemo, rl, titan};
+use crate::{Argument, Effect, NotModelled, Reading};
 
 /// Words that make a command one of dotted keys.
 const ENOUGH: usize = 2;
@@ -59,16 +59,22 @@ pub fn read_words(words: &[Argument]) -> Option<Reading> {
     };
     let (titan, nemo) = (count(&TITAN), count(&NEMO));
     match () {
-        () if count(&RL) >= ENOUGH => Some(reinforcement()),
+        () if count(&RL) >= ENOUGH => Some(reinforcement(words)),
         () if titan >= ENOUGH && titan >= nemo => Some(titan::read_words(words)),
         () if nemo >= ENOUGH => Some(nemo::read_words(words)),
         () => None,
     }
 }
 
-fn reinforcement() -> Reading {
-    let message = "a reinforcement learning run, in which training shares its accelerators with generation";
-    let error = Diagnostic::error("not-estimated", message)
-        .hint("such runs are not estimated yet; paste the training part as Megatron-LM flags");
-    Reading { diagnostics: vec![error], ..Reading::default() }
+/// The words of verl: which engine trains is read from them, the batch and the rollouts are not.
+fn reinforcement(words: &[Argument]) -> Reading {
+    let scalars = Scalars::of_words(words);
+    let mut leaves = Leaves::over(&scalars);
+    let what =
+        "reinforcement learning: generation, reference and reward share the accelerators with training";
+    let first = words.iter().find(|word| key(&word.text).is_some_and(|key| starts_in(key, &RL)));
+    let item = NotModelled::new("actor_rollout_ref", "", Effect::Memory, what);
+    leaves.reading.not_modelled.push(item.at_some(first.and_then(|word| word.span)));
+    rl::read(&mut leaves);
+    leaves.finish("a verl command")
 }

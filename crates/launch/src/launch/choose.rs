@@ -1,6 +1,7 @@
 //! Which of a script's commands is the training.
 
-use super::line::{flag_name, is_spelt};
+use super::line::{flag_name, is_spelt, told};
+use super::program::{Purpose, purpose};
 use super::tidy;
 use crate::formats;
 use shardscope_bash::{CommandKind, Script, Word, base_name};
@@ -20,6 +21,24 @@ const CORE: [&str; 12] = [
     "--train-iters",
     "--train-samples",
     "--bf16",
+];
+
+/// Options that only trainers of transformers' models have.
+const TRAINER: [&str; 14] = [
+    "--per-device-train-batch-size",
+    "--model-name-or-path",
+    "--gradient-accumulation-steps",
+    "--num-train-epochs",
+    "--learning-rate",
+    "--model-max-length",
+    "--max-seq-length",
+    "--max-length",
+    "--tuner-type",
+    "--train-type",
+    "--lora-rank",
+    "--use-peft",
+    "--deepspeed",
+    "--attn-implementation",
 ];
 
 /// Core options that make a command or a fragment a training.
@@ -54,23 +73,31 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
     let mut best: Option<Candidate> = None;
     let mut rivals = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
+        let trainer = told(&command.words).is_some();
         if is_bare(&command.words)
-            || command
-                .words
-                .iter()
-                .all(|word| !word.text().contains("--") && !formats::is_setting(word.text()))
+            || !trainer
+                && command
+                    .words
+                    .iter()
+                    .all(|word| !word.text().contains("--") && !formats::is_setting(word.text()))
         {
             continue;
         }
         let mut diagnostics = Vec::new();
         let words = tidy::words(&command.words, source, &mut diagnostics);
         let core = core(&words);
-        if core < ENOUGH {
+        if core < ENOUGH && !trainer {
             continue;
         }
         let flags = words.iter().filter(|word| word.text().starts_with("--")).count();
         // Only whole commands compare: an evaluation after the training has about as many options.
-        let score = (core.min(6), is_training(&words), command.kind == CommandKind::Run, flags);
+        let score = (
+            trains(&words),
+            core.max(if trainer { ENOUGH } else { 0 }).min(6),
+            is_training(&words),
+            command.kind == CommandKind::Run,
+            flags,
+        );
         // A command whose words hold this one as a text is no rival but its launcher.
         if let Some(outer) = command.outer {
             rivals.retain(|(rival, _, _)| *rival != outer);
@@ -104,13 +131,14 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
     Some(chosen)
 }
 
-/// How much a command looks like the training: its known options, its name, whether it runs, all its options.
-type Score = (usize, bool, bool, usize);
+/// How much a command looks like the training: no other purpose, its known options, its name, whether it runs, all its
+/// options.
+type Score = (bool, usize, bool, bool, usize);
 
 fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)]) {
     let mut spans: Vec<Span> = Vec::new();
     for (rival, span, score) in rivals {
-        if *rival != index && score.2 && Some(*span) != chosen.span && spans.last() != Some(span) {
+        if *rival != index && score.3 && Some(*span) != chosen.span && spans.last() != Some(span) {
             spans.push(*span);
         }
     }
@@ -122,6 +150,15 @@ fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)
             .at_some(chosen.span.or(Some(*first)));
         chosen.diagnostics.push(note);
     }
+}
+
+/// Whether the program has no other purpose than training.
+fn trains(words: &[Word]) -> bool {
+    let program = words.iter().find(|word| word.text().ends_with(".py"));
+    told(words)
+        .or(program)
+        .map(Word::text)
+        .is_none_or(|program| !matches!(purpose(program), Purpose::NoTraining(_)))
 }
 
 /// Whether the program's name says that it trains.
@@ -140,11 +177,11 @@ fn is_bare(words: &[Word]) -> bool {
 
 /// How many different core options the words have.
 fn core(words: &[Word]) -> usize {
-    let mut seen = [false; CORE.len()];
+    let mut seen = [false; CORE.len() + TRAINER.len()];
     let mut dotted = 0;
     for word in words {
         let name = flag_name(word.text());
-        for (known, seen) in CORE.iter().zip(&mut seen) {
+        for (known, seen) in CORE.iter().chain(&TRAINER).zip(&mut seen) {
             *seen |= is_spelt(name, known);
         }
         dotted += usize::from(formats::is_setting(word.text()));

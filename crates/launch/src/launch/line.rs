@@ -22,6 +22,9 @@ pub enum Launcher {
     Accelerate,
     /// `megatron sft` of ms-swift, which runs torchrun itself.
     Swift,
+    /// A trainer's own command, which runs torchrun or accelerate itself: `swift sft`, `llamafactory-cli train`, `trl sft`,
+    /// `axolotl train`.
+    Trainer,
     /// `python`
     Python,
 }
@@ -35,6 +38,8 @@ pub struct Line {
     pub program: Option<Word>,
     /// The words after the program.
     pub arguments: Vec<Word>,
+    /// What a trainer's own command is told to do.
+    pub told: Option<Word>,
 }
 
 /// Options of torchrun and its elders, without leading dashes; those that take a value first.
@@ -70,6 +75,7 @@ impl Line {
         let starts = launchers(words);
         let program = program(words, &starts);
         let end = program.map_or(words.len(), |(at, _)| at);
+        line.told = told(words).cloned();
         line.push_segments(words, &starts, end);
         match program {
             Some((at, arguments)) => {
@@ -97,6 +103,11 @@ impl Line {
     pub fn launcher(&self) -> Option<Launcher> {
         let telling = self.launchers.iter().find(|(launcher, _)| *launcher != Launcher::Python);
         Some(telling.or(self.launchers.first())?.0)
+    }
+
+    /// The program, or the launcher that is a trainer itself (`swift sft`), by name.
+    pub fn trainer(&self) -> &str {
+        self.program.as_ref().map_or("", Word::text)
     }
 
     /// Whether a launcher is there.
@@ -177,6 +188,28 @@ fn base(word: &Word) -> &str {
     shardscope_bash::base_name(word.text())
 }
 
+/// Commands of trainers, each with what it can be told to do; one blank between the words.
+const TRAINERS: [(&str, &str); 6] = [
+    ("swift", "sft pt rlhf infer eval deploy export app web-ui rollout merge-lora sample"),
+    ("llamafactory-cli", "train chat api webchat webui export eval"),
+    ("lmf", "train chat api webchat webui export eval"),
+    ("trl", "sft dpo grpo kto reward rloo vllm-serve env chat"),
+    ("axolotl", "train inference evaluate merge-lora merge-sharded-fsdp-weights preprocess"),
+    ("tune", "run"),
+];
+
+/// Whether a word is a trainer's command, told to do what it can.
+pub(super) fn is_trainer(name: &str, told: &str) -> bool {
+    TRAINERS.iter().any(|(trainer, can)| *trainer == name && can.split(' ').any(|word| word == told))
+}
+
+/// What a trainer's command is told to do.
+pub(super) fn told(words: &[Word]) -> Option<&Word> {
+    let pair =
+        words.windows(2).find(|pair| matches!(pair, [name, told] if is_trainer(base(name), told.text())));
+    pair.and_then(|pair| pair.get(1))
+}
+
 /// Where launchers start.
 fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
     let mut starts = Vec::new();
@@ -192,6 +225,7 @@ fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
             "ray" if next == "job" => Launcher::Ray,
             "accelerate" if next == "launch" => Launcher::Accelerate,
             "megatron" if matches!(next, "sft" | "pt" | "rlhf") => Launcher::Swift,
+            name if is_trainer(name, next) => Launcher::Trainer,
             "python3.10" | "python3.11" | "python3.12" => Launcher::Python,
             name if name.starts_with("python") && !name.contains('.') => Launcher::Python,
             _ => continue,
@@ -221,8 +255,10 @@ fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize
             return Some((at, at + 1));
         }
     }
-    let swift = starts.iter().find(|(_, launcher)| *launcher == Launcher::Swift)?;
-    Some((swift.0 + 1, swift.0 + 2))
+    let (at, launcher) =
+        starts.iter().find(|(_, launcher)| matches!(launcher, Launcher::Swift | Launcher::Trainer))?;
+    // A trainer is its own program; its next word says what is to be done.
+    Some((if *launcher == Launcher::Trainer { *at } else { at + 1 }, at + 2))
 }
 
 /// The words without options of torchrun, for lines whose program is not seen.

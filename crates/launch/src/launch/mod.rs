@@ -7,6 +7,7 @@
 mod ask;
 mod choose;
 mod line;
+mod program;
 mod reading;
 mod scheduler;
 mod tidy;

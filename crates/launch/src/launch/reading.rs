@@ -3,11 +3,13 @@
 use super::ask;
 use super::choose::{Chosen, choose};
 use super::line::Line;
+use super::program::{Purpose, purpose};
 use super::world::{Said, World};
-use crate::{Argument, Found, Origin, Reading};
-use crate::{formats, megatron};
-use shardscope_bash::{Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
-use shardscope_plan::Field;
+use crate::formats::{self, trainer};
+use crate::megatron;
+use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
+use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
+use shardscope_plan::{Field, Software};
 use shardscope_source::{Diagnostic, Severity, Source};
 
 /// Words shown in one note on a condition.
@@ -200,8 +202,11 @@ impl Launch {
     /// What the launch states, its arguments read as Megatron's.
     #[must_use]
     pub fn reading(&self) -> Reading {
-        let mut reading =
-            formats::read_words(&self.arguments).unwrap_or_else(|| megatron::read(&self.arguments));
+        let mut reading = match trainer::of_words(self.line.trainer(), &self.arguments) {
+            Some(dialect) => trainer::read_words(dialect, &self.arguments),
+            None => formats::read_words(&self.arguments).unwrap_or_else(|| megatron::read(&self.arguments)),
+        };
+        self.tell_purpose(&mut reading);
         let mut holes = self.open_options.clone();
         for found in &reading.found {
             for (name, id) in &self.holes {
@@ -243,6 +248,27 @@ impl Launch {
         diagnostics.sort_by(|left, right| fault(right).cmp(&fault(left)));
         reading.diagnostics = diagnostics;
         reading
+    }
+
+    /// A program that trains nothing, or something else, has no figures of training.
+    fn tell_purpose(&self, reading: &mut Reading) {
+        let Some(program) = self.line.told.as_ref().or(self.line.program.as_ref()) else { return };
+        // Preferences are read by the trainers of transformers.
+        let transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
+        if transformers && program.text().contains("dpo") {
+            reading.take(
+                Found::new(Field::TrainingObjective, "dpo", Origin::Derived)
+                    .by("program", Some(program.origin())),
+            );
+            return;
+        }
+        let (effect, what) = match purpose(program.text()) {
+            Purpose::Training => return,
+            Purpose::NoTraining(what) => (Effect::Memory, what),
+            Purpose::OtherTraining(effect, what) => (effect, what),
+        };
+        let item = NotModelled::new("program", shell::base_name(program.text()), effect, what);
+        reading.not_modelled.push(item.at_some(Some(program.origin())));
     }
 
     fn is_worldless(&self) -> bool {

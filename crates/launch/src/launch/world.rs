@@ -236,6 +236,21 @@ impl World {
         }
     }
 
+    /// `CUDA_VISIBLE_DEVICES=0,1 command`: the devices that a trainer on one node can see.
+    fn visible(&mut self, script: &Script, chosen: &Chosen) {
+        const NAMES: [&str; 2] = ["CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"];
+        let is_named = |name: &str| NAMES.contains(&name);
+        let prefixed =
+            chosen.environment.iter().find(|(name, _)| is_named(name)).map(|(_, word)| word.value.clone());
+        let set = script.variables.iter().find(|variable| is_named(&variable.name));
+        let Some(value) = prefixed.or_else(|| set?.values.last().cloned()) else { return };
+        let Some(devices) = value.known().filter(|text| !text.is_empty()) else { return };
+        let count = devices.split(',').filter(|device| !device.trim().is_empty()).count() as u64;
+        let by = named("CUDA_VISIBLE_DEVICES", value.origin().unwrap_or_default());
+        offer_number(&mut self.gpus_per_node, count, &value, &by, "the devices that it can see");
+        offer_number(&mut self.nodes, 1, &value, &by, "one node, unless told otherwise");
+    }
+
     /// What launchers do when nothing is said.
     fn defaults(&mut self, script: &Script, line: &Line, chosen: &Chosen) {
         if chosen.fragment || self.world_size.is_some() {
@@ -252,6 +267,9 @@ impl World {
             one(&mut self.nodes, how);
         }
         let torch = line.has(Launcher::Torch) || line.has(Launcher::Swift);
+        if line.has(Launcher::Trainer) || line.launcher() == Some(Launcher::Python) {
+            self.visible(script, chosen);
+        }
         if torch && !line.is_open(Launcher::Torch) {
             one(&mut self.nodes, "torchrun stays on its node unless told otherwise");
             if line.has(Launcher::Torch) {

@@ -38,8 +38,6 @@ pub(super) struct Flag {
     pub(super) dest: Option<&'static str>,
     /// What follows it.
     pub(super) arity: Arity,
-    /// What it changes, in words; none when it changes nothing that is estimated.
-    pub(super) changes: Option<&'static str>,
     /// First release that has it; none when only main has.
     pub(super) since: Option<Release>,
     /// Last release that had it; none when it is still there.
@@ -92,6 +90,12 @@ fn dashed(name: &str) -> impl Iterator<Item = u8> + '_ {
     name.bytes().map(|byte| if byte == b'_' { b'-' } else { byte })
 }
 
+/// Every flag, in the order of the table.
+#[cfg(test)]
+pub(super) fn all() -> impl Iterator<Item = Flag> {
+    TABLE.lines().filter_map(parse)
+}
+
 /// The flags that state a setting, in the order of the table.
 pub(super) fn of_setting(setting: &str) -> impl Iterator<Item = Flag> + '_ {
     let snake = move |name: &str| name.len() == setting.len() && name.replace('-', "_") == setting;
@@ -119,7 +123,7 @@ fn name_of(line: &str) -> &str {
 }
 
 fn parse(line: &'static str) -> Option<Flag> {
-    let [arity, changes, since, until] = *line.as_bytes().first_chunk()?;
+    let [arity, _, since, until] = *line.as_bytes().first_chunk()?;
     let arity = match arity {
         b'=' => Arity::One,
         b'+' => Arity::On,
@@ -127,17 +131,9 @@ fn parse(line: &'static str) -> Option<Flag> {
         b'~' => Arity::Switch,
         _ => Arity::Several,
     };
-    let changes = match changes {
-        b'l' => Some("the layout"),
-        b'm' => Some("the model"),
-        b'b' => Some("the batch"),
-        b'k' => Some("memory"),
-        b'c' => Some("communication"),
-        _ => None,
-    };
     let dest = line.split_once(' ').map(|(_, dest)| dest);
     let (since, until) = (Release::of_letter(since), Release::of_letter(until));
-    Some(Flag { name: name_of(line), dest, arity, changes, since, until })
+    Some(Flag { name: name_of(line), dest, arity, since, until })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Pai-Megatron-Patch, the zero-bubble fork, slime, and their scripts.
 
 use super::flags::Arity;
+use crate::Effect;
 use shardscope_plan::Field;
 
 /// A fork's flag.
@@ -14,23 +15,29 @@ pub(super) struct Fork {
     pub(super) arity: Arity,
     /// The settings it states; a value of its own, or the one given with the flag.
     pub(super) states: &'static [(Field, Option<&'static str>)],
-    /// Something it does that is not estimated.
-    pub(super) lacking: Option<&'static str>,
+    /// Something it does that is not modelled, and what that would change.
+    pub(super) lacking: Option<(Effect, &'static str)>,
 }
 
 const fn takes(name: &'static str, field: &'static [(Field, Option<&'static str>)]) -> Fork {
     Fork { name, arity: Arity::One, states: field, lacking: None }
 }
 
+const fn several(name: &'static str, field: &'static [(Field, Option<&'static str>)]) -> Fork {
+    Fork { name, arity: Arity::Several, states: field, lacking: None }
+}
+
 const fn switch(name: &'static str, states: &'static [(Field, Option<&'static str>)]) -> Fork {
     Fork { name, arity: Arity::On, states, lacking: None }
 }
 
-const fn lacking(name: &'static str, arity: Arity, what: &'static str) -> Fork {
-    Fork { name, arity, states: &[], lacking: Some(what) }
+const fn lacking(name: &'static str, arity: Arity, effect: Effect, what: &'static str) -> Fork {
+    Fork { name, arity, states: &[], lacking: Some((effect, what)) }
 }
 
 const YES: Option<&str> = Some("true");
+const LORA: Option<&str> = Some("lora");
+const VISION: &str = "a vision model beside the decoder";
 
 const FORKS: &[Fork] = &[
     // The launcher, where a line brings it along.
@@ -63,13 +70,13 @@ const FORKS: &[Fork] = &[
     switch("contigious-checkpointing", &[]),
     switch("synchronize-each-layer", &[]),
     switch("enable-zbh1-pipeline", &[(Field::PipelineSchedule, Some("zb-h1"))]),
-    lacking("mlp-type", Arity::One, "residual experts"),
+    lacking("mlp-type", Arity::One, Effect::Model, "residual experts"),
     // bigscience.
     takes("max-tokens-per-gpu", &[(Field::MaxTokensPerGpu, None)]),
     switch("use-dynamic-batch-size", &[]),
     takes("pad-vocab-size-to", &[(Field::PaddedVocabSize, None)]),
     takes("tokenizer-name-or-path", &[(Field::TokenizerModel, None)]),
-    lacking("embed-layernorm", Arity::On, "the norm behind the word embedding"),
+    switch("embed-layernorm", &[]),
     switch("sync-tp-duplicated-parameters", &[]),
     // The zero-bubble fork.
     switch("enable-zero-bubble", &[(Field::PipelineSchedule, Some("zb-h2"))]),
@@ -90,23 +97,66 @@ const FORKS: &[Fork] = &[
     takes("num-shared-experts", &[(Field::NSharedExperts, None)]),
     takes("noop-layers", &[(Field::NoopLayers, None)]),
     takes("partial-rotary-factor", &[(Field::RotaryPercent, None)]),
-    lacking("reuse-fp32-param", Arity::On, "the reuse of fp32 weights"),
-    lacking("swap-optimizer", Arity::On, "optimizer states swapped to the host"),
-    lacking("swap-attention", Arity::On, "attention activations swapped to the host"),
-    lacking("recompute-activation-function", Arity::On, "recomputation of the activation function"),
-    lacking("recompute-norm", Arity::On, "recomputation of norms"),
-    lacking("moe-zero-memory", Arity::One, "MindSpeed's recomputation of experts"),
-    lacking("tp-2d", Arity::On, "two-dimensional tensor parallelism"),
-    lacking("post-norm", Arity::On, "norms behind attention and MLP"),
-    lacking("post-self-attn-layernorm", Arity::On, "norms behind attention"),
-    lacking("post-mlp-layernorm", Arity::On, "norms behind the MLP"),
+    lacking("reuse-fp32-param", Arity::On, Effect::Memory, "the reuse of fp32 weights"),
+    lacking("swap-optimizer", Arity::On, Effect::Memory, "optimizer states swapped to the host"),
+    lacking("swap-attention", Arity::On, Effect::Memory, "attention activations swapped to the host"),
+    lacking(
+        "recompute-activation-function",
+        Arity::On,
+        Effect::Memory,
+        "recomputation of the activation function",
+    ),
+    lacking("recompute-norm", Arity::On, Effect::Memory, "recomputation of norms"),
+    lacking("moe-zero-memory", Arity::One, Effect::Memory, "MindSpeed's recomputation of experts"),
+    lacking("tp-2d", Arity::On, Effect::Communication, "two-dimensional tensor parallelism"),
+    lacking("post-norm", Arity::On, Effect::Model, "norms behind attention and MLP"),
+    lacking("post-self-attn-layernorm", Arity::On, Effect::Model, "norms behind attention"),
+    lacking("post-mlp-layernorm", Arity::On, Effect::Model, "norms behind the MLP"),
     // epfLLM, Pai and others.
     switch("use-rms-norm", &[(Field::Normalization, Some("RMSNorm"))]),
     switch("no-tie-embed-logits", &[(Field::UntieEmbeddingsAndOutputWeights, YES)]),
     switch("add-qkv-bias-linear", &[(Field::AddQkvBias, YES)]),
     takes("patch-tokenizer-type", &[(Field::TokenizerType, None)]),
     takes("num-attention-heads-kv", &[(Field::GroupQueryAttention, YES), (Field::NumQueryGroups, None)]),
-    lacking("parallel-attn", Arity::On, "attention and MLP side by side"),
+    // Adapters and frozen parts (MindSpeed-LLM, ms-swift, Pai).
+    takes("lora-r", &[(Field::LoraRank, None), (Field::TrainType, LORA)]),
+    several("lora-target-modules", &[(Field::LoraTargetModules, None)]),
+    takes("lora-alpha", &[(Field::LoraAlpha, None)]),
+    takes("lora-dropout", &[(Field::LoraDropout, None)]),
+    switch("qlora", &[(Field::TrainType, Some("qlora"))]),
+    switch("lora-fusion", &[]),
+    switch("lora-ckpt-filter", &[]),
+    takes("lora-load", &[(Field::TrainType, LORA)]),
+    takes("lora-register-forward-hook", &[]),
+    switch("use-peft", &[(Field::TrainType, LORA)]),
+    takes("tuner-type", &[(Field::TrainType, None)]),
+    switch("freeze-ViT", &[(Field::FrozenModules, Some("vision"))]),
+    switch("freeze-LM", &[(Field::FrozenModules, Some("llm"))]),
+    switch("freeze-vit", &[(Field::FrozenModules, Some("vision"))]),
+    switch("freeze-llm", &[(Field::FrozenModules, Some("llm"))]),
+    switch("freeze-aligner", &[(Field::FrozenModules, Some("aligner"))]),
+    lacking("language-model-type", Arity::One, Effect::Model, VISION),
+    lacking("vision-model-type", Arity::One, Effect::Model, VISION),
+    // Reinforcement learning and preferences.
+    lacking("ref-load", Arity::One, Effect::Memory, "a reference model beside the one that is trained"),
+    // megablocks.
+    takes("moe-num-experts", &[(Field::NumExperts, None)]),
+    takes("moe-top-k", &[(Field::MoeRouterTopk, None)]),
+    takes("moe-capacity-factor", &[(Field::MoeExpertCapacityFactor, None)]),
+    takes("moe-loss-weight", &[(Field::MoeAuxLossCoeff, None)]),
+    lacking(
+        "moe-expert-model-parallelism",
+        Arity::On,
+        Effect::Communication,
+        "experts sharded over the data-parallel ranks (megablocks)",
+    ),
+    lacking(
+        "moe-weight-parallelism",
+        Arity::On,
+        Effect::Communication,
+        "expert weights gathered on use (megablocks)",
+    ),
+    lacking("parallel-attn", Arity::On, Effect::Model, "attention and MLP side by side"),
 ];
 
 /// What a fork's flag says; `_` counts as `-`.
@@ -149,13 +199,14 @@ pub(super) fn respelt(name: &str, value: &str) -> Vec<(Field, String)> {
     states
 }
 
+const HEADS: &str = "attention-head-type";
 const LAYER_LIST: &str = "num-layer-list";
 const PARTITION: &str = "pp-partition-method";
 const CONTEXT: &str = "context-parallel-algo";
 const MEMORY: &str = "zero-bubble-v-schedule-mem-setup";
 
 /// Flags of forks, their values, and the setting and value that stand for them.
-const RESPELT: [(&str, &str, Field, &str); 12] = [
+const RESPELT: [(&str, &str, Field, &str); 17] = [
     (CONTEXT, "ulysses_cp_algo", Field::CpCommType, "a2a"),
     (CONTEXT, "megatron_cp_algo", Field::CpCommType, "p2p"),
     (CONTEXT, "kvallgather_cp_algo", Field::CpCommType, "all_gather"),
@@ -166,6 +217,12 @@ const RESPELT: [(&str, &str, Field, &str); 12] = [
     (MEMORY, "min", Field::PipelineSchedule, "v-min"),
     (MEMORY, "half", Field::PipelineSchedule, "v-half"),
     (MEMORY, "zb", Field::PipelineSchedule, "zb-v"),
+    // bigcode's Megatron-LM: all query heads share one key/value head.
+    (HEADS, "multiquery", Field::GroupQueryAttention, "true"),
+    (HEADS, "multiquery", Field::NumQueryGroups, "1"),
+    (HEADS, "multihead", Field::GroupQueryAttention, "false"),
+    ("peft-scheme", "lora", Field::TrainType, "lora"),
+    ("peft-scheme", "none", Field::TrainType, "full"),
     // DeepSpeed then counts both embeddings as layers.
     (PARTITION, "embedding", Field::AccountForEmbeddingInPipelineSplit, "true"),
     (PARTITION, "embedding", Field::AccountForLossInPipelineSplit, "true"),

@@ -2,13 +2,16 @@
 
 mod flags;
 mod forks;
+mod idle;
 mod reader;
 mod release;
 mod renamed;
 mod software;
 mod spell;
+mod unmodelled;
 
 pub use flags::{flags_of, known_flags};
+pub(crate) use idle::reason_anywhere;
 pub use reader::read;
 pub use release::known_releases;
 pub(crate) use spell::spell;

@@ -4,7 +4,8 @@ use super::flags::{self, Arity, Flag};
 use super::forks;
 use super::renamed;
 use super::software::{Signs, software};
-use crate::{Argument, Found, Origin, Reading};
+use super::{idle, unmodelled};
+use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Kind};
 use shardscope_source::{Diagnostic, Severity, Span};
 
@@ -21,6 +22,13 @@ pub fn read(arguments: &[Argument]) -> Reading {
     reader.finish()
 }
 
+/// A flag without influence, and why.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Idle {
+    why: &'static str,
+    flag: String,
+}
+
 #[derive(Default)]
 struct Reader<'a> {
     words: &'a [Argument],
@@ -28,7 +36,7 @@ struct Reader<'a> {
     reading: Reading,
     signs: Signs,
     /// Recognised, without influence.
-    idle: Vec<String>,
+    idle: Vec<Idle>,
     first_idle: Option<Span>,
     /// Not known, nor near to one that is.
     unknown: Vec<String>,
@@ -86,7 +94,7 @@ impl Reader<'_> {
         }
         match Field::named(flag.dest.unwrap_or(flag.name)) {
             Some(field) => self.take(field, flag.name, value),
-            None => self.idle(flag, word.span),
+            None => self.idle(flag, &value, word.span),
         }
     }
 
@@ -98,8 +106,14 @@ impl Reader<'_> {
             self.missing(fork.name, word);
             return;
         };
-        if let Some(what) = fork.lacking {
-            let parts = ["--", fork.name, " brings ", what, ", which is not estimated yet"];
+        if let Some((effect, what)) =
+            fork.lacking.filter(|_| !matches!(value.text.as_str(), "false" | "standard"))
+        {
+            self.lack(fork.name, &value, effect, what);
+        }
+        if fork.name == "embed-layernorm" {
+            // Two vectors of the residual stream's width in the whole model: below what any figure tells.
+            let parts = ["--embed-layernorm adds a norm behind the word embedding, which is not counted"];
             self.say(Severity::Warning, "not-estimated", &parts, word.span);
         }
         // The launcher's own spellings (auto, 1:4) are read by the launch room.
@@ -200,17 +214,23 @@ impl Reader<'_> {
         }
     }
 
-    fn idle(&mut self, flag: Flag, span: Option<Span>) {
-        if let Some(what) = beyond(flag.name) {
-            let parts = ["--", flag.name, ": ", what, " are not estimated"];
-            return self.say(Severity::Error, "not-estimated", &parts, span);
-        }
-        if let Some(changes) = flag.changes {
-            let parts = ["--", flag.name, " changes ", changes, ", which is not estimated yet"];
-            return self.note("not-estimated", &parts, span);
+    /// A flag of Megatron-LM without a setting: not modelled, or without influence for a reason that is known.
+    fn idle(&mut self, flag: Flag, value: &Argument, span: Option<Span>) {
+        if let Some(known) = unmodelled::find(flag.name, &value.text) {
+            return self.lack(flag.name, value, known.effect, known.message);
         }
         self.first_idle = self.first_idle.or(span);
-        self.idle.push(format!("--{}", flag.name));
+        self.idle.push(Idle {
+            flag: format!("--{}", flag.name),
+            why: idle::reason_of(flag.name).unwrap_or_default(),
+        });
+    }
+
+    /// Something that changes figures and is not modelled.
+    fn lack(&mut self, flag: &str, value: &Argument, effect: Effect, message: &str) {
+        let shown = if value.text == "true" { "" } else { &value.text };
+        let item = NotModelled::new(&format!("--{flag}"), shown, effect, message).at_some(value.span);
+        self.reading.not_modelled.push(item);
     }
 
     fn unknown(&mut self, name: &str, word: &Argument) {
@@ -219,6 +239,13 @@ impl Reader<'_> {
         if word.hole.is_some() {
             return;
         }
+        let dashed = name.replace('_', "-");
+        if let Some(why) = idle::reason_anywhere(&dashed) {
+            self.first_idle = self.first_idle.or(word.span);
+            self.idle.push(Idle { flag: format!("--{name}"), why });
+            return;
+        }
+        self.reading.not_read.push(NotRead::new(&format!("--{name}"), word.span));
         // A text with more unknown flags than that is written for another program.
         self.looked_up += 1;
         let near = if self.looked_up <= LISTED { flags::near(name) } else { None };
@@ -227,7 +254,7 @@ impl Reader<'_> {
             self.unknown.push(format!("--{name}"));
             return;
         };
-        let parts = ["--", name, " is not a flag of Megatron-LM"];
+        let parts = ["--", name, " is not a flag of Megatron-LM, and is not read"];
         self.say(Severity::Warning, "unknown-flag", &parts, word.span);
         if let Some(said) = self.reading.diagnostics.last_mut() {
             said.hint = Some(format!("--{near} is the nearest"));
@@ -239,13 +266,10 @@ impl Reader<'_> {
             let dashed = written.replace('_', "-");
             self.note("underscores", &["--", &written, " is read as --", &dashed], span);
         }
-        let idle = std::mem::take(&mut self.idle);
-        let many = " flags are recognised and change none of the figures: ";
-        let single = " is recognised and changes none of the figures";
-        self.listed("no-influence", many, single, idle, self.first_idle);
+        self.tell_idle();
         let unknown = std::mem::take(&mut self.unknown);
-        let many = " flags are no flags of Megatron-LM or of a fork that is known, and are left aside: ";
-        let single = " is no flag of Megatron-LM or of a fork that is known, and is left aside";
+        let many = " flags are no flags of Megatron-LM or of a fork that is known, and are not read: ";
+        let single = " is no flag of Megatron-LM or of a fork that is known, and is not read";
         self.listed("unknown-flags", many, single, unknown, self.first_unknown);
         if self.ascend && self.reading.value(Field::Accelerator).is_none() {
             let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived);
@@ -257,6 +281,45 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
+    /// One note on all flags without influence, by reason.
+    fn tell_idle(&mut self) {
+        let mut idle = std::mem::take(&mut self.idle);
+        idle.sort();
+        idle.dedup();
+        let mut listed = String::new();
+        let mut last = "";
+        for (index, Idle { why, flag }) in idle.iter().enumerate() {
+            if index == LISTED {
+                listed.push_str(", …");
+                break;
+            }
+            listed.push_str(match index {
+                0 => "",
+                _ if *why == last => ", ",
+                _ => "; ",
+            });
+            if *why != last {
+                listed.push_str(why);
+                listed.push_str(": ");
+                last = why;
+            }
+            listed.push_str(flag);
+        }
+        let span = self.first_idle;
+        match idle.len() {
+            0 => {}
+            1 => self.note("no-influence", &["a flag that changes none of the figures. ", &listed], span),
+            count => {
+                let count = count.to_string();
+                self.note(
+                    "no-influence",
+                    &[&count, " flags that change none of the figures. ", &listed],
+                    span,
+                );
+            }
+        }
+    }
+
     /// One note on many flags.
     fn listed(
         &mut self,
@@ -287,19 +350,6 @@ impl Reader<'_> {
     fn say(&mut self, severity: Severity, code: &'static str, parts: &[&str], span: Option<Span>) {
         let message = parts.concat();
         self.reading.diagnostics.push(Diagnostic { severity, code, message, hint: None, span });
-    }
-}
-
-/// Models of another kind than the decoder of attention and MLP that is estimated.
-fn beyond(flag: &str) -> Option<&'static str> {
-    match flag {
-        "hybrid-layer-pattern" | "hybrid-override-pattern" | "is-hybrid-model" => {
-            Some("hybrid (Mamba) models")
-        }
-        "heterogeneous-layers-config-path" => Some("models whose layers differ by a configuration file"),
-        "experimental-attention-variant" => Some("experimental attention variants"),
-        "decoder-num-layers" => Some("encoder-decoder models"),
-        _ => None,
     }
 }
 
@@ -356,6 +406,11 @@ mod tests {
             &[],
         );
         check("--num-layers --hidden-size 8", &[(Field::HiddenSize, "8")], &["missing-value"]);
-        check("--mamba-state-dim 128", &[], &["not-estimated"]);
+        let reading =
+            read(&Argument::split("--is-hybrid-model --my-own-thing 24 --use-sharp false --num-layer 2"));
+        let lacking: Vec<_> = reading.not_modelled.iter().map(|item| item.name.as_str()).collect();
+        assert_eq!(lacking, ["--is-hybrid-model"]);
+        let not_read: Vec<_> = reading.not_read.iter().map(|item| item.name.as_str()).collect();
+        assert_eq!(not_read, ["--my-own-thing", "--num-layer"]);
     }
 }

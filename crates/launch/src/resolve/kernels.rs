@@ -14,6 +14,9 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
             ("flash", "--use-flash-attn")
         }
         Software::MegatronLegacy | Software::MegatronDeepspeed => ("unfused", "without --use-flash-attn"),
+        Software::MegatronCoreLocal if table.on(Field::UseFlashAttn) && on_ascend(table) => {
+            ("flash", "MindSpeed puts its fused attention in the place of core's own with --use-flash-attn")
+        }
         Software::MegatronCoreLocal => ("unfused", "core's own layers have no fused attention"),
         Software::HfTransformers => match table.word(Field::AttnImplementation) {
             "eager" => ("unfused", "attn_implementation"),
@@ -35,6 +38,12 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
         3 => AttentionKernel::Sdpa,
         _ => AttentionKernel::Flash,
     }
+}
+
+/// Whether it runs on an Ascend accelerator, where MindSpeed replaces core's kernels by its own
+/// (`mindspeed/features_manager/transformer/flash_attention`).
+fn on_ascend(table: &Table) -> bool {
+    table.word(Field::Accelerator).starts_with("Ascend")
 }
 
 /// Bytes of a cuBLAS workspace configured as `:KiB:count`, any number of times; deterministic runs must set

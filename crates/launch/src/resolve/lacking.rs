@@ -1,7 +1,7 @@
 //! Which values of settings are read and not modelled, and what becomes of them: they stop the verdict, unless the reader
 //! goes on without them.
 
-use super::setting::SettingValue;
+use super::setting::{Setting, SettingValue};
 use super::table::Table;
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Marks};
@@ -54,6 +54,9 @@ const SWITCHES: &[(Field, Effect, &str)] =
 
 /// Adds what settings say and no estimator knows.
 pub(super) fn find(table: &mut Table) {
+    if table.has(Field::LoraRank) {
+        table.derive_word(Field::TrainType, "lora", "the text sets up LoRA");
+    }
     for Lacking { field, words, effect, message } in LACKING {
         let said = table.word(*field);
         if !said.is_empty() && words.split_ascii_whitespace().any(|word| word == said) {
@@ -88,6 +91,40 @@ impl Table {
         let item = NotModelled::new(field.name(), value, effect, &said).at_some(self.span(field));
         self.not_modelled.push(item);
     }
+}
+
+/// Settings that fall with another when the plan goes on without it.
+const TOGETHER: [Field; 5] = [
+    Field::TrainType,
+    Field::LoraRank,
+    Field::LoraTargetModules,
+    Field::BaseQuantization,
+    Field::FrozenModules,
+];
+
+/// Takes the settings that are not modelled out of the table, so that the plan is made without them; what was there.
+pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field, Setting)> {
+    let mut fields: Vec<Field> = items.iter().filter_map(|item| Field::named(&item.name)).collect();
+    if fields.iter().any(|field| TOGETHER.contains(field)) {
+        fields.extend(TOGETHER);
+    }
+    let mut held = Vec::new();
+    for field in fields {
+        if let Some(setting) = table.get(field).cloned() {
+            held.push((field, setting));
+        }
+        if field == Field::Optimizer {
+            table.fill(
+                field,
+                SettingValue::Text("adam".to_owned()),
+                Origin::Default,
+                "in the place of one not modelled",
+            );
+        } else if field != Field::Software {
+            table.clear(field);
+        }
+    }
+    held
 }
 
 /// Says each setting that is not modelled, once; whether the reader goes on without all of them, and with which marks.

@@ -71,7 +71,11 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     recipe::state(&mut table, software);
     lacking::find(&mut table);
     let (not_modelled, marks) = lacking::marks(&mut table, readings);
+    let held = lacking::set_aside(&mut table, &not_modelled);
     let plan = if nothing { None } else { plan(&mut table, software, accelerator) };
+    for (field, setting) in held {
+        table.put(field, setting);
+    }
     let mut plan = plan.zip(marks).map(|(plan, marks)| plan.marked(marks));
     let mut settings = table.settings();
     if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {

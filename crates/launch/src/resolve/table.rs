@@ -189,7 +189,7 @@ impl Table {
         }
     }
 
-    fn put(&mut self, field: Field, setting: Setting) {
+    pub(super) fn put(&mut self, field: Field, setting: Setting) {
         self.slots[field.index()] = Some(setting);
     }
 

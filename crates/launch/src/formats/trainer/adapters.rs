@@ -1,0 +1,103 @@
+//! What trains: everything, adapters, adapters over quantised weights, or the last layers.
+
+use super::dialect::Dialect;
+use crate::formats::leaves::Leaves;
+use crate::{Effect, NotModelled, Origin};
+use shardscope_plan::Field;
+
+pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    quantization(leaves);
+    way(leaves, dialect);
+    targets(leaves);
+    let whose = ["default of ", dialect.name()].concat();
+    if matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
+        leaves.state_all(dialect.adapters(), Origin::Default, &whose);
+    } else {
+        // Ranks and targets without adapters say nothing.
+        let idle = [
+            Field::LoraRank,
+            Field::LoraAlpha,
+            Field::LoraDropout,
+            Field::LoraTargetModules,
+            Field::ModulesToSave,
+        ];
+        leaves.reading.keep(&|found| !idle.contains(&found.field));
+    }
+}
+
+fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    let quantised = leaves.reading.value(Field::BaseQuantization).is_some();
+    let lora = if quantised { "qlora" } else { "lora" };
+    let keys = ["finetuning_type", "tuner_type", "train_type", "sft_type", "adapter"];
+    if let Some(leaf) = leaves.first(&keys) {
+        match leaf.value.as_str() {
+            "lora" => leaves.say(Field::TrainType, lora, leaf),
+            "qlora" => {
+                leaves.say(Field::TrainType, "qlora", leaf);
+                leaves.say(Field::BaseQuantization, "nf4", leaf);
+            }
+            "full" | "none" => leaves.say(Field::TrainType, "full", leaf),
+            "freeze" => leaves.say(Field::TrainType, "freeze", leaf),
+            other => {
+                let what = "adapters of another kind than LoRA";
+                let item = NotModelled::new(&leaf.path, other, Effect::Model, what).at_some(leaf.span);
+                leaves.reading.not_modelled.push(item);
+            }
+        }
+        return;
+    }
+    let switches = ["use_peft", "use_lora", "lora_enable", "peft"];
+    if let Some(leaf) = switches.iter().find_map(|path| leaves.yes(path)) {
+        leaves.say(Field::TrainType, lora, leaf);
+    } else if quantised && dialect != Dialect::Axolotl {
+        leaves.state(
+            Field::TrainType,
+            "qlora",
+            Origin::Derived,
+            "only adapters train over quantised weights",
+        );
+    }
+    if let Some(leaf) = leaves.first(&["q_lora", "use_qlora"]).filter(|leaf| leaf.flag() == Some(true)) {
+        leaves.say(Field::TrainType, "qlora", leaf);
+        leaves.say(Field::BaseQuantization, "nf4", leaf);
+    }
+    let whose = ["default of ", dialect.name()].concat();
+    leaves.state(Field::TrainType, dialect.trains(), Origin::Default, &whose);
+}
+
+fn quantization(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.yes("load_in_4bit") {
+        let kind = leaves.text("bnb_4bit_quant_type").unwrap_or("nf4").to_owned();
+        leaves.say(Field::BaseQuantization, &kind, leaf);
+    } else if let Some(leaf) = leaves.yes("load_in_8bit") {
+        leaves.say(Field::BaseQuantization, "int8", leaf);
+    }
+    let method = leaves.first(&["quantization_method", "quant_method"]).map(|leaf| leaf.value.clone());
+    let ours = method.as_deref().is_none_or(|method| matches!(method, "bnb" | "bitsandbytes" | "fp8"));
+    if let Some(leaf) =
+        leaves.first(&["quantization_bit", "quant_bits", "bits"]).filter(|leaf| leaf.whole().is_some())
+    {
+        match (leaf.whole(), ours) {
+            (Some(4), true) => leaves.say(Field::BaseQuantization, "nf4", leaf),
+            (Some(8), true) => leaves.say(Field::BaseQuantization, "int8", leaf),
+            (Some(16 | 32), _) => {}
+            _ => {
+                let what = "weights quantised in a way of their own";
+                let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+                leaves.reading.not_modelled.push(item);
+            }
+        }
+    }
+    leaves.pass("bnb_4bit_quant_type");
+}
+
+fn targets(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.first(&["lora_target_modules", "lora_target", "target_modules"]) {
+        // Lists, and names joined by commas or blanks; `all` is every linear layer.
+        let all = matches!(leaf.value.as_str(), "all" | "all-linear" | "[all-linear]");
+        leaves.say(Field::LoraTargetModules, if all { "all-linear" } else { &leaf.value }, leaf);
+    }
+    if let Some(leaf) = leaves.yes("lora_target_linear") {
+        leaves.say(Field::LoraTargetModules, "all-linear", leaf);
+    }
+}

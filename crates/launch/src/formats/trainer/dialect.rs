@@ -1,0 +1,111 @@
+//! The trainers, and what each takes where its user says nothing.
+
+use shardscope_plan::Field;
+
+/// A trainer of models of transformers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// The Trainer's own arguments, in a script of anybody's.
+    Transformers,
+    /// TRL.
+    Trl,
+    /// LLaMA-Factory.
+    LlamaFactory,
+    /// axolotl.
+    Axolotl,
+    /// ms-swift.
+    Swift,
+}
+
+/// A default: a setting and its value.
+pub(super) type Defaults = &'static [(Field, &'static str)];
+
+impl Dialect {
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transformers => "transformers' Trainer",
+            Self::Trl => "TRL",
+            Self::LlamaFactory => "LLaMA-Factory",
+            Self::Axolotl => "axolotl",
+            Self::Swift => "ms-swift",
+        }
+    }
+
+    /// Settings that it has without being told. Sources: `transformers/training_args.py` (batch of 8, no accumulation, no
+    /// checkpointing, AdamW), `trl/trainer/base_config.py` and `sft_config.py` (checkpointing, 1,024 tokens, weights in
+    /// fp32 under autocast), `llamafactory/hparams` (2,048 tokens, checkpointing unless disabled), axolotl's schema
+    /// (micro-batch of 1, sequences of 512), `swift/trainers/arguments.py` (batch of 1, checkpointing).
+    pub(super) const fn defaults(self) -> Defaults {
+        match self {
+            Self::Transformers => &[
+                (Field::MicroBatchSize, "8"),
+                (Field::NumMicroBatches, "1"),
+                (Field::GradientCheckpointing, "false"),
+                (Field::Optimizer, "adam"),
+            ],
+            Self::Trl => &[
+                (Field::MicroBatchSize, "8"),
+                (Field::NumMicroBatches, "1"),
+                (Field::SeqLength, "1024"),
+                (Field::GradientCheckpointing, "true"),
+                (Field::Optimizer, "adam"),
+            ],
+            Self::LlamaFactory => &[
+                (Field::MicroBatchSize, "8"),
+                (Field::NumMicroBatches, "1"),
+                (Field::SeqLength, "2048"),
+                (Field::GradientCheckpointing, "true"),
+                (Field::Optimizer, "adam"),
+            ],
+            Self::Axolotl => &[
+                (Field::MicroBatchSize, "1"),
+                (Field::NumMicroBatches, "1"),
+                (Field::SeqLength, "512"),
+                (Field::GradientCheckpointing, "false"),
+                (Field::Optimizer, "adam"),
+            ],
+            Self::Swift => &[
+                (Field::MicroBatchSize, "1"),
+                (Field::GradientCheckpointing, "true"),
+                (Field::Optimizer, "adam"),
+            ],
+        }
+    }
+
+    /// Adapters where it trains adapters and says no more of them: rank, scale, dropout and layers.
+    pub(super) const fn adapters(self) -> Defaults {
+        match self {
+            Self::Transformers => &[(Field::LoraRank, "8"), (Field::LoraAlpha, "8")],
+            Self::Trl => &[(Field::LoraRank, "16"), (Field::LoraAlpha, "32"), (Field::LoraDropout, "0.05")],
+            Self::LlamaFactory => &[(Field::LoraRank, "8"), (Field::LoraTargetModules, "all-linear")],
+            Self::Axolotl => &[(Field::LoraRank, "8"), (Field::LoraAlpha, "16"), (Field::LoraDropout, "0")],
+            Self::Swift => &[
+                (Field::LoraRank, "8"),
+                (Field::LoraAlpha, "32"),
+                (Field::LoraDropout, "0.05"),
+                (Field::LoraTargetModules, "all-linear"),
+            ],
+        }
+    }
+
+    /// What it trains without being told.
+    pub(super) const fn trains(self) -> &'static str {
+        match self {
+            Self::LlamaFactory | Self::Swift => "lora",
+            Self::Transformers | Self::Trl | Self::Axolotl => "full",
+        }
+    }
+
+    /// Whether it runs in bf16 without being told (`trl/trainer/base_config.py`; ms-swift follows the checkpoint).
+    pub(super) const fn is_bf16(self) -> bool {
+        matches!(self, Self::Trl | Self::Swift)
+    }
+
+    /// Whether weights that train are held in fp32 under autocast, unless told otherwise: TRL loads models so,
+    /// LLaMA-Factory casts them (`model/adapter.py`) where nothing shards them and no pure format is asked for.
+    pub(super) const fn upcasts(self) -> bool {
+        matches!(self, Self::Trl | Self::LlamaFactory)
+    }
+}

@@ -1,0 +1,13 @@
+//! Trainers of models of Hugging Face's transformers: one vocabulary, and what differs between them as data.
+
+mod adapters;
+mod dialect;
+mod place;
+mod read;
+mod vocabulary;
+mod words;
+
+pub use dialect::Dialect;
+pub(crate) use place::of_words;
+pub(super) use read::read;
+pub(crate) use read::read_words;

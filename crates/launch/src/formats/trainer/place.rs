@@ -1,0 +1,74 @@
+//! Whose words they are, told by the program and by the words themselves.
+
+use super::Dialect;
+use crate::Argument;
+
+/// Options that only trainers of transformers have. Two of them make a command one of theirs.
+const OWN: [&str; 16] = [
+    "per_device_train_batch_size",
+    "model_name_or_path",
+    "gradient_accumulation_steps",
+    "num_train_epochs",
+    "lr_scheduler_type",
+    "save_total_limit",
+    "report_to",
+    "warmup_ratio",
+    "model_max_length",
+    "max_seq_length",
+    "lora_target_modules",
+    "use_peft",
+    "attn_implementation",
+    "tuner_type",
+    "dataset_num_proc",
+    "per_device_eval_batch_size",
+];
+const ENOUGH: usize = 2;
+
+/// The trainer that a program's name tells: `swift`, `llamafactory-cli`, `axolotl`, `trl`, and their modules.
+fn named_dialect(program: &str) -> Option<Dialect> {
+    let path = program.to_ascii_lowercase();
+    let last = path.rsplit('/').next().unwrap_or(&path);
+    match () {
+        () if path.contains("axolotl") => Some(Dialect::Axolotl),
+        () if path.contains("llamafactory") || path.contains("llama_factory") || last == "train_bash.py" => {
+            Some(Dialect::LlamaFactory)
+        }
+        () if path.contains("swift/cli") || path == "swift" || path.starts_with("swift.") => {
+            Some(Dialect::Swift)
+        }
+        () if path == "trl" || path.contains("trl/scripts") || path.starts_with("trl.") => Some(Dialect::Trl),
+        () => None,
+    }
+}
+
+/// Whether words are a trainer's of transformers, by a name or by themselves.
+pub(crate) fn of_words(program: &str, words: &[Argument]) -> Option<Dialect> {
+    let named = named_dialect(program);
+    let mut own = 0;
+    let mut megatron = false;
+    for word in words {
+        let Some(name) = word.text.strip_prefix("--") else { continue };
+        let name = name.split('=').next().unwrap_or(name).replace('-', "_");
+        own += usize::from(OWN.contains(&name.as_str()));
+        megatron |= matches!(
+            name.as_str(),
+            "num_layers" | "tensor_model_parallel_size" | "pipeline_model_parallel_size"
+        );
+    }
+    if megatron {
+        return None;
+    }
+    let has = |key: &str| {
+        words.iter().any(|word| word.text.trim_start_matches("--").split('=').next() == Some(key))
+    };
+    match named {
+        Some(dialect) => Some(dialect),
+        // LLaMA-Factory's own words in a launcher's script.
+        None if own >= ENOUGH && has("finetuning_type") => Some(Dialect::LlamaFactory),
+        None if own >= ENOUGH && (has("dataset_name") || has("use_peft")) && has("max_length") => {
+            Some(Dialect::Trl)
+        }
+        None if own >= ENOUGH => Some(Dialect::Transformers),
+        None => None,
+    }
+}

@@ -1,0 +1,438 @@
+//! A trainer's keys as settings.
+
+use super::dialect::Dialect;
+use super::vocabulary::{self, Meaning};
+use super::{adapters, words};
+use crate::formats::leaves::{Leaf, Leaves, Scalars};
+use crate::named::{take_model, with_vision};
+use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
+use shardscope_config_tree::Node;
+use shardscope_plan::{Field, Software};
+use shardscope_source::{Diagnostic, Span};
+
+/// Reads a trainer's settings file.
+pub(in crate::formats) fn read(dialect: Dialect, root: &Node) -> Reading {
+    let scalars = Scalars::of(root);
+    of(dialect, &scalars)
+}
+
+/// Reads the words of a trainer's command.
+pub(crate) fn read_words(dialect: Dialect, arguments: &[Argument]) -> Reading {
+    let scalars = words::leaves(arguments);
+    of(dialect, &scalars)
+}
+
+fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
+    let mut leaves = Leaves::over(scalars);
+    table(&mut leaves);
+    precision(&mut leaves, dialect);
+    checkpointing(&mut leaves);
+    attention(&mut leaves);
+    liger(&mut leaves);
+    packing(&mut leaves);
+    adapters::read(&mut leaves, dialect);
+    spread(&mut leaves);
+    objective(&mut leaves);
+    let whose = ["default of ", dialect.name()].concat();
+    leaves.state_all(dialect.defaults(), Origin::Default, &whose);
+    weights(&mut leaves, dialect);
+    model(&mut leaves);
+    open(&mut leaves, dialect);
+    leaves.reading.software =
+        Some((Software::HfTransformers, [dialect.name(), " trains models of transformers"].concat()));
+    leaves.finish(dialect.name())
+}
+
+/// Keys that are read as they are, and those that are not modelled.
+fn table(leaves: &mut Leaves<'_>) {
+    let mut idle: Vec<(&'static str, &Leaf)> = Vec::new();
+    for leaf in leaves.all() {
+        let Some(rule) = vocabulary::find(last(&leaf.path)) else { continue };
+        // A key below another that is read by code of its own, or that is told of by it.
+        let below = leaf.path.contains('.');
+        match rule.meaning {
+            Meaning::Take(field) if !below && !leaf.value.is_empty() => {
+                leaves.take(&[&leaf.path], field);
+            }
+            Meaning::Lacks(effect, what, harmless) if !below && is_said(leaf, harmless) => {
+                leaves.pass(&leaf.path);
+                let value = if leaf.flag() == Some(true) { "" } else { &leaf.value };
+                let item = NotModelled::new(&leaf.path, value, effect, what).at_some(leaf.span);
+                leaves.reading.not_modelled.push(item);
+            }
+            Meaning::Idle(why) => {
+                leaf.used.set(true);
+                idle.push((why, leaf));
+            }
+            Meaning::Take(_) => {}
+            Meaning::Own if below => {}
+            _ => leaf.used.set(true),
+        }
+    }
+    tell_idle(leaves, idle);
+}
+
+/// One note on the keys without influence, by reason.
+fn tell_idle(leaves: &mut Leaves<'_>, mut idle: Vec<(&'static str, &Leaf)>) {
+    /// Keys listed by name at most.
+    const LISTED: usize = 24;
+    idle.retain(|(_, leaf)| !leaf.value.is_empty());
+    idle.sort_by_key(|(why, _)| *why);
+    let place: Option<Span> = idle.iter().find_map(|(_, leaf)| leaf.span);
+    let (mut listed, mut before) = (String::new(), "");
+    for (index, (why, leaf)) in idle.iter().take(LISTED).enumerate() {
+        if *why == before {
+            listed.push_str(", ");
+        } else {
+            listed.push_str(if index == 0 { "" } else { "; " });
+            listed.push_str(why);
+            listed.push_str(": ");
+            before = why;
+        }
+        listed.push_str(&leaf.path);
+    }
+    if !idle.is_empty() {
+        let more = if idle.len() > LISTED { ", …" } else { "" };
+        let message = format!("{} keys that change none of the figures. {listed}{more}", idle.len());
+        leaves.reading.diagnostics.push(Diagnostic::note("keys-left-aside", message).at_some(place));
+    }
+}
+
+fn is_said(leaf: &Leaf, harmless: &str) -> bool {
+    !leaf.value.is_empty()
+        && leaf.flag() != Some(false)
+        && !harmless.split_ascii_whitespace().any(|word| word == leaf.value)
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    for path in ["bf16", "bfloat16", "fp16", "float16"] {
+        let field = if path.starts_with('b') { Field::Bf16 } else { Field::Fp16 };
+        // axolotl's and Qwen's "auto" is bf16 wherever the accelerator has it.
+        if let Some(leaf) = leaves
+            .get(path)
+            .filter(|leaf| leaf.flag() == Some(true) || leaf.value == "auto" || leaf.value == "full")
+        {
+            leaves.switch(field, true, leaf);
+        }
+    }
+    if let Some(leaf) = leaves.get("mixed_precision") {
+        match leaf.value.as_str() {
+            "bf16" => leaves.switch(Field::Bf16, true, leaf),
+            "fp16" => leaves.switch(Field::Fp16, true, leaf),
+            _ => {}
+        }
+    }
+    if let Some(leaf) = leaves.yes("pure_bf16") {
+        leaves.say(Field::ParamsDtype, "bf16", leaf);
+        leaves.say(Field::Autocast, "none", leaf);
+        leaves.switch(Field::Bf16, true, leaf);
+    }
+    if let Some(leaf) = leaves.first(&["torch_dtype", "dtype"]).filter(|leaf| leaf.value != "auto") {
+        leaves.say(Field::ParamsDtype, &leaf.value, leaf);
+    }
+    let said = [Field::Bf16, Field::Fp16].iter().any(|field| leaves.reading.value(*field).is_some());
+    if !said && dialect.is_bf16() {
+        let whose = ["default of ", dialect.name()].concat();
+        leaves.state(Field::Bf16, "true", Origin::Default, &whose);
+    }
+}
+
+/// In which format weights are held where the text does not say.
+fn weights(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    if leaves.reading.value(Field::ParamsDtype).is_some() {
+        return;
+    }
+    let full = leaves.reading.value(Field::TrainType).is_none_or(|train| train == "full");
+    let sharded = leaves.reading.value(Field::DataParallelEngine).is_some_and(|engine| engine != "ddp");
+    let (format, why) = match dialect {
+        Dialect::Trl => ("fp32", "TRL loads models in fp32 unless dtype says otherwise"),
+        _ if dialect.upcasts() && full && !sharded => {
+            ("fp32", "LLaMA-Factory holds weights that train in fp32")
+        }
+        _ if leaves.reading.value(Field::Fp16).is_some() => ("fp16", "as the checkpoint and --fp16"),
+        _ => ("bf16", "as the checkpoint, which transformers 5 loads in its own format"),
+    };
+    leaves.state(Field::ParamsDtype, format, Origin::Default, why);
+}
+
+fn checkpointing(leaves: &mut Leaves<'_>) {
+    for path in ["gradient_checkpointing", "activation_checkpointing"] {
+        if let Some(leaf) = leaves.get(path) {
+            // axolotl's "offload" moves the kept inputs to the host besides.
+            if leaf.value.contains("offload") {
+                let what = "kept layer inputs that go to the host";
+                let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+                leaves.reading.not_modelled.push(item);
+            }
+            leaves.switch(Field::GradientCheckpointing, leaf.flag() != Some(false), leaf);
+        }
+    }
+    if let Some(leaf) = leaves.yes("disable_gradient_checkpointing") {
+        leaves.switch(Field::GradientCheckpointing, false, leaf);
+    }
+}
+
+/// Words for transformers' attention.
+const ATTENTION: [(&str, &str); 12] = [
+    ("flash_attn", "flash_attention_2"),
+    ("flash_attention", "flash_attention_2"),
+    ("fa2", "flash_attention_2"),
+    ("flash_attention_2", "flash_attention_2"),
+    ("flash_attn_2", "flash_attention_2"),
+    ("flash_attention_3", "flash_attention_3"),
+    ("flash_attn_3", "flash_attention_3"),
+    ("fa3", "flash_attention_3"),
+    ("sdpa", "sdpa"),
+    ("eager", "eager"),
+    ("disabled", "eager"),
+    ("flex_attention", "flex_attention"),
+];
+
+fn attention(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.first(&["attn_implementation", "attn_impl", "flash_attn"]) {
+        let said = leaf.value.as_str();
+        // Kernels from the Hub by their repository's name.
+        let named = if said.contains("flash-attn3") {
+            Some("flash_attention_3")
+        } else if said.contains("flash-attn") {
+            Some("flash_attention_2")
+        } else {
+            ATTENTION.iter().find(|(word, _)| *word == said).map(|(_, ours)| *ours)
+        };
+        match named {
+            Some(word) => leaves.say(Field::AttnImplementation, word, leaf),
+            None if said == "auto" || leaf.flag() == Some(false) => {}
+            None if leaf.flag() == Some(true) => {
+                leaves.say(Field::AttnImplementation, "flash_attention_2", leaf)
+            }
+            None => {
+                let item =
+                    NotModelled::new(&leaf.path, said, Effect::Memory, "this attention").at_some(leaf.span);
+                leaves.reading.not_modelled.push(item);
+            }
+        }
+    }
+    let switches = [
+        ("flash_attention", "flash_attention_2"),
+        ("use_flash_attn", "flash_attention_2"),
+        ("use_flash_attention_2", "flash_attention_2"),
+        ("sdp_attention", "sdpa"),
+        ("sdpa_attention", "sdpa"),
+        ("eager_attention", "eager"),
+        ("flex_attention", "flex_attention"),
+    ];
+    for (path, word) in switches {
+        if let Some(leaf) = leaves.yes(path) {
+            leaves.say(Field::AttnImplementation, word, leaf);
+        }
+    }
+    leaves.pass("xformers_attention");
+}
+
+/// axolotl names Liger's kernels one by one; all of them together are what other trainers have one switch for.
+fn liger(leaves: &mut Leaves<'_>) {
+    let parts = [
+        &["liger_rope"][..],
+        &["liger_rms_norm"],
+        &["liger_glu_activation", "liger_swiglu"],
+        &["liger_fused_linear_cross_entropy"],
+    ];
+    let on: Vec<Option<&Leaf>> =
+        parts.iter().map(|paths| paths.iter().find_map(|path| leaves.yes(path))).collect();
+    for path in ["liger_layer_norm", "liger_cross_entropy"] {
+        leaves.pass(path);
+    }
+    let Some(first) = on.iter().flatten().next() else { return };
+    if on.iter().all(Option::is_some) {
+        leaves.switch(Field::LigerKernel, true, first);
+    } else {
+        let what = "some of Liger's kernels without the others";
+        let item = NotModelled::new(&first.path, "", Effect::Memory, what).at_some(first.span);
+        leaves.reading.not_modelled.push(item);
+    }
+}
+
+fn packing(leaves: &mut Leaves<'_>) {
+    for path in ["packing", "sample_packing", "padding_free", "neat_packing"] {
+        if let Some(leaf) = leaves.yes(path) {
+            leaves.switch(Field::Packing, true, leaf);
+        }
+    }
+}
+
+/// How the model is spread over accelerators: the files and words of DeepSpeed and FSDP.
+fn spread(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) =
+        leaves.first(&["deepspeed", "deepspeed_config"]).filter(|leaf| leaf.flag() != Some(false))
+    {
+        leaves.say(Field::DataParallelEngine, "deepspeed", leaf);
+        let named = leaf.value.as_str();
+        match (named.strip_prefix("zero"), named.contains(['/', '.'])) {
+            // ms-swift's own files by their short names.
+            (Some(rest), false) => {
+                leaves.say(Field::ZeroStage, rest.get(..1).unwrap_or(rest), leaf);
+                if rest.contains("offload") {
+                    leaves.switch(Field::OffloadOptimizer, true, leaf);
+                    leaves.switch(Field::OffloadParam, rest.starts_with('3'), leaf);
+                }
+            }
+            _ => left_to_file(leaves, leaf),
+        }
+    }
+    for path in ["deepspeed", "fsdp", "fsdp_config"] {
+        for leaf in leaves.all().iter().filter(|leaf| leaf.path.starts_with(path)) {
+            leaf.used.set(true);
+        }
+    }
+    fsdp(leaves);
+    if let Some(leaf) = leaves.get("config_file") {
+        left_to_file(leaves, leaf);
+    }
+}
+
+/// The words of `--fsdp`, and the keys of its configuration (`transformers/training_args.py`).
+fn fsdp(leaves: &mut Leaves<'_>) {
+    let config = |leaves: &Leaves<'_>, key: &str| {
+        let paths = [["fsdp_config.", key].concat(), ["fsdp_config.fsdp_", key].concat()];
+        paths.iter().find_map(|path| leaves.get(path)).map(|leaf| (leaf.value.clone(), leaf.flag()))
+    };
+    let words = leaves
+        .all()
+        .iter()
+        .find(|leaf| leaf.path == "fsdp" && !leaf.value.is_empty() && leaf.flag() != Some(false));
+    let Some(leaf) = words.or_else(|| leaves.all().iter().find(|leaf| leaf.path.starts_with("fsdp_config")))
+    else {
+        return;
+    };
+    let said = leaf.value.as_str();
+    let version = config(leaves, "version")
+        .or_else(|| leaves.get("fsdp_version").map(|leaf| (leaf.value.clone(), None)));
+    let second = version.is_some_and(|(version, _)| version == "2");
+    leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
+    let strategy = config(leaves, "sharding_strategy").map(|(word, _)| word).unwrap_or_default();
+    let reshards = config(leaves, "reshard_after_forward").and_then(|(_, flag)| flag);
+    let keeps =
+        said.contains("shard_grad_op") || strategy == "SHARD_GRAD_OP" || (second && reshards == Some(false));
+    let stage = match () {
+        () if said.contains("no_shard") || strategy == "NO_SHARD" => "0",
+        () if keeps => "2",
+        () => "3",
+    };
+    leaves.say(Field::ZeroStage, stage, leaf);
+    if said.contains("hybrid") || strategy.starts_with("HYBRID") {
+        let what = "sharding inside nodes with copies between them (HSDP)";
+        let item = NotModelled::new(&leaf.path, said, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    let offloads =
+        said.contains("offload") || config(leaves, "offload_params").and_then(|(_, flag)| flag) == Some(true);
+    if offloads {
+        let what = "weights, gradients and optimizer states on the host (FSDP)";
+        let item = NotModelled::new("fsdp_offload_params", "", Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    if config(leaves, "activation_checkpointing").and_then(|(_, flag)| flag) == Some(true) {
+        leaves.switch(Field::GradientCheckpointing, true, leaf);
+    }
+}
+
+/// What data-parallel ranks share stands in a file that is named: it is asked for, with what its name suggests.
+fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
+    let name = leaf.value.rsplit('/').next().unwrap_or(&leaf.value).to_owned();
+    let lower = name.to_ascii_lowercase();
+    let stage = ["3", "2", "1", "0"].into_iter().find(|stage| {
+        ["zero", "z", "stage", "zero_", "zero-", "stage_", "ds_z"]
+            .iter()
+            .any(|lead| lower.contains(&[lead, *stage].concat()))
+    });
+    let suggested = stage.or_else(|| lower.contains("fsdp").then_some("3"));
+    let mut found =
+        crate::Found::new(Field::ZeroStage, String::new(), Origin::Script).by(leaf.path.as_str(), leaf.span);
+    found.hole = Some(name.clone());
+    if leaves.reading.value(Field::ZeroStage).is_none() {
+        leaves.reading.take(found);
+    }
+    leaves.reading.questions.push(Question {
+        name: Field::ZeroStage.name().to_owned(),
+        prompt: [
+            "Which ZeRO stage does ",
+            &name,
+            " set (0 none, 1 optimizer states, 2 and gradients, 3 and weights)?",
+        ]
+        .concat(),
+        choices: ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
+        proposal: suggested.map(str::to_owned),
+    });
+}
+
+/// What the loss is computed from.
+fn objective(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.first(&["stage", "rlhf_type", "rl"]).filter(|leaf| leaf.flag() != Some(false))
+    else {
+        return;
+    };
+    match leaf.value.as_str() {
+        "sft" | "pt" | "pretrain" | "causal_lm" => {}
+        "dpo" => leaves.say(Field::TrainingObjective, "dpo", leaf),
+        _ => {
+            let what = "a training with rewards or preferences, and what it holds beside the model";
+            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+    }
+    if let Some(leaf) =
+        leaves.get("task_type").filter(|leaf| leaf.value != "causal_lm" && leaf.value != "CAUSAL_LM")
+    {
+        let what = "a head in the place of the vocabulary's";
+        let item = NotModelled::new("task_type", &leaf.value, Effect::Model, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+}
+
+fn model(leaves: &mut Leaves<'_>) {
+    let keys = [
+        "model_name_or_path",
+        "model",
+        "base_model",
+        "pretrained_model_name_or_path",
+        "model_id",
+        "hf_checkpoint",
+        "model_path",
+        "model_id_or_path",
+    ];
+    let Some(leaf) = leaves.first(&keys) else { return };
+    if leaf.hole.is_some() {
+        return;
+    }
+    with_vision(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
+    take_model(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
+}
+
+/// What a trainer's settings leave open.
+fn open(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    /// A sequence that most models are tuned on.
+    const USUAL: u64 = 2048;
+    let longest = leaves.reading.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL);
+    let mut ask = |field: Field, prompt: &str, proposal: String| {
+        if !leaves.reading.found.iter().any(|found| found.field == field) {
+            leaves.reading.questions.push(Question {
+                name: field.name().to_owned(),
+                prompt: prompt.to_owned(),
+                choices: Vec::new(),
+                proposal: Some(proposal),
+            });
+        }
+    };
+    ask(Field::SeqLength, "To how many tokens are samples cut or packed?", longest.min(USUAL).to_string());
+    if dialect == Dialect::Swift {
+        ask(
+            Field::NumMicroBatches,
+            "Over how many micro-batches are gradients accumulated?",
+            "16".to_owned(),
+        );
+    }
+}

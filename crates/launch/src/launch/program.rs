@@ -1,0 +1,136 @@
+//! What a program does, told by its name: training of a decoder, training of something else, or no training at all.
+
+use crate::Effect;
+use shardscope_bash::base_name;
+
+/// What a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Training, or nothing that its name tells.
+    Training,
+    /// Something that holds neither gradients nor optimizer states.
+    NoTraining(&'static str),
+    /// Training of something else than a decoder by its next token.
+    OtherTraining(Effect, &'static str),
+}
+
+const GENERATES: &str = "a program that generates text and trains nothing";
+const SERVES: &str = "a server, which trains nothing";
+const EVALUATES: &str = "an evaluation, which trains nothing";
+const CONVERTS: &str = "a conversion of files, which trains nothing";
+const PREPARES: &str = "a preparation of data, which trains nothing";
+
+/// Words of program names, and what such programs are for.
+const VERBS: &[(&str, &str)] = &[
+    (
+        "inference infer generate generation generater generator chat predict sample sampling text_generation run_generation",
+        GENERATES,
+    ),
+    ("server serve serving vllm sglang api webui deploy gradio launch_server worker", SERVES),
+    ("eval evaluation evaluate evaluator lm_eval benchmark perplexity ppl mmlu humaneval", EVALUATES),
+    (
+        "convert converter conversion export merge quantize quantization prune pruning hf2mcore mcore2hf hf2megatron megatron2hf \
+         ckpt checkpoint consolidate reshard torchdist",
+        CONVERTS,
+    ),
+    ("preprocess preprocessing tokenize prepare download make_dataset", PREPARES),
+];
+
+/// Words that make a program one of training, whatever else its name says.
+const TRAINS: &str =
+    "train training pretrain pretraining finetune finetuning sft posttrain trainer tune tuning sft_trainer";
+
+const VISION: &str = "a vision model beside or in place of the decoder";
+const PREFERENCES: &str = "a reference model, and perhaps a reward model, beside the one that is trained";
+
+/// Words of programs that train something else.
+const OTHERS: &[(&str, Effect, &str)] = &[
+    ("bert t5 ict biencoder retro", Effect::Model, "another model than a decoder trained on its next token"),
+    ("mamba hybrid", Effect::Model, "layers of another kind than attention and MLP"),
+    (
+        "vlm vl vl2 llava internvl multimodal clip vision cogvlm mllama qwen2vl qwen25vl pixtral imagenet dit sora opensora \
+         whisper",
+        Effect::Model,
+        VISION,
+    ),
+    ("dpo ppo grpo rlhf kto orpo rloo reinforce gspo dapo", Effect::Memory, PREFERENCES),
+    ("reward rm orm prm", Effect::Model, "a head for rewards in the place of the vocabulary's"),
+    ("distill distillation", Effect::Memory, "a teacher beside the model that is trained"),
+];
+
+/// What a program is for, by its path or module.
+pub(super) fn purpose(program: &str) -> Purpose {
+    let is_module = !program.ends_with(".py") && program.contains('.');
+    let name = if is_module { program } else { base_name(program) };
+    let name = name.strip_suffix(".py").unwrap_or(name).to_ascii_lowercase();
+    let words: Vec<&str> = name.split(['_', '-', '.']).filter(|word| !word.is_empty()).collect();
+    let has = |list: &str| list.split_ascii_whitespace().any(|known| words.contains(&known) || name == known);
+    let begins = |list: &str| {
+        list.split_ascii_whitespace().any(|known| words.iter().any(|word| word.starts_with(known)))
+    };
+    let trains = has(TRAINS) || begins("pretrain finetune");
+    if !trains {
+        for (verbs, what) in VERBS {
+            if has(verbs) {
+                return Purpose::NoTraining(what);
+            }
+        }
+    }
+    // Megatron's zero-shot tasks and its tools beside training.
+    if program.ends_with("tasks/main.py") {
+        return Purpose::NoTraining(EVALUATES);
+    }
+    if program.contains("tools/checkpoint/") || program.contains("checkpoint_convert") {
+        return Purpose::NoTraining(CONVERTS);
+    }
+    for (kinds, effect, what) in OTHERS {
+        if has(kinds) {
+            return Purpose::OtherTraining(*effect, what);
+        }
+    }
+    Purpose::Training
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Purpose, purpose};
+
+    #[test]
+    fn training_is_told_from_what_is_none() {
+        for name in [
+            "pretrain_gpt.py",
+            "train.py",
+            "src/train_bash.py",
+            "posttrain_gpt.py",
+            "examples/run_clm.py",
+            "main.py",
+            "torchtitan.train",
+            "train_and_eval.py",
+            "pretrain_llama.py",
+        ] {
+            assert_eq!(purpose(name), Purpose::Training, "{name}");
+        }
+        for name in [
+            "inference.py",
+            "evaluation.py",
+            "tools/run_text_generation_server.py",
+            "gpt_dynamic_inference.py",
+            "convert_ckpt.py",
+            "tools/checkpoint/convert.py",
+            "tools/preprocess_data.py",
+            "lm_eval",
+            "vllm.entrypoints.openai.api_server",
+            "sglang.launch_server",
+            "tasks/main.py",
+            "generate_samples_gpt.py",
+            "hf2mcore_qwen2.5.py",
+        ] {
+            assert!(matches!(purpose(name), Purpose::NoTraining(_)), "{name}: {:?}", purpose(name));
+        }
+        for name in
+            ["pretrain_vlm.py", "pretrain_bert.py", "pretrain_mamba.py", "train_ppo.py", "pretrain_retro.py"]
+        {
+            assert!(matches!(purpose(name), Purpose::OtherTraining(..)), "{name}");
+        }
+    }
+}

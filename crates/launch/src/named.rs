@@ -1,0 +1,74 @@
+//! A model that a text names instead of spelling out its shape.
+
+use crate::{Found, NotModelled, Origin, Question, Reading};
+use shardscope_catalog as catalog;
+use shardscope_plan::Field;
+use shardscope_source::{Diagnostic, Span};
+
+/// Takes the shape of the model called `name` from the catalog, for all that the reading does not state itself; asks for
+/// its `config.json` where the catalog does not have it. `flag` and `span` say where it is named.
+pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Option<Span>) {
+    let name = name.trim().trim_end_matches('/');
+    if name.is_empty()
+        || reading.value(Field::NumLayers).is_some() && reading.value(Field::HiddenSize).is_some()
+    {
+        return;
+    }
+    let found = catalog::find(name);
+    let address = found.address();
+    if let Some(model) = found.model() {
+        let note = [model.name(), ", named as ", name].concat();
+        for (field, value) in model.settings() {
+            if !reading.found.iter().any(|found| found.field == field) {
+                reading.take(Found::new(field, value, Origin::Catalog).by(flag, span).note(note.as_str()));
+            }
+        }
+        return;
+    }
+    let message = ["the model ", name, " is not in the catalog, and its shape is not stated here"].concat();
+    let hint = match &address {
+        Some(address) => ["paste or drop its config.json beside this text: ", address].concat(),
+        None => "paste or drop its config.json beside this text".to_owned(),
+    };
+    reading.diagnostics.push(Diagnostic::error("unknown-model", message).hint(hint.as_str()).at_some(span));
+    reading.questions.push(Question {
+        name: CONFIG.to_owned(),
+        prompt: ["What is the shape of ", name, "? ", &hint].concat(),
+        choices: Vec::new(),
+        proposal: None,
+    });
+}
+
+/// The question for a model's configuration; answered by another text.
+pub(crate) const CONFIG: &str = "config.json";
+
+/// Takes back that a model is not known, where another text states its shape.
+pub(crate) fn forget_unknown(reading: &mut Reading) {
+    reading.diagnostics.retain(|said| said.code != "unknown-model");
+    reading.questions.retain(|question| question.name != CONFIG);
+}
+
+/// A model of which a text says that it is no decoder of text alone.
+pub(crate) fn with_vision(reading: &mut Reading, name: &str, flag: &str, span: Option<Span>) {
+    let lower = name.to_ascii_lowercase();
+    let last = lower.rsplit('/').next().unwrap_or(&lower);
+    let mut words = last.split(['-', '_', '.']);
+    let vision = words.any(|word| {
+        matches!(
+            word,
+            "vl" | "vision"
+                | "llava"
+                | "internvl"
+                | "internvl2"
+                | "internvl3"
+                | "omni"
+                | "pixtral"
+                | "ovis"
+                | "vlm"
+        )
+    });
+    if vision {
+        let what = "the vision model beside the decoder";
+        reading.not_modelled.push(NotModelled::new(flag, name, crate::Effect::Model, what).at_some(span));
+    }
+}

@@ -1,0 +1,189 @@
+//! No answer to a question that nobody asked: each of these was once read as another training, and is now read right, asked
+//! about, or stopped with one sentence.
+
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::Field;
+use shardscope_source::Source;
+
+/// A dense model of some 8B parameters as Megatron's flags.
+const MODEL: &str = "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 12288 --num-attention-heads 32 --seq-length 4096 \
+    --micro-batch-size 1 --global-batch-size 64 --vocab-size 151936 --bf16 --swiglu";
+
+fn said(name: &str, text: &str, overrides: &[(&str, &str)]) -> Resolution {
+    let source = Source::from_files([(name, text)]);
+    let overrides: Vec<(String, String)> =
+        overrides.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides })
+}
+
+fn script(text: &str) -> Resolution {
+    said("run.sh", text, &[])
+}
+
+fn launch(program: &str, more: &str) -> String {
+    format!("torchrun --nnodes 1 --nproc_per_node 8 {program} {MODEL} {more}\n")
+}
+
+/// Whether there is no verdict, and one of the sentences names each of these.
+#[track_caller]
+fn stopped(resolution: &Resolution, names: &[&str]) {
+    assert!(resolution.plan.is_none(), "a verdict all the same");
+    for name in names {
+        let told = resolution.not_modelled.iter().any(|item| item.is_called(name));
+        assert!(told, "{name} among {:?}; {:?}", resolution.not_modelled, resolution.diagnostics);
+    }
+}
+
+fn value(resolution: &Resolution, field: Field) -> String {
+    resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default()
+}
+
+#[test]
+fn adapters_are_no_full_training() {
+    stopped(
+        &script(&launch("posttrain_gpt.py", "--lora-r 8 --lora-alpha 16 --lora-target-modules linear_qkv")),
+        &["train_type"],
+    );
+    stopped(&script(&launch("pretrain_gpt.py", "--peft-scheme lora")), &["train_type"]);
+    let trainer = script(
+        "python train.py --model_name_or_path Qwen/Qwen3-8B --use_peft --lora_r 16 --per_device_train_batch_size 2 \
+         --gradient_accumulation_steps 4 --max_length 2048 --bf16",
+    );
+    assert_eq!(value(&trainer, Field::TrainType), "lora");
+    assert_eq!(value(&trainer, Field::LoraRank), "16");
+    assert_eq!(value(&trainer, Field::Software), "hf_transformers");
+}
+
+#[test]
+fn what_trains_nothing_has_no_gradients() {
+    for program in [
+        "tools/run_text_generation_server.py",
+        "evaluation.py",
+        "inference.py",
+        "convert_ckpt.py",
+        "examples/inference/gpt/gpt_dynamic_inference.py",
+        "preprocess_data.py",
+    ] {
+        stopped(&script(&launch(program, "")), &["program"]);
+    }
+    assert!(script(&launch("pretrain_gpt.py", "")).plan.is_some());
+    // The training among them is the one that is read.
+    let both =
+        [launch("convert_ckpt.py", "--tensor-model-parallel-size 2"), launch("pretrain_gpt.py", "")].concat();
+    assert!(script(&both).plan.is_some());
+}
+
+#[test]
+fn a_vision_model_beside_the_decoder_is_not_left_out() {
+    stopped(&script(&launch("pretrain_vlm.py", "")), &["program"]);
+    stopped(&script(&launch("pretrain_gpt.py", "--freeze-ViT")), &["frozen_modules"]);
+    stopped(&script(&launch("pretrain_gpt.py", "--vision-model-type clip")), &["vision-model-type"]);
+}
+
+#[test]
+fn a_recipe_by_name_is_not_fp32_on_one_gpu() {
+    let bridge = script(
+        "torchrun --nproc-per-node=8 --nnodes=4 run_recipe.py --recipe llama3_70b_pretrain_config train.micro_batch_size=1 model.seq_length=8192",
+    );
+    stopped(&bridge, &["recipe"]);
+    assert_eq!(value(&bridge, Field::ParamsDtype), "bf16");
+}
+
+#[test]
+fn another_model_is_not_taken_for_one_whose_name_begins_alike() {
+    let text = "model: deepseek-ai/DeepSeek-R1-Distill-Qwen-7B\ntuner_type: lora\nlearning_rate: 1e-4\n";
+    let resolution = said("sft.yaml", text, &[]);
+    assert_ne!(value(&resolution, Field::NumLayers), "61", "DeepSeek-R1 is another model");
+}
+
+#[test]
+fn heads_and_experts_of_forks_are_read() {
+    let multi = script(&launch("pretrain_gpt.py", "--attention-head-type multiquery"));
+    assert_eq!(value(&multi, Field::NumQueryGroups), "1");
+    let experts =
+        script(&launch("third_party/Megatron-LM/pretrain_gpt.py", "--moe-num-experts 64 --moe-top-k 2"));
+    assert_eq!(
+        (value(&experts, Field::NumExperts), value(&experts, Field::MoeRouterTopk)),
+        ("64".into(), "2".into())
+    );
+}
+
+#[test]
+fn mindspeed_runs_its_own_flash_attention() {
+    let line = launch(
+        "pretrain_gpt.py",
+        "--use-flash-attn --transformer-impl local --use-fused-rmsnorm --use-fused-swiglu",
+    );
+    assert_eq!(value(&script(&line), Field::AttentionKernel), "flash");
+    // Megatron core's own layers have none elsewhere.
+    let other = launch("pretrain_gpt.py", "--use-flash-attn --transformer-impl local");
+    assert_eq!(value(&script(&other), Field::AttentionKernel), "unfused");
+}
+
+#[test]
+fn optimizers_are_not_taken_for_adam() {
+    for optimizer in ["galore_adamw", "came", "lomo"] {
+        stopped(&script(&launch("pretrain_gpt.py", &format!("--optimizer {optimizer}"))), &["optimizer"]);
+    }
+    for harmless in ["fusedadamw", "adamw", "fused_adam", "distributed_fused_adam"] {
+        assert!(
+            script(&launch("pretrain_gpt.py", &format!("--optimizer {harmless}"))).plan.is_some(),
+            "{harmless}"
+        );
+    }
+    let narrow = "--use-precision-aware-optimizer --use-distributed-optimizer --exp-avg-dtype torch.bfloat16";
+    assert_eq!(value(&script(&launch("pretrain_gpt.py", narrow)), Field::ExpAvgDtype), "bf16");
+    let eight = script(&launch("pretrain_gpt.py", "--optimizer adamw_torch_8bit"));
+    assert_eq!(value(&eight, Field::Optimizer), "adamw_8bit");
+}
+
+#[test]
+fn the_large_switches_of_fsdp_are_read() {
+    let config = |key: &str| {
+        format!(
+            "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\nfsdp_config:\n  fsdp_version: 2\n  {key}\n"
+        )
+    };
+    let keeps = said("fsdp.yaml", &config("fsdp_reshard_after_forward: false"), &[]);
+    assert_eq!(value(&keeps, Field::ZeroStage), "2");
+    let recomputes = said("fsdp.yaml", &config("fsdp_activation_checkpointing: true"), &[]);
+    assert_eq!(value(&recomputes, Field::RecomputeGranularity), "full");
+    stopped(
+        &said("fsdp.yaml", &config("fsdp_offload_params: true"), &[]),
+        &["fsdp_config.fsdp_offload_params"],
+    );
+    stopped(
+        &said("fsdp.yaml", &config("fsdp_sharding_strategy: HYBRID_SHARD"), &[]),
+        &["fsdp_config.fsdp_sharding_strategy"],
+    );
+}
+
+#[test]
+fn layers_of_another_kind_stop_the_verdict() {
+    for more in [
+        "--hybrid-layer-pattern M*ME",
+        "--is-hybrid-model",
+        "--heterogeneous-layers-config-path a.json",
+        "--spec mine layer_spec",
+    ] {
+        let name = more.split(' ').next().unwrap_or(more);
+        stopped(&script(&launch("pretrain_gpt.py", more)), &[name]);
+    }
+    assert!(script(&launch("pretrain_gpt.py", "--spec local")).plan.is_some());
+}
+
+#[test]
+fn an_option_that_nobody_knows_marks_the_verdict() {
+    let resolution = script(&launch("pretrain_gpt.py", "--my-own-attention 3 --wandb-project x --save /a"));
+    let marks = resolution.plan.as_ref().map(|plan| plan.recipe().marks.clone()).unwrap_or_default();
+    assert_eq!(marks.not_read, ["--my-own-attention"]);
+}
+
+#[test]
+fn going_on_without_it_marks_the_verdict() {
+    let line = launch("posttrain_gpt.py", "--lora-r 8");
+    let gone = said("run.sh", &line, &[("without", "train_type")]);
+    let marks = gone.plan.as_ref().map(|plan| plan.recipe().marks.clone()).unwrap_or_default();
+    assert_eq!(marks.without, ["train_type"], "{:?}", gone.diagnostics);
+}
