@@ -15,7 +15,7 @@ const script = `torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py --num-lay
 function terminal(text, ...options) {
   try {
     const told = { input: text, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["pipe", "pipe", "ignore"] };
-    return JSON.parse(execFileSync(process.env.SHARDSCOPE_REPORT, ["--format", "json", ...options, "-"], told));
+    return JSON.parse(execFileSync(process.env.SHARDSCOPE_REPORT, ["report", "--format", "json", ...options, "-"], told));
   } catch (error) {
     if (error.status !== 2) throw error;
     return JSON.parse(error.stdout);

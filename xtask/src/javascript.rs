@@ -38,7 +38,7 @@ pub fn build() -> Result<()> {
 /// Tests what [`build`] has made.
 pub fn test() -> Result<()> {
     install::install(For::Node)?;
-    run(&mut cargo(["build", "--locked", "--example", "report"]))?;
-    let report = target_folder().join("debug/examples/report");
+    run(&mut cargo(["build", "--locked", "--package", "shardscope-cli"]))?;
+    let report = target_folder().join("debug/shardscope");
     run(command("node").args(["--test", "npm/test/"]).env("SHARDSCOPE_REPORT", report))
 }

@@ -36,8 +36,8 @@
 //! | [`session`] | what a reader has in hand and sees; no screen | all of them |
 //!
 //! The page (`src/app` and `src/main.rs`, feature `web`) draws a [`session::State`] and computes nothing itself; its
-//! words are those of one language, a file in `src/app/words/`. `examples/`
-//! holds the terminal's twin, `npm/` the engine for JavaScript, `pages/` writes the pages beside the main page (the guide, the evidence),
+//! words are those of one language, a file in `src/app/words/`. `crates/cli`
+//! is the program for the terminal, `npm/` the engine for JavaScript, `pages/` writes the pages beside the main page (the guide, the evidence),
 //! `e2e/` the journeys in a browser.
 //!
 //! # Rules of the house

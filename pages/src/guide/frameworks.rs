@@ -120,7 +120,7 @@ pub(super) fn elsewhere() -> Chapter {
         ),
         (
             "The terminal",
-            "`cargo run --release --example report -- --accelerator H100-SXM train.sh` prints the same as text, Markdown or JSON.",
+            "`shardscope report --accelerator H100-SXM train.sh` prints the same as text, Markdown or JSON; `shardscope check train.sh` ends with 0 where the run fits and with 1 where it does not.",
         ),
         ("Rust", "The crate's documentation begins with its architecture: `cargo doc --open`."),
     ];

@@ -1,0 +1,64 @@
+//! `shardscope link`: links of the page, made and opened.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use shardscope::share::{Pasted, Shared, encode};
+
+use crate::input;
+use crate::output::{print, refuse};
+
+/// `link`.
+#[derive(Args)]
+pub(crate) struct LinkArguments {
+    #[command(flatten)]
+    input: input::Input,
+    /// Address of the page that the link begins with.
+    #[arg(long, value_name = "URL", default_value = "")]
+    page: String,
+    /// Show what the run carries instead: settings, answers and texts.
+    #[arg(long)]
+    open: bool,
+}
+
+/// Prints the link that carries the input, or what the input carries.
+pub(crate) fn run(arguments: &LinkArguments) -> ExitCode {
+    match arguments.input.read() {
+        Ok(pasted) if arguments.open => print(&carried(&pasted)),
+        Ok(mut pasted) => {
+            // What comes from standard input has no name in the page.
+            pasted.texts.iter_mut().filter(|text| text.name == "-").for_each(|text| text.name.clear());
+            let shared = if pasted.texts.is_empty() {
+                Shared::Settings(pasted.settings)
+            } else {
+                Shared::Pasted(pasted)
+            };
+            let page = arguments.page.split('#').next().unwrap_or_default();
+            print(&format!("{page}#{}\n", encode(&shared)));
+        }
+        Err(problem) => return refuse(&problem),
+    }
+    ExitCode::SUCCESS
+}
+
+/// Settings and answers a line each, then the texts under their names.
+fn carried(pasted: &Pasted) -> String {
+    let mut out = String::new();
+    for (name, value) in &pasted.settings {
+        out += &format!("--set {name}={value}\n");
+    }
+    for (name, value) in &pasted.environment {
+        out += &format!("--env {name}={value}\n");
+    }
+    if !pasted.arguments.is_empty() {
+        out += &format!("--args {}\n", pasted.arguments);
+    }
+    for text in &pasted.texts {
+        let name = if text.name.is_empty() { "pasted" } else { &text.name };
+        out += &format!("==> {name} <==\n{}", text.text);
+        if !text.text.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+    out
+}

@@ -1,0 +1,51 @@
+//! `shardscope report`: the same document as the page's download and the JavaScript package.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use shardscope::report::{document, text};
+use shardscope::session::estimated;
+
+use crate::input;
+use crate::output::{NO_PLAN, print, refuse};
+
+/// `report`.
+#[derive(Args)]
+pub(crate) struct ReportArguments {
+    #[command(flatten)]
+    input: input::Input,
+    /// How the report is written.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// For reading in a terminal.
+    Text,
+    /// The document `shardscope/report`: bare numbers in bytes, seconds, FLOPs.
+    Json,
+    /// For a pull request.
+    Markdown,
+}
+
+/// Prints the report, and diagnostics to standard error; with `--format json` a document even without a plan.
+pub(crate) fn run(arguments: &ReportArguments) -> ExitCode {
+    let mut answer = match arguments.input.answer() {
+        Ok(answer) => answer,
+        Err(problem) => return refuse(&problem),
+    };
+    let found = estimated(&mut answer.resolution).map(|(_, report)| report);
+    let plan = answer.resolution.plan.as_ref();
+    let written = match (arguments.format, plan, &found) {
+        (Format::Json, ..) => Some(document(&answer.source, &answer.resolution, found.as_ref(), true)),
+        (Format::Markdown, Some(plan), Some(report)) => Some(text::markdown(plan, report)),
+        (Format::Text, Some(plan), Some(report)) => Some(text::text(plan, report)),
+        _ => None,
+    };
+    if let Some(written) = written {
+        print(&(written + "\n"));
+    }
+    eprint!("{}", answer.problems());
+    if found.is_some() { ExitCode::SUCCESS } else { ExitCode::from(NO_PLAN) }
+}
