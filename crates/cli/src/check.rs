@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use shardscope::estimate::Memory;
+use shardscope::plan::Marks;
 use shardscope::quantity::{Quantity, gib, percent, seconds};
 use shardscope::report::Report;
 use shardscope::session::estimated;
@@ -84,7 +85,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
         return ExitCode::from(NO_PLAN);
     };
     let verdict = Verdict::of(&found.memory, arguments.headroom);
-    print(&line(verdict, &found));
+    print(&line(verdict, &plan.recipe().marks, &found));
     let fails = match arguments.fail_on {
         FailOn::Oom => verdict == Verdict::DoesNotFit,
         FailOn::Tight => verdict != Verdict::Fits,
@@ -92,11 +93,12 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
     ExitCode::from(if fails { FAILS } else { 0 })
 }
 
-fn line(verdict: Verdict, found: &Report) -> String {
+fn line(verdict: Verdict, marks: &Marks, found: &Report) -> String {
     let (worst, time) = (&found.memory.worst, &found.time);
     format!(
-        "{}: {} of {} on pipeline rank {} ({}); {} a step, {} MFU\n",
+        "{}{}: {} of {} on pipeline rank {} ({}); {} a step, {} MFU\n",
         verdict.words(),
+        marks.short(),
         gib(worst.peak_reserved),
         gib(found.memory.capacity),
         worst.pipeline_rank,

@@ -26,13 +26,11 @@ impl Marks {
         let mut said = Vec::new();
         if !self.without.is_empty() {
             let (names, verb) = (listed(&self.without), verb(&self.without));
-            said.push(["Without ", &names, ", which ", verb, " not modelled."].concat());
+            said.push(format!("Without {names}, which {verb} not modelled."));
         }
         if !self.not_read.is_empty() {
             let (names, verb) = (listed(&self.not_read), verb(&self.not_read));
-            said.push(
-                ["Not read: ", &names, ", which ", verb, " not known here and may change it."].concat(),
-            );
+            said.push(format!("Not read: {names}, which {verb} not known here and may change it."));
         }
         said
     }
@@ -44,7 +42,7 @@ impl Marks {
             ([], 0) => String::new(),
             ([], 1) => " (1 option not read)".to_owned(),
             ([], count) => format!(" ({count} options not read)"),
-            (without, _) => [" (without ", &listed(without), ")"].concat(),
+            (without, _) => format!(" (without {})", listed(without)),
         }
     }
 }

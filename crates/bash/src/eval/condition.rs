@@ -3,8 +3,9 @@
 use super::super::tree::{Part, TestToken};
 use super::super::value::{Value, Word};
 use super::arithmetic::NoNumber;
+use super::pattern;
+use super::regex::{Regex, Syntax};
 use super::state::{Certainty, Evaluator, Status};
-use super::{pattern, regex};
 use shardscope_source::Span;
 
 /// One word of a test.
@@ -239,7 +240,7 @@ impl Tester<'_, '_> {
             "!=" => !equal(&right.pattern),
             "<" => a < b,
             ">" => a > b,
-            "=~" => match regex::search(&b, &a) {
+            "=~" => match Regex::new(&b, Syntax::Extended, false).and_then(|regex| regex.is_match(&a)) {
                 Some(found) => found,
                 None => return Status::UNKNOWN,
             },

@@ -2,8 +2,9 @@
 
 use super::super::limits;
 use super::super::value::{Value, Word};
+use super::python;
+use super::regex::{Regex, Syntax};
 use super::state::{Evaluator, Status};
-use super::{python, regex};
 use shardscope_source::Span;
 
 /// What a program prints, if that can be said.
@@ -389,30 +390,43 @@ fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)
     if flags.bytes().any(|byte| !b"-qoEPFxiv".contains(&byte)) {
         return None;
     }
+    let has = |flag: char| flags.contains(flag);
+    let syntax = match (has('F'), has('P'), has('E')) {
+        (true, ..) => Syntax::Fixed,
+        (_, true, _) => Syntax::Perl,
+        (.., true) => Syntax::Extended,
+        _ => Syntax::Basic,
+    };
+    let regex = Regex::new(pattern, syntax, has('i'))?;
     let input = shell.input.clone()?;
-    let quiet = flags.contains('q');
+    let (quiet, inverted) = (has('q'), has('v'));
+    if inverted && has('o') {
+        return None;
+    }
     let mut out = Value::default();
     let mut kept = false;
     each_line(input.known()?, &mut |content, start| {
-        if kept && quiet {
-            return Some(());
-        }
-        let chars: Vec<char> = content.chars().collect();
-        let found = if flags.contains('F') {
-            content.contains(pattern).then_some((0, chars.len()))
-        } else {
-            regex::find(pattern, &chars)?
-        };
-        if found.is_some() != flags.contains('v') {
-            kept = true;
-            let (from, to) = match found {
-                Some((from, to)) if flags.contains('o') => (byte_at(content, from), byte_at(content, to)),
-                _ => (0, content.len()),
+        let mut at = 0;
+        loop {
+            if kept && quiet {
+                return Some(());
+            }
+            // With -x a match counts where it is the whole line.
+            let found = regex.find(content, at)?.filter(|found| !has('x') || found.len() == content.len());
+            let part = match found {
+                _ if !has('o') && found.is_some() == inverted => return Some(()),
+                _ if !has('o') => 0..content.len(),
+                Some(found) if !found.is_empty() => found,
+                _ => return Some(()),
             };
-            out.append(&input.part(start + from, start + to));
+            kept = true;
+            at = part.end;
+            out.append(&input.part(start + part.start, start + part.end));
             out.add("\n", Span::default());
+            if !has('o') {
+                return Some(());
+            }
         }
-        Some(())
     })?;
     Some((if quiet { Value::default() } else { out }, Status::certain(kept)))
 }

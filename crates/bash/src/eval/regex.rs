@@ -1,232 +1,288 @@
-//! The small part of extended regular expressions that `=~`, `grep` and `sed` use in launch scripts.
+//! Regular expressions as `=~`, `grep` and `sed` take them. POSIX's two syntaxes are translated for regex-lite, which
+//! matches in time linear in the text; POSIX's rule that of the leftmost matches the longest counts is ours.
 
-/// Steps after which matching is given up.
-const STEPS: u32 = 20_000;
+use std::ops::Range;
 
-#[derive(Debug)]
-enum Node {
-    Any,
-    Char(char),
-    /// A bracket expression: where it starts in the pattern.
-    Class(usize),
-    Start,
-    End,
-    Group(Vec<Vec<Item>>),
+use regex_lite::RegexBuilder;
+
+/// Longest pattern read. Unit: byte.
+const MAX_PATTERN: usize = 2_000;
+/// Deepest nesting of groups; regex-lite's own nesting is a few levels for each.
+const MAX_DEPTH: usize = 8;
+/// Largest compiled expression: `(a{200}){200}` would take megabytes. Unit: byte.
+const MAX_COMPILED: usize = 1 << 15;
+/// Greatest product of the text's length, how often it is walked, and the pattern's length. Unit: square byte.
+const MAX_COST: usize = 1 << 20;
+
+/// Which signs of a pattern stand for themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    /// `grep` and `sed` without an option: groups, choices and `+` need a backslash.
+    Basic,
+    /// `=~`, `grep -E`, `sed -E`.
+    Extended,
+    /// `grep -P`; the first of several matches counts, as regex-lite has it.
+    Perl,
+    /// `grep -F`: every sign stands for itself.
+    Fixed,
 }
 
+/// A readable pattern.
 #[derive(Debug)]
-struct Item {
-    node: Node,
-    least: u32,
-    most: u32,
+pub(crate) struct Regex {
+    anywhere: regex_lite::Regex,
+    /// For patterns of which regex-lite's match may not be the longest: what matches all of a piece of a line, by
+    /// whether `^` holds at its start and `$` at its end.
+    whole: Option<[[regex_lite::Regex; 2]; 2]>,
+    length: usize,
 }
 
-/// Where the pattern first matches: character offsets, and whether it is readable at all.
-pub(crate) fn find(pattern: &str, text: &[char]) -> Option<Option<(usize, usize)>> {
-    let chars: Vec<char> = pattern.chars().collect();
-    let mut reader = Reader { pattern: &chars, at: 0, depth: 0 };
-    let choices = reader.choices()?;
-    if reader.at != chars.len() {
-        return None;
-    }
-    let mut matcher = Matcher { pattern: &chars, text, steps: STEPS };
-    let whole = [Item { node: Node::Group(choices), least: 1, most: 1 }];
-    for start in 0..=text.len() {
-        let mut end = None;
-        matcher.sequence(&whole, start, &mut |at| {
-            end = Some(end.map_or(at, |known: usize| known.max(at)));
-            false
-        });
-        if matcher.steps == 0 {
+impl Regex {
+    /// None where the pattern is not readable here: what it matches is not known then.
+    pub(crate) fn new(pattern: &str, syntax: Syntax, any_case: bool) -> Option<Self> {
+        if pattern.len() > MAX_PATTERN {
             return None;
         }
-        if let Some(end) = end {
-            return Some(Some((start, end)));
-        }
-    }
-    Some(None)
-}
-
-/// Whether the pattern matches somewhere; none when it is not readable here.
-pub(crate) fn search(pattern: &str, text: &str) -> Option<bool> {
-    let chars: Vec<char> = text.chars().collect();
-    find(pattern, &chars).map(|found| found.is_some())
-}
-
-struct Reader<'p> {
-    pattern: &'p [char],
-    at: usize,
-    depth: u32,
-}
-
-impl Reader<'_> {
-    fn choices(&mut self) -> Option<Vec<Vec<Item>>> {
-        self.depth += 1;
-        if self.depth > 8 {
-            return None;
-        }
-        let mut choices = vec![Vec::new()];
-        while let Some(c) = self.pattern.get(self.at).copied() {
-            if c == ')' {
-                break;
-            }
-            self.at += 1;
-            if c == '|' {
-                choices.push(Vec::new());
-                continue;
-            }
-            let node = self.node(c)?;
-            let (least, most) = self.repetition()?;
-            choices.last_mut()?.push(Item { node, least, most });
-        }
-        self.depth -= 1;
-        Some(choices)
-    }
-
-    fn node(&mut self, c: char) -> Option<Node> {
-        Some(match c {
-            '.' => Node::Any,
-            '^' => Node::Start,
-            '$' => Node::End,
-            '[' => {
-                let start = self.at - 1;
-                self.at = super::pattern::class(self.pattern, start, '\0')?.1;
-                Node::Class(start)
-            }
-            '(' => {
-                let inner = self.choices()?;
-                if self.pattern.get(self.at) != Some(&')') {
-                    return None;
-                }
-                self.at += 1;
-                Node::Group(inner)
-            }
-            '\\' => {
-                let escaped = *self.pattern.get(self.at)?;
-                if escaped.is_ascii_alphanumeric() {
-                    return None;
-                }
-                self.at += 1;
-                Node::Char(escaped)
-            }
-            '*' | '+' | '?' | '{' => return None,
-            literal => Node::Char(literal),
-        })
-    }
-
-    fn repetition(&mut self) -> Option<(u32, u32)> {
-        let found = match self.pattern.get(self.at) {
-            Some('*') => (0, u32::MAX),
-            Some('+') => (1, u32::MAX),
-            Some('?') => (0, 1),
-            Some('{') => return self.counted(),
-            _ => return Some((1, 1)),
+        let build = |text: &str| {
+            RegexBuilder::new(text)
+                .case_insensitive(any_case)
+                .dot_matches_new_line(true)
+                .size_limit(MAX_COMPILED)
+                .build()
+                .ok()
         };
-        self.at += 1;
-        Some(found)
+        let length = pattern.len().max(1);
+        let posix = match syntax {
+            Syntax::Perl => return Some(Self { anywhere: build(pattern)?, whole: None, length }),
+            Syntax::Fixed => {
+                return Some(Self { anywhere: build(&regex_lite::escape(pattern))?, whole: None, length });
+            }
+            Syntax::Basic | Syntax::Extended => |start, end| {
+                let mut reader = Reader::new(pattern, syntax, start, end);
+                reader.read()?;
+                Some((reader.out, reader.lengths))
+            },
+        };
+        let (text, lengths) = posix(true, true)?;
+        // One repetition alone is greedy, and so the longest; where there are more, or choices, it may not be.
+        let whole = if lengths > 1 {
+            let all = |start, end| build(&format!("\\A(?:{})\\z", posix(start, end)?.0));
+            Some([[all(false, false)?, all(false, true)?], [all(true, false)?, all(true, true)?]])
+        } else {
+            None
+        };
+        Some(Self { anywhere: build(&text)?, whole, length })
     }
 
-    fn counted(&mut self) -> Option<(u32, u32)> {
-        let close = self.at + self.pattern.get(self.at..)?.iter().take(12).position(|c| *c == '}')?;
-        let inner: String = self.pattern.get(self.at + 1..close)?.iter().collect();
-        self.at = close + 1;
-        Some(match inner.split_once(',') {
-            Some((low, "")) => (low.parse().ok()?, u32::MAX),
-            Some((low, high)) => (low.parse().ok()?, high.parse().ok()?),
-            None => (inner.parse().ok()?, inner.parse().ok()?),
-        })
+    /// Whether it matches somewhere; none where telling would take too long.
+    pub(crate) fn is_match(&self, text: &str) -> Option<bool> {
+        (text.len().saturating_mul(self.length) <= MAX_COST).then(|| self.anywhere.is_match(text))
     }
-}
 
-struct Matcher<'p> {
-    pattern: &'p [char],
-    text: &'p [char],
-    steps: u32,
-}
-
-impl Matcher<'_> {
-    /// Calls `then` with every end that the items can reach, until it answers true.
-    fn sequence(&mut self, items: &[Item], at: usize, then: &mut dyn FnMut(usize) -> bool) -> bool {
-        // One path is tried at a time; ends are collected so that the borrow of `then` stays simple.
-        let mut ends = vec![at];
-        for item in items {
-            let mut next = Vec::new();
-            for start in ends {
-                self.repeated(item, start, &mut next);
-            }
-            next.sort();
-            next.dedup();
-            ends = next;
-            if ends.is_empty() || self.steps == 0 {
-                return false;
-            }
+    /// The longest of the leftmost matches from a place on, in bytes; the outer none where telling would take too long.
+    pub(crate) fn find(&self, text: &str, from: usize) -> Option<Option<Range<usize>>> {
+        if text.len().saturating_mul(self.length) > MAX_COST {
+            return None;
         }
-        ends.into_iter().any(then)
-    }
-
-    fn repeated(&mut self, item: &Item, start: usize, out: &mut Vec<usize>) {
-        let mut front = vec![start];
-        let mut count = 0;
-        loop {
-            if count >= item.least {
-                out.extend(&front);
+        let Some(found) = self.anywhere.find_at(text, from) else { return Some(None) };
+        let (start, mut end) = (found.start(), found.end());
+        if let Some(whole) = self.whole.as_ref() {
+            let [inside, to_end] = &whole[usize::from(start == 0)];
+            let rest = text.get(start..)?;
+            if rest.len().saturating_mul(rest.len()).saturating_mul(self.length) > MAX_COST {
+                return None;
             }
-            if count >= item.most || front.is_empty() || self.steps == 0 {
-                return;
-            }
-            let mut next = Vec::new();
-            for at in &front {
-                self.once(&item.node, *at, &mut next);
-            }
-            next.sort();
-            next.dedup();
-            if next == front {
-                // Nothing was taken, so any number of turns ends here.
-                out.extend(&front);
-                return;
-            }
-            front = next;
-            count += 1;
-        }
-    }
-
-    fn once(&mut self, node: &Node, at: usize, out: &mut Vec<usize>) {
-        self.steps = self.steps.saturating_sub(1);
-        if self.steps == 0 {
-            return;
-        }
-        let here = self.text.get(at).copied();
-        match node {
-            Node::Any if here.is_some() => out.push(at + 1),
-            Node::Char(c) if here == Some(*c) => out.push(at + 1),
-            Node::Class(start)
-                if here
-                    .and_then(|c| super::pattern::class(self.pattern, *start, c))
-                    .is_some_and(|(found, _)| found) =>
-            {
-                out.push(at + 1);
-            }
-            Node::Start if at == 0 => out.push(at),
-            Node::End if at == self.text.len() => out.push(at),
-            Node::Group(choices) => {
-                for choice in choices {
-                    self.sequence(choice, at, &mut |end| {
-                        out.push(end);
-                        false
-                    });
+            let longer = rest.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
+            for length in longer.take_while(|length| start + length > end) {
+                let all = if length == rest.len() { to_end } else { inside };
+                if all.is_match(rest.get(..length)?) {
+                    end = start + length;
+                    break;
                 }
             }
-            _ => {}
         }
+        Some(Some(start..end))
+    }
+}
+
+/// Never matches: a word boundary where none is.
+const NEVER: &str = "(?:\\b\\B)";
+
+/// Writes a POSIX pattern in regex-lite's syntax.
+struct Reader<'p> {
+    signs: std::iter::Peekable<std::str::Chars<'p>>,
+    syntax: Syntax,
+    /// Whether `^` and `$` hold at the ends of the text.
+    start: bool,
+    end: bool,
+    depth: usize,
+    /// Whether the next sign is the first of the pattern, a group or a choice.
+    first: bool,
+    /// Whether a repetition may stand here.
+    repeatable: bool,
+    /// How many repetitions there are; a choice counts as two.
+    lengths: usize,
+    out: String,
+}
+
+impl<'p> Reader<'p> {
+    fn new(pattern: &'p str, syntax: Syntax, start: bool, end: bool) -> Self {
+        Self {
+            signs: pattern.chars().peekable(),
+            syntax,
+            start,
+            end,
+            depth: 0,
+            first: true,
+            repeatable: false,
+            lengths: 0,
+            out: String::new(),
+        }
+    }
+
+    fn read(&mut self) -> Option<()> {
+        while let Some(sign) = self.signs.next() {
+            let (sign, escaped) = if sign == '\\' { (self.signs.next()?, true) } else { (sign, false) };
+            let first = std::mem::take(&mut self.first);
+            // What is special with a backslash in one syntax is special without it in the other.
+            let special = escaped == (self.syntax == Syntax::Basic);
+            match sign {
+                '(' if special => self.open()?,
+                ')' if special => self.close()?,
+                '|' if special => self.choice(),
+                '+' | '?' if special => self.repeat(&sign.to_string())?,
+                '{' if special => {
+                    let counts = self.counts()?;
+                    self.repeat(&counts)?;
+                }
+                '}' if special && escaped => return None,
+                '*' if !escaped && !(first && self.syntax == Syntax::Basic) => self.repeat("*")?,
+                '^' if !escaped && (first || self.syntax == Syntax::Extended) => self.start_of_line(),
+                '$' if !escaped && (self.is_last() || self.syntax == Syntax::Extended) => self.end_of_line(),
+                '.' if !escaped => self.atom("."),
+                '[' if !escaped => self.class()?,
+                'w' if escaped => self.atom("[0-9A-Za-z_]"),
+                'W' if escaped => self.atom("[^0-9A-Za-z_]"),
+                's' if escaped => self.atom("[[:space:]]"),
+                'S' if escaped => self.atom("[^[:space:]]"),
+                _ if escaped && sign.is_ascii_alphanumeric() => return None,
+                literal => self.atom(&regex_lite::escape(literal.encode_utf8(&mut [0; 4]))),
+            }
+        }
+        (self.depth == 0).then_some(())
+    }
+
+    fn atom(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.repeatable = true;
+    }
+
+    fn start_of_line(&mut self) {
+        self.out.push_str(if self.start { "^" } else { NEVER });
+        self.repeatable = false;
+        // A `*` behind it stands for itself in one syntax and is not defined in the other.
+        if self.syntax == Syntax::Basic && self.signs.next_if_eq(&'*').is_some() {
+            self.atom("\\*");
+        }
+    }
+
+    fn end_of_line(&mut self) {
+        self.out.push_str(if self.end { "$" } else { NEVER });
+        self.repeatable = false;
+    }
+
+    fn open(&mut self) -> Option<()> {
+        self.depth += 1;
+        self.out.push_str("(?:");
+        (self.first, self.repeatable) = (true, false);
+        (self.depth <= MAX_DEPTH).then_some(())
+    }
+
+    fn close(&mut self) -> Option<()> {
+        self.depth = self.depth.checked_sub(1)?;
+        self.atom(")");
+        Some(())
+    }
+
+    fn choice(&mut self) {
+        self.out.push('|');
+        self.lengths += 2;
+        (self.first, self.repeatable) = (true, false);
+    }
+
+    /// Two repetitions in a row would be something else in regex-lite.
+    fn repeat(&mut self, sign: &str) -> Option<()> {
+        self.lengths += 1;
+        self.out.push_str(sign);
+        std::mem::take(&mut self.repeatable).then_some(())
+    }
+
+    /// `2`, `2,` or `2,3` behind an opened brace, up to the closing one.
+    fn counts(&mut self) -> Option<String> {
+        let mut counts = String::from("{");
+        loop {
+            match self.signs.next()? {
+                digit @ ('0'..='9' | ',') => counts.push(digit),
+                '\\' if self.syntax == Syntax::Basic && self.signs.next() == Some('}') => break,
+                '}' if self.syntax == Syntax::Extended => break,
+                _ => return None,
+            }
+        }
+        counts.push('}');
+        (!counts.starts_with("{,")).then_some(counts)
+    }
+
+    /// Whether nothing but the end of a group or choice follows.
+    fn is_last(&self) -> bool {
+        let mut rest = self.signs.clone();
+        match rest.next() {
+            None => true,
+            Some('\\') => matches!(rest.next(), Some(')' | '|')),
+            Some(_) => false,
+        }
+    }
+
+    /// A bracket expression; a backslash stands for itself in it.
+    fn class(&mut self) -> Option<()> {
+        let mut text = String::from("[");
+        if self.signs.next_if_eq(&'^').is_some() {
+            text.push('^');
+        }
+        let mut first = true;
+        loop {
+            match self.signs.next()? {
+                ']' if !first => break,
+                '[' if self.signs.next_if_eq(&':').is_some() => {
+                    let mut name = String::new();
+                    while let Some(letter) = self.signs.next_if(char::is_ascii_lowercase) {
+                        name.push(letter);
+                    }
+                    if self.signs.next() != Some(':') || self.signs.next() != Some(']') {
+                        return None;
+                    }
+                    text.push_str(&format!("[:{name}:]"));
+                }
+                // Collating symbols and classes of equivalent letters.
+                '[' if matches!(self.signs.peek(), Some('.' | '=')) => return None,
+                '-' if !first && self.signs.peek() != Some(&']') => text.push('-'),
+                // regex-lite has `&&` and `~~` in brackets, POSIX has not.
+                sign @ ('\\' | '[' | ']' | '^' | '-' | '&' | '~') => text.extend(['\\', sign]),
+                sign => text.push(sign),
+            }
+            first = false;
+        }
+        text.push(']');
+        self.atom(&text);
+        Some(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::search;
+    use super::{Regex, Syntax};
 
     #[test]
-    fn small_expressions_match() {
+    fn expressions_match_as_in_bash() {
         for (pattern, text, expected) in [
             ("^[0-9]+$", "1024", Some(true)),
             ("^[0-9]+$", "12a", Some(false)),
@@ -235,10 +291,82 @@ mod tests {
             ("^--?[a-z]+(=.*)?$", "--tp=4", Some(true)),
             ("a{2,3}b", "xaab", Some(true)),
             ("(a*)*b", "aaaaaaaaaaaaaaaaaaaaac", Some(false)),
+            ("^[^]a-]$", "]", Some(false)),
+            ("^[]a\\.-]+$", "]-\\.a", Some(true)),
+            ("^[[:digit:]]{3}$", "123", Some(true)),
+            ("^a\\.b\\s\\w$", "a.b c", Some(true)),
             ("\\d", "1", None),
             ("(", "1", None),
+            (")", "1", None),
+            ("a**", "a", None),
+            ("a+?", "a", None),
+            ("(?i)a", "a", None),
+            ("a{,3}", "a", None),
+            ("a{1000000}", "a", None),
+            ("[[:no:]]", "a", None),
+            ("[[.hyphen.]]", "-", None),
         ] {
-            assert_eq!(search(pattern, text), expected, "{pattern} in {text}");
+            let found = Regex::new(pattern, Syntax::Extended, false).and_then(|regex| regex.is_match(text));
+            assert_eq!(found, expected, "{pattern} in {text}");
         }
+    }
+
+    #[test]
+    fn basic_expressions_have_their_signs_behind_backslashes() {
+        for (pattern, text, expected) in [
+            ("a+(b)", "a+(b)", Some(true)),
+            ("a+(b)", "aab", Some(false)),
+            ("\\(a\\|b\\)\\{2\\}c", "xabc", Some(true)),
+            ("*a", "*a", Some(true)),
+            ("^*a", "*a", Some(true)),
+            ("a^b$c", "a^b$c", Some(true)),
+            ("{{LAYERS}}", "n: {{LAYERS}}", Some(true)),
+            ("${X}", "${X}", Some(true)),
+            ("\\(a", "a", None),
+        ] {
+            let found = Regex::new(pattern, Syntax::Basic, false).and_then(|regex| regex.is_match(text));
+            assert_eq!(found, expected, "{pattern} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_longest_of_the_leftmost_matches_counts() {
+        for (pattern, text, expected) in [
+            ("a|ab|abc", "xabcd", Some(1..4)),
+            ("a?(ab)?", "ab", Some(0..2)),
+            ("(a|ab)(c|bcd)", "abcd", Some(0..4)),
+            ("^(a|ab)", "ab", Some(0..2)),
+            ("(a|ab)$", "xab", Some(1..3)),
+            ("(a|ab$)", "abc", Some(0..1)),
+            ("[0-9]+", "tp12x", Some(2..4)),
+            ("é|éü", "xéü", Some(1..5)),
+            ("z", "abc", None),
+        ] {
+            let regex = Regex::new(pattern, Syntax::Extended, false).expect("a readable pattern");
+            assert_eq!(regex.find(text, 0), Some(expected), "{pattern} in {text}");
+        }
+    }
+
+    #[test]
+    fn other_ways_to_match() {
+        let find = |pattern, syntax, any_case, text: &str| {
+            Regex::new(pattern, syntax, any_case).and_then(|regex| regex.find(text, 0)?)
+        };
+        assert_eq!(find("a.b", Syntax::Fixed, false, "axb a.b"), Some(4..7));
+        assert_eq!(find("\\d+(?=x)", Syntax::Perl, false, "12x"), None);
+        assert_eq!(find("\\d+", Syntax::Perl, false, "x12"), Some(1..3));
+        assert_eq!(find("LLAMA", Syntax::Basic, true, "my-llama"), Some(3..8));
+    }
+
+    #[test]
+    fn hostile_patterns_are_given_up_at_once() {
+        let long = "a".repeat(1 << 20);
+        for pattern in ["(a*)*(a*)*(a*)*b", "((a|aa)*)*b", "a{200}b"] {
+            let Some(regex) = Regex::new(pattern, Syntax::Extended, false) else { continue };
+            assert_eq!(regex.is_match(&long), None, "{pattern}");
+            assert_eq!(regex.find(&long, 0), None, "{pattern}");
+        }
+        assert!(Regex::new(&"(".repeat(100_000), Syntax::Extended, false).is_none());
+        assert!(Regex::new("((a{100}){100}){100}", Syntax::Extended, false).is_none());
     }
 }

@@ -1,25 +1,26 @@
 //! `sed "s/KEY/value/"` over known text: how templates of DeepSpeed configurations are filled.
 
 use super::super::value::{Value, Word};
-use super::programs::{byte_at, each_line};
-use super::regex;
+use super::programs::each_line;
+use super::regex::{Regex, Syntax};
 use super::state::Evaluator;
 
 struct Substitution {
-    pattern: String,
+    pattern: Regex,
     with: Value,
     all: bool,
 }
 
 /// What sed prints; none unless it only substitutes, in readable expressions, in known text.
 pub(crate) fn run(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
+    let mut syntax = Syntax::Basic;
     let mut scripts = Vec::new();
     let mut files = Vec::new();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.text() {
             "-e" | "--expression" => scripts.push(&words.next()?.value),
-            "-E" | "-r" => {}
+            "-E" | "-r" => syntax = Syntax::Extended,
             text if text.starts_with('-') => return None,
             _ if scripts.is_empty() && files.is_empty() => scripts.push(&word.value),
             _ => files.push(&word.value),
@@ -27,7 +28,7 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value
     }
     let mut substitutions = Vec::new();
     for script in scripts {
-        read(script, &mut substitutions)?;
+        read(script, syntax, &mut substitutions)?;
     }
     let mut content = match files.as_slice() {
         [] => shell.input.clone()?,
@@ -41,7 +42,7 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value
 }
 
 /// Reads `s/a/b/g; s#c#d#`, which may hold holes in its replacements.
-fn read(script: &Value, out: &mut Vec<Substitution>) -> Option<()> {
+fn read(script: &Value, syntax: Syntax, out: &mut Vec<Substitution>) -> Option<()> {
     let text = script.text();
     let mut rest = text;
     loop {
@@ -61,7 +62,7 @@ fn read(script: &Value, out: &mut Vec<Substitution>) -> Option<()> {
         let end = text.len() - after.len() - delimiter.len_utf8();
         let start = end - with.len();
         let before = start - delimiter.len_utf8();
-        let pattern = script.part(before - pattern.len(), before).known()?.to_owned();
+        let pattern = Regex::new(script.part(before - pattern.len(), before).known()?, syntax, false)?;
         let with = script.part(start, end);
         rest = after.strip_prefix('g').unwrap_or(after);
         if with.text().contains(['\\', '&']) {
@@ -80,15 +81,11 @@ fn apply(content: &Value, substitution: &Substitution) -> Option<Value> {
     each_line(content.text(), &mut |line, start| {
         let mut at = 0;
         loop {
-            let rest = line.get(at..)?;
-            let chars: Vec<char> = rest.chars().collect();
-            let Some((from, to)) = regex::find(&substitution.pattern, &chars)?.filter(|(from, to)| from < to)
-            else {
-                return Some(());
-            };
-            out.append(&content.part(done, start + at + byte_at(rest, from)));
+            let found = substitution.pattern.find(line, at)?.filter(|found| !found.is_empty());
+            let Some(found) = found else { return Some(()) };
+            out.append(&content.part(done, start + found.start));
             out.append(&substitution.with);
-            at += byte_at(rest, to);
+            at = found.end;
             done = start + at;
             if !substitution.all {
                 return Some(());
