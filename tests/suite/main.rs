@@ -29,7 +29,6 @@ mod saved;
 mod schedule;
 mod search;
 mod session;
-mod settings_tree;
 mod sharing;
 mod shell_bash;
 mod shell_hostile;

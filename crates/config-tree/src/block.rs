@@ -1,12 +1,18 @@
-//! YAML as training configurations use it: block maps and lists by indentation, plain and quoted
-//! scalars over several lines, blocks of text, anchors, merges, tags (passed over), documents.
-//! Not read: keys that are not text (`? key`) and directives.
+//! The tolerant reader of YAML, for what people paste that is none: block maps and lists by indentation, plain and quoted
+//! scalars over several lines, blocks of text, anchors, merges, tags (passed over), documents. It says what does not
+//! fit and reads on.
+//!
+//! saphyr-parser stops at the first fault, and so does not do for the texts of `faults_are_told_and_the_rest_is_read` and
+//! `templates_are_read_around` in `tests/readers.rs`: files that are cut off, lines out of place, aliases of nothing, and
+//! templates' `{{ name }}` and `${...}` in braces. Every settings file of `tests/data/formats/cases` is YAML, and both
+//! readers read it alike.
+//! Not read: keys that are not text (`? key`).
 
 use super::cursor::{Cursor, Tree};
 use super::node::{Entry, Node};
 
-/// Reads YAML; `base` is where `text` starts in its source.
-pub fn read_yaml(text: &str, base: u32) -> Tree {
+/// Reads what can be read of YAML; `base` is where `text` starts in its source.
+pub(super) fn read_tolerantly(text: &str, base: u32) -> Tree {
     let mut cursor = Cursor::new(text, base, "yaml-form");
     let mut documents = Vec::new();
     while !cursor.done() {

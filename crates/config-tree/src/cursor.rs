@@ -1,8 +1,10 @@
+use std::ops::Range;
+
 use super::node::{Entry, Node, Scalar, Value};
 use shardscope_source::{Diagnostic, Span};
 
 /// Deepest nesting read.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 /// Most nodes read, aliases expanded; real files have under 5,000.
 const MAX_NODES: usize = 50_000;
 /// Most complaints about one text.
@@ -141,6 +143,12 @@ impl<'a> Cursor<'a> {
     pub(super) fn scalar(&mut self, text: String, quoted: bool, from: usize) -> Node {
         self.charge(1);
         Node { span: self.span(from, self.at), value: Value::Scalar(Scalar { text, quoted }) }
+    }
+
+    /// A scalar that stands at these bytes.
+    pub(super) fn scalar_at(&mut self, text: String, quoted: bool, place: Range<usize>) -> Node {
+        self.charge(1);
+        Node { span: self.span(place.start, place.end), value: Value::Scalar(Scalar { text, quoted }) }
     }
 
     pub(super) fn list(&mut self, items: Vec<Node>, from: usize) -> Node {

@@ -163,7 +163,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A bare word in brackets, up to what cannot belong to it. `${...}`, `$(...)` and `{{...}}` belong to it.
-    fn bare(&mut self, separator: u8) -> &'a str {
+    pub(super) fn bare(&mut self, separator: u8) -> &'a str {
         let from = self.at;
         while !self.done() {
             match self.peek() {

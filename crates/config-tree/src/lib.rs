@@ -8,9 +8,10 @@ mod lines;
 mod node;
 pub mod scalar;
 mod toml;
+mod yaml;
 
-pub use block::read_yaml;
 pub use cursor::Tree;
 pub use flow::read_json;
 pub use node::{Entry, Node, Scalar, Value};
 pub use toml::read_toml;
+pub use yaml::read_yaml;

@@ -1,138 +1,127 @@
-//! TOML: tables, arrays of tables, and values, which but for triple quotes are those of the flow style.
-//! A dotted key stays one key with dots in it.
+//! TOML, read by the `toml` crate: it knows the place of every key and value and goes on behind what is no TOML, so
+//! that a file with a template's `${...}` for a value still says the rest.
 
-use super::cursor::{Cursor, Tree};
-use super::node::{Entry, Node, Value};
-use shardscope_source::Span;
+use std::ops::Range;
 
-/// Most table headings read; real files have under 30.
-const MAX_TABLES: usize = 1_000;
+use serde_spanned::Spanned;
+use toml::de::{DeTable, DeValue};
 
-/// A heading with what stands under it.
-struct Table {
-    path: Vec<(String, Span)>,
-    repeated: bool,
-    node: Node,
-}
+use crate::cursor::{Cursor, Tree};
+use crate::node::{Entry, Node};
+
+/// Longest text read: the crate keeps an error for each fault, and torchtitan's longest file has 4 kB. Unit: byte.
+const MAX_TEXT: usize = 128 * 1024;
 
 /// Reads TOML; `base` is where `text` starts in its source.
 pub fn read_toml(text: &str, base: u32) -> Tree {
     let mut cursor = Cursor::new(text, base, "toml-form");
-    let start = cursor.at;
-    let entries = cursor.table_entries();
-    let mut root = cursor.map(entries, start);
-    let mut tables = Vec::new();
-    while !cursor.done() && tables.len() < MAX_TABLES {
-        tables.push(cursor.table());
+    if text.len() > MAX_TEXT {
+        cursor.complain("longer than any settings file; it is not read", 0, 0);
+        let nothing = Node::null(cursor.span(0, 0));
+        return cursor.finish(vec![nothing]);
     }
-    for table in tables {
-        if let Value::Map(entries) = &mut root.value {
-            root.span = root.span.to(table.node.span);
-            place(entries, &table.path, table.repeated, table.node);
-        }
+    let (root, faults) = DeTable::parse_recoverable(text);
+    for fault in faults {
+        let place = fault.span().unwrap_or_default();
+        cursor.complain(&format!("this is no TOML: {}", fault.message()), place.start, place.end);
     }
+    let root = table(&mut cursor, root.into_inner(), 0..text.len());
     cursor.finish(vec![root])
 }
 
-/// Puts a table where its path says.
-fn place(entries: &mut Vec<Entry>, path: &[(String, Span)], repeated: bool, table: Node) {
-    let Some(((key, key_span), rest)) = path.split_first() else { return };
-    let at = entries.iter().position(|entry| entry.key == *key).unwrap_or_else(|| {
-        let node = Node { span: table.span, value: Value::Map(Vec::new()) };
-        entries.push(Entry { key: key.clone(), key_span: *key_span, node });
-        entries.len() - 1
-    });
-    let node = &mut entries[at].node;
-    node.span = node.span.to(table.span);
-    match &mut node.value {
-        Value::Map(inner) if !rest.is_empty() => place(inner, rest, repeated, table),
-        Value::List(items) if !rest.is_empty() => {
-            if let Some(Value::Map(inner)) = items.last_mut().map(|item| &mut item.value) {
-                place(inner, rest, repeated, table);
-            }
-        }
-        Value::List(items) => items.push(table),
-        Value::Map(inner) if repeated && inner.is_empty() => node.value = Value::List(vec![table]),
-        Value::Map(inner) => {
-            if let Value::Map(new) = table.value {
-                inner.extend(new);
-            }
-        }
-        Value::Scalar(_) => {}
+/// A table whose heading, or whose braces, stand at `place`; nothing is known of the place of one that only
+/// the headings of others name.
+fn table(cursor: &mut Cursor<'_>, table: DeTable<'_>, place: Range<usize>) -> Node {
+    let mut pairs: Vec<_> = table.into_iter().collect();
+    pairs.sort_by_key(|(key, _)| key.span().start);
+    let mut entries: Vec<Entry> = Vec::with_capacity(pairs.len());
+    for (key, value) in pairs {
+        let key_span = cursor.span(key.span().start, key.span().end);
+        let node = value_of(cursor, value, key.span().end);
+        entries.push(Entry { key: key.into_inner().into_owned(), key_span, node });
     }
+    let inside =
+        entries.iter().map(|entry| entry.key_span.to(entry.node.span)).reduce(|one, next| one.to(next));
+    let mut node = cursor.map(entries, place.start);
+    node.span = cursor.span(place.start, place.end);
+    if let Some(inside) = inside {
+        node.span = if place.is_empty() { inside } else { node.span.to(inside) };
+    }
+    node
 }
 
-impl Cursor<'_> {
-    fn table(&mut self) -> Table {
-        let from = self.at;
-        let repeated = self.looks_at("[[");
-        let (mut at, end) = (from + if repeated { 2 } else { 1 }, self.line_end(from));
-        let close = self.slice(at, end).find(']').map_or(end, |offset| at + offset);
-        let mut path = Vec::new();
-        for part in self.slice(at, close).split('.') {
-            let key = part.trim().trim_matches(['"', '\'']);
-            path.push((key.to_owned(), self.span(at, at + part.len())));
-            at += part.len() + 1;
+/// A value; where none could be read, nothing stands at `behind`, the end of its key.
+fn value_of(cursor: &mut Cursor<'_>, value: Spanned<DeValue<'_>>, behind: usize) -> Node {
+    let place = value.span();
+    let nothing = Node::null(cursor.span(behind, behind));
+    if !cursor.enter() {
+        cursor.leave();
+        return nothing;
+    }
+    let text = cursor.slice(place.start, place.end);
+    let node = match value.into_inner() {
+        DeValue::Table(inner) => table(cursor, inner, place),
+        DeValue::Array(items) => {
+            let items: Vec<Node> = items.into_iter().map(|item| value_of(cursor, item, behind)).collect();
+            let inside = items.iter().map(|item| item.span).reduce(|one, next| one.to(next));
+            let mut node = cursor.list(items, place.start);
+            node.span = cursor.span(place.start, place.end);
+            // Tables of an array have their headings far apart.
+            node.span = inside.map_or(node.span, |inside| node.span.to(inside));
+            node
         }
-        self.skip_line();
-        let entries = self.table_entries();
-        Table { path, repeated, node: self.map(entries, from) }
+        // The crate gives a 0 without a place where no value stands.
+        _ if text.is_empty() => nothing,
+        DeValue::String(string) if text.starts_with(['"', '\'']) => {
+            cursor.scalar_at(string.into_owned(), true, place)
+        }
+        DeValue::Integer(whole) if whole.radix() != 10 => {
+            let decimal = u64::from_str_radix(whole.as_str(), whole.radix());
+            let shown = decimal.map_or_else(|_| text.to_owned(), |decimal| decimal.to_string());
+            cursor.scalar_at(shown, false, place)
+        }
+        // A word without quotes, or what a template's `${...}` begins with.
+        DeValue::String(_) => {
+            cursor.at = place.start;
+            let word = cursor.bare(b'=').to_owned();
+            cursor.scalar_at(word, false, place.start..cursor.at)
+        }
+        // As it is written: of what is no TOML the crate guesses a value.
+        _ => cursor.scalar_at(text.to_owned(), false, place),
+    };
+    cursor.leave();
+    node
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_toml;
+    use crate::node::Node;
+
+    #[test]
+    fn what_is_no_toml_is_told_and_the_rest_is_read() {
+        let text = "[model]\nlayers = ${LAYERS}\nname = True\nempty =\nhidden = 8\nhidden = 9\nmask = 0xff\n\
+            [train]\nsteps = 10\na.b = 1\n";
+        let tree = read_toml(text, 0);
+        let root = &tree.documents[0];
+        let word = |path: &str| root.at(path).and_then(Node::text);
+        assert_eq!(word("model.layers"), Some("${LAYERS}"));
+        assert_eq!(word("model.name"), Some("True"));
+        assert!(root.at("model.empty").is_none_or(Node::is_null));
+        assert_eq!(word("model.mask"), Some("255"));
+        assert_eq!(word("train.steps"), Some("10"));
+        assert_eq!(word("train.a.b"), Some("1"));
+        assert!(tree.diagnostics.iter().all(|fault| fault.code == "toml-form"));
+        assert!(tree.diagnostics.len() >= 3, "{:?}", tree.diagnostics);
     }
 
-    /// The lines `key = value` up to the next heading.
-    fn table_entries(&mut self) -> Vec<Entry> {
-        let mut entries = Vec::new();
-        loop {
-            self.skip_blanks();
-            match self.peek() {
-                _ if self.done() => break,
-                b'[' => break,
-                b'\n' | b'#' => self.skip_line(),
-                _ => {
-                    if let Some(pair) = self.pair() {
-                        entries.push(pair);
-                    }
-                }
-            }
-        }
-        entries
-    }
-
-    fn pair(&mut self) -> Option<Entry> {
-        let (from, end) = (self.at, self.line_end(self.at));
-        let key = match self.peek() {
-            b'"' | b'\'' => self.quoted(),
-            _ => self.slice(from, end).split('=').next().unwrap_or("").trim_end().to_owned(),
-        };
-        let key_span = self.span(from, self.at.max(from + key.len()));
-        self.at = self.at.max(from + key.len());
-        self.skip_blanks();
-        if self.peek() != b'=' {
-            self.complain("this line is no 'key = value' and is not read", from, end);
-            self.at = end;
-            self.skip_line();
-            return None;
-        }
-        self.at += 1;
-        self.skip_blanks();
-        let node = self.triple_quoted().unwrap_or_else(|| self.flow(b'='));
-        self.skip_blanks();
-        if !matches!(self.peek(), b'\n' | b'#' | 0) {
-            self.complain("text after the value is not read", self.at, self.line_end(self.at));
-        }
-        self.skip_line();
-        Some(Entry { key, key_span, node })
-    }
-
-    fn triple_quoted(&mut self) -> Option<Node> {
-        let quote = ["\"\"\"", "'''"].into_iter().find(|quote| self.looks_at(quote))?;
-        let from = self.at;
-        let start = from + quote.len();
-        let rest = self.rest(start);
-        let length = rest.find(quote).unwrap_or(rest.len());
-        let text = rest.get(..length).unwrap_or("");
-        self.at = (start + length + quote.len()).min(start + rest.len());
-        let text = text.strip_prefix('\n').unwrap_or(text).to_owned();
-        Some(self.scalar(text, true, from))
+    #[test]
+    fn depth_and_size_are_bounded() {
+        let deep = format!("a = {}1{}\n", "[".repeat(10_000), "]".repeat(10_000));
+        assert!(!read_toml(&deep, 0).diagnostics.is_empty());
+        let dotted = format!("{}a = 1\n", "a.".repeat(10_000));
+        assert!(!read_toml(&dotted, 0).diagnostics.is_empty());
+        let long = "a = 1\n".repeat(1 << 18);
+        assert_eq!(read_toml(&long, 0).diagnostics.len(), 1);
     }
 }

@@ -1,11 +1,42 @@
 //! The readers of settings files against the crates that read JSON, YAML and TOML whole.
 
-use shardscope::tree::{Node, Tree, Value, read_json, read_toml, read_yaml};
+use proptest::collection::vec;
+use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
+use proptest::sample::{Index, select};
+use proptest::test_runner::RngSeed;
+use shardscope_config_tree::{Node, Tree, Value, read_json, read_toml, read_yaml};
 use yaml_rust2::{Yaml, YamlLoader};
 
-use crate::random::Random;
+/// The same texts on every run.
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(11),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// How a shape is written, choice by choice; the same again when they are used up.
+struct Style {
+    choices: Vec<u8>,
+    at: usize,
+}
+
+impl Style {
+    fn new(choices: Vec<u8>) -> Self {
+        Self { choices, at: 0 }
+    }
+
+    /// One of so many ways.
+    fn below(&mut self, ways: u8) -> usize {
+        self.at += 1;
+        usize::from(self.choices[self.at % self.choices.len()] % ways)
+    }
+}
 
 /// A settings file, before anyone writes it in some style.
+#[derive(Clone, Debug)]
 enum Shape {
     Scalar(&'static str),
     Text(&'static str),
@@ -29,15 +60,16 @@ const SCALARS: [&str; 12] = [
 ];
 const TEXTS: [&str; 7] = ["", "a: b", "it's", "say \"no\"", "- x", "# not a remark", "tab\tand\nline"];
 
-fn shape(random: &mut Random, depth: u64) -> Shape {
-    let kind = random.below(if depth == 0 { 2 } else { 5 });
-    let count = 1 + random.below(4);
-    match kind {
-        0 => Shape::Scalar(SCALARS[random.below(SCALARS.len() as u64) as usize]),
-        1 => Shape::Text(TEXTS[random.below(TEXTS.len() as u64) as usize]),
-        2 => Shape::List((0..count).map(|_| shape(random, depth - 1)).collect()),
-        _ => Shape::Map((0..count).map(|index| (format!("key-{index}"), shape(random, depth - 1))).collect()),
-    }
+fn map(values: Vec<Shape>) -> Shape {
+    Shape::Map(values.into_iter().enumerate().map(|(index, value)| (format!("key-{index}"), value)).collect())
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    let leaf = prop_oneof![select(&SCALARS).prop_map(Shape::Scalar), select(&TEXTS).prop_map(Shape::Text)];
+    let inner = leaf.prop_recursive(4, 60, 4, |inner| {
+        prop_oneof![vec(inner.clone(), 1..5).prop_map(Shape::List), vec(inner, 1..5).prop_map(map)]
+    });
+    vec(inner, 4).prop_map(map)
 }
 
 fn quoted(text: &str) -> String {
@@ -45,9 +77,9 @@ fn quoted(text: &str) -> String {
 }
 
 /// Writes a shape as JSON, or in YAML's flow style with remarks and trailing commas.
-fn flow(shape: &Shape, random: &mut Random, strict: bool, out: &mut String) {
-    let gap = |random: &mut Random| {
-        if strict { "" } else { ["", " ", "\n  ", " # remark, {\n "][random.below(4) as usize] }
+fn flow(shape: &Shape, style: &mut Style, strict: bool, out: &mut String) {
+    let gap = |style: &mut Style| {
+        if strict { "" } else { ["", " ", "\n  ", " # remark, {\n "][style.below(4)] }
     };
     let (open, close) = match shape {
         Shape::Scalar(text) if strict && serde_json::from_str::<serde_json::Value>(text).is_err() => {
@@ -62,67 +94,67 @@ fn flow(shape: &Shape, random: &mut Random, strict: bool, out: &mut String) {
         Shape::Map(_) => ('{', '}'),
     };
     out.push(open);
-    let write = |out: &mut String, random: &mut Random, index: usize, key: Option<&String>, item: &Shape| {
+    let write = |out: &mut String, style: &mut Style, index: usize, key: Option<&String>, item: &Shape| {
         if index > 0 {
             out.push(',');
         }
-        out.push_str(gap(random));
+        out.push_str(gap(style));
         if let Some(key) = key {
-            out.push_str(&if strict || random.below(2) == 0 { quoted(key) } else { key.clone() });
+            out.push_str(&if strict || style.below(2) == 0 { quoted(key) } else { key.clone() });
             out.push_str(": ");
         }
-        flow(item, random, strict, out);
-        out.push_str(if matches!(item, Shape::Scalar(_)) { "" } else { gap(random) });
+        flow(item, style, strict, out);
+        out.push_str(if matches!(item, Shape::Scalar(_)) { "" } else { gap(style) });
     };
     match shape {
         Shape::List(items) => {
-            items.iter().enumerate().for_each(|(index, item)| write(out, random, index, None, item))
+            items.iter().enumerate().for_each(|(index, item)| write(out, style, index, None, item))
         }
         Shape::Map(items) => items
             .iter()
             .enumerate()
-            .for_each(|(index, (key, item))| write(out, random, index, Some(key), item)),
+            .for_each(|(index, (key, item))| write(out, style, index, Some(key), item)),
         Shape::Scalar(_) | Shape::Text(_) => {}
     }
-    out.push_str(if strict || random.below(2) == 0 { "" } else { ",\n" });
+    out.push_str(if strict || style.below(2) == 0 { "" } else { ",\n" });
     out.push(close);
 }
 
 /// Writes a shape as block YAML below a key or dash; `indent` is that of its own lines.
-fn block(shape: &Shape, random: &mut Random, indent: usize, out: &mut String) {
+fn block(shape: &Shape, style: &mut Style, indent: usize, out: &mut String) {
     let pad = " ".repeat(indent);
     match shape {
         Shape::Scalar(text) => out.push_str(&format!(" {text}\n")),
-        Shape::Text(text) if random.below(2) == 0 => out.push_str(&format!(" {}   # remark\n", quoted(text))),
+        Shape::Text(text) if style.below(2) == 0 => out.push_str(&format!(" {}   # remark\n", quoted(text))),
         Shape::Text(text) if !text.contains('\n') => {
             out.push_str(&format!(" '{}'\n", text.replace('\'', "''")))
         }
         Shape::Text(text) => {
-            let style = ["|", "|-", ">", ">-", "|+"][random.below(5) as usize];
-            out.push_str(&format!(" {style}\n"));
+            let mark = ["|", "|-", ">", ">-", "|+"][style.below(5)];
+            out.push_str(&format!(" {mark}\n"));
             text.lines().for_each(|line| out.push_str(&format!("{pad}  {line}\n")));
         }
-        _ if random.below(5) == 0 => {
+        _ if style.below(5) == 0 => {
             out.push(' ');
-            flow(shape, random, true, out);
+            flow(shape, style, true, out);
             out.push('\n');
         }
         Shape::List(items) => {
-            out.push_str(["\n", "\n# remark\n\n"][random.below(2) as usize]);
+            out.push_str(["\n", "\n# remark\n\n"][style.below(2)]);
             for item in items {
                 out.push_str(&format!("{pad}-"));
                 match item {
-                    Shape::Map(entries) if random.below(2) == 0 => {
+                    Shape::Map(entries) if style.below(2) == 0 => {
                         for (index, (key, value)) in entries.iter().enumerate() {
                             out.push_str(&if index == 0 {
                                 format!(" {key}:")
                             } else {
                                 format!("{pad}  {key}:")
                             });
-                            block(value, random, indent + 4, out);
+                            block(value, style, indent + 4, out);
                         }
                     }
-                    _ => block(item, random, indent + 2, out),
+                    _ => block(item, style, indent + 2, out),
                 }
             }
         }
@@ -130,9 +162,9 @@ fn block(shape: &Shape, random: &mut Random, indent: usize, out: &mut String) {
             out.push('\n');
             for (key, value) in entries {
                 out.push_str(&format!("{pad}{key}:"));
-                let deeper = 1 + random.below(4) as usize;
-                let same = matches!(value, Shape::List(_)) && random.below(2) == 0;
-                block(value, random, if same { indent } else { indent + deeper }, out);
+                let deeper = 1 + style.below(4);
+                let same = matches!(value, Shape::List(_)) && style.below(2) == 0;
+                block(value, style, if same { indent } else { indent + deeper }, out);
             }
         }
     }
@@ -202,19 +234,20 @@ fn check_yaml(text: &str) {
     }
 }
 
-#[test]
-fn random_files_are_read_as_other_readers_read_them() {
-    let mut random = Random::new(11);
-    for _ in 0..400 {
-        let root = Shape::Map((0..4).map(|index| (format!("root_{index}"), shape(&mut random, 4))).collect());
+proptest! {
+    #![proptest_config(config(400))]
+
+    #[test]
+    fn files_are_read_as_other_readers_read_them(root in shapes(), choices in vec(any::<u8>(), 1..200)) {
+        let style = &mut Style::new(choices);
         let mut text = String::new();
-        block(&root, &mut random, 0, &mut text);
+        block(&root, style, 0, &mut text);
         check_yaml(&text);
         let mut text = String::from("# remark\n");
-        flow(&root, &mut random, false, &mut text);
+        flow(&root, style, false, &mut text);
         check_yaml(&text);
         let mut text = String::new();
-        flow(&root, &mut random, true, &mut text);
+        flow(&root, style, true, &mut text);
         let _: serde_json::Value = serde_json::from_str(&text).unwrap();
         check_yaml(&text);
         assert_eq!(bare(&read_json(&text, 0)), bare(&read_yaml(&text, 0)), "{text}");
@@ -274,6 +307,20 @@ fn faults_are_told_and_the_rest_is_read() {
     check("a: 1\nb: \"open\nc: 3\n", "c", "3", &["yaml-form"]);
     check("\u{feff}a: 1\n", "a", "1", &[]);
     check("a: *nowhere\nb: 2\n", "b", "2", &["yaml-form"]);
+}
+
+#[test]
+fn templates_are_read_around() {
+    let text = "{{- if .Values.large }}\nlayers: {{ .Values.layers }}\n{{- end }}\nhidden: 4096\n\
+        fp16: {enabled: ${FP16:-true}, scale: 0}\n";
+    let tree = read_yaml(text, 0);
+    let root = &tree.documents[0];
+    let word = |path: &str| root.at(path).and_then(Node::text);
+    assert_eq!(word("layers"), Some("{{ .Values.layers }}"));
+    assert_eq!(word("hidden"), Some("4096"));
+    assert_eq!(word("fp16.enabled"), Some("${FP16:-true}"));
+    assert_eq!(word("fp16.scale"), Some("0"));
+    assert_eq!(tree.diagnostics, []);
 }
 
 #[test]
@@ -353,29 +400,40 @@ more"""
     check_spans(&tree.documents[0], text);
 }
 
-#[test]
-fn no_bytes_make_a_reader_panic() {
-    let seeds = [
-        "a: &x {b: [1, 'two', \"thr\\u00e9e\"], c: *x}\nd: |\n  text\n- e\n? f\n<<: *x\n",
-        "{\"a\": [1, {\"b\": \"\\ud83d\\ude00\"}], /* x */ c: ${d}, // e\n}",
-        "[a.b]\nc = \"\"\"x\"\"\"\n[[d]]\ne = {f = 1, g = [2]}\n'h' = 3\n",
-        "---\nkey: >+2\n   é\n...\n!!t &a - - *b",
-    ];
-    let pieces = [
-        "\n", " ", "{", "}", "[", "]", "\"", "'", ":", ": ", "-", "- ", "#", "\\u", "\0", "é", "{{", "}}",
-        "${", "|", ">", "&a ", "*a", "=", "\"\"\"", "---\n", "\u{2028}", "\r", "\\",
-    ];
-    let mut random = Random::new(5);
-    for round in 0..4_000 {
-        let mut text = seeds[round % seeds.len()].to_owned();
-        for _ in 0..=random.below(6) {
-            let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-            let at = starts[random.below(starts.len() as u64) as usize];
-            match random.below(3) {
-                0 => text.truncate(at),
-                1 => text.insert_str(at, pieces[random.below(pieces.len() as u64) as usize]),
-                _ => drop(text.drain(at..text[at..].chars().next().map_or(at, |c| at + c.len_utf8()))),
-            }
+/// Texts of every form, to be damaged.
+const SEEDS: [&str; 4] = [
+    "a: &x {b: [1, 'two', \"thr\\u00e9e\"], c: *x}\nd: |\n  text\n- e\n? f\n<<: *x\n",
+    "{\"a\": [1, {\"b\": \"\\ud83d\\ude00\"}], /* x */ c: ${d}, // e\n}",
+    "[a.b]\nc = \"\"\"x\"\"\"\n[[d]]\ne = {f = 1, g = [2]}\n'h' = 3\n",
+    "---\nkey: >+2\n   é\n...\n!!t &a - - *b",
+];
+const PIECES: [&str; 29] = [
+    "\n", " ", "{", "}", "[", "]", "\"", "'", ":", ": ", "-", "- ", "#", "\\u", "\0", "é", "{{", "}}", "${",
+    "|", ">", "&a ", "*a", "=", "\"\"\"", "---\n", "\u{2028}", "\r", "\\",
+];
+
+/// A piece put in, a character taken out, or the rest cut off, somewhere.
+fn damage(text: &mut String, (place, kind): (Index, usize)) {
+    let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+    let at = starts[place.index(starts.len())];
+    match kind.checked_sub(PIECES.len()) {
+        None => text.insert_str(at, PIECES[kind]),
+        Some(0) => text.truncate(at),
+        Some(_) => drop(text.drain(at..text[at..].chars().next().map_or(at, |c| at + c.len_utf8()))),
+    }
+}
+
+proptest! {
+    #![proptest_config(config(4_000))]
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(
+        seed in select(&SEEDS),
+        edits in vec((any::<Index>(), 0..PIECES.len() * 2), 1..7),
+    ) {
+        let mut text = seed.to_owned();
+        for edit in edits {
+            damage(&mut text, edit);
         }
         for tree in [read_yaml(&text, 0), read_json(&text, 0), read_toml(&text, 0)] {
             for node in &tree.documents {
