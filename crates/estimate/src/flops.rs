@@ -2,7 +2,7 @@
 //! A multiply-add is two operations; a step is one global batch.
 
 use shardscope_explain::Formula;
-use shardscope_operators::{MatmulKind, SectionKind, Symbols, Work, sections, work_of};
+use shardscope_operators::{MatmulKind, SectionKind, Symbols, Work, frozen_counts, sections, work_of};
 use shardscope_plan::{Activation, Model, Plan, Recompute, RecomputeModule, Software};
 use shardscope_units::Flops;
 
@@ -86,7 +86,8 @@ pub fn flops(plan: &Plan) -> FlopCounts {
     }
     let recipe = plan.recipe();
     let micro_batches = number(recipe.global_batch_size) / number(recipe.micro_batch_size.max(1));
-    let model = forward.all * 3.0;
+    // Forward, and backward one product for the input and one for the weight, less those nobody asks for.
+    let model = forward.all * 3.0 - forward.frozen;
     FlopCounts {
         model: model * micro_batches,
         causal: (model - forward.masked * 3.0) * micro_batches,
@@ -104,14 +105,19 @@ struct Forward {
     masked: Flops,
     /// Done once more in the backward pass.
     repeated: Flops,
+    /// Gradients of frozen weights, and all of backward in layers in front of the first that trains: not worked out.
+    frozen: Flops,
 }
 
 impl Forward {
     fn add_chunk(&mut self, x: &Symbols<'_>, chunk: &shardscope_plan::Chunk) {
         let layers = chunk.layers.end.saturating_sub(chunk.layers.start);
+        let frozen = frozen_counts(x, chunk);
         for section in sections(x, chunk) {
             let times = number(section.times);
+            let skipped = number(frozen[section.kind.index()]);
             let again = recomputed_layers(&x.recipe().recompute, section.kind, section.times, layers);
+            let again = if again > 0.0 { again - skipped } else { again };
             for work in work_of(x, &section.operators) {
                 let Work::Matmul(matmul) = &work else { continue };
                 let mut flops = matmul.full_flops();
@@ -121,7 +127,12 @@ impl Forward {
                     flops = flops * matmul.share;
                 }
                 self.all += flops * times;
-                self.repeated += flops * (repeated_share(x.recipe(), &work) * (times - again) + again);
+                self.frozen += flops * (2.0 * skipped);
+                if matmul.kind.has_weight() && !matmul.trains {
+                    self.frozen += flops * (times - skipped);
+                }
+                self.repeated +=
+                    flops * (repeated_share(x.recipe(), &work) * (times - skipped - again) + again);
             }
         }
     }

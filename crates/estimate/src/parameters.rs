@@ -59,6 +59,8 @@ pub struct RankParameters {
     pub count: Count,
     /// Those of them that train.
     pub trained: Count,
+    /// Those that train and whose gradient is reduced over the expert data-parallel group.
+    pub expert_trained: Count,
     /// Those whose gradient is reduced over the expert data-parallel group.
     pub expert_count: Count,
     /// The same parameters by account.
@@ -70,6 +72,12 @@ impl RankParameters {
     #[must_use]
     pub fn dense_count(&self) -> Count {
         Count::new(self.count.get().saturating_sub(self.expert_count.get()))
+    }
+
+    /// Those of them that train.
+    #[must_use]
+    pub fn dense_trained(&self) -> Count {
+        Count::new(self.trained.get().saturating_sub(self.expert_trained.get()))
     }
 }
 
@@ -106,11 +114,14 @@ pub fn parameters(plan: &Plan) -> Parameters {
 #[must_use]
 pub(super) fn rank_parameters(x: &Symbols<'_>, pipeline_rank: u64, stage: &Stage) -> RankParameters {
     let mut breakdown = AccountCounts::default();
-    let (mut expert_count, mut trained) = (Count::ZERO, Count::ZERO);
+    let (mut expert_count, mut trained, mut expert_trained) = (Count::ZERO, Count::ZERO, Count::ZERO);
     for_each_weight(x, &mut stage.chunks.iter(), &mut |weight, [times, trains]| {
         let count = weight.count() * times;
         if weight.role.trains() {
             trained += weight.count() * trains;
+            if weight.group == WeightGroup::Expert {
+                expert_trained += weight.count() * trains;
+            }
         }
         breakdown.add(weight.account, count);
         if weight.group == WeightGroup::Expert {
@@ -118,7 +129,16 @@ pub(super) fn rank_parameters(x: &Symbols<'_>, pipeline_rank: u64, stage: &Stage
         }
     });
     let count = breakdown.total();
-    RankParameters { pipeline_rank, tensor_rank: 0, expert_rank: 0, count, trained, expert_count, breakdown }
+    RankParameters {
+        pipeline_rank,
+        tensor_rank: 0,
+        expert_rank: 0,
+        count,
+        trained,
+        expert_trained,
+        expert_count,
+        breakdown,
+    }
 }
 
 fn for_each_weight(

@@ -1,7 +1,8 @@
-//! Which weights train, and the adapters that are trained beside frozen ones.
+//! Which weights train, and the adapters that are trained beside frozen ones: weights and arithmetic.
 
-use super::{Account, Operator, Shape, Symbols, Weight, WeightRole};
-use shardscope_plan::{BaseTraining, LinearModule, Lora};
+use super::{Account, Kernel, Operator, Shape, Symbols, Weight, WeightRole, Work};
+use shardscope_plan::{BaseTraining, LinearModule, Lora, Quantization};
+use shardscope_units::Bytes;
 
 /// Says of each of `operator`'s weights whether it trains, and adds what PEFT adds.
 pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weight>) {
@@ -108,4 +109,45 @@ fn of_experts(x: &Symbols<'_>, rank: u64) -> Vec<Weight> {
 fn adapter(name: &'static str, account: Account, shape: &[u64]) -> Weight {
     let shape: Shape = Shape::new(shape);
     Weight { role: WeightRole::Adapter, ..Weight::whole(name, account, &shape) }
+}
+
+/// Takes out the weight gradients of what is frozen, and adds the products of adapters and the unpacking of quantised
+/// weights.
+pub(super) fn adapt_work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
+    let tuning = &x.recipe().tuning;
+    if tuning.is_full() {
+        return;
+    }
+    let trains = match operator {
+        Operator::Embedding => tuning.embedding,
+        Operator::OutputLayer => tuning.head,
+        _ => tuning.base != BaseTraining::None,
+    };
+    for one in work.iter_mut() {
+        if let Work::Matmul(matmul) = one {
+            matmul.trains &= trains;
+        }
+    }
+    let linears = linears(operator, x);
+    if tuning.quantization != Quantization::None && operator != Operator::OutputLayer {
+        // Reads a packed weight and writes it in full, once for each pass.
+        let weights: u64 = linears.iter().map(|(_, _, [inner, outer])| inner * outer).sum();
+        let moved = Bytes::new(weights * (x.compute_width + 1));
+        let launches = linears.len() as u64;
+        work.push(Work::Kernel(Kernel::new("unpack weights", [moved, moved], [launches, launches])));
+    }
+    let Some(lora) = tuning.lora else { return };
+    for (module, _, [inner, outer]) in linears {
+        if !lora.modules.has(module) {
+            continue;
+        }
+        let rank = lora.rank;
+        let tokens = x.full_tokens();
+        work.push(Work::plain_linear("lora_A", [x.n, rank, inner], [tokens, rank, inner]));
+        work.push(Work::plain_linear("lora_B", [x.n, outer, rank], [tokens, outer, rank]));
+        // The input is cast to the adapter's type, its output added to the layer's.
+        let width = x.width + x.adapter_width;
+        let moved = Bytes::new(x.n * (inner * width + outer * (2 * x.width + x.adapter_width)));
+        work.push(Work::Kernel(Kernel::new("lora casts", [moved, moved], [2, 2])));
+    }
 }

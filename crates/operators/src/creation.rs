@@ -2,7 +2,7 @@
 //! the gradient buffer.
 
 use super::{SectionKind, Symbols, Weight, sections};
-use shardscope_plan::{Chunk, LayerKind, Software};
+use shardscope_plan::{Chunk, LayerKind};
 
 /// Weights of a chunk, one list per kind of section, and the order of the sections.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +52,7 @@ impl Creation {
 /// attention makes its output projection first; Transformer Engine keeps the input norm in the QKV
 /// projection (`megatron/core/transformer/attention.py`, `megatron/core/models/gpt/gpt_layer_specs.py`).
 fn turn(x: &Symbols<'_>, name: &str) -> u8 {
-    let fused_norm = x.model().latent.is_none() && x.recipe().software != Software::MegatronCoreLocal;
+    let fused_norm = x.model().latent.is_none() && x.recipe().software.semantics().norm_in_projection;
     let starts = |prefix: &str| name.starts_with(prefix);
     if starts("mtp.final_layernorm") || starts("shared_experts.gate") {
         5

@@ -2,7 +2,6 @@
 
 use super::{Saved, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::Software;
 use shardscope_units::Bytes;
 
 const AUTOGRAD: &str = "torch autograd: a node's gradients are alive while it runs";
@@ -71,5 +70,5 @@ pub(super) fn scattered(x: &Symbols<'_>) -> Option<Saved> {
 /// the matrix product, and in Megatron core's own layers even then, as a stand-in that autograd asks for.
 /// Transformer Engine keeps one stand-in per shape for good, which is counted once for the rank.
 pub(super) fn has_weight_gradient(x: &Symbols<'_>) -> bool {
-    !x.recipe().fusions.gradient_accumulation || x.recipe().software == Software::MegatronCoreLocal
+    !x.recipe().fusions.gradient_accumulation || x.recipe().software.semantics().stand_in_each_time
 }

@@ -4,6 +4,7 @@
 
 mod adapters;
 mod attention;
+mod column;
 mod context;
 mod creation;
 mod eager;

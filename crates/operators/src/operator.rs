@@ -88,7 +88,9 @@ impl Operator {
     /// Its arithmetic for one micro-batch on one rank.
     #[must_use]
     pub fn work(self, x: &Symbols<'_>) -> Vec<Work> {
-        facet!(self, work, x)
+        let mut work = facet!(self, work, x);
+        adapters::adapt_work(self, x, &mut work);
+        work
     }
 
     /// What it sends for one micro-batch on one rank.

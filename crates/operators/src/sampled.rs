@@ -3,7 +3,7 @@
 
 use super::{Operator, Saved, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::{Recompute, Software};
+use shardscope_plan::Recompute;
 
 const SOURCE: &str = "torchtitan/distributed/activation_checkpoint.py: _op_sac_save_list, every second mm";
 const KERNEL: &str = "aten/src/ATen/native/transformers/cuda/attention.cu: scaled dot product, forward";
@@ -25,7 +25,7 @@ static DOWN_REDUCED: Formula = Formula::new("S·h·B", "The MLP's output, once r
 pub(super) fn is_sampled(x: &Symbols<'_>) -> bool {
     let recipe = x.recipe();
     x.recomputing
-        && recipe.software == Software::Torchtitan
+        && recipe.software.semantics().keeps_every_second_product
         && matches!(recipe.recompute, Recompute::Selective(_))
 }
 

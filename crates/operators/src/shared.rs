@@ -30,6 +30,7 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
             kind,
             share: 0.5,
             modules: CORE,
+            trains: false,
         })
     };
     let mut work = vec![product("attention_scores", MatmulKind::Scores, widths.query, keys)];

@@ -85,6 +85,8 @@ pub struct Matmul {
     pub share: f64,
     /// The modules of `--recompute-modules` it is part of.
     pub modules: &'static [RecomputeModule],
+    /// Whether the gradient of its weight is worked out; no weight of its own, none.
+    pub trains: bool,
 }
 
 impl Matmul {
@@ -92,7 +94,7 @@ impl Matmul {
     #[must_use]
     pub(super) fn linear(name: &'static str, local: [u64; 3], full: [u64; 3]) -> Self {
         let kind = MatmulKind::Linear;
-        Self { name, batch: 1, local, full_batch: 1, full, kind, share: 1.0, modules: &[] }
+        Self { name, batch: 1, local, full_batch: 1, full, kind, share: 1.0, modules: &[], trains: true }
     }
 
     /// FLOPs forward on one rank, as if all of the product had a meaning.

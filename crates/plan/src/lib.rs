@@ -36,7 +36,7 @@ pub use recipe::{
     AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe, Number,
     Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software, StateFormat,
 };
-pub use software::Semantics;
+pub use software::{BatchMask, ColumnInput, GatedActivation, Semantics};
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
 pub use tuning::{
     BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective, Quantization,

@@ -1,4 +1,5 @@
-//! What differs from software to software, as data: estimators ask these facts and never which software it is.
+//! What differs from software to software, as data: operators and estimators ask for these facts and never which
+//! software it is. A new software is a row here.
 
 use super::Software;
 
@@ -9,26 +10,106 @@ pub struct Semantics {
     pub eager_modules: bool,
     /// Whether the optimizer steps the model's own parameters, in their own type, unless an engine says otherwise.
     pub steps_parameters: bool,
+    /// What a column-parallel layer keeps of its input under sequence parallelism.
+    pub column_input: ColumnInput,
+    /// What a gated activation keeps beside its input and its output.
+    pub gated_activation: GatedActivation,
+    /// Whether a norm's weight is created with the projection behind it (Transformer Engine's `LayerNormLinear`).
+    pub norm_in_projection: bool,
+    /// Whether a linear layer makes a weight gradient of its own even where gradients are accumulated in the product:
+    /// autograd is handed a stand-in of the same size.
+    pub stand_in_each_time: bool,
+    /// Whether cuDNN's attention gets copies of queries, keys and values, or views of the projection's output.
+    pub copies_attention_inputs: bool,
+    /// Whether positions are added for the whole sequence before it is cut over the tensor ranks.
+    pub positions_before_cut: bool,
+    /// The attention mask that is alive while the loss runs.
+    pub batch_mask: BatchMask,
+    /// Whether the output layer accumulates its weight gradient in the product, so that none is made.
+    pub accumulates_output_layer: bool,
+    /// Whether selective checkpointing keeps every second product of a layer, whatever modules are named.
+    pub keeps_every_second_product: bool,
 }
 
-/// Software with kernels and autograd functions of its own, and main parameters beside 16-bit weights.
-const OWN_LAYERS: Semantics = Semantics { eager_modules: false, steps_parameters: false };
-const HF_TRANSFORMERS: Semantics = Semantics { eager_modules: true, steps_parameters: true };
+/// What a column-parallel layer keeps of its input where sequence parallelism has cut it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnInput {
+    /// The rank's own part; backward gathers it once more.
+    Sharded,
+    /// The tokens of all tensor ranks, as the product read them.
+    Gathered,
+}
+
+/// How a gated activation is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatedActivation {
+    /// One kernel, which can be turned off: then a function and a product with an offset, each with its own copy.
+    KernelOrOffset,
+    /// A function and a product.
+    Separate,
+}
+
+/// The attention mask that comes with a micro-batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchMask {
+    /// None.
+    Absent,
+    /// One for all sequences.
+    One,
+    /// One for each, where the data loader makes it.
+    Each,
+}
+
+/// Megatron core with Transformer Engine, from which the others differ.
+const CORE_TE: Semantics = Semantics {
+    eager_modules: false,
+    steps_parameters: false,
+    column_input: ColumnInput::Sharded,
+    gated_activation: GatedActivation::KernelOrOffset,
+    norm_in_projection: true,
+    stand_in_each_time: false,
+    copies_attention_inputs: true,
+    positions_before_cut: false,
+    batch_mask: BatchMask::Each,
+    accumulates_output_layer: false,
+    keeps_every_second_product: false,
+};
+const CORE_LOCAL: Semantics = Semantics {
+    norm_in_projection: false,
+    stand_in_each_time: true,
+    copies_attention_inputs: false,
+    ..CORE_TE
+};
+/// Layers that are not Megatron core's.
+const OTHER: Semantics = Semantics {
+    gated_activation: GatedActivation::Separate,
+    copies_attention_inputs: false,
+    batch_mask: BatchMask::Absent,
+    ..CORE_TE
+};
+const LEGACY: Semantics = Semantics {
+    positions_before_cut: true,
+    batch_mask: BatchMask::One,
+    accumulates_output_layer: true,
+    ..OTHER
+};
+const TORCHTITAN: Semantics = Semantics { keeps_every_second_product: true, ..OTHER };
+/// nanotron gathers in an operation of its own (`parallel/tensor_parallel/functional.py:column_linear`).
+const NANOTRON: Semantics = Semantics { column_input: ColumnInput::Gathered, ..OTHER };
+const HF_TRANSFORMERS: Semantics = Semantics { eager_modules: true, steps_parameters: true, ..OTHER };
 
 impl Software {
     /// What is known of how it keeps, fuses and gathers.
     #[must_use]
     pub const fn semantics(self) -> &'static Semantics {
         match self {
+            Self::MegatronLegacy => &LEGACY,
+            Self::MegatronCoreLocal => &CORE_LOCAL,
+            Self::MegatronCoreTe => &CORE_TE,
+            Self::Torchtitan => &TORCHTITAN,
+            Self::Nanotron => &NANOTRON,
             Self::HfTransformers => &HF_TRANSFORMERS,
-            Self::MegatronLegacy
-            | Self::MegatronCoreLocal
-            | Self::MegatronCoreTe
-            | Self::MegatronDeepspeed
-            | Self::Torchtitan
-            | Self::Nanotron
-            | Self::GptNeox
-            | Self::TorchFsdp => &OWN_LAYERS,
+            Self::MegatronDeepspeed | Self::GptNeox | Self::TorchFsdp => &OTHER,
         }
     }
 }

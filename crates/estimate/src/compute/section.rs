@@ -125,7 +125,8 @@ fn linear(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cos
         launches: real(launches),
         ..Cost::default()
     };
-    (cost(&forward, cast * m * k), cost(&input, cast * m * n), cost(&weight, 0.0))
+    let weight = if matmul.trains { cost(&weight, 0.0) } else { Cost::default() };
+    (cost(&forward, cast * m * k), cost(&input, cast * m * n), weight)
 }
 
 fn attention(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cost) {

@@ -7,9 +7,16 @@ use super::moments::{ChunkSum, Moment};
 use super::states::{Kind, Part, State, kinds, states};
 use super::term::Term;
 use super::unit::{Point, Sum, Units};
+use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, are_alike, frozen_counts};
 use shardscope_plan::Stage;
-use shardscope_units::{Bytes, Count};
+use shardscope_units::{Bytes, Count, Quantity};
+
+static RECEIVED: Formula = Formula::new(
+    "2·chunks·S·h·Br",
+    "The last input of every chunk that receives one, and its gradient: the model refers to them until the next.",
+    "megatron/core/transformer/transformer_block.py:set_input_tensor",
+);
 
 /// What all ranks with equal stages have in common.
 #[derive(Clone, Debug)]
@@ -207,11 +214,12 @@ impl<'a> Rank<'a> {
             running = point.held.bytes() + point.recomputed + moment.recomputed;
         }
         let step = common.part(Part::Step);
-        if step > activations + running {
+        let received = self.received(x).map_or(Bytes::ZERO, |term| term.bytes);
+        if step + received > activations + running {
             (self.in_step, self.moment) = (true, None);
             self.flight.counts.fill(0);
             self.flight.waiting.fill(0);
-            (activations, running) = (Bytes::ZERO, step);
+            (activations, running) = (Bytes::ZERO, step + received);
         }
         let parameters = common.part(Part::Parameters);
         let gradients = common.part(Part::Gradients);
@@ -237,18 +245,26 @@ impl<'a> Rank<'a> {
             peak_cached: peak_allocated + self.framework.cached(),
             framework,
             peak_reserved: peak_allocated + framework,
-            between_steps: states + self.between_steps(x) + step,
+            between_steps: states + self.lasting() + received + step,
         }
     }
 
-    /// Buffers that stay, and the last input of every chunk but the first with its gradient, to which the
-    /// model still refers (`megatron/core/transformer/transformer_block.py:set_input_tensor`).
-    fn between_steps(&self, x: &Symbols<'_>) -> Bytes {
-        let lasting: Bytes = self.buffers().filter(|term| term.lasting).map(|term| term.bytes).sum();
-        let received =
-            self.common.chunks.iter().filter(|chunk| chunk.counts[SectionKind::Embedding.index()] == 0);
+    /// Buffers that stay when the step is over.
+    fn lasting(&self) -> Bytes {
+        self.buffers().filter(|term| term.lasting).map(|term| term.bytes).sum()
+    }
+
+    /// The last input of every chunk but the first with its gradient, to which the model still refers when the step is
+    /// over (`megatron/core/transformer/transformer_block.py:set_input_tensor`).
+    pub(super) fn received(&self, x: &Symbols<'_>) -> Option<Term> {
+        let chunks = &self.common.chunks;
+        let received = chunks.iter().filter(|chunk| chunk.counts[SectionKind::Embedding.index()] == 0);
+        let count = received.map(|_| 1).sum();
         let stream = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
-        lasting + stream * (2 * Count::new(received.map(|_| 1).sum()).get())
+        let given = [("chunks", Count::new(count).number())];
+        (count > 0).then(|| {
+            Term::new("inputs received and their gradients", stream * (2 * count), &RECEIVED).given(&given)
+        })
     }
 
     /// What runs at the peak.

@@ -129,6 +129,7 @@ fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     }
     if rank.in_step {
         children.push(part(rank, "optimizer step", Part::Step));
+        children.extend(rank.received(x).map(|term| term.leaf(x)));
     }
     children.extend(rank.buffers().map(|term| term.leaf(x)));
     Breakdown::sum("temporaries", children)

@@ -4,7 +4,9 @@ use super::collective::{Ring, Rings};
 use super::overlap::{Overlaps, Traffic, exposed};
 use crate::compute::{Cost, Device, Passes, passes, real};
 use crate::flops::recomputed_layers;
-use shardscope_operators::{Collective, Message, Pass, Section, SectionKind, Symbols, messages_of, sections};
+use shardscope_operators::{
+    Collective, Message, Pass, Section, SectionKind, Symbols, frozen_counts, messages_of, sections,
+};
 use shardscope_plan::{Chunk, Dispatcher};
 use shardscope_units::{Quantity, Seconds};
 
@@ -84,6 +86,7 @@ impl Setting<'_> {
     /// wherever it stands.
     pub(super) fn chunk(&self, chunk: &Chunk, known: &mut Vec<(SectionKind, ChunkParts)>) -> ChunkParts {
         let layers = chunk.layers.end.saturating_sub(chunk.layers.start);
+        let frozen = frozen_counts(&self.x, chunk);
         let mut out = ChunkParts::default();
         for section in sections(&self.x, chunk) {
             if section.kind == SectionKind::MtpEmbedding {
@@ -101,10 +104,13 @@ impl Setting<'_> {
             };
             let times = real(section.times);
             out.forward += one.forward.scaled(times);
-            out.backward += one.backward.scaled(times);
-            out.weight += one.weight.scaled(times);
+            // Layers in front of the first that trains have no backward pass.
+            let skipped = real(frozen[section.kind.index()]).min(times);
+            let (trained, recomputed) = (times - skipped, (recomputed - skipped).max(0.0));
+            out.backward += one.backward.scaled(trained);
+            out.weight += one.weight.scaled(trained);
             out.again += one.forward.scaled(recomputed);
-            out.again += one.again.scaled(times - recomputed);
+            out.again += one.again.scaled(trained - recomputed);
         }
         out
     }

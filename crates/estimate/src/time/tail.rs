@@ -1,5 +1,6 @@
 //! What a step takes once per step: gradient reduction, gathering of weights, optimizer, tied embeddings.
 
+use super::collective::Ring;
 use super::overlap::{Bounds, beyond};
 use super::parts::{ChunkParts, Setting};
 use crate::compute::real;
@@ -7,7 +8,7 @@ use crate::constants::Constant;
 use crate::parameters::RankParameters;
 use shardscope_operators::Collective;
 use shardscope_plan::{DpSharding, Embeddings, OptimizerKind};
-use shardscope_units::{Bytes, BytesPerSecond, Seconds};
+use shardscope_units::{Bytes, BytesPerSecond, Count, Seconds};
 
 /// Parameters of one gradient bucket, at least (`distributed_data_parallel_config.py:bucket_size`).
 const BUCKET: u64 = 40_000_000;
@@ -78,7 +79,7 @@ impl Setting<'_> {
             Some(fp8) if fp8.param_gather => 1,
             _ => self.x.width,
         };
-        let groups = [(self.rings.data, rank.dense_count()), (self.rings.expert_data, rank.expert_count)];
+        let groups = [(self.rings.data, rank.dense_trained()), (self.rings.expert_data, rank.expert_trained)];
         let sum = |collective: Collective, width: u64| -> Seconds {
             groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
         };
@@ -95,7 +96,7 @@ impl Setting<'_> {
     fn last_bucket(&self, rank: &RankParameters) -> f64 {
         let ranks = self.rings.data.size;
         let bucket = BUCKET.max(BUCKET_PER_RANK.saturating_mul(ranks));
-        (real(bucket) / real(rank.count.get().max(1))).min(1.0)
+        (real(bucket) / real(rank.trained.get().max(1))).min(1.0)
     }
 
     /// Gradient norm and clipping, the update itself, and the cast back to the weights' format.
@@ -110,8 +111,8 @@ impl Setting<'_> {
                 (_, false) => layout.expert_shards(),
             }
         };
-        let own = real(rank.dense_count().get()) / real(shards(true))
-            + real(rank.expert_count.get()) / real(shards(false));
+        let own = real(rank.dense_trained().get()) / real(shards(true))
+            + real(rank.expert_trained.get()) / real(shards(false));
         let moments = match recipe.optimizer.kind {
             OptimizerKind::Adam => recipe.optimizer.exp_avg.width() + recipe.optimizer.exp_avg_sq.width(),
             OptimizerKind::Sgd => 0,
@@ -134,7 +135,7 @@ impl Setting<'_> {
             return Seconds::new(own * real(touched) / HOST_STATES.get());
         }
         // The whole gradient buffer is zeroed.
-        let zeroed = real(rank.count.get()) * real(gradient);
+        let zeroed = real(rank.trained.get()) * real(gradient);
         self.device.stream(own * real(touched) + zeroed)
     }
 
@@ -159,11 +160,13 @@ impl Setting<'_> {
             return [Seconds::ZERO; 2];
         }
         let groups = [(self.rings.data, rank.dense_count()), (self.rings.expert_data, rank.expert_count)];
-        let sum = |collective: Collective, width: u64| -> Seconds {
+        let trained =
+            [(self.rings.data, rank.dense_trained()), (self.rings.expert_data, rank.expert_trained)];
+        let sum = |groups: &[(Ring, Count); 2], collective: Collective, width: u64| -> Seconds {
             groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
         };
-        let gather = sum(Collective::AllGather, self.x.width);
-        let scatter = sum(Collective::ReduceScatter, plan.recipe().grads_dtype.width());
+        let gather = sum(&groups, Collective::AllGather, self.x.width);
+        let scatter = sum(&trained, Collective::ReduceScatter, plan.recipe().grads_dtype.width());
         let ahead = chunk.forward.total();
         let back = chunk.behind();
         let contention = self.device.calibration.contention;

@@ -99,7 +99,10 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
             let rules = Rules::of(plan, group, first);
             let mut filling = Filling::new(rules);
             for weight in creation.backwards() {
-                if weight.group == group && (!fp8 || (weight.linear == (format == Number::Fp8))) {
+                if weight.group == group
+                    && weight.role.trains()
+                    && (!fp8 || (weight.linear == (format == Number::Fp8)))
+                {
                     filling.add(plan, weight);
                 }
             }

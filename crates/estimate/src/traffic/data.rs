@@ -199,10 +199,11 @@ fn units(builder: &mut Builder<'_>) {
             continue;
         }
         for weights in [WeightGroup::Dense, WeightGroup::Expert] {
-            let mut elements = 0;
+            let (mut elements, mut trained) = (0, 0);
             for weight in kind.weights(&x) {
                 if weight.group == weights {
                     elements += weight.count().get();
+                    trained += if weight.role.trains() { weight.count().get() } else { 0 };
                 }
             }
             if elements == 0 {
@@ -225,12 +226,15 @@ fn units(builder: &mut Builder<'_>) {
                 width: recipe.grads_dtype.width(),
                 dtype: recipe.grads_dtype.name(),
                 formula: &UNIT_SCATTER,
+                shape: Shape::new(&[trained]),
                 ..gather(Pass::Backward)
             };
             let group = group(builder, weights);
             builder.add(Parallelism::Data, group, gather(Pass::Forward), calls.clone());
             builder.add(Parallelism::Data, group, gather(Pass::Backward), calls.clone());
-            builder.add(Parallelism::Data, group, scatter, calls.clone());
+            if trained > 0 {
+                builder.add(Parallelism::Data, group, scatter, calls.clone());
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{Saved, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, ContextKind, Number, RecomputeModule, Software};
+use shardscope_plan::{AttentionKernel, ContextKind, Number, RecomputeModule};
 
 const UNFUSED: &str = "megatron/core/transformer/dot_product_attention.py";
 const KERNEL: &str = "flash-attn and Transformer Engine attention, forward(ctx, ...)";
@@ -105,7 +105,8 @@ fn is_exchanged(x: &Symbols<'_>) -> bool {
 
 /// Sequence first: the output needs no copy. Transformer Engine makes its inputs contiguous.
 fn fused(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
-    let mut out = if x.recipe().software == Software::MegatronCoreTe { copied(core) } else { as_given(core) };
+    let mut out =
+        if x.recipe().software.semantics().copies_attention_inputs { copied(core) } else { as_given(core) };
     out.push(log_sum_exp(x));
     if is_exchanged(x) {
         out.push(core.raw_output);

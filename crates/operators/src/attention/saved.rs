@@ -1,7 +1,7 @@
 //! Tensors kept for backward.
 
 use super::core::{Core, Operand, core};
-use crate::{Saved, Symbols, norm};
+use crate::{Saved, Symbols, column, norm};
 use shardscope_explain::Formula;
 use shardscope_plan::PositionEmbedding;
 
@@ -11,6 +11,7 @@ const ROPE: &str = "megatron/core/models/common/embeddings/rope_utils.py";
 const STATISTIC: u64 = 4;
 
 static INPUT: Formula = Formula::new("S·h·Bi", "The QKV projection's input, the norm's output.", ATTENTION);
+static GATHERED: Formula = Formula::new("n·h·Bi", "The QKV projection's input, gathered.", ATTENTION);
 static QUERY: Formula = Formula::new("n·A·B", "The queries.", ATTENTION);
 static KEY: Formula = Formula::new("n·K·B", "The keys.", ATTENTION);
 static VALUE: Formula = Formula::new("n·K·B", "The values.", ATTENTION);
@@ -42,7 +43,7 @@ static MASK: Formula =
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(14);
     if !norm::is_recomputed(x) {
-        out.push(Saved::new("linear_qkv input", &[x.s_local, x.h], x.input_width, &INPUT));
+        out.push(column::input(x, "linear_qkv input", x.input_width, &INPUT, &GATHERED));
     }
     out.extend(qk_norms(x));
     out.extend(rotation(x));

@@ -4,7 +4,7 @@
 use crate::message::Call;
 use crate::{Collective, Dimension, Message, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::{PositionEmbedding, Software};
+use shardscope_plan::PositionEmbedding;
 
 const SOURCE: &str = "megatron/core/tensor_parallel/layers.py:VocabParallelEmbedding";
 const SIZE: &str = "s·b·h·B";
@@ -38,6 +38,6 @@ pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     }
     // Learned positions are added for the whole sequence before it is cut; so did the 2023 code always.
     let whole_first = x.model().position_embedding == PositionEmbedding::LearnedAbsolute
-        || x.recipe().software == Software::MegatronLegacy;
+        || x.recipe().software.semantics().positions_before_cut;
     message(&[if whole_first { &REDUCE } else { &SCATTER }, &GATHER_GRADIENT])
 }

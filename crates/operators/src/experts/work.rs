@@ -70,6 +70,7 @@ fn grouped(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
             kind: MatmulKind::Linear,
             share,
             modules: MOE,
+            trains: true,
         })
     };
     let g = x.gate;

@@ -1,13 +1,14 @@
 //! Tensors kept for backward.
 
 use crate::attention::residual_mask;
-use crate::{Saved, Symbols, norm};
+use crate::{Saved, Symbols, column, norm};
 use shardscope_explain::Formula;
-use shardscope_plan::{RecomputeModule, Software};
+use shardscope_plan::{GatedActivation, RecomputeModule};
 
 const MLP: &str = "megatron/core/transformer/mlp.py";
 
 static INPUT: Formula = Formula::new("S·h·Bi", "The first projection's input, the norm's output.", MLP);
+static GATHERED: Formula = Formula::new("n·h·Bi", "The first projection's input, gathered.", MLP);
 static CHECKPOINTED: Formula = Formula::new("S·h·B", "The recomputed MLP's input, the norm's output.", MLP);
 static ACTIVATION: Formula =
     Formula::new("g·n·f·B", "The activation's input, both halves of a gated pair.", MLP);
@@ -26,7 +27,7 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
         }
     } else {
         if !normed {
-            out.push(Saved::new("linear_fc1 input", &[x.s_local, x.h], x.input_width, &INPUT));
+            out.push(column::input(x, "linear_fc1 input", x.input_width, &INPUT, &GATHERED));
         }
         out.push(Saved::new("activation input", &[x.n, x.gate * x.f], x.width, &ACTIVATION));
         out.extend(unfused(x));
@@ -43,7 +44,7 @@ fn unfused(x: &Symbols<'_>) -> Vec<Saved> {
         return Vec::new();
     }
     let mut out = vec![Saved::new("activated half", &[x.n, x.f], x.width, &SILU)];
-    if matches!(x.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe) {
+    if x.recipe().software.semantics().gated_activation == GatedActivation::KernelOrOffset {
         out.push(Saved::new("offset linear half", &[x.n, x.f], x.width, &LINEAR));
     }
     out
@@ -52,5 +53,5 @@ fn unfused(x: &Symbols<'_>) -> Vec<Saved> {
 /// Whether the gated activation is one kernel: only Megatron core has one.
 fn is_fused(x: &Symbols<'_>) -> bool {
     x.recipe().fusions.bias_activation
-        && matches!(x.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe)
+        && x.recipe().software.semantics().gated_activation == GatedActivation::KernelOrOffset
 }

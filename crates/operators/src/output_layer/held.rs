@@ -3,7 +3,7 @@
 use crate::held::scattered;
 use crate::{Held, Saved, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::{LossKind, Software};
+use shardscope_plan::{BatchMask, LossKind};
 use shardscope_units::Bytes;
 
 const LOSS: &str = "megatron/core/tensor_parallel/cross_entropy.py";
@@ -15,6 +15,8 @@ const FLOAT: u64 = 4;
 
 static LOGITS: Formula = Formula::new("n·V·B", "The logits as the output projection made them.", LOSS);
 static COPY: Formula = Formula::new("4·n·V", "The logits once more in fp32, as read by the loss.", FUSED);
+static CHUNK: Formula =
+    Formula::new("rows·V·B", "Logits of a chunk of rows, overwritten by their gradient.", FUSED);
 static LABELS: Formula = Formula::new("12·n", "Labels, int64, and the loss mask, fp32.", BATCH);
 static MASK: Formula = Formula::new("b·s·s", "The micro-batch's attention mask, one byte each.", BATCH);
 static ONE_MASK: Formula =
@@ -30,6 +32,9 @@ static WEIGHT: Formula =
     Formula::new("V·h·B", "The output projection's weight gradient, or the stand-in for it.", OUTPUT);
 
 pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
+    if x.recipe().loss == LossKind::FusedLinear {
+        return fused_linear(x);
+    }
     let mut out = vec![
         Held::new("loss", Bytes::ZERO, loss(x)),
         Held::new("backward of the output layer", loss_returned(x), backward(x)),
@@ -41,27 +46,33 @@ pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
     out
 }
 
+/// A loss that runs with the output projection, a chunk of rows at a time, and makes both gradients in forward.
+fn fused_linear(x: &Symbols<'_>) -> Vec<Held> {
+    let chunk = Saved::new("logits of a chunk", &[crate::eager::chunk_rows(x), x.v], x.width, &CHUNK);
+    let weight = Saved::new("a chunk's weight gradient", &[x.v, x.h], x.width, &WEIGHT);
+    vec![Held::new("loss", Bytes::ZERO, vec![chunk, weight])]
+}
+
 /// What the loss holds beside the softmax that it keeps. In fp32 the logits need no copy to be read.
 fn loss(x: &Symbols<'_>) -> Vec<Saved> {
     let narrow = x.width < FLOAT;
     let mut out = Vec::with_capacity(4);
-    if narrow && x.recipe().loss != LossKind::TransformerEngine {
+    let overwrites = matches!(x.recipe().loss, LossKind::TransformerEngine | LossKind::Compiled);
+    if narrow && !overwrites {
         out.push(Saved::new("logits", &[x.n, x.v], x.width, &LOGITS));
     }
     if matches!(x.recipe().loss, LossKind::Legacy | LossKind::NativeFused | LossKind::Torch) {
         out.push(Saved::new("fp32 logits", &[x.n, x.v], FLOAT, &COPY));
     }
     out.push(Saved::new("labels and loss mask", &[3, x.n], FLOAT, &LABELS));
-    if x.recipe().software == Software::MegatronLegacy {
-        out.push(Saved::new("attention mask", &[x.s, x.s], 1, &ONE_MASK));
-    } else if x.recipe().attention_mask && is_megatron(x) {
-        out.push(Saved::new("attention mask", &[x.b, x.s, x.s], 1, &MASK));
+    match x.recipe().software.semantics().batch_mask {
+        BatchMask::One => out.push(Saved::new("attention mask", &[x.s, x.s], 1, &ONE_MASK)),
+        BatchMask::Each if x.recipe().attention_mask => {
+            out.push(Saved::new("attention mask", &[x.b, x.s, x.s], 1, &MASK));
+        }
+        BatchMask::Each | BatchMask::Absent => {}
     }
     out
-}
-
-fn is_megatron(x: &Symbols<'_>) -> bool {
-    matches!(x.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe)
 }
 
 /// Kept bytes of the loss that are given back before the projection's backward: with 16-bit logits the
@@ -70,7 +81,7 @@ fn loss_returned(x: &Symbols<'_>) -> Bytes {
     super::saved(x)
         .into_iter()
         .filter(|saved| match saved.name {
-            "output_layer input" | "logits gradient" => false,
+            "output_layer input" | "logits gradient" | "kept logits" => false,
             "loss softmax" => x.width < FLOAT,
             _ => true,
         })
@@ -86,7 +97,8 @@ fn backward(x: &Symbols<'_>) -> Vec<Saved> {
     }
     out.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));
     out.extend(scattered(x));
-    let accumulated = recipe.software == Software::MegatronLegacy && recipe.fusions.gradient_accumulation;
+    let accumulated =
+        recipe.software.semantics().accumulates_output_layer && recipe.fusions.gradient_accumulation;
     if !accumulated && recipe.wgrad_deferral_limit == 0 {
         out.push(Saved::new("output_layer weight gradient", &[x.v, x.h], x.width, &WEIGHT));
     }

@@ -1,18 +1,30 @@
 //! Tensors kept for backward.
 
-use crate::{Saved, Symbols};
+use crate::{Saved, Symbols, column};
 use shardscope_explain::Formula;
 use shardscope_plan::LossKind;
 
 const OUTPUT: &str = "megatron/core/models/gpt/gpt_model.py";
 const LOSS: &str = "megatron/core/tensor_parallel/cross_entropy.py";
 const FUSED_LOSS: &str = "transformer_engine/pytorch/cross_entropy.py";
+const LINEAR_LOSS: &str = "megatron/core/fusions/fused_linear_cross_entropy.py; Liger, Cut Cross-Entropy";
+const COMPILED: &str =
+    "torch.compile of torch.nn.functional.cross_entropy: what its backward needs is worked out again";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 
 static INPUT: Formula = Formula::new("S·h·B", "The output projection's input.", OUTPUT);
+static GATHERED: Formula = Formula::new("n·h·B", "The output projection's input, gathered.", OUTPUT);
+static INPUT_GRADIENT: Formula =
+    Formula::new("S·h·B", "The gradient of the output projection's input, made in forward.", LINEAR_LOSS);
+static WEIGHT_GRADIENT: Formula =
+    Formula::new("V·h·B", "The gradient of the output projection's weight, made in forward.", LINEAR_LOSS);
+static KEPT: Formula =
+    Formula::new("n·V·B", "The logits in 16 bits: a compiled loss works the softmax out again.", COMPILED);
+static STATISTICS: Formula =
+    Formula::new("8·n", "The greatest logit and the logarithm of the sum, fp32.", COMPILED);
 static SOFTMAX: Formula = Formula::new("4·n·V", "Softmax over the vocabulary, fp32.", LOSS);
 static LOGITS: Formula =
     Formula::new("n·V·B", "The logits, overwritten by their gradient in forward.", FUSED_LOSS);
@@ -21,13 +33,27 @@ static MASK: Formula =
 static TARGETS: Formula = Formula::new("8·n", "Target numbers within this rank's part, int64.", LOSS);
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
-    let mut out = vec![Saved::new("output_layer input", &[x.s_local, x.h], x.width, &INPUT)];
-    if x.recipe().loss == LossKind::TransformerEngine {
-        out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &LOGITS));
-    } else {
-        out.push(Saved::new("loss softmax", &[x.n, x.v], FLOAT, &SOFTMAX));
-        out.push(Saved::new("target mask", &[x.n], 1, &MASK));
-        out.push(Saved::new("masked targets", &[x.n], INDEX, &TARGETS));
+    if x.recipe().loss == LossKind::FusedLinear {
+        return vec![
+            Saved::new("gradient of the input", &[x.s_local, x.h], x.width, &INPUT_GRADIENT),
+            Saved::new("gradient of the weight", &[x.v, x.h], x.width, &WEIGHT_GRADIENT),
+        ];
+    }
+    let mut out = vec![column::input(x, "output_layer input", x.width, &INPUT, &GATHERED)];
+    match x.recipe().loss {
+        LossKind::TransformerEngine => {
+            out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &LOGITS));
+        }
+        LossKind::Compiled => {
+            out.push(Saved::new("kept logits", &[x.n, x.v], x.width, &KEPT));
+            out.push(Saved::new("softmax statistics", &[2, x.n], FLOAT, &STATISTICS));
+            out.push(Saved::new("masked targets", &[x.n], INDEX, &TARGETS));
+        }
+        _ => {
+            out.push(Saved::new("loss softmax", &[x.n, x.v], FLOAT, &SOFTMAX));
+            out.push(Saved::new("target mask", &[x.n], 1, &MASK));
+            out.push(Saved::new("masked targets", &[x.n], INDEX, &TARGETS));
+        }
     }
     out
 }
