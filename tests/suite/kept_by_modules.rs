@@ -31,7 +31,9 @@ fn drafted(case: &Value) -> Draft {
     recipe.software = Software::HfTransformers;
     recipe.dp_sharding = DpSharding::Replicated;
     recipe.micro_batch_size = int(case, "b");
-    recipe.global_batch_size = recipe.micro_batch_size;
+    // The second micro-batch of a step finds the gradients of the first.
+    recipe.num_micro_batches = 2;
+    recipe.global_batch_size = 2 * recipe.micro_batch_size;
     recipe.params_dtype = if word(case, "dtype") == "fp32" { Number::Fp32 } else { Number::Bf16 };
     recipe.grads_dtype = recipe.params_dtype;
     recipe.loss =

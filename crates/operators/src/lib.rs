@@ -11,6 +11,7 @@ mod eager;
 mod embedding;
 mod exchange;
 mod experts;
+mod facets;
 mod held;
 mod latent_attention;
 mod letters;

@@ -1,9 +1,4 @@
-//! The operators and their facets: the one place that knows every kind.
-
-use super::{
-    Held, Message, Saved, Symbols, Weight, Work, adapters, attention, eager, embedding, experts,
-    latent_attention, mlp, mtp, norm, output_layer, sampled,
-};
+//! The operators of a transformer.
 
 /// A piece of a transformer with weights, kept tensors, arithmetic and messages of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,22 +25,6 @@ pub enum Operator {
     MtpProjection,
 }
 
-/// The facet `$name` of the operator that `$operator` is.
-macro_rules! facet {
-    ($operator:ident, $name:ident, $x:ident) => {
-        match $operator {
-            Self::Embedding => embedding::$name($x),
-            Self::InputNorm | Self::PreMlpNorm | Self::FinalNorm => norm::$name($operator, $x),
-            Self::SelfAttention => attention::$name($x),
-            Self::LatentAttention => latent_attention::$name($x),
-            Self::Mlp => mlp::$name($x),
-            Self::Experts => experts::$name($x),
-            Self::OutputLayer => output_layer::$name($x),
-            Self::MtpProjection => mtp::$name($x),
-        }
-    };
-}
-
 impl Operator {
     /// The name in reports.
     #[must_use]
@@ -62,40 +41,5 @@ impl Operator {
             Self::OutputLayer => "output_layer",
             Self::MtpProjection => "mtp_projection",
         }
-    }
-
-    /// Its weights, full and on one rank.
-    #[must_use]
-    pub fn weights(self, x: &Symbols<'_>) -> Vec<Weight> {
-        let mut weights = facet!(self, weights, x);
-        adapters::adapt(self, x, &mut weights);
-        weights
-    }
-
-    /// What it keeps for backward for one micro-batch on one rank, recomputation within a layer counted in,
-    /// whole-layer recomputation not.
-    #[must_use]
-    pub fn saved(self, x: &Symbols<'_>) -> Vec<Saved> {
-        sampled::saved(self, x).or_else(|| eager::saved(self, x)).unwrap_or_else(|| facet!(self, saved, x))
-    }
-
-    /// What its passes hold beside what forward keeps, at the points where they hold most.
-    #[must_use]
-    pub fn held(self, x: &Symbols<'_>) -> Vec<Held> {
-        eager::held(self, x).unwrap_or_else(|| facet!(self, held, x))
-    }
-
-    /// Its arithmetic for one micro-batch on one rank.
-    #[must_use]
-    pub fn work(self, x: &Symbols<'_>) -> Vec<Work> {
-        let mut work = facet!(self, work, x);
-        adapters::adapt_work(self, x, &mut work);
-        work
-    }
-
-    /// What it sends for one micro-batch on one rank.
-    #[must_use]
-    pub fn messages(self, x: &Symbols<'_>) -> Vec<Message> {
-        facet!(self, messages, x)
     }
 }

@@ -3,7 +3,6 @@
 
 use super::{Operator, Saved, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::Recompute;
 
 const SOURCE: &str = "torchtitan/distributed/activation_checkpoint.py: _op_sac_save_list, every second mm";
 const KERNEL: &str = "aten/src/ATen/native/transformers/cuda/attention.cu: scaled dot product, forward";
@@ -21,17 +20,9 @@ static GATE: Formula = Formula::new("n·f·B", "Output of the fifth product, the
 static DOWN: Formula = Formula::new("n·h·B", "Output of the seventh product, the MLP's output.", SOURCE);
 static DOWN_REDUCED: Formula = Formula::new("S·h·B", "The MLP's output, once reduced and scattered.", SOURCE);
 
-/// Whether layers are kept so.
-pub(super) fn is_sampled(x: &Symbols<'_>) -> bool {
-    let recipe = x.recipe();
-    x.recomputing
-        && recipe.software.semantics().keeps_every_second_product
-        && matches!(recipe.recompute, Recompute::Selective(_))
-}
-
 /// What `operator` keeps where layers are kept so; none where it keeps what it always does.
 pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
-    if !is_sampled(x) {
+    if !x.samples_layers() {
         return None;
     }
     let wide = [x.n, x.a * x.d];

@@ -195,6 +195,14 @@ impl<'a> Symbols<'a> {
         self.compute_width != self.width
     }
 
+    /// Rows whose logits a loss fused with the output layer has alive at once (`chunk_size` of Liger's
+    /// `fused_linear_cross_entropy_forward`).
+    #[must_use]
+    pub fn chunk_rows(&self) -> u64 {
+        let parts = self.v.div_ceil(self.h.max(1)).max(1);
+        self.n.div_ceil(parts).next_power_of_two().min(self.n)
+    }
+
     /// Bytes of an element in the experts' products: grouped ones are not under autocast.
     #[must_use]
     pub fn expert_width(&self) -> u64 {
@@ -207,7 +215,9 @@ impl<'a> Symbols<'a> {
     /// Whether a layer's tensors are all computed again at once when backward reaches it, but some are kept.
     #[must_use]
     pub fn samples_layers(&self) -> bool {
-        super::sampled::is_sampled(self)
+        self.recomputing
+            && self.recipe().software.semantics().keeps_every_second_product
+            && matches!(self.recipe().recompute, Recompute::Selective(_))
     }
 
     /// Whether `module` is recomputed on its own, so that forward does not keep what is within.
@@ -263,7 +273,7 @@ impl<'a> Symbols<'a> {
             "Bx" => self.expert_width(),
             "r" => self.lora_rank,
             "rot" => self.rotated,
-            "rows" => super::eager::chunk_rows(self),
+            "rows" => self.chunk_rows(),
             _ => return None,
         })
     }

@@ -1,7 +1,7 @@
 //! What differs from software to software, as data: operators and estimators ask for these facts and never which
 //! software it is. A new software is a row here.
 
-use super::Software;
+use super::{LossKind, Software};
 
 /// How a software's layers keep, fuse and gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,9 @@ pub struct Semantics {
     pub eager_modules: bool,
     /// Whether the optimizer steps the model's own parameters, in their own type, unless an engine says otherwise.
     pub steps_parameters: bool,
+    /// Whether gradients are gone between steps, so that the first backward of a step makes each anew when it reaches
+    /// its parameter (`zero_grad(set_to_none=True)`), unless an engine holds them in buffers.
+    pub makes_gradients_anew: bool,
     /// What a column-parallel layer keeps of its input under sequence parallelism.
     pub column_input: ColumnInput,
     /// What a gated activation keeps beside its input and its output.
@@ -27,6 +30,8 @@ pub struct Semantics {
     pub batch_mask: BatchMask,
     /// Whether the output layer accumulates its weight gradient in the product, so that none is made.
     pub accumulates_output_layer: bool,
+    /// The loss that runs whatever Megatron's options say; none where these decide.
+    pub loss: Option<LossKind>,
     /// Whether selective checkpointing keeps every second product of a layer, whatever modules are named.
     pub keeps_every_second_product: bool,
 }
@@ -64,6 +69,7 @@ pub enum BatchMask {
 const CORE_TE: Semantics = Semantics {
     eager_modules: false,
     steps_parameters: false,
+    makes_gradients_anew: false,
     column_input: ColumnInput::Sharded,
     gated_activation: GatedActivation::KernelOrOffset,
     norm_in_projection: true,
@@ -72,6 +78,7 @@ const CORE_TE: Semantics = Semantics {
     positions_before_cut: false,
     batch_mask: BatchMask::Each,
     accumulates_output_layer: false,
+    loss: None,
     keeps_every_second_product: false,
 };
 const CORE_LOCAL: Semantics = Semantics {
@@ -91,12 +98,17 @@ const LEGACY: Semantics = Semantics {
     positions_before_cut: true,
     batch_mask: BatchMask::One,
     accumulates_output_layer: true,
+    loss: Some(LossKind::Legacy),
     ..OTHER
 };
-const TORCHTITAN: Semantics = Semantics { keeps_every_second_product: true, ..OTHER };
-/// nanotron gathers in an operation of its own (`parallel/tensor_parallel/functional.py:column_linear`).
-const NANOTRON: Semantics = Semantics { column_input: ColumnInput::Gathered, ..OTHER };
-const HF_TRANSFORMERS: Semantics = Semantics { eager_modules: true, steps_parameters: true, ..OTHER };
+const DEEPSPEED: Semantics = Semantics { loss: Some(LossKind::Legacy), ..OTHER };
+const TORCH_FSDP: Semantics = Semantics { makes_gradients_anew: true, loss: Some(LossKind::Torch), ..OTHER };
+const TORCHTITAN: Semantics = Semantics { keeps_every_second_product: true, ..TORCH_FSDP };
+/// nanotron gathers in an operation of its own, and its loss shifts a copy of fp32 logits
+/// (`parallel/tensor_parallel/functional.py:column_linear`, `_ShardedCrossEntropy`).
+const NANOTRON: Semantics =
+    Semantics { column_input: ColumnInput::Gathered, loss: Some(LossKind::Legacy), ..OTHER };
+const HF_TRANSFORMERS: Semantics = Semantics { eager_modules: true, steps_parameters: true, ..TORCH_FSDP };
 
 impl Software {
     /// What is known of how it keeps, fuses and gathers.
@@ -109,7 +121,9 @@ impl Software {
             Self::Torchtitan => &TORCHTITAN,
             Self::Nanotron => &NANOTRON,
             Self::HfTransformers => &HF_TRANSFORMERS,
-            Self::MegatronDeepspeed | Self::GptNeox | Self::TorchFsdp => &OTHER,
+            Self::MegatronDeepspeed => &DEEPSPEED,
+            Self::TorchFsdp => &TORCH_FSDP,
+            Self::GptNeox => &OTHER,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::kept::{LayersKept, layers_kept, rotary_table, run_input};
 use super::unit::{Point, Unit, Units};
-use shardscope_operators::{SectionKind, Symbols, section_counts};
+use shardscope_operators::{SectionKind, Symbols, frozen_counts, section_counts};
 use shardscope_plan::{Chunk, LayerKind};
 use shardscope_units::Bytes;
 
@@ -34,7 +34,9 @@ pub(super) struct Moment {
     pub(super) recomputed: Bytes,
     /// Kept bytes of the chunk given back before the section begins.
     pub(super) returned: Bytes,
-    /// Bytes alive beyond what all chunks keep, less those given back.
+    /// Bytes of gradients that backward has not made yet.
+    pub(super) absent: Bytes,
+    /// Bytes alive beyond what all chunks keep and all states, less those given back and those not made yet.
     pub(super) net: i128,
 }
 
@@ -70,23 +72,26 @@ impl ChunkSum {
 struct Walk<'a> {
     units: &'a Units,
     best: Option<Moment>,
+    /// Bytes of gradients that the sections still to come will make.
+    absent: Bytes,
 }
 
 impl Walk<'_> {
     fn offer(&mut self, kind: SectionKind, returned: Bytes, recomputed: Bytes) {
         let unit = self.units.get(kind);
         if let Some(point) = unit.most {
-            let more = i128::from(recomputed.get()) - i128::from(returned.get());
+            let more =
+                i128::from(recomputed.get()) - i128::from(returned.get()) - i128::from(self.absent.get());
             let net = unit.points[point].net() + more;
             if self.best.is_none_or(|best| net > best.net) {
-                self.best = Some(Moment { kind, point, recomputed, returned, net });
+                self.best = Some(Moment { kind, point, recomputed, returned, absent: self.absent, net });
             }
         }
     }
 }
 
 fn fullest(x: &Symbols<'_>, units: &Units, chunk: &Chunk, sum: &ChunkSum) -> Option<Moment> {
-    let mut walk = Walk { units, best: None };
+    let mut walk = Walk { units, best: None, absent: to_come(x, units, chunk, sum) };
     let mut returned = Bytes::ZERO;
     for kind in [SectionKind::OutputLayer, SectionKind::Mtp, SectionKind::FinalNorm] {
         let times = sum.counts[kind.index()];
@@ -98,6 +103,7 @@ fn fullest(x: &Symbols<'_>, units: &Units, chunk: &Chunk, sum: &ChunkSum) -> Opt
                 if kind == SectionKind::Mtp { unit.full.less(unit.kept) } else { Bytes::ZERO },
             );
             returned += unit.kept * times;
+            walk.absent = walk.absent.less(unit.gradients * times);
         }
     }
     layers(x, &mut walk, chunk, sum, returned);
@@ -108,6 +114,13 @@ fn fullest(x: &Symbols<'_>, units: &Units, chunk: &Chunk, sum: &ChunkSum) -> Opt
     walk.best
 }
 
+/// Bytes of gradients that the chunk's backward makes, where there are none before.
+fn to_come(x: &Symbols<'_>, units: &Units, chunk: &Chunk, sum: &ChunkSum) -> Bytes {
+    let frozen = frozen_counts(x, chunk);
+    let counts = sum.counts.iter().zip(frozen);
+    units.iter().zip(counts).map(|((_, unit), (times, frozen))| unit.gradients * (times - frozen)).sum()
+}
+
 /// The last layer of each kind, kept or recomputed, `returned` given back before.
 fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, mut returned: Bytes) {
     let kept_layers = sum.layers.layers[0] + sum.layers.layers[1];
@@ -116,20 +129,23 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
     let kept = sum.layers.layers;
     let mut seen = [[kept[0] == 0, dense == kept[0]], [kept[1] == 0, moe == kept[1]]];
     let frozen = x.recipe().tuning.frozen_layers(x.model().num_layers);
+    let grows = walk.absent > Bytes::ZERO;
     for (behind, index) in (0..).zip(chunk.layers.clone().rev().take_while(|index| *index >= frozen)) {
         let layer = x.model().layer_kind(index);
         let kind = SectionKind::Layer(layer);
         let unit = walk.units.get(kind);
         let recomputed = behind >= kept_layers;
         let seen_before = &mut seen[usize::from(layer == LayerKind::Moe)][usize::from(recomputed)];
-        if !std::mem::replace(seen_before, true) {
+        // Where gradients come layer by layer, an earlier one may be the fullest.
+        if !std::mem::replace(seen_before, true) || grows {
             let run = if recomputed { run_recomputed(x, unit, &sum.layers) } else { Bytes::ZERO };
             walk.offer(kind, returned, run);
         }
         if !recomputed {
             returned += unit.kept;
         }
-        if seen == [[true; 2]; 2] {
+        walk.absent = walk.absent.less(unit.gradients);
+        if seen == [[true; 2]; 2] && !grows {
             break;
         }
     }

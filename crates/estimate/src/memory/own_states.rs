@@ -3,14 +3,14 @@
 
 use super::moments_of;
 use super::states::{Kind, Of, Part};
-use shardscope_plan::{DataEngine, DpSharding, Number, Objective, Plan, Quantization, Reference};
+use shardscope_plan::{DataEngine, DpSharding, Number, Objective, Plan, Quantization, Recipe, Reference};
 
 /// The kinds of states that `plan` has.
 pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let recipe = plan.recipe();
     let alone = plan.layout().data == 1;
     let engine = recipe.transformers.engine;
-    let deepspeed = engine == DataEngine::DeepSpeed && recipe.dp_sharding != DpSharding::Replicated;
+    let deepspeed = is_deepspeed(recipe);
     let sharding = recipe.dp_sharding;
     let whole = sharding == DpSharding::Parameters;
     let width = recipe.params_dtype.width();
@@ -25,15 +25,11 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         add("quantised weights", Part::Parameters, 1, whole, Of::Packed);
         add("constants of quantised weights", Part::Parameters, 1, whole, Of::Constants);
     }
-    let adapter = tuning.lora.map_or(width, |lora| lora.dtype.width());
-    // accelerate holds what trains under FSDP in fp32 where mixed precision is on.
     let sharded = matches!(engine, DataEngine::Fsdp1 | DataEngine::Fsdp2);
-    let upcast = sharded && recipe.transformers.autocast.is_some();
-    let trained = if upcast { Number::Fp32.width() } else { width };
-    let adapter = if upcast { Number::Fp32.width() } else { adapter };
+    let [trained, adapter] = widths(recipe);
     let groups = [
-        ("weights", "gradients", Of::Trained, if deepspeed { width } else { trained }),
-        ("adapters", "gradients of adapters", Of::Adapters, if deepspeed { width } else { adapter }),
+        ("weights", "gradients", Of::Trained, trained),
+        ("adapters", "gradients of adapters", Of::Adapters, adapter),
     ];
     for (name, _, of, width) in groups {
         add(name, Part::Parameters, width, whole, of);
@@ -75,4 +71,34 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         }
     }
     out
+}
+
+fn is_deepspeed(recipe: &Recipe) -> bool {
+    recipe.transformers.engine == DataEngine::DeepSpeed && recipe.dp_sharding != DpSharding::Replicated
+}
+
+/// Bytes of an element of what trains of the model, and of adapters.
+fn widths(recipe: &Recipe) -> [u64; 2] {
+    let width = recipe.params_dtype.width();
+    let adapter = recipe.tuning.lora.map_or(width, |lora| lora.dtype.width());
+    // accelerate holds what trains under FSDP in fp32 where mixed precision is on.
+    let sharded = matches!(recipe.transformers.engine, DataEngine::Fsdp1 | DataEngine::Fsdp2);
+    if is_deepspeed(recipe) {
+        [width; 2]
+    } else if sharded && recipe.transformers.autocast.is_some() {
+        [Number::Fp32.width(); 2]
+    } else {
+        [width, adapter]
+    }
+}
+
+/// Bytes of an element of gradients that backward makes anew in each step: with one micro-batch a step, where no engine
+/// holds them in buffers of its own.
+pub(super) fn widths_made_anew(plan: &Plan) -> Option<[u64; 2]> {
+    let recipe = plan.recipe();
+    let semantics = recipe.software.semantics();
+    if !semantics.makes_gradients_anew || recipe.num_micro_batches > 1 || is_deepspeed(recipe) {
+        return None;
+    }
+    Some(if semantics.steps_parameters { widths(recipe) } else { [super::states::gradient_width(recipe); 2] })
 }

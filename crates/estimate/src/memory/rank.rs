@@ -215,14 +215,16 @@ impl<'a> Rank<'a> {
         }
         let step = common.part(Part::Step);
         let received = self.received(x).map_or(Bytes::ZERO, |term| term.bytes);
-        if step + received > activations + running {
+        let mut absent = self.moment.map_or(Bytes::ZERO, |moment| moment.absent);
+        if step + received + absent > activations + running {
+            absent = Bytes::ZERO;
             (self.in_step, self.moment) = (true, None);
             self.flight.counts.fill(0);
             self.flight.waiting.fill(0);
             (activations, running) = (Bytes::ZERO, step + received);
         }
         let parameters = common.part(Part::Parameters);
-        let gradients = common.part(Part::Gradients);
+        let gradients = common.part(Part::Gradients).less(absent);
         let optimizer = common.part(Part::Optimizer);
         let temporaries = running + buffers;
         let states = parameters + gradients + optimizer;
@@ -245,7 +247,7 @@ impl<'a> Rank<'a> {
             peak_cached: peak_allocated + self.framework.cached(),
             framework,
             peak_reserved: peak_allocated + framework,
-            between_steps: states + self.lasting() + received + step,
+            between_steps: states + absent + self.lasting() + received + step,
         }
     }
 

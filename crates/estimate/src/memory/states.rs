@@ -318,7 +318,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let mut out = Vec::with_capacity(8);
     weights(recipe, &mut out);
     let spread = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
-    let width = if is_torch_fsdp(recipe) { Number::Fp32.width() } else { recipe.grads_dtype.width() };
+    let width = gradient_width(recipe);
     let gradients = |name, width| Kind { name, part: Part::Gradients, width, spread, of: Of::All };
     out.push(gradients("gradients", width));
     if is_torch_fsdp(recipe) && recipe.dp_sharding == DpSharding::Gradients && recipe.num_micro_batches > 1 {
@@ -330,6 +330,11 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     }
     optimizer(recipe, &mut out);
     out
+}
+
+/// Bytes of an element of gradients as they are held.
+pub(super) fn gradient_width(recipe: &Recipe) -> u64 {
+    if is_torch_fsdp(recipe) { Number::Fp32.width() } else { recipe.grads_dtype.width() }
 }
 
 /// Whether gradients are kept as backward makes them beside the fp32 sums

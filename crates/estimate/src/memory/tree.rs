@@ -20,7 +20,7 @@ pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
         "peak_allocated",
         vec![
             part(rank, "parameters", Part::Parameters),
-            part(rank, "gradients", Part::Gradients),
+            gradients(rank),
             part(rank, "optimizer", Part::Optimizer),
             activations,
             temporaries,
@@ -42,6 +42,18 @@ fn part(rank: &Rank<'_>, label: &'static str, part: Part) -> Tree {
         }
     }
     Breakdown::sum(label, states)
+}
+
+/// Gradients: all of them, or those that backward has made by the moment of the peak.
+fn gradients(rank: &Rank<'_>) -> Tree {
+    let whole = part(rank, "gradients", Part::Gradients);
+    match rank.moment {
+        Some(moment) if moment.absent > Bytes::ZERO => {
+            let made = Breakdown::leaf("gradients that backward has made", rank.totals.gradients);
+            Breakdown::sum("gradients", vec![made])
+        }
+        _ => whole,
+    }
 }
 
 /// Kept tensors: whole for micro-batches that wait, and what is left of the one that runs backward.

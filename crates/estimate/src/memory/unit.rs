@@ -7,7 +7,7 @@ use super::states::Held as Parameters;
 use shardscope_operators::{
     Held, Operator, SectionKind, Symbols, Weight, WeightGroup, Work, section_counts, work_of,
 };
-use shardscope_plan::{Plan, Recompute};
+use shardscope_plan::{DpSharding, Plan, Recompute};
 use shardscope_schedule::Shape;
 use shardscope_units::{Bytes, Count};
 
@@ -42,6 +42,8 @@ pub(super) struct Unit {
     pub(super) kept: Bytes,
     /// The same in the first layer that trains, whose input requires no gradient.
     pub(super) first: Bytes,
+    /// Bytes of its gradients on one rank, where backward makes them anew; else 0.
+    pub(super) gradients: Bytes,
     /// Bytes left of it between its input gradient and its weight gradient.
     pub(super) waiting: Bytes,
     /// Bytes kept were nothing recomputed.
@@ -55,8 +57,8 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    fn of(x: &Symbols<'_>, kind: SectionKind) -> Self {
-        let operators = kind.operators(x);
+    /// Its parameters and the shapes of its weights alone.
+    fn weights(x: &Symbols<'_>, kind: SectionKind) -> Self {
         let mut unit = Self::default();
         for weight in kind.weights(x) {
             let held = match weight.group {
@@ -67,6 +69,19 @@ impl Unit {
             if weight.linear {
                 unit.add_shape(&weight);
             }
+        }
+        unit
+    }
+
+    fn of(x: &Symbols<'_>, kind: SectionKind) -> Self {
+        let operators = kind.operators(x);
+        let mut unit = Self::weights(x, kind);
+        unit.gradients = made_anew(x, &unit);
+        if kind == SectionKind::OutputLayer && x.tied() {
+            // The shared weight's gradient is there as soon as the output layer has made its part.
+            unit.gradients += made_anew(x, &Self::weights(x, SectionKind::Embedding));
+        } else if kind == SectionKind::Embedding && x.tied() {
+            unit.gradients = Bytes::ZERO;
         }
         if kind != SectionKind::MtpEmbedding {
             let kept = Kept::of(x, &operators);
@@ -99,6 +114,20 @@ impl Unit {
             self.shapes.push([out, inner]);
         }
     }
+}
+
+/// Bytes of a unit's gradients where the first micro-batch of a step finds none and each parameter gets its own when
+/// backward reaches it (`zero_grad(set_to_none=True)`).
+fn made_anew(x: &Symbols<'_>, unit: &Unit) -> Bytes {
+    let layout = x.plan.layout();
+    let Some([trained, adapters]) = super::own_states::widths_made_anew(x.plan) else { return Bytes::ZERO };
+    let bytes = |held: &Parameters, shards: u64| {
+        let whole = held.trained.bytes(trained) + held.adapters.bytes(adapters);
+        Bytes::new(whole.get() / shards.max(1))
+    };
+    let spread = matches!(x.recipe().dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
+    let shards = |shards| if spread { shards } else { 1 };
+    bytes(&unit.dense, shards(layout.dense_shards())) + bytes(&unit.expert, shards(layout.expert_shards()))
 }
 
 fn total(bytes: &[Bytes]) -> Bytes {

@@ -122,11 +122,8 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "fused_linear" | "liger" | "cce" | "chunked" => return LossKind::FusedLinear,
         _ => {}
     }
-    if matches!(software, Software::MegatronLegacy | Software::MegatronDeepspeed) {
-        return LossKind::Legacy;
-    }
-    if matches!(software, Software::Torchtitan | Software::TorchFsdp | Software::HfTransformers) {
-        return LossKind::Torch;
+    if let Some(loss) = software.semantics().loss {
+        return loss;
     }
     match (table.on(Field::CrossEntropyLossFusion), table.word(Field::CrossEntropyFusionImpl)) {
         (false, _) => LossKind::Unfused,

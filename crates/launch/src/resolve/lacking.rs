@@ -4,7 +4,7 @@
 use super::setting::{Setting, SettingValue};
 use super::table::Table;
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
-use shardscope_plan::{Field, Marks};
+use shardscope_plan::{Field, LoraModules, Marks};
 use shardscope_source::Diagnostic;
 
 /// Words of a setting that no estimator knows, and what they would change.
@@ -20,54 +20,68 @@ const fn lacking(field: Field, words: &'static str, effect: Effect, message: &'s
     Lacking { field, words, effect, message }
 }
 
-const LACKING: &[Lacking] = &[
+const LACKING: &[Lacking] = &[lacking(
+    Field::Optimizer,
+    "galore apollo lomo grokadamw stable_adamw came other",
+    Effect::Memory,
+    "what this optimizer keeps; Adam's states would be counted",
+)];
+
+/// Words that estimators know of Hugging Face's modules alone.
+const LACKING_ELSEWHERE: &[Lacking] = &[
     lacking(
         Field::TrainType,
         "lora qlora freeze",
         Effect::Model,
-        "adapters on frozen weights; all weights would be counted as trained",
+        "adapters on frozen weights in this software; all weights would be counted as trained",
     ),
     lacking(
         Field::BaseQuantization,
         "nf4 fp4 int8 fp8",
         Effect::Memory,
-        "frozen weights in a quantised format",
-    ),
-    lacking(
-        Field::Optimizer,
-        "lion soap adaptive_muon adamw_8bit paged_adamw paged_adamw_8bit adamw_4bit adamw_fp8 lion_8bit paged_lion paged_lion_8bit adafactor adagrad rmsprop \
-         galore apollo ademamix lomo grokadamw schedule_free stable_adamw came shampoo other",
-        Effect::Memory,
-        "what this optimizer keeps; Adam's states would be counted",
-    ),
-    lacking(
-        Field::Software,
-        "hf_transformers",
-        Effect::Memory,
-        "what Hugging Face's layers keep for the backward pass",
+        "frozen weights in a quantised format in this software",
     ),
 ];
 
 /// Switches that no estimator knows when they are on.
 const SWITCHES: &[(Field, Effect, &str)] =
-    &[(Field::LigerKernel, Effect::Memory, "Liger's fused kernels, which keep less for the backward pass")];
+    &[(Field::UseDora, Effect::Memory, "adapters that decompose weights (DoRA); LoRA's would be counted")];
+
+/// Switches that estimators know of Hugging Face's modules alone.
+const SWITCHES_ELSEWHERE: &[(Field, Effect, &str)] = &[(
+    Field::LigerKernel,
+    Effect::Memory,
+    "Liger's fused kernels in this software, which keep less for the backward pass",
+)];
 
 /// Adds what settings say and no estimator knows.
 pub(super) fn find(table: &mut Table) {
     if table.has(Field::LoraRank) {
         table.derive_word(Field::TrainType, "lora", "the text sets up LoRA");
     }
-    for Lacking { field, words, effect, message } in LACKING {
+    let (words, switches) = if table.says(Field::Software, "hf_transformers") {
+        (&[][..], &[][..])
+    } else {
+        (LACKING_ELSEWHERE, SWITCHES_ELSEWHERE)
+    };
+    for Lacking { field, words, effect, message } in LACKING.iter().chain(words) {
         let said = table.word(*field);
         if !said.is_empty() && words.split_ascii_whitespace().any(|word| word == said) {
             let value = said.to_owned();
             table.lack(*field, &value, *effect, message);
         }
     }
-    for (field, effect, message) in SWITCHES {
+    for (field, effect, message) in SWITCHES.iter().chain(switches) {
         if table.on(*field) {
             table.lack(*field, "", *effect, message);
         }
+    }
+    let mut unknown = table.words(Field::LoraTargetModules);
+    unknown.retain(|name| LoraModules::default().named(name).is_none());
+    if !unknown.is_empty() {
+        let value = unknown.join(" ");
+        let message = "adapters on these modules; adapters on the others alone would be counted";
+        table.lack(Field::LoraTargetModules, &value, Effect::Model, message);
     }
     if !table.words(Field::FrozenModules).is_empty() {
         let value = table.words(Field::FrozenModules).join(" ");

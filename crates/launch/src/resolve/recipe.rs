@@ -36,7 +36,7 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
         grads_dtype: grads_dtype(table, params_dtype),
         fp8: fp8(table),
         fp32_residual: table.on(Field::Fp32ResidualConnection),
-        optimizer: optimizer?,
+        optimizer,
         dp_sharding: dp_sharding(table),
         recompute: recompute?,
         attention_kernel: attention_kernel(table, software),
@@ -62,7 +62,7 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
         cuda_graphs: table.choice(Field::CudaGraphImpl, &["", "none"]) == 0,
         budget: budget(table, batch),
         left_out: LeftOut::of(&table.words(Field::MemoryLeftOut)),
-        tuning: tuning?,
+        tuning,
         transformers: transformers(table),
         marks: Marks::default(),
     })

@@ -31,12 +31,12 @@ const KNOWN: &[(&str, OptimizerKind, StateFormat)] = &[
     ("shampoo", OptimizerKind::Shampoo, StateFormat::Plain),
 ];
 
-/// The optimizer; none where its states are not known, which is asked.
-pub(super) fn optimizer(table: &mut Table) -> Option<Optimizer> {
-    let (kind, states) = kind(table)?;
+/// The optimizer. One whose states are not known is asked for; Adam's are taken where the reader goes on without them.
+pub(super) fn optimizer(table: &mut Table) -> Optimizer {
+    let (kind, states) = kind(table);
     let format = |field| number(table.word(field)).unwrap_or(Number::Fp32);
     let offloaded = table.on(Field::OptimizerCpuOffload);
-    Some(Optimizer {
+    Optimizer {
         kind,
         precision_aware: table.on(Field::UsePrecisionAwareOptimizer),
         main_params: format(Field::MainParamsDtype),
@@ -48,19 +48,19 @@ pub(super) fn optimizer(table: &mut Table) -> Option<Optimizer> {
             0.0
         },
         states,
-    })
+    }
 }
 
-fn kind(table: &mut Table) -> Option<(OptimizerKind, StateFormat)> {
+fn kind(table: &mut Table) -> (OptimizerKind, StateFormat) {
     let name = table.word(Field::Optimizer).to_owned();
     if name == "sgd" {
         let momentum = table.real(Field::SgdMomentum).unwrap_or(0.9) > 0.0;
         let kind = if momentum { OptimizerKind::SgdMomentum } else { OptimizerKind::Sgd };
-        return Some((kind, StateFormat::Plain));
+        return (kind, StateFormat::Plain);
     }
     let known = KNOWN.iter().find(|(known, _, _)| *known == name || (name.is_empty() && *known == "adam"));
     if let Some((_, kind, states)) = known {
-        return Some((*kind, *states));
+        return (*kind, *states);
     }
     table.ask(Question {
         name: Field::Optimizer.name().to_owned(),
@@ -70,9 +70,7 @@ fn kind(table: &mut Table) -> Option<(OptimizerKind, StateFormat)> {
         choices: KNOWN.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
         proposal: None,
     });
-    let message = format!("not modelled: the states of the optimizer {name}");
-    table.refuse("not-modelled", &[Field::Optimizer], message, "set optimizer to one that holds as much");
-    None
+    (OptimizerKind::Adam, StateFormat::Plain)
 }
 
 pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {

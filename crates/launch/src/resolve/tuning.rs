@@ -64,21 +64,19 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
     }
 }
 
-/// What trains; none when the settings contradict each other or name what is not modelled.
-pub(super) fn tuning(table: &mut Table, software: Software) -> Option<Tuning> {
+/// What trains. Where the software has no adapters here, everything: `lacking` has stopped the verdict, or the reader has
+/// gone on without them.
+pub(super) fn tuning(table: &mut Table, software: Software) -> Tuning {
+    if !software.semantics().eager_modules {
+        return Tuning::default();
+    }
     let way = way(table);
-    if table.on(Field::UseDora) {
-        return not_modelled(table, Field::UseDora, "adapters that decompose weights (DoRA)");
-    }
-    if way != Way::Full && !software.semantics().eager_modules {
-        return not_modelled(table, Field::TrainType, "adapters and frozen parts in this software");
-    }
     let saved = |table: &Table, name: &str| table.words(Field::ModulesToSave).contains(&name);
     let embedding = saved(table, "embed_tokens") || saved(table, "wte") || saved(table, "embed_in");
     let head = saved(table, "lm_head") || saved(table, "embed_out");
     let mut tuning = Tuning { objective: objective(table), ..Tuning::default() };
     match way {
-        Way::Full => return Some(tuning),
+        Way::Full => return tuning,
         Way::Freeze => {
             let rule = "default of LLaMA-Factory";
             table.default(Field::TrainedLayers, Int(USUAL_TRAINED_LAYERS), rule);
@@ -87,7 +85,7 @@ pub(super) fn tuning(table: &mut Table, software: Software) -> Option<Tuning> {
         }
         Way::Lora => {
             tuning.base = BaseTraining::None;
-            tuning.lora = Some(lora(table)?);
+            tuning.lora = Some(lora(table));
             (tuning.embedding, tuning.head, tuning.copies) = (embedding, head, embedding || head);
         }
     }
@@ -100,7 +98,7 @@ pub(super) fn tuning(table: &mut Table, software: Software) -> Option<Tuning> {
     table.default(Field::InputRequireGrads, Bool(false), PEFT);
     tuning.input_gradients = table.on(Field::InputRequireGrads);
     tuning.upcast = quantized && table.on(Field::UpcastNonQuantized);
-    Some(tuning)
+    tuning
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -138,33 +136,21 @@ fn way(table: &mut Table) -> Way {
     }
 }
 
-fn lora(table: &mut Table) -> Option<Lora> {
+fn lora(table: &mut Table) -> Lora {
     table.default(Field::LoraRank, Int(USUAL_RANK), PEFT);
     table.default(Field::LoraDropout, Real(0.0), PEFT);
     let usual = List(vec![Text("q_proj".to_owned()), Text("v_proj".to_owned())]);
     table.default(Field::LoraTargetModules, usual, "default of PEFT for Llama and its like");
-    let (mut modules, mut unknown) = (LoraModules::default(), Vec::new());
-    for name in table.words(Field::LoraTargetModules) {
-        match modules.named(name) {
-            Some(more) => modules = more,
-            None => unknown.push(name.to_owned()),
-        }
-    }
-    if !unknown.is_empty() {
-        let message = "not modelled: adapters on ".to_owned() + &unknown.join(", ");
-        let hint =
-            "known are q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj, lm_head, all-linear";
-        table.refuse("not-modelled", &[Field::LoraTargetModules], message, hint);
-        return None;
-    }
     let rule = "PEFT holds adapters in fp32 over 16-bit weights (autocast_adapter_dtype)";
     table.default(Field::AdapterDtype, Text("fp32".to_owned()), rule);
-    Some(Lora {
+    // Names that are not known have stopped the verdict.
+    let known = |all: LoraModules, name: &&str| all.named(name).unwrap_or(all);
+    Lora {
         rank: table.number(Field::LoraRank),
         dropout: table.real(Field::LoraDropout).unwrap_or(0.0) > 0.0,
         dtype: number(table.word(Field::AdapterDtype)).unwrap_or(Number::Fp32),
-        modules,
-    })
+        modules: table.words(Field::LoraTargetModules).iter().fold(LoraModules::default(), known),
+    }
 }
 
 fn quantization(table: &mut Table) -> Quantization {
@@ -191,12 +177,6 @@ fn objective(table: &Table) -> Objective {
         _ => Reference::Loaded,
     };
     Objective::Dpo { reference }
-}
-
-fn not_modelled(table: &mut Table, field: Field, what: &str) -> Option<Tuning> {
-    let message = ["not modelled: ", what].concat();
-    table.refuse("not-modelled", &[field], message, "");
-    None
 }
 
 /// What transformers and its trainers choose.

@@ -2,6 +2,7 @@
 //! it computes, the products of each linear layer for its weight, casts for adapters, and a quantised weight in full.
 
 use super::flow::is_adapted;
+use super::saved::saved;
 use crate::{Held, Operator, Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_plan::{AttentionKernel, LinearModule, LossKind, Normalization, Objective, Quantization};
@@ -78,7 +79,8 @@ fn residual(x: &Symbols<'_>) -> Saved {
 
 /// Bytes of what `operator` keeps under names that `given_back` says yes to.
 fn returned(operator: Operator, x: &Symbols<'_>, given_back: &dyn Fn(&str) -> bool) -> Bytes {
-    operator.saved(x).iter().filter(|saved| given_back(saved.name)).map(|saved| saved.bytes).sum()
+    let kept = saved(operator, x).unwrap_or_default();
+    kept.iter().filter(|saved| given_back(saved.name)).map(|saved| saved.bytes).sum()
 }
 
 fn embedding(x: &Symbols<'_>) -> Vec<Held> {
@@ -216,18 +218,12 @@ fn experts(x: &Symbols<'_>) -> Vec<Held> {
     vec![Held::new("backward of the experts", Bytes::ZERO, first)]
 }
 
-/// Rows whose logits a fused loss has alive at once (`chunk_size` of Liger's kernel).
-pub(crate) fn chunk_rows(x: &Symbols<'_>) -> u64 {
-    let parts = x.v.div_ceil(x.h.max(1)).max(1);
-    x.n.div_ceil(parts).next_power_of_two().min(x.n)
-}
-
 fn output_layer(x: &Symbols<'_>) -> Vec<Held> {
     let width = x.compute_width;
     let tuning = &x.recipe().tuning;
     let trains = if x.tied() { tuning.embedding } else { tuning.head };
     if x.recipe().loss == LossKind::FusedLinear {
-        let mut tensors = vec![Saved::new("logits of a chunk", &[chunk_rows(x), x.v], x.width, &CHUNK)];
+        let mut tensors = vec![Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK)];
         if trains {
             tensors.push(Saved::new(
                 "a chunk's weight gradient",

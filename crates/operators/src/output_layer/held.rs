@@ -39,6 +39,11 @@ pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
         Held::new("loss", Bytes::ZERO, loss(x)),
         Held::new("backward of the output layer", loss_returned(x), backward(x)),
     ];
+    if x.recipe().loss == LossKind::Compiled {
+        // One kernel reads the kept logits and writes their gradient.
+        let gradient = Saved::new("logits gradient", &[x.n, x.v], x.width, &GRADIENT);
+        out.push(Held::new("backward of the loss", Bytes::ZERO, vec![gradient]));
+    }
     if x.recipe().loss == LossKind::Torch {
         let gradients = Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &GRADIENTS);
         out.push(Held::new("backward of the loss", Bytes::ZERO, vec![gradients]));
@@ -48,7 +53,7 @@ pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
 
 /// A loss that runs with the output projection, a chunk of rows at a time, and makes both gradients in forward.
 fn fused_linear(x: &Symbols<'_>) -> Vec<Held> {
-    let chunk = Saved::new("logits of a chunk", &[crate::eager::chunk_rows(x), x.v], x.width, &CHUNK);
+    let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
     let weight = Saved::new("a chunk's weight gradient", &[x.v, x.h], x.width, &WEIGHT);
     vec![Held::new("loss", Bytes::ZERO, vec![chunk, weight])]
 }
@@ -81,7 +86,7 @@ fn loss_returned(x: &Symbols<'_>) -> Bytes {
     super::saved(x)
         .into_iter()
         .filter(|saved| match saved.name {
-            "output_layer input" | "logits gradient" | "kept logits" => false,
+            "output_layer input" | "logits gradient" => false,
             "loss softmax" => x.width < FLOAT,
             _ => true,
         })

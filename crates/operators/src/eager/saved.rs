@@ -1,0 +1,26 @@
+//! What each operator keeps.
+
+use super::tape::Tape;
+use super::{attention, ends, experts, mlp, norm};
+use crate::{Operator, Saved, Symbols};
+
+/// What `operator` keeps where the software runs such modules; none where it runs others.
+pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
+    if !x.recipe().software.semantics().eager_modules {
+        return None;
+    }
+    let mut tape = Tape::new(x);
+    match operator {
+        Operator::Embedding => ends::embedding(&mut tape),
+        Operator::InputNorm => norm::input(&mut tape),
+        Operator::SelfAttention => attention::attention(&mut tape),
+        Operator::PreMlpNorm => norm::pre_mlp(&mut tape),
+        Operator::Mlp => mlp::mlp(&mut tape),
+        Operator::Experts => experts::experts(&mut tape),
+        Operator::FinalNorm => norm::last(&mut tape),
+        Operator::OutputLayer => ends::output_layer(&mut tape),
+        // No module of transformers is modelled for these: as in Megatron.
+        Operator::LatentAttention | Operator::MtpProjection => return None,
+    }
+    Some(tape.saved)
+}
