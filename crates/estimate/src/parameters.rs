@@ -74,6 +74,12 @@ impl RankParameters {
         Count::new(self.count.get().saturating_sub(self.expert_count.get()))
     }
 
+    /// Parameters that do not train.
+    #[must_use]
+    pub fn frozen(&self) -> Count {
+        Count::new(self.count.get().saturating_sub(self.trained.get()))
+    }
+
     /// Those of them that train.
     #[must_use]
     pub fn dense_trained(&self) -> Count {

@@ -10,6 +10,8 @@ pub struct Semantics {
     pub eager_modules: bool,
     /// Whether the optimizer steps the model's own parameters, in their own type, unless an engine says otherwise.
     pub steps_parameters: bool,
+    /// Whether the software cuts a model over ranks other than data-parallel ones.
+    pub cuts_models: bool,
     /// Whether gradients are gone between steps, so that the first backward of a step makes each anew when it reaches
     /// its parameter (`zero_grad(set_to_none=True)`), unless an engine holds them in buffers.
     pub makes_gradients_anew: bool,
@@ -69,6 +71,7 @@ pub enum BatchMask {
 const CORE_TE: Semantics = Semantics {
     eager_modules: false,
     steps_parameters: false,
+    cuts_models: true,
     makes_gradients_anew: false,
     column_input: ColumnInput::Sharded,
     gated_activation: GatedActivation::KernelOrOffset,
@@ -108,7 +111,8 @@ const TORCHTITAN: Semantics = Semantics { keeps_every_second_product: true, ..TO
 /// (`parallel/tensor_parallel/functional.py:column_linear`, `_ShardedCrossEntropy`).
 const NANOTRON: Semantics =
     Semantics { column_input: ColumnInput::Gathered, loss: Some(LossKind::Legacy), ..OTHER };
-const HF_TRANSFORMERS: Semantics = Semantics { eager_modules: true, steps_parameters: true, ..TORCH_FSDP };
+const HF_TRANSFORMERS: Semantics =
+    Semantics { eager_modules: true, steps_parameters: true, cuts_models: false, ..TORCH_FSDP };
 
 impl Software {
     /// What is known of how it keeps, fuses and gathers.

@@ -6,6 +6,10 @@ use shardscope_report::Finding;
 use shardscope_units::gib;
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
+    // Elsewhere another engine would have to wrap the model, and adapters have hardly any states to share.
+    if advisor.plan.recipe().software.semantics().steps_parameters {
+        return None;
+    }
     let mut variant = advisor.variant();
     if variant.sharding != DpSharding::Replicated || advisor.plan.layout().dense_shards() < 2 {
         return None;

@@ -12,8 +12,9 @@ const SHOWN: usize = 4;
 type Way = (&'static str, fn(&Advisor<'_>, &mut Variant) -> bool);
 
 const WAYS: [Way; 11] = [
-    ("shard the optimizer states over the data-parallel ranks", |_, variant| {
-        let off = variant.sharding == DpSharding::Replicated;
+    ("shard the optimizer states over the data-parallel ranks", |advisor, variant| {
+        let shards = !advisor.plan.recipe().software.semantics().steps_parameters;
+        let off = shards && variant.sharding == DpSharding::Replicated;
         variant.sharding = DpSharding::OptimizerStates;
         off
     }),

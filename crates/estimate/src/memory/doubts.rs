@@ -1,6 +1,6 @@
 //! What the anatomy of a peak does not establish to the byte for some plans.
 
-use shardscope_plan::{DpSharding, Plan, Software};
+use shardscope_plan::{DpSharding, Plan, Quantization, Software};
 use shardscope_schedule::Shape;
 
 /// Each doubt about the memory of `plan`, in a sentence.
@@ -19,6 +19,15 @@ pub fn doubts(plan: &Plan) -> Vec<&'static str> {
         (
             recipe.dp_sharding == DpSharding::Parameters,
             "With sharded weights (FSDP, ZeRO-3) only what devices showed was compared, not what was allocated.",
+        ),
+        (
+            recipe.software.semantics().eager_modules,
+            "What Hugging Face's modules keep is met to the byte; what they hold while they run backward is read from \
+             code.",
+        ),
+        (
+            recipe.tuning.quantization != Quantization::None,
+            "Quantised weights are counted as bitsandbytes packs them; experts held as one parameter may stay in 16 bits.",
         ),
         (
             Shape::of(plan).splits_backward(),

@@ -68,6 +68,11 @@ impl Common {
         Self { states: held, parts, buffers: buffers(x, units, &counts), load, chunks }
     }
 
+    /// Bytes of weights that do not train.
+    pub(super) fn frozen(&self) -> Bytes {
+        self.states.iter().filter(|state| state.frozen).map(State::bytes).sum()
+    }
+
     /// Bytes of the states of `part`.
     fn part(&self, part: Part) -> Bytes {
         self.parts[part as usize]

@@ -52,6 +52,10 @@ pub struct RankMemory {
     pub expert_rank: u64,
     /// Bytes by term.
     pub totals: Totals,
+    /// Of its weights those that train.
+    pub trained: Bytes,
+    /// Of its weights those that are frozen, quantised ones with their constants.
+    pub frozen: Bytes,
     /// Whether it fits.
     pub fits: bool,
     /// When the peak is, for example `backward of the activation`.
@@ -102,6 +106,8 @@ fn rank_memory(x: &Symbols<'_>, units: &Units, index: u64, rank: &Rank<'_>, capa
         tensor_rank: 0,
         expert_rank: 0,
         totals: rank.totals,
+        trained: rank.totals.parameters.less(rank.common.frozen()),
+        frozen: rank.common.frozen(),
         fits: rank.totals.peak_reserved <= capacity,
         at,
         within: within.map(SectionKind::name),

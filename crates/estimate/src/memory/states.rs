@@ -196,6 +196,8 @@ pub(super) struct State {
     pub(super) shards: u64,
     /// Part of it that stays on the device.
     pub(super) stays: f64,
+    /// Whether it is of weights that do not train.
+    pub(super) frozen: bool,
 }
 
 impl State {
@@ -304,7 +306,9 @@ pub(super) fn states(plan: &Plan, kinds: &[Kind], held: Held, shards: u64, out: 
         };
         let shards = if kind.spread { shards } else { 1 };
         if count > Count::ZERO && stays > 0.0 {
-            out.push(State { name: kind.name, part: kind.part, count, width: kind.width, shards, stays });
+            let (name, part, width) = (kind.name, kind.part, kind.width);
+            let frozen = matches!(kind.of, Of::Plain | Of::Packed | Of::Constants | Of::Model);
+            out.push(State { name, part, count, width, shards, stays, frozen });
         }
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn find(table: &mut Table) {
     unknown.retain(|name| LoraModules::default().named(name).is_none());
     if !unknown.is_empty() {
         let value = unknown.join(" ");
-        let message = "adapters on these modules; adapters on the others alone would be counted";
+        let message = "adapters on these modules; all weights would be counted as trained";
         table.lack(Field::LoraTargetModules, &value, Effect::Model, message);
     }
     if !table.words(Field::FrozenModules).is_empty() {
@@ -218,7 +218,7 @@ mod tests {
     use shardscope_plan::Marks;
 
     const RUN: &str = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16 \
-        --vocab-size 1000 --world-size 8 --optimizer lion";
+        --vocab-size 1000 --world-size 8 --optimizer came";
 
     fn resolved(line: &str, overrides: &[(&str, &str)]) -> Resolution {
         let overrides: Vec<(String, String)> =

@@ -8,6 +8,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     groups(plan, refusals);
     chunks(plan, refusals);
     micro_batches_of_dualpipe(plan, refusals);
+    data_alone(plan, refusals);
     interleaving(plan, refusals);
     rank_order(plan, refusals);
     context(plan, refusals);
@@ -55,6 +56,24 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
         hint: "",
     };
     refusals.unless(complete, rule, &[held, ranks, plan.model().num_layers, p]);
+}
+
+/// Trainers on modules of transformers are estimated with data parallelism alone.
+fn data_alone(plan: &Plan, refusals: &mut Refusals) {
+    let layout = plan.layout();
+    let cut = [layout.tensor, layout.pipeline, layout.context, layout.expert].iter().any(|size| *size > 1);
+    let rule = &Rule {
+        code: "data-parallel-alone",
+        fields: &[
+            Field::TensorModelParallelSize,
+            Field::PipelineModelParallelSize,
+            Field::ContextParallelSize,
+            Field::ExpertModelParallelSize,
+        ],
+        sentence: "not modelled: tensor, pipeline, context or expert parallelism with modules of transformers",
+        hint: "leave the sizes at 1, or set the software to one that cuts models",
+    };
+    refusals.unless(plan.recipe().software.semantics().cuts_models || !cut, rule, &[]);
 }
 
 fn product(degrees: &[u64]) -> u64 {

@@ -40,6 +40,10 @@ pub struct RankOfMemory<'r> {
     pub gpus: Vec<String>,
     /// Weights in the type they are trained in.
     pub parameters: Bytes,
+    /// Of these the weights that train.
+    pub trained: Bytes,
+    /// And those that are frozen, quantised ones with their constants.
+    pub frozen: Bytes,
     /// Gradients, with buffers that hold them.
     pub gradients: Bytes,
     /// States of the optimizer and its main copies of the weights.
@@ -190,6 +194,8 @@ impl<'r> RankOfMemory<'r> {
             expert_rank: rank.expert_rank,
             gpus,
             parameters: totals.parameters,
+            trained: rank.trained,
+            frozen: rank.frozen,
             gradients: totals.gradients,
             optimizer: totals.optimizer,
             activations: totals.activations,

@@ -32,6 +32,8 @@ pub struct Rank {
     pub count: Count,
     /// Those of them that train.
     pub trained: Count,
+    /// Those that are frozen.
+    pub frozen: Count,
     /// By account: embedding, attention, mlp and so on.
     pub breakdown: Object<&'static str, Count>,
 }
@@ -55,6 +57,7 @@ impl Rank {
             expert_rank: rank.expert_rank,
             count: rank.count,
             trained: rank.trained,
+            frozen: rank.frozen(),
             breakdown: Object(
                 rank.breakdown.iter().map(|(account, count)| (account.name(), count)).collect(),
             ),

@@ -9,7 +9,7 @@ mod tool;
 mod traffic;
 
 use shardscope_plan::Plan;
-use shardscope_units::grouped;
+use shardscope_units::{Quantity, grouped};
 
 use super::Report;
 use sheet::Sheet;
@@ -109,6 +109,11 @@ fn parameters(sheet: &mut Sheet, report: &Report) {
         grouped(report.parameters.total.get()),
         grouped(report.parameters.active_per_token.get())
     ));
+    if report.parameters.trained != report.parameters.total {
+        let share = 100.0 * report.parameters.trained.number() / report.parameters.total.number().max(1.0);
+        let trained = grouped(report.parameters.trained.get());
+        sheet.line(&format!("{trained} train ({share:.3} % of the model), the rest is frozen"));
+    }
     let mut rows = Vec::new();
     for rank in &report.parameters.ranks {
         rows.push(vec![format!("stage {}", rank.pipeline_rank), grouped(rank.count.get())]);
