@@ -132,7 +132,7 @@ fn deep_pipelines_and_huge_batches_are_bounded() {
         let report = resolution.plan.as_ref().map(|plan| advised(plan).expect("an estimate"));
         let took = processor_seconds() - started;
         assert!(took < 2.0 * SLOWER, "PP {p}, batch {batch} {more:?}: {took} s");
-        let said: Vec<&str> = resolution.diagnostics.iter().map(|said| said.code).collect();
+        let said: Vec<&str> = resolution.diagnostics.iter().map(|said| said.code.name()).collect();
         (report, said.join(" "))
     };
     let (report, said) = of(8, 1 << 24, &[]);
@@ -203,7 +203,7 @@ fn schedules_and_chunks_agree_or_are_refused() {
         let errors = resolution.diagnostics.iter().filter(|said| said.severity.name() == "error");
         match resolution.plan {
             Some(plan) => format!("{}", plan.layout().virtual_pipeline),
-            None => errors.map(|said| said.code).collect::<Vec<_>>().join(" "),
+            None => errors.map(|said| said.code.name()).collect::<Vec<_>>().join(" "),
         }
     };
     let four = "--num-layers-per-virtual-pipeline-stage 2";

@@ -44,7 +44,7 @@ fn model_configurations_hold_their_published_parameters() {
             assert_eq!(value(&resolution, key), expected.as_str().unwrap(), "{name}: {key}");
         }
         for code in case["codes"].as_array().unwrap() {
-            let told = resolution.diagnostics.iter().any(|said| Some(said.code) == code.as_str());
+            let told = resolution.diagnostics.iter().any(|said| Some(said.code.name()) == code.as_str());
             assert!(told, "{name}: {code} among {:?}", resolution.diagnostics);
         }
         if let Some(published) = case["parameters"].as_u64() {
@@ -120,9 +120,8 @@ fn fault(line: &str, resolution: &Resolution, source: &Source) -> Option<String>
     match line.split_once(' ') {
         None if line == "plan" => resolution.plan.is_none().then(|| format!("{:?}", told())),
         _ if line == "no plan" => resolution.plan.is_some().then(|| "there is one".to_owned()),
-        Some(("!", code)) => {
-            (!resolution.diagnostics.iter().any(|said| said.code == code)).then(|| format!("{:?}", told()))
-        }
+        Some(("!", code)) => (!resolution.diagnostics.iter().any(|said| said.code.name() == code))
+            .then(|| format!("{:?}", told())),
         Some(("?", name)) => (!asked().iter().any(|asked| asked == name)).then(|| format!("{:?}", asked())),
         Some(("span", rest)) => {
             let (name, expected) = rest.split_once(" = ").unwrap();

@@ -6,7 +6,7 @@ use shardscope::intake::{
     Argument, Found, Origin, Resolution, Setting, SettingValue, megatron, plan_from_flags, resolve,
 };
 use shardscope::plan::{Field, StageMap, StageSizes, StageSplit};
-use shardscope::text::Severity;
+use shardscope::text::{Code, Severity};
 
 use super::drafts::int;
 
@@ -109,12 +109,12 @@ fn packed_samples_are_planned_as_full_packs() {
     ];
     let resolution = resolved(flags, 8);
     assert!(resolution.plan.is_some(), "{:?}", resolution.diagnostics);
-    assert!(resolution.diagnostics.iter().any(|said| said.code == "packed-samples"));
+    assert!(resolution.diagnostics.iter().any(|said| said.code == Code::PackedSamples));
     for (field, value) in expected {
         assert_eq!(stated(&resolution, field), value, "{}", field.name());
     }
     let resolution = resolved(&format!("{flags} --fp16 --seq-length 2048 --micro-batch-size 2"), 8);
-    assert!(resolution.diagnostics.iter().all(|said| said.code != "packed-samples"));
+    assert!(resolution.diagnostics.iter().all(|said| said.code != Code::PackedSamples));
     for (field, value) in
         [(Field::SeqLength, "2048"), (Field::MicroBatchSize, "2"), (Field::ParamsDtype, "fp16")]
     {
@@ -265,7 +265,7 @@ fn batches_are_megatrons() {
 fn refused(flags: &str, world: u64, code: &str, message: &str, hint: &str) {
     let flags = format!("--micro-batch-size 1 --vocab-size 1000 {flags}");
     let errors = plan_from_flags(&flags, world, 8, "H100-SXM").expect_err("no plan");
-    let found = errors.iter().find(|error| error.code == code).unwrap_or_else(|| panic!("{errors:?}"));
+    let found = errors.iter().find(|error| error.code.name() == code).unwrap_or_else(|| panic!("{errors:?}"));
     assert_eq!(found.severity, Severity::Error);
     assert!(found.message.contains(message), "{}", found.message);
     assert!(found.hint.as_deref().unwrap_or("").contains(hint), "{:?}", found.hint);
@@ -318,7 +318,7 @@ fn groups_that_megatron_refuses_are_refused() {
             flags.push_str(&format!(" --num-virtual-stages-per-pipeline-rank {}", degree("vpp")));
         }
         let errors = plan_from_flags(&flags, degree("world_size"), 8, "H100-SXM").expect_err(id);
-        let codes: Vec<_> = errors.iter().map(|error| error.code).collect();
+        let codes: Vec<_> = errors.iter().map(|error| error.code.name()).collect();
         let expected = case["error"].as_str().expect("a reason");
         let code = match expected {
             _ if expected.starts_with("with --use-tp-pp-dp") => "rank-order",

@@ -2,7 +2,7 @@
 
 use shardscope::intake::launch;
 use shardscope::shell::{Environment, Script};
-use shardscope::text::{Severity, Source, render};
+use shardscope::text::{Code, Severity, Source, render};
 
 use super::hostile::texts;
 use super::random::Random;
@@ -68,7 +68,7 @@ fn texts_that_are_no_scripts_are_told_so() {
         "# only a comment",
     ] {
         let launch = launch::read(&Source::new(text), &Environment::default());
-        let told = launch.diagnostics.iter().any(|diagnostic| diagnostic.code == "no-training-command");
+        let told = launch.diagnostics.iter().any(|diagnostic| diagnostic.code == Code::NoTrainingCommand);
         assert!(told, "{text:?}: {:?}", launch.diagnostics);
     }
 }

@@ -10,10 +10,11 @@
 
 use super::cursor::{Cursor, Tree};
 use super::node::{Entry, Node};
+use shardscope_source::Code;
 
 /// Reads what can be read of YAML; `base` is where `text` starts in its source.
 pub(super) fn read_tolerantly(text: &str, base: u32) -> Tree {
-    let mut cursor = Cursor::new(text, base, "yaml-form");
+    let mut cursor = Cursor::new(text, base, Code::YamlForm);
     let mut documents = Vec::new();
     while !cursor.done() {
         let document = match cursor.next_column() {

@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use super::node::{Entry, Node, Scalar, Value};
-use shardscope_source::{Diagnostic, Span};
+use shardscope_source::{Code, Diagnostic, Span};
 
 /// Deepest nesting read.
 pub(super) const MAX_DEPTH: usize = 64;
@@ -23,7 +23,7 @@ pub struct Tree {
 pub(super) struct Cursor<'a> {
     text: &'a str,
     base: usize,
-    code: &'static str,
+    code: Code,
     nodes: usize,
     depth: usize,
     pub(super) at: usize,
@@ -33,7 +33,7 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the start of `text`, which lies at byte `base` of its source; `code` names the faults found.
-    pub(super) fn new(text: &'a str, base: u32, code: &'static str) -> Self {
+    pub(super) fn new(text: &'a str, base: u32, code: Code) -> Self {
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let (anchors, diagnostics) = (Vec::new(), Vec::new());
         Self { text, base: base as usize, code, nodes: 0, depth: 0, at, anchors, diagnostics }
@@ -191,7 +191,7 @@ impl<'a> Cursor<'a> {
                 if first >= inherited && self.diagnostics.len() < MAX_DIAGNOSTICS {
                     let message =
                         format!("'{}' is given twice here; the last one counts", entries[first].key);
-                    self.diagnostics.push(Diagnostic::note("repeated-key", message).at(span));
+                    self.diagnostics.push(Diagnostic::note(Code::RepeatedKey, message).at(span));
                 }
             }
         }

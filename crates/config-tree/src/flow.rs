@@ -3,13 +3,14 @@
 
 use super::cursor::{Cursor, Tree};
 use super::node::{Entry, Node};
+use shardscope_source::Code;
 
 /// Longest `{{ ... }}` looked for, in bytes.
 const LONGEST_TEMPLATE: usize = 200;
 
 /// Reads JSON, leniently; `base` is where `text` starts in its source.
 pub fn read_json(text: &str, base: u32) -> Tree {
-    let mut cursor = Cursor::new(text, base, "json-form");
+    let mut cursor = Cursor::new(text, base, Code::JsonForm);
     cursor.skip_space();
     let node = cursor.flow(b':');
     cursor.skip_space();

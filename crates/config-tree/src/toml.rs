@@ -1,6 +1,7 @@
 //! TOML, read by the `toml` crate: it knows the place of every key and value and goes on behind what is no TOML, so
 //! that a file with a template's `${...}` for a value still says the rest.
 
+use shardscope_source::Code;
 use std::ops::Range;
 
 use serde_spanned::Spanned;
@@ -14,7 +15,7 @@ const MAX_TEXT: usize = 128 * 1024;
 
 /// Reads TOML; `base` is where `text` starts in its source.
 pub fn read_toml(text: &str, base: u32) -> Tree {
-    let mut cursor = Cursor::new(text, base, "toml-form");
+    let mut cursor = Cursor::new(text, base, Code::TomlForm);
     if text.len() > MAX_TEXT {
         cursor.complain("longer than any settings file; it is not read", 0, 0);
         let nothing = Node::null(cursor.span(0, 0));
@@ -97,6 +98,7 @@ fn value_of(cursor: &mut Cursor<'_>, value: Spanned<DeValue<'_>>, behind: usize)
 mod tests {
     use super::read_toml;
     use crate::node::Node;
+    use shardscope_source::Code;
 
     #[test]
     fn what_is_no_toml_is_told_and_the_rest_is_read() {
@@ -111,7 +113,7 @@ mod tests {
         assert_eq!(word("model.mask"), Some("255"));
         assert_eq!(word("train.steps"), Some("10"));
         assert_eq!(word("train.a.b"), Some("1"));
-        assert!(tree.diagnostics.iter().all(|fault| fault.code == "toml-form"));
+        assert!(tree.diagnostics.iter().all(|fault| fault.code == Code::TomlForm));
         assert!(tree.diagnostics.len() >= 3, "{:?}", tree.diagnostics);
     }
 

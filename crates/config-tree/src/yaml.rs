@@ -1,5 +1,6 @@
 //! YAML, read by saphyr-parser where it is YAML, and by the tolerant reader of [`block`](crate::block) where not.
 
+use shardscope_source::Code;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,7 +23,7 @@ fn standard(text: &str, base: u32) -> Option<Tree> {
         return None;
     }
     let mut builder = Builder {
-        cursor: Cursor::new(text, base, "yaml-form"),
+        cursor: Cursor::new(text, base, Code::YamlForm),
         open: Vec::new(),
         anchors: HashMap::new(),
         documents: Vec::new(),

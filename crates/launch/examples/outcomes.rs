@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
-use shardscope_source::{Severity, Source};
+use shardscope_source::{Code, Severity, Source};
 
 /// More questions than that are no answer.
 const FEW: usize = 3;
@@ -132,7 +132,7 @@ fn outcome(name: &str, text: &str) -> (&'static str, String) {
         }
         let mut answered = resolved(name, text, &variables, &overrides);
         if asked.iter().any(|name| name == "config.json") {
-            answered.diagnostics.retain(|said| said.code != "unknown-model");
+            answered.diagnostics.retain(|said| said.code != Code::UnknownModel);
             let left = answered.diagnostics.iter().any(|said| said.severity == Severity::Error);
             if !left {
                 return ("asked", why);
@@ -149,6 +149,7 @@ fn outcome(name: &str, text: &str) -> (&'static str, String) {
             .collect();
         return ("helped", format!("{why} THEN {}", then.join(" // ")));
     }
-    let named = first.diagnostics.iter().any(|said| matches!(said.code, "missing-file" | "unknown-model"));
+    let named =
+        first.diagnostics.iter().any(|said| matches!(said.code, Code::MissingFile | Code::UnknownModel));
     if named || !asked.is_empty() { ("helped", why) } else { ("no way", why) }
 }

@@ -2,7 +2,7 @@
 
 use super::formats::{Format, classify};
 use shardscope_config_tree::{Node, Tree, read_json, read_toml, read_yaml};
-use shardscope_source::Diagnostic;
+use shardscope_source::{Code, Diagnostic};
 
 /// Lines looked at to tell a language.
 const LINES: usize = 60;
@@ -123,7 +123,7 @@ fn is_python(lines: &[&str]) -> bool {
 
 fn python() -> Diagnostic {
     let message = "this looks like Python, which is not evaluated here";
-    Diagnostic::error("python", message)
+    Diagnostic::error(Code::Python, message)
         .hint("paste the launch command with its options, or the settings it prints at start (YAML or JSON)")
 }
 
@@ -142,5 +142,5 @@ fn unknown(tree: &Tree, what: &str) -> Diagnostic {
     });
     let hint = "known are Hugging Face config.json, DeepSpeed, NeMo, GPT-NeoX, nanotron, torchtitan, Primus, FlagScale, \
         Megatron's flags as keys, accelerate, and Kubernetes jobs";
-    Diagnostic::error("unknown-settings", message).hint(hint).at_some(root.map(|root| root.span))
+    Diagnostic::error(Code::UnknownSettings, message).hint(hint).at_some(root.map(|root| root.span))
 }

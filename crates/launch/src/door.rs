@@ -3,7 +3,7 @@
 use super::gather::gather;
 use super::{Reading, Resolution, resolve};
 use shardscope_bash as shell;
-use shardscope_source::{Diagnostic, Source};
+use shardscope_source::{Code, Diagnostic, Source};
 
 /// What is to be read.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ pub fn read(request: &Request) -> Resolution {
 pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
     if source.text().trim().is_empty() {
         let hint = "paste the script that launches the training, or take an example";
-        let empty = Diagnostic::error("no-text", "there is nothing to read yet").hint(hint);
+        let empty = Diagnostic::error(Code::NoText, "there is nothing to read yet").hint(hint);
         return vec![Reading { diagnostics: vec![empty], ..Reading::default() }];
     }
     gather(source, environment)
@@ -42,13 +42,13 @@ pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Readin
 mod tests {
     use super::{Request, read};
     use shardscope_bash::Environment;
-    use shardscope_source::Source;
+    use shardscope_source::{Code, Severity, Source};
 
-    fn said(text: &str) -> (bool, Vec<&'static str>) {
+    fn said(text: &str) -> (bool, Vec<Code>) {
         let source = Source::new(text);
         let request = Request { source: &source, environment: &Environment::default(), overrides: &[] };
         let resolution = read(&request);
-        let errors = resolution.diagnostics.iter().filter(|said| said.severity.name() == "error");
+        let errors = resolution.diagnostics.iter().filter(|said| said.severity == Severity::Error);
         (resolution.plan.is_some(), errors.map(|error| error.code).collect())
     }
 
@@ -68,8 +68,8 @@ mod tests {
 
     #[test]
     fn what_is_no_script_is_said_so() {
-        assert_eq!(said(" \n"), (false, vec!["no-text"]));
-        assert_eq!(said("Dear reader, this is a letter."), (false, vec!["no-training-command"]));
+        assert_eq!(said(" \n"), (false, vec![Code::NoText]));
+        assert_eq!(said("Dear reader, this is a letter."), (false, vec![Code::NoTrainingCommand]));
         assert!(!said("torchrun --nnodes $NODES pretrain_gpt.py --num-layers 2 --hidden-size 4 --bf16").0);
     }
 }

@@ -7,7 +7,7 @@ use super::{Argument, Reading, launch};
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
 use shardscope_plan::Field;
-use shardscope_source::{Diagnostic, Severity, Source, Span};
+use shardscope_source::{Code, Diagnostic, Severity, Source, Span};
 use std::collections::HashSet;
 
 /// What each text of a source says; later readings win.
@@ -78,16 +78,16 @@ pub const MAX_TEXTS: usize = 256;
 fn too_many(source: &Source) -> Diagnostic {
     let more = source.parts().len().saturating_sub(MAX_TEXTS);
     let message = format!("{MAX_TEXTS} files are read at once, and there are {more} more");
-    Diagnostic::warning("too-many-files", message).hint("leave out what does not belong to this training")
+    Diagnostic::warning(Code::TooManyFiles, message).hint("leave out what does not belong to this training")
 }
 
 /// A file that a settings file builds on is not at hand.
 fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
     let message = format!("{name} is built on here and is not among the texts; what it sets is not known");
     let said = if format == Format::Flags {
-        Diagnostic::warning("missing-file", message)
+        Diagnostic::warning(Code::MissingFile, message)
     } else {
-        Diagnostic::note("missing-file", message)
+        Diagnostic::note(Code::MissingFile, message)
     };
     said.at(span).hint("paste or drop that file too")
 }
@@ -115,7 +115,7 @@ fn depth(name: &str, order: &[(String, Vec<String>)], below: usize) -> usize {
 
 fn log_note(span: Span) -> Diagnostic {
     let message = "iteration lines of a training: they are held against the estimate, and state no setting";
-    Diagnostic::note("training-log", message).at(Span::new(span.start, span.start))
+    Diagnostic::note(Code::TrainingLog, message).at(Span::new(span.start, span.start))
 }
 
 /// The script among several: the first that starts a training; the others are files it may read.
@@ -141,7 +141,7 @@ fn script(
     if !alone && launch.arguments.is_empty() {
         // Other texts may say all there is to say.
         for diagnostic in &mut reading.diagnostics {
-            if diagnostic.code == "no-training-command" {
+            if diagnostic.code == Code::NoTrainingCommand {
                 diagnostic.severity = Severity::Note;
             }
         }

@@ -3,7 +3,7 @@
 use crate::{Found, NotModelled, Origin, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_plan::Field;
-use shardscope_source::{Diagnostic, Span};
+use shardscope_source::{Code, Diagnostic, Span};
 
 /// Takes the shape of the model called `name` from the catalog, for all that the reading does not state itself; asks for
 /// its `config.json` where the catalog does not have it. `flag` and `span` say where it is named.
@@ -30,7 +30,9 @@ pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Op
         Some(address) => ["paste or drop its config.json beside this text: ", address].concat(),
         None => "paste or drop its config.json beside this text".to_owned(),
     };
-    reading.diagnostics.push(Diagnostic::error("unknown-model", message).hint(hint.as_str()).at_some(span));
+    reading
+        .diagnostics
+        .push(Diagnostic::error(Code::UnknownModel, message).hint(hint.as_str()).at_some(span));
     reading.questions.push(Question {
         name: CONFIG.to_owned(),
         prompt: ["What is the shape of ", name, "? ", &hint].concat(),
@@ -44,7 +46,7 @@ pub(crate) const CONFIG: &str = "config.json";
 
 /// Takes back that a model is not known, where another text states its shape.
 pub(crate) fn forget_unknown(reading: &mut Reading) {
-    reading.diagnostics.retain(|said| said.code != "unknown-model");
+    reading.diagnostics.retain(|said| said.code != Code::UnknownModel);
     reading.questions.retain(|question| question.name != CONFIG);
 }
 

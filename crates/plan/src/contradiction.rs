@@ -1,14 +1,17 @@
 //! What cannot hold together, and which settings are at fault.
 
 use super::Field;
+use shardscope_source::Code;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
 
 /// One reason why the settings make no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contradiction {
-    /// Short stable name, for example `heads-over-tp`.
-    pub code: &'static str,
-    /// Settings at fault (Megatron's names), the one to change first.
-    pub fields: Vec<&'static str>,
+    /// What cannot hold.
+    pub code: Code,
+    /// Settings at fault, the one to change first.
+    pub fields: Vec<Field>,
     /// What, with which values, and why.
     pub message: String,
     /// What would work.
@@ -19,7 +22,7 @@ pub struct Contradiction {
 
 /// Something refused, in a sentence with `{}` for each number.
 pub(super) struct Rule {
-    pub(super) code: &'static str,
+    pub(super) code: Code,
     pub(super) fields: &'static [Field],
     pub(super) sentence: &'static str,
     /// What would work, with holes for the numbers that follow; empty where the rule does not know.
@@ -41,12 +44,8 @@ fn filled(sentence: &str, numbers: &mut dyn Iterator<Item = u64>) -> String {
 impl Contradiction {
     /// A contradiction between `fields`.
     #[must_use]
-    pub fn new(code: &'static str, fields: &[Field], message: String) -> Self {
-        let mut names = Vec::with_capacity(fields.len());
-        for field in fields {
-            names.push(field.name());
-        }
-        Self { code, fields: names, message, hint: None, nearest: None }
+    pub fn new(code: Code, fields: &[Field], message: String) -> Self {
+        Self { code, fields: fields.to_vec(), message, hint: None, nearest: None }
     }
 
     /// What `rule` says of these `numbers`.
@@ -79,3 +78,11 @@ impl Contradiction {
         self
     }
 }
+
+impl Display for Contradiction {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl Error for Contradiction {}

@@ -6,6 +6,7 @@ use super::limits::MAX_PIPELINE_PARTS;
 use super::{
     ContextKind, Contradiction, Field, Layout, PipelineSchedule, RankOrder, StageMap, StageSizes, StageSplit,
 };
+use shardscope_source::Code;
 use shardscope_units::product;
 
 /// How the work is to be cut. What is `None` follows from the rest as in Megatron.
@@ -135,7 +136,7 @@ pub(super) fn too_many_parts(pipeline: u64, virtual_pipeline: u64) -> Option<Con
         return None;
     }
     let rule = Rule {
-        code: "pipeline-parts",
+        code: Code::PipelineParts,
         fields: &[Field::PipelineModelParallelSize, Field::VirtualPipelineModelParallelSize],
         sentence: "PP {} x VPP {} cuts the model into {} parts, and {} is the most that is taken",
         hint: "",
@@ -210,7 +211,7 @@ fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
         ));
     }
     let nearest = nearest_multiple(world_size, block);
-    Some(Contradiction::new("world-size", &fields, message).hint(hint).nearest(Some(nearest)))
+    Some(Contradiction::new(Code::WorldSize, &fields, message).hint(hint).nearest(Some(nearest)))
 }
 
 fn expert_world(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> {
@@ -238,7 +239,7 @@ fn expert_world(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> 
         "{world_size} GPUs cannot be divided into groups of ETP {expert_tensor} x EP {expert} x PP {pipeline} = {block}"
     );
     Some(
-        Contradiction::new("expert-world-size", &fields, message)
+        Contradiction::new(Code::ExpertWorldSize, &fields, message)
             .hint(hint)
             .nearest(nearest_of(&fitting, expert)),
     )

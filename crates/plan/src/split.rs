@@ -2,6 +2,7 @@
 //! (`megatron/core/transformer/transformer_block.py:get_num_layers_to_build`,
 //! `pipeline_parallel_layer_layout.py`).
 
+use shardscope_source::Code;
 use std::ops::Range;
 
 use super::contradiction::Rule;
@@ -191,7 +192,7 @@ fn even(sizes: StageSizes, ends: [u64; 2]) -> Result<Vec<u64>, Contradiction> {
 fn uneven(sizes: StageSizes, total: u64) -> Contradiction {
     let StageSizes { num_layers, pipeline, .. } = sizes;
     let rule = |sentence| Rule {
-        code: "layers-over-pp",
+        code: Code::LayersOverPp,
         fields: &[Field::PipelineModelParallelSize, Field::NumLayers],
         sentence,
         hint: "",
@@ -215,7 +216,7 @@ fn uneven(sizes: StageSizes, total: u64) -> Contradiction {
 
 fn uneven_chunks(of_rank: u64, virtual_pipeline: u64) -> Contradiction {
     let rule = &Rule {
-        code: "layers-over-vpp",
+        code: Code::LayersOverVpp,
         fields: &[
             Field::VirtualPipelineModelParallelSize,
             Field::NumLayers,
@@ -234,7 +235,7 @@ fn uneven_chunks(of_rank: u64, virtual_pipeline: u64) -> Contradiction {
 
 fn too_few_layers(sizes: StageSizes) -> Contradiction {
     let rule = &Rule {
-        code: "too-few-layers",
+        code: Code::TooFewLayers,
         fields: &[Field::NumLayers, Field::PipelineModelParallelSize],
         sentence: "{} layers are too few for PP {} when the embedding and the loss count as layers",
         hint: "",
@@ -260,7 +261,7 @@ fn with_ends(sizes: StageSizes, first: Option<u64>, last: Option<u64>) -> Result
     let given = first.unwrap_or(0) + last.unwrap_or(0);
     let stages_left = pipeline.saturating_sub(u64::from(first.is_some()) + u64::from(last.is_some()));
     let rule = |sentence, hint| Rule {
-        code: "layers-over-ends",
+        code: Code::LayersOverEnds,
         fields: match (first, last) {
             (Some(_), None) => FIRST,
             (None, Some(_)) => LAST,
@@ -306,7 +307,7 @@ fn with_ends(sizes: StageSizes, first: Option<u64>, last: Option<u64>) -> Result
 fn written_out(sizes: StageSizes, text: &str) -> Result<StageMap, Contradiction> {
     let refuse = |message: String| {
         Contradiction::new(
-            "pipeline-layout",
+            Code::PipelineLayout,
             &[Field::PipelineModelParallelLayout, Field::NumLayers, Field::PipelineModelParallelSize],
             message,
         )

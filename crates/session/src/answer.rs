@@ -7,7 +7,7 @@ use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Plan;
 use shardscope_report::text::text;
 use shardscope_report::{Report, document};
-use shardscope_source::{Diagnostic, Source};
+use shardscope_source::{Code, Diagnostic, Source};
 use shardscope_topology::{Groups, Rank};
 use shardscope_units::Bytes;
 
@@ -70,7 +70,7 @@ pub fn estimated(resolution: &mut Resolution) -> Option<(Plan, Report)> {
     match advised(&plan) {
         Ok(report) => Some((plan, report)),
         Err(fault) => {
-            let impossible = Diagnostic::error("impossible-estimate", fault.message());
+            let impossible = Diagnostic::error(Code::ImpossibleEstimate, fault.message());
             resolution.diagnostics.push(impossible.hint(Fault::HINT));
             None
         }

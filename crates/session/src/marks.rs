@@ -70,17 +70,17 @@ fn inside(text: &str, diagnostic: &Diagnostic) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shardscope_source::Span;
+    use shardscope_source::{Code, Span};
 
     #[test]
     fn pieces_cover_the_text_and_the_graver_wins() {
         let text = "--tp 3 é --foo";
         let found = [
-            Diagnostic::note("a", "a").at(Span::new(0, 4)),
-            Diagnostic::error("b", "b").at(Span::new(2, 6)),
-            Diagnostic::warning("c", "c").at(Span::new(8, 9)),
-            Diagnostic::error("d", "d").at(Span::new(900, 901)),
-            Diagnostic::error("e", "e"),
+            Diagnostic::note(Code::Fragment, "a").at(Span::new(0, 4)),
+            Diagnostic::error(Code::BadValue, "b").at(Span::new(2, 6)),
+            Diagnostic::warning(Code::UnknownFlag, "c").at(Span::new(8, 9)),
+            Diagnostic::error(Code::BadValue, "d").at(Span::new(900, 901)),
+            Diagnostic::error(Code::NoWorldSize, "e"),
         ];
         let pieces = pieces(text, &found);
         let joined: String = pieces.iter().map(|piece| &text[piece.bytes.clone()]).collect();

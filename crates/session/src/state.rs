@@ -304,7 +304,7 @@ mod tests {
             state.answer.resolution.diagnostics
         );
         assert!(state.broken_link.is_none() && state.hand.is_settings_alone());
-        let told = |code| state.answer.resolution.diagnostics.iter().any(|said| said.code == code);
+        let told = |code| state.answer.resolution.diagnostics.iter().any(|said| said.code.name() == code);
         assert!(told("unknown-setting"), "a newer version's setting is told");
         let state = apply(state, Event::Follow("#memory".into()));
         assert!(state.hand.is_settings_alone(), "an anchor is no link");

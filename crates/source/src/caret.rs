@@ -41,13 +41,13 @@ pub fn render(source: &Source, diagnostic: &Diagnostic) -> String {
 #[cfg(test)]
 mod tests {
     use super::render;
-    use crate::{Diagnostic, Source, Span};
+    use crate::{Code, Diagnostic, Source, Span};
 
     #[test]
     fn carets_stand_under_the_place() {
         let source = Source::new("A=1\n\té --num-layer 2\n");
         let at = u32::try_from(source.text().find("--num").unwrap()).unwrap();
-        let found = Diagnostic::warning("unknown-flag", "--num-layer is not known")
+        let found = Diagnostic::warning(Code::UnknownFlag, "--num-layer is not known")
             .at(Span::new(at, at + 11))
             .hint("--num-layers");
         let text = "warning[unknown-flag]: --num-layer is not known\n  --> input:2:4\n2 |  é --num-layer 2\n  |    ^^^^^^^^^^^\n  = --num-layers\n";
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn places_out_of_the_text_do_no_harm() {
-        let found = Diagnostic::error("x", "y").at(Span::new(900, 1000));
-        assert!(render(&Source::new("short"), &found).starts_with("error[x]: y"));
+        let found = Diagnostic::error(Code::UnknownFlag, "y").at(Span::new(900, 1000));
+        assert!(render(&Source::new("short"), &found).starts_with("error[unknown-flag]: y"));
     }
 }

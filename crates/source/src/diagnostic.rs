@@ -1,4 +1,6 @@
-use super::Span;
+use super::{Code, Span};
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
 
 /// How much a diagnostic matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,8 +29,8 @@ impl Severity {
 pub struct Diagnostic {
     /// How much it matters.
     pub severity: Severity,
-    /// A stable short name, words joined by hyphens.
-    pub code: &'static str,
+    /// What it is about.
+    pub code: Code,
     /// What is the matter, with which values.
     pub message: String,
     /// What works instead.
@@ -39,22 +41,22 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// Something that cannot be.
-    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn error(code: Code, message: impl Into<String>) -> Self {
         Self::of(Severity::Error, code, message.into())
     }
 
     /// Something that is probably not meant.
-    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn warning(code: Code, message: impl Into<String>) -> Self {
         Self::of(Severity::Warning, code, message.into())
     }
 
     /// Something to know.
-    pub fn note(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn note(code: Code, message: impl Into<String>) -> Self {
         Self::of(Severity::Note, code, message.into())
     }
 
     #[inline(never)]
-    fn of(severity: Severity, code: &'static str, message: String) -> Self {
+    fn of(severity: Severity, code: Code, message: String) -> Self {
         Self { severity, code, message, hint: None, span: None }
     }
 
@@ -84,3 +86,11 @@ impl Diagnostic {
         self
     }
 }
+
+impl Display for Diagnostic {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl Error for Diagnostic {}

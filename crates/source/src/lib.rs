@@ -1,6 +1,7 @@
 //! Pointing into pasted text: sources, spans, diagnostics and spelling suggestions, sentences in other languages; knows nothing of training.
 
 mod caret;
+mod code;
 mod diagnostic;
 mod saying;
 mod source;
@@ -8,6 +9,7 @@ mod span;
 mod suggest;
 
 pub use caret::render;
+pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity};
 pub use saying::{Saying, spoken};
 pub use source::{Part, Position, Source};

@@ -4,7 +4,7 @@ use super::super::script::HoleKind;
 use super::super::value::{HoleId, Value};
 use super::programs::byte_at;
 use super::state::Evaluator;
-use shardscope_source::{Diagnostic, Span};
+use shardscope_source::{Code, Diagnostic, Span};
 
 /// Why an expression has no number.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl Evaluator<'_> {
                 let text = expression.text().trim();
                 let shown = text.get(..byte_at(text, 60)).unwrap_or(text);
                 let message = format!("{shown}: {why}");
-                self.notes.report(Diagnostic::warning("arithmetic", message).at(span));
+                self.notes.report(Diagnostic::warning(Code::Arithmetic, message).at(span));
                 self.unknown(HoleKind::Arithmetic, shown, span, Vec::new())
             }
         }

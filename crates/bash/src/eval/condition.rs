@@ -6,7 +6,7 @@ use super::arithmetic::NoNumber;
 use super::pattern;
 use super::regex::{Regex, Syntax};
 use super::state::{Certainty, Evaluator, Status};
-use shardscope_source::Span;
+use shardscope_source::{Code, Span};
 
 /// One word of a test.
 pub(crate) struct Item {
@@ -91,7 +91,7 @@ impl Evaluator<'_> {
             }
             Err(NoNumber::Wrong(why)) => {
                 let message = format!("{}: {why}", value.text().trim());
-                self.notes.report(shardscope_source::Diagnostic::warning("arithmetic", message).at(span));
+                self.notes.report(shardscope_source::Diagnostic::warning(Code::Arithmetic, message).at(span));
                 Status::UNKNOWN
             }
         }

@@ -5,7 +5,7 @@ use super::super::tree::{Command, Joint, Kind, List, Pipeline, Statement, Word};
 use super::super::value::Value;
 use super::assigned;
 use super::state::{Certainty, Evaluator, Flow, Positional, Status};
-use shardscope_source::{Diagnostic, Span};
+use shardscope_source::{Code, Diagnostic, Span};
 
 impl Evaluator<'_> {
     pub(crate) fn run_list(&mut self, list: &List) -> Flow {
@@ -95,7 +95,7 @@ impl Evaluator<'_> {
     pub(crate) fn run_command(&mut self, command: &Command) -> Flow {
         if self.depth >= limits::DEPTH {
             let message = "functions or inner scripts call each other too deeply";
-            self.notes.report(Diagnostic::error("too-much-work", message).at(command.span));
+            self.notes.report(Diagnostic::error(Code::TooMuchWork, message).at(command.span));
             return Flow::Stop;
         }
         if !self.spend(1, command.span) {
@@ -226,7 +226,7 @@ impl Evaluator<'_> {
         *turns += 1;
         if *turns > limits::LOOP_TURNS || !self.spend(1, span) {
             let message = format!("this loop runs more than {} times; it is left here", limits::LOOP_TURNS);
-            self.notes.report(Diagnostic::error("too-much-work", message).at(span));
+            self.notes.report(Diagnostic::error(Code::TooMuchWork, message).at(span));
             self.steps_left = self.steps_left.min(limits::STEPS / 10);
             return Some(if self.steps_left == 0 { Flow::Stop } else { Flow::Next });
         }

@@ -7,7 +7,7 @@ use super::super::{directives, limits, parse};
 use super::parameter::is_name;
 use super::state::{Evaluator, Positional, Status};
 use super::variables::{Elements, Functions, Shape, Slot, Variables};
-use shardscope_source::{Diagnostic, Source, Span};
+use shardscope_source::{Code, Diagnostic, Source, Span};
 
 /// Name under which [`Environment::variables`] may hold the whole call line.
 const ARGUMENTS: &str = "arguments";
@@ -23,7 +23,7 @@ pub fn evaluate_part(source: &Source, part: usize, environment: &Environment) ->
     let text = source.slice(whole);
     if text.len() > limits::TEXT_BYTES {
         let found = Diagnostic::error(
-            "text-too-long",
+            Code::TextTooLong,
             "a launch script has a few kilobytes; this text has more than 4 MiB",
         )
         .at(whole);

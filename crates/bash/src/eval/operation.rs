@@ -6,7 +6,7 @@ use super::super::tree::{Operation, Part, ReplaceMode};
 use super::super::value::Value;
 use super::state::Evaluator;
 use super::{format, pattern};
-use shardscope_source::{Diagnostic, Span};
+use shardscope_source::{Code, Diagnostic, Span};
 
 impl Evaluator<'_> {
     pub(crate) fn operate(&mut self, operation: &Operation, value: Value, span: Span) -> Value {
@@ -35,7 +35,7 @@ impl Evaluator<'_> {
             let needs = value.holes();
             if needs.is_empty() {
                 self.notes
-                    .report(Diagnostic::warning("expansion", "this expansion is not computed").at(span));
+                    .report(Diagnostic::warning(Code::Expansion, "this expansion is not computed").at(span));
             }
             self.unknown(HoleKind::Derived, value.text(), span, needs)
         })

@@ -5,7 +5,7 @@ use super::super::notes::Notes;
 use super::super::script::{Branch, Command, Directive, File, HoleKind};
 use super::super::value::{HoleId, Value};
 use super::variables::{Elements, Functions, Shape, Slot, Variables};
-use shardscope_source::{Diagnostic, Source, Span};
+use shardscope_source::{Code, Diagnostic, Source, Span};
 
 /// How sure the outcome of a command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,7 +128,7 @@ impl Evaluator<'_> {
                 self.steps_left = 0;
                 self.notes.report(
                     Diagnostic::error(
-                        "too-much-work",
+                        Code::TooMuchWork,
                         "the script takes more steps than any launch script needs; evaluation ends here",
                     )
                     .at(span)
@@ -189,7 +189,7 @@ impl Evaluator<'_> {
             return value;
         }
         let message = "a value grows longer than 256 KiB; it is cut off here";
-        self.notes.report(Diagnostic::error("value-too-long", message).at_some(span));
+        self.notes.report(Diagnostic::error(Code::ValueTooLong, message).at_some(span));
         self.steps_left = self.steps_left.min(limits::STEPS / 10);
         value.part(0, floor_boundary(value.text(), limits::VALUE_BYTES / 16))
     }

@@ -7,7 +7,7 @@ use super::super::value::{Origin, Value, Word, is_blank};
 use super::parameter::{Expanded, weight};
 use super::state::Evaluator;
 use super::{braces, pattern};
-use shardscope_source::{Diagnostic, Span};
+use shardscope_source::{Code, Diagnostic, Span};
 
 /// The words being made.
 #[derive(Default)]
@@ -73,7 +73,7 @@ impl Evaluator<'_> {
         let room = limits::WORDS.saturating_sub(out.len());
         if fields.done.len() > room {
             self.notes.report(
-                Diagnostic::error("too-many-words", "a command has more words than any real one")
+                Diagnostic::error(Code::TooManyWords, "a command has more words than any real one")
                     .at(word.span),
             );
         }

@@ -4,7 +4,7 @@
 use super::super::tree::{Part, Word};
 use super::cursor::Parser;
 use super::list::literal;
-use shardscope_source::Diagnostic;
+use shardscope_source::{Code, Diagnostic};
 
 /// Options whose values are expressions with parentheses and bars.
 const EXPRESSIONS: &[&str] =
@@ -30,7 +30,7 @@ impl Parser<'_> {
         self.at = end;
         self.notes.report(
             Diagnostic::warning(
-                "unquoted-expression",
+                Code::UnquotedExpression,
                 format!("bash would not take {text} without quotes; read as if quoted"),
             )
             .at(self.span(start, end))
@@ -44,7 +44,7 @@ impl Parser<'_> {
 #[cfg(test)]
 mod tests {
     use crate::{Environment, evaluate};
-    use shardscope_source::Source;
+    use shardscope_source::{Code, Source};
 
     #[test]
     fn expressions_without_quotes_are_taken_as_they_stand() {
@@ -52,7 +52,7 @@ mod tests {
         let script = evaluate(&Source::new(line), &Environment::default());
         let words: Vec<&str> = script.commands[0].words.iter().map(|word| word.text()).collect();
         assert_eq!(words.join(" "), line);
-        let codes: Vec<&str> = script.diagnostics.iter().map(|said| said.code).collect();
-        assert_eq!(codes, ["unquoted-expression", "unquoted-expression"]);
+        let codes: Vec<Code> = script.diagnostics.iter().map(|said| said.code).collect();
+        assert_eq!(codes, [Code::UnquotedExpression; 2]);
     }
 }

@@ -3,6 +3,7 @@
 use super::super::tree::{Index, Operation, Parameter, Part, ReplaceMode};
 use super::cursor::Parser;
 use super::word::Mode;
+use shardscope_source::Code;
 
 impl Parser<'_> {
     /// After `${`: the rest of the expansion, its brace taken.
@@ -28,7 +29,7 @@ impl Parser<'_> {
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => self.identifier_length(),
             Some(b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => 1,
             _ => {
-                self.fail("unreadable-expansion", "no variable can have this name", start);
+                self.fail(Code::UnreadableExpansion, "no variable can have this name", start);
                 0
             }
         };
@@ -38,7 +39,7 @@ impl Parser<'_> {
         let operation = self.operation(quoted);
         if !self.eat("}") {
             let message = "this ${ is not closed, or its form is not known";
-            self.fail("unreadable-expansion", message, start);
+            self.fail(Code::UnreadableExpansion, message, start);
         }
         Parameter { name, span: self.span(start, self.at), quoted, index, length, indirect, operation }
     }
@@ -55,7 +56,7 @@ impl Parser<'_> {
         }
         let parts = self.nested_parts(Mode::Index);
         if !self.eat("]") {
-            self.fail("unclosed-expansion", "this index is never closed", start);
+            self.fail(Code::UnclosedExpansion, "this index is never closed", start);
         }
         Some(Index::One(parts))
     }
@@ -108,7 +109,7 @@ impl Parser<'_> {
                 b'}' | b')' => level = level.saturating_sub(1),
                 b':' if level == 0 && cut.is_none() => cut = Some(close),
                 b'\n' => {
-                    self.fail("unreadable-expansion", "this ${ is not closed", open);
+                    self.fail(Code::UnreadableExpansion, "this ${ is not closed", open);
                     return Operation::None;
                 }
                 _ => {}

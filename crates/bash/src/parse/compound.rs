@@ -1,6 +1,7 @@
 use super::super::tree::{Arm, CaseArm, CaseEnding, Kind, List, Part, TestToken, Word};
 use super::cursor::Parser;
 use super::word::Mode;
+use shardscope_source::Code;
 
 impl Parser<'_> {
     /// A compound command, if one starts here.
@@ -14,7 +15,7 @@ impl Parser<'_> {
             self.at += 1;
             let body = self.nested_list();
             if !self.eat(")") {
-                self.fail("unclosed-group", "this parenthesis is never closed", start);
+                self.fail(Code::UnclosedGroup, "this parenthesis is never closed", start);
             }
             return Some(Kind::Subshell(body));
         }
@@ -47,7 +48,7 @@ impl Parser<'_> {
             return;
         }
         let (end, ended) = (self.end, self.at_end());
-        self.fail("unclosed-command", message, start);
+        self.fail(Code::UnclosedCommand, message, start);
         if ended
             && self.strict == 0
             && let Some(failure) = self.go_on(end)
@@ -112,7 +113,7 @@ impl Parser<'_> {
                 break;
             }
             if !self.eat("|") {
-                self.fail("unreadable-case", "a pattern and ) are expected in this case", start);
+                self.fail(Code::UnreadableCase, "a pattern and ) are expected in this case", start);
                 break;
             }
         }
@@ -137,7 +138,7 @@ impl Parser<'_> {
         self.at += self.identifier_length();
         let name = self.text.get(from..self.at).unwrap_or("").to_owned();
         if name.is_empty() {
-            self.fail("unreadable-loop", "a variable is expected after for", start);
+            self.fail(Code::UnreadableLoop, "a variable is expected after for", start);
         }
         self.skip_lines();
         let mut words = None;
@@ -166,11 +167,11 @@ impl Parser<'_> {
         for (index, part) in header.iter_mut().enumerate() {
             *part = self.nested_parts(Mode::Arithmetic);
             if index < 2 && !self.eat(";") {
-                self.fail("unreadable-loop", "for (( needs three expressions parted by ;", start);
+                self.fail(Code::UnreadableLoop, "for (( needs three expressions parted by ;", start);
             }
         }
         if !self.eat("))") {
-            self.fail("unreadable-loop", "for (( is never closed by ))", start);
+            self.fail(Code::UnreadableLoop, "for (( is never closed by ))", start);
         }
         let body = self.loop_body(start);
         Kind::ForArithmetic { header, body }
@@ -206,13 +207,13 @@ impl Parser<'_> {
         let word = self.word();
         let name = super::list::literal(&word.parts);
         if name.is_none() {
-            self.fail("unreadable-function", "a name is expected after function", start);
+            self.fail(Code::UnreadableFunction, "a name is expected after function", start);
         }
         self.skip_blanks();
         if self.eat("(") {
             self.skip_blanks();
             if !self.eat(")") {
-                self.fail("unreadable-function", "() is expected after the name of a function", start);
+                self.fail(Code::UnreadableFunction, "() is expected after the name of a function", start);
             }
         }
         self.function_body(name.unwrap_or("").to_owned())
@@ -235,7 +236,7 @@ impl Parser<'_> {
             }
             let token = match self.peek() {
                 None => {
-                    self.fail("unclosed-command", "this [[ is never closed by ]]", start);
+                    self.fail(Code::UnclosedCommand, "this [[ is never closed by ]]", start);
                     return tokens;
                 }
                 Some(b'&') if self.eat("&&") => TestToken::And,
@@ -249,7 +250,7 @@ impl Parser<'_> {
                     let before = self.at;
                     let word = self.word();
                     if self.at == before {
-                        self.fail("unreadable-test", "this is not expected between [[ and ]]", before);
+                        self.fail(Code::UnreadableTest, "this is not expected between [[ and ]]", before);
                     }
                     regex = super::list::literal(&word.parts) == Some("=~");
                     TestToken::Word(word)

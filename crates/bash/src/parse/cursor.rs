@@ -1,12 +1,12 @@
 use super::super::limits;
 use super::super::notes::Notes;
 use super::super::value::{Mark, Origin};
-use shardscope_source::{Diagnostic, Span};
+use shardscope_source::{Code, Diagnostic, Span};
 
 /// Why a statement could not be read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
-    pub(crate) code: &'static str,
+    pub(crate) code: Code,
     pub(crate) message: &'static str,
     pub(crate) at: usize,
     /// How far reading had come.
@@ -80,12 +80,12 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    pub(crate) fn fail(&mut self, code: &'static str, message: &'static str, at: usize) {
+    pub(crate) fn fail(&mut self, code: Code, message: &'static str, at: usize) {
         self.fail_with(Failure { code, message, at, reached: self.at, fatal: false });
     }
 
     /// Fails here, for good.
-    pub(crate) fn end_here(&mut self, code: &'static str, message: &'static str) {
+    pub(crate) fn end_here(&mut self, code: Code, message: &'static str) {
         self.fail_with(Failure { code, message, at: self.at, reached: self.at, fatal: true });
     }
 
@@ -129,7 +129,7 @@ impl<'a> Parser<'a> {
         match self.notes.nodes_left.checked_sub(1) {
             Some(left) => self.notes.nodes_left = left,
             None => self.end_here(
-                "shell-too-long",
+                Code::ShellTooLong,
                 "the text is far longer than any launch script; it was read up to here",
             ),
         }
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
             self.depth += 1;
         } else {
             let message = "commands, quotes or expansions are nested too deeply here";
-            self.fail("shell-too-deep", message, self.at);
+            self.fail(Code::ShellTooDeep, message, self.at);
         }
         enters
     }
@@ -269,7 +269,7 @@ impl<'a> Parser<'a> {
             let span = self.span(start, self.at);
             self.notes.report(
                 Diagnostic::warning(
-                    "blank-after-backslash",
+                    Code::BlankAfterBackslash,
                     "blanks after this backslash: bash would end the command here",
                 )
                 .at(span)

@@ -1,3 +1,4 @@
+use shardscope_source::Code;
 use std::rc::Rc;
 
 use super::super::script::HoleKind;
@@ -41,7 +42,7 @@ impl Parser<'_> {
                 self.at += 1;
                 let expression = self.nested_parts(Mode::Index);
                 if !self.eat("]") {
-                    self.fail("unclosed-expansion", "this $[ is never closed", start);
+                    self.fail(Code::UnclosedExpansion, "this $[ is never closed", start);
                 }
                 parts.push(Part::Arithmetic { expression, span: self.span(start, self.at) });
             }
@@ -96,7 +97,7 @@ impl Parser<'_> {
             parts.extend(more);
         }
         if !self.eat("))") {
-            self.fail("unclosed-expansion", "this arithmetic is never closed by ))", start);
+            self.fail(Code::UnclosedExpansion, "this arithmetic is never closed by ))", start);
         }
         parts
     }
@@ -147,7 +148,7 @@ impl Parser<'_> {
         let list = self.nested_list();
         self.strict -= 1;
         if !self.eat(")") {
-            self.fail("unclosed-expansion", "this $( is never closed", start.saturating_sub(2));
+            self.fail(Code::UnclosedExpansion, "this $( is never closed", start.saturating_sub(2));
         }
         Rc::new(list)
     }
@@ -182,7 +183,7 @@ impl Parser<'_> {
                     self.at += 2;
                 }
                 Some(_) => self.at += 1,
-                None => return self.fail("unclosed-quote", "this backquote is never closed", open),
+                None => return self.fail(Code::UnclosedQuote, "this backquote is never closed", open),
             }
         }
         let close = self.at;
@@ -204,7 +205,7 @@ impl Parser<'_> {
         self.here = here;
         if !complete {
             let message = "the command between these backquotes cannot be read";
-            self.fail("unreadable-command", message, from);
+            self.fail(Code::UnreadableCommand, message, from);
         }
         list
     }
@@ -261,7 +262,7 @@ impl Parser<'_> {
                     self.at += 2;
                 }
                 (Some(_), Some(_)) => self.at += 1,
-                _ => return self.fail("unclosed-quote", "this quote is never closed", start),
+                _ => return self.fail(Code::UnclosedQuote, "this quote is never closed", start),
             }
         }
         self.at += 1;

@@ -5,7 +5,7 @@ use super::super::tree::{
 };
 use super::cursor::{Failure, Parser};
 use super::word::Mode;
-use shardscope_source::Diagnostic;
+use shardscope_source::{Code, Diagnostic};
 
 /// Builtins whose arguments may be assignments.
 pub(crate) const DECLARATIONS: &[&str] = &["export", "local", "declare", "typeset", "readonly"];
@@ -60,7 +60,7 @@ impl Parser<'_> {
         const STATEMENT: usize = 256;
         match self.notes.waste_left.checked_sub(bytes + STATEMENT) {
             Some(left) => self.notes.waste_left = left,
-            None => self.end_here("not-a-script", "the text cannot be read as a shell script from here on"),
+            None => self.end_here(Code::NotAScript, "the text cannot be read as a shell script from here on"),
         }
     }
 
@@ -95,7 +95,7 @@ impl Parser<'_> {
     pub(crate) fn skip_stray_closer(&mut self) {
         let length = self.keyword().len().max(if self.looking_at(";;") { 2 } else { 1 });
         let end = self.end;
-        self.fail("unexpected-word", "this closes nothing", self.at);
+        self.fail(Code::UnexpectedWord, "this closes nothing", self.at);
         if let Some(failure) = self.go_on(end) {
             self.report(failure);
         }
@@ -121,10 +121,14 @@ impl Parser<'_> {
         match self.peek() {
             None | Some(b'\n' | b';' | b'&' | b')' | b'}') => {}
             Some(b'(') => {
-                self.fail("unexpected-sign", "( is not expected here; arithmetic is written $(( ))", self.at);
+                self.fail(
+                    Code::UnexpectedSign,
+                    "( is not expected here; arithmetic is written $(( ))",
+                    self.at,
+                );
             }
             Some(_) if self.at_closer() => {}
-            Some(_) => self.fail("unexpected-sign", "this is not expected here", self.at),
+            Some(_) => self.fail(Code::UnexpectedSign, "this is not expected here", self.at),
         }
         Statement { first, rest }
     }
@@ -225,7 +229,7 @@ impl Parser<'_> {
             end = self.at;
         }
         if simple.words.is_empty() && simple.assignments.is_empty() && redirects.is_empty() {
-            self.fail("unexpected-sign", "a command is expected here", self.at);
+            self.fail(Code::UnexpectedSign, "a command is expected here", self.at);
         }
         Kind::Simple(simple)
     }
@@ -239,7 +243,7 @@ impl Parser<'_> {
         let span = self.span(start, self.at);
         self.notes.report(
             Diagnostic::warning(
-                "option-outside-command",
+                Code::OptionOutsideCommand,
                 format!("{text} stands where a command is expected, so bash does not pass it on"),
             )
             .at(span)
@@ -274,7 +278,7 @@ impl Parser<'_> {
         let start = self.at;
         let body = self.command();
         if matches!(body.kind, Kind::Simple(_)) {
-            self.fail("unreadable-function", "a function needs a body in braces here", start);
+            self.fail(Code::UnreadableFunction, "a function needs a body in braces here", start);
         }
         Kind::Function { name, body: Rc::new(body) }
     }
@@ -340,7 +344,7 @@ impl Parser<'_> {
             self.skip_lines();
             match self.peek() {
                 None => {
-                    self.fail("unclosed-array", "the parenthesis of this array is never closed", start);
+                    self.fail(Code::UnclosedArray, "the parenthesis of this array is never closed", start);
                     return elements;
                 }
                 Some(b')') => {
@@ -354,7 +358,7 @@ impl Parser<'_> {
             let before = self.at;
             let word = self.word();
             if word.parts.is_empty() && !indexed && self.at == before {
-                self.fail("unexpected-sign", "this is not expected in an array", self.at);
+                self.fail(Code::UnexpectedSign, "this is not expected in an array", self.at);
             }
             elements.push(Element { index: index.filter(|_| indexed), word });
         }

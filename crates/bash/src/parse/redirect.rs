@@ -1,6 +1,7 @@
 use super::super::tree::{Part, Redirect, RedirectKind, Word};
 use super::cursor::Parser;
 use super::word::Mode;
+use shardscope_source::Code;
 
 impl Parser<'_> {
     /// Whether a redirection starts here; placeholders and process substitutions do not count.
@@ -43,7 +44,7 @@ impl Parser<'_> {
         let start = self.at;
         let word = self.word();
         if word.parts.is_empty() {
-            self.fail("missing-target", "a redirection needs a file here", start);
+            self.fail(Code::MissingTarget, "a redirection needs a file here", start);
         }
         word
     }
@@ -54,7 +55,7 @@ impl Parser<'_> {
         let start = self.at;
         let (delimiter, quoted) = self.delimiter();
         if delimiter.is_empty() && !quoted {
-            self.fail("missing-target", "a here-document needs its closing word here", start);
+            self.fail(Code::MissingTarget, "a here-document needs its closing word here", start);
         }
         let after = self.at;
         let Some((line_end, body)) = self.here_start() else {

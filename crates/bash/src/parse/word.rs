@@ -1,6 +1,7 @@
 use super::super::script::HoleKind;
 use super::super::tree::{Part, Word};
 use super::cursor::Parser;
+use shardscope_source::Code;
 
 /// Longest `<placeholder>`, in bytes.
 const LONGEST_PLACEHOLDER: usize = 120;
@@ -201,7 +202,7 @@ impl Parser<'_> {
         self.at += 1;
         let inner = self.nested_parts(Mode::Double);
         if self.peek() != Some(b'"') {
-            self.fail("unclosed-quote", "this quote is never closed", open);
+            self.fail(Code::UnclosedQuote, "this quote is never closed", open);
         }
         if inner.is_empty() {
             parts.push(self.empty(open));
@@ -214,7 +215,7 @@ impl Parser<'_> {
         let open = self.at;
         self.at += 1;
         let Some(close) = self.find_byte(b'\'') else {
-            self.fail("unclosed-quote", "this quote is never closed", open);
+            self.fail(Code::UnclosedQuote, "this quote is never closed", open);
             return;
         };
         if close == self.at {

@@ -5,7 +5,7 @@ use super::leaves::{Leaf, Leaves, Scalars};
 use crate::{Origin, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Software};
-use shardscope_source::Diagnostic;
+use shardscope_source::{Code, Diagnostic};
 
 /// Reads a DeepSpeed configuration.
 pub(super) fn read(root: &Node) -> Reading {
@@ -50,7 +50,10 @@ fn take(leaves: &mut Leaves<'_>, path: &str, field: Field) {
     match leaves.get(path) {
         Some(leaf) if leaf.value == "auto" => {
             let message = format!("{path} is \"auto\": the trainer's own setting counts");
-            leaves.reading.diagnostics.push(Diagnostic::note("left-to-trainer", message).at_some(leaf.span));
+            leaves
+                .reading
+                .diagnostics
+                .push(Diagnostic::note(Code::LeftToTrainer, message).at_some(leaf.span));
         }
         Some(_) => drop(leaves.take(&[path], field)),
         None => {}

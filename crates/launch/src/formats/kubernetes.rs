@@ -5,7 +5,7 @@
 use crate::{Found, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
-use shardscope_source::{Diagnostic, Span};
+use shardscope_source::{Code, Diagnostic, Span};
 
 /// What a job states beside the machines.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,7 +41,7 @@ pub(super) fn read(tree: &Tree, text: &str, base: u32) -> Workload {
         let message = format!("a Kubernetes {kind}, which starts no training");
         work.reading
             .diagnostics
-            .push(Diagnostic::error("no-training", message).hint("paste the PyTorchJob or the script"));
+            .push(Diagnostic::error(Code::NoTraining, message).hint("paste the PyTorchJob or the script"));
         work.script = blank(text, &[], base);
         return work;
     };

@@ -6,7 +6,7 @@ pub(super) use super::scalars::{Leaf, Scalars};
 use crate::megatron::reason_anywhere;
 use crate::{Found, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Kind};
-use shardscope_source::Diagnostic;
+use shardscope_source::{Code, Diagnostic};
 
 /// Keys listed by name in one note at most.
 const LISTED: usize = 12;
@@ -158,7 +158,7 @@ impl<'t> Leaves<'t> {
     /// Says that a key does something that is not estimated.
     pub(super) fn not_estimated(&mut self, leaf: &Leaf, what: &str) {
         let message = format!("{}: {what}, which is not estimated yet", leaf.path);
-        self.reading.diagnostics.push(Diagnostic::warning("not-estimated", message).at_some(leaf.span));
+        self.reading.diagnostics.push(Diagnostic::warning(Code::NotEstimated, message).at_some(leaf.span));
     }
 
     /// Marks a key as read.
@@ -180,12 +180,12 @@ impl<'t> Leaves<'t> {
             let (count, names) = (idle.len(), listed(&idle));
             let message =
                 format!("read as {format}; {count} of its keys change none of the figures: {names}");
-            self.reading.diagnostics.push(Diagnostic::note("keys-left-aside", message).at_some(first.span));
+            self.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(first.span));
         }
         if let Some(first) = unread.first() {
             let (count, names) = (unread.len(), listed(&unread));
             let message = format!("{count} of the keys of {format} are not known here and not read: {names}");
-            self.reading.diagnostics.push(Diagnostic::note("keys-not-read", message).at_some(first.span));
+            self.reading.diagnostics.push(Diagnostic::note(Code::KeysNotRead, message).at_some(first.span));
             self.reading.not_read.extend(unread.iter().map(|leaf| NotRead::new(&leaf.path, leaf.span)));
         }
         self.reading
@@ -217,7 +217,7 @@ pub(super) fn no_layers_is_none(reading: &mut Reading) {
     if reading.value(Field::RecomputeNumLayers) == Some("0") {
         let gone = [Field::RecomputeNumLayers, Field::RecomputeMethod, Field::RecomputeGranularity];
         let place = reading.found.iter().find(|found| found.field == Field::RecomputeNumLayers);
-        let note = Diagnostic::note("no-recomputation", "recomputation of 0 layers is none");
+        let note = Diagnostic::note(Code::NoRecomputation, "recomputation of 0 layers is none");
         let note = note.at_some(place.and_then(|found| found.span));
         reading.keep(&|found| !gone.contains(&found.field));
         reading.diagnostics.push(note);

@@ -4,7 +4,7 @@ use super::Format;
 use crate::named::forget_unknown;
 use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
-use shardscope_source::Diagnostic;
+use shardscope_source::{Code, Diagnostic};
 use std::collections::{HashMap, HashSet};
 
 /// One text as read.
@@ -117,7 +117,7 @@ fn engine_decides(texts: &mut [Text]) {
                 "the script says ZeRO stage {} and the DeepSpeed configuration {}; DeepSpeed's engine follows its configuration",
                 flag.value, stage.value
             );
-            text.reading.diagnostics.push(Diagnostic::warning("texts-differ", message).at_some(flag.span));
+            text.reading.diagnostics.push(Diagnostic::warning(Code::TextsDiffer, message).at_some(flag.span));
         }
     }
 }
@@ -142,7 +142,7 @@ fn say_differences(texts: &mut [Text]) {
                 other.value,
                 called(later)
             );
-            notes.push((index, Diagnostic::note("texts-differ", message).at_some(found.span)));
+            notes.push((index, Diagnostic::note(Code::TextsDiffer, message).at_some(found.span)));
         }
         // Of a setting that a text has twice, the first counts here.
         for found in own.rev() {

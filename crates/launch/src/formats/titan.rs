@@ -6,7 +6,7 @@ use crate::{Argument, Origin, Reading};
 use shardscope_catalog as catalog;
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Software};
-use shardscope_source::Diagnostic;
+use shardscope_source::{Code, Diagnostic};
 
 const WHOSE: &str = "default of torchtitan";
 
@@ -118,7 +118,7 @@ fn model(leaves: &mut Leaves<'_>) {
             leaves
                 .reading
                 .diagnostics
-                .push(Diagnostic::warning("unknown-model", message).hint(hint).at_some(flavor.span));
+                .push(Diagnostic::warning(Code::UnknownModel, message).hint(hint).at_some(flavor.span));
         }
     }
 }

@@ -5,7 +5,7 @@ use super::program::{Purpose, purpose};
 use super::tidy;
 use crate::formats;
 use shardscope_bash::{CommandKind, Script, Word, base_name};
-use shardscope_source::{Diagnostic, Source, Span};
+use shardscope_source::{Code, Diagnostic, Source, Span};
 
 /// Options that only a training command has, in Megatron's spelling.
 const CORE: [&str; 12] = [
@@ -145,7 +145,7 @@ fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)
     if let Some(first) = spans.first() {
         let count = spans.len() + 1;
         let message = format!("{count} commands have training options; one of them is read");
-        let note = Diagnostic::note("several-commands", message)
+        let note = Diagnostic::note(Code::SeveralCommands, message)
             .hint("paste the one command that is meant, or remove the others")
             .at_some(chosen.span.or(Some(*first)));
         chosen.diagnostics.push(note);
@@ -211,6 +211,6 @@ fn fragment(script: &Script, source: &Source) -> Option<Chosen> {
             format!("no command with training options is here; the options in {} are read", names.join(", "))
         }
     };
-    chosen.diagnostics.push(Diagnostic::note("fragment", message).at_some(chosen.span));
+    chosen.diagnostics.push(Diagnostic::note(Code::Fragment, message).at_some(chosen.span));
     Some(chosen)
 }

@@ -10,7 +10,7 @@ use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
 use shardscope_plan::{Field, Software};
-use shardscope_source::{Diagnostic, Severity, Source};
+use shardscope_source::{Code, Diagnostic, Severity, Source};
 
 /// Words shown in one note on a condition.
 const DOUBTS: usize = 8;
@@ -52,7 +52,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     let chosen = choose(&script, source);
     let fragment = chosen.as_ref().is_some_and(|chosen| chosen.fragment);
     for said in &script.diagnostics {
-        if !fragment || said.code != "option-outside-command" {
+        if !fragment || said.code != Code::OptionOutsideCommand {
             launch.diagnostics.push(said.clone());
         }
     }
@@ -64,13 +64,13 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
         None => {
             let message = "no command with training options is found in this text";
             let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";
-            launch.diagnostics.push(Diagnostic::error("no-training-command", message).hint(hint));
+            launch.diagnostics.push(Diagnostic::error(Code::NoTrainingCommand, message).hint(hint));
         }
     }
     for (name, span) in &script.missing_files {
         if matters(name) {
             let message = format!("{name} is read here and not at hand; what it sets is not known");
-            let note = Diagnostic::note("missing-file", message).hint("paste or drop that file too");
+            let note = Diagnostic::note(Code::MissingFile, message).hint("paste or drop that file too");
             launch.diagnostics.push(note.at(*span));
         }
     }
@@ -122,7 +122,7 @@ impl Launch {
         if !unset.is_empty() {
             let message =
                 unset.join(", ") + " is used as options and not set in this text; it is read as empty";
-            self.diagnostics.push(Diagnostic::note("unset-options", message).at_some(chosen.span));
+            self.diagnostics.push(Diagnostic::note(Code::UnsetOptions, message).at_some(chosen.span));
         }
     }
 
@@ -156,7 +156,7 @@ impl Launch {
             let more = if words.len() > DOUBTS { " …" } else { "" };
             let holds = " stands as long as this condition does not hold: ";
             let message = format!("{shown}{more}{holds}{}", branch.why);
-            self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
+            self.diagnostics.push(Diagnostic::note(Code::Undecided, message).at(branch.span));
         }
     }
 
@@ -187,7 +187,7 @@ impl Launch {
                 ("this condition is read as false: ", "; were it true, the text would set ")
             };
             let message = format!("{read}{}{instead}{other}", branch.why);
-            self.diagnostics.push(Diagnostic::note("undecided", message).at(branch.span));
+            self.diagnostics.push(Diagnostic::note(Code::Undecided, message).at(branch.span));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Words as the training program is meant to get them.
 
 use shardscope_bash::{Value, Word};
-use shardscope_source::{Diagnostic, Source};
+use shardscope_source::{Code, Diagnostic, Source};
 
 /// Splits words that hold several options, and leaves out backslashes and comments that a string kept.
 pub(super) fn words(words: &[Word], source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Vec<Word> {
@@ -38,7 +38,7 @@ impl Tidy<'_> {
         }
         if word.text() == "\\" {
             let warning = Diagnostic::warning(
-                "stray-backslash",
+                Code::StrayBackslash,
                 "this backslash reaches the program as a word of its own",
             );
             self.diagnostics
@@ -50,7 +50,7 @@ impl Tidy<'_> {
         if word.text().starts_with('#') && written.starts_with('#') {
             let (line, _) = self.source.line(place.start);
             let warning = Diagnostic::warning(
-                "comment-in-string",
+                Code::CommentInString,
                 "a string knows no comments: this # reaches the program",
             );
             self.diagnostics.push(

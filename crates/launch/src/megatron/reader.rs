@@ -7,7 +7,7 @@ use super::software::{Signs, software};
 use super::{idle, unmodelled};
 use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Kind};
-use shardscope_source::{Diagnostic, Severity, Span};
+use shardscope_source::{Code, Diagnostic, Severity, Span};
 
 /// Flags listed by name in one note at most.
 const LISTED: usize = 40;
@@ -88,7 +88,7 @@ impl Reader<'_> {
         };
         if let Some(renamed) = renamed::find(flag.name) {
             let parts = ["--", flag.name, " is an older flag; today it is ", renamed.today];
-            self.note("renamed-flag", &parts, word.span);
+            self.note(Code::RenamedFlag, &parts, word.span);
             self.states(flag.name, renamed.states, &value);
             return;
         }
@@ -114,7 +114,7 @@ impl Reader<'_> {
         if fork.name == "embed-layernorm" {
             // Two vectors of the residual stream's width in the whole model: below what any figure tells.
             let parts = ["--embed-layernorm adds a norm behind the word embedding, which is not counted"];
-            self.say(Severity::Warning, "not-estimated", &parts, word.span);
+            self.say(Severity::Warning, Code::NotEstimated, &parts, word.span);
         }
         // The launcher's own spellings (auto, 1:4) are read by the launch room.
         let launcher = matches!(fork.name, "nnodes" | "nproc-per-node");
@@ -131,7 +131,7 @@ impl Reader<'_> {
         };
         let states = forks::respelt(name, &value.text);
         if states.is_empty() {
-            self.note("unknown-value", &["--", name, " ", &value.text, " is not known"], value.span);
+            self.note(Code::UnknownValue, &["--", name, " ", &value.text, " is not known"], value.span);
         }
         for (field, text) in states {
             self.take(field, name, Argument { text, ..value.clone() });
@@ -163,7 +163,7 @@ impl Reader<'_> {
             Some(field) if !field.is_idle() => Severity::Error,
             _ => Severity::Warning,
         };
-        self.say(severity, "missing-value", &["--", flag, " needs a value"], word.span);
+        self.say(severity, Code::MissingValue, &["--", flag, " needs a value"], word.span);
     }
 
     /// The flag's value, from after its `=` or from the words that follow; none when it is missing.
@@ -210,7 +210,7 @@ impl Reader<'_> {
             && earlier.value != text
         {
             let given = " is given more than once; the last value, ";
-            self.note("repeated-flag", &[field.name(), given, &text, ", counts"], span);
+            self.note(Code::RepeatedFlag, &[field.name(), given, &text, ", counts"], span);
         }
     }
 
@@ -255,7 +255,7 @@ impl Reader<'_> {
             return;
         };
         let parts = ["--", name, " is not a flag of Megatron-LM, and is not read"];
-        self.say(Severity::Warning, "unknown-flag", &parts, word.span);
+        self.say(Severity::Warning, Code::UnknownFlag, &parts, word.span);
         if let Some(said) = self.reading.diagnostics.last_mut() {
             said.hint = Some(format!("--{near} is the nearest"));
         }
@@ -264,13 +264,13 @@ impl Reader<'_> {
     fn finish(mut self) -> Reading {
         if let Some((written, span)) = self.underscored.take() {
             let dashed = written.replace('_', "-");
-            self.note("underscores", &["--", &written, " is read as --", &dashed], span);
+            self.note(Code::Underscores, &["--", &written, " is read as --", &dashed], span);
         }
         self.tell_idle();
         let unknown = std::mem::take(&mut self.unknown);
         let many = " flags are no flags of Megatron-LM or of a fork that is known, and are not read: ";
         let single = " is no flag of Megatron-LM or of a fork that is known, and is not read";
-        self.listed("unknown-flags", many, single, unknown, self.first_unknown);
+        self.listed(Code::UnknownFlags, many, single, unknown, self.first_unknown);
         if self.ascend && self.reading.value(Field::Accelerator).is_none() {
             let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived);
             self.reading.take(found.note("MindSpeed's own flags: it runs on Ascend accelerators"));
@@ -308,11 +308,11 @@ impl Reader<'_> {
         let span = self.first_idle;
         match idle.len() {
             0 => {}
-            1 => self.note("no-influence", &["a flag that changes none of the figures. ", &listed], span),
+            1 => self.note(Code::NoInfluence, &["a flag that changes none of the figures. ", &listed], span),
             count => {
                 let count = count.to_string();
                 self.note(
-                    "no-influence",
+                    Code::NoInfluence,
                     &[&count, " flags that change none of the figures. ", &listed],
                     span,
                 );
@@ -321,14 +321,7 @@ impl Reader<'_> {
     }
 
     /// One note on many flags.
-    fn listed(
-        &mut self,
-        code: &'static str,
-        many: &str,
-        one: &str,
-        mut flags: Vec<String>,
-        span: Option<Span>,
-    ) {
+    fn listed(&mut self, code: Code, many: &str, one: &str, mut flags: Vec<String>, span: Option<Span>) {
         flags.sort();
         flags.dedup();
         match flags.as_slice() {
@@ -342,12 +335,12 @@ impl Reader<'_> {
         }
     }
 
-    fn note(&mut self, code: &'static str, parts: &[&str], span: Option<Span>) {
+    fn note(&mut self, code: Code, parts: &[&str], span: Option<Span>) {
         self.say(Severity::Note, code, parts, span);
     }
 
     /// Says something made of these parts.
-    fn say(&mut self, severity: Severity, code: &'static str, parts: &[&str], span: Option<Span>) {
+    fn say(&mut self, severity: Severity, code: Code, parts: &[&str], span: Option<Span>) {
         let message = parts.concat();
         self.reading.diagnostics.push(Diagnostic { severity, code, message, hint: None, span });
     }
@@ -367,9 +360,10 @@ mod tests {
     use super::read;
     use crate::Argument;
     use shardscope_plan::Field;
+    use shardscope_source::Code;
 
     #[track_caller]
-    fn check(line: &str, expected: &[(Field, &str)], codes: &[&str]) {
+    fn check(line: &str, expected: &[(Field, &str)], codes: &[Code]) {
         let reading = read(&Argument::split(line));
         let found: Vec<_> = reading.found.iter().map(|found| (found.field, found.value.as_str())).collect();
         assert_eq!(found, expected, "{line}");
@@ -384,28 +378,28 @@ mod tests {
             &[(Field::NumLayers, "24"), (Field::Bf16, "true"), (Field::ApplyRopeFusion, "false")],
             &[],
         );
-        check("--num_layers=24", &[(Field::NumLayers, "24")], &["underscores"]);
+        check("--num_layers=24", &[(Field::NumLayers, "24")], &[Code::Underscores]);
         check("--swiglu True --bf16 false", &[(Field::Swiglu, "true"), (Field::Bf16, "false")], &[]);
-        check("--num-layers 24 --num-layers 32", &[(Field::NumLayers, "32")], &["repeated-flag"]);
+        check("--num-layers 24 --num-layers 32", &[(Field::NumLayers, "32")], &[Code::RepeatedFlag]);
         check(
             "--recompute-modules core_attn moe --lr 1e-4",
             &[(Field::RecomputeModules, "core_attn moe")],
-            &["no-influence"],
+            &[Code::NoInfluence],
         );
     }
 
     #[test]
     fn what_is_old_unknown_or_broken_is_said() {
-        check("--batch-size 4", &[(Field::MicroBatchSize, "4")], &["renamed-flag"]);
-        check("--DDP-impl local", &[], &["renamed-flag"]);
-        check("--num-layer 24", &[], &["unknown-flag"]);
-        check("--my-own-thing 24 --another-one", &[], &["unknown-flags"]);
+        check("--batch-size 4", &[(Field::MicroBatchSize, "4")], &[Code::RenamedFlag]);
+        check("--DDP-impl local", &[], &[Code::RenamedFlag]);
+        check("--num-layer 24", &[], &[Code::UnknownFlag]);
+        check("--my-own-thing 24 --another-one", &[], &[Code::UnknownFlags]);
         check(
             "--zero-stage 2 --bias_swiglu_fusion false",
             &[(Field::ZeroStage, "2"), (Field::BiasSwigluFusion, "false")],
             &[],
         );
-        check("--num-layers --hidden-size 8", &[(Field::HiddenSize, "8")], &["missing-value"]);
+        check("--num-layers --hidden-size 8", &[(Field::HiddenSize, "8")], &[Code::MissingValue]);
         let reading =
             read(&Argument::split("--is-hybrid-model --my-own-thing 24 --use-sharp false --num-layer 2"));
         let lacking: Vec<_> = reading.not_modelled.iter().map(|item| item.name.as_str()).collect();

@@ -4,6 +4,7 @@ use super::setting::SettingValue::Int;
 use super::table::Table;
 use shardscope_plan::Field;
 use shardscope_plan::hints::nearest_multiple;
+use shardscope_source::Code;
 
 /// Micro-batch, global batch and micro-batches of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
         let message = format!("global batch {global} is {is} micro batch {micro} x DP {data} = {slice}");
         let nearest = nearest_multiple(global, slice);
         let hint = format!("{nearest} would do, or another multiple of {slice}");
-        table.refuse("global-batch", &fields, message, &hint);
+        table.refuse(Code::GlobalBatch, &fields, message, &hint);
         return None;
     }
     let count = global / slice;
@@ -60,7 +61,7 @@ pub(super) fn packed(table: &mut Table) {
     table.derive(Field::SeqLength, Int(length), "a full pack: max_tokens_per_gpu x CP");
     table.derive(Field::MicroBatchSize, Int(1), "one pack of samples");
     table.warn(
-        "packed-samples",
+        Code::PackedSamples,
         Field::MaxTokensPerGpu,
         "samples are packed up to max_tokens_per_gpu: memory is that of a full pack; the step is one whose samples are all \
          as long as a pack, and shorter ones take less time",
@@ -76,7 +77,7 @@ fn schedule(table: &mut Table) {
     if table.has(Field::GlobalBatchSize) {
         let fields = [Field::GlobalBatchSize, Field::StepBatchSizeSchedule];
         let message = "a schedule of batch sizes and a global batch size exclude each other".to_owned();
-        table.refuse("batch-given-twice", &fields, message, "leave --global-batch-size out");
+        table.refuse(Code::BatchGivenTwice, &fields, message, "leave --global-batch-size out");
         return;
     }
     let mut steps = text.split([' ', ',']).filter(|step| !step.is_empty());
@@ -86,7 +87,7 @@ fn schedule(table: &mut Table) {
             table.derive(Field::GlobalBatchSize, Int(size), "the last size of step_batch_size_schedule")
         }
         None => table.warn(
-            "bad-schedule",
+            Code::BadSchedule,
             Field::StepBatchSizeSchedule,
             "step_batch_size_schedule is not of the form 0:768 250B:1536",
         ),
@@ -100,11 +101,11 @@ fn ramp_up(table: &mut Table, slice: u64, global: u64) {
     if increment == 0 || start > global || !(global - start).is_multiple_of(increment) {
         let message = format!("a batch cannot grow from {start} by {increment} to {global}");
         let fields = [Field::RampupBatchSize, Field::GlobalBatchSize];
-        table.refuse("rampup", &fields, message, "");
+        table.refuse(Code::Rampup, &fields, message, "");
     } else if !start.is_multiple_of(slice) || !increment.is_multiple_of(slice) {
         let message = format!(
             "a batch growing from {start} by {increment} is on the way no multiple of micro batch x DP = {slice}: a run from the start would stop"
         );
-        table.warn("rampup", Field::RampupBatchSize, &message);
+        table.warn(Code::Rampup, Field::RampupBatchSize, &message);
     }
 }

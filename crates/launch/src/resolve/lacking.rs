@@ -5,7 +5,7 @@ use super::setting::{Setting, SettingValue};
 use super::table::Table;
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, LoraModules, Marks};
-use shardscope_source::Diagnostic;
+use shardscope_source::{Code, Diagnostic};
 
 /// Words of a setting that no estimator knows, and what they would change.
 struct Lacking {
@@ -155,10 +155,13 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
     for item in &items {
         let gone = asked.iter().any(|name| item.is_called(name));
         let said = if gone {
-            Diagnostic::warning("gone-without", ["gone on without it, as asked: ", &item.sentence()].concat())
+            Diagnostic::warning(
+                Code::GoneWithout,
+                ["gone on without it, as asked: ", &item.sentence()].concat(),
+            )
         } else {
             stopped = true;
-            Diagnostic::error("not-modelled", item.sentence())
+            Diagnostic::error(Code::NotModelled, item.sentence())
         };
         let hint = if gone { "the verdict is marked" } else { WAY_ON };
         table.say(said, hint, item.span);
@@ -176,7 +179,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
             marks.without.push(name.clone());
         } else {
             let message = ["the text states nothing called ", name, " that is not modelled"].concat();
-            table.say(Diagnostic::note("gone-without", message), "", None);
+            table.say(Diagnostic::note(Code::GoneWithout, message), "", None);
         }
     }
     marks.not_read = not_read(table, readings);
@@ -216,6 +219,7 @@ mod tests {
     use crate::Argument;
     use crate::{Resolution, least_settings, megatron, resolve};
     use shardscope_plan::Marks;
+    use shardscope_source::Code;
 
     const RUN: &str = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16 \
         --vocab-size 1000 --world-size 8 --optimizer came";
@@ -232,7 +236,7 @@ mod tests {
         assert!(stopped.plan.is_none());
         let said: Vec<&str> = stopped.not_modelled.iter().map(|item| item.name.as_str()).collect();
         assert_eq!(said, ["optimizer"]);
-        assert!(stopped.diagnostics.iter().any(|said| said.code == "not-modelled"));
+        assert!(stopped.diagnostics.iter().any(|said| said.code == Code::NotModelled));
         let gone = resolved(RUN, &[("without", "--optimizer")]);
         let marks = gone.plan.as_ref().map(|plan| plan.recipe().marks.clone());
         let expected = Marks { without: vec!["optimizer".to_owned()], ..Marks::default() };

@@ -4,6 +4,7 @@ use super::setting::SettingValue::Int;
 use super::table::{Table, listed_names};
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{ContextKind, Degrees, Field, Layout, PipelineSchedule, RankOrder, StageSplit};
+use shardscope_source::Code;
 
 /// The layout of the settings on `world_size` ranks; none when it cannot be formed.
 pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
@@ -42,7 +43,7 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
     if tensor == 1 && table.on(Field::SequenceParallel) {
         // Stays as stated; the layout has it off.
         table.warn(
-            "no-effect",
+            Code::NoEffect,
             Field::SequenceParallel,
             "sequence parallelism has no effect with tensor parallel size 1",
         );
@@ -133,7 +134,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
     }
     if given.len() > 1 {
         let message = listed_names(&given, " and ") + " exclude each other";
-        table.refuse("vpp-given-twice", &given, message, "");
+        table.refuse(Code::VppGivenTwice, &given, message, "");
         return None;
     }
     if let Some(stages) = table.count(Field::NumVirtualStagesPerPipelineRank) {
@@ -152,7 +153,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
         let message =
             "layers per virtual stage cannot be given with a first or last stage of its own size".to_owned();
         let hint = "give --num-virtual-stages-per-pipeline-rank instead";
-        table.refuse("vpp-uneven", &fields, message, hint);
+        table.refuse(Code::VppUneven, &fields, message, hint);
         return None;
     }
     let layers = table.count(Field::NumLayers)?;
@@ -172,7 +173,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
             "the {of_rank} layers of a pipeline rank cannot be cut into virtual stages of {per_stage}"
         );
         let hint = format!("layers per virtual stage that divide: {}", listed(&fitting, per_stage));
-        table.refuse("layers-over-vpp", &fields, message, &hint);
+        table.refuse(Code::LayersOverVpp, &fields, message, &hint);
         return None;
     }
     let chunks = of_rank / per_stage;

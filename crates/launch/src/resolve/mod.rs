@@ -23,7 +23,7 @@ pub use setting::{Setting, SettingValue};
 
 use super::{NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Accelerator, Field, Plan, Software};
-use shardscope_source::{Diagnostic, Severity};
+use shardscope_source::{Code, Diagnostic, Severity};
 use table::Table;
 
 /// What came of the readings.
@@ -58,7 +58,7 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     let mut table = Table::stated(readings, overrides);
     if more > 0 {
         let message = format!("and {more} more settings that there are not; they are left out");
-        table.diagnostics.push(Diagnostic::warning("unknown-setting", message));
+        table.diagnostics.push(Diagnostic::warning(Code::UnknownSetting, message));
     }
     let software = software(&mut table, readings);
     spelling::spell_out(&mut table);
@@ -96,8 +96,10 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
     if more > 0 {
         diagnostics.truncate(MAX_DIAGNOSTICS);
-        diagnostics
-            .push(Diagnostic::note("and-more", format!("and {more} more remarks, none graver than these")));
+        diagnostics.push(Diagnostic::note(
+            Code::AndMore,
+            format!("and {more} more remarks, none graver than these"),
+        ));
     }
     questions.truncate(MAX_DIAGNOSTICS);
     if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {

@@ -9,7 +9,7 @@ use shardscope_plan::{
     Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, Field, LatentAttention, LinearBias,
     Model, Normalization, PositionEmbedding,
 };
-use shardscope_source::Diagnostic;
+use shardscope_source::{Code, Diagnostic};
 
 /// The model; none when a size is missing or contradicts another.
 pub(super) fn model(table: &mut Table) -> Option<Model> {
@@ -79,7 +79,7 @@ fn missing(table: &mut Table) -> bool {
     }
     if !unsaid.is_empty() {
         let hint = "add --".to_owned() + &listed_names(&absent, ", --").replace('_', "-");
-        table.say(Diagnostic::error("missing-setting", unsaid), &hint, table.anywhere());
+        table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, table.anywhere());
         ask_for_sizes(table);
     }
     !absent.is_empty()
@@ -165,14 +165,14 @@ fn refuse_heads(table: &mut Table, hidden: u64, heads: u64) {
     let message = format!("hidden size {hidden} cannot be split over {heads} heads");
     let hint = format!("heads that divide it: {}; or give --kv-channels", listed(&fitting, heads));
     let fields = [Field::NumAttentionHeads, Field::HiddenSize];
-    table.refuse("hidden-over-heads", &fields, message, &hint);
+    table.refuse(Code::HiddenOverHeads, &fields, message, &hint);
 }
 
 fn groups(table: &mut Table) {
     if table.on(Field::MultiLatentAttention) && table.on(Field::GroupQueryAttention) {
         let fields = [Field::GroupQueryAttention, Field::MultiLatentAttention];
         let message = "multi-latent attention has no query groups".to_owned();
-        table.refuse("mla-groups", &fields, message, "leave --group-query-attention out");
+        table.refuse(Code::MlaGroups, &fields, message, "leave --group-query-attention out");
     }
     let Some(heads) = table.count(Field::NumAttentionHeads) else { return };
     if table.on(Field::GroupQueryAttention) {
@@ -185,7 +185,7 @@ fn groups(table: &mut Table) {
         && table.span(Field::NumQueryGroups).is_some()
     {
         let message = format!("num_query_groups {groups} has no effect without --group-query-attention");
-        table.warn("no-effect", Field::NumQueryGroups, &message);
+        table.warn(Code::NoEffect, Field::NumQueryGroups, &message);
     }
     table.overrule(
         Field::NumQueryGroups,
@@ -286,7 +286,7 @@ fn moe_layers(table: &mut Table) -> Option<Vec<bool>> {
         Ok(pattern) => pattern,
         Err(message) => {
             let fields = [Field::MoeLayerFreq, Field::NumLayers];
-            table.refuse("moe-layer-freq", &fields, message, "1, 2, or a list such as ([0]*3+[1]*58)");
+            table.refuse(Code::MoeLayerFreq, &fields, message, "1, 2, or a list such as ([0]*3+[1]*58)");
             return None;
         }
     };

@@ -3,6 +3,7 @@
 use super::setting::SettingValue::{Bool, Text};
 use super::table::Table;
 use shardscope_plan::{Field, Fp8, Number};
+use shardscope_source::Code;
 
 pub(super) fn number(name: &str) -> Option<Number> {
     match name {
@@ -18,7 +19,7 @@ pub(super) fn params_dtype(table: &mut Table) -> Number {
     let first = !table.has(Field::ParamsDtype);
     if first && table.on(Field::Bf16) && table.on(Field::Fp16) {
         let message = "bf16 and fp16 exclude each other".to_owned();
-        table.refuse("two-precisions", &[Field::Fp16, Field::Bf16], message, "");
+        table.refuse(Code::TwoPrecisions, &[Field::Fp16, Field::Bf16], message, "");
     }
     let (name, rule) = match (table.on(Field::Bf16), table.on(Field::Fp16)) {
         (true, _) => ("bf16", "--bf16"),
@@ -57,7 +58,7 @@ pub(super) fn fp8(table: &mut Table) -> Option<Fp8> {
     let four = !table.word(Field::Fp4).is_empty();
     if four && table.has(Field::Fp8) {
         let message = "fp4 and fp8 matmuls exclude each other".to_owned();
-        table.refuse("two-precisions", &[Field::Fp4, Field::Fp8], message, "");
+        table.refuse(Code::TwoPrecisions, &[Field::Fp4, Field::Fp8], message, "");
     }
     let format = table.word(Field::Fp8);
     if format.is_empty() && !four {

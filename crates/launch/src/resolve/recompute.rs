@@ -3,12 +3,13 @@
 use super::setting::SettingValue::{List, Text};
 use super::table::Table;
 use shardscope_plan::{Field, Recompute, RecomputeModule, Software};
+use shardscope_source::Code;
 
 /// What is recomputed; none when the settings contradict each other (`transformer_config.py:__post_init__`).
 pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompute> {
     let refuse = |table: &mut Table, message: &str, hint: &str| {
         let fields = [Field::RecomputeGranularity, Field::RecomputeMethod, Field::RecomputeNumLayers];
-        table.refuse("recompute", &fields, message.to_owned(), hint);
+        table.refuse(Code::Recompute, &fields, message.to_owned(), hint);
         None
     };
     let method = table.word(Field::RecomputeMethod).to_owned();
@@ -67,7 +68,7 @@ fn selective(table: &mut Table, software: Software) -> Recompute {
     }
     if !unknown.is_empty() {
         let message = "recompute modules that are not estimated yet: ".to_owned() + &unknown.join(", ");
-        table.warn("not-estimated", Field::RecomputeModules, &message);
+        table.warn(Code::NotEstimated, Field::RecomputeModules, &message);
     }
     // The legacy models recompute the core of their own attention, never the flash kernel's.
     if software == Software::MegatronLegacy
@@ -75,7 +76,7 @@ fn selective(table: &mut Table, software: Software) -> Recompute {
         && modules.contains(&RecomputeModule::CoreAttention)
     {
         table.warn(
-            "no-effect",
+            Code::NoEffect,
             Field::RecomputeGranularity,
             "the legacy models do not recompute flash attention",
         );

@@ -5,6 +5,7 @@ use super::setting::SettingValue::Int;
 use super::table::Table;
 use crate::Question;
 use shardscope_plan::{DpSharding, Field, Number, Optimizer, OptimizerKind, StateFormat};
+use shardscope_source::Code;
 
 /// Optimizers by the names of the setting, with their kind and the format of their states. Paged ones keep theirs in
 /// memory that CUDA may move to the host.
@@ -140,7 +141,7 @@ pub(super) fn torch_fsdp2(table: &mut Table) {
     for (at_fault, field, what) in excluded {
         if at_fault {
             let message = format!("--use-torch-fsdp2 excludes {what}");
-            table.refuse("torch-fsdp2", &[field, Field::UseTorchFsdp2], message, "");
+            table.refuse(Code::TorchFsdp2, &[field, Field::UseTorchFsdp2], message, "");
         }
     }
 }

@@ -4,7 +4,7 @@ use super::setting::{Setting, SettingValue, parse, says_nothing};
 use super::spelling::is_overruled;
 use crate::{Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Contradiction, Field};
-use shardscope_source::{Diagnostic, Span, suggest};
+use shardscope_source::{Code, Diagnostic, Span, suggest};
 
 /// Settings that say how many accelerators there are.
 const MACHINES: [Field; 3] = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
@@ -85,7 +85,7 @@ impl Table {
         let message = format!("there is no setting {name}; it is left out");
         let near = suggest(name, names);
         let hint = near.map_or(String::new(), |near| format!("{near} is the nearest"));
-        self.say(Diagnostic::warning("unknown-setting", message), &hint, None);
+        self.say(Diagnostic::warning(Code::UnknownSetting, message), &hint, None);
     }
 
     fn found(&mut self, found: &Found) {
@@ -111,7 +111,7 @@ impl Table {
             ),
             Err(message) => {
                 self.unreadable.push(found.field);
-                self.diagnostics.push(Diagnostic::error("bad-value", message).at_some(found.span));
+                self.diagnostics.push(Diagnostic::error(Code::BadValue, message).at_some(found.span));
             }
         }
     }
@@ -129,7 +129,7 @@ impl Table {
         }
         let (name, about) = (found.field.name(), found.field.about());
         let message = format!("{name} ({about}) is left to {hole}, which the text does not set");
-        self.diagnostics.push(Diagnostic::error("open-value", message).at_some(found.span));
+        self.diagnostics.push(Diagnostic::error(Code::OpenValue, message).at_some(found.span));
         // `$1` and its like may be asked for all at once, as the words of the call.
         let positional = hole.starts_with('$') && !hole.starts_with("$(");
         let decides = |asked: &&Question| asked.name == hole || (positional && asked.name == "arguments");
@@ -364,17 +364,13 @@ impl Table {
     /// Says what the plan refuses, pointing at the first setting at fault that the text states.
     pub(super) fn refuse_all(&mut self, contradictions: Vec<Contradiction>) {
         for contradiction in contradictions {
-            let mut fields = Vec::new();
-            for name in &contradiction.fields {
-                fields.extend(Field::named(name));
-            }
             let hint = contradiction.hint.unwrap_or_default();
-            self.refuse(contradiction.code, &fields, contradiction.message, &hint);
+            self.refuse(contradiction.code, &contradiction.fields, contradiction.message, &hint);
         }
     }
 
     /// Says that these settings cannot hold together, and what would work, if that is known.
-    pub(super) fn refuse(&mut self, code: &'static str, fields: &[Field], message: String, hint: &str) {
+    pub(super) fn refuse(&mut self, code: Code, fields: &[Field], message: String, hint: &str) {
         let span = fields.iter().find_map(|field| self.span(*field));
         self.say(Diagnostic::error(code, message), hint, span);
     }
@@ -389,7 +385,7 @@ impl Table {
     }
 
     /// Warns at a setting.
-    pub(super) fn warn(&mut self, code: &'static str, field: Field, message: &str) {
+    pub(super) fn warn(&mut self, code: Code, field: Field, message: &str) {
         self.say(Diagnostic::warning(code, message), "", self.span(field));
     }
 

@@ -5,7 +5,7 @@ use super::table::Table;
 use crate::{Origin, Question};
 use shardscope_catalog::{self as catalog, Platform};
 use shardscope_plan::{Accelerator, Cluster, Field, Measured};
-use shardscope_source::Diagnostic;
+use shardscope_source::{Code, Diagnostic};
 use shardscope_units::{Bytes, BytesPerSecond, Count, FlopsPerSecond, Quantity};
 
 /// The accelerator of the settings, on the network of their platform; what other settings follow from.
@@ -78,7 +78,7 @@ fn platform(table: &mut Table) -> Option<Platform> {
             let names: Vec<_> = catalog::platforms().map(|platform| platform.name).collect();
             let hint = "known are ".to_owned() + &names.join("; ");
             let message = asked + " is no platform of the catalog";
-            let warning = Diagnostic::warning("unknown-platform", message);
+            let warning = Diagnostic::warning(Code::UnknownPlatform, message);
             table.say(warning, &hint, table.span(Field::Platform));
         }
         _ => {}
@@ -100,7 +100,7 @@ fn accelerator(table: &mut Table) -> Accelerator {
         let hint = "known are ".to_owned() + &names.join(", ");
         let taken = catalog::DEFAULT_ACCELERATOR;
         let message = format!("{asked} is no accelerator of the catalog; {taken} is taken instead");
-        let warning = Diagnostic::warning("unknown-accelerator", message);
+        let warning = Diagnostic::warning(Code::UnknownAccelerator, message);
         table.say(warning, &hint, table.span(Field::Accelerator));
     }
     let note = "taken where the text names none";
@@ -165,7 +165,7 @@ fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
     let message =
         format!("{nodes} nodes of {per_node} GPUs are {product}, and the world size is said to be {world}");
     let fields = [Field::WorldSize, Field::NumNodes, Field::GpusPerNode];
-    table.refuse("world-size-stated-twice", &fields, message, "");
+    table.refuse(Code::WorldSizeStatedTwice, &fields, message, "");
     None
 }
 
@@ -185,7 +185,7 @@ fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
     let below = world / by.max(1) * by.max(1);
     let hint = format!("{} or {} GPUs would", below.max(by), below.saturating_add(by));
     let fields = [Field::WorldSize, known];
-    table.refuse("world-over-nodes", &fields, message, &hint);
+    table.refuse(Code::WorldOverNodes, &fields, message, &hint);
     None
 }
 
@@ -229,5 +229,5 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64
     let place = places.iter().find_map(|field| table.left_to(*field)?.1);
     let hint = "add the launch line (torchrun --nnodes 2 --nproc_per_node 8 …), or answer the questions";
     let place = place.or_else(|| table.anywhere());
-    table.say(Diagnostic::error("no-world-size", message), hint, place);
+    table.say(Diagnostic::error(Code::NoWorldSize, message), hint, place);
 }

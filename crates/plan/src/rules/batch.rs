@@ -2,6 +2,7 @@
 
 use super::{Refusals, Rule};
 use crate::{Field, Plan};
+use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let (recipe, data) = (plan.recipe(), plan.layout().data);
@@ -9,7 +10,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         (recipe.micro_batch_size, recipe.global_batch_size, recipe.num_micro_batches);
     let product = micro.saturating_mul(data).saturating_mul(count);
     let rule = &Rule {
-        code: "global-batch",
+        code: Code::GlobalBatch,
         fields: &[Field::GlobalBatchSize, Field::MicroBatchSize],
         sentence: "{} micro-batches of {} on DP {} are {} sequences, not {}",
         hint: "",

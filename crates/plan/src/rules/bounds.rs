@@ -4,6 +4,7 @@ use super::{Refusals, Rule};
 use crate::degrees::too_many_parts;
 use crate::limits::{MAX_ELEMENTS, MAX_PARAMETERS, MAX_TURN};
 use crate::{Contradiction, Field, Kind, Plan};
+use shardscope_source::Code;
 use shardscope_units::product;
 
 /// Each size for itself: at least 1, at most what its setting takes.
@@ -43,7 +44,7 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
     let turn = product(product(p, v), layout.microbatch_group_size);
     if v > 1 && turn > MAX_TURN {
         let rule = &Rule {
-            code: "vpp-group-size",
+            code: Code::VppGroupSize,
             fields: &[Field::MicrobatchGroupSizePerVpStage, Field::PipelineModelParallelSize],
             sentence: "groups of {} micro-batches over PP {} x VPP {} are {} forward passes, and {} is the most that is taken",
             hint: "",
@@ -74,7 +75,8 @@ fn within(field: Field, size: u64, refusals: &mut Refusals) {
     if size < least || size > most {
         let name = field.name();
         let message = format!("{name} is {size}, and must lie between {least} and {most}");
-        refusals.push(Contradiction::new("size", &[field], message).nearest(Some(size.clamp(least, most))));
+        refusals
+            .push(Contradiction::new(Code::Size, &[field], message).nearest(Some(size.clamp(least, most))));
     }
 }
 
@@ -100,7 +102,7 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
             "the model would have {parameters:.1e} parameters, and {MAX_PARAMETERS:.0e} is the most that is taken"
         );
         refusals.push(Contradiction::new(
-            "model-size",
+            Code::ModelSize,
             &[Field::HiddenSize, Field::NumLayers, Field::FfnHiddenSize],
             message,
         ));
@@ -118,7 +120,7 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
             "a micro-batch would make {elements:.1e} elements, and {MAX_ELEMENTS:.0e} is the most that is taken"
         );
         refusals.push(Contradiction::new(
-            "micro-batch-size",
+            Code::MicroBatchSize,
             &[Field::MicroBatchSize, Field::SeqLength],
             message,
         ));

@@ -2,12 +2,13 @@
 
 use super::{Division, Refusals, Rule};
 use crate::{Field, Plan};
+use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let (model, layout) = (plan.model(), plan.layout());
     let Some(experts) = &model.experts else {
         let rule = &Rule {
-            code: "ep-without-experts",
+            code: Code::EpWithoutExperts,
             fields: &[Field::ExpertModelParallelSize, Field::NumExperts],
             sentence: "EP {} needs experts, and the model has none",
             hint: "",
@@ -16,7 +17,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         return;
     };
     refusals.divides(&Division {
-        code: "experts-over-ep",
+        code: Code::ExpertsOverEp,
         what: "{} experts",
         number: experts.num_experts,
         noun: "experts",
@@ -25,7 +26,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         fields: &[Field::ExpertModelParallelSize, Field::NumExperts],
     });
     refusals.divides(&Division {
-        code: "moe-ffn-over-etp",
+        code: Code::MoeFfnOverEtp,
         what: "moe_ffn_hidden_size {}",
         number: experts.ffn_hidden_size,
         noun: "",
@@ -35,7 +36,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     });
     if let Some(shared) = experts.shared_expert_intermediate_size {
         refusals.divides(&Division {
-            code: "shared-ffn-over-tp",
+            code: Code::SharedFfnOverTp,
             what: "moe_shared_expert_intermediate_size {}",
             number: shared,
             noun: "",
@@ -47,7 +48,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let (topk, count) = (experts.router_topk, experts.num_experts);
     if topk > count || topk == 0 {
         let rule = &Rule {
-            code: "topk",
+            code: Code::Topk,
             fields: &[Field::MoeRouterTopk, Field::NumExperts],
             sentence: "a token cannot go to {} of {} experts",
             hint: "",
@@ -56,7 +57,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     }
     let (tensor, expert) = (layout.tensor, layout.expert);
     let rule = &Rule {
-        code: "moe-sequence-parallel",
+        code: Code::MoeSequenceParallel,
         fields: &[Field::SequenceParallel, Field::TensorModelParallelSize, Field::ExpertModelParallelSize],
         sentence: "TP {} with EP {} needs sequence parallelism",
         hint: "add --sequence-parallel",
@@ -65,7 +66,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(!needs || layout.sequence_parallel, rule, &[tensor, expert]);
     let length = experts.pattern.len() as u64;
     let rule = &Rule {
-        code: "moe-layer-freq",
+        code: Code::MoeLayerFreq,
         fields: &[Field::MoeLayerFreq, Field::NumLayers],
         sentence: "moe_layer_freq names {} layers, and the model has {}",
         hint: "",

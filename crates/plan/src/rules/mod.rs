@@ -11,6 +11,7 @@ mod training;
 use super::contradiction::Rule;
 use super::hints::{divisors, listed, nearest_multiple, nearest_of};
 use super::{Contradiction, Field, Plan};
+use shardscope_source::Code;
 
 /// Every reason against the plan.
 pub(super) fn refused(plan: &Plan) -> Vec<Contradiction> {
@@ -34,7 +35,7 @@ struct Refusals(Vec<Contradiction>);
 
 /// A number that must divide by another.
 struct Division {
-    code: &'static str,
+    code: Code,
     /// What is divided, in words with a hole for its number: "{} heads".
     what: &'static str,
     number: u64,

@@ -3,6 +3,7 @@
 use super::{Refusals, Rule};
 use crate::hints::divisors;
 use crate::{Contradiction, DpSharding, Field, PipelineSchedule, Plan, RankOrder};
+use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     groups(plan, refusals);
@@ -20,7 +21,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     let (layout, cluster) = (plan.layout(), plan.cluster());
     let (world, p) = (layout.world_size, layout.pipeline);
     let rule = &Rule {
-        code: "cluster-size",
+        code: Code::ClusterSize,
         fields: &[Field::WorldSize, Field::NumNodes, Field::GpusPerNode],
         sentence: "{} nodes of {} GPUs are not the {} ranks of the layout",
         hint: "",
@@ -28,7 +29,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(cluster.gpus() == world, rule, &[cluster.num_nodes, cluster.gpus_per_node, world]);
     let dense = product(&[layout.tensor, p, layout.context, layout.data]);
     let rule = &Rule {
-        code: "world-size",
+        code: Code::WorldSize,
         fields: &[Field::WorldSize],
         sentence: "TP x PP x CP x DP = {} is not the world size {}",
         hint: "",
@@ -37,7 +38,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     let sparse = product(&[layout.expert_tensor, layout.expert, p, layout.expert_data]);
     let moe = plan.model().experts.is_some();
     let rule = &Rule {
-        code: "expert-world-size",
+        code: Code::ExpertWorldSize,
         fields: &[Field::ExpertModelParallelSize, Field::WorldSize],
         sentence: "expert TP x EP x PP x expert DP = {} is not the world size {}",
         hint: "",
@@ -50,7 +51,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
         && stages.iter().all(|stage| stage.chunks.len() as u64 == layout.virtual_pipeline)
         && held == plan.model().num_layers.saturating_mul(layout.copies());
     let rule = &Rule {
-        code: "stage-map",
+        code: Code::StageMap,
         fields: &[Field::PipelineModelParallelSize, Field::NumLayers],
         sentence: "the stages hold {} layers on {} ranks, and should hold {} on {}",
         hint: "",
@@ -63,7 +64,7 @@ fn data_alone(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
     let cut = [layout.tensor, layout.pipeline, layout.context, layout.expert].iter().any(|size| *size > 1);
     let rule = &Rule {
-        code: "data-parallel-alone",
+        code: Code::DataParallelAlone,
         fields: &[
             Field::TensorModelParallelSize,
             Field::PipelineModelParallelSize,
@@ -93,7 +94,7 @@ fn chunks(plan: &Plan, refusals: &mut Refusals) {
     let (p, v) = (layout.pipeline, layout.virtual_pipeline);
     if p < 2 {
         let rule = &Rule {
-            code: "vpp-without-pp",
+            code: Code::VppWithoutPp,
             fields: INTERLEAVING,
             sentence: "{} chunks per rank need PP greater than 1",
             hint: "",
@@ -105,7 +106,7 @@ fn chunks(plan: &Plan, refusals: &mut Refusals) {
     if layout.schedule == PipelineSchedule::DualPipe && !p.is_multiple_of(2) {
         let message = format!("{name} runs from both ends of an even number of stages, and PP is {p}");
         let fields = [Field::PipelineModelParallelSize, Field::PipelineSchedule];
-        refusals.push(Contradiction::new("dualpipe-stages", &fields, message).nearest(Some(p + 1)));
+        refusals.push(Contradiction::new(Code::DualpipeStages, &fields, message).nearest(Some(p + 1)));
         return;
     }
     if let Some(own) = layout.schedule.own_chunks()
@@ -113,7 +114,7 @@ fn chunks(plan: &Plan, refusals: &mut Refusals) {
     {
         let message = format!("{name} runs {own} model chunks on each rank, and VPP is {v}");
         let hint = "leave the virtual pipeline size out: the schedule lays its chunks out itself";
-        refusals.push(Contradiction::new("schedule-chunks", CHUNKS, message).hint(hint).nearest(Some(1)));
+        refusals.push(Contradiction::new(Code::ScheduleChunks, CHUNKS, message).hint(hint).nearest(Some(1)));
     }
 }
 
@@ -138,8 +139,9 @@ fn micro_batches_of_dualpipe(plan: &Plan, refusals: &mut Refusals) {
     let batch = plan.recipe().micro_batch_size.saturating_mul(layout.data).saturating_mul(near);
     let fields = [Field::GlobalBatchSize, Field::PipelineModelParallelSize, Field::PipelineSchedule];
     let hint = format!("a global batch of {batch}");
-    refusals
-        .push(Contradiction::new("dualpipe-micro-batches", &fields, message).hint(hint).nearest(Some(batch)));
+    refusals.push(
+        Contradiction::new(Code::DualpipeMicroBatches, &fields, message).hint(hint).nearest(Some(batch)),
+    );
 }
 
 /// Settings that interleaving depends on.
@@ -157,7 +159,7 @@ fn interleaving(plan: &Plan, refusals: &mut Refusals) {
         return;
     }
     let rule = &Rule {
-        code: "vpp-overlap",
+        code: Code::VppOverlap,
         fields: INTERLEAVING,
         sentence: "interleaving over PP 2 needs overlapped pipeline sends",
         hint: "leave --no-overlap-p2p-communication out, or take PP greater than 2",
@@ -167,7 +169,7 @@ fn interleaving(plan: &Plan, refusals: &mut Refusals) {
     let slice = recipe.micro_batch_size.saturating_mul(layout.data);
     if g < p || g > m {
         let rule = &Rule {
-            code: "vpp-micro-batches",
+            code: Code::VppMicroBatches,
             fields: MICRO_BATCHES,
             sentence: "interleaving takes micro-batches in groups of {}: at least PP {}, at most the {} of a step",
             hint: "a global batch of at least {}",
@@ -176,7 +178,7 @@ fn interleaving(plan: &Plan, refusals: &mut Refusals) {
         refusals.refuse(rule, &[g, p, m, least]).nearest = Some(least);
     } else if m % g != 0 && m % g < p {
         let rule = &Rule {
-            code: "vpp-micro-batches",
+            code: Code::VppMicroBatches,
             fields: MICRO_BATCHES,
             sentence: "{} micro-batches in groups of {} leave {}, fewer than PP {}",
             hint: "a global batch of {} gives a multiple of {} micro-batches",
@@ -194,7 +196,7 @@ fn rank_order(plan: &Plan, refusals: &mut Refusals) {
     }
     let (dense, experts) = (layout.tensor * layout.context, layout.expert_tensor * layout.expert);
     let rule = &Rule {
-        code: "rank-order",
+        code: Code::RankOrder,
         fields: &[Field::UseTpPpDpMapping, Field::ContextParallelSize, Field::ExpertModelParallelSize],
         sentence: "--use-tp-pp-dp-mapping with PP {} needs TP x CP = {} and expert TP x EP = {} to be equal",
         hint: "",
@@ -207,7 +209,7 @@ fn context(plan: &Plan, refusals: &mut Refusals) {
     let levels = &layout.hierarchical_context;
     let product = product(levels);
     let rule = &Rule {
-        code: "hierarchical-cp",
+        code: Code::HierarchicalCp,
         fields: &[Field::HierarchicalContextParallelSizes, Field::ContextParallelSize],
         sentence: "the levels of context parallelism multiply to {}, and CP is {}",
         hint: "",
@@ -223,7 +225,7 @@ fn instances(plan: &Plan, refusals: &mut Refusals) {
     }
     let off = plan.recipe().dp_sharding == DpSharding::Replicated;
     let rule = &Rule {
-        code: "instances-without-optimizer",
+        code: Code::InstancesWithoutOptimizer,
         fields: &[Field::NumDistributedOptimizerInstances, Field::DataParallelSize],
         sentence: "{} instances of the distributed optimizer, which is off",
         hint: "add --use-distributed-optimizer",
@@ -231,7 +233,7 @@ fn instances(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(!off, rule, &[n]);
     if !replicas.is_multiple_of(n) {
         let rule = &Rule {
-            code: "instances",
+            code: Code::Instances,
             fields: &[Field::NumDistributedOptimizerInstances, Field::DataParallelSize],
             sentence: "{} data-parallel ranks cannot be split into {} instances of the distributed optimizer",
             hint: "",

@@ -3,12 +3,13 @@
 use super::{Division, Refusals, Rule};
 use crate::hints::{divisors, listed, nearest_of};
 use crate::{ContextKind, Field, LayerKind, Plan, PositionEmbedding};
+use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let (model, layout) = (plan.model(), plan.layout());
     let t = layout.tensor;
     refusals.divides(&Division {
-        code: "heads-over-tp",
+        code: Code::HeadsOverTp,
         what: "{} heads",
         number: model.num_attention_heads,
         noun: "heads",
@@ -20,7 +21,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let dense = (0..model.num_layers).any(|layer| model.layer_kind(layer) == LayerKind::Dense);
     if dense {
         refusals.divides(&Division {
-            code: "ffn-over-tp",
+            code: Code::FfnOverTp,
             what: "ffn_hidden_size {}",
             number: model.ffn_hidden_size,
             noun: "",
@@ -30,7 +31,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         });
     }
     refusals.divides(&Division {
-        code: "vocab-over-tp",
+        code: Code::VocabOverTp,
         what: "{} padded rows of the vocabulary",
         number: model.padded_vocab_size,
         noun: "rows",
@@ -51,7 +52,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     }
     if groups == 0 || !heads.is_multiple_of(groups) {
         let rule = &Rule {
-            code: "heads-over-groups",
+            code: Code::HeadsOverGroups,
             fields: &[Field::NumQueryGroups, Field::NumAttentionHeads],
             sentence: "{} heads cannot share {} query groups evenly",
             hint: "",
@@ -62,7 +63,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
         refused.nearest = nearest_of(&fitting, groups);
     } else if !groups.is_multiple_of(t) && !t.is_multiple_of(groups) {
         let rule = &Rule {
-            code: "groups-over-tp",
+            code: Code::GroupsOverTp,
             fields: &[Field::TensorModelParallelSize, Field::NumQueryGroups],
             sentence: "{} query groups and TP {}: neither divides the other",
             hint: "",
@@ -86,7 +87,7 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
     let block = if c > 1 { 2 * c } else { 1 } * if layout.sequence_parallel { t } else { 1 };
     if c > 1 && !s.is_multiple_of(2 * c) {
         let rule = &Rule {
-            code: "seq-over-cp",
+            code: Code::SeqOverCp,
             fields: &[Field::SeqLength, Field::ContextParallelSize],
             sentence: "sequence length {} is no multiple of 2 x CP = {}: each context rank takes two pieces",
             hint: "{} tokens, or a smaller CP",
@@ -95,7 +96,7 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
         refusals.refuse(rule, &[s, 2 * c, near]).nearest = Some(near);
     } else if layout.sequence_parallel && !(s / c.max(1)).is_multiple_of(t) {
         let rule = &Rule {
-            code: "seq-over-tp",
+            code: Code::SeqOverTp,
             fields: &[Field::SeqLength, Field::TensorModelParallelSize, Field::SequenceParallel],
             sentence: "{} tokens on a rank cannot be split over TP {} by sequence parallelism",
             hint: "{} tokens",
@@ -108,7 +109,7 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
         // Transformer Engine wants the query groups to divide too; other implementations repeat them.
         let heads = model.num_attention_heads;
         let rule = &Rule {
-            code: "cp-a2a-heads",
+            code: Code::CpA2aHeads,
             fields: &[Field::ContextParallelSize, Field::CpCommType, Field::NumAttentionHeads],
             sentence: "all-to-all context parallelism needs the {} heads to divide by TP x CP = {}",
             hint: "",
@@ -123,7 +124,7 @@ fn positions(plan: &Plan, refusals: &mut Refusals) {
     let (s, positions) = (model.seq_length, model.max_position_embeddings);
     if positions < s {
         let rule = &Rule {
-            code: "positions",
+            code: Code::Positions,
             fields: &[Field::MaxPositionEmbeddings, Field::SeqLength],
             sentence: "sequence length {} is longer than max_position_embeddings {}",
             hint: "--max-position-embeddings {}",
@@ -132,7 +133,7 @@ fn positions(plan: &Plan, refusals: &mut Refusals) {
     }
     let learned = model.position_embedding == PositionEmbedding::LearnedAbsolute;
     let rule = &Rule {
-        code: "mtp-positions",
+        code: Code::MtpPositions,
         fields: &[Field::PositionEmbeddingType, Field::MtpNumLayers],
         sentence: "multi-token prediction needs rotary positions or none",
         hint: "--position-embedding-type rope",

@@ -2,6 +2,7 @@
 
 use super::{Refusals, Rule};
 use crate::{Contradiction, DpSharding, Field, Number, OptimizerKind, Plan, Recompute, Software};
+use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     if !matches!(
@@ -21,7 +22,7 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
     let optimizer = recipe.optimizer;
     let sharded = recipe.dp_sharding != DpSharding::Replicated;
     let rule = &Rule {
-        code: "precision-aware",
+        code: Code::PrecisionAware,
         fields: &[Field::UsePrecisionAwareOptimizer, Field::UseDistributedOptimizer, Field::Optimizer],
         sentence: "the precision-aware optimizer is Adam with the distributed optimizer alone",
         hint: "add --use-distributed-optimizer",
@@ -37,12 +38,12 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
         if format != Number::Fp32 && !optimizer.precision_aware {
             let message = format!("{} {} needs the precision-aware optimizer", field.name(), format.name());
             let fields = [field, Field::UsePrecisionAwareOptimizer];
-            refusals.push(Contradiction::new("precision-aware", &fields, message).hint(PRECISION_AWARE));
+            refusals.push(Contradiction::new(Code::PrecisionAware, &fields, message).hint(PRECISION_AWARE));
         }
     }
     let offloaded = optimizer.cpu_offload_fraction > 0.0;
     let rule = &Rule {
-        code: "optimizer-offload",
+        code: Code::OptimizerOffload,
         fields: &[Field::OptimizerCpuOffload, Field::UsePrecisionAwareOptimizer],
         sentence: "--optimizer-cpu-offload needs the precision-aware optimizer",
         hint: PRECISION_AWARE,
@@ -50,7 +51,7 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(!offloaded || optimizer.precision_aware, rule, &[]);
     let gathered = recipe.fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
     let rule = &Rule {
-        code: "fp8-param-gather",
+        code: Code::Fp8ParamGather,
         fields: &[Field::Fp8ParamGather, Field::UseDistributedOptimizer],
         sentence: "--fp8-param-gather needs the distributed optimizer",
         hint: "add --use-distributed-optimizer",
@@ -64,7 +65,7 @@ fn overlap(plan: &Plan, refusals: &mut Refusals) {
     let recipe = plan.recipe();
     let sharded = recipe.dp_sharding != DpSharding::Replicated;
     let rule = |hint| Rule {
-        code: "overlap-param-gather",
+        code: Code::OverlapParamGather,
         fields: &[Field::OverlapParamGather, Field::OverlapGradReduce, Field::UseDistributedOptimizer],
         sentence: "--overlap-param-gather needs --overlap-grad-reduce and the distributed optimizer",
         hint,
@@ -78,7 +79,7 @@ fn overlap(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(!recipe.overlap.param_gather || takes, rule, &[]);
     let lacks = !plan.layout().sequence_parallel && plan.layout().tensor > 1;
     let rule = &Rule {
-        code: "tp-comm-overlap",
+        code: Code::TpCommOverlap,
         fields: &[Field::TpCommOverlap, Field::SequenceParallel],
         sentence: "--tp-comm-overlap needs sequence parallelism",
         hint: "add --sequence-parallel",
@@ -93,7 +94,7 @@ fn recomputation(plan: &Plan, refusals: &mut Refusals) {
         Recompute::Uniform { distribute: true, .. } | Recompute::Block { distribute: true, .. }
     );
     let rule = |sentence| Rule {
-        code: "distribute-saved",
+        code: Code::DistributeSaved,
         fields: &[Field::DistributeSavedActivations, Field::TensorModelParallelSize, Field::SequenceParallel],
         sentence,
         hint: "leave --distribute-saved-activations out",
@@ -113,14 +114,14 @@ fn offloading(plan: &Plan, refusals: &mut Refusals) {
         return;
     }
     let rule = &Rule {
-        code: "offload-pp",
+        code: Code::OffloadPp,
         fields: OFFLOADING,
         sentence: "activations cannot be offloaded with PP {}",
         hint: "",
     };
     refusals.unless(layout.pipeline <= 1, rule, &[layout.pipeline]);
     let rule = &Rule {
-        code: "offload-recompute",
+        code: Code::OffloadRecompute,
         fields: OFFLOADING,
         sentence: "activations cannot be both offloaded and recomputed",
         hint: "",

@@ -35,7 +35,7 @@ use super::Report;
 use shardscope_launch::Resolution;
 use shardscope_operators::Symbols;
 use shardscope_plan::Plan;
-use shardscope_source::Source;
+use shardscope_source::{Code, Source};
 use tree::Explanations;
 
 /// The name and version of the document's form; raised when a field is renamed.
@@ -107,7 +107,7 @@ impl<'r> Document<'r> {
     pub fn refusal(problem: &'r str) -> Self {
         let diagnostic = Diagnostic {
             severity: "error",
-            code: "bad-input",
+            code: Code::BadInput.name(),
             message: problem,
             hint: None,
             place: Place::default(),

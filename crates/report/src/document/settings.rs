@@ -149,7 +149,7 @@ impl<'r> Diagnostic<'r> {
     pub(super) fn of(source: &'r Source, diagnostic: &'r text::Diagnostic) -> Self {
         Self {
             severity: diagnostic.severity.name(),
-            code: diagnostic.code,
+            code: diagnostic.code.name(),
             message: &diagnostic.message,
             hint: diagnostic.hint.as_deref(),
             place: Place::of(source, diagnostic.span),

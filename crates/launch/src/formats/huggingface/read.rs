@@ -8,7 +8,7 @@ use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::{Origin, Question, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::Field;
-use shardscope_source::Diagnostic;
+use shardscope_source::{Code, Diagnostic};
 
 /// Keys that hold the same in every architecture.
 pub(in crate::formats) const PLAIN: &[(&[&str], Field)] = &[
@@ -55,7 +55,7 @@ pub(in crate::formats) fn read(root: &Node) -> Reading {
         leaves.flag("parallel_attn") == Some(true) && leaves.flag("new_decoder_architecture") != Some(true);
     if let Some(what) = traits.lacking.or(if one_norm { PARALLEL } else { None }) {
         let message = format!("{model_type} has {what}, not estimated yet");
-        leaves.reading.diagnostics.push(Diagnostic::warning("not-estimated", message));
+        leaves.reading.diagnostics.push(Diagnostic::warning(Code::NotEstimated, message));
     }
     ask(&mut leaves);
     for path in &["model_type", "architectures", "transformers_version", "torch_dtype", "dtype"] {
@@ -70,7 +70,7 @@ fn shaped(node: &Node) -> bool {
 
 fn foreign(leaves: &mut Leaves<'_>, root: &Node, model_type: &str) {
     let message = format!("{model_type} is no decoder-only transformer of attention and MLP layers");
-    let error = Diagnostic::error("not-estimated", message).hint("such models are not estimated yet");
+    let error = Diagnostic::error(Code::NotEstimated, message).hint("such models are not estimated yet");
     leaves.reading.diagnostics.push(error.at_some(root.get("model_type").map(|node| node.span)));
 }
 
@@ -83,7 +83,7 @@ fn guessed(leaves: &mut Leaves<'_>, root: &Node, model_type: &str) -> Traits {
         format!("the architecture {model_type} is not known; its biases, norms and MLP are told by its keys")
     };
     let span = root.get("model_type").map(|node| node.span);
-    leaves.reading.diagnostics.push(Diagnostic::warning("unknown-architecture", message).at_some(span));
+    leaves.reading.diagnostics.push(Diagnostic::warning(Code::UnknownArchitecture, message).at_some(span));
     Traits { rms, gated: rms, ..if rms { LLAMA } else { GPT2 } }
 }
 

@@ -8,7 +8,7 @@ use crate::named::{take_model, with_vision};
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Software};
-use shardscope_source::{Diagnostic, Span};
+use shardscope_source::{Code, Diagnostic, Span};
 
 /// Reads a trainer's settings file.
 pub(in crate::formats) fn read(dialect: Dialect, root: &Node) -> Reading {
@@ -94,7 +94,7 @@ fn tell_idle(leaves: &mut Leaves<'_>, mut idle: Vec<(&'static str, &Leaf)>) {
     if !idle.is_empty() {
         let more = if idle.len() > LISTED { ", …" } else { "" };
         let message = format!("{} keys that change none of the figures. {listed}{more}", idle.len());
-        leaves.reading.diagnostics.push(Diagnostic::note("keys-left-aside", message).at_some(place));
+        leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
     }
 }
 
