@@ -11,6 +11,7 @@ mod departures;
 mod drafts;
 mod export;
 mod extremes;
+mod finetuning;
 mod flops;
 mod formats;
 mod formula;

@@ -71,6 +71,17 @@ pub struct Recipe {
     pub marks: Marks,
 }
 
+impl Recipe {
+    /// Number format of matrix products: autocast's, or that of the weights.
+    #[must_use]
+    pub fn compute_dtype(&self) -> Number {
+        match self.transformers.autocast {
+            Some(format) if format.width() < self.params_dtype.width() => format,
+            _ => self.params_dtype,
+        }
+    }
+}
+
 /// A number format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {

@@ -55,7 +55,7 @@ impl Device {
     pub fn with(calibration: Calibration, cluster: &Cluster, recipe: &Recipe) -> Self {
         let (accelerator, measured) = (&cluster.accelerator, &cluster.measured);
         let peaks = accelerator.peaks;
-        let single = recipe.params_dtype == Number::Fp32;
+        let single = recipe.compute_dtype() == Number::Fp32;
         let peak = if single { peaks.fp32 } else { peaks.half };
         let rates = calibration.matmul;
         // A measured product scales every format: it tells of clocks and power, which they share.
@@ -136,7 +136,7 @@ fn low_precision(
     match (low, peaks.fp8, peaks.fp4) {
         (Low::Fp4, _, Some(fp4)) => (fp4, rates.fp4, 0.5),
         (Low::Fp8 | Low::Fp4, Some(fp8), _) => (fp8, rates.fp8, 1.0),
-        _ => (peak, rates.half, real(recipe.params_dtype.width())),
+        _ => (peak, rates.half, real(recipe.compute_dtype().width())),
     }
 }
 

@@ -2,6 +2,7 @@
 //! goes on without them.
 
 use super::setting::{Setting, SettingValue};
+use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, LoraModules, Marks};
@@ -69,6 +70,9 @@ pub(super) fn find(table: &mut Table) {
         if !said.is_empty() && words.split_ascii_whitespace().any(|word| word == said) {
             let value = said.to_owned();
             table.lack(*field, &value, *effect, message);
+            if *field == Field::Optimizer {
+                ask_for_optimizer(table);
+            }
         }
     }
     for (field, effect, message) in SWITCHES.iter().chain(switches) {

@@ -32,8 +32,21 @@ const KNOWN: &[(&str, OptimizerKind, StateFormat)] = &[
     ("shampoo", OptimizerKind::Shampoo, StateFormat::Plain),
 ];
 
-/// The optimizer. One whose states are not known is asked for; Adam's are taken where the reader goes on without them.
-pub(super) fn optimizer(table: &mut Table) -> Optimizer {
+/// Asks for the nearest one to an optimizer whose states are not known.
+pub(super) fn ask_for_optimizer(table: &mut Table) {
+    let name = table.word(Field::Optimizer).to_owned();
+    table.ask(Question {
+        name: Field::Optimizer.name().to_owned(),
+        prompt: format!(
+            "What {name} holds for each parameter is not modelled. Which optimizer comes nearest?"
+        ),
+        choices: KNOWN.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
+        proposal: None,
+    });
+}
+
+/// The optimizer; Adam's states are taken where the reader goes on without those of one that is not known.
+pub(super) fn optimizer(table: &Table) -> Optimizer {
     let (kind, states) = kind(table);
     let format = |field| number(table.word(field)).unwrap_or(Number::Fp32);
     let offloaded = table.on(Field::OptimizerCpuOffload);
@@ -52,7 +65,7 @@ pub(super) fn optimizer(table: &mut Table) -> Optimizer {
     }
 }
 
-fn kind(table: &mut Table) -> (OptimizerKind, StateFormat) {
+fn kind(table: &Table) -> (OptimizerKind, StateFormat) {
     let name = table.word(Field::Optimizer).to_owned();
     if name == "sgd" {
         let momentum = table.real(Field::SgdMomentum).unwrap_or(0.9) > 0.0;
@@ -63,14 +76,6 @@ fn kind(table: &mut Table) -> (OptimizerKind, StateFormat) {
     if let Some((_, kind, states)) = known {
         return (*kind, *states);
     }
-    table.ask(Question {
-        name: Field::Optimizer.name().to_owned(),
-        prompt: format!(
-            "What {name} holds for each parameter is not modelled. Which optimizer comes nearest?"
-        ),
-        choices: KNOWN.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
-        proposal: None,
-    });
     (OptimizerKind::Adam, StateFormat::Plain)
 }
 

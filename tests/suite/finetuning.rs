@@ -1,0 +1,183 @@
+//! Adapters, frozen parts and quantised weights: bytes, arithmetic and advice against figures worked out by hand.
+
+use shardscope::advice::advised;
+use shardscope::estimate::{flops, memory, parameters};
+use shardscope::intake::{Resolution, resolve};
+use shardscope::plan::Plan;
+use shardscope::report::document;
+use shardscope::text::Source;
+
+/// Llama-like: width 1024, 16 heads of 64, 4 key/value heads, MLP 2816, 8 layers.
+const WIDTH: u64 = 1024;
+const KEYS: u64 = 256;
+const MLP: u64 = 2816;
+const LAYERS: u64 = 8;
+const VOCABULARY: u64 = 32_000;
+const TOKENS: u64 = 2 * 2048;
+/// Parameters of the linear layers of one layer.
+const LINEAR: u64 = 2 * WIDTH * WIDTH + 2 * WIDTH * KEYS + 3 * WIDTH * MLP;
+
+fn resolved(set: &[(&str, &str)]) -> Resolution {
+    let common = [
+        ("software", "hf_transformers"),
+        ("accelerator", "A100-SXM-80GB"),
+        ("num_nodes", "1"),
+        ("gpus_per_node", "1"),
+        ("num_layers", "8"),
+        ("hidden_size", "1024"),
+        ("ffn_hidden_size", "2816"),
+        ("num_attention_heads", "16"),
+        ("group_query_attention", "true"),
+        ("num_query_groups", "4"),
+        ("swiglu", "true"),
+        ("untie_embeddings_and_output_weights", "true"),
+        ("vocab_size", "32000"),
+        ("seq_length", "2048"),
+        ("micro_batch_size", "2"),
+        ("num_micro_batches", "4"),
+        ("params_dtype", "bf16"),
+        ("autocast", "none"),
+    ];
+    let settings: Vec<_> =
+        common.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    resolve(&[], &settings)
+}
+
+#[track_caller]
+fn plan(set: &[(&str, &str)]) -> Plan {
+    let resolution = resolved(set);
+    resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
+}
+
+const QV: [(&str, &str); 3] =
+    [("train_type", "lora"), ("lora_rank", "16"), ("lora_target_modules", "q_proj,v_proj")];
+/// Parameters of adapters of rank 16 on q_proj and v_proj of every layer.
+const ADAPTERS: u64 = LAYERS * 16 * ((WIDTH + WIDTH) + (WIDTH + KEYS));
+
+#[test]
+fn adapters_are_counted_by_their_shapes() {
+    let counted = parameters(&plan(&QV));
+    assert_eq!(counted.trained.get(), ADAPTERS);
+    assert_eq!(counted.total, parameters(&plan(&[])).total, "the model is the same");
+    assert_eq!(counted.ranks[0].count.get(), counted.total.get() + ADAPTERS);
+    let totals = memory(&plan(&QV)).ranks[0].totals;
+    // PEFT's fp32 adapters over 16-bit weights: 4 bytes each of weight and gradient, 8 of AdamW.
+    assert_eq!(totals.parameters.get(), 2 * counted.total.get() + 4 * ADAPTERS);
+    assert_eq!(totals.gradients.get(), 4 * ADAPTERS);
+    assert_eq!(totals.optimizer.get(), 8 * ADAPTERS);
+}
+
+#[test]
+fn four_bit_weights_have_their_constants() {
+    let linear = LAYERS * LINEAR;
+    let rest = parameters(&plan(&[])).total.get() - linear;
+    let held = |set: &[(&str, &str)]| {
+        let all: Vec<_> = QV.iter().chain(set).copied().collect();
+        let rank = memory(&plan(&all)).ranks.swap_remove(0);
+        (rank.frozen.get(), rank.trained.get())
+    };
+    // Half a byte each and an fp32 constant for each block of 64.
+    let plain = [("base_quantization", "nf4"), ("train_type", "qlora")];
+    assert_eq!(held(&plain), (linear / 2 + linear / 64 * 4 + 2 * rest, 4 * ADAPTERS));
+    // Constants in 8 bits, with an fp32 constant for 256 of them and one mean for each of the four weights of a layer.
+    let double = [plain[0], plain[1], ("double_quantization", "true")];
+    let twice = linear / 64 + (linear / 64).div_ceil(256) * 4 + LAYERS * 4 * 4;
+    let (frozen, _) = held(&double);
+    assert!(frozen.abs_diff(linear / 2 + twice + 2 * rest) <= LAYERS * 4 * 4, "{frozen}");
+    // Embedding, output layer and norms in fp32 where kbit training is prepared for.
+    let upcast = [plain[0], plain[1], ("upcast_non_quantized", "true")];
+    assert_eq!(held(&upcast).0, linear / 2 + linear / 64 * 4 + 4 * rest);
+    let eight = [("base_quantization", "int8"), ("train_type", "qlora")];
+    let rows = LAYERS * (WIDTH + 2 * KEYS + WIDTH + 2 * MLP + WIDTH);
+    assert_eq!(held(&eight).0, linear + 4 * rows + 2 * rest);
+}
+
+#[test]
+fn frozen_weights_have_no_gradient_products() {
+    let full = flops(&plan(&[])).model.get();
+    let tuned = flops(&plan(&QV)).model.get();
+    let batches = 4.0;
+    let frozen = 2.0 * (TOKENS * (LAYERS * LINEAR + WIDTH * VOCABULARY)) as f64;
+    let adapters = 3.0 * 2.0 * (TOKENS * ADAPTERS) as f64;
+    let expected = full + batches * (adapters - frozen);
+    assert!((tuned / expected - 1.0).abs() < 1e-12, "{tuned} FLOPs, {expected} by hand");
+    // Layers in front of the first that trains go forward alone.
+    let last = flops(&plan(&[("train_type", "freeze"), ("trained_layers", "2")])).model.get();
+    assert!(last < 0.6 * full, "{last} of {full}");
+}
+
+#[test]
+fn what_trains_and_what_is_frozen_stand_apart() {
+    let resolution = resolved(&QV);
+    let plan = resolution.plan.clone().expect("a plan");
+    let report = advised(&plan).expect("a report");
+    let text = document(&Source::new(""), &resolution, Some(&report), false);
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let report = &value["report"];
+    assert_eq!(report["parameters"]["trained"], ADAPTERS);
+    assert_eq!(report["parameters"]["ranks"][0]["trained"], ADAPTERS);
+    let rank = &report["memory"]["ranks"][0];
+    assert_eq!(rank["trained"], 4 * ADAPTERS);
+    let [trained, frozen, all] =
+        ["trained", "frozen", "parameters"].map(|key| rank[key].as_u64().expect("bytes"));
+    assert_eq!(trained + frozen, all);
+}
+
+#[test]
+fn no_advice_cuts_what_the_software_does_not_cut() {
+    let large = [
+        ("accelerator", "L4"),
+        ("gpus_per_node", "8"),
+        ("num_layers", "64"),
+        ("hidden_size", "4096"),
+        ("ffn_hidden_size", "11008"),
+        ("num_attention_heads", "32"),
+    ];
+    let set: Vec<_> = QV.iter().chain(&large).copied().collect();
+    let report = advised(&plan(&set)).expect("a report");
+    assert!(!report.memory.fits);
+    for finding in &report.advice {
+        for (field, _) in &finding.change {
+            let name = field.name();
+            assert!(!name.contains("parallel_size") && name != "zero_stage", "{}: {name}", finding.message);
+        }
+    }
+    assert!(resolved(&[("tensor_model_parallel_size", "2"), ("gpus_per_node", "2")]).plan.is_none());
+}
+
+#[test]
+fn an_optimizer_that_is_not_known_is_asked_for() {
+    let unknown = resolved(&[("optimizer", "galore")]);
+    assert!(unknown.plan.is_none());
+    assert!(unknown.questions.iter().any(|question| question.name == "optimizer"));
+    let bytes = |optimizer| {
+        let totals = memory(&plan(&[("optimizer", optimizer)])).ranks[0].totals;
+        totals.optimizer.get() as f64 / parameters(&plan(&[])).total.get() as f64
+    };
+    assert_eq!(bytes("adam"), 4.0, "moments in the weights' own 16 bits");
+    assert_eq!(bytes("lion"), 2.0);
+    assert!((bytes("adamw_8bit") - (2.0 + 8.0 / 256.0)).abs() < 1e-6);
+    assert!(bytes("adafactor") < 0.02);
+    assert!(bytes("soap") > 8.0);
+}
+
+#[test]
+fn a_stage_of_one_layer_gathers_one_layer() {
+    let peak = |layers| {
+        let set = [
+            ("num_layers", layers),
+            ("gpus_per_node", "8"),
+            ("zero_stage", "3"),
+            ("data_parallel_engine", "deepspeed"),
+        ];
+        let rank = memory(&plan(&set)).ranks.swap_remove(0);
+        let tree = rank
+            .breakdown
+            .child("peak_allocated")
+            .and_then(|tree| tree.child("temporaries"))
+            .expect("a node");
+        let weights = tree.children().iter().find(|child| child.label().starts_with("gathered weights"));
+        weights.expect("weights").value().get()
+    };
+    assert_eq!(2 * peak("1"), peak("2"));
+}
