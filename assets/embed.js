@@ -1,9 +1,11 @@
 // <shard-scope view="memory" plan="/1?model=…"></shard-scope>: one panel of a plan as an element of any page.
 //
-// Load it with <script type="module" src="…/embed.js"></script> from where Shardscope is served. `view` is one of
-// verdict, memory, time, schedule, communication, map, comparison; `plan` is what follows # in a copied link; `theme`
-// is light or dark, and otherwise as the page around is painted: with its switch, where it has one, or the reader's
-// system. The element is as high as its panel.
+// Load it with <script type="module" src="…/embed.js"></script> from where Shardscope is served, which must send
+// Access-Control-Allow-Origin where that is another host. `view` is one of verdict, overview, suggestions, memory, time,
+// schedule, communication, map, layers, gemms, search, settings, comparison, analysis-tool; `plan` is what follows # in a
+// copied link; `gpu` (n0_g3) and `color` (stage, memory, traffic, tensor, data, …) are what the map shows; `theme` is
+// light or dark, and otherwise as the page around is painted: with its switch, where it has one, or the reader's system.
+// The element is as high as its panel.
 
 const base = new URL("./", import.meta.url);
 /** More than any panel needs. Unit: CSS pixel. */
@@ -23,7 +25,7 @@ function painted(element) {
 }
 
 class ShardScope extends HTMLElement {
-  static observedAttributes = ["view", "plan", "theme"];
+  static observedAttributes = ["view", "plan", "theme", "gpu", "color"];
 
   connectedCallback() {
     this.frame = document.createElement("iframe");
@@ -62,6 +64,9 @@ class ShardScope extends HTMLElement {
     address.searchParams.set("embed", this.getAttribute("view") || "verdict");
     const theme = this.getAttribute("theme") || painted(this);
     if (theme) address.searchParams.set("theme", theme);
+    for (const name of ["gpu", "color"]) {
+      if (this.hasAttribute(name)) address.searchParams.set(name, this.getAttribute(name));
+    }
     address.hash = this.getAttribute("plan") || "";
     this.frame.title = this.getAttribute("title") || "Shardscope: " + (this.getAttribute("view") || "verdict");
     if (this.frame.src !== address.href) this.frame.src = address.href;

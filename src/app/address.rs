@@ -1,22 +1,66 @@
-//! The address and the browser's history: they follow what is in hand, and bring it back.
+//! The address and the browser's history: they follow what the reader gave, and bring it back. The fragment holds the
+//! plan, the query what of its answer is looked at: `?view=map&gpu=n0_g3&color=data#/1?tp=8`.
 
-use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{Element, window};
+use std::rc::Rc;
 
-use super::{dom, embed};
-use shardscope::session::{Event, Hand, State, Steps, apply, fragment, keep, restore};
+use shardscope::session::map::{Colour, colour_named, colour_slug, find_gpu};
+use shardscope::session::{Choice, Event, Hand, Shown, State, Steps, apply, fragment, keep, restore};
+use shardscope::topology::Rank;
+use web_sys::window;
 
-/// What the page opens with: what this entry of the history kept, else the link, else what was in hand last.
-pub(crate) fn first() -> State {
-    if embed::asked().is_some() {
-        // A frame shows what its address says, whoever looks at it, and keeps nothing.
-        return apply(State::new(Hand::of("")), Event::Follow(dom::fragment()));
+use super::browser;
+use super::panel_id::PanelId;
+use super::state::AppState;
+use super::ui::{InputTab, Theme, UiState};
+
+/// Whether the page is in a frame of another.
+pub(crate) fn is_embedded() -> bool {
+    browser::parameter("embed").is_some()
+}
+
+/// What the page opens with.
+pub(crate) fn first() -> AppState {
+    let view = View::asked();
+    let mut session = first_session();
+    if let Some(shown) = &session.shown {
+        (session.picked, session.colour) = view.choices(shown);
     }
-    if let Some(kept) = dom::history_state().and_then(|text| restore(&text)) {
+    let choice = Choice {
+        model: "Llama-3.1-70B".to_owned(),
+        accelerator: "H100-SXM".to_owned(),
+        gpus: 64,
+        sequence: 8192,
+    };
+    let ui = UiState {
+        input: InputTab::Script,
+        choice,
+        chosen: false,
+        panel: view.panel,
+        sharing: false,
+        theme: Theme::kept(),
+        reading: false,
+        stage: None,
+        why: None,
+        tour: None,
+        searching: false,
+        found: None,
+        before: None,
+        printing: false,
+    };
+    AppState { session: Rc::new(session), ui }
+}
+
+/// What this entry of the history kept, else the link, else what was given last.
+fn first_session() -> State {
+    if is_embedded() {
+        // A frame shows what its address says, whoever looks at it, and keeps nothing.
+        return apply(State::new(Hand::of("")), Event::Follow(browser::fragment()));
+    }
+    if let Some(kept) = browser::history_state().and_then(|text| restore(&text)) {
         return apply(State::new(kept.hand.clone()), Event::Restore(Box::new(kept)));
     }
-    let own = dom::kept(dom::HAND).and_then(|text| restore(&text)).map(|kept| kept.hand);
-    let fragment = dom::fragment();
+    let own = browser::kept(browser::INPUT).and_then(|text| restore(&text)).map(|kept| kept.hand);
+    let fragment = browser::fragment();
     let has_own = own.is_some();
     if fragment.len() < 2 {
         return own.map_or_else(State::default, State::new);
@@ -36,54 +80,76 @@ pub(crate) fn first() -> State {
     state
 }
 
+/// What of the answer the address asks for.
+struct View {
+    panel: PanelId,
+    gpu: Option<String>,
+    colour: Option<String>,
+}
+
+impl View {
+    /// What the query says; a fragment that names a panel (`#map`) does too.
+    fn asked() -> Self {
+        let fragment = browser::fragment();
+        let named = browser::parameter("view").or_else(|| fragment.strip_prefix('#').map(str::to_owned));
+        let panel = named.and_then(|name| PanelId::named(&name)).unwrap_or(PanelId::Overview);
+        Self { panel, gpu: browser::parameter("gpu"), colour: browser::parameter("color") }
+    }
+
+    /// The GPU to pick on the map, and what its colours tell.
+    fn choices(&self, shown: &Shown) -> (Option<Rank>, Colour) {
+        let picked = self.gpu.as_ref().and_then(|gpu| find_gpu(&shown.plan, gpu));
+        let colour = self.colour.as_ref().and_then(|name| colour_named(&shown.plan, name));
+        (picked, colour.unwrap_or(Colour::Stage))
+    }
+}
+
+fn query(state: &AppState) -> String {
+    let mut said = Vec::new();
+    if state.ui.panel != PanelId::Overview {
+        said.push(format!("view={}", state.ui.panel.name()));
+    }
+    if let (Some(rank), Some(shown)) = (state.session.picked, &state.session.shown) {
+        said.push(format!("gpu={}", rank.label(shown.plan.cluster().gpus_per_node)));
+    }
+    if state.session.colour != Colour::Stage {
+        said.push(format!("color={}", colour_slug(state.session.colour)));
+    }
+    if said.is_empty() { String::new() } else { format!("?{}", said.join("&")) }
+}
+
 /// The address of the page without anything after its path.
 pub(crate) fn base() -> String {
     let address = window().and_then(|window| window.location().href().ok()).unwrap_or_default();
     address.split(['#', '?']).next().unwrap_or_default().to_owned()
 }
 
-/// Writes what is in hand into the address, as a `new` entry of the history or in the place of the one that is there.
-pub(crate) fn write(state: &State, new: bool) {
-    if embed::asked().is_some() {
+/// Writes what the reader gave into the address, as a `new` entry of the history or in the place of the one that is
+/// there.
+pub(crate) fn write(state: &AppState, new: bool) {
+    if is_embedded() {
         return;
     }
-    let kept = keep(state);
-    let fragment = fragment(state);
-    let Some(window) = window() else { return };
-    let location = window.location();
-    let path = location.pathname().unwrap_or_default() + &location.search().unwrap_or_default();
-    let address = if fragment.is_empty() { path } else { format!("{path}#{fragment}") };
-    if let Ok(history) = window.history() {
-        let state = JsValue::from_str(&kept);
-        let _ = if new {
-            history.push_state_with_url(&state, "", Some(&address))
-        } else {
-            history.replace_state_with_url(&state, "", Some(&address))
-        };
+    let session = &state.session;
+    let kept = keep(session);
+    let fragment = fragment(session);
+    let mut address = window().and_then(|window| window.location().pathname().ok()).unwrap_or_default();
+    address += &query(state);
+    if !fragment.is_empty() {
+        address += "#";
+        address += &fragment;
     }
+    browser::write_history(&address, &kept, new);
     // What only a link brought is not the reader's own until they change it.
-    if state.steps.can_undo() && !state.hand.is_settings_alone() && state.hand != Hand::of("") {
-        dom::keep(dom::HAND, &kept);
+    if session.steps.can_undo() && !session.hand.is_settings_alone() && session.hand != Hand::of("") {
+        browser::keep(browser::INPUT, &kept);
     }
 }
 
 /// What the entry of the history that the browser went to holds.
 pub(crate) fn travelled() -> Event {
-    match dom::history_state().and_then(|text| restore(&text)) {
+    match browser::history_state().and_then(|text| restore(&text)) {
         Some(kept) => Event::Restore(Box::new(kept)),
-        None => Event::Follow(dom::fragment()),
+        None => Event::Follow(browser::fragment()),
     }
-}
-
-/// A link to a place of the page leads there and leaves the address alone, which belongs to the plan.
-pub(crate) fn jump(event: &web_sys::Event) {
-    let link = event
-        .target()
-        .and_then(|target| target.dyn_into::<Element>().ok())
-        .and_then(|target| target.closest("a[href^='#']").ok().flatten());
-    let id = link.and_then(|link| link.get_attribute("href")).unwrap_or_default();
-    let Some(place) = id.get(1..).and_then(dom::element) else { return };
-    event.prevent_default();
-    dom::bring(&place);
-    dom::focus(&place);
 }

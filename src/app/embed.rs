@@ -1,54 +1,66 @@
 //! One panel of a plan for the page of somebody else: `?embed=memory#/1?…` in a frame.
 
 use shardscope::session::{fragment, title};
-use yew::html::Html;
+use yew::prelude::*;
 
-use super::desk::{Desk, Draw, Place};
-use super::panel::{Drawn, panel};
-use super::parts::{card, group, tag};
-use super::toolbar::broken_link;
-use super::{address, dom, views, words};
+use super::answer::{Missing, Verdict};
+use super::context::AppContext;
+use super::header::BrokenLink;
+use super::panel_id::PanelId;
+use super::panels::PanelView;
+use super::widgets::Card;
+use super::{address, browser};
 
-/// A panel that can stand alone.
-pub(crate) struct View {
-    name: &'static str,
-    place: Place,
-    draw: Draw,
+/// The view of the plan alone. `verdict` is the head of the answer; every panel has its own name.
+#[derive(Clone, Copy, PartialEq)]
+enum View {
+    Verdict,
+    Panel(PanelId),
 }
 
-const VIEWS: [View; 7] = [
-    View { name: "verdict", place: Place::Verdict, draw: views::verdict },
-    View { name: "memory", place: Place::Memory, draw: views::memory },
-    View { name: "time", place: Place::Time, draw: views::time },
-    View { name: "schedule", place: Place::Schedule, draw: views::schedule },
-    View { name: "communication", place: Place::Communication, draw: views::communication },
-    View { name: "map", place: Place::Map, draw: views::map },
-    View { name: "comparison", place: Place::Compare, draw: views::compare },
-];
-
-/// The view that the address asks for; the verdict where it asks for one that is not known.
-pub(crate) fn asked() -> Option<&'static View> {
-    let name = dom::parameter("embed")?;
-    VIEWS.iter().find(|view| view.name == name).or(VIEWS.first())
+fn asked() -> Result<View, String> {
+    match browser::parameter("embed").unwrap_or_default() {
+        name if name == "verdict" => Ok(View::Verdict),
+        name => PanelId::named(&name).map(View::Panel).ok_or(name),
+    }
 }
 
-/// The page with `view` alone.
-pub(crate) fn page(desk: &Desk, view: &View) -> Html {
-    let inside = match &desk.state.shown {
-        Some(_) => group().component(panel(desk, view.place, Drawn::OfPlan(view.draw))),
-        None => tag("p.stale").set("role", "status").say(reason(desk)),
+/// The page with one view alone.
+#[component(Embedded)]
+pub(crate) fn embedded() -> Html {
+    let Some(app) = use_context::<AppContext>() else { return html!() };
+    let session = &app.session;
+    let inside = match (asked(), &session.shown) {
+        (Err(name), _) => html! {
+            <p class="notice" role="status">
+                { format!("There is no view \u{201c}{name}\u{201d}. ") }
+                { "Views: verdict, " }{ PanelId::all().map(PanelId::name).collect::<Vec<_>>().join(", ") }{ "." }
+            </p>
+        },
+        (_, None) => html! { <Missing session={session.clone()} reading=false /> },
+        (Ok(View::Verdict), Some(shown)) => html! {
+            <Verdict shown={shown.clone()} before={None::<_>} big=true waits=false />
+        },
+        (Ok(View::Panel(PanelId::Compare)), Some(_)) if session.pinned.is_none() => html! {
+            <p class="notice" role="status">
+                { "This link carries one plan only. Pin a plan, change it and share again to embed the comparison." }
+            </p>
+        },
+        (Ok(View::Panel(panel)), Some(shown)) => html! { <PanelView {panel} shown={shown.clone()} /> },
     };
-    let link = [&address::base(), "#", &fragment(&desk.state)].concat();
-    let foot = tag("footer.foot").child(
-        tag("a").attr("href", link).set("target", "_blank").set("rel", "noopener").text(words::page::OPEN),
-    );
-    let name = desk.state.shown.as_deref().map_or_else(String::new, title);
-    let main = tag("main.embedded").saying("h1.hidden", name).child(broken_link(desk)).child(inside);
-    group().child(main).child(foot).child(card(desk)).into()
-}
-
-/// Why there is no plan, in the words of the first thing that is wrong.
-pub(crate) fn reason(desk: &Desk) -> String {
-    let said = desk.state.answer.resolution.diagnostics.first();
-    said.map(|said| said.message.to_string()).unwrap_or_default()
+    let name = session.shown.as_deref().map_or_else(String::new, title);
+    let link = format!("{}#{}", address::base(), fragment(session));
+    html! {
+        <>
+            <main class="embedded">
+                <h1 class="hidden">{ name }</h1>
+                <BrokenLink error={session.broken_link.clone()} />
+                { inside }
+            </main>
+            <footer class="foot">
+                <a href={link} target="_blank" rel="noopener">{ "Open in Shardscope" }</a>
+            </footer>
+            <Card />
+        </>
+    }
 }

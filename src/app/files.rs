@@ -1,16 +1,16 @@
-//! The files that a plan can be taken away in.
+//! The files that a plan can be taken away in, named after it.
 
 use shardscope::report::{communication_csv, memory_csv, settings_csv, text};
-use shardscope::session::{Shown, bars_svg, map_svg};
+use shardscope::session::{Shown, bars_svg, file_stem, map_svg};
 
-use super::act::Act;
-use super::desk::Desk;
-use super::dom;
-use super::parts::{Sign, Tag, button};
+use super::browser;
 
 /// A file.
-pub(crate) struct File {
-    name: &'static str,
+pub(crate) struct PlanFile {
+    /// What the button says.
+    pub label: &'static str,
+    /// What follows the plan's name in the file's.
+    ending: &'static str,
     kind: &'static str,
     /// What it holds; the drawing of a picture of points.
     make: fn(&Shown) -> String,
@@ -19,51 +19,49 @@ pub(crate) struct File {
 const POINTS: &str = "image/png";
 const DRAWING: &str = "image/svg+xml";
 
-/// What the sheet has; their names stand in `words::share::FILE_NAMES`.
-pub(crate) static FILES: [File; 10] = [
-    File { name: "shardscope-report.json", kind: "application/json", make: Shown::json },
-    File { name: "shardscope-report.txt", kind: "text/plain", make: Shown::text },
-    File {
-        name: "shardscope-report.md",
+/// What the share sheet has.
+pub(crate) static FILES: [PlanFile; 10] = [
+    PlanFile { label: "Report, JSON", ending: "report.json", kind: "application/json", make: Shown::json },
+    PlanFile { label: "Report, text", ending: "report.txt", kind: "text/plain", make: Shown::text },
+    PlanFile {
+        label: "Report, Markdown",
+        ending: "report.md",
         kind: "text/markdown",
         make: |shown| text::markdown(&shown.plan, &shown.report),
     },
-    File { name: "shardscope-memory.csv", kind: "text/csv", make: |shown| memory_csv(&shown.report) },
-    File {
-        name: "shardscope-communication.csv",
+    PlanFile {
+        label: "Memory, CSV",
+        ending: "memory.csv",
+        kind: "text/csv",
+        make: |shown| memory_csv(&shown.report),
+    },
+    PlanFile {
+        label: "Communication, CSV",
+        ending: "communication.csv",
         kind: "text/csv",
         make: |shown| communication_csv(&shown.report),
     },
-    File {
-        name: "shardscope-settings.csv",
+    PlanFile {
+        label: "Settings, CSV",
+        ending: "settings.csv",
         kind: "text/csv",
         make: |shown| settings_csv(&shown.answer.resolution.settings),
     },
-    File { name: "shardscope-memory.svg", kind: DRAWING, make: bars_svg },
-    File { name: "shardscope-memory.png", kind: POINTS, make: bars_svg },
-    File { name: "shardscope-map.svg", kind: DRAWING, make: map_svg },
-    File { name: "shardscope-map.png", kind: POINTS, make: map_svg },
+    PlanFile { label: "Memory bars, SVG", ending: "memory.svg", kind: DRAWING, make: bars_svg },
+    PlanFile { label: "Memory bars, PNG", ending: "memory.png", kind: POINTS, make: bars_svg },
+    PlanFile { label: "Cluster map, SVG", ending: "map.svg", kind: DRAWING, make: map_svg },
+    PlanFile { label: "Cluster map, PNG", ending: "map.png", kind: POINTS, make: map_svg },
 ];
 
-/// What the verdict has; their names stand in `words::verdict::REPORTS`.
-pub(crate) static REPORTS: [File; 2] = [
-    File { name: "shardscope.json", kind: "application/json", make: Shown::json },
-    File { name: "shardscope.txt", kind: "text/plain", make: Shown::text },
-];
-
-impl File {
-    /// A button that gives it, called `label`.
-    pub(crate) fn button(&'static self, desk: &Desk, label: &'static str) -> Tag {
-        button(desk, "button.button", Act::Give(self)).child(Sign::Download.icon()).text(label)
-    }
-
+impl PlanFile {
     /// Gives the reader the file of `shown`.
     pub(crate) fn give(&self, shown: &Shown) {
         let text = (self.make)(shown);
+        let name = format!("{}-{}", file_stem(shown), self.ending);
         if self.kind == POINTS {
-            dom::download_png(self.name, &text);
+            browser::download_png(&name, &text);
         } else {
-            dom::download(self.name, self.kind, &text);
+            browser::download(&name, self.kind, &text);
         }
     }
 }

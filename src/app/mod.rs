@@ -1,23 +1,33 @@
-//! What the reader sees: views of a [`shardscope::session::State`], which compute nothing themselves.
+//! What the reader sees: components over a [`shardscope::session::State`], which compute nothing themselves.
+//!
+//! [`App`](app::App) owns the one state and its reducer. A detail of the answer is a panel: one file in `panels/` with
+//! its component, its words and its step of the tour, and one line in the register there.
 
-mod act;
+mod action;
 mod address;
-mod desk;
-mod dom;
+mod answer;
+#[allow(clippy::module_inception)]
+mod app;
+mod browser;
+mod context;
 mod embed;
 mod files;
-mod keys;
-mod page;
-mod panel;
-mod parts;
-mod perform;
-mod toolbar;
-mod views;
+mod header;
+mod hooks;
+mod input;
+mod panel_id;
+mod panels;
+mod place;
+mod share;
+mod state;
+mod tour;
+mod ui;
+mod widgets;
 mod words;
 
 /// Takes over the static shell in `#app`.
 pub(crate) fn mount() {
-    if let Some(shell) = dom::element("app") {
-        yew::Renderer::<page::Page>::with_root(shell).render();
+    if let Some(shell) = browser::element("app") {
+        yew::Renderer::<app::App>::with_root(shell).render();
     }
 }

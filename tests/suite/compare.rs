@@ -8,7 +8,7 @@ fn shown(sets: &[(&str, &str)]) -> Shown {
         apply(state, Event::Set { name: name.to_owned(), value: value.to_owned() })
     };
     let state = sets.iter().fold(State::default(), set);
-    assert!(!state.stale, "{:?}", state.answer.resolution.diagnostics);
+    assert!(state.shown.is_some(), "{:?}", state.answer.resolution.diagnostics);
     (*state.shown.expect("a plan")).clone()
 }
 

@@ -15,11 +15,11 @@ fn example(from: &str, to: &str) -> String {
     EXAMPLE.replace(from, to)
 }
 
-/// The last good report stays, marked stale, and an error says `part` and, where `place` is given, points there.
+/// No report stands there, and an error says `part` and, where `place` is given, points there.
 #[track_caller]
 fn refused(text: &str, part: &str, place: Option<&str>) -> Diagnostic {
     let state = after(text);
-    assert!(state.stale && state.shown.is_some(), "the last good report stays");
+    assert!(state.shown.is_none(), "no report of another text");
     let errors: Vec<&Diagnostic> = state
         .answer
         .resolution
@@ -39,7 +39,7 @@ fn refused(text: &str, part: &str, place: Option<&str>) -> Diagnostic {
 #[test]
 fn the_example_is_answered() {
     let state = State::default();
-    assert!(!state.stale);
+    assert!(state.shown.is_some());
     assert!(state.answer.resolution.diagnostics.iter().all(|found| found.severity < Severity::Warning));
     let shown = state.shown.expect("a plan");
     let layout = shown.plan.layout();
@@ -75,7 +75,7 @@ fn a_script_without_a_launch_line_asks_for_the_machines() {
         apply(state, Event::Set { name: name.to_owned(), value: value.to_owned() })
     };
     let state = answered(answered(state, "num_nodes", "2"), "gpus_per_node", "8");
-    assert!(!state.stale, "{:?}", state.answer.resolution.diagnostics);
+    assert!(state.shown.is_some(), "{:?}", state.answer.resolution.diagnostics);
 }
 
 #[test]
@@ -119,10 +119,10 @@ fn a_megabyte_of_noise_ends_in_a_sentence() {
     };
     let bytes: Vec<u8> = (0..1_000_000).map(|_| noise()).collect();
     let state = after(&String::from_utf8_lossy(&bytes));
-    assert!(state.stale);
+    assert!(state.shown.is_none());
     assert!(state.answer.resolution.diagnostics.iter().any(|found| found.severity == Severity::Error));
     let printable: String = bytes.iter().map(|byte| char::from(32 + byte % 95)).collect();
-    assert!(after(&printable).stale);
+    assert!(after(&printable).shown.is_none());
 }
 
 #[test]
@@ -184,25 +184,25 @@ fn every_figure_of_the_memory_table_says_why() {
 
 #[test]
 fn the_schedule_is_drawn_to_the_end_and_its_memory_rises_and_falls() {
-    use shardscope::session::schedule::{Film, WIDTH, Window};
+    use shardscope::session::schedule::{StepTimeline, Viewport, WIDTH};
     let text = example("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 4");
     let alone = example("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 1");
     for (layout, micro_batches) in [(EXAMPLE.to_owned(), 32), (text, 64), (alone, 16)] {
         let shown = after(&layout).shown.expect("a plan");
-        let film = Film::of(&shown);
-        assert_eq!(film.micro_batches, (micro_batches, micro_batches));
-        assert_eq!(u64::from(film.lanes()), shown.plan.layout().pipeline);
+        let timeline = StepTimeline::of(&shown);
+        assert_eq!(timeline.micro_batches, (micro_batches, micro_batches));
+        assert_eq!(u64::from(timeline.lanes()), shown.plan.layout().pipeline);
         let boxes = |window| -> usize {
-            film.picture(window).paths.iter().map(|(_, path)| path.matches('M').count()).sum()
+            timeline.picture(window).paths.iter().map(|(_, path)| path.matches('M').count()).sum()
         };
-        let all = boxes(Window::WHOLE);
-        assert_eq!(all as u64, u64::from(micro_batches) * 2 * u64::from(film.lanes()));
+        let all = boxes(Viewport::WHOLE);
+        assert_eq!(all as u64, u64::from(micro_batches) * 2 * u64::from(timeline.lanes()));
         let near = Window { from: 0.5, length: 0.1 };
         assert!(boxes(near) > 0 && boxes(near) < all / 5, "a tenth of the step has a tenth of the work");
-        let (first, last) = film.phases();
+        let (first, last) = timeline.phases();
         assert!(0.0 < first && first < last && last < 1.0);
-        for window in [Window::WHOLE, near] {
-            let curve = film.curve(&shown, 0, window).expect("a stage");
+        for window in [Viewport::WHOLE, near] {
+            let curve = timeline.curve(&shown, 0, window).expect("a stage");
             assert!(curve.held < curve.peak && curve.peak <= 1.0);
             let points: Vec<(f64, f64)> = curve
                 .area
@@ -225,18 +225,18 @@ fn the_schedule_is_drawn_to_the_end_and_its_memory_rises_and_falls() {
 /// Where more boxes would be drawn than can be seen, columns are sampled: every lane is still busy end to end.
 #[test]
 fn a_large_schedule_is_sampled() {
-    use shardscope::session::schedule::{Film, Window};
+    use shardscope::session::schedule::{StepTimeline, Viewport};
     let text = example("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 8")
         .replace("--tensor-model-parallel-size 2", "--tensor-model-parallel-size 1")
         .replace("--micro-batch-size 4", "--micro-batch-size 1")
         .replace("--global-batch-size 512", "--global-batch-size 2048");
     let shown = after(&text).shown.expect("a plan");
-    let film = Film::of(&shown);
-    assert_eq!(film.micro_batches, (1024, 1024));
-    let size = |window| film.picture(window).paths.iter().map(|(_, path)| path.len()).sum::<usize>();
-    assert!(size(Window::WHOLE) < 300_000, "{}", size(Window::WHOLE));
-    assert!(film.picture(Window::WHOLE).numbers.is_empty());
-    assert!(!film.picture(Window { from: 0.3, length: 0.01 }).numbers.is_empty());
+    let timeline = StepTimeline::of(&shown);
+    assert_eq!(timeline.micro_batches, (1024, 1024));
+    let size = |window| timeline.picture(window).paths.iter().map(|(_, path)| path.len()).sum::<usize>();
+    assert!(size(Viewport::WHOLE) < 300_000, "{}", size(Viewport::WHOLE));
+    assert!(timeline.picture(Viewport::WHOLE).numbers.is_empty());
+    assert!(!timeline.picture(Window { from: 0.3, length: 0.01 }).numbers.is_empty());
 }
 
 /// Every schedule the example's layers and micro-batches allow: what frees the pipeline of waiting holds more.

@@ -11,7 +11,7 @@ use shardscope_units::rounded;
 #[must_use]
 pub fn fragment(state: &State) -> String {
     let first_visit = state.pinned.is_none() && state.hand == Hand::of(EXAMPLE);
-    match (&state.shown, state.stale || first_visit) {
+    match (&state.shown, first_visit) {
         (Some(shown), false) => link(shown, state),
         _ => String::new(),
     }
@@ -46,11 +46,24 @@ fn shared(shown: &Shown) -> Option<Shared> {
     least_settings(&shown.answer.resolution).map(Shared::Settings)
 }
 
-/// A plan in a few words: `6.64 B on 16 × H100-SXM, TP 2, PP 2, DP 4`.
+/// A plan in a few words: `6.64B on 16 × H100-SXM, TP 2, PP 2, DP 4`.
 #[must_use]
 pub fn title(shown: &Shown) -> String {
     let parameters = shardscope_units::Quantity::number(shown.report.parameters.total);
     format!("{} on {}{}", rounded(parameters), cut(&shown.plan), shown.plan.recipe().marks.short())
+}
+
+/// The same as the name of a file: `5.04b-on-16-h100-sxm-tp-2-pp-2-dp-4`.
+#[must_use]
+pub fn file_stem(shown: &Shown) -> String {
+    let mut stem = String::new();
+    for word in title(shown).split(|c: char| !(c.is_ascii_alphanumeric() || c == '.')) {
+        if !word.is_empty() {
+            stem += if stem.is_empty() { "" } else { "-" };
+            stem += &word.to_ascii_lowercase();
+        }
+    }
+    stem
 }
 
 /// Machines and layout: `16 × H100-SXM, TP 2, PP 2, DP 4`.
@@ -89,8 +102,8 @@ mod tests {
             state.shown.as_ref().map(|shown| &shown.plan)
         );
         assert_eq!(fragment(&opened), address);
-        let stale = apply(apply(state, Event::Edit("prose".into())), Event::Settle);
-        assert_eq!(fragment(&stale), "");
+        let broken = apply(apply(state, Event::Edit("prose".into())), Event::Settle);
+        assert_eq!(fragment(&broken), "");
     }
 
     #[test]
@@ -110,7 +123,9 @@ mod tests {
         let state = State::default();
         assert_eq!(
             state.shown.as_deref().map(title).as_deref(),
-            Some("5.04 B on 16 × H100-SXM, TP 2, PP 2, DP 4")
+            Some("5.04B on 16 × H100-SXM, TP 2, PP 2, DP 4")
         );
+        let stem = state.shown.as_deref().map(file_stem);
+        assert_eq!(stem.as_deref(), Some("5.04b-on-16-h100-sxm-tp-2-pp-2-dp-4"));
     }
 }

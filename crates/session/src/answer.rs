@@ -1,6 +1,6 @@
 //! What the engine says to what the reader has in hand.
 
-use super::{Hand, Held, StageMemory, stage_memories};
+use super::{Hand, PtrEq, StageMemory, stage_memories};
 use shardscope_advice::advised;
 use shardscope_estimate::Fault;
 use shardscope_launch::{Request, Resolution, read};
@@ -24,7 +24,7 @@ pub struct Answer {
 #[derive(Clone, Debug)]
 pub struct Shown {
     /// What made the plan.
-    pub answer: Held<Answer>,
+    pub answer: PtrEq<Answer>,
     /// The plan.
     pub plan: Plan,
     /// Every estimate.
@@ -79,13 +79,13 @@ pub fn estimated(resolution: &mut Resolution) -> Option<(Plan, Report)> {
 
 /// Reads what is in hand, and estimates what it takes if it is a plan.
 #[must_use]
-pub fn answer(hand: &Hand) -> (Held<Answer>, Option<Shown>) {
+pub fn answer(hand: &Hand) -> (PtrEq<Answer>, Option<Shown>) {
     let source = hand.source();
     let environment = hand.surroundings();
     let request = Request { source: &source, environment: &environment, overrides: &hand.settings };
     let mut resolution = read(&request);
     let found = estimated(&mut resolution);
-    let answer = Held::new(Answer { source, resolution });
+    let answer = PtrEq::new(Answer { source, resolution });
     let shown = found.map(|(plan, report)| Shown {
         answer: answer.clone(),
         stages: stage_memories(&plan, &report.memory),

@@ -1,5 +1,6 @@
 //! The settings that are tried most, each one step away from where it is.
 
+use shardscope_launch::Resolution;
 use shardscope_plan::{Field, Plan, Recompute};
 
 /// A number that is doubled and halved.
@@ -44,6 +45,37 @@ pub fn knobs(plan: &Plan) -> Vec<Knob> {
     knobs.push(knob(Field::MicroBatchSize, "micro-batch", recipe.micro_batch_size));
     knobs.push(knob(Field::SeqLength, "sequence", plan.model().seq_length));
     knobs
+}
+
+/// The short name of a setting that advice and search vary; its own name for any other.
+fn short(field: Field) -> &'static str {
+    match field {
+        Field::TensorModelParallelSize => "TP",
+        Field::PipelineModelParallelSize => "PP",
+        Field::ContextParallelSize => "CP",
+        Field::ExpertModelParallelSize => "EP",
+        Field::ExpertTensorParallelSize => "ETP",
+        Field::MicroBatchSize => "micro-batch",
+        Field::GlobalBatchSize => "global batch",
+        Field::NumNodes => "nodes",
+        Field::RecomputeGranularity => "recompute",
+        other => other.name(),
+    }
+}
+
+/// Changes of settings in a line: `TP 2 → 1, recompute full`.
+#[must_use]
+pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> String {
+    let now = |field: Field| {
+        let setting = resolution.settings.iter().find(|setting| setting.name == field.name());
+        setting.map(|setting| setting.value.written()).unwrap_or_default()
+    };
+    let one = |(field, value): &(Field, String)| match (now(*field).as_str(), value.as_str()) {
+        (_, "") => format!("without {}", short(*field)),
+        ("", value) => format!("{} {value}", short(*field)),
+        (now, value) => format!("{} {now} → {value}", short(*field)),
+    };
+    changes.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Ways to recompute activations.
@@ -91,13 +123,25 @@ mod tests {
                 let set = Event::Set { name: knob.field.name().to_owned(), value: value.to_string() };
                 let turned = apply(state.clone(), set);
                 // Where Megatron refuses the step, the reader is told why; else the knob has moved.
-                if !turned.stale {
+                if turned.refused.is_none() {
                     let plan = &turned.shown.expect("a plan").plan;
                     let now = knobs(plan).into_iter().find(|other| other.field == knob.field);
                     assert_eq!(now.map(|knob| knob.value), Some(value));
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_change_is_a_line() {
+        let state = State::default();
+        let resolution = &state.answer.resolution;
+        let changes = [
+            (Field::TensorModelParallelSize, "1".to_owned()),
+            (Field::RecomputeGranularity, "full".to_owned()),
+        ];
+        assert_eq!(change_line(resolution, &changes), "TP 2 → 1, recompute full");
+        assert_eq!(change_line(resolution, &[(Field::Fp8, String::new())]), "without fp8");
     }
 
     #[test]
@@ -108,7 +152,7 @@ mod tests {
         for name in ["full", "selective", "none"] {
             state = apply(state, Event::Try(recompute_as(name)));
             let shown = state.shown.as_ref().expect("a plan");
-            assert!(!state.stale, "{:?}", state.answer.resolution.diagnostics);
+            assert!(state.refused.is_none(), "{:?}", state.refused);
             assert_eq!(recompute_of(&shown.plan), name);
         }
     }

@@ -83,6 +83,18 @@ fn line_of(file: &str, text: &str, mark: Span) -> Option<Line> {
     })
 }
 
+/// The text of the box with `changes` written into it as well; none where there is no text, or no place for one of them.
+#[must_use]
+pub fn patched(hand: &Hand, changes: &[(Field, String)]) -> Option<String> {
+    let mut hand = hand.clone();
+    for (field, value) in changes {
+        hand.put((field.name().to_owned(), value.clone()));
+    }
+    rewritten(&hand)
+        .filter(|changed| changed.unplaced.is_empty())
+        .map(|changed| changed.hand.text.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Hand;

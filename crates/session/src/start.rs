@@ -13,8 +13,8 @@ pub struct Choice {
     pub model: String,
     /// An accelerator of the catalog.
     pub accelerator: String,
-    /// Nodes, as many accelerators in each as is usual.
-    pub nodes: u64,
+    /// Accelerators in all, as many in each node as is usual.
+    pub gpus: u64,
     /// Tokens of one sample; no more than the model has positions for.
     pub sequence: u64,
 }
@@ -48,13 +48,13 @@ pub fn start(choice: &Choice) -> Option<Hand> {
     };
     let sequence = choice.sequence.min(number(Field::MaxPositionEmbeddings).unwrap_or(u64::MAX));
     let base = base(&Choice { sequence, ..choice.clone() }, &model);
-    let per_node = catalog::usual_gpus_per_node(&choice.accelerator).max(1);
+    let per_node = per_node(choice);
     let heads = number(Field::NumQueryGroups).or(number(Field::NumAttentionHeads)).unwrap_or(1);
     let shape = Room {
         layers: number(Field::NumLayers).unwrap_or(1),
         heads,
         experts: number(Field::NumExperts).unwrap_or(1),
-        world: choice.nodes.saturating_mul(per_node),
+        world: choice.gpus,
         per_node,
     };
     let mut last = None;
@@ -84,14 +84,21 @@ fn count(settings: &mut Named, name: &str, value: u64) {
     say(settings, name, &value.to_string());
 }
 
+/// As many accelerators in a node as is usual, or the most below that into which all of them divide.
+fn per_node(choice: &Choice) -> u64 {
+    let usual = catalog::usual_gpus_per_node(&choice.accelerator).clamp(1, choice.gpus.max(1));
+    (1..=usual).rev().find(|count| choice.gpus.is_multiple_of(*count)).unwrap_or(1)
+}
+
 fn base(choice: &Choice, model: &[(Field, String)]) -> Named {
     let mut settings = Named::new();
     for (field, value) in model {
         settings.push((field.name().to_owned(), value.clone()));
     }
     say(&mut settings, "accelerator", &choice.accelerator);
-    count(&mut settings, "num_nodes", choice.nodes);
-    count(&mut settings, "gpus_per_node", catalog::usual_gpus_per_node(&choice.accelerator));
+    let per_node = per_node(choice);
+    count(&mut settings, "num_nodes", choice.gpus / per_node);
+    count(&mut settings, "gpus_per_node", per_node);
     count(&mut settings, "seq_length", choice.sequence);
     count(&mut settings, "micro_batch_size", 1);
     for name in ["bf16", "use_distributed_optimizer", "overlap_grad_reduce", "overlap_param_gather"] {
@@ -182,8 +189,8 @@ mod tests {
     use crate::{Fit, Shown, State};
     use shardscope_source::Severity;
 
-    fn started(model: &str, accelerator: &str, nodes: u64) -> Shown {
-        let choice = Choice { model: model.into(), accelerator: accelerator.into(), nodes, sequence: 4096 };
+    fn started(model: &str, accelerator: &str, gpus: u64) -> Shown {
+        let choice = Choice { model: model.into(), accelerator: accelerator.into(), gpus, sequence: 4096 };
         let state = State::new(start(&choice).expect("a plan"));
         let said = state.answer.resolution.diagnostics.clone();
         assert!(said.iter().all(|one| one.severity < Severity::Warning), "{model}: {said:?}");
@@ -193,26 +200,34 @@ mod tests {
     #[test]
     fn every_model_starts_on_a_usual_cluster() {
         for model in catalog::model_names() {
-            started(model, "H100-SXM", 64);
+            started(model, "H100-SXM", 512);
         }
         assert_eq!(
-            start(&Choice { model: "nobody".into(), accelerator: "B200".into(), nodes: 1, sequence: 1 }),
+            start(&Choice { model: "nobody".into(), accelerator: "B200".into(), gpus: 8, sequence: 1 }),
             None
         );
     }
 
     #[test]
+    fn any_number_of_gpus_is_a_cluster() {
+        for (gpus, nodes) in [(1, 1), (4, 1), (8, 1), (12, 2), (128, 16)] {
+            let shown = started("Llama-3-8B", "H100-SXM", gpus);
+            assert_eq!((shown.plan.layout().world_size, shown.plan.cluster().num_nodes), (gpus, nodes));
+        }
+    }
+
+    #[test]
     fn the_first_layout_is_the_least_cut_that_fits() {
         let layout = |shown: &Shown| (shown.plan.layout().tensor, shown.plan.layout().pipeline);
-        let small = started("Llama-3-8B", "H100-SXM", 2);
+        let small = started("Llama-3-8B", "H100-SXM", 16);
         assert_eq!(
             (layout(&small), small.worst().map(|worst| worst.fit != Fit::DoesNotFit)),
             ((1, 1), Some(true))
         );
-        let large = started("Llama-3-70B", "H100-SXM", 8);
+        let large = started("Llama-3-70B", "H100-SXM", 64);
         assert!(large.worst().is_some_and(|worst| worst.fit != Fit::DoesNotFit), "{:?}", layout(&large));
         assert!(layout(&large) > (1, 1));
-        let hopeless = started("Llama-3.1-405B", "H100-SXM", 1);
+        let hopeless = started("Llama-3.1-405B", "H100-SXM", 8);
         assert_eq!(hopeless.worst().map(|worst| worst.fit), Some(Fit::DoesNotFit));
     }
 }

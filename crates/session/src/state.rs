@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use super::map::Colour;
-use super::{Answer, EXAMPLE, Hand, Held, Kept, Shown, Steps, answer};
+use super::{Answer, EXAMPLE, File, Hand, Kept, PtrEq, Shown, Steps, answer};
 use shardscope_link::{self as share, LinkError};
+use shardscope_source::{Diagnostic, Severity};
 use shardscope_topology::Rank;
 
 /// Everything the reader has in hand and sees.
@@ -13,19 +14,19 @@ pub struct State {
     /// What they gave.
     pub hand: Hand,
     /// What the engine said to it last; behind `hand` while the reader types.
-    pub answer: Held<Answer>,
+    pub answer: PtrEq<Answer>,
     /// What it was said to.
     answered: Hand,
-    /// The last plan that could be, with its estimates.
-    pub shown: Option<Held<Shown>>,
-    /// Whether `shown` is older than the answer, because the text as it is now makes no plan.
-    pub stale: bool,
+    /// The plan with its estimates; nothing where the text as it is now makes none.
+    pub shown: Option<PtrEq<Shown>>,
+    /// A change of settings that would have made no plan, and was not taken.
+    pub refused: Option<Refused>,
     /// What the colours of the map tell.
     pub colour: Colour,
     /// The GPU picked on the map.
     pub picked: Option<Rank>,
     /// A plan held beside the one in hand, to be compared with it.
-    pub pinned: Option<Held<Pinned>>,
+    pub pinned: Option<PtrEq<Pinned>>,
     /// What was in hand before, and what was undone.
     pub steps: Steps,
     /// Why a link could not be opened.
@@ -42,7 +43,25 @@ pub struct Pinned {
     /// What made it.
     pub hand: Hand,
     /// The plan with its estimates.
-    pub shown: Held<Shown>,
+    pub shown: PtrEq<Shown>,
+}
+
+/// Values for settings that would have made no plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The settings with the values that were tried.
+    pub values: Vec<(String, String)>,
+    /// Why they make no plan.
+    pub reason: String,
+}
+
+impl Refused {
+    fn of(values: Vec<(String, String)>, said: &[Diagnostic]) -> Self {
+        // The first error is the first contradiction found; what only asks for more comes behind.
+        let worst = said.iter().find(|one| one.severity == Severity::Error).or_else(|| said.first());
+        let reason = worst.map(|one| one.message.clone()).unwrap_or_default();
+        Self { values, reason }
+    }
 }
 
 /// What can happen.
@@ -54,6 +73,10 @@ pub enum Event {
     Settle,
     /// Something else takes the place of everything in hand: a file, an example.
     Open(Box<Hand>),
+    /// Files take its place, or lie beside it where they only complete it.
+    OpenFiles(Vec<File>),
+    /// The same for settings alone, which amend such a plan in hand: no entry of its own in the history.
+    Start(Box<Hand>),
     /// What a link's fragment carries takes the place of everything in hand; what cannot be read leaves it.
     Follow(String),
     /// What the browser kept comes back.
@@ -100,8 +123,8 @@ impl State {
             answered: hand.clone(),
             hand,
             answer: found,
-            shown: shown.map(Held::new),
-            stale: false,
+            shown: shown.map(PtrEq::new),
+            refused: None,
             colour: Colour::Stage,
             picked: None,
             pinned: None,
@@ -119,12 +142,17 @@ impl State {
         let (found, shown) = answer(&self.hand);
         self.answered = self.hand.clone();
         self.answer = found;
-        self.stale = shown.is_none() && self.shown.is_some();
-        if let Some(shown) = shown {
+        if let Some(shown) = &shown {
             let world = shown.plan.layout().world_size;
             self.picked = self.picked.filter(|rank| rank.get() < world);
-            self.shown = Some(Held::new(shown));
         }
+        self.shown = shown.map(PtrEq::new);
+    }
+
+    /// Whether the answer is to the text as it is now.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.answered == self.hand
     }
 }
 
@@ -146,6 +174,19 @@ impl State {
             self.steps.record(&before);
         }
         self.settle();
+    }
+
+    /// Takes `values` for settings, as `change` does, unless they make no plan where there is one: then the plan stays,
+    /// and the refusal says why.
+    fn try_values(&mut self, values: Vec<(String, String)>, change: fn(&mut Hand, (String, String))) {
+        let before = self.clone();
+        let tried = values.clone();
+        self.change(|hand| values.into_iter().for_each(|one| change(hand, one)));
+        if before.shown.is_some() && before.is_settled() && self.shown.is_none() {
+            let refused = Refused::of(tried, &self.answer.resolution.diagnostics);
+            let revision = self.revision;
+            *self = Self { refused: Some(refused), revision, ..before };
+        }
     }
 
     fn step(&mut self, step: fn(&mut Steps, &Hand) -> Option<Hand>) {
@@ -182,6 +223,9 @@ pub fn apply(mut state: State, event: Event) -> State {
         return state;
     }
     state.revision += 1;
+    if !matches!(event, Event::Paint(_) | Event::Pick(_)) {
+        state.refused = None;
+    }
     match event {
         Event::Edit(text) => {
             state.steps.record_typing(&state.hand, &text);
@@ -190,6 +234,15 @@ pub fn apply(mut state: State, event: Event) -> State {
         Event::Settle => state.settle(),
         Event::Open(hand) => {
             state.entries += 1;
+            state.take(*hand);
+        }
+        Event::OpenFiles(files) => {
+            state.entries += 1;
+            let hand = state.hand.with_files(files);
+            state.take(hand);
+        }
+        Event::Start(hand) => {
+            state.entries += u64::from(!state.hand.is_settings_alone());
             state.take(*hand);
         }
         Event::Follow(fragment) => state.follow(&fragment),
@@ -201,19 +254,21 @@ pub fn apply(mut state: State, event: Event) -> State {
         Event::Redo => state.step(Steps::redo),
         Event::Pin => {
             let hand = state.hand.clone();
-            state.pinned = state.shown.clone().map(|shown| Held::new(Pinned { hand, shown }));
+            state.pinned = state.shown.clone().map(|shown| PtrEq::new(Pinned { hand, shown }));
         }
         Event::Unpin => state.pinned = None,
         Event::Swap => {
             if let (Some(pinned), Some(shown)) = (state.pinned.take(), state.shown.clone()) {
                 let hand = state.hand.clone();
                 state.take(pinned.hand.clone());
-                state.pinned = Some(Held::new(Pinned { hand, shown }));
+                state.pinned = Some(PtrEq::new(Pinned { hand, shown }));
             }
         }
         Event::Dismiss => state.broken_link = None,
-        Event::Try(values) => state.change(|hand| values.into_iter().for_each(|one| hand.put(one))),
-        Event::Set { name, value } => state.change(|hand| hand.set(name, value)),
+        Event::Try(values) => state.try_values(values, Hand::put),
+        Event::Set { name, value } => {
+            state.try_values(vec![(name, value)], |hand, (name, value)| hand.set(name, value))
+        }
         Event::Without(name) => state.change(|hand| hand.go_without(&name)),
         Event::Unset(name) => state.change(|hand| hand.unset(&name)),
         Event::UnsetAll => state.change(Hand::unset_all),
@@ -224,9 +279,9 @@ pub fn apply(mut state: State, event: Event) -> State {
 }
 
 /// `hand` as it is held; nothing when it makes no plan.
-fn pin(hand: Hand) -> Option<Held<Pinned>> {
-    let shown = Held::new(answer(&hand).1?);
-    Some(Held::new(Pinned { hand, shown }))
+fn pin(hand: Hand) -> Option<PtrEq<Pinned>> {
+    let shown = PtrEq::new(answer(&hand).1?);
+    Some(PtrEq::new(Pinned { hand, shown }))
 }
 
 #[cfg(test)]
@@ -245,11 +300,26 @@ mod tests {
     }
 
     #[test]
-    fn the_last_good_plan_stays_and_is_marked_stale() {
-        let state = after(vec![Event::Edit("prose, not a script".into()), Event::Settle]);
-        assert!(state.stale && state.shown.is_some());
+    fn a_text_without_a_plan_shows_no_other_plan() {
+        let state = after(vec![Event::Edit("prose, not a script".into())]);
+        assert!(state.shown.is_some() && !state.is_settled(), "the answer waits for the pause");
+        let state = apply(state, Event::Settle);
+        assert!(state.shown.is_none() && state.is_settled());
         let state = apply(state, Event::Open(Box::new(Hand::of(EXAMPLE))));
-        assert!(!state.stale);
+        assert!(state.shown.is_some());
+    }
+
+    #[test]
+    fn a_refused_value_leaves_the_plan_and_says_why() {
+        let before = State::default();
+        let state = apply(before.clone(), set("tensor_model_parallel_size", "16"));
+        let refused = state.refused.clone().expect("TP 16 × PP 2 needs 32 GPUs");
+        assert_eq!(refused.values, [("tensor_model_parallel_size".to_owned(), "16".to_owned())]);
+        assert!(refused.reason.contains("32"), "{}", refused.reason);
+        assert_eq!((&state.hand, &state.shown), (&before.hand, &before.shown));
+        assert!(!state.steps.can_undo(), "nothing happened that could be undone");
+        let state = apply(state, set("num_nodes", "4"));
+        assert!(state.refused.is_none() && world(&state) == Some(32));
     }
 
     #[test]
@@ -279,7 +349,7 @@ mod tests {
         let state = after(events);
         let last = state.hand.clone();
         let state = apply(apply(state, Event::Undo), Event::Undo);
-        assert_eq!((world(&state), state.stale), (Some(32), false));
+        assert_eq!(world(&state), Some(32));
         let state = apply(apply(state, Event::Undo), Event::Undo);
         assert_eq!((world(&state), state.steps.can_undo()), (Some(16), false));
         let state = (0..4).fold(state, |state, _| apply(state, Event::Redo));
@@ -297,12 +367,7 @@ mod tests {
                 "#/1?layers=2&hidden=64&heads=4&seq=32&mbs=1&nodes=1&gpus_per_node=8&colour=red&bf16".into(),
             ),
         );
-        assert_eq!(
-            (world(&state), state.stale),
-            (Some(8), false),
-            "{:?}",
-            state.answer.resolution.diagnostics
-        );
+        assert_eq!(world(&state), Some(8), "{:?}", state.answer.resolution.diagnostics);
         assert!(state.broken_link.is_none() && state.hand.is_settings_alone());
         let told = |code| state.answer.resolution.diagnostics.iter().any(|said| said.code.name() == code);
         assert!(told("unknown-setting"), "a newer version's setting is told");

@@ -1,9 +1,8 @@
-//! Pointing into pasted text: sources, spans, diagnostics and spelling suggestions, sentences in other languages; knows nothing of training.
+//! Pointing into pasted text: sources, spans, diagnostics and spelling suggestions; knows nothing of training.
 
 mod caret;
 mod code;
 mod diagnostic;
-mod saying;
 mod source;
 mod span;
 mod suggest;
@@ -11,7 +10,6 @@ mod suggest;
 pub use caret::render;
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity};
-pub use saying::{Saying, spoken};
 pub use source::{Part, Position, Source};
 pub use span::Span;
 pub use suggest::suggest;

@@ -53,10 +53,10 @@ pub fn size(bytes: Bytes) -> String {
     }
 }
 
-/// A count in words: `6.74 B`, `12.3 M`, `512`.
+/// A count in words: `6.74B`, `12.3M`, `512`.
 #[must_use]
 pub fn rounded(count: f64) -> String {
-    let units = [(1e12, " T"), (1e9, " B"), (1e6, " M"), (1e4, " k")];
+    let units = [(1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")];
     match units.into_iter().find(|(unit, _)| count >= *unit) {
         Some((1e4, name)) => with(count / 1e3, 1, name),
         Some((unit, name)) => with(count / unit, 2, name),
@@ -73,7 +73,7 @@ pub fn gb(bytes: Bytes) -> String {
 /// A share as a percentage with one decimal.
 #[must_use]
 pub fn percent(share: f64) -> String {
-    with(share * 100.0, 1, " %")
+    with(share * 100.0, 1, "%")
 }
 
 /// A duration in the unit that suits it.
@@ -116,10 +116,10 @@ mod tests {
         check(&mib(Bytes::mib(64)), "64.0 MiB");
         check(&size(Bytes::new(2_560)), "2.5 KiB");
         check(&size(Bytes::gib(3)), "3.00 GiB");
-        check(&rounded(6_738_415_616.0), "6.74 B");
-        check(&rounded(12_288.0), "12.3 k");
+        check(&rounded(6_738_415_616.0), "6.74B");
+        check(&rounded(12_288.0), "12.3k");
         check(&rounded(512.0), "512");
         check(&seconds(Seconds::milliseconds(12.5)), "12.50 ms");
-        check(&percent(0.4567), "45.7 %");
+        check(&percent(0.4567), "45.7%");
     }
 }

@@ -107,7 +107,7 @@ fn main() {
     page.press(Key::Escape);
     let noise = "a line of a log that is no script 0123456789 [x] $y \"z\" 'w' > v\n".repeat(16_000);
     page.fill("#script", &noise);
-    page.wait_for(".stale");
+    page.wait_for(".missing");
     tell(&page, "a megabyte of noise pasted");
     page.click("#script");
     page.press("x");

@@ -1,9 +1,48 @@
-//! What the reader does with the answer: asks a number why, tries advice, searches, looks beside the tool of 2023.
+//! What the reader does with the answer: asks a number why, takes a suggestion, searches, looks beside the tool of 2023.
 use e2e::{Key, Page};
+
+use super::steps::{panel, turn};
+
+#[test]
+fn the_first_screen_holds_the_answer_and_the_page_does_not_scroll() {
+    let page = Page::open("");
+    page.set_window(1280, 800);
+    let inside = |css: &str| {
+        let bottom = page.js(
+            "const box = document.querySelector(arguments[0]).getBoundingClientRect(); return box.height && box.bottom",
+            &[serde_json::json!(css)],
+        );
+        let bottom = bottom.as_f64().expect("a length");
+        assert!(bottom > 0.0 && bottom <= 800.0, "{css} ends at {bottom}");
+    };
+    for css in [
+        ".verdict .big",
+        ".act",
+        "#memory-tab",
+        ".stats",
+        ".card-memory .stage-rows",
+        ".mini-map svg",
+        ".card-schedule .lanes",
+        ".card-time .bar",
+        "#script",
+        ".knobs",
+    ] {
+        page.wait_for(css);
+        inside(css);
+    }
+    let scrolls = page.js("return document.documentElement.scrollHeight - innerHeight", &[]);
+    assert_eq!(scrolls, 0, "the page itself does not scroll");
+    page.screenshot("first-screen");
+    page.prefer_dark(true);
+    page.screenshot("first-screen-dark");
+    assert_eq!(page.axe(), []);
+    page.assert_quiet();
+}
 
 #[test]
 fn a_number_says_why() {
     let page = Page::open("");
+    panel(&page, "memory");
     page.click("#memory .number-button");
     page.wait_text("#why", "Parameters: ");
     page.click("#why .tree-inside summary");
@@ -19,59 +58,118 @@ fn a_number_says_why() {
 }
 
 #[test]
-fn advice_is_tried_and_taken_back() {
+fn the_best_change_is_applied_its_difference_shown_and_taken_back() {
     let page = Page::open("");
     let before = page.wait_text(".verdict .big", "Fits");
-    page.click_text("#advice button", "Try it");
-    page.until("another verdict", || (page.text(".verdict .big") != before).then_some(()));
-    page.click_text(".settings button", "Back to the script alone");
-    page.until("the old verdict", || (page.text(".verdict .big") == before).then_some(()));
+    let step = page.text(".stats dd");
+    page.click_text(".act button", "Apply");
+    page.wait_text(".changes", "step −");
+    page.until("another step time", || (page.text(".stats dd") != step).then_some(()));
+    page.click("button[aria-label=Undo]");
+    page.until("the old verdict", || {
+        (page.text(".verdict .big") == before && page.text(".stats dd") == step).then_some(())
+    });
+    page.assert_quiet();
 }
 
 #[test]
-fn what_does_not_fit_is_said_and_mended() {
+fn suggestions_are_applied_and_discarded() {
+    let page = Page::open("");
+    let before = page.wait_text(".verdict .plan-name", "TP 2");
+    let step = page.text(".stats dd");
+    panel(&page, "suggestions");
+    page.click_text("#suggestions button", "Apply");
+    page.wait_for(".changes");
+    panel(&page, "settings");
+    page.click_text("#settings button", "Discard changes");
+    panel(&page, "overview");
+    page.until("the old numbers", || (page.text(".stats dd") == step).then_some(()));
+    assert_eq!(page.text(".verdict .plan-name"), before);
+}
+
+#[test]
+fn what_does_not_fit_says_by_how_much_and_is_mended_in_two_clicks() {
     let page = Page::open("");
     page.wait_text(".verdict .big", "Fits");
-    page.choose(".accelerator select", "V100-SXM2-16GB");
-    page.wait_text(".verdict .big", "Does not fit");
-    page.wait_text("#advice h2", "Ways to make it fit");
+    page.choose(".accelerator select", "A100-SXM-40GB");
+    turn(&page, "More: micro-batch size");
+    turn(&page, "More: micro-batch size");
+    let said = page.wait_text(".verdict .big", "Out of memory");
+    assert!(said.contains("GiB over"), "{said}");
     assert_eq!(page.axe(), []);
-    page.screenshot_whole("does-not-fit");
+    page.screenshot("out-of-memory");
+    page.wait_text(".act", "Makes it fit");
+    page.click_text(".act button", "Apply");
+    page.until("a plan that fits", || (!page.text(".verdict .big").contains("Out")).then_some(()));
+    page.wait_text(".changes", "was: out of memory");
+    page.screenshot("mended");
 }
 
 #[test]
 fn other_layouts_are_searched() {
     let page = Page::open("");
+    let before = page.text(".stats dd");
+    panel(&page, "search");
     page.click_text("#search button", "Search");
     page.wait_gone("#search progress");
-    let before = page.text(".verdict .stats");
-    page.click_text("#search button", "Try it");
-    page.until("another step time", || (page.text(".verdict .stats") != before).then_some(()));
+    page.wait_for("#search .layout-table tbody tr");
+    assert!(page.count("#search .front circle") > 1);
+    assert_eq!(page.axe(), []);
+    page.screenshot("search");
+    // The list stays while the reader looks at other panels.
+    panel(&page, "memory");
+    panel(&page, "search");
+    page.click_text("#search button", "Apply");
+    page.wait_for(".changes");
+    panel(&page, "overview");
+    page.until("another step time", || (page.text(".stats dd") != before).then_some(()));
     page.assert_quiet();
 }
 
 #[test]
 fn the_tool_of_2023_stands_beside() {
     let page = Page::open("");
-    page.click("#analysis-tool summary");
+    panel(&page, "time");
+    page.click_text("#time button", "Comparison with the 2023 Megatron analysis tool");
     let text = page.wait_text("#analysis-tool", "DP 8 × PP 1 × TP 1");
     for part in ["4.0 times ours", "69.1", "Pipeline parallel communication"] {
         assert!(text.contains(part), "{part} is missing");
     }
     assert_eq!(page.axe(), []);
-    page.screenshot_whole("everything");
 }
 
 #[test]
 fn a_knob_is_turned_by_keyboard_and_the_answer_follows() {
     let page = Page::open("");
-    page.wait_text(".verdict .stats", "TP 2 × PP 2 × DP 4");
-    page.click("[aria-label='More: tensor parallel size']");
-    page.wait_text(".verdict .stats", "TP 4 × PP 2 × DP 2");
+    page.wait_text(".plan-name", "TP 2, PP 2, DP 4");
+    turn(&page, "More: tensor parallel size");
+    page.wait_text(".plan-name", "TP 4, PP 2, DP 2");
     // The button keeps the focus, so that it can be pressed again.
     page.press(Key::Enter);
-    page.wait_text(".verdict .stats", "TP 8 × PP 2 × DP 1");
+    page.wait_text(".plan-name", "TP 8, PP 2");
     page.choose(".knobs select", "full");
+    panel(&page, "time");
     page.until("recomputation in the time", || page.text("#time").contains("recomputation").then_some(()));
     page.assert_quiet();
+}
+
+#[test]
+fn a_refused_knob_says_why_and_leaves_the_plan() {
+    let page = Page::open("");
+    let plan = page.wait_text(".plan-name", "TP 2, PP 2, DP 4");
+    let numbers = page.texts(".verdict .big, .stats dd");
+    for _ in 0..3 {
+        turn(&page, "More: tensor parallel size");
+    }
+    let said = page.wait_text(".refusal", "Not possible: tensor_model_parallel_size 16");
+    assert!(said.contains("16") && said.contains("The plan is unchanged"), "{said}");
+    page.wait_text(".plan-name", "TP 8, PP 2");
+    assert_eq!(page.text(".knob:nth-child(2) output"), "8", "the knob shows what holds");
+    assert_eq!(page.axe(), []);
+    page.screenshot("refused");
+    page.click("button[aria-label=Undo]");
+    page.click("button[aria-label=Undo]");
+    page.until("the first plan", || (page.text(".plan-name") == plan).then_some(()));
+    assert_eq!(page.count(".refusal"), 0);
+    assert_eq!(page.texts(".verdict .big, .stats dd"), numbers);
 }

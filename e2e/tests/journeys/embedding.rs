@@ -12,10 +12,17 @@ fn each_view_stands_alone() {
     let page = Page::blank();
     for (view, panel) in [
         ("verdict", ".verdict"),
+        ("overview", "#overview"),
+        ("suggestions", "#suggestions"),
         ("memory", "#memory"),
         ("time", "#time"),
         ("schedule", "#schedule"),
         ("communication", "#communication"),
+        ("layers", "#layers"),
+        ("gemms", "#gemms"),
+        ("search", "#search"),
+        ("settings", "#settings"),
+        ("analysis-tool", "#analysis-tool"),
         ("map", "#map"),
     ] {
         page.goto(&format!("?embed={view}{PLAN}"));
@@ -30,14 +37,22 @@ fn each_view_stands_alone() {
     page.goto(&format!("?embed=memory&theme=dark{PLAN}"));
     assert_eq!(page.js("return document.documentElement.dataset.theme", &[]), "dark");
     page.goto(&format!("?embed=comparison{PLAN}!{}", &PLAN[1..].replace("tp=2", "tp=4")));
-    page.wait_for("#compare");
+    page.wait_for("#comparison");
+    // Without a second plan, and for a name that no view has, the frame says so.
+    page.goto(&format!("?embed=comparison{PLAN}"));
+    page.wait_text(".embedded .notice", "carries one plan only");
+    page.goto(&format!("?embed=nonsense{PLAN}"));
+    let said = page.wait_text(".embedded .notice", "no view");
+    assert!(said.contains("nonsense") && said.contains("schedule"), "{said}");
+    page.goto(&format!("?embed=map&gpu=n0_g3&color=tensor{PLAN}"));
+    page.wait_text(".about-gpu", "rank 3");
     page.assert_quiet();
 }
 
 #[test]
 fn what_is_no_plan_is_said_in_the_frame() {
     let page = Page::open("?embed=memory#/1?layers=4&tp=3");
-    page.wait_text(".embedded", "the text does not give");
+    page.wait_text(".embedded", "does not give");
     page.goto("?embed=memory#nonsense");
     page.wait_for(".embedded");
 }

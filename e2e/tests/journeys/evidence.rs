@@ -19,7 +19,7 @@ fn shown(page: &Page, section: &str) -> u64 {
 #[test]
 fn the_evidence_is_one_link_away_and_loads_in_silence() {
     let page = Page::open("");
-    page.click_text("footer a", "Evidence");
+    page.click_text(".site a", "Evidence");
     page.wait_text("h1", "Evidence");
     page.wait_for(".filters:not([hidden])");
     assert_eq!(shown(&page, "time"), 708);
@@ -46,7 +46,7 @@ fn a_row_opens_as_the_plan_that_it_was_predicted_from() {
         let row = format!("[id='{id}']");
         let predicted: f64 = page.text(&format!("{row} td:nth-child(3)")).parse().expect("seconds");
         page.click(&format!("{row} th a"));
-        let step = page.wait_text(".verdict", "Step time");
+        let step = page.wait_text(".stats", "Step time");
         let said = format!("{predicted:.2} {unit}");
         assert!(step.contains(&said), "{id}: {said} in {step}");
         page.goto_shell(PATH);

@@ -21,7 +21,7 @@ fn is_in_sight(page: &Page) -> bool {
 #[test]
 fn the_guide_is_one_link_away() {
     let page = Page::open("");
-    page.click_text("footer a", "Guide");
+    page.click_text(".site a", "Guide");
     page.wait_text("h1", "Guide");
     page.click_text(".contents:not(.folded) a", "Pipeline schedules");
     page.until("the chapter in sight", || is_in_sight(&page).then_some(()));

@@ -5,6 +5,8 @@ use e2e::{Key, Page, Scratch};
 use serde_json::json;
 use xtask::site::{Server, Site};
 
+use super::steps::panel;
+
 const SCRIPT: &str = "torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 2048 \
     --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 \
     --vocab-size 50257 --bf16\n";
@@ -24,11 +26,15 @@ fn a_script_is_dropped_on_the_box_or_opened_from_a_file() {
     fs::write(&second, SCRIPT.replace("--nnodes 4", "--nnodes 1")).expect("a file");
     let page = Page::open("");
     page.drop_file("#script", &first);
-    page.wait_text(".verdict .stats", "32");
+    page.wait_text(".plan-name", "32 × H100");
     assert_eq!(page.value("#script"), SCRIPT);
     page.choose_file("input[type=file]", &second);
-    page.wait_text(".verdict .stats", "DP 8");
+    page.wait_text(".plan-name", "DP 8");
     assert!(page.value("#script").contains("--nnodes 1"));
+    // Anywhere else on the page is as good as the box, and nothing is navigated away from.
+    page.drop_file(".answer-body", &first);
+    page.wait_text(".plan-name", "32 × H100");
+    assert_eq!(page.value("#script"), SCRIPT);
     page.assert_quiet();
 }
 
@@ -47,7 +53,7 @@ fn a_script_is_pasted_over_the_example() {
     page.press(Key::Control + "a");
     page.press(Key::Control + "v");
     page.until("the script in the box", || (page.value("#script") == SCRIPT).then_some(()));
-    page.wait_text(".verdict .stats", "32");
+    page.wait_text(".plan-name", "32 × H100");
     page.press(Key::Control + "z");
     page.until("the example again", || (page.value("#script") != SCRIPT).then_some(()));
 }
@@ -55,13 +61,13 @@ fn a_script_is_pasted_over_the_example() {
 #[test]
 fn the_schedule_is_dragged() {
     let page = Page::open("");
+    panel(&page, "schedule");
     for _ in 0..3 {
-        page.click(".glances [aria-label=closer]");
+        page.click(".pans [aria-label=closer]");
     }
-    page.wait_gone("[aria-busy=true]");
-    let before = page.text(".glances [role=status]");
+    let before = page.text(".pans [role=status]");
     page.drag(".lanes", -200.0);
-    page.until("another part of the step", || (page.text(".glances [role=status]") != before).then_some(()));
+    page.until("another part of the step", || (page.text(".pans [role=status]") != before).then_some(()));
     page.assert_quiet();
 }
 
@@ -69,7 +75,7 @@ fn the_schedule_is_dragged() {
 fn the_keyboard_alone_shares_a_plan() {
     let page = Page::open("");
     page.press(Key::Tab);
-    assert!(page.focused().starts_with("a \"To the answer"), "{}", page.focused());
+    assert!(page.focused().starts_with("a \"Skip to the result"), "{}", page.focused());
     let until = |name: &str| {
         for _ in 0..20 {
             page.press(Key::Tab);

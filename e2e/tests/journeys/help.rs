@@ -1,30 +1,32 @@
 //! Help where it is wanted: the guided tour, and terms explained where they stand.
 use e2e::{Key, Page};
 
+use super::steps::{panel, turn};
+
 #[test]
 fn the_tour_leads_through_the_page_by_mouse_and_by_keyboard() {
     let page = Page::open("");
-    page.wait_text("#map", "n0_g1");
+    page.wait_for(".verdict");
     let address = page.url();
-    page.click_text(".script .tools button", "Tour");
-    page.wait_text("#tour", "1 of 8");
-    assert_eq!(page.attribute("[data-toured]", "aria-labelledby").as_deref(), Some("verdict-title"));
+    page.click_text(".top .site button", "Tour");
+    page.wait_text("#tour", "1 of 9");
+    assert_eq!(page.attribute("[data-toured]", "class").as_deref(), Some("answer-head"));
     let needs = page.text("#tour p");
     assert!(needs.contains("GiB") && !needs.contains('{'), "{needs}");
     assert_eq!(page.axe(), []);
     // The card has the focus; arrows lead on and back, and never past the first step.
     for (key, step) in
-        [(Key::Left, "1 of 8"), (Key::Right, "2 of 8"), (Key::Right, "3 of 8"), (Key::Left, "2 of 8")]
+        [(Key::Left, "1 of 9"), (Key::Right, "2 of 9"), (Key::Right, "3 of 9"), (Key::Left, "2 of 9")]
     {
         page.press(key);
         page.wait_text("#tour", step);
     }
     // The page beneath stays at hand, and the tour tells of the plan that is shown now.
-    page.click("[aria-label='More: tensor parallel size']");
-    page.wait_text(".verdict .stats", "TP 4 × PP 2 × DP 2");
-    for step in 3..=8 {
+    turn(&page, "More: tensor parallel size");
+    page.wait_text(".plan-name", "TP 4, PP 2, DP 2");
+    for step in 3..=9 {
         page.click_text("#tour button", "Next");
-        page.wait_text("#tour", &format!("{step} of 8"));
+        page.wait_text("#tour", &format!("{step} of 9"));
         assert_eq!(page.count("[data-toured]"), 1, "step {step}");
         let text = page.text("#tour p");
         assert!(!text.contains('{') && !text.contains("  "), "{text}");
@@ -39,12 +41,12 @@ fn the_tour_leads_through_the_page_by_mouse_and_by_keyboard() {
 }
 
 #[test]
-fn the_tour_is_in_the_foot_too_and_ends_by_escape_on_a_phone_in_the_dark() {
+fn the_tour_ends_by_escape_on_a_phone_in_the_dark() {
     let page = Page::open("");
     page.phone();
     page.prefer_dark(true);
-    page.click_text(".foot button", "Take the tour");
-    page.wait_text("#tour", "1 of 8");
+    page.js("document.querySelector('.site .link').click()", &[]);
+    page.wait_text("#tour", "1 of 9");
     page.until("the verdict in view", || {
         let top = page.js("return document.querySelector('.verdict').getBoundingClientRect().top", &[]);
         (top.as_f64()? < 200.0).then_some(())
@@ -58,9 +60,9 @@ fn the_tour_is_in_the_foot_too_and_ends_by_escape_on_a_phone_in_the_dark() {
     let plan = "accelerator=H100-SXM&bf16&gbs=64&gpus_per_node=8&heads=16&hidden=1024&layers=8&mbs=1&nodes=2&seq=1024&vocab_size=50257";
     // Behind a frame lies the page around it; axe takes that to be white.
     page.prefer_dark(false);
-    page.goto(&format!("?embed=verdict#/1?{plan}"));
-    page.click_text(".embedded .term", "MFU");
-    page.wait_text("#why", "dense peak");
+    page.goto(&format!("?embed=memory#/1?{plan}"));
+    page.click_text(".embedded .term", "GiB");
+    page.wait_text("#why", "1,073,741,824");
     assert_eq!(page.axe(), []);
     assert!(!page.text("body").contains("tour"));
 }
@@ -73,6 +75,7 @@ fn card_is_open(page: &Page) -> bool {
 #[test]
 fn a_term_is_explained_where_it_stands() {
     let page = Page::open("");
+    panel(&page, "time");
     page.click_text("#time .term", "bubble");
     page.wait_text("#why", "a pipeline stage waits");
     assert_eq!(page.text("#why h2").to_ascii_lowercase(), "bubble");
@@ -90,12 +93,19 @@ fn a_term_is_explained_where_it_stands() {
     page.press(Key::Enter);
     page.until("the card closed again", || (!card_is_open(&page)).then_some(()));
     // Every term of the page says what it means.
-    let mute = page.js(
-        "return [...document.querySelectorAll('.term')].filter(t => t.title.length < 20 || !t.textContent).length",
-        &[],
-    );
-    assert_eq!(mute, 0);
-    assert!(page.count(".term") > 30);
+    let mut terms = 0;
+    for name in
+        ["overview", "memory", "time", "schedule", "communication", "map", "layers", "gemms", "search"]
+    {
+        panel(&page, name);
+        let mute = page.js(
+            "return [...document.querySelectorAll('.term')].filter(t => t.title.length < 20 || !t.textContent).length",
+            &[],
+        );
+        assert_eq!(mute, 0, "{name}");
+        terms += page.count(".answer-body .term");
+    }
+    assert!(terms > 30, "{terms}");
     page.assert_quiet();
 }
 
@@ -103,8 +113,8 @@ fn a_term_is_explained_where_it_stands() {
 fn terms_are_within_reach_on_a_phone_and_gone_on_paper() {
     let page = Page::open("");
     page.phone();
-    page.click_text(".verdict .term", "DP");
-    page.wait_text("#why", "different copies of the model");
+    page.click_text("#overview .term", "MFU");
+    page.wait_text("#why", "dense peak");
     assert_eq!(page.axe(), []);
     assert_eq!(page.overflow(), 0);
     page.screenshot("term-phone");
@@ -117,9 +127,10 @@ fn terms_are_within_reach_on_a_phone_and_gone_on_paper() {
 #[test]
 fn the_guide_has_what_a_term_leads_to() {
     let page = Page::open("");
-    for (section, term) in [("#time", "bubble"), ("#map", "by node"), ("#matmuls", "FLOP/byte")] {
+    for (section, term) in [("time", "bubble"), ("map", "by node"), ("gemms", "FLOP/byte")] {
         page.goto("");
-        page.click_text(&format!("{section} .term"), term);
+        panel(&page, section);
+        page.click_text(&format!("#{section} .term"), term);
         page.wait_for("#why a");
         let link = page.attribute("#why a", "href").unwrap_or_default();
         page.goto_shell(&link);

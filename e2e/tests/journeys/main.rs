@@ -16,3 +16,4 @@ mod paper;
 mod run;
 mod script;
 mod sharing;
+mod steps;

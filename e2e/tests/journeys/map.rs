@@ -1,9 +1,12 @@
 //! The map of the cluster, by mouse and by keyboard alone.
 use e2e::{Key, Page};
 
+use super::steps::panel;
+
 #[test]
 fn a_picked_gpu_shows_its_groups() {
     let page = Page::open("");
+    panel(&page, "map");
     page.wait_text("#map", "n0_g1");
     // The cells themselves hear nothing: a click anywhere on the picture is placed by arithmetic.
     page.js(
@@ -25,10 +28,15 @@ fn a_picked_gpu_shows_its_groups() {
 #[test]
 fn the_keyboard_alone_walks_the_map() {
     let page = Page::open("");
+    panel(&page, "map");
     page.wait_text("#map", "n0_g1");
-    page.js("document.querySelector('#map select').focus()", &[]);
-    for _ in 0..3 {
+    page.js("document.querySelector('#map [type=submit]').focus()", &[]);
+    // The frame, which scrolls, and then the one cell that takes the focus.
+    for _ in 0..2 {
         page.press(Key::Tab);
+        if page.focused().contains("rank") {
+            break;
+        }
     }
     assert!(page.focused().contains("n0_g0, rank 0"), "{}", page.focused());
     page.press(Key::Right);
@@ -44,6 +52,7 @@ fn the_keyboard_alone_walks_the_map() {
 #[test]
 fn a_gpu_is_found_by_its_label() {
     let page = Page::open("");
+    panel(&page, "map");
     page.fill("#map input", "n1_g3");
     page.press(Key::Enter);
     page.wait_text(".about-gpu", "rank 11");
@@ -55,6 +64,7 @@ fn a_gpu_is_found_by_its_label() {
 #[test]
 fn sixteen_thousand_gpus_are_drawn() {
     let page = Page::open("");
+    panel(&page, "map");
     page.wait_text("#map", "n0_g1");
     let script = super::script::replaced(&page, "NNODES=2", "NNODES=2048")
         .replace("--global-batch-size 512", "--global-batch-size 16384");
@@ -65,4 +75,45 @@ fn sixteen_thousand_gpus_are_drawn() {
     page.wait_text(".about-gpu", "rank 16383");
     page.screenshot("map-16384");
     page.assert_quiet();
+}
+
+#[test]
+fn a_chip_and_the_pointer_light_up_a_group_and_say_what_it_sends() {
+    let page = Page::open("");
+    panel(&page, "map");
+    page.click_text("#map .chip", "DP");
+    let caption = page.wait_text("#map .group-caption", "data parallel group 0");
+    assert!(caption.contains("4 GPUs hold the same part of the model"), "{caption}");
+    assert!(caption.contains("Each step a GPU sends"), "{caption}");
+    page.js(
+        "const label = [...document.querySelectorAll('#map text')].find(e => e.textContent === 'n1_g3');
+         const box = label.getBoundingClientRect();
+         label.dispatchEvent(new MouseEvent('mousemove',
+             { bubbles: true, clientX: box.x + box.width / 2, clientY: box.y + box.height / 2 }))",
+        &[],
+    );
+    page.wait_text("#map .group-caption", "n1_g3: data parallel group 3");
+    assert_eq!((page.count("#map .partner"), page.count("#map svg.lit")), (1, 1));
+    page.screenshot("map-hovered");
+    page.assert_quiet();
+}
+
+#[test]
+fn what_is_looked_at_is_in_the_address() {
+    let page = Page::open("");
+    panel(&page, "map");
+    page.click_text("#map .chip", "TP");
+    page.fill("#map input", "n1_g3");
+    page.press(Key::Enter);
+    page.wait_text(".about-gpu", "rank 11");
+    let url = page.until("the view in the address", || {
+        let url = page.url();
+        (url.contains("view=map") && url.contains("gpu=n1_g3") && url.contains("color=tensor")).then_some(url)
+    });
+    let query = url.split_once('?').expect("a query").1.to_owned();
+    let other = Page::open(&format!("?{query}"));
+    other.wait_text(".about-gpu", "rank 11");
+    assert_eq!(other.text("#map .chip[aria-pressed=true]"), "TP");
+    let other = Page::open("#map");
+    other.wait_for("#map svg");
 }

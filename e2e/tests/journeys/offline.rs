@@ -75,17 +75,15 @@ fn without_a_network_the_page_works_on() {
     let script = super::script::replaced(&page, "NNODES=2", "NNODES=4");
     page.fill("#script", &script);
     page.until("the plan in the address", || page.url().contains("nodes=4").then_some(()));
-    let numbers = page.texts(".verdict .big, .verdict .stats dd");
+    let numbers = page.texts(".verdict .big, .stats dd");
     page.cut_off();
     page.reload();
     assert_eq!(page.value("#script"), script);
-    assert_eq!(page.texts(".verdict .big, .verdict .stats dd"), numbers);
+    assert_eq!(page.texts(".verdict .big, .stats dd"), numbers);
     page.screenshot("offline");
     let script = super::script::replaced(&page, "NNODES=4", "NNODES=1");
     page.fill("#script", &script);
-    page.until("another answer", || {
-        (page.texts(".verdict .big, .verdict .stats dd") != numbers).then_some(())
-    });
+    page.until("another answer", || (page.texts(".verdict .big, .stats dd") != numbers).then_some(()));
     page.goto(&format!("index.html?embed=memory{PLAN}"));
     page.wait_for("#memory");
     page.goto_shell("evidence.html");
@@ -167,14 +165,19 @@ fn nothing_is_asked_of_anyone_after_the_load() {
     page.fill("#script", &script);
     page.until("the plan in the address", || page.url().contains("nodes=4").then_some(()));
     page.click_text("button", "Pin");
-    page.wait_text("#compare", "Both are the same plan");
-    page.click_text("button", "JSON");
-    page.downloaded("shardscope.json");
+    super::steps::panel(&page, "comparison");
+    page.wait_text("#comparison", "Both are the same plan");
+    page.click_text("button", "Share");
+    page.click_text("#share button", "Report, JSON");
+    page.downloaded("5.04b-on-32-h100-sxm-tp-2-pp-2-dp-8-report.json");
+    page.press(e2e::Key::Escape);
+    page.wait_gone("#share");
+    super::steps::panel(&page, "search");
     page.click_text("#search button", "Search");
     page.wait_gone("#search progress");
     page.click_text("button", "Share");
-    page.click_text("#share button", "Group map, PNG");
-    page.downloaded("shardscope-map.png");
+    page.click_text("#share button", "Cluster map, PNG");
+    page.downloaded("5.04b-on-32-h100-sxm-tp-2-pp-2-dp-8-map.png");
     assert_eq!(page.served(), loaded);
     page.assert_quiet();
 

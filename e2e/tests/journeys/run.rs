@@ -1,22 +1,25 @@
 //! The run itself: its schedule, its script with changes, its log, what the reader measured.
 use e2e::{Key, Page};
 
+use super::steps::panel;
+
 #[test]
 fn the_schedule_is_looked_at_closely() {
     let page = Page::open("");
-    let whole = page.text(".glances [role=status]");
+    panel(&page, "schedule");
+    let whole = page.text(".pans [role=status]");
     for _ in 0..3 {
-        page.click(".glances [aria-label=closer]");
+        page.click(".pans [aria-label=closer]");
     }
     let near = page.until("a part of the step", || {
-        let text = page.text(".glances [role=status]");
+        let text = page.text(".pans [role=status]");
         (text != whole).then_some(text)
     });
     page.click(".lanes");
     page.press(Key::Right);
-    page.until("a later part", || (page.text(".glances [role=status]") != near).then_some(()));
+    page.until("a later part", || (page.text(".pans [role=status]") != near).then_some(()));
     page.press("0");
-    page.until("the whole step", || (page.text(".glances [role=status]") == whole).then_some(()));
+    page.until("the whole step", || (page.text(".pans [role=status]") == whole).then_some(()));
     let peak = page.attribute(".curve-area", "d");
     page.choose(".curve select", "1");
     page.until("another stage's memory", || (page.attribute(".curve-area", "d") != peak).then_some(()));
@@ -25,7 +28,7 @@ fn the_schedule_is_looked_at_closely() {
     assert!(page.count(".others tbody tr") > 5);
     assert_eq!(page.axe(), []);
     page.screenshot_whole("schedules");
-    page.click_text(".others button", "Try it");
+    page.click_text(".others button", "Apply");
     page.wait_text("#schedule header", "interleaved");
     page.assert_quiet();
 }
@@ -34,13 +37,14 @@ fn the_schedule_is_looked_at_closely() {
 fn a_change_is_written_into_the_script() {
     let page = Page::open("");
     page.click("[aria-label='More: nodes']");
+    panel(&page, "settings");
     page.wait_text(".rewritten mark", "4");
     assert!(page.text(".rewritten").contains("NNODES="));
     assert_eq!(page.axe(), []);
-    page.click_text(".settings button", "Write into the script");
+    page.click_text(".settings button", "Apply to script");
     page.until("the script with it", || page.value("#script").contains("NNODES=4").then_some(()));
     page.wait_gone(".rewritten");
-    page.wait_text(".verdict .stats", "DP 8");
+    page.wait_text(".plan-name", "DP 8");
     page.press(Key::Control + "z");
     page.assert_quiet();
 }
@@ -48,6 +52,7 @@ fn a_change_is_written_into_the_script() {
 #[test]
 fn a_log_stands_beside_the_prediction() {
     let page = Page::open("");
+    panel(&page, "time");
     page.click("#time details:nth-of-type(2) summary");
     page.type_into(
         "#time textarea",
@@ -62,6 +67,7 @@ fn a_log_stands_beside_the_prediction() {
 #[test]
 fn what_was_measured_takes_the_place_of_the_data_sheet() {
     let page = Page::open("");
+    panel(&page, "time");
     let before = page.text("#time strong");
     page.click("#time details:nth-of-type(1) summary");
     page.type_into("#time .own label:first-child input", "200");

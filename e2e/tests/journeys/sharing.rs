@@ -2,9 +2,14 @@
 use e2e::{Key, Page};
 use serde_json::json;
 
+use super::steps::{input, panel};
+
 /// What everyone looks at first: the verdict and the figures below it.
 fn numbers(page: &Page) -> Vec<String> {
     page.wait_gone("[aria-busy=true]");
+    if page.count("#overview") == 0 {
+        panel(page, "overview");
+    }
     page.texts(".big, .stats dd")
 }
 
@@ -19,6 +24,7 @@ fn address(page: &Page, holds: &str) -> String {
 
 /// Changes a setting in its table.
 fn set(page: &Page, name: &str, value: &str) {
+    panel(page, "settings");
     let field = format!("input[aria-label^='{name},']");
     page.wait_for(&field);
     page.js(
@@ -32,7 +38,8 @@ fn set(page: &Page, name: &str, value: &str) {
 
 /// Takes the example of that name from the gallery.
 fn take(page: &Page, name: &str) {
-    page.wait_text("#gallery", name);
+    input(page, "examples");
+    page.wait_text(".gallery", name);
     page.js(
         "[...document.querySelectorAll('.example')].find(e => e.innerText.startsWith(arguments[0])).click()",
         &[json!(name)],
@@ -60,7 +67,7 @@ fn a_copied_link_shows_the_same_numbers_to_someone_else() {
     let other = Page::open(&format!("#{fragment}"));
     assert_eq!(numbers(&other), before);
     assert_eq!(other.value("#script"), "");
-    other.wait_text("#diagnostics", "No script is needed");
+    other.wait_text("#diagnostics", "No script needed");
     other.screenshot("opened-link");
     assert_eq!(other.axe(), []);
     other.assert_quiet();
@@ -90,10 +97,9 @@ fn reload_and_back_lose_nothing() {
     page.reload();
     assert_eq!((numbers(&page), page.value("#script")), (four.clone(), script.clone()));
 
-    page.click_text("button", "Start from…");
     take(&page, "BLOOM 176B");
     address(&page, "layers=70");
-    page.wait_gone("#gallery");
+    input(&page, "script-input");
     assert_ne!(numbers(&page), four);
     page.js("history.back()", &[]);
     address(&page, "nodes=4");
@@ -110,11 +116,12 @@ fn a_place_in_the_page_leaves_the_address_to_the_plan() {
     let page = Page::open("");
     set(&page, "num_nodes", "4");
     let plan = address(&page, "nodes=4");
-    page.click(".sections a[href='#map']");
+    panel(&page, "map");
     page.until("the map in view", || {
         let top = page.js("return document.getElementById('map').getBoundingClientRect().top", &[]);
         top.as_f64().is_some_and(|top| top < 300.0).then_some(())
     });
+    page.until("the view in the address", || page.url().contains("view=map").then_some(()));
     assert_eq!(address(&page, "nodes=4"), plan);
 }
 
@@ -157,23 +164,36 @@ fn every_change_is_undone_by_keys_and_by_buttons() {
     page.until("four nodes again", || (numbers(&page) == four).then_some(()));
 }
 
+/// What the files of the example are called.
+const NAMED: &str = "5.04b-on-16-h100-sxm-tp-2-pp-2-dp-4";
+
 #[test]
-fn a_plan_starts_from_a_model_and_a_cluster() {
+fn a_plan_starts_from_a_model_and_gpus_and_follows_every_change() {
     let page = Page::open("");
-    page.click_text("button", "Start from…");
-    page.wait_text("#gallery", "A model and a cluster");
+    let script = page.value("#script");
+    input(&page, "model-input");
     assert_eq!(page.axe(), []);
-    page.screenshot("gallery");
-    page.choose("#start-model", "Mixtral-8x7B");
-    page.choose("#start-accelerator", "H200-SXM");
-    page.fill("#start-nodes", "4");
-    page.click_text("#gallery button", "Start");
-    page.wait_gone("#gallery");
+    page.fill("#start-model", "mistralai/Mixtral-8x7B-Instruct-v0.1");
+    page.wait_text(".plan-name", "64 × H100");
+    page.fill("#start-gpus", "32");
+    page.wait_text(".plan-name", "32 × H100");
+    page.click_text(".start .chip", "H200");
+    page.wait_text(".plan-name", "32 × H200");
+    page.fill("#start-model", "nobody-knows-7B");
+    page.wait_text("#start-unknown", "Not in the catalog");
+    page.wait_text(".plan-name", "32 × H200");
+    page.fill("#start-model", "Mixtral-8x7B");
+    // The best layouts are searched for by themselves.
+    page.wait_for(".best .layout");
+    page.screenshot("model-and-gpus");
+    assert_eq!(page.axe(), []);
     address(&page, "H200-SXM");
-    page.wait_text(".big", "H200-SXM");
-    assert_eq!(page.value("#script"), "");
     set(&page, "micro_batch_size", "2");
     address(&page, "mbs=2");
+    // The script is one step of the history back, not lost.
+    page.js("history.back()", &[]);
+    input(&page, "script-input");
+    page.until("the script again", || (page.value("#script") == script).then_some(()));
     page.assert_quiet();
 }
 
@@ -181,28 +201,28 @@ fn a_plan_starts_from_a_model_and_a_cluster() {
 fn a_pinned_plan_stands_beside_the_next() {
     let page = Page::open("");
     page.click_text("button", "Pin");
-    page.wait_text("#compare", "Both are the same plan");
+    page.wait_text("#comparison", "Both are the same plan");
     set(&page, "micro_batch_size", "2");
-    page.wait_text("#compare", "Settings that differ");
-    let text = page.text("#compare");
-    for part in ["micro_batch_size", "activations", "step", "Where the fullest GPU", "GiB", "%"] {
+    page.wait_text("#comparison", "Settings that differ");
+    let text = page.text("#comparison");
+    for part in ["micro_batch_size", "activations", "step", "Largest changes in peak memory", "GiB", "%"] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     assert_eq!(page.axe(), []);
-    page.js("document.getElementById('compare').scrollIntoView({ behavior: 'instant' })", &[]);
+    page.js("document.getElementById('comparison').scrollIntoView({ behavior: 'instant' })", &[]);
     page.screenshot("compare");
     let fragment = address(&page, "!/1?");
-    let now = page.texts("#compare .sides dd");
+    let now = page.texts("#comparison .sides dd");
     let other = Page::open(&format!("#{fragment}"));
-    other.wait_text("#compare", "Settings that differ");
-    assert_eq!(other.texts("#compare .sides dd"), now);
+    other.wait_text("#comparison", "Settings that differ");
+    assert_eq!(other.texts("#comparison .sides dd"), now);
     assert_eq!(numbers(&other), numbers(&page));
 
     let mine = numbers(&page);
-    page.click_text("#compare button", "Swap");
+    page.click_text("#comparison button", "Swap");
     page.until("the pinned plan in hand", || (numbers(&page) != mine).then_some(()));
-    page.click_text("#compare button", "Unpin");
-    page.wait_gone("#compare");
+    page.click_text("#comparison button", "Unpin");
+    page.wait_gone("#comparison");
 }
 
 #[test]
@@ -212,21 +232,21 @@ fn files_hold_what_their_names_say() {
     page.wait_text("#share", "Files");
     let get = |label: &str, name: &str| {
         page.click_text("#share button", label);
-        page.downloaded(name)
+        // Files are named after the plan.
+        page.downloaded(&format!("{NAMED}-{name}"))
     };
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     let report: serde_json::Value =
-        serde_json::from_slice(&get("Report, JSON", "shardscope-report.json")).expect("JSON");
+        serde_json::from_slice(&get("Report, JSON", "report.json")).expect("JSON");
     assert_eq!(report["schema"], "shardscope/report/2");
-    assert!(text(get("Memory, CSV", "shardscope-memory.csv")).starts_with("pipeline_rank,parameters"));
-    assert!(text(get("Communication, CSV", "shardscope-communication.csv")).contains("all_reduce"));
-    assert!(text(get("Settings, CSV", "shardscope-settings.csv")).contains("num_layers,24,script"));
-    assert!(text(get("Report, text", "shardscope-report.txt")).contains("Verdict"));
-    assert!(text(get("Memory bars, SVG", "shardscope-memory.svg")).starts_with("<svg"));
-    assert!(text(get("Group map, SVG", "shardscope-map.svg")).starts_with("<svg"));
-    for (label, name) in
-        [("Memory bars, PNG", "shardscope-memory.png"), ("Group map, PNG", "shardscope-map.png")]
-    {
+    assert_eq!(report["report"]["topology"]["world_size"], 16);
+    assert!(text(get("Memory, CSV", "memory.csv")).starts_with("pipeline_rank,parameters"));
+    assert!(text(get("Communication, CSV", "communication.csv")).contains("all_reduce"));
+    assert!(text(get("Settings, CSV", "settings.csv")).contains("num_layers,24,script"));
+    assert!(text(get("Report, text", "report.txt")).contains("Verdict"));
+    assert!(text(get("Memory bars, SVG", "memory.svg")).starts_with("<svg"));
+    assert!(text(get("Cluster map, SVG", "map.svg")).starts_with("<svg"));
+    for (label, name) in [("Memory bars, PNG", "memory.png"), ("Cluster map, PNG", "map.png")] {
         let picture = get(label, name);
         assert_eq!(picture.get(..8), Some(&b"\x89PNG\r\n\x1a\n"[..]), "{name}");
         assert!(picture.len() > 4_000, "{name} has {} bytes", picture.len());
@@ -246,7 +266,7 @@ fn without_a_clipboard_the_link_is_selected() {
     page.goto("");
     page.click_text("button", "Share");
     page.click_text("#share button", "Copy link");
-    page.wait_text("#share .said", "Selected");
+    page.wait_text("#share .said", "Clipboard blocked, press Ctrl+C");
     let selected = page
         .js("const f = document.activeElement; return f.value.slice(f.selectionStart, f.selectionEnd)", &[]);
     assert!(selected.as_str().is_some_and(|text| text.contains("#/1?")), "{selected}");
@@ -260,9 +280,9 @@ fn on_a_phone_everything_has_room() {
     page.screenshot("phone");
     page.click_text("button", "Pin");
     set(&page, "micro_batch_size", "2");
-    page.wait_text("#compare", "Settings that differ");
+    page.wait_text("#comparison", "Settings that differ");
     assert_eq!(page.overflow(), 0);
-    page.js("document.getElementById('compare').scrollIntoView({ behavior: 'instant' })", &[]);
+    page.js("document.getElementById('comparison').scrollIntoView({ behavior: 'instant' })", &[]);
     page.screenshot("phone-compare");
     page.click_text("button", "Share");
     page.wait_text("#share", "Files");
@@ -271,8 +291,8 @@ fn on_a_phone_everything_has_room() {
     page.press(Key::Escape);
     page.wait_gone("#share");
     page.prefer_dark(true);
-    page.click_text("button", "Start from…");
-    page.wait_text("#gallery", "Models you know");
+    input(&page, "examples");
+    page.wait_text(".gallery", "Models you know");
     page.screenshot("phone-gallery-dark");
     assert_eq!(page.axe(), []);
 }

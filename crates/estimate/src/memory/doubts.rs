@@ -31,7 +31,7 @@ pub fn doubts(plan: &Plan) -> Vec<&'static str> {
         ),
         (
             Shape::of(plan).splits_backward(),
-            "What is kept between the two halves of a backward pass meets published peaks within 6 %, not to the byte.",
+            "What is kept between the two halves of a backward pass meets published peaks within 6%, not to the byte.",
         ),
         (
             plan.layout().expert > 2,

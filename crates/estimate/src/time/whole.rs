@@ -278,11 +278,11 @@ fn number(value: u64) -> f64 {
 #[must_use]
 pub fn part_words(label: &str) -> &str {
     match label {
-        "tensor" => "tensor-parallel messages, not hidden",
-        "pipeline" => "pipeline messages, not hidden",
-        "data" => "gradients and weights of replicas, not hidden",
-        "context" => "context-parallel messages, not hidden",
-        "expert" => "expert-parallel messages, not hidden",
+        "tensor" => "exposed TP communication",
+        "pipeline" => "exposed PP communication",
+        "data" => "exposed DP communication (gradient reduce-scatter, parameter all-gather)",
+        "context" => "exposed CP communication",
+        "expert" => "exposed EP communication",
         "bubble" => "pipeline bubble",
         "recompute" => "recomputation",
         other => other,

@@ -98,7 +98,7 @@ fn ask_for_sizes(table: &mut Table) {
         if !table.has(field) && !table.is_open(field) {
             table.ask(Question {
                 name: field.name().to_owned(),
-                prompt: format!("How many {}?", field.about()),
+                prompt: format!("{}?", field.about()),
                 choices: Vec::new(),
                 proposal: Some(proposal.to_string()),
             });

@@ -51,7 +51,7 @@ fn propose(table: &mut Table) {
     table.fill(Field::VocabSize, Int(PROPOSED), Origin::Default, note);
     table.ask(Question {
         name: Field::VocabSize.name().to_owned(),
-        prompt: "How many tokens has the vocabulary? The text names no tokenizer that is known".to_owned(),
+        prompt: "Vocabulary size? The text names no known tokenizer".to_owned(),
         choices: Vec::new(),
         proposal: Some(PROPOSED.to_string()),
     });

@@ -192,7 +192,7 @@ fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
 fn ask_per_node(table: &mut Table, usual: u64) {
     table.ask(Question {
         name: Field::GpusPerNode.name().to_owned(),
-        prompt: "How many GPUs has each node?".to_owned(),
+        prompt: "GPUs per node?".to_owned(),
         choices: Vec::new(),
         proposal: Some(usual.to_string()),
     });
@@ -207,7 +207,7 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64
     if nodes.is_none() {
         table.ask(Question {
             name: Field::NumNodes.name().to_owned(),
-            prompt: "On how many nodes does it run?".to_owned(),
+            prompt: "Number of nodes?".to_owned(),
             choices: Vec::new(),
             proposal: Some(block.div_ceil(per_node.unwrap_or(usual).max(1)).max(1).to_string()),
         });

@@ -16,7 +16,7 @@ const KNOWN: [Known; 9] = [
     Known {
         name: "Llama 3 405B",
         about: "16,384 H100s, TP 8, PP 16, DP 128, sequences of 8,192",
-        published: "400 TFLOP/s per GPU, MFU 41 %; in 80 GB by freeing tensors that Megatron-LM keeps",
+        published: "400 TFLOP/s per GPU, MFU 41%; in 80 GB by freeing tensors that Megatron-LM keeps",
         model: "Llama-3.1-405B",
         // Section 3.3.2: the first and the last stage hold a layer less; replicas shard optimizer states and gradients;
         // the trainer, Meta's own, frees the inputs and outputs of stages as soon as nothing needs them.
@@ -27,7 +27,7 @@ const KNOWN: [Known; 9] = [
     Known {
         name: "Llama 3 405B, long context",
         about: "16,384 H100s, TP 8, CP 16, PP 16, sequences of 131,072",
-        published: "380 TFLOP/s per GPU, MFU 38 %",
+        published: "380 TFLOP/s per GPU, MFU 38%",
         model: "Llama-3.1-405B",
         link: "/1?accelerator=H100-SXM&account_for_embedding_in_pipeline_split&account_for_loss_in_pipeline_split\
                &bf16&cp=16&cp_comm_type=all_gather&data_parallel_sharding_strategy=optim_grads&gbs=128&gpus_per_node=8\

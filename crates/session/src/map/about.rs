@@ -56,6 +56,15 @@ pub struct Wire {
     pub link: Link,
 }
 
+/// The GPU that a reader calls so, by its label or its rank.
+#[must_use]
+pub fn find_gpu(plan: &Plan, wanted: &str) -> Option<Rank> {
+    let wanted = wanted.trim();
+    let label = Rank::from_label(wanted, plan.cluster().gpus_per_node);
+    let rank = label.or_else(|| wanted.parse().ok().map(Rank::new))?;
+    (rank.get() < plan.layout().world_size).then_some(rank)
+}
+
 /// The kinds of groups of `plan` that hold more than one GPU and that are communicated in.
 #[must_use]
 pub fn relations(plan: &Plan) -> Vec<GroupKind> {

@@ -17,17 +17,33 @@ pub enum Colour {
     Traffic,
 }
 
+/// A colour as an address names it: `stage`, `memory`, `traffic` or a kind of group, as `data`.
+#[must_use]
+pub fn colour_slug(colour: Colour) -> &'static str {
+    match colour {
+        Colour::Stage => "stage",
+        Colour::Memory => "memory",
+        Colour::Traffic => "traffic",
+        Colour::Group(kind) => kind.name(),
+    }
+}
+
+/// The colour that an address names so, where `plan` has such groups.
+#[must_use]
+pub fn colour_named(plan: &Plan, name: &str) -> Option<Colour> {
+    let groups = super::relations(plan).into_iter().map(Colour::Group);
+    [Colour::Stage, Colour::Memory, Colour::Traffic]
+        .into_iter()
+        .chain(groups)
+        .find(|colour| colour_slug(*colour) == name)
+}
+
 /// Hues for stages and groups; with more of them the hues begin again, and numbers tell them apart.
 pub const HUES: u64 = 8;
 
 /// Shades for amounts, the last for what does not fit.
-const FULL: [(f64, &str); 5] = [
-    (0.25, "up to 25 %"),
-    (0.5, "25 to 50 %"),
-    (0.75, "50 to 75 %"),
-    (0.9, "75 to 90 %"),
-    (1.0, "90 to 100 %"),
-];
+const FULL: [(f64, &str); 5] =
+    [(0.25, "up to 25%"), (0.5, "25 to 50%"), (0.75, "50 to 75%"), (0.9, "75 to 90%"), (1.0, "90 to 100%")];
 
 /// The colour of every GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]

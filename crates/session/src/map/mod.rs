@@ -1,13 +1,15 @@
 //! The map of the cluster: where each GPU lies, how it is coloured, and whom it works with.
 
 mod about;
+mod caption;
 mod colour;
 mod geometry;
 mod picture;
 mod table;
 
-pub use about::{About, Relation, Wire, about, holds, relation_name, relations, shared, wires};
-pub use colour::{Amounts, Colour, HUES, NOTHING, Paint, Swatch, paint};
+pub use about::{About, Relation, Wire, about, find_gpu, holds, relation_name, relations, shared, wires};
+pub use caption::group_caption;
+pub use colour::{Amounts, Colour, HUES, NOTHING, Paint, Swatch, colour_named, colour_slug, paint};
 pub use geometry::{Area, Detail, Geometry, MOST_DRAWN, Step};
 pub use picture::{Caption, Picture, picture};
 pub use table::{GpuLine, all_groups, gpu_lines};

@@ -1,12 +1,12 @@
 //! The schedule of a step as a picture: what each stage does when, and how a stage's memory rises and falls.
 
 mod alternatives;
-mod film;
-mod window;
+mod step_timeline;
+mod viewport;
 
 pub use alternatives::{Alternative, alternatives};
-pub use film::{Curve, Film, Number, Picture};
-pub use window::Window;
+pub use step_timeline::{Curve, Number, Picture, Running, StepTimeline};
+pub use viewport::Viewport;
 
 use shardscope_schedule::Action;
 

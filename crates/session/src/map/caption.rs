@@ -1,0 +1,58 @@
+//! What a group shares and sends, in a sentence.
+
+use super::{Colour, relation_name};
+use crate::link_name;
+use shardscope_estimate::traffic::Traffic;
+use shardscope_plan::Plan;
+use shardscope_topology::{GroupKind, Groups, Rank};
+use shardscope_units::size;
+
+/// Of the group that `rank` has in the kind that `colour` tells: what its GPUs share, and what each of them sends in a
+/// step. Nothing where the colour tells of no group.
+#[must_use]
+pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank) -> Option<String> {
+    let Colour::Group(kind) = colour else { return None };
+    let groups = Groups::of(plan.layout());
+    let group = groups.group(kind, rank)?;
+    let shares = match kind {
+        GroupKind::Tensor => "split the weight matrices of every layer between them",
+        GroupKind::Pipeline => "hold the consecutive stages of one model replica",
+        GroupKind::Data | GroupKind::DataContext => {
+            "hold the same part of the model and read different samples"
+        }
+        GroupKind::Context => "split every sequence between them",
+        GroupKind::Expert => "hold different experts of the same layers",
+        GroupKind::ExpertTensor => "split the matrices of each expert between them",
+        GroupKind::ExpertData => "hold the same experts and read different samples",
+        GroupKind::Embedding => "hold the same tied embedding",
+        _ => "work together",
+    };
+    let label = rank.label(plan.cluster().gpus_per_node);
+    let mut text =
+        format!("{label}: {} group {}: {} GPUs {shares}.", relation_name(kind), group.index(), group.size());
+    // Replicas reduce over context ranks too, whether or not there are several.
+    let data = |kind| matches!(kind, GroupKind::Data | GroupKind::DataContext);
+    let sends = |group: GroupKind| group == kind || data(group) && data(kind);
+    let dimension = traffic.dimensions.iter().find(|of| sends(of.group));
+    if let Some(of) = dimension {
+        let sent = of.per_gpu();
+        text += &format!(" Each step a GPU sends {} over {}.", size(sent.wire), link_name(of.link));
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::State;
+
+    #[test]
+    fn a_group_says_what_it_shares_and_sends() {
+        let shown = State::default().shown.expect("a plan");
+        let caption = |colour| group_caption(&shown.plan, &shown.report.traffic, colour, Rank::new(3));
+        let data = caption(Colour::Group(GroupKind::Data)).expect("a caption");
+        assert!(data.starts_with("n0_g3: data parallel group 1: 4 GPUs hold the same part"), "{data}");
+        assert!(data.contains("Each step a GPU sends"), "{data}");
+        assert_eq!(caption(Colour::Memory), None);
+    }
+}

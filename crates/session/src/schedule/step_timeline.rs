@@ -1,0 +1,274 @@
+//! A step laid out once, to be looked at through windows.
+
+use super::{CURVE, LANE, Viewport, WIDTH, Work};
+use crate::Shown;
+use shardscope_schedule::{Action, Order, Shape, Timed, Timeline, timeline};
+use shardscope_units::{Bytes, Quantity, Seconds, decimal};
+
+/// Events laid out at most, 64 stages with 512 micro-batches among them; of a longer step the first are.
+const MOST_EVENTS: u32 = 200_000;
+/// Boxes drawn at most; where there are more in a window, its lanes are sampled.
+const MOST_BOXES: usize = 6_000;
+/// Least part of the width in which a number can be read.
+const READABLE: f64 = 0.018;
+
+/// A step.
+#[derive(Clone, Debug)]
+pub struct StepTimeline {
+    order: Order,
+    line: Timeline,
+    /// Micro-batches laid out, and all there are.
+    pub micro_batches: (u32, u32),
+}
+
+/// What is seen of it through a window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    /// One path for each kind of work.
+    pub paths: Vec<(Work, String)>,
+    /// Numbers of micro-batches, where there is room.
+    pub numbers: Vec<Number>,
+}
+
+/// The number of a micro-batch in its piece of a lane.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Number {
+    /// Its middle, as a share of the width.
+    pub at: f64,
+    /// Its lane.
+    pub lane: u32,
+    /// The number, from 0.
+    pub micro_batch: u32,
+}
+
+/// What a stage does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Running {
+    /// The kind of work.
+    pub work: Work,
+    /// Its micro-batch, from 0.
+    pub micro_batch: u32,
+    /// Its model chunk, from 0.
+    pub chunk: u32,
+    /// Model chunks of a rank.
+    pub chunks: u32,
+    /// How long it takes.
+    pub takes: Seconds,
+}
+
+/// Allocated memory over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The area below it.
+    pub area: String,
+    /// What the height stands for.
+    pub most: Bytes,
+    /// What is held all the time, as a share of the height.
+    pub held: f64,
+    /// The peak with what is alive only for a moment, as a share of the height.
+    pub peak: f64,
+}
+
+impl StepTimeline {
+    /// The step of the plan shown.
+    #[must_use]
+    pub fn of(shown: &Shown) -> Self {
+        let times = &shown.report.time.schedule;
+        let shape = shortened(times.shape);
+        let order = Order::of(shape);
+        let line = timeline(&order, &times.durations);
+        Self { order, line, micro_batches: (shape.micro_batches, times.shape.micro_batches) }
+    }
+
+    /// Stages, one lane each.
+    #[must_use]
+    pub fn lanes(&self) -> u32 {
+        self.order.shape().stages
+    }
+
+    /// Time of what is laid out.
+    #[must_use]
+    pub fn total(&self) -> Seconds {
+        self.line.total
+    }
+
+    /// When the first backward pass begins and when the last forward pass ends, as shares of the time:
+    /// before is warm-up, behind cool-down.
+    #[must_use]
+    pub fn phases(&self) -> (f64, f64) {
+        let (mut first, mut last) = (f64::MAX, 0.0_f64);
+        for timed in self.line.stages.iter().flatten() {
+            match timed.event.action {
+                Action::Forward => last = last.max(self.share(timed.end)),
+                _ => first = first.min(self.share(timed.start)),
+            }
+        }
+        (first.min(1.0), last)
+    }
+
+    /// The kinds of work that there are in the step.
+    #[must_use]
+    pub fn works(&self) -> Vec<Work> {
+        let has = |work: &Work| {
+            self.line.stages.iter().flatten().any(|timed| Work::of(timed.event.action) == *work)
+        };
+        Work::ALL.into_iter().filter(has).collect()
+    }
+
+    /// What `stage` does at a moment, a share of the time; nothing while it waits.
+    #[must_use]
+    pub fn running(&self, stage: u32, moment: f64) -> Option<Running> {
+        let lane = self.line.stages.get(usize::try_from(stage).ok()?)?;
+        let next = lane.partition_point(|timed| self.share(timed.end) <= moment);
+        let timed = lane.get(next).filter(|timed| self.share(timed.start) <= moment)?;
+        Some(Running {
+            work: Work::of(timed.event.action),
+            micro_batch: timed.event.micro_batch,
+            chunk: timed.event.chunk,
+            chunks: self.order.shape().chunks,
+            takes: Seconds::new(timed.end.get() - timed.start.get()),
+        })
+    }
+
+    /// What is seen through `window`.
+    #[must_use]
+    pub fn picture(&self, window: Viewport) -> Picture {
+        let seen: Vec<&[Timed]> = self.line.stages.iter().map(|lane| self.inside(lane, window)).collect();
+        let sampled = seen.iter().map(|lane| lane.len()).sum::<usize>() > MOST_BOXES;
+        let mut picture =
+            Picture { paths: Work::ALL.map(|work| (work, String::new())).to_vec(), numbers: Vec::new() };
+        for (lane, events) in (0_u32..).zip(seen) {
+            if sampled {
+                self.sample(&mut picture, window, lane, events);
+            } else {
+                self.draw(&mut picture, window, lane, events);
+            }
+        }
+        picture
+    }
+
+    /// The memory of a GPU of `stage` over `window`.
+    #[must_use]
+    pub fn curve(&self, shown: &Shown, stage: usize, window: Viewport) -> Option<Curve> {
+        let rank = shown.report.memory.ranks.get(stage)?;
+        let most = shown.report.memory.capacity.max(rank.totals.peak_allocated);
+        let whole = most.number().max(1.0);
+        let base = rank.totals.between_steps.number() / whole;
+        let mut area = format!("M0 {CURVE}");
+        let mut point = |at: f64, held: f64| {
+            let (x, y) = (at * f64::from(WIDTH), f64::from(CURVE) * (1.0 - base - held / whole));
+            for text in ["L", &decimal(x, 2), " ", &decimal(y, 2)] {
+                area.push_str(text);
+            }
+        };
+        let levels =
+            self.levels(stage, &rank.chunks.iter().map(|chunk| chunk.kept.get()).collect::<Vec<_>>());
+        let (mut at, mut level) = (0.0, 0.0);
+        for (start, end, from, to) in levels {
+            let [start, end] = [start, end].map(|moment| window.place(moment));
+            if end <= 0.0 {
+                level = to;
+                continue;
+            }
+            if start >= 1.0 {
+                break;
+            }
+            let part = |at: f64| from + (to - from) * (at - start) / (end - start);
+            // What is held stays until the next event begins.
+            point(at, if start > at { level } else { part(at) });
+            point(start.max(at), part(start.max(at)));
+            at = end.min(1.0);
+            level = part(at);
+        }
+        point(at, level);
+        point(1.0, level);
+        area.push_str(&format!("L{WIDTH} {CURVE}z"));
+        Some(Curve { area, most, held: base, peak: rank.totals.peak_allocated.number() / whole })
+    }
+
+    /// Each event of a stage with its begin and end and the bytes held then: a forward pass fills up what
+    /// its micro-batch keeps, the pass that lets go of it empties it.
+    fn levels(&self, stage: usize, weights: &[u64]) -> Vec<(f64, f64, f64, f64)> {
+        let events = self.line.stages.get(stage).map_or(&[][..], Vec::as_slice);
+        let held = self.order.held(u32::try_from(stage).unwrap_or(u32::MAX), weights);
+        let level = |(timed, held): (&Timed, u64)| {
+            let weight = weights.get(timed.event.chunk as usize).copied().unwrap_or(0);
+            let without = held.saturating_sub(weight);
+            let (from, to) = match timed.event.action {
+                Action::Forward => (without, held),
+                action if action.releases() => (held, without),
+                _ => (held, held),
+            };
+            let [from, to] = [from, to].map(|bytes| Bytes::new(bytes).number());
+            (self.share(timed.start), self.share(timed.end), from, to)
+        };
+        events.iter().zip(held).map(level).collect()
+    }
+
+    fn share(&self, time: Seconds) -> f64 {
+        time.number() / self.line.total.number().max(f64::MIN_POSITIVE)
+    }
+
+    /// The events of a lane that reach into the window.
+    fn inside<'a>(&self, lane: &'a [Timed], window: Viewport) -> &'a [Timed] {
+        let first = lane.partition_point(|timed| window.place(self.share(timed.end)) <= 0.0);
+        let last = lane.partition_point(|timed| window.place(self.share(timed.start)) < 1.0);
+        lane.get(first..last).unwrap_or(&[])
+    }
+
+    fn draw(&self, picture: &mut Picture, window: Viewport, lane: u32, events: &[Timed]) {
+        for timed in events {
+            let from = window.place(self.share(timed.start)).max(0.0);
+            let to = window.place(self.share(timed.end)).min(1.0);
+            picture.add(Work::of(timed.event.action), from, to, lane);
+            if to - from > READABLE {
+                let micro_batch = timed.event.micro_batch;
+                picture.numbers.push(Number { at: (from + to) / 2.0, lane, micro_batch });
+            }
+        }
+    }
+
+    /// What the lane does in the middle of each of as many columns as can be drawn.
+    fn sample(&self, picture: &mut Picture, window: Viewport, lane: u32, events: &[Timed]) {
+        let columns = MOST_BOXES / self.line.stages.len().max(1);
+        let place = |column: usize| column as f64 / columns as f64;
+        let mut rest = events.iter().peekable();
+        let mut run: Option<(Work, usize)> = None;
+        for column in 0..=columns {
+            let middle = place(column) + 0.5 / columns as f64;
+            while rest.next_if(|timed| window.place(self.share(timed.end)) <= middle).is_some() {}
+            let now = rest.peek().filter(|timed| window.place(self.share(timed.start)) <= middle);
+            let work = now.filter(|_| column < columns).map(|timed| Work::of(timed.event.action));
+            match run {
+                Some((kind, _)) if Some(kind) == work => {}
+                _ => {
+                    if let Some((kind, since)) = run {
+                        picture.add(kind, place(since), place(column), lane);
+                    }
+                    run = work.map(|work| (work, column));
+                }
+            }
+        }
+    }
+}
+
+impl Picture {
+    fn add(&mut self, work: Work, from: f64, to: f64, lane: u32) {
+        let Some((_, path)) = self.paths.iter_mut().find(|(kind, _)| *kind == work) else { return };
+        let width = f64::from(WIDTH);
+        let (x, w) = (decimal(from * width, 2), decimal((to - from) * width, 2));
+        let (y, h) = ((lane * LANE + 1).to_string(), (LANE - 2).to_string());
+        for text in ["M", &x, " ", &y, "h", &w, "v", &h, "h-", &w, "z"] {
+            path.push_str(text);
+        }
+    }
+}
+
+/// The same schedule with as many micro-batches as can be laid out.
+fn shortened(shape: Shape) -> Shape {
+    let per_batch = shape.stages.saturating_mul(shape.chunks).saturating_mul(3).max(1);
+    let (group, most) = (shape.group.max(1), (MOST_EVENTS / per_batch).max(1));
+    // Whole groups where there is room for one.
+    let most = if most > group { most / group * group } else { most };
+    Shape { micro_batches: shape.micro_batches.min(most), ..shape }
+}

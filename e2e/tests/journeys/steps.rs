@@ -1,0 +1,22 @@
+//! What many journeys do.
+use e2e::Page;
+
+/// Opens a detail of the answer by its tab.
+#[track_caller]
+pub(crate) fn panel(page: &Page, name: &str) {
+    page.click(&format!("#{name}-tab"));
+    page.wait_for(&format!("#{name}"));
+}
+
+/// Opens a way to say what runs: `script-input`, `model-input`, `examples`.
+#[track_caller]
+pub(crate) fn input(page: &Page, name: &str) {
+    page.click(&format!("#{name}-tab"));
+    page.wait_for(&format!("#{name}"));
+}
+
+/// Clicks a knob's step: `More: tensor parallel size`.
+#[track_caller]
+pub(crate) fn turn(page: &Page, label: &str) {
+    page.click(&format!("[aria-label='{label}']"));
+}

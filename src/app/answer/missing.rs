@@ -1,0 +1,82 @@
+//! What stands in the place of the answer while the text makes no plan: what is missing, to be answered right there.
+
+use std::rc::Rc;
+
+use shardscope::session::{EXAMPLE, Event, Hand, State};
+use shardscope::text::Severity;
+use yew::prelude::*;
+
+use crate::app::action::Action;
+use crate::app::context::{send, use_dispatch};
+use crate::app::input::Questions;
+use crate::app::ui::InputTab;
+use crate::app::words::sentence;
+
+#[derive(Properties)]
+pub(crate) struct Props {
+    pub session: Rc<State>,
+    pub reading: bool,
+}
+
+impl PartialEq for Props {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.session, &other.session) && self.reading == other.reading
+    }
+}
+
+#[component(Missing)]
+pub(crate) fn missing(props: &Props) -> Html {
+    let dispatch = use_dispatch();
+    let session = &props.session;
+    let resolution = &session.answer.resolution;
+    if props.reading || !session.is_settled() {
+        return html! { <section class="missing"><p role="status">{ "Reading…" }</p></section> };
+    }
+    let sample = send(&dispatch, || Action::Begin(Box::new(Hand::of(EXAMPLE))));
+    let model = send(&dispatch, || Action::Input(InputTab::Model));
+    if session.hand == Hand::of("") {
+        return html! {
+            <section class="missing" aria-labelledby="missing-title">
+                <h2 id="missing-title">{ "Will it fit? How fast?" }</h2>
+                <p role="status">
+                    { "Paste a launch script on the left, or drop it with its configs anywhere. Everything is computed in this page: nothing you paste is sent anywhere." }
+                </p>
+                <p class="ways">
+                    <button type="button" class="button main" onclick={model}>{ "Start from a model and GPUs" }</button>
+                    <button type="button" class="button" onclick={sample}>{ "Load the sample script" }</button>
+                </p>
+            </section>
+        };
+    }
+    let questions = &resolution.questions;
+    let errors = resolution.diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    let title = match (resolution.not_modelled.is_empty(), questions.is_empty()) {
+        (_, false) => "Missing information",
+        (false, true) => "No verdict: part of this run is not modelled",
+        (true, true) => "No estimate yet",
+    };
+    html! {
+        <section class="missing" aria-labelledby="missing-title">
+            <h2 id="missing-title">{ title }</h2>
+            <div role="status">
+                <ul class="reasons">
+                    { for errors.take(4).map(|one| html! {
+                        <li>
+                            { sentence(&one.message) }{ "." }
+                            { one.hint.as_ref().map(|hint| html! { <span class="soft">{ " " }{ sentence(hint) }{ "." }</span> }) }
+                        </li>
+                    }) }
+                </ul>
+            </div>
+            <Questions answer={session.answer.clone()} title={if questions.is_empty() { "Not modelled" } else { "Fill in to get an estimate" }} />
+            <p class="ways">
+                if session.steps.can_undo() {
+                    <button type="button" class="button" onclick={send(&dispatch, || Event::Undo.into())}>
+                        { "Undo the last change" }
+                    </button>
+                }
+                <button type="button" class="button" onclick={model}>{ "Start from a model and GPUs" }</button>
+            </p>
+        </section>
+    }
+}

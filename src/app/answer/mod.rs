@@ -1,0 +1,73 @@
+//! The answer: the verdict that stays in view, the best change, and beneath it one detail at a time.
+
+mod action;
+mod missing;
+mod verdict;
+
+pub(crate) use missing::Missing;
+pub(crate) use verdict::Verdict;
+
+use shardscope::session::State;
+use yew::prelude::*;
+
+use super::action::Action;
+use super::context::{AppContext, use_dispatch};
+use super::panel_id::PanelId;
+use super::panels::{self, PanelView};
+use super::widgets::Tabs;
+use action::BestAction;
+
+/// The right side of the page.
+#[component(Answer)]
+pub(crate) fn answer() -> Html {
+    let dispatch = use_dispatch();
+    let Some(app) = use_context::<AppContext>() else { return html!() };
+    let session: &State = &app.session;
+    let Some(shown) = &session.shown else {
+        return html! {
+            <div id="answer" class="answer-side">
+                <Missing session={app.session.clone()} reading={app.ui.reading} />
+            </div>
+        };
+    };
+    let (panel, pinned) = (app.ui.panel, session.pinned.is_some());
+    let overview = panel == PanelId::Overview;
+    let choose = move |id: &'static str| {
+        if let Some(panel) = PanelId::named(id) {
+            dispatch.emit(Action::Panel(panel));
+        }
+    };
+    // On paper every panel stands below the other.
+    let on_paper = app.ui.printing.then(|| {
+        let rest = panels::ids(pinned).filter(move |id| *id != panel && *id != PanelId::Search);
+        rest.map(|panel| html! { <PanelView key={panel.name()} {panel} shown={shown.clone()} /> })
+    });
+    html! {
+        <div id="answer" class="answer-side">
+            <div class="answer-head">
+                <Verdict
+                    shown={shown.clone()}
+                    before={app.ui.before.clone()}
+                    big={overview}
+                    waits={!session.is_settled() || app.ui.reading}
+                />
+                <BestAction shown={shown.clone()} hand={session.hand.clone()} brief={!overview} />
+                <Tabs
+                    label="Details"
+                    tabs={panels::tabs(pinned)}
+                    chosen={panel.name()}
+                    onchoose={choose}
+                />
+            </div>
+            <div
+                class="answer-body"
+                role="tabpanel"
+                aria-labelledby={format!("{}-tab", panel.name())}
+                tabindex="-1"
+            >
+                <PanelView {panel} shown={shown.clone()} />
+                { for on_paper.into_iter().flatten() }
+            </div>
+        </div>
+    }
+}

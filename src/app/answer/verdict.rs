@@ -1,0 +1,118 @@
+//! The first thing to see: does it fit, by how much, and what the last change did to it.
+
+use shardscope::quantity::{Bytes, Quantity, Seconds, gib, rounded, seconds};
+use shardscope::session::{Fit, PtrEq, Shown, cut};
+use yew::prelude::*;
+
+use crate::app::widgets::{Icon, Sign};
+
+#[derive(Properties, PartialEq)]
+pub(crate) struct Props {
+    pub shown: PtrEq<Shown>,
+    /// The plan before the last change.
+    pub before: Option<PtrEq<Shown>>,
+    /// Whether it is the head of the overview; a line otherwise.
+    pub big: bool,
+    /// Whether the text has changed and its answer is still to come.
+    pub waits: bool,
+}
+
+/// Words and sign of a verdict.
+const fn words(fit: Fit) -> (&'static str, Sign) {
+    match fit {
+        Fit::Fits => ("Fits", Sign::Good),
+        Fit::Tight => ("Tight", Sign::Tight),
+        Fit::DoesNotFit => ("Out of memory", Sign::Bad),
+    }
+}
+
+#[component(Verdict)]
+pub(crate) fn verdict(props: &Props) -> Html {
+    let Props { shown, before, big, waits } = props;
+    let Some(worst) = shown.worst() else { return html!() };
+    let capacity = shown.plan.cluster().accelerator.memory;
+    let share = worst.reserved.number() / capacity.number().max(1.0);
+    let (word, sign) = words(worst.fit);
+    let tenths = |bytes: Bytes| format!("{:.1}", bytes.in_gib());
+    let figures = if worst.fit == Fit::DoesNotFit {
+        let over = Bytes::new(worst.reserved.get().saturating_sub(capacity.get()));
+        html! {
+            <span>
+                { format!("stage {} needs ", worst.stage) }<b>{ tenths(worst.reserved) }</b>
+                { format!(" GiB, the GPU has {}: ", tenths(capacity)) }<b>{ format!("{} GiB over", tenths(over)) }</b>
+            </span>
+        }
+    } else {
+        html! {
+            <span>
+                { "peak " }<b>{ tenths(worst.reserved) }</b>
+                { format!(" of {} GiB per GPU ({:.0}%)", tenths(capacity), share * 100.0) }
+            </span>
+        }
+    };
+    let class = classes!("verdict", worst.fit.class(), big.then_some("is-big"), waits.then_some("waits"));
+    html! {
+        <section {class} aria-labelledby="verdict-title" aria-busy={waits.then_some("true")}>
+            <h2 id="verdict-title" class="hidden">{ "Verdict" }</h2>
+            <p class="big" role="status">
+                <Icon {sign} />
+                <strong>{ word }</strong>
+                { figures }
+            </p>
+            <p class="plan-name">
+                if !big {
+                    { format!("{} per step · ", seconds(shown.report.time.step)) }
+                }
+                { parameters(shown) }{ " · " }{ cut(&shown.plan) }
+            </p>
+            // What the plan leaves out goes with its verdict wherever that goes.
+            { for shown.plan.recipe().marks.sentences().iter().map(|mark| html! { <p class="mark-without">{ mark }</p> }) }
+            if let Some(before) = before {
+                { changes(before, shown) }
+            }
+        </section>
+    }
+}
+
+fn parameters(shown: &Shown) -> String {
+    rounded(shown.report.parameters.total.number())
+}
+
+/// What the last change did: peak, step time, throughput.
+fn changes(before: &Shown, now: &Shown) -> Html {
+    let peaks = before.worst().zip(now.worst()).map(|(before, now)| {
+        let (from, to) = (before.reserved, now.reserved);
+        let less = to < from;
+        let difference = Bytes::new(to.get().abs_diff(from.get()));
+        (from != to).then(|| change("peak", less, gib(difference)))
+    });
+    let (from, to) = (before.report.time.step, now.report.time.step);
+    let step = (from != to).then(|| {
+        let difference = Seconds::new((to.get() - from.get()).abs());
+        change("step", to < from, seconds(difference))
+    });
+    let fits = before.worst().zip(now.worst()).filter(|(before, now)| before.fit != now.fit);
+    let said: Vec<Html> = peaks.flatten().into_iter().chain(step).collect();
+    let was = fits.map(|(before, _)| words(before.fit).0.to_lowercase());
+    html! {
+        <p class="changes" role="status">
+            <span class="soft">{ "Last change: " }</span>
+            if said.is_empty() {
+                <span>{ "same peak, same step time" }</span>
+            }
+            { for said }
+            if let Some(was) = was {
+                <span class="soft">{ format!("was: {was}") }</span>
+            }
+        </p>
+    }
+}
+
+fn change(name: &'static str, better: bool, by: String) -> Html {
+    html! {
+        <span class={if better { "good" } else { "bad" }}>
+            { format!("{name} {}{by}", if better { "−" } else { "+" }) }
+            <span class="hidden">{ if better { ", better" } else { ", worse" } }</span>
+        </span>
+    }
+}

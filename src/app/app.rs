@@ -1,0 +1,192 @@
+//! The page: what the reader gave on one side, its answer on the other.
+
+use gloo::timers::callback::Timeout;
+use shardscope::session::{Difference, Event, title, utf16_offset};
+use wasm_bindgen::JsCast;
+use web_sys::{Element, KeyboardEvent};
+use yew::prelude::*;
+
+use super::action::Action;
+use super::answer::Answer;
+use super::context::{AppContext, Dispatch};
+use super::embed::Embedded;
+use super::header::{BrokenLink, Header};
+use super::hooks::{use_search, use_window_event};
+use super::input::Input;
+use super::share::Share;
+use super::state::AppState;
+use super::tour::Tour;
+use super::widgets::Card;
+use super::{address, browser};
+
+/// How long the reader must pause before the answer follows. Unit: millisecond.
+const PAUSE: u32 = 150;
+/// The text that makes it a millisecond longer. Unit: byte.
+const MORE: usize = 4_096;
+/// A text that takes so long to read that it is said before. Unit: byte.
+const LONG: usize = 60_000;
+/// Two frames, in which it is painted that a long text is being read. Unit: millisecond.
+const FRAMES: u32 = 33;
+/// How long the address stays behind the plan, so that not every key is an entry. Unit: millisecond.
+const BEHIND: u32 = 300;
+
+/// Owns the state; everything else is drawn from it.
+#[component(App)]
+pub(crate) fn app() -> Html {
+    let app = use_reducer(address::first);
+    let dispatcher = app.dispatcher();
+    let dispatch: Dispatch = use_callback((), move |action: Action, ()| dispatcher.dispatch(action));
+    use_answer(&app, &dispatch);
+    use_address(&app);
+    use_keys(&dispatch);
+    use_search(app.session.shown.clone(), app.ui.searching, dispatch.clone());
+    use_window_event("beforeprint", super::context::send(&dispatch, || Action::Print(true)));
+    use_window_event("afterprint", super::context::send(&dispatch, || Action::Print(false)));
+    let name = app.session.shown.as_deref().map_or_else(String::new, |shown| title(shown) + " · ");
+    use_effect_with(name, |name| browser::set_title(&format!("{name}Shardscope")));
+    let page = if address::is_embedded() {
+        html! { <Embedded /> }
+    } else {
+        html! { <Page /> }
+    };
+    html! {
+        <ContextProvider<Dispatch> context={dispatch}>
+            <ContextProvider<AppContext> context={app}>
+                { page }
+            </ContextProvider<AppContext>>
+        </ContextProvider<Dispatch>>
+    }
+}
+
+#[component(Page)]
+fn page() -> Html {
+    let Some(app) = use_context::<AppContext>() else { return html!() };
+    // A link that carries no text is about its answer: that stands first on a phone.
+    let answer_first = app.session.hand.is_settings_alone();
+    html! {
+        <>
+            <a class="skip" href="#answer">{ "Skip to the result" }</a>
+            <Header />
+            <BrokenLink error={app.session.broken_link.clone()} />
+            <main class={classes!("page", answer_first.then_some("answer-first"))}>
+                <Input />
+                <Answer />
+            </main>
+            <Card />
+            <Tour />
+            if app.ui.sharing {
+                <Share />
+            }
+        </>
+    }
+}
+
+/// The answer follows the text when the reader pauses; a long text is announced before it is read.
+#[hook]
+fn use_answer(app: &AppContext, dispatch: &Dispatch) {
+    let (text, reading) = (app.session.hand.text.clone(), app.ui.reading);
+    let dispatch = dispatch.clone();
+    let settled = app.session.is_settled();
+    use_effect_with((text, reading, settled), move |(text, reading, settled)| {
+        let timer = (!settled).then(|| {
+            let more = u32::try_from(text.len() / MORE).unwrap_or(PAUSE);
+            let (wait, action) = match (text.len() > LONG, reading) {
+                (true, false) => (PAUSE + more, Action::Reading),
+                (true, true) => (FRAMES, Action::Settle),
+                _ => (PAUSE + more, Action::Settle),
+            };
+            Timeout::new(wait, move || dispatch.emit(action))
+        });
+        move || drop(timer)
+    });
+}
+
+/// The address and the history follow the state: a plan taken whole is an entry of its own, anything else changes the
+/// entry that is there, a little later.
+#[hook]
+fn use_address(app: &AppContext) {
+    let last = use_mut_ref(|| None::<AppState>);
+    let behind = use_mut_ref(|| None::<Timeout>);
+    let state = (**app).clone();
+    let revision = (app.session.revision, app.ui.panel);
+    use_effect_with(revision, move |_| {
+        let before = last.borrow_mut().replace(state.clone());
+        match before {
+            None if state.session.revision == 0 => {}
+            Some(before) if before.session.entries != state.session.entries => {
+                *behind.borrow_mut() = None;
+                address::write(&before, false);
+                address::write(&state, true);
+            }
+            _ => *behind.borrow_mut() = Some(Timeout::new(BEHIND, move || address::write(&state, false))),
+        }
+    });
+    // What was not written yet is when the page goes.
+    let latest = use_mut_ref(|| (**app).clone());
+    *latest.borrow_mut() = (**app).clone();
+    let gone = use_callback((), move |_: web_sys::Event, ()| address::write(&latest.borrow(), false));
+    use_window_event("pagehide", gone);
+}
+
+/// Undo and redo from the keyboard, places of the page, the browser's history.
+#[hook]
+fn use_keys(dispatch: &Dispatch) {
+    let keydown = use_callback(dispatch.clone(), |event: web_sys::Event, dispatch| {
+        if let Some(redo) = event.dyn_ref::<KeyboardEvent>().and_then(redo) {
+            event.prevent_default();
+            let before = browser::script_box().map(|area| area.value());
+            dispatch.emit(if redo { Event::Redo } else { Event::Undo }.into());
+            if let Some(before) = before {
+                Timeout::new(0, move || show_change(&before)).forget();
+            }
+        }
+    });
+    use_window_event("keydown", keydown);
+    let travel = use_callback(dispatch.clone(), |_: web_sys::Event, dispatch| {
+        dispatch.emit(address::travelled().into());
+    });
+    use_window_event("popstate", travel);
+    let click = use_callback((), |event: web_sys::Event, ()| jump(&event));
+    use_window_event("click", click);
+}
+
+/// Ctrl or Cmd with Z undoes, with Shift and Z or with Y redoes, whatever CapsLock makes of the letter. Fields other
+/// than the script keep their own undo.
+fn redo(event: &KeyboardEvent) -> Option<bool> {
+    if !(event.ctrl_key() || event.meta_key()) || event.alt_key() {
+        return None;
+    }
+    let redo = match event.key().to_lowercase().as_str() {
+        "z" => event.shift_key(),
+        "y" => true,
+        _ => return None,
+    };
+    let target = event.target()?.dyn_into::<Element>().ok()?;
+    let own =
+        matches!(target.tag_name().as_str(), "INPUT" | "SELECT" | "TEXTAREA") && target.id() != "script";
+    let in_dialog = target.closest("dialog").ok().flatten().is_some();
+    (!own && !in_dialog).then_some(redo)
+}
+
+/// Puts the caret where the script, which was `before`, has changed.
+fn show_change(before: &str) {
+    let Some(area) = browser::script_box() else { return };
+    let after = area.value();
+    if let Some(change) = Difference::between(before, &after) {
+        let at = utf16_offset(&after, u32::try_from(change.new_end).unwrap_or(u32::MAX));
+        let _ = area.set_selection_range(at, at);
+    }
+}
+
+/// A link to a place of the page leads there and leaves the address alone, which belongs to the plan.
+fn jump(event: &web_sys::Event) {
+    let link = event
+        .target()
+        .and_then(|target| target.dyn_into::<Element>().ok())
+        .and_then(|target| target.closest("a[href^='#']").ok().flatten());
+    let id = link.and_then(|link| link.get_attribute("href")).unwrap_or_default();
+    let Some(place) = id.get(1..).and_then(browser::element) else { return };
+    event.prevent_default();
+    browser::bring(&place);
+    browser::focus(&place);
+}

@@ -1,0 +1,240 @@
+//! The few things asked of the browser itself. Each may be refused, as in a sandboxed frame, and then does nothing:
+//! `gloo::storage` would panic there.
+
+use gloo::file::{Blob, File, FileList, ObjectUrl};
+use js_sys::Reflect;
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::{JsFuture, spawn_local};
+use web_sys::{
+    CanvasRenderingContext2d, Document, DragEvent, Element, HtmlAnchorElement, HtmlCanvasElement,
+    HtmlElement, HtmlImageElement, HtmlTextAreaElement, Storage, window,
+};
+
+/// Where what the reader gave is kept for the next visit.
+pub(crate) const INPUT: &str = "shardscope.hand";
+/// Where the choice of theme is kept; read by `index.html` before the first paint.
+pub(crate) const THEME: &str = "shardscope.theme";
+
+pub(crate) fn document() -> Option<Document> {
+    window()?.document()
+}
+
+fn storage() -> Option<Storage> {
+    window()?.local_storage().ok().flatten()
+}
+
+/// What is kept under `key`.
+pub(crate) fn kept(key: &str) -> Option<String> {
+    storage()?.get_item(key).ok().flatten()
+}
+
+/// Keeps `value` under `key` if the browser lets it.
+pub(crate) fn keep(key: &str, value: &str) {
+    if let Some(storage) = storage() {
+        let _ = storage.set_item(key, value);
+    }
+}
+
+/// Fixes the theme, or follows the system again.
+pub(crate) fn set_theme(theme: Option<&str>) {
+    let Some(root) = document().and_then(|document| document.document_element()) else { return };
+    let _ = match theme {
+        None => root.remove_attribute("data-theme"),
+        Some(theme) => root.set_attribute("data-theme", theme),
+    };
+}
+
+/// Names the page.
+pub(crate) fn set_title(title: &str) {
+    if let Some(document) = document() {
+        document.set_title(title);
+    }
+}
+
+/// What the address says of `name` behind its question mark.
+pub(crate) fn parameter(name: &str) -> Option<String> {
+    let search = window()?.location().search().ok()?;
+    let said = search.split(['?', '&']).find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+    said.map(str::to_owned)
+}
+
+/// The element called `id`.
+pub(crate) fn element(id: &str) -> Option<Element> {
+    document()?.get_element_by_id(id)
+}
+
+/// The first element that matches `css`.
+pub(crate) fn query(css: &str) -> Option<Element> {
+    document()?.query_selector(css).ok().flatten()
+}
+
+/// What a field or a choice that was heard holds.
+pub(crate) fn value_of(event: &web_sys::Event) -> String {
+    let value = event.target().and_then(|field| Reflect::get(&field, &"value".into()).ok());
+    value.and_then(|value| value.as_string()).unwrap_or_default()
+}
+
+/// What the field called `id` holds.
+pub(crate) fn value_in(id: &str) -> String {
+    let value = element(id).and_then(|field| Reflect::get(&field, &"value".into()).ok());
+    value.and_then(|value| value.as_string()).unwrap_or_default()
+}
+
+/// Whether an event asks for more than itself: Ctrl, or Cmd on a Mac.
+pub(crate) fn has_command(event: &web_sys::Event) -> bool {
+    let held = |name: &str| Reflect::get(event, &name.into()).is_ok_and(|held| held.is_truthy());
+    held("ctrlKey") || held("metaKey")
+}
+
+/// Selects the UTF-16 units from `start` to `end` in the script box and brings line `line` (from 1) of `lines` into view.
+pub(crate) fn select(area: &HtmlTextAreaElement, start: u32, end: u32, line: u32, lines: u32) {
+    let _ = area.focus();
+    let _ = area.set_selection_range(start, end);
+    let height = area.scroll_height() / i32::try_from(lines.max(1)).unwrap_or(1);
+    let above = i32::try_from(line.saturating_sub(4)).unwrap_or(0);
+    area.set_scroll_top(above * height);
+    area.set_scroll_left(0);
+}
+
+/// The script box.
+pub(crate) fn script_box() -> Option<HtmlTextAreaElement> {
+    element("script")?.dyn_into().ok()
+}
+
+/// Gives the focus to `place` without moving the page.
+pub(crate) fn focus(place: &Element) {
+    if !place.has_attribute("tabindex") {
+        let _ = place.set_attribute("tabindex", "-1");
+    }
+    let options = web_sys::FocusOptions::new();
+    options.set_prevent_scroll(true);
+    if let Some(place) = place.dyn_ref::<HtmlElement>() {
+        let _ = place.focus_with_options(&options);
+    }
+}
+
+/// Opens what holds `place`, if it is closed, and brings it into view.
+pub(crate) fn bring(place: &Element) {
+    if let Ok(Some(closed)) = place.closest("details:not([open])") {
+        let _ = closed.set_attribute("open", "");
+    }
+    place.scroll_into_view();
+}
+
+/// Gives `text` to the reader as a file.
+pub(crate) fn download(name: &str, kind: &str, text: &str) {
+    give(name, Blob::new_with_options(text, Some(kind)));
+}
+
+fn create<T: JsCast>(name: &str) -> Option<T> {
+    document()?.create_element(name).ok()?.dyn_into().ok()
+}
+
+fn give(name: &str, blob: Blob) {
+    let url = ObjectUrl::from(blob);
+    if let Some(link) = create::<HtmlAnchorElement>("a") {
+        link.set_href(&url);
+        link.set_download(name);
+        link.click();
+    }
+}
+
+/// Device pixels per CSS pixel of a drawn picture.
+const SHARPNESS: u32 = 2;
+
+/// Draws the SVG `picture` and gives it to the reader as a PNG file.
+pub(crate) fn download_png(name: &str, picture: &str) {
+    let url = ObjectUrl::from(Blob::new_with_options(picture, Some("image/svg+xml")));
+    let Some(image) = create::<HtmlImageElement>("img") else { return };
+    let name = name.to_owned();
+    image.set_src(&url);
+    spawn_local(async move {
+        if JsFuture::from(image.decode()).await.is_ok() {
+            draw(&image, name);
+        }
+        drop(url);
+    });
+}
+
+fn draw(image: &HtmlImageElement, name: String) {
+    let Some(canvas) = create::<HtmlCanvasElement>("canvas") else { return };
+    let (width, height) = (image.natural_width() * SHARPNESS, image.natural_height() * SHARPNESS);
+    canvas.set_width(width);
+    canvas.set_height(height);
+    let context = canvas.get_context("2d").ok().flatten();
+    let Some(context) = context.and_then(|context| context.dyn_into::<CanvasRenderingContext2d>().ok())
+    else {
+        return;
+    };
+    let (width, height) = (f64::from(width), f64::from(height));
+    let _ = context.draw_image_with_html_image_element_and_dw_and_dh(image, 0.0, 0.0, width, height);
+    let done = Closure::once_into_js(move |blob: Option<web_sys::Blob>| {
+        if let Some(blob) = blob {
+            give(&name, blob.into());
+        }
+    });
+    let _ = canvas.to_blob(done.unchecked_ref());
+}
+
+/// The fragment of the address, with its `#`.
+pub(crate) fn fragment() -> String {
+    window().and_then(|window| window.location().hash().ok()).unwrap_or_default()
+}
+
+/// What this entry of the history keeps. `gloo::history` would lose it at a reload.
+pub(crate) fn history_state() -> Option<String> {
+    window()?.history().ok()?.state().ok()?.as_string()
+}
+
+/// Makes `address`, with `state`, a `new` entry of the history or puts it in the place of the one that is there.
+pub(crate) fn write_history(address: &str, state: &str, new: bool) {
+    let Some(history) = window().and_then(|window| window.history().ok()) else { return };
+    let state = JsValue::from_str(state);
+    let _ = if new {
+        history.push_state_with_url(&state, "", Some(address))
+    } else {
+        history.replace_state_with_url(&state, "", Some(address))
+    };
+}
+
+/// Puts `text` on the clipboard; `done` hears whether that was allowed.
+pub(crate) fn copy(text: &str, done: impl FnOnce(bool) + 'static) {
+    let Some(navigator) = window().map(|window| window.navigator()) else { return done(false) };
+    // Without a secure context there is no clipboard at all.
+    let clipboard = Reflect::get(&navigator, &"clipboard".into());
+    if clipboard.is_ok_and(|clipboard| clipboard.is_undefined()) {
+        return done(false);
+    }
+    let promise = navigator.clipboard().write_text(text);
+    spawn_local(async move { done(JsFuture::from(promise).await.is_ok()) });
+}
+
+/// The files that lie over the page or were dropped on it; none where it is text, the script box's own affair.
+pub(crate) fn dropped(event: &web_sys::Event) -> Option<FileList> {
+    let files = event.dyn_ref::<DragEvent>()?.data_transfer()?.files()?;
+    (files.length() > 0).then(|| files.into())
+}
+
+/// Whether what is dragged over the page are files.
+pub(crate) fn drags_files(event: &web_sys::Event) -> bool {
+    let types = event.dyn_ref::<DragEvent>().and_then(DragEvent::data_transfer).map(|data| data.types());
+    types.is_some_and(|types| types.iter().any(|kind| kind.as_string().as_deref() == Some("Files")))
+}
+
+/// Reads the files as text and hands them on, each with its name.
+pub(crate) fn read_files(files: &[File], then: impl FnOnce(Vec<(String, String)>) + 'static) {
+    let files = files.to_vec();
+    spawn_local(async move {
+        let mut texts = Vec::new();
+        for file in files {
+            let text = JsFuture::from(AsRef::<web_sys::File>::as_ref(&file).text()).await;
+            if let Some(text) = text.ok().and_then(|text| text.as_string()) {
+                texts.push((file.name(), text));
+            }
+        }
+        if !texts.is_empty() {
+            then(texts);
+        }
+    });
+}

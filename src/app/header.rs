@@ -1,0 +1,93 @@
+//! The bar above the page, and the notice about a link that could not be opened.
+
+use shardscope::session::Event;
+use shardscope::share::LinkError;
+use yew::prelude::*;
+
+use super::action::Action;
+use super::context::{AppContext, send, use_dispatch};
+use super::tour::TourButton;
+use super::ui::Theme;
+use super::widgets::{Icon, Sign};
+
+#[component(Header)]
+pub(crate) fn header() -> Html {
+    let dispatch = use_dispatch();
+    html! {
+        <header class="top">
+            <h1>
+                <svg class="mark" viewBox="0 0 20 20" aria-hidden="true">
+                    <rect class="mark-0" x="1" y="1" width="8" height="8" rx="2" />
+                    <rect class="mark-1" x="11" y="1" width="8" height="8" rx="2" />
+                    <rect class="mark-2" x="1" y="11" width="8" height="8" rx="2" />
+                    <rect class="mark-3" x="11" y="11" width="8" height="8" rx="2" />
+                </svg>
+                { "Shardscope" }
+            </h1>
+            <p class="tagline">{ "Will it fit? How fast? Before you queue." }</p>
+            <nav class="site" aria-label="Site">
+                <a href="guide.html">{ "Guide" }</a>
+                <a href="evidence.html">{ "Evidence" }</a>
+                <TourButton class="link" label="Tour" />
+            </nav>
+            <ThemeMenu />
+            <button type="button" class="button main share" onclick={send(&dispatch, || Action::Share(true))}>
+                <Icon sign={Sign::Share} />
+                { "Share" }
+            </button>
+        </header>
+    }
+}
+
+const CHOICES: [(Theme, Sign, &str); 3] = [
+    (Theme::Auto, Sign::Half, "System colors"),
+    (Theme::Light, Sign::Sun, "Light"),
+    (Theme::Dark, Sign::Moon, "Dark"),
+];
+
+/// One button that goes from the system's colours to light to dark.
+#[component(ThemeMenu)]
+fn theme_menu() -> Html {
+    let dispatch = use_dispatch();
+    let Some(app) = use_context::<AppContext>() else { return html!() };
+    let now = CHOICES.iter().position(|(theme, ..)| *theme == app.ui.theme).unwrap_or(0);
+    let (_, sign, name) = CHOICES[now];
+    let (next, _, then) = CHOICES[(now + 1) % CHOICES.len()];
+    html! {
+        <button
+            type="button"
+            class="button only-icon quiet theme"
+            aria-label={format!("Colors: {name}. Switch to {then}")}
+            title={format!("Colors: {name}")}
+            onclick={send(&dispatch, move || Action::Theme(next))}
+        >
+            <Icon {sign} />
+        </button>
+    }
+}
+
+#[derive(Properties, PartialEq)]
+pub(crate) struct LinkProps {
+    pub error: Option<LinkError>,
+}
+
+/// Why a link could not be opened.
+#[component(BrokenLink)]
+pub(crate) fn broken_link(props: &LinkProps) -> Html {
+    let dispatch = use_dispatch();
+    let Some(LinkError(reason)) = &props.error else { return html!() };
+    html! {
+        <div class="broken-link" role="alert">
+            <Icon sign={Sign::Tight} />
+            <p>{ format!("The link could not be opened: {reason}. What you had is still here.") }</p>
+            <button
+                type="button"
+                class="button quiet"
+                aria-label="Dismiss"
+                onclick={send(&dispatch, || Event::Dismiss.into())}
+            >
+                <Icon sign={Sign::Close} />
+            </button>
+        </div>
+    }
+}

@@ -1,0 +1,89 @@
+//! What there is to say about the text, each line leading to its place.
+
+use shardscope::session::{Answer, PtrEq};
+use shardscope::text::{Diagnostic, Severity};
+use yew::prelude::*;
+
+use crate::app::place::show;
+use crate::app::widgets::{Icon, Sign};
+use crate::app::words::{plural, sentence};
+
+#[derive(Properties, PartialEq)]
+pub(crate) struct Props {
+    pub answer: PtrEq<Answer>,
+    pub reading: bool,
+    pub empty: bool,
+    pub settings_alone: bool,
+}
+
+/// The lines below the box.
+#[component(Diagnostics)]
+pub(crate) fn diagnostics(props: &Props) -> Html {
+    let answer = &props.answer;
+    let all = &answer.resolution.diagnostics;
+    let (notes, grave): (Vec<&Diagnostic>, Vec<&Diagnostic>) =
+        all.iter().partition(|one| one.severity == Severity::Note);
+    let clean = |words: &'static str| html! { <p class="clean">{ words }</p> };
+    let status = if props.reading {
+        clean("Reading a long text…")
+    } else if props.settings_alone && grave.is_empty() {
+        clean("No script needed: the settings make the plan.")
+    } else if props.empty {
+        clean("Nothing here yet: paste or drop a script, or load the sample.")
+    } else if grave.is_empty() {
+        clean("Everything in the text was understood.")
+    } else {
+        list(answer, &grave)
+    };
+    let count = notes.len();
+    html! {
+        <div id="diagnostics" class="diagnostics">
+            <div role="status">{ status }</div>
+            if count > 0 {
+                <details>
+                    <summary>{ format!("{count} {}", plural(count as u64, "note", "notes")) }</summary>
+                    { list(answer, &notes) }
+                </details>
+            }
+        </div>
+    }
+}
+
+/// A list, which scrolls when it is long and is then reachable by keyboard.
+fn list(answer: &PtrEq<Answer>, found: &[&Diagnostic]) -> Html {
+    html! { <ul tabindex="0">{ for found.iter().map(|one| line(answer, one)) }</ul> }
+}
+
+/// One line, a button where it leads to a place.
+fn line(answer: &PtrEq<Answer>, found: &Diagnostic) -> Html {
+    let (class, sign, spoken) = match found.severity {
+        Severity::Error => ("error", Sign::Bad, "Error: "),
+        Severity::Warning => ("warning", Sign::Tight, "Warning: "),
+        Severity::Note => ("note", Sign::Note, "Note: "),
+    };
+    let class = classes!("diagnostic", class);
+    let said = html! {
+        <>
+            <span class="sign"><Icon {sign} /></span>
+            <span class="text">
+                <span class="hidden">{ spoken }</span>
+                { sentence(&found.message) }
+                { found.hint.as_ref().map(|hint| html! { <span class="hint">{ sentence(hint) }</span> }) }
+            </span>
+        </>
+    };
+    let Some(span) = found.span else { return html! { <li><div {class}>{ said }</div></li> } };
+    let place = answer.source.position(span.start);
+    let answer = answer.clone();
+    html! {
+        <li>
+            <button type="button" {class} onclick={move |_| show(&answer, span)}>
+                { said }
+                <span class="place">
+                    <span class="hidden">{ "at line and column " }</span>
+                    { format!("{}:{}", place.line, place.column) }
+                </span>
+            </button>
+        </li>
+    }
+}

@@ -1,0 +1,54 @@
+//! Files given to the page: dropped anywhere on it, or opened.
+
+use shardscope::session::{Event, File};
+use yew::prelude::*;
+
+use crate::app::action::Action;
+use crate::app::browser;
+use crate::app::context::{Dispatch, use_dispatch};
+use crate::app::hooks::use_window_event;
+use crate::app::ui::InputTab;
+
+/// Files may be dropped anywhere on the page, which they never replace. Whether some lie over it.
+#[hook]
+pub(super) fn use_drop() -> bool {
+    let dispatch = use_dispatch();
+    let hovered = use_state_eq(|| false);
+    let over = {
+        let hovered = hovered.setter();
+        use_callback((), move |event: web_sys::Event, ()| {
+            if browser::drags_files(&event) {
+                event.prevent_default();
+                hovered.set(true);
+            }
+        })
+    };
+    let out = {
+        let hovered = hovered.setter();
+        use_callback((), move |_: web_sys::Event, ()| hovered.set(false))
+    };
+    let drop = {
+        let hovered = hovered.setter();
+        use_callback(dispatch, move |event: web_sys::Event, dispatch| {
+            hovered.set(false);
+            if let Some(files) = browser::dropped(&event) {
+                event.prevent_default();
+                take(dispatch, &files);
+            }
+        })
+    };
+    use_window_event("dragover", over);
+    use_window_event("dragleave", out);
+    use_window_event("drop", drop);
+    *hovered
+}
+
+/// The files become what runs, or lie beside it.
+pub(super) fn take(dispatch: &Dispatch, files: &[gloo::file::File]) {
+    let dispatch = dispatch.clone();
+    browser::read_files(files, move |texts| {
+        let files = texts.into_iter().map(|(name, text)| File { name, text: text.into() }).collect();
+        dispatch.emit(Action::Session(Event::OpenFiles(files)));
+        dispatch.emit(Action::Input(InputTab::Script));
+    });
+}

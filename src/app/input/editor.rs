@@ -1,0 +1,105 @@
+//! The script box: a textarea over a sheet with its underlines, beside a gutter of line numbers.
+
+use std::rc::Rc;
+
+use shardscope::session::{Answer, Event, Piece, PtrEq, pieces};
+use shardscope::text::Severity;
+use web_sys::HtmlTextAreaElement;
+use yew::prelude::*;
+
+use crate::app::browser;
+use crate::app::context::use_dispatch;
+
+#[derive(Properties, PartialEq)]
+pub(crate) struct Props {
+    pub text: Rc<str>,
+    pub answer: PtrEq<Answer>,
+}
+
+/// What can be pasted, as the empty box lists it.
+const ACCEPTED: [&str; 8] = [
+    "Megatron-LM",
+    "DeepSpeed",
+    "NeMo",
+    "torchtitan",
+    "HF Trainer",
+    "accelerate",
+    "Slurm / torchrun",
+    "config.json",
+];
+
+#[component(Editor)]
+pub(crate) fn editor(props: &Props) -> Html {
+    let dispatch = use_dispatch();
+    let text = &*props.text;
+    // Underlines belong to the text that was answered; while the reader types ahead of it there are none.
+    let answered = props.answer.source.part_text(0) == text;
+    let found = if answered { props.answer.resolution.diagnostics.as_slice() } else { &[] };
+    let bad = found.iter().any(|one| one.severity == Severity::Error);
+    let (gutter, marks) = (use_node_ref(), use_node_ref());
+    let oninput = move |event: InputEvent| {
+        if let Some(area) = event.target_dyn_into::<HtmlTextAreaElement>() {
+            dispatch.emit(Event::Edit(area.value()).into());
+        }
+    };
+    // Underlines and line numbers move with the box.
+    let onscroll = {
+        let beside = [gutter.clone(), marks.clone()];
+        move |_| {
+            let Some(area) = browser::script_box() else { return };
+            for one in beside.iter().filter_map(NodeRef::cast::<web_sys::Element>) {
+                one.set_scroll_top(area.scroll_top());
+                one.set_scroll_left(area.scroll_left());
+            }
+        }
+    };
+    html! {
+        <div class="editor">
+            <pre ref={gutter} class="gutter" aria-hidden="true">{ line_numbers(text) }</pre>
+            <div class="sheet">
+                <pre ref={marks} class="marks" aria-hidden="true">
+                    { for pieces(text, found).iter().map(|piece| mark(text, piece)) }
+                    { "\n" }
+                </pre>
+                <textarea
+                    id="script"
+                    aria-label="Launch script"
+                    aria-describedby="diagnostics"
+                    aria-invalid={bad.to_string()}
+                    wrap="off"
+                    spellcheck="false"
+                    autocapitalize="off"
+                    autocomplete="off"
+                    placeholder="Paste the launch script, or drop it anywhere with its configs"
+                    value={text.to_owned()}
+                    {oninput}
+                    {onscroll}
+                />
+                if text.is_empty() {
+                    <ul class="accepted" aria-label="What can be pasted">
+                        { for ACCEPTED.iter().map(|name| html! { <li>{ *name }</li> }) }
+                    </ul>
+                }
+            </div>
+        </div>
+    }
+}
+
+fn mark(text: &str, piece: &Piece) -> Html {
+    let words = text.get(piece.bytes.clone()).unwrap_or_default();
+    match piece.severity {
+        Some(severity) => html! { <mark class={severity.name()}>{ words }</mark> },
+        None => html!(words),
+    }
+}
+
+/// `1` to the number of lines of `text`, one a line.
+fn line_numbers(text: &str) -> String {
+    let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let mut numbers = String::with_capacity(lines * 4);
+    for line in 1..=lines {
+        numbers.push_str(&line.to_string());
+        numbers.push('\n');
+    }
+    numbers
+}

@@ -1,0 +1,135 @@
+//! The settings that are tried most, one step up or down, with undo, redo and the pinned plan beside them.
+
+use shardscope::catalog::accelerator_names;
+use shardscope::plan::Field;
+use shardscope::session::knobs::{Knob, RECOMPUTE, knobs, recompute_as, recompute_of};
+use shardscope::session::{Event, PtrEq, Refused, Shown};
+use yew::prelude::*;
+
+use crate::app::context::{Dispatch, send, use_dispatch};
+use crate::app::widgets::{Icon, Named, Options, Sign};
+
+#[derive(Properties, PartialEq)]
+pub(crate) struct Props {
+    pub shown: PtrEq<Shown>,
+    pub refused: Option<Refused>,
+    pub can_undo: bool,
+    pub can_redo: bool,
+    pub pinned: bool,
+}
+
+#[component(PlanBar)]
+pub(crate) fn plan_bar(props: &Props) -> Html {
+    let dispatch = use_dispatch();
+    let plan = &props.shown.plan;
+    let step = |sign: Sign, label: &'static str, title: &'static str, event: Event, can: bool| {
+        html! {
+            <button
+                type="button"
+                class="button only-icon"
+                aria-label={label}
+                {title}
+                disabled={!can}
+                onclick={send(&dispatch, move || event.clone().into())}
+            >
+                <Icon {sign} />
+            </button>
+        }
+    };
+    let pin = if props.pinned { Event::Unpin } else { Event::Pin };
+    let accelerator = {
+        let dispatch = dispatch.clone();
+        move |value: String| {
+            dispatch.emit(Event::Set { name: Field::Accelerator.name().to_owned(), value }.into())
+        }
+    };
+    let recompute = {
+        let dispatch = dispatch.clone();
+        move |value: String| dispatch.emit(Event::Try(recompute_as(&value)).into())
+    };
+    html! {
+        <section class="plan-bar" aria-labelledby="plan-title">
+            <header>
+                <h2 id="plan-title">{ "Try a change" }</h2>
+                <div class="toolbar" role="toolbar" aria-label="Plan">
+                    { step(Sign::Undo, "Undo", "Undo (Ctrl+Z)", Event::Undo, props.can_undo) }
+                    { step(Sign::Redo, "Redo", "Redo (Ctrl+Shift+Z)", Event::Redo, props.can_redo) }
+                    <button
+                        type="button"
+                        class="button"
+                        aria-pressed={props.pinned.to_string()}
+                        title="Pin as baseline to compare"
+                        onclick={send(&dispatch, move || pin.clone().into())}
+                    >
+                        <Icon sign={Sign::Pin} />
+                        { "Pin" }
+                    </button>
+                </div>
+            </header>
+            { props.refused.as_ref().map(refusal).unwrap_or_default() }
+            <div class="knobs" role="group" aria-label="Settings to try">
+                { for knobs(plan).iter().map(|one| knob(&dispatch, one)) }
+                <span class="knob wide-knob">
+                    <Named name="recompute" />
+                    <Options
+                        label="recompute"
+                        names={RECOMPUTE.map(AttrValue::Static).to_vec()}
+                        chosen={recompute_of(plan)}
+                        onchange={recompute}
+                    />
+                </span>
+                <label class="knob wide-knob accelerator">
+                    { "GPU" }
+                    <Options
+                        names={accelerator_names().map(AttrValue::Static).collect::<Vec<_>>()}
+                        chosen={plan.cluster().accelerator.name.to_string()}
+                        onchange={accelerator}
+                    />
+                </label>
+            </div>
+        </section>
+    }
+}
+
+/// Why a value was not taken; the plan stays as it is.
+fn refusal(refused: &Refused) -> Html {
+    let tried: Vec<String> = refused
+        .values
+        .iter()
+        .map(|(name, value)| format!("{name} {}", if value.is_empty() { "unset" } else { value }))
+        .collect();
+    html! {
+        <p class="refusal" role="alert">
+            <Icon sign={Sign::Tight} />
+            <span><b>{ format!("Not possible: {}. ", tried.join(", ")) }</b>{ crate::app::words::sentence(&refused.reason) }{ ". The plan is unchanged." }</span>
+        </p>
+    }
+}
+
+fn knob(dispatch: &Dispatch, knob: &Knob) -> Html {
+    html! {
+        <span class="knob">
+            <Named name={knob.short} />
+            <span class="turn">
+                { turn(dispatch, knob.field, knob.less, "−", "Less") }
+                <output>{ knob.value }</output>
+                { turn(dispatch, knob.field, knob.more, "+", "More") }
+            </span>
+        </span>
+    }
+}
+
+fn turn(dispatch: &Dispatch, field: Field, to: Option<u64>, sign: &'static str, word: &'static str) -> Html {
+    let set = send(dispatch, move || {
+        let value = to.map(|to| to.to_string()).unwrap_or_default();
+        Event::Set { name: field.name().to_owned(), value }.into()
+    });
+    html! {
+        <button
+            type="button"
+            disabled={to.is_none()}
+            aria-label={format!("{word}: {}", field.about())}
+            onclick={set}
+        >{ sign }</button>
+    }
+}

@@ -1,0 +1,171 @@
+//! The launch script, the files beside it, and what there is to say about them.
+
+use gloo::file::FileList;
+use shardscope::intake::{Origin, SettingValue};
+use shardscope::session::{Answer, EXAMPLE, Event, Hand, PtrEq};
+use shardscope::text::Severity;
+use web_sys::HtmlInputElement;
+use yew::prelude::*;
+
+use super::diagnostics::Diagnostics;
+use super::drop::take;
+use super::editor::Editor;
+use super::questions::Questions;
+use crate::app::action::Action;
+use crate::app::context::{send, use_dispatch};
+use crate::app::widgets::{Icon, Sign};
+use crate::app::words::plural;
+
+#[derive(Properties, PartialEq)]
+pub(crate) struct Props {
+    pub hand: Hand,
+    pub answer: PtrEq<Answer>,
+    pub has_plan: bool,
+    pub reading: bool,
+}
+
+#[component(Script)]
+pub(crate) fn script(props: &Props) -> Html {
+    let Props { hand, answer, has_plan, reading } = props;
+    html! {
+        <section class="script" aria-labelledby="script-title">
+            <header>
+                <h2 id="script-title" class="hidden">{ "Launch script" }</h2>
+                <p class="private">{ "Computed in this page: nothing is sent anywhere." }</p>
+                <Tools text={hand.text.clone()} />
+            </header>
+            <Editor text={hand.text.clone()} answer={answer.clone()} />
+            <Beside hand={hand.clone()} />
+            if *has_plan && !*reading {
+                <Found answer={answer.clone()} />
+            }
+            <Diagnostics
+                answer={answer.clone()}
+                reading={*reading}
+                empty={hand.text.trim().is_empty()}
+                settings_alone={hand.is_settings_alone()}
+            />
+            // Without a plan they stand in the place of the answer.
+            if *has_plan {
+                <Questions answer={answer.clone()} title="Still open" />
+            }
+        </section>
+    }
+}
+
+#[derive(Properties, PartialEq)]
+struct ToolsProps {
+    text: std::rc::Rc<str>,
+}
+
+#[component(Tools)]
+fn tools(props: &ToolsProps) -> Html {
+    let dispatch = use_dispatch();
+    let load =
+        |text: &'static str| send(&dispatch, move || Action::Session(Event::Open(Box::new(Hand::of(text)))));
+    let pick = {
+        let dispatch = dispatch.clone();
+        move |event: web_sys::Event| {
+            let files = event.target_dyn_into::<HtmlInputElement>().and_then(|field| field.files());
+            if let Some(files) = files {
+                take(&dispatch, &FileList::from(files));
+            }
+        }
+    };
+    html! {
+        <div class="tools">
+            <label class="button quiet file">
+                <Icon sign={Sign::Open} />
+                { "Open files" }
+                <input class="hidden" type="file" multiple=true onchange={pick} />
+            </label>
+            if &*props.text != EXAMPLE {
+                <button type="button" class="button quiet" onclick={load(EXAMPLE)}>{ "Load sample" }</button>
+            }
+            if !props.text.is_empty() {
+                <button type="button" class="button quiet" onclick={load("")}>{ "Clear" }</button>
+            }
+        </div>
+    }
+}
+
+#[derive(Properties, PartialEq)]
+struct BesideProps {
+    hand: Hand,
+}
+
+/// The files that lie beside the script.
+#[component(Beside)]
+fn beside(props: &BesideProps) -> Html {
+    let dispatch = use_dispatch();
+    if props.hand.beside.is_empty() {
+        return html!();
+    }
+    html! {
+        <ul class="beside" aria-label="Files beside the script">
+            { for props.hand.beside.iter().map(|file| {
+                let (hand, name) = (props.hand.clone(), file.name.clone());
+                let remove = send(&dispatch, move || {
+                    Action::Session(Event::Open(Box::new(hand.without_file(&name))))
+                });
+                html! {
+                    <li>
+                        { &file.name }
+                        <button
+                            type="button"
+                            class="button quiet"
+                            aria-label={format!("Remove {}", file.name)}
+                            onclick={remove}
+                        >
+                            <Icon sign={Sign::Close} />
+                        </button>
+                    </li>
+                }
+            }) }
+        </ul>
+    }
+}
+
+#[derive(Properties, PartialEq)]
+struct FoundProps {
+    answer: PtrEq<Answer>,
+}
+
+/// What the text was understood as, in a line.
+#[component(Found)]
+fn found(props: &FoundProps) -> Html {
+    let resolution = &props.answer.resolution;
+    let value = |name: &str| {
+        let setting = resolution.settings.iter().find(|setting| setting.name == name);
+        setting.map(|setting| setting.value.written()).unwrap_or_default()
+    };
+    let count = |wanted: fn(Origin) -> bool| {
+        let all = resolution.settings.iter().filter(|setting| setting.value != SettingValue::Null);
+        all.filter(|setting| wanted(setting.origin)).count()
+    };
+    let said = count(|origin| matches!(origin, Origin::Script | Origin::Environment | Origin::User));
+    let derived = count(|origin| origin == Origin::Derived);
+    let warnings = resolution.diagnostics.iter().filter(|one| one.severity > Severity::Note).count();
+    html! {
+        <p class="found">
+            <b>{ software(&value("software")) }</b>
+            { format!(", {} × {} · ", value("world_size"), value("accelerator")) }
+            { format!("{said} from the script, {derived} derived, {} defaults · ", count(|origin| {
+                matches!(origin, Origin::Default | Origin::Catalog)
+            })) }
+            <b>{ format!("{warnings} {}", plural(warnings as u64, "warning", "warnings")) }</b>
+        </p>
+    }
+}
+
+/// The framework as its makers write it.
+fn software(name: &str) -> String {
+    match name {
+        "megatron_legacy" | "megatron_core_local" | "megatron_core_te" => "Megatron-LM".to_owned(),
+        "megatron_deepspeed" => "Megatron-DeepSpeed".to_owned(),
+        "gpt_neox" => "GPT-NeoX".to_owned(),
+        "torch_fsdp" => "PyTorch FSDP".to_owned(),
+        "hf_transformers" => "Hugging Face transformers".to_owned(),
+        other => other.to_owned(),
+    }
+}

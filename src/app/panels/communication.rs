@@ -1,0 +1,178 @@
+//! Who sends what to whom, how much and how often.
+
+use shardscope::estimate::collective::Algorithm;
+use shardscope::estimate::traffic::{DimensionTraffic, Operation, Totals};
+use shardscope::plan::Plan;
+use shardscope::quantity::{grouped, size};
+use shardscope::session::{Shown, detour_sentence, dimension_line, link_name, written_groups};
+use yew::prelude::*;
+
+use super::panel::{Panel, PlanProps, Story};
+use crate::app::panel_id::PanelId;
+use crate::app::ui::Why;
+use crate::app::widgets::{CopyButton, Icon, Named, Number, Section, Sign, Term, Wide, heads, pair};
+
+pub(super) const PANEL: Panel = Panel {
+    id: PanelId::Communication,
+    tab: Some("Communication"),
+    view: |shown| html! { <Communication {shown} /> },
+    story: Some(Story {
+        title: "What is sent",
+        text: |shown| {
+            let stages = shown.report.traffic.stages();
+            let wire = stages.into_iter().map(|stage| stage.wire).max().unwrap_or_default();
+            format!(
+                "A GPU of the busiest stage puts {} on the wire in every step. Open a dimension to see each collective: its shape, how often it runs, and between which GPUs.",
+                size(wire)
+            )
+        },
+    }),
+};
+
+/// Groups listed before the rest is only counted.
+const LISTED: usize = 16;
+/// Groups that a copy holds at most.
+const COPIED: usize = 20_000;
+
+#[component(Communication)]
+fn communication(PlanProps { shown }: &PlanProps) -> Html {
+    let report = &shown.report;
+    let about = html! {
+        <>
+            { "Payload is the tensor passed to the " }<Term name="collective" />
+            { "; " }<Term name="wire">{ "bus traffic" }</Term>
+            { " is what a ring sends per GPU (press a number for tree and in-switch). Collectives count once per rank, sends once at the sender." }
+        </>
+    };
+    let dimensions = &report.traffic.dimensions;
+    let inside = if dimensions.is_empty() {
+        html! { <p>{ "Single GPU: no communication." }</p> }
+    } else {
+        html! {
+            <>
+                <ul class="warnings">
+                    { for report.detours.iter().map(|warning| html! {
+                        <li><Icon sign={Sign::Tight} />{ detour_sentence(warning, report) }</li>
+                    }) }
+                </ul>
+                <Wide label="Communication of each dimension">{ summary(shown) }</Wide>
+                <h3 class="sub">{ "By dimension" }</h3>
+                { for dimensions.iter().enumerate().map(|(index, of)| dimension(&shown.plan, index, of)) }
+            </>
+        }
+    };
+    html! { <Section id="communication" title="Communication per step" {about}>{ inside }</Section> }
+}
+
+fn summary(shown: &Shown) -> Html {
+    let traffic = &shown.report.traffic;
+    let busiest = traffic.stages().into_iter().max_by_key(|stage| stage.bytes).unwrap_or_default();
+    let row = |class: Option<&'static str>, head: Html, gpu: Totals, cluster: Totals| {
+        html! {
+            <tr {class}>
+                <th scope="row">{ head }</th>
+                { for [
+                    grouped(gpu.calls), size(gpu.bytes), size(gpu.wire),
+                    grouped(cluster.calls), size(cluster.bytes), size(cluster.wire), size(cluster.network),
+                ].into_iter().map(|figure| html! { <td class="number">{ figure }</td> }) }
+            </tr>
+        }
+    };
+    html! {
+        <table class="figures memory">
+            <thead>
+                <tr>
+                    <td></td>
+                    <th class="number" scope="colgroup" colspan="3">{ "per GPU" }</th>
+                    <th class="number" scope="colgroup" colspan="4">{ "whole cluster" }</th>
+                </tr>
+                { heads(&[
+                    "Dimension", ">calls", ">payload", ">bus traffic", ">calls", ">payload", ">bus traffic", ">inter-node",
+                ]) }
+            </thead>
+            <tbody>
+                { for traffic.dimensions.iter().map(|of| row(
+                    None,
+                    pair(html! { <Named name={of.parallelism.name()} /> }, dimension_line(of)),
+                    of.per_gpu(),
+                    of.cluster,
+                )) }
+                { row(
+                    Some("total"),
+                    pair("all", "one GPU of the busiest stage: dimensions peak on different stages"),
+                    busiest,
+                    traffic.cluster(),
+                ) }
+            </tbody>
+        </table>
+    }
+}
+
+fn dimension(plan: &Plan, index: usize, of: &DimensionTraffic) -> Html {
+    let name = of.parallelism.name();
+    let line = dimension_line(of);
+    let mut listed = written_groups(plan, of.group, LISTED);
+    if let Some(more @ 1..) = of.groups.checked_sub(LISTED as u64) {
+        listed += &format!("… and {more} more");
+    }
+    let copied = {
+        let (plan, group) = (plan.clone(), of.group);
+        Callback::from(move |()| written_groups(&plan, group, COPIED))
+    };
+    html! {
+        <details class="dimension">
+            <summary>
+                <strong>{ name }</strong>
+                <span class="soft">{ &line }</span>
+                <span class="end">{ format!("{} per GPU", size(of.per_gpu().bytes)) }</span>
+            </summary>
+            <Wide label={format!("{name}-parallel collectives")}>
+                <table class="figures">
+                    <thead>
+                        { heads(&[
+                            "What", "Function and place", "Shape", ">payload", ">bus traffic", ">per micro-batch",
+                            ">per step", "overlapped",
+                        ]) }
+                    </thead>
+                    <tbody>
+                        { for of.operations.iter().enumerate().map(|(place, one)| operation(of, one, (index, place))) }
+                    </tbody>
+                </table>
+            </Wide>
+            <div class="group-list">
+                <p class="soft small">{ format!("Groups: {line}") }</p>
+                <CopyButton label="Copy the groups" text={copied} />
+                <pre class="mono members" tabindex="0">{ listed }</pre>
+            </div>
+        </details>
+    }
+}
+
+fn operation(of: &DimensionTraffic, operation: &Operation, (dimension, place): (usize, usize)) -> Html {
+    let shape: Vec<String> = operation.shape.iter().map(ToString::to_string).collect();
+    // Each function is explained where it first stands.
+    let before = of.operations.get(..place).unwrap_or_default();
+    let name = operation.collective.name();
+    let first = before.iter().all(|before| before.collective != operation.collective);
+    let function = if first {
+        html! { <Named {name} /> }
+    } else {
+        html!(name)
+    };
+    let other = (operation.group != of.group || operation.link != of.link)
+        .then(|| format!(", {} GPUs, {}", operation.ranks, link_name(operation.link)));
+    html! {
+        <tr>
+            <th scope="row">{ pair(operation.name, operation.tensor) }</th>
+            <td>{ pair(html! { <>{ function }{ other }</> }, operation.place.words()) }</td>
+            <td>{ pair(format!("[{}]", shape.join(", ")), operation.dtype) }</td>
+            <td class="number"><Number text={size(operation.bytes())} why={Why::Payload(dimension, place)} /></td>
+            <td class="number">
+                <Number text={size(operation.wire(Algorithm::Ring))} why={Why::Wire(dimension, place)} />
+            </td>
+            <td class="number">{ grouped(operation.most_calls_per_micro_batch()) }</td>
+            <td class="number">{ grouped(operation.most_calls()) }</td>
+            <td>{ if operation.overlapped { "yes" } else { "no" } }</td>
+        </tr>
+    }
+}

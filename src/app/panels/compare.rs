@@ -1,0 +1,202 @@
+//! The pinned plan beside the one shown: what differs, by how much, and why.
+
+use shardscope::quantity::{gib, seconds};
+use shardscope::report::compare::{
+    Amount, Cause, Comparison, Line, Section as Numbers, SettingDifference, Side, compare_plans,
+};
+use shardscope::session::{Event, Shown, title};
+use yew::prelude::*;
+
+use super::panel::{Panel, PlanProps};
+use crate::app::context::{AppContext, send, use_dispatch};
+use crate::app::panel_id::PanelId;
+use crate::app::widgets::{Icon, Sign, Wide, heads};
+use crate::app::words::NONE;
+
+pub(super) const PANEL: Panel = Panel {
+    id: PanelId::Compare,
+    tab: Some("Compare"),
+    view: |shown| html! { <Compare {shown} /> },
+    story: None,
+};
+
+#[component(Compare)]
+fn compare(PlanProps { shown }: &PlanProps) -> Html {
+    let dispatch = use_dispatch();
+    let all = use_state_eq(|| false);
+    let app = use_context::<AppContext>();
+    let Some(pinned) = app.and_then(|app| app.session.pinned.clone()) else { return html!() };
+    let button = |event: Event, sign: Sign, label: &'static str| {
+        html! {
+            <button type="button" class="button quiet" onclick={send(&dispatch, move || event.clone().into())}>
+                <Icon {sign} />
+                { label }
+            </button>
+        }
+    };
+    let toggle = {
+        let (all, now) = (all.setter(), *all);
+        move |_| all.set(!now)
+    };
+    let inside = if pinned.shown.plan == shown.plan {
+        html! {
+            <p class="soft">
+                { "Both are the same plan. Change anything, or take an example, and the differences stand here." }
+            </p>
+        }
+    } else {
+        let comparison = compare_plans(side(&pinned.shown), side(shown));
+        html! {
+            <>
+                { causes("Largest changes in step time", &comparison.time_causes) }
+                { causes("Largest changes in peak memory", &comparison.memory_causes) }
+                { settings(&comparison.settings) }
+                { numbers(&comparison, *all) }
+                <button type="button" class="button" aria-expanded={all.to_string()} onclick={toggle}>
+                    { if *all { "Only what differs" } else { "Equal numbers too" } }
+                </button>
+            </>
+        }
+    };
+    html! {
+        <section id="comparison" class="panel compare" aria-labelledby="comparison-title">
+            <header>
+                <h2 id="comparison-title">{ "Compared with the pinned plan" }</h2>
+                <div class="tools">
+                    { button(Event::Swap, Sign::Swap, "Swap") }
+                    { button(Event::Unpin, Sign::Close, "Unpin") }
+                </div>
+            </header>
+            <dl class="sides">
+                { one("Pinned", &pinned.shown) }
+                { one("Now", shown) }
+            </dl>
+            { inside }
+        </section>
+    }
+}
+
+fn one(name: &'static str, shown: &Shown) -> Html {
+    let step = seconds(shown.report.time.step);
+    let line = shown
+        .worst()
+        .map(|worst| format!("{}: {} peak, {step} per step", worst.fit.words(), gib(worst.reserved)));
+    html! {
+        <div>
+            <dt>{ name }</dt>
+            <dd>{ title(shown) }<span class="soft">{ line.unwrap_or_default() }</span></dd>
+        </div>
+    }
+}
+
+fn side(shown: &Shown) -> Side<'_> {
+    Side { resolution: &shown.answer.resolution, plan: &shown.plan, report: &shown.report }
+}
+
+fn settings(settings: &[SettingDifference]) -> Html {
+    let derived = settings.iter().filter(|one| !one.stated).count();
+    html! {
+        <>
+            <h3 class="sub">{ "Settings that differ" }</h3>
+            { rows_of(settings, true, "Settings that differ") }
+            if derived > 0 {
+                <details class="follows">
+                    <summary>{ format!("{derived} derived settings also changed") }</summary>
+                    { rows_of(settings, false, "Derived settings that differ") }
+                </details>
+            }
+        </>
+    }
+}
+
+fn rows_of(settings: &[SettingDifference], stated: bool, label: &'static str) -> Html {
+    let value = |value: &str| if value.is_empty() { "none".to_owned() } else { value.to_owned() };
+    html! {
+        <Wide {label}>
+            <table class="figures differing">
+                <thead>{ heads(&["Setting", "Pinned", "Now"]) }</thead>
+                <tbody>
+                    { for settings.iter().filter(|one| one.stated == stated).map(|one| html! {
+                        <tr>
+                            <th scope="row"><code>{ one.name.to_string() }</code></th>
+                            <td>{ value(&one.before) }</td>
+                            <td>{ value(&one.after) }</td>
+                        </tr>
+                    }) }
+                </tbody>
+            </table>
+        </Wide>
+    }
+}
+
+fn numbers(comparison: &Comparison, all: bool) -> Html {
+    html! { <>{ for comparison.sections.iter().map(|section| numbers_of(section, all)) }</> }
+}
+
+fn numbers_of(section: &Numbers, all: bool) -> Html {
+    let rows: Vec<Html> =
+        section.lines.iter().filter(|line| all || line.before != line.after).map(row).collect();
+    html! {
+        <>
+            <h3 class="sub">{ section.title }</h3>
+            if rows.is_empty() {
+                <p class="soft small">{ "All the same." }</p>
+            } else {
+                <Wide label={format!("Compared: {}", section.title)}>
+                    <table class="figures">
+                        <thead>{ heads(&["Number", ">Pinned", ">Now", ">Change"]) }</thead>
+                        <tbody>{ for rows }</tbody>
+                    </table>
+                </Wide>
+            }
+        </>
+    }
+}
+
+fn row(line: &Line) -> Html {
+    let shown = |amount: Option<Amount>| amount.map_or_else(|| NONE.to_owned(), Amount::shown);
+    let (class, spoken) = match line.is_better() {
+        Some(true) => (Some("good"), ", better"),
+        Some(false) => (Some("bad"), ", worse"),
+        None => (None, ""),
+    };
+    html! {
+        <tr>
+            <th scope="row">{ &line.label }</th>
+            <td class="number">{ shown(line.before) }</td>
+            <td class="number strong">{ shown(line.after) }</td>
+            <td class="number">
+                <span {class}>
+                    { line.change().unwrap_or_default() }
+                    <span class="hidden">{ spoken }</span>
+                </span>
+            </td>
+        </tr>
+    }
+}
+
+fn causes(title: &'static str, causes: &[Cause]) -> Html {
+    if causes.is_empty() {
+        return html!();
+    }
+    html! {
+        <>
+            <h3 class="sub">{ title }</h3>
+            <Wide label={title}>
+                <table class="figures causes">
+                    <thead>{ heads(&["Part", ">Pinned", ">Now", ">Change"]) }</thead>
+                    <tbody>
+                        { for causes.iter().map(|cause| html! {
+                            <tr>
+                                <th scope="row">{ &cause.path }</th>
+                                <td class="number">{ cause.before.shown() }</td>
+                                <td class="number">{ cause.after.shown() }</td>
+                                <td class="number strong">{ cause.after.difference(cause.before) }</td>
+                            </tr>
+                        }) }
+                    </tbody>
+                </table>
+            </Wide>
+        </>
+    }
+}

@@ -1,0 +1,64 @@
+//! Every GEMM before and after sharding, and what sharding does to it.
+
+use shardscope::estimate::compute::Bound;
+use shardscope::estimate::{Sizes, Utilisation};
+use shardscope::quantity::{Quantity, decimal, grouped, mib, percent};
+use yew::prelude::*;
+
+use super::panel::{Panel, PlanProps};
+use crate::app::panel_id::PanelId;
+use crate::app::widgets::{Section, Term, Wide, heads, pair, remark};
+
+pub(super) const PANEL: Panel =
+    Panel { id: PanelId::Gemms, tab: Some("GEMMs"), view: |shown| html! { <Gemms {shown} /> }, story: None };
+
+const HEADS: [&str; 7] =
+    ["GEMM", "m × n × k per rank, unsharded below", ">GFLOP", ">moved", ">FLOP/byte", ">of peak", "bound by"];
+
+#[component(Gemms)]
+fn gemms(PlanProps { shown }: &PlanProps) -> Html {
+    let about = html! {
+        <>
+            { "The sizes of each GEMM of a layer before and after sharding, and how much of the accelerator's dense peak it reaches. " }
+            <Term name="tile">{ "Tiles" }</Term>{ ", " }<Term name="wave">{ "waves" }</Term>{ " and " }
+            <Term name="FLOP/byte" />{ " say why it is not more." }
+        </>
+    };
+    html! {
+        <Section id="gemms" title="GEMMs" {about}>
+            <Wide label="Table of GEMMs">
+                <table class="figures">
+                    <thead>{ heads(&HEADS) }</thead>
+                    <tbody>{ for shown.report.utilisation.iter().map(row) }</tbody>
+                </table>
+            </Wide>
+        </Section>
+    }
+}
+
+fn row(product: &Utilisation) -> Html {
+    let bound = match product.bound {
+        Bound::Compute => "compute",
+        Bound::Memory => "memory",
+    };
+    let stage = if product.stage > 0 { format!("stage {}", product.stage) } else { String::new() };
+    html! {
+        <>
+            <tr>
+                <th scope="row">{ pair(product.name, stage) }</th>
+                <td>{ pair(sizes(product.sharded), sizes(product.full)) }</td>
+                <td class="number">{ decimal(product.flops.number() / 1e9, 1) }</td>
+                <td class="number">{ mib(product.bytes) }</td>
+                <td class="number">{ decimal(product.intensity, 0) }</td>
+                <td class="number">{ pair(percent(product.efficiency), percent(product.full_efficiency)) }</td>
+                <td>{ bound }</td>
+            </tr>
+            { product.note().map(|note| remark(HEADS.len(), note)) }
+        </>
+    }
+}
+
+fn sizes(sizes: Sizes) -> String {
+    let product = format!("{} × {} × {}", grouped(sizes.m), grouped(sizes.n), grouped(sizes.k));
+    if sizes.batch > 1 { format!("{} × [{product}]", grouped(sizes.batch)) } else { product }
+}

@@ -1,0 +1,79 @@
+//! The layers of the whole model beside what one GPU holds of each.
+
+use shardscope::session::{LayerFigures, LayerLine, layer_line};
+use yew::prelude::*;
+
+use super::panel::{Panel, PlanProps};
+use crate::app::panel_id::PanelId;
+use crate::app::widgets::{Section, Term, Wide};
+
+pub(super) const PANEL: Panel = Panel {
+    id: PanelId::Layers,
+    tab: Some("Layers"),
+    view: |shown| html! { <Layers {shown} /> },
+    story: None,
+};
+
+/// How deep the style sheet indents.
+const DEEPEST: usize = 4;
+/// Above the figures of the whole model, and again above those of one GPU.
+const FIGURES: [&str; 6] = ["shape", "weights", "saved", "shape", "weights", "saved"];
+
+#[component(Layers)]
+fn layers(PlanProps { shown }: &PlanProps) -> Html {
+    let about = html! {
+        <>
+            { "The whole model beside one GPU that holds the part: weights, and " }
+            <Term name="activations">{ "activations saved" }</Term>{ " for the backward pass of one " }
+            <Term name="micro-batch" />{ "." }
+        </>
+    };
+    html! {
+        <Section id="layers" title="Layers" {about}>
+            <Wide label="Table of the layers">
+                <div class="layers">
+                    <div class="layer head" aria-hidden="true">
+                        <span></span>
+                        <span class="span">{ "whole model" }</span>
+                        <span class="span">{ "one GPU" }</span>
+                    </div>
+                    <div class="layer head">
+                        <span>{ "Part" }</span>
+                        { for FIGURES.iter().map(|name| html! { <span class="number">{ *name }</span> }) }
+                    </div>
+                    { line(&layer_line(&shown.report.memory.layers), 0) }
+                </div>
+            </Wide>
+        </Section>
+    }
+}
+
+fn line(of: &LayerLine, depth: usize) -> Html {
+    let name = if of.times > 1 { format!("{} × {}", of.name, of.times) } else { of.name.to_owned() };
+    let inside = html! {
+        <>
+            <span class={format!("layer-name depth-{}", depth.min(DEEPEST))}>{ name }</span>
+            { figures(&of.whole) }
+            { figures(&of.sharded) }
+        </>
+    };
+    if of.parts.is_empty() {
+        return html! { <div class="layer">{ inside }</div> };
+    }
+    html! {
+        <details open={depth < 1}>
+            <summary class="layer">{ inside }</summary>
+            { for of.parts.iter().map(|part| line(part, depth + 1)) }
+        </details>
+    }
+}
+
+fn figures(of: &LayerFigures) -> Html {
+    html! {
+        <>
+            <span class="number mono shape">{ &of.shape }</span>
+            <span class="number" title={format!("{} parameters", of.parameters)}>{ &of.weights }</span>
+            <span class="number">{ &of.kept }</span>
+        </>
+    }
+}

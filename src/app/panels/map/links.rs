@@ -1,0 +1,92 @@
+//! Who the picked GPU, or the one under the pointer, works with.
+
+use shardscope::session::map::{Colour, Detail, Geometry, Picture, Wire, about, relations, shared, wires};
+use shardscope::session::{PtrEq, Shown};
+use shardscope::topology::{GroupKind, Groups, Link, Rank};
+use yew::prelude::*;
+
+use super::cells::label;
+
+#[derive(Properties, PartialEq)]
+pub(super) struct Props {
+    pub shown: PtrEq<Shown>,
+    pub picture: PtrEq<Picture>,
+    pub rank: Rank,
+}
+
+/// The picked GPU, its partners and the links to them, with what each partner shares with it.
+#[component(Company)]
+pub(super) fn company(Props { shown, picture, rank }: &Props) -> Html {
+    let geometry = &picture.geometry;
+    let Some(chosen) = about(&shown.plan, *rank) else { return html!() };
+    let words = geometry.detail() == Detail::Words;
+    html! {
+        <>
+            <g class={rounded(geometry)} aria-hidden="true">
+                { for wires(&shown.plan, &chosen, geometry).iter().map(arc) }
+                { for chosen.relations.iter().rev().map(|relation| {
+                    members(geometry, relation.kind, &mut relation.members.iter().map(|member| member.get()))
+                }) }
+                <path class="self" d={geometry.path(&mut std::iter::once(rank.get()))} />
+            </g>
+            if words {
+                <g class="tags" aria-hidden="true">
+                    { for shared(&chosen).iter().map(|(rank, text)| {
+                        let (x, y) = geometry.cell(rank.get()).middle();
+                        label("cell-value", (x, y + 13), text)
+                    }) }
+                </g>
+            }
+        </>
+    }
+}
+
+fn rounded(geometry: &Geometry) -> Option<&'static str> {
+    (geometry.detail() >= Detail::Number).then_some("rounded")
+}
+
+fn members(geometry: &Geometry, kind: GroupKind, ranks: &mut dyn Iterator<Item = u64>) -> Html {
+    html! { <path class={format!("partner {}", kind.short())} d={geometry.path(ranks)} /> }
+}
+
+/// An arc above the row, so that it does not strike through the labels.
+fn arc(wire: &Wire) -> Html {
+    let far = if wire.link == Link::Network { "network" } else { "fast" };
+    let ((x1, y1), (x2, y2)) = (wire.from, wire.to);
+    let rise = x1.abs_diff(x2) / 4 + 24;
+    let (x, y) = (x1.midpoint(x2), y1.min(y2).saturating_sub(rise));
+    html! {
+        <path
+            class={format!("wire {far} {}", wire.kind.short())}
+            d={format!("M{x1} {y1}Q{x} {y} {x2} {y2}")}
+        />
+    }
+}
+
+#[derive(Properties, PartialEq)]
+pub(super) struct TracedProps {
+    pub shown: PtrEq<Shown>,
+    pub picture: PtrEq<Picture>,
+    pub colour: Colour,
+    pub gpu: u64,
+}
+
+/// The group, of the kind that is coloured, of the GPU under the pointer; all its groups where none is.
+#[component(Traced)]
+pub(super) fn traced(TracedProps { shown, picture, colour, gpu }: &TracedProps) -> Html {
+    let geometry = &picture.geometry;
+    let groups = Groups::of(shown.plan.layout());
+    let kinds = match colour {
+        Colour::Group(kind) => vec![*kind],
+        _ => relations(&shown.plan),
+    };
+    html! {
+        <g class={rounded(geometry)} aria-hidden="true">
+            { for kinds.into_iter().rev().filter_map(|kind| {
+                let group = groups.group(kind, Rank::new(*gpu))?;
+                Some(members(geometry, kind, &mut group.ranks().map(Rank::get)))
+            }) }
+            <path class="self" d={geometry.path(&mut std::iter::once(*gpu))} />
+        </g>
+    }
+}

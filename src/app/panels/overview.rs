@@ -1,0 +1,117 @@
+//! The first screen: the figures everyone asks for, memory by stage, the cluster, one step.
+
+use shardscope::quantity::{Count, Quantity, grouped, percent, rounded, seconds, tflops};
+use shardscope::session::Shown;
+use yew::prelude::*;
+
+use super::mini_map::MiniMap;
+use super::panel::{Panel, PlanProps};
+use super::schedule::{MiniSchedule, work_legend};
+use super::stage_bars::StageBars;
+use super::step_bar::StepBar;
+use crate::app::action::Action;
+use crate::app::context::{send, use_dispatch};
+use crate::app::panel_id::PanelId;
+use crate::app::widgets::{Stat, Term};
+
+pub(super) const PANEL: Panel = Panel {
+    id: PanelId::Overview,
+    tab: Some("Overview"),
+    view: |shown| html! { <Overview {shown} /> },
+    story: None,
+};
+
+#[component(Overview)]
+fn overview(PlanProps { shown }: &PlanProps) -> Html {
+    let dispatch = use_dispatch();
+    let open = |panel: PanelId, label: &'static str| {
+        html! {
+            <button type="button" class="link small" onclick={send(&dispatch, move || Action::Panel(panel))}>
+                { label }
+            </button>
+        }
+    };
+    let card = |class: &'static str, title: Html, more: Html, inside: Html| {
+        html! {
+            <section class={classes!("card", class)}>
+                <header><h3>{ title }</h3>{ more }</header>
+                { inside }
+            </section>
+        }
+    };
+    let time = &shown.report.time;
+    html! {
+        <section id="overview" class="overview" aria-label="Overview">
+            { stats(shown) }
+            <div class="cards">
+                { card(
+                    "card-memory",
+                    html!("Peak memory per pipeline stage"),
+                    open(PanelId::Memory, "down to the tensor"),
+                    html! { <StageBars shown={shown.clone()} /> },
+                ) }
+                { card(
+                    "card-map",
+                    html!("Cluster"),
+                    open(PanelId::Map, "whole map"),
+                    html! { <MiniMap shown={shown.clone()} /> },
+                ) }
+                { card(
+                    "card-schedule",
+                    html! { <>{ format!("One step, {} ", time.schedule.name) }<span class="work-legend">{ work_legend(shown) }</span></> },
+                    open(PanelId::Schedule, "look closer"),
+                    html! { <MiniSchedule shown={shown.clone()} /> },
+                ) }
+                { card(
+                    "card-time",
+                    html! { <>{ "Step time breakdown " }<span class="soft">{ "exposed communication only" }</span></> },
+                    open(PanelId::Time, "why"),
+                    html! { <StepBar shown={shown.clone()} /> },
+                ) }
+            </div>
+        </section>
+    }
+}
+
+/// The figures everyone asks for first.
+fn stats(shown: &Shown) -> Html {
+    let (recipe, time) = (shown.plan.recipe(), &shown.report.time);
+    let parameters = &shown.report.parameters;
+    let tokens =
+        Count::new(recipe.global_batch_size).number() * Count::new(shown.plan.model().seq_length).number();
+    let mut exact = grouped(parameters.total.get());
+    if parameters.active_per_token != parameters.total {
+        exact = format!("{exact}, {} active per token", rounded(parameters.active_per_token.number()));
+    }
+    html! {
+        <dl class="stats">
+            <Stat
+                name={html! { <Term name="step time">{ "Step time" }</Term> }}
+                figure={seconds(time.step)}
+                also={html!(format!("{} to {}", seconds(time.lower_bound), seconds(time.upper_bound)))}
+            />
+            <Stat
+                name={html!("Tokens/s")}
+                figure={rounded(time.tokens_per_second)}
+                also={html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))}
+            />
+            <Stat
+                name={html! { <Term name="MFU" /> }}
+                figure={percent(time.mfu)}
+                also={html!(format!("{} per GPU", tflops(time.model_rate)))}
+            />
+            <Stat name={html!("Parameters")} figure={rounded(parameters.total.number())} also={html!(exact)} />
+            <Stat
+                name={html!("Tokens per step")}
+                figure={rounded(tokens)}
+                also={html! {
+                    <>
+                        { grouped(recipe.num_micro_batches) }{ " " }
+                        <Term name="micro-batch">{ "micro-batches" }</Term>
+                        { format!(" of {}", grouped(recipe.micro_batch_size)) }
+                    </>
+                }}
+            />
+        </dl>
+    }
+}

@@ -1,0 +1,117 @@
+//! What the reader knows better than the catalog: rates measured, the length of the run, its price, a machine of their own.
+
+use shardscope::plan::Field;
+use shardscope::session::{Event, log_text, logged, with_log};
+use yew::prelude::*;
+
+use super::panel::PlanProps;
+use crate::app::action::Action;
+use crate::app::browser;
+use crate::app::context::{AppContext, use_dispatch};
+use crate::app::widgets::{Wide, heads};
+
+const FIGURES: [(Field, &str); 13] = [
+    (Field::MeasuredMatmulTflops, "large bf16 GEMM, TFLOP/s"),
+    (Field::MeasuredFastBusGbps, "all-reduce inside a node, bus GB/s"),
+    (Field::MeasuredNetworkBusGbps, "all-reduce across nodes, bus GB/s per GPU"),
+    (Field::TokenBudget, "tokens to train on"),
+    (Field::PricePerGpuHour, "price of a GPU-hour"),
+    (Field::WattsPerGpu, "watts per GPU, host and cooling included"),
+    (Field::GpuMemoryGib, "memory of a GPU, GiB"),
+    (Field::GpuMemoryTbps, "memory bandwidth, TB/s"),
+    (Field::GpuPeakTflops, "dense bf16 peak, TFLOP/s"),
+    (Field::GpuPeakFp8Tflops, "dense fp8 peak, TFLOP/s"),
+    (Field::FastLinkGbps, "NVLink of a GPU, GB/s each way"),
+    (Field::FastLinkDomain, "GPUs joined by NVLink"),
+    (Field::NetworkGbps, "network of a GPU, GB/s each way"),
+];
+
+/// Fields for them; the estimate follows as for any other setting.
+#[component(OwnFigures)]
+pub(super) fn own_figures() -> Html {
+    let dispatch = use_dispatch();
+    let Some(app) = use_context::<AppContext>() else { return html!() };
+    let resolution = &app.session.answer.resolution;
+    let stated =
+        |field: Field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
+    let open = FIGURES.iter().any(|(field, _)| !stated(*field).is_empty());
+    let field = |(field, label): (Field, &'static str)| {
+        let set = move |dispatch: &Callback<Action>, value: String| {
+            dispatch.emit(Event::Set { name: field.name().to_owned(), value }.into());
+        };
+        let (changed, pressed) = (dispatch.clone(), dispatch.clone());
+        html! {
+            <label key={field.name()}>
+                { label }
+                <input
+                    class="field"
+                    inputmode="decimal"
+                    autocomplete="off"
+                    title={field.about()}
+                    value={stated(field)}
+                    onchange={move |event: web_sys::Event| set(&changed, browser::value_of(&event))}
+                    onkeydown={move |event: KeyboardEvent| if event.key() == "Enter" {
+                        set(&pressed, browser::value_of(&event));
+                    }}
+                />
+            </label>
+        }
+    };
+    html! {
+        <details class="reasons" {open}>
+            <summary>{ "Your own figures: measured rates, tokens, price" }</summary>
+            <div class="own">{ for FIGURES.into_iter().map(field) }</div>
+        </details>
+    }
+}
+
+/// As Megatron writes it.
+const SAMPLE: &str = " iteration 10/ 500 | elapsed time per iteration (ms): 4812.3 | throughput per GPU (TFLOP/s/GPU): 421.0 |";
+
+/// A box for the log of the run, and what it says beside the prediction.
+#[component(OwnLog)]
+pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
+    let dispatch = use_dispatch();
+    let Some(app) = use_context::<AppContext>() else { return html!() };
+    let hand = &app.session.hand;
+    let lines = logged(hand, shown);
+    let text = log_text(hand).to_owned();
+    let onchange = {
+        let hand = hand.clone();
+        move |event: web_sys::Event| {
+            let hand = with_log(&hand, &browser::value_of(&event));
+            dispatch.emit(Event::Open(Box::new(hand)).into());
+        }
+    };
+    html! {
+        <details class="reasons" open={!text.is_empty()}>
+            <summary>{ "Your own run: paste its log lines to see them beside the prediction" }</summary>
+            <textarea
+                class="field mono"
+                aria-label="Log lines of this run"
+                rows="3"
+                spellcheck="false"
+                placeholder={SAMPLE}
+                value={text}
+                {onchange}
+            />
+            if !lines.is_empty() {
+                <Wide label="Measured and predicted">
+                    <table class="figures">
+                        <thead>{ heads(&["Figure", ">measured", ">predicted", ">error"]) }</thead>
+                        <tbody>
+                            { for lines.iter().map(|line| html! {
+                                <tr>
+                                    <th scope="row">{ line.name }</th>
+                                    <td class="number">{ &line.measured }</td>
+                                    <td class="number strong">{ &line.predicted }</td>
+                                    <td class="number">{ &line.off }</td>
+                                </tr>
+                            }) }
+                        </tbody>
+                    </table>
+                </Wide>
+            }
+        </details>
+    }
+}

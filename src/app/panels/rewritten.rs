@@ -1,0 +1,72 @@
+//! The reader's own script with the changes written into it.
+
+use shardscope::session::{Hand, Line, rewritten};
+use yew::prelude::*;
+
+use crate::app::action::Action;
+use crate::app::browser;
+use crate::app::context::{send, use_dispatch};
+use crate::app::widgets::{CopyButton, Icon, Sign};
+use crate::app::words::plural;
+
+#[derive(Properties, PartialEq)]
+pub(super) struct Props {
+    pub hand: Hand,
+}
+
+/// The changed lines, and the ways to take them over; nothing while nothing is changed.
+#[component(RewrittenScript)]
+pub(super) fn rewritten_script(props: &Props) -> Html {
+    let dispatch = use_dispatch();
+    let Some(changed) = rewritten(&props.hand) else { return html!() };
+    let count = changed.lines.len();
+    let text = changed.hand.text.to_string();
+    let name = if changed.hand.name.is_empty() { "train.sh".to_owned() } else { changed.hand.name.clone() };
+    let take = {
+        let hand = changed.hand.clone();
+        send(&dispatch, move || Action::Begin(Box::new(hand.clone())))
+    };
+    let copied = {
+        let text = text.clone();
+        Callback::from(move |()| text.clone())
+    };
+    html! {
+        <details class="reasons" open=true>
+            <summary>{ format!("{count} {} to your script", plural(count as u64, "change", "changes")) }</summary>
+            <ol class="rewritten mono">{ for changed.lines.iter().map(line) }</ol>
+            if !changed.unplaced.is_empty() {
+                <p class="soft small">
+                    { format!("The script has no place for {}: kept as set here.", changed.unplaced.join(", ")) }
+                </p>
+            }
+            if count > 0 {
+                <div class="files">
+                    <button type="button" class="button" onclick={take}>{ "Apply to script" }</button>
+                    <CopyButton class="button" label="Copy patched script" text={copied} />
+                    <button
+                        type="button"
+                        class="button"
+                        onclick={move |_| browser::download(&name, "text/x-shellscript", &text)}
+                    >
+                        <Icon sign={Sign::Download} />
+                        { "Download" }
+                    </button>
+                </div>
+            }
+        </details>
+    }
+}
+
+fn line(line: &Line) -> Html {
+    let [before, changed, behind] = &line.parts;
+    let place = match line.file.as_str() {
+        "" => line.number.to_string(),
+        file => format!("{file}:{}", line.number),
+    };
+    html! {
+        <li>
+            <span class="soft">{ place }</span>
+            <code>{ before }<mark>{ changed }</mark>{ behind }</code>
+        </li>
+    }
+}

@@ -1,0 +1,95 @@
+//! A stacked bar for each pipeline stage against what the accelerator holds; stages that are alike share one.
+
+use shardscope::quantity::gib;
+use shardscope::session::{Shown, StageMemory, Use};
+use yew::prelude::*;
+
+use super::panel::PlanProps;
+use crate::app::ui::Why;
+use crate::app::widgets::{MemoryBar, Named, Number, Swatch};
+
+/// Most bars before the rest is folded.
+const MOST: usize = 6;
+
+/// Stages in a row whose memory is the same.
+struct Run<'a> {
+    first: &'a StageMemory,
+    last: u64,
+}
+
+fn runs(stages: &[StageMemory]) -> Vec<Run<'_>> {
+    let mut runs: Vec<Run<'_>> = Vec::new();
+    for stage in stages {
+        match runs.last_mut() {
+            Some(run) if run.first.uses == stage.uses && run.first.reserved == stage.reserved => {
+                run.last = stage.stage;
+            }
+            _ => runs.push(Run { first: stage, last: stage.stage }),
+        }
+    }
+    runs
+}
+
+/// The bars with their legend.
+#[component(StageBars)]
+pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
+    let all = use_state_eq(|| false);
+    let capacity = shown.plan.cluster().accelerator.memory;
+    let whole = shown.stages.iter().map(|stage| stage.reserved).max().unwrap_or_default().max(capacity);
+    let runs = runs(&shown.stages);
+    let folded = if *all { 0 } else { runs.len().saturating_sub(MOST) };
+    let kept = kept(shown, &runs, runs.len() - folded);
+    let toggle = {
+        let (all, now) = (all.setter(), *all);
+        move |_| all.set(!now)
+    };
+    html! {
+        <figure class="stage-bars">
+            <div class="stage-rows">
+                { for kept.into_iter().map(|run| html! {
+                    <>
+                        <span class="stage-name">{ stage_name(run) }</span>
+                        <MemoryBar uses={run.first.uses} {whole} {capacity} />
+                        <span class={classes!("stage-value", run.first.fit.class())}>
+                            <Number text={gib(run.first.reserved)} why={Why::Memory(run.first.stage, None)} />
+                        </span>
+                    </>
+                }) }
+            </div>
+            if folded > 0 || *all && runs.len() > MOST {
+                <button type="button" class="link small" onclick={toggle}>
+                    { if *all { "Fewer stages".to_owned() } else { format!("{folded} more stages") } }
+                </button>
+            }
+            <ul class="legend">
+                { for Use::ALL.iter().map(|kind| html! {
+                    <li><Swatch kind={*kind} /><Named name={kind.name()} /></li>
+                }) }
+                <li>
+                    <svg class="key" width="12" height="12" aria-hidden="true">
+                        <line class="limit" x1="6" x2="6" y1="0" y2="12" />
+                    </svg>
+                    { format!("{} on the device", gib(capacity)) }
+                </li>
+            </ul>
+        </figure>
+    }
+}
+
+/// The first runs, with the one of the highest peak among them whatever its place.
+fn kept<'a>(shown: &Shown, runs: &'a [Run<'a>], most: usize) -> Vec<&'a Run<'a>> {
+    let worst = shown.worst().map(|worst| worst.stage);
+    let holds = |run: &&Run<'_>| worst.is_some_and(|worst| (run.first.stage..=run.last).contains(&worst));
+    let mut kept: Vec<&Run<'_>> = runs.iter().take(most).collect();
+    if !kept.iter().any(holds)
+        && let (Some(place), Some(worst)) = (kept.last_mut(), runs.iter().find(holds))
+    {
+        *place = worst;
+    }
+    kept
+}
+
+fn stage_name(run: &Run<'_>) -> String {
+    let first = run.first.stage;
+    if run.last == first { format!("stage {first}") } else { format!("{first} to {}", run.last) }
+}

@@ -1,0 +1,63 @@
+//! The parts of a step, the longest first, as one bar.
+
+use shardscope::quantity::{decimal, percent};
+use shardscope::session::{StepPart, step_parts};
+use yew::prelude::*;
+
+use super::panel::PlanProps;
+use crate::app::widgets::{Swatch, Term};
+use crate::app::words::term_of;
+
+/// What a part of the breakdown is called where there is little room.
+fn part_name(label: &str) -> &str {
+    match label {
+        "tensor" => "exposed TP",
+        "data" => "exposed DP",
+        "context" => "exposed CP",
+        "expert" => "exposed EP",
+        "pipeline" => "exposed PP",
+        "bubble" => "pipeline bubble",
+        other => other,
+    }
+}
+
+fn part_term(label: &str) -> &str {
+    match label {
+        "tensor" | "data" | "context" | "expert" | "pipeline" => term_of(label),
+        // Not what the optimizer keeps, which the term tells of.
+        "optimizer" => "",
+        other => other,
+    }
+}
+
+#[component(StepBar)]
+pub(super) fn step_bar(PlanProps { shown }: &PlanProps) -> Html {
+    let parts = step_parts(&shown.report.time);
+    let at = |share: f64| decimal(share * 100.0, 3) + "%";
+    html! {
+        <figure class="step-bar">
+            <svg class="bar" aria-hidden="true">
+                { for parts.iter().enumerate().map(|(place, part)| html! {
+                    <rect class={shade(place)} x={at(part.from)} width={at(part.share)} height="100%" />
+                }) }
+            </svg>
+            <ul class="legend">{ for parts.iter().enumerate().map(|(place, part)| entry(place, part)) }</ul>
+        </figure>
+    }
+}
+
+/// The longest part is the darkest.
+fn shade(place: usize) -> String {
+    format!("shade-{}", place.min(5))
+}
+
+fn entry(place: usize, part: &StepPart) -> Html {
+    let term = part_term(&part.label).to_owned();
+    let name = part_name(&part.label).to_owned();
+    html! {
+        <li>
+            <Swatch class={classes!(shade(place))} />
+            <span><Term name={term}>{ name }</Term>{ " " }{ percent(part.share) }</span>
+        </li>
+    }
+}

@@ -1,0 +1,136 @@
+//! How long a step takes, and where it goes.
+
+use shardscope::estimate::time::Time;
+use shardscope::quantity::{Count, FlopsPerSecond, Quantity, decimal, percent, rounded, seconds, tflops};
+use shardscope::session::{Branch, Shown};
+use yew::prelude::*;
+
+use super::own_figures::{OwnFigures, OwnLog};
+use super::panel::{Panel, PlanProps, Story};
+use crate::app::action::Action;
+use crate::app::context::{send, use_dispatch};
+use crate::app::panel_id::PanelId;
+use crate::app::widgets::{Section, Stat, Term, Tree, Wide, heads, pair};
+
+pub(super) const PANEL: Panel = Panel {
+    id: PanelId::Time,
+    tab: Some("Time"),
+    view: |shown| html! { <StepTime {shown} /> },
+    story: Some(Story {
+        title: "Where the time goes",
+        text: |shown| {
+            let time = &shown.report.time;
+            format!(
+                "A step of {} is {} tokens per second. The tree takes it apart: GEMMs and other kernels, exposed communication, and the pipeline bubble.",
+                seconds(time.step),
+                rounded(time.tokens_per_second)
+            )
+        },
+    }),
+};
+
+#[component(StepTime)]
+fn step_time(PlanProps { shown }: &PlanProps) -> Html {
+    let dispatch = use_dispatch();
+    let report = &shown.report;
+    let time = &report.time;
+    let about = html! {
+        <>
+            { "An estimate from kernels, collectives and the schedule; the bounds are what it would be if everything " }
+            <Term name="overlap">{ "overlapped" }</Term>{ " that can, and if nothing did." }
+        </>
+    };
+    let tree = Branch::of_time(&time.breakdown);
+    html! {
+        <Section id="time" title="Step time" {about}>
+            { range(time) }
+            <dl class="stats">
+                <Stat
+                    name={html!("Tokens per second")}
+                    figure={rounded(time.tokens_per_second)}
+                    also={html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))}
+                />
+                <Stat
+                    name={html! { <Term name="model FLOPs">{ "Model FLOPs" }</Term> }}
+                    figure={tflops(time.model_rate)}
+                    also={html! { <>{ format!("per GPU, {} of peak (", percent(time.mfu)) }<Term name="MFU" />{ ")" }</> }}
+                />
+                <Stat
+                    name={html! { <Term name="hardware FLOPs">{ "Hardware FLOPs" }</Term> }}
+                    figure={tflops(time.hardware_rate)}
+                    also={html! { <>{ format!("with recomputation, {} (", percent(time.hfu)) }<Term name="HFU" />{ ")" }</> }}
+                />
+                <Stat
+                    name={html! { <>{ "Pipeline " }<Term name="bubble" /></> }}
+                    figure={percent(time.bubble_fraction)}
+                    also={html!(format!("schedule {}", time.schedule.name))}
+                />
+            </dl>
+            if let Some(training) = &time.training {
+                <p class="training">{ training.sentence() }</p>
+            }
+            <OwnFigures />
+            <OwnLog shown={shown.clone()} />
+            <h3 class="sub">{ "Breakdown" }</h3>
+            <Tree root={tree} open=2 />
+            <h3 class="sub">{ "FLOPs per step, by convention" }</h3>
+            { conventions(shown) }
+            <ul class="unknowns">
+                { for report.unknowns.iter().map(|unknown| html! { <li>{ unknown.sentence().to_string() }</li> }) }
+            </ul>
+            <p class="small">
+                <button type="button" class="link" onclick={send(&dispatch, || Action::Panel(PanelId::Tool))}>
+                    { "Comparison with the 2023 Megatron analysis tool" }
+                </button>
+            </p>
+        </Section>
+    }
+}
+
+/// Every convention with its rate: shares of the peak are only comparable within one.
+fn conventions(shown: &Shown) -> Html {
+    let time = &shown.report.time;
+    let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
+    let figures = |flops: Option<shardscope::quantity::Flops>| match flops {
+        Some(flops) => {
+            let rate = FlopsPerSecond::new(flops.get() / time.step.get() / gpus);
+            [format!("{:.3e}", flops.get()), tflops(rate), percent(rate.get() / time.peak.get())]
+        }
+        None => ["does not apply".to_owned(), String::new(), String::new()],
+    };
+    html! {
+        <Wide label="FLOPs of a step by convention">
+            <table class="figures">
+                <thead>{ heads(&["Convention", ">FLOP", ">per GPU", ">of peak"]) }</thead>
+                <tbody>
+                    { for time.flops.conventions().iter().map(|convention| html! {
+                        <tr>
+                            <th scope="row">{ pair(convention.name, convention.formula.meaning) }</th>
+                            { for figures(convention.flops).into_iter().map(|figure| html! { <td class="number">{ figure }</td> }) }
+                        </tr>
+                    }) }
+                </tbody>
+            </table>
+        </Wide>
+    }
+}
+
+/// The estimate between its bounds.
+fn range(time: &Time) -> Html {
+    let whole = time.upper_bound.number().max(f64::MIN_POSITIVE) * 1.05;
+    let at = |value: f64| decimal(value / whole * 100.0, 2) + "%";
+    let (low, high) = (time.lower_bound.number(), time.upper_bound.number());
+    let step = at(time.step.number());
+    html! {
+        <figure class="range">
+            <figcaption>
+                <strong>{ seconds(time.step) }</strong>
+                { format!(" between {} and {}", seconds(time.lower_bound), seconds(time.upper_bound)) }
+            </figcaption>
+            <svg class="bar" aria-hidden="true">
+                <rect class="band" x={at(low)} width={at(high - low)} height="100%" />
+                <line class="estimate" x1={step.clone()} x2={step} y1="0" y2="100%" />
+            </svg>
+        </figure>
+    }
+}

@@ -1,0 +1,79 @@
+//! As the analysis tool of 2023 counts, beside ours.
+
+use shardscope::session::{MeasuredLine, ToolBlock, ToolLine, measured_lines, tool_blocks};
+use yew::prelude::*;
+
+use super::panel::{Panel, PlanProps};
+use crate::app::panel_id::PanelId;
+use crate::app::widgets::{Section, Wide, heads, pair};
+
+pub(super) const PANEL: Panel =
+    Panel { id: PanelId::Tool, tab: None, view: |shown| html! { <Tool {shown} /> }, story: None };
+
+#[component(Tool)]
+fn tool(PlanProps { shown }: &PlanProps) -> Html {
+    let about = html!(
+        "The tool proposed for Megatron-LM in September 2023: what it prints for this plan, where that departs from what really happens, and the four runs it was measured with."
+    );
+    let blocks = tool_blocks(&shown.plan, &shown.report);
+    html! {
+        <Section id="analysis-tool" class="tool" title="Comparison with the 2023 Megatron analysis tool" {about}>
+            <Wide label="The tool's figures beside ours">
+                <table class="figures">
+                    <thead>{ heads(&["As printed by the tool", ">tool", ">here", "the tool is off by"]) }</thead>
+                    { for blocks.iter().map(block) }
+                </table>
+            </Wide>
+            <h3 class="sub">{ "Its four measured runs" }</h3>
+            <p class="soft small">
+                { "Llama2 7B as the tool models it, bf16, eight H800; peak by torch.cuda.max_memory_allocated, in GiB." }
+            </p>
+            <Wide label="Measured runs and predictions">
+                <table class="figures">
+                    <thead>{ heads(&["Layout", "Global batch, of micro-batch", ">measured", ">here", ">tool"]) }</thead>
+                    <tbody>{ for measured_lines().iter().map(run) }</tbody>
+                </table>
+            </Wide>
+        </Section>
+    }
+}
+
+fn block(block: &ToolBlock) -> Html {
+    html! {
+        <tbody>
+            <tr><th class="block" scope="rowgroup" colspan="4">{ block.title }</th></tr>
+            { for block.lines.iter().map(line) }
+        </tbody>
+    }
+}
+
+fn line(line: &ToolLine) -> Html {
+    html! {
+        <tr>
+            <th scope="row">
+                { line.label }
+                if !line.reasons.is_empty() {
+                    <details class="reasons">
+                        <summary>{ "why" }</summary>
+                        <ul>{ for line.reasons.iter().map(|reason| html! { <li>{ *reason }</li> }) }</ul>
+                    </details>
+                }
+            </th>
+            <td class="number">{ &line.tool }</td>
+            <td class="number strong">{ &line.ours }</td>
+            <td>{ line.difference.as_deref().unwrap_or("agrees") }</td>
+        </tr>
+    }
+}
+
+fn run(line: &MeasuredLine) -> Html {
+    html! {
+        <tr>
+            <th scope="row">{ &line.layout }</th>
+            <td>{ &line.batch }</td>
+            <td class="number strong">{ &line.measured }</td>
+            <td class="number">{ pair(line.ours.0.clone(), line.ours.1.clone()) }</td>
+            <td class="number">{ pair(line.tool.0.clone(), line.tool.1.clone()) }</td>
+        </tr>
+    }
+}

@@ -1,0 +1,17 @@
+//! Places of the script, shown in its box.
+
+use shardscope::session::{Answer, utf16_offset};
+use shardscope::text::Span;
+
+use super::browser;
+
+/// Selects the place of `span` in the box and brings it into view.
+pub(crate) fn show(answer: &Answer, span: Span) {
+    let Some(area) = browser::script_box() else { return };
+    let source = &answer.source;
+    let text = source.text();
+    let (start, end) = (utf16_offset(text, span.start), utf16_offset(text, span.end));
+    let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let lines = u32::try_from(lines).unwrap_or(u32::MAX);
+    browser::select(&area, start, end, source.position(span.start).line, lines);
+}

@@ -1,0 +1,184 @@
+//! The sheet from which a plan goes elsewhere: links, copies, frames, files.
+
+use shardscope::intake::export::{Exported, bridge_command, deepspeed_json, megatron_command};
+use shardscope::session::{
+    LONG_LINK, PtrEq, Shown, State, frame, script_link, settings_link, title, verdict_markdown,
+};
+use shardscope::share::MAX_LINK;
+use yew::prelude::*;
+
+use super::action::Action;
+use super::context::{AppContext, use_dispatch};
+use super::files::FILES;
+use super::widgets::{Copyable, Dialog, Icon, Options, Sign};
+use super::{address, panels};
+
+/// The view that is embedded unless another is chosen.
+const VERDICT: &str = "verdict";
+
+#[component(Share)]
+pub(crate) fn share() -> Html {
+    let dispatch = use_dispatch();
+    let Some(app) = use_context::<AppContext>() else { return html!() };
+    let closed = move |()| dispatch.emit(Action::Share(false));
+    let inside = match &app.session.shown {
+        Some(shown) => ways(&app.session, shown),
+        None => html! { <p>{ "There is no plan to share yet." }</p> },
+    };
+    html! { <Dialog id="share" title="Share this plan" {closed}>{ inside }</Dialog> }
+}
+
+fn ways(state: &State, shown: &PtrEq<Shown>) -> Html {
+    let base = address::base();
+    let fragment = settings_link(state);
+    let by_settings = fragment.as_ref().map(|fragment| format!("{base}#{fragment}"));
+    let by_script = format!("{base}#{}", script_link(state));
+    let markdown = verdict_markdown(shown, by_settings.as_ref().unwrap_or(&by_script));
+    let resolution = &state.answer.resolution;
+    let give = |file: &'static super::files::PlanFile| {
+        let shown = shown.clone();
+        html! {
+            <button type="button" class="button" onclick={move |_| file.give(&shown)}>
+                <Icon sign={Sign::Download} />
+                { file.label }
+            </button>
+        }
+    };
+    html! {
+        <>
+            if state.pinned.is_some() {
+                <p class="soft small">{ "The pinned plan goes along in both links." }</p>
+            }
+            { settings_part(by_settings) }
+            if !state.hand.text.trim().is_empty() {
+                { script_part(by_script) }
+            }
+            <section aria-labelledby="share-copies">
+                <h3 id="share-copies">{ "For another page" }</h3>
+                <Copyable id="markdown" label="Copy Markdown" text={markdown} lines=4 />
+                <Frame
+                    {base}
+                    fragment={fragment.unwrap_or_default()}
+                    name={title(shown)}
+                    pinned={state.pinned.is_some()}
+                />
+            </section>
+            <section aria-labelledby="share-commands">
+                <h3 id="share-commands">{ "The same plan as a command" }</h3>
+                { exported("megatron", "Copy Megatron-LM command", megatron_command(resolution)) }
+                { exported("bridge", "Copy NeMo and Megatron-Bridge overrides", bridge_command(resolution)) }
+                { exported("deepspeed", "Copy DeepSpeed JSON", deepspeed_json(resolution)) }
+            </section>
+            <section aria-labelledby="share-files">
+                <h3 id="share-files">{ "Files" }</h3>
+                <div class="files">{ for FILES.iter().map(give) }</div>
+            </section>
+        </>
+    }
+}
+
+#[derive(Properties, PartialEq)]
+struct FrameProps {
+    base: String,
+    fragment: String,
+    name: String,
+    pinned: bool,
+}
+
+/// A frame for another page, of the view that is chosen.
+#[component(Frame)]
+fn frame_of_view(props: &FrameProps) -> Html {
+    let view = use_state_eq(|| VERDICT.to_owned());
+    let choose = {
+        let view = view.setter();
+        move |name: String| view.set(name)
+    };
+    let mut names = vec![AttrValue::Static(VERDICT)];
+    names.extend(panels::ids(props.pinned).map(|id| AttrValue::Static(id.name())));
+    let address = format!("{}?embed={}#{}", props.base, *view, props.fragment);
+    html! {
+        <>
+            <label class="view">
+                { "View " }
+                <Options {names} chosen={(*view).clone()} onchange={choose} />
+            </label>
+            <Copyable id="frame" label="Copy frame" text={frame(&address, &props.name)} lines=3 />
+            <p class="soft small">
+                { "Add theme=light or theme=dark, and for the map gpu=n0_g3 and color=data, to its address. The host that serves Shardscope must send Access-Control-Allow-Origin for the sandboxed frame; GitHub Pages does." }
+            </p>
+        </>
+    }
+}
+
+/// A plan written out, and what that cannot say.
+fn exported(id: &'static str, label: &'static str, written: Exported) -> Html {
+    let unsaid: Vec<&str> = written.unsaid.iter().map(|field| field.name()).collect();
+    html! {
+        <>
+            <Copyable {id} {label} text={written.text} lines=3 />
+            if !unsaid.is_empty() {
+                <p class="soft small">{ format!("Not expressible there: {}.", unsaid.join(", ")) }</p>
+            }
+        </>
+    }
+}
+
+fn length(link: &str) -> Html {
+    let characters = link.chars().count();
+    html! {
+        <>
+            { format!("{characters} characters.") }
+            if characters > LONG_LINK {
+                <strong class="long">
+                    { format!(" Longer than {LONG_LINK}: some chat tools and trackers cut it.") }
+                </strong>
+            }
+        </>
+    }
+}
+
+fn settings_part(link: Option<String>) -> Html {
+    let inside = match link {
+        None => html! {
+            <p class="soft small">
+                { "This plan cannot be expressed by settings alone; the link with the script carries it." }
+            </p>
+        },
+        Some(link) => {
+            let own = link.split('!').next().unwrap_or_default();
+            let count = own.matches('=').count();
+            html! {
+                <>
+                    <p class="soft small">
+                        { format!("Carries {count} settings and nothing else: no script, no paths, no names. Readable and editable by hand. ") }
+                        { length(&link) }
+                    </p>
+                    <Copyable id="link" label="Copy link" text={link} lines=3 />
+                </>
+            }
+        }
+    };
+    html! {
+        <section aria-labelledby="share-settings">
+            <h3 id="share-settings">{ "Link to the plan" }</h3>
+            { inside }
+        </section>
+    }
+}
+
+fn script_part(link: String) -> Html {
+    html! {
+        <section aria-labelledby="share-script">
+            <h3 id="share-script">{ "Link with the script" }</h3>
+            <p class="soft small">
+                { "Carries everything in the box word for word, with any paths, host names and keys in it, to whoever has the link. No server sees it. " }
+                { length(&link) }
+            </p>
+            if link.len() > MAX_LINK {
+                <p class="small">{ "The text is too long for a link." }</p>
+            } else {
+                <Copyable id="script-link" label="Copy link with the script" text={link} />
+            }
+        </section>
+    }
+}

@@ -1,0 +1,101 @@
+//! What is open and chosen on the page, none of which belongs to the plan.
+
+use std::rc::Rc;
+
+use shardscope::search::Outcome;
+use shardscope::session::{Choice, PtrEq, Shown, Use};
+use yew::AttrValue;
+
+use super::browser;
+use super::panel_id::PanelId;
+
+/// All of it.
+#[derive(Clone, PartialEq)]
+pub(crate) struct UiState {
+    pub input: InputTab,
+    /// The model and GPUs to start from.
+    pub choice: Choice,
+    /// Whether the plan was made from them.
+    pub chosen: bool,
+    pub panel: PanelId,
+    pub sharing: bool,
+    pub theme: Theme,
+    /// Whether a long text is being read.
+    pub reading: bool,
+    /// The stage whose memory is taken apart; the fullest where none was chosen.
+    pub stage: Option<u64>,
+    pub why: Option<Why>,
+    /// The step of the tour, counted from 0, while the reader takes it.
+    pub tour: Option<usize>,
+    /// Whether the search for other layouts goes on.
+    pub searching: bool,
+    pub found: Option<Rc<Found>>,
+    /// The plan before the last change of it, for the differences beside the verdict.
+    pub before: Option<PtrEq<Shown>>,
+    pub printing: bool,
+}
+
+/// The ways to say what runs.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum InputTab {
+    Script,
+    Model,
+    Examples,
+}
+
+/// The colours of the page.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Theme {
+    Auto,
+    Light,
+    Dark,
+}
+
+/// What the card explains.
+#[derive(Clone, PartialEq)]
+pub(crate) enum Why {
+    /// The memory of a stage, of one use or all of it.
+    Memory(u64, Option<Use>),
+    /// A message: its dimension, and its place in it.
+    Payload(usize, usize),
+    /// What it puts on the wire.
+    Wire(usize, usize),
+    /// A term of the glossary, by its name.
+    Term(AttrValue),
+}
+
+/// What the search for other layouts has found so far.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Found {
+    pub tried: u64,
+    pub all: u64,
+    pub refused: u64,
+    pub too_large: u64,
+    /// The fastest that fit, the fastest first.
+    pub best: Vec<Outcome>,
+    /// Those of which none is both smaller and faster.
+    pub frontier: Vec<Outcome>,
+}
+
+impl Theme {
+    pub(crate) const ALL: [Self; 3] = [Self::Auto, Self::Light, Self::Dark];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    /// What the reader chose when they were here last.
+    pub(crate) fn kept() -> Self {
+        let kept = browser::kept(browser::THEME);
+        Self::ALL.into_iter().find(|theme| Some(theme.name()) == kept.as_deref()).unwrap_or(Self::Auto)
+    }
+
+    pub(crate) fn keep(self) {
+        browser::set_theme((self != Self::Auto).then(|| self.name()));
+        browser::keep(browser::THEME, self.name());
+    }
+}

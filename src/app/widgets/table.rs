@@ -1,0 +1,46 @@
+//! Tables of figures.
+
+use yew::prelude::*;
+
+/// A heading of a column: words for a column of words, `>` before those of a column of figures.
+pub(crate) type Heading = &'static str;
+
+#[derive(Properties, PartialEq)]
+pub(crate) struct Props {
+    /// What a screen reader calls it.
+    pub label: AttrValue,
+    pub children: Html,
+}
+
+/// A region that scrolls sideways when it must, and is then reachable by keyboard.
+#[component(Wide)]
+pub(crate) fn wide(props: &Props) -> Html {
+    html! {
+        <div class="wide" tabindex="0" role="region" aria-label={props.label.clone()}>
+            { props.children.clone() }
+        </div>
+    }
+}
+
+/// A row of headings.
+pub(crate) fn heads(headings: &[Heading]) -> Html {
+    html! { <tr>{ for headings.iter().map(|heading| head(heading)) }</tr> }
+}
+
+/// One heading of a column.
+pub(crate) fn head(heading: Heading) -> Html {
+    match heading.strip_prefix('>') {
+        Some(words) => html! { <th class="number" scope="col">{ words }</th> },
+        None => html! { <th scope="col">{ heading }</th> },
+    }
+}
+
+/// A remark over all `columns` below a row.
+pub(crate) fn remark(columns: usize, remark: impl Into<Html>) -> Html {
+    html! { <tr class="remark"><td colspan={columns.to_string()}>{ remark.into() }</td></tr> }
+}
+
+/// Something above, smaller words below.
+pub(crate) fn pair(above: impl Into<Html>, below: impl Into<Html>) -> Html {
+    html! { <>{ above.into() }<span class="before">{ below.into() }</span></> }
+}

@@ -1,0 +1,49 @@
+//! Terms that the reader may ask about where they stand: pressing one opens the card with its meaning.
+
+use shardscope::explain::meaning;
+use yew::prelude::*;
+
+use crate::app::action::Action;
+use crate::app::context::use_dispatch;
+use crate::app::ui::Why;
+use crate::app::words::term_of;
+
+#[derive(Properties, PartialEq)]
+pub(crate) struct Props {
+    /// Its name in the glossary.
+    pub name: AttrValue,
+    /// As it is written here; its name where nothing is said.
+    #[prop_or_default]
+    pub children: Html,
+}
+
+/// A term as a button that tells what it means; bare where the glossary does not have it.
+#[component(Term)]
+pub(crate) fn term(props: &Props) -> Html {
+    let dispatch = use_dispatch();
+    let name = props.name.clone();
+    let shown = if props.children == Html::default() { html!(&name) } else { props.children.clone() };
+    let Some(meaning) = meaning(&name) else { return shown };
+    html! {
+        <button
+            type="button"
+            class="term"
+            popovertarget="why"
+            aria-haspopup="dialog"
+            title={meaning}
+            onclick={move |_| dispatch.emit(Action::Explain(Why::Term(name.clone())))}
+        >{ shown }</button>
+    }
+}
+
+#[derive(Properties, PartialEq)]
+pub(crate) struct NamedProps {
+    pub name: AttrValue,
+}
+
+/// A name that the engine gives to something, as the term that explains it.
+#[component(Named)]
+pub(crate) fn named(props: &NamedProps) -> Html {
+    let term = AttrValue::from(term_of(&props.name).to_owned());
+    html! { <Term name={term}>{ &props.name }</Term> }
+}

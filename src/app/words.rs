@@ -1,0 +1,42 @@
+//! Words that several parts of the page share, and how they are joined.
+
+/// `one` for 1, else `many`.
+pub(crate) const fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
+}
+
+/// A message of the engine as a sentence: a capital at its head, unless it begins with a name.
+pub(crate) fn sentence(message: &str) -> String {
+    let first = message.split(' ').next().unwrap_or_default();
+    if !first.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return message.to_owned();
+    }
+    let mut text = message.to_owned();
+    if let Some(head) = text.get_mut(..1) {
+        head.make_ascii_uppercase();
+    }
+    text
+}
+
+/// What a value that is not there is shown as.
+pub(crate) const NONE: &str = "–";
+
+/// The glossary's term behind a name that the engine gives to something.
+pub(crate) fn term_of(name: &str) -> &str {
+    match name {
+        "TP" | "tensor" | "tensor parallel" => "tensor parallelism",
+        "PP" | "pipeline" | "pipeline parallel" => "pipeline stage",
+        "CP" | "context" | "context parallel" => "context parallelism",
+        "EP" | "expert" | "expert parallel" => "expert parallelism",
+        "expert tensor parallel" => "expert tensor parallelism",
+        "DP" | "data" | "data parallel" => "data-parallel group",
+        "optimizer" => "optimizer states",
+        "framework" => "framework memory",
+        "all_reduce" => "all-reduce",
+        "all_gather" => "all-gather",
+        "reduce_scatter" => "reduce-scatter",
+        "all_to_all" => "all-to-all",
+        "send_recv" => "point-to-point",
+        other => other,
+    }
+}
