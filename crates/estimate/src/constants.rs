@@ -2,35 +2,10 @@
 //! The values are those that the estimates use; nothing on the page's own way calls this.
 
 use super::compute::{CAST_BYTES, Calibration, FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT};
+use super::constant::Constant;
 use super::memory::{framework, workspaces};
 use super::time::constants as time;
 use super::traffic::constants as traffic;
-
-/// A figure that an estimate takes as given.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Constant {
-    /// What it is called in the engine.
-    pub name: &'static str,
-    /// Its value in `unit`.
-    pub value: f64,
-    /// Its unit; empty for a share or a count.
-    pub unit: &'static str,
-    /// What it stands for.
-    pub meaning: &'static str,
-    /// Where it is from.
-    pub source: &'static str,
-}
-
-impl Constant {
-    /// A constant.
-    pub(super) const fn new(
-        (name, value, unit): (&'static str, f64, &'static str),
-        meaning: &'static str,
-        source: &'static str,
-    ) -> Self {
-        Self { name, value, unit, meaning, source }
-    }
-}
 
 const FOUND: &str = "found on the development half of the published runs, all rows of a generation together";
 const PRODUCTS: &str = "found on the development half of the published runs, all rows of a generation together; B200: SimuMax's large products under load";

@@ -3,6 +3,7 @@
 
 pub mod collective;
 pub mod compute;
+mod constant;
 pub mod constants;
 mod fault;
 mod flops;
@@ -12,6 +13,7 @@ pub mod time;
 pub mod traffic;
 mod utilisation;
 
+pub use constant::Constant;
 pub use fault::{Fault, Law, fault, time_fault};
 pub use flops::{Convention, FlopCounts, flops};
 pub use memory::{

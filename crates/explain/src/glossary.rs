@@ -1,5 +1,4 @@
-//! The glossary. `page` marks the terms that the page explains where they stand: their short texts are in its wasm, so
-//! that each costs some 70 bytes of it; `guide` those of the guide alone.
+//! The glossary. `page` marks the terms that the page explains where they stand, `guide` those of the guide alone.
 
 use super::terms::{Term, Theme};
 
@@ -12,21 +11,9 @@ macro_rules! on_page {
     };
 }
 
-macro_rules! line {
-    (page, $name:literal, $short:literal) => {
-        concat!($name, "\t", $short, "\n")
-    };
-    (guide, $name:literal, $short:literal) => {
-        ""
-    };
-}
-
 macro_rules! glossary {
     ($($theme:ident $place:ident $name:literal: $short:literal, $long:literal, $source:literal,
        [$($also:literal),*], [$($see:literal),*];)*) => {
-        /// Name and short text of the terms that the page explains, a line each.
-        pub(super) const ON_PAGE: &str = concat!($(line!($place, $name, $short)),*);
-
         /// Every term, in the order of the guide.
         pub static GLOSSARY: &[Term] = &[$(Term {
             theme: Theme::$theme,
@@ -463,4 +450,60 @@ glossary! {
         "A 16-bit floating-point number with the range of fp32 and 8 significant bits. fp16 has 11 significant bits and far less range, so that losses are scaled up against underflow. fp8 has two forms: e4m3, more precise, and e5m2, of more range; scales per tensor or block make up for what it lacks.",
         "Micikevicius et al. 2018; Kalamkar et al. 2019; Micikevicius et al. 2022 (FP8 Formats for Deep Learning)",
         ["fp16", "fp8", "mixed precision"], ["master weights", "params_dtype", "fp8"];
+}
+
+/// What `name` means, in a sentence or two; for the terms that the page explains.
+#[must_use]
+pub fn meaning(name: &str) -> Option<&'static str> {
+    GLOSSARY.iter().find(|term| term.on_page && term.name == name).map(|term| term.short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GLOSSARY, meaning};
+    use crate::terms::{Term, anchor};
+    use shardscope_plan::Field;
+
+    #[test]
+    fn every_term_is_short_where_it_must_be_and_has_a_source() {
+        for term in GLOSSARY {
+            let length = term.short.chars().count();
+            assert!(length <= Term::SHORT, "{}: {length} characters", term.name);
+            assert!(
+                term.short.len() > 20 && term.long.len() > 40 && !term.source.is_empty(),
+                "{}",
+                term.name
+            );
+            for text in [term.short, term.long] {
+                assert!(text.ends_with('.') && !text.contains("  ") && !text.contains('\t'), "{text}");
+            }
+            assert_eq!(meaning(term.name), term.on_page.then_some(term.short), "{}", term.name);
+        }
+    }
+
+    #[test]
+    fn no_word_has_two_meanings_and_every_reference_leads_somewhere() {
+        let mut words: Vec<String> = Vec::new();
+        for term in GLOSSARY {
+            words.push(term.name.to_ascii_lowercase());
+            words.extend(term.also.iter().map(|word| word.to_ascii_lowercase()));
+            for see in term.see {
+                let known = GLOSSARY.iter().any(|other| other.name == *see && other.name != term.name)
+                    || Field::ALL.iter().any(|field| field.name() == *see);
+                assert!(known, "{}: {see}", term.name);
+            }
+        }
+        let mut once = words.clone();
+        once.sort();
+        once.dedup();
+        words.sort();
+        assert_eq!(once, words);
+    }
+
+    #[test]
+    fn anchors_are_words_of_an_address() {
+        assert_eq!(anchor("GiB (and GB)"), "gib-and-gb");
+        assert_eq!(anchor("n0_g0"), "n0_g0");
+        assert_eq!(meaning("no such word"), None);
+    }
 }

@@ -5,10 +5,12 @@
 //! A second one after `!` is a plan pinned beside the first, to be compared.
 //! A fragment never reaches a server. A link is untrusted: every size is bounded, nothing panics.
 
+mod bounds;
 mod pasted;
 mod percent;
 mod settings;
 
+pub use bounds::{LinkError, MAX_LINK, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
 pub use pasted::{Compact, Pasted, PastedText};
 
 /// What a link carries.
@@ -19,19 +21,6 @@ pub enum Shared {
     /// The pasted texts with everything the user answered and changed.
     Pasted(Pasted),
 }
-
-/// Longest fragment that is read. Unit: byte. Browsers take more; chat tools cut far below.
-pub const MAX_LINK: usize = 256 * 1024;
-/// Most text that a link may unfold to. Unit: byte.
-pub const MAX_TEXT: usize = 1024 * 1024;
-/// Most settings in a link, and most answers for variables; there are some 300 settings.
-pub const MAX_SETTINGS: usize = 512;
-/// Most texts in a link: a training is launched by a handful of files.
-pub const MAX_TEXTS: usize = 256;
-
-/// Why a link cannot be read; a sentence for the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkError(pub String);
 
 /// The fragment (without `#`) that carries `shared`. Equal contents give equal fragments.
 #[must_use]

@@ -9,7 +9,7 @@ use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{LinkError, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
+use super::bounds::{LinkError, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
 
 /// Everything a user has in hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -1,6 +1,7 @@
 //! `/1?name=value&…`: settings by name, sorted, with short names for the usual degrees.
 
-use super::{LinkError, MAX_SETTINGS, percent};
+use super::bounds::{LinkError, MAX_SETTINGS};
+use super::percent;
 
 /// Short names that people type, with Megatron's names.
 const SHORT: [(&str, &str); 14] = [

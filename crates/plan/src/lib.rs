@@ -12,6 +12,7 @@ mod layout;
 pub mod limits;
 mod marks;
 mod model;
+mod number;
 mod recipe;
 mod rules;
 mod software;
@@ -19,9 +20,9 @@ mod split;
 mod stage_text;
 mod tuning;
 mod variant;
+mod whole;
 
 pub use asked::{Budget, LeftOut};
-pub use checked::Plan;
 pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
 pub use degrees::Degrees;
@@ -32,9 +33,10 @@ pub use model::{
     Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, LatentAttention, LayerKind, LinearBias,
     Model, Normalization, PositionEmbedding, VocabPadding,
 };
+pub use number::Number;
 pub use recipe::{
-    AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe, Number,
-    Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software, StateFormat,
+    AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, LoadBalancing, LossKind, MoeRecipe, Offload,
+    Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software, StateFormat,
 };
 pub use software::{BatchMask, ColumnInput, GatedActivation, Semantics};
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
@@ -43,3 +45,4 @@ pub use tuning::{
     Reference, Transformers, Tuning,
 };
 pub use variant::Variant;
+pub use whole::Plan;

@@ -2,6 +2,7 @@
 
 use super::asked::{Budget, LeftOut};
 use super::marks::Marks;
+use super::number::Number;
 use super::tuning::{Transformers, Tuning};
 use shardscope_units::Bytes;
 
@@ -78,42 +79,6 @@ impl Recipe {
         match self.transformers.autocast {
             Some(format) if format.width() < self.params_dtype.width() => format,
             _ => self.params_dtype,
-        }
-    }
-}
-
-/// A number format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
-    /// 32-bit float.
-    Fp32,
-    /// 16-bit brain float.
-    Bf16,
-    /// 16-bit IEEE float.
-    Fp16,
-    /// 8-bit float.
-    Fp8,
-}
-
-impl Number {
-    /// Bytes of one element.
-    #[must_use]
-    pub const fn width(self) -> u64 {
-        match self {
-            Self::Fp32 => 4,
-            Self::Bf16 | Self::Fp16 => 2,
-            Self::Fp8 => 1,
-        }
-    }
-
-    /// The name frameworks use.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fp32 => "fp32",
-            Self::Bf16 => "bf16",
-            Self::Fp16 => "fp16",
-            Self::Fp8 => "fp8",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is trained and what is frozen, and what trainers built on plain PyTorch modules add to a recipe.
 
-use super::Number;
+use super::number::Number;
 
 /// Which parameters train.
 #[derive(Clone, Debug, PartialEq)]

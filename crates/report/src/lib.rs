@@ -5,59 +5,12 @@ pub mod compare;
 mod csv;
 pub mod document;
 mod finding;
+mod report;
 pub mod text;
 mod whole;
 
 pub use csv::{communication_csv, memory_csv, settings_csv};
 pub use document::{Document, SCHEMA, document};
 pub use finding::{Expected, Finding};
+pub use report::{Report, report};
 pub use whole::uncut;
-
-use shardscope_estimate::time::{Time, Unknown, time, unknowns};
-use shardscope_estimate::traffic::{Traffic, TrafficWarning, traffic, warnings};
-use shardscope_estimate::{FlopCounts, Parameters, Utilisation};
-use shardscope_estimate::{Memory, Totals, memory};
-use shardscope_plan::Plan;
-
-/// Every estimate of one plan.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Report {
-    /// Parameters of the model and of each rank.
-    pub parameters: Parameters,
-    /// FLOPs of a step by each convention.
-    pub flops: FlopCounts,
-    /// What the whole model would take on one accelerator, one micro-batch in the step.
-    pub whole: Option<Totals>,
-    /// Memory of every rank.
-    pub memory: Memory,
-    /// Every message.
-    pub traffic: Traffic,
-    /// Groups that take a slower road than they should.
-    pub detours: Vec<TrafficWarning>,
-    /// Time of a step.
-    pub time: Time,
-    /// What the time cannot know.
-    pub unknowns: Vec<Unknown>,
-    /// Every matrix product before and after sharding.
-    pub utilisation: Vec<Utilisation>,
-    /// What could be better; filled by the advice, which reads the rest.
-    pub advice: Vec<Finding>,
-}
-
-/// Every estimate of `plan`.
-#[must_use]
-pub fn report(plan: &Plan) -> Report {
-    let traffic = traffic(plan);
-    Report {
-        detours: warnings(plan, &traffic),
-        traffic,
-        whole: whole::whole_model(plan),
-        memory: memory(plan),
-        parameters: shardscope_estimate::parameters(plan),
-        flops: shardscope_estimate::flops(plan),
-        time: time(plan),
-        unknowns: unknowns(plan),
-        utilisation: shardscope_estimate::utilisation(plan),
-        advice: Vec::new(),
-    }
-}

@@ -1,7 +1,7 @@
 //! `DualPipe` and `DualPipeV`: forward of one stream beside backward of the other
 //! (DeepSeek-V3 technical report, section 3.2.1; order of the public `DualPipe` repository).
 
-use super::order::Draft;
+use super::draft::Draft;
 use super::{Event, Placement, Shape};
 
 /// The eight phases of one rank. `near` is the chunk whose stream starts on this side.

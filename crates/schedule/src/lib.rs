@@ -5,6 +5,7 @@
 //! given durations. No bubble formula is used anywhere: bubbles are what is left over.
 
 mod block;
+mod draft;
 mod dual;
 mod durations;
 mod event;

@@ -1,6 +1,6 @@
 //! Zero-bubble orders: the weight gradient waits until there is nothing better to do.
 
-use super::order::Draft;
+use super::draft::Draft;
 use super::{Event, Shape};
 
 /// ZB-H1 and ZB-H2: pairs of forward and backward with `lag` weight gradients held back, so that every

@@ -3,17 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::kept::Kept;
 use super::{Hand, State};
 use shardscope_link::{Compact, Pasted};
-
-/// What was kept.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
-    /// What was in hand.
-    pub hand: Hand,
-    /// What was pinned beside it.
-    pub pinned: Option<Hand>,
-}
 
 /// What `state` holds, to be restored by [`restore`].
 #[must_use]

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::quantity::Quantity;
 use super::whole::{product, sum};
-use super::{BytesPerSecond, Quantity, Seconds};
 
 /// A number of bytes, exact. Unit: byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -93,13 +93,6 @@ impl std::ops::Mul<u64> for Bytes {
     type Output = Self;
     fn mul(self, times: u64) -> Self {
         self.times(times)
-    }
-}
-
-impl std::ops::Div<BytesPerSecond> for Bytes {
-    type Output = Seconds;
-    fn div(self, rate: BytesPerSecond) -> Seconds {
-        Seconds::new(self.number() / rate.get())
     }
 }
 

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use super::bytes::Bytes;
+use super::quantity::Quantity;
 use super::whole::{product, sum};
-use super::{Bytes, Quantity};
 
 /// A number of things, exact: parameters, elements, tokens, calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

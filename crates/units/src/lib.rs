@@ -6,23 +6,14 @@
 mod bytes;
 mod count;
 mod display;
+mod quantity;
+mod rates;
 mod real;
 mod whole;
 
 pub use bytes::Bytes;
 pub use count::Count;
 pub use display::{decimal, gb, gib, grouped, mib, percent, rounded, seconds, size, tflops};
+pub use quantity::Quantity;
 pub use real::{BytesPerSecond, Flops, FlopsPerSecond, Seconds};
 pub use whole::product;
-
-/// What a breakdown can add up.
-pub trait Quantity: Copy + Default + PartialEq + std::fmt::Debug + std::iter::Sum<Self> {
-    /// The quantity `times` over.
-    #[must_use]
-    fn times(self, times: u64) -> Self;
-    /// The greater of the two.
-    #[must_use]
-    fn greater(self, other: Self) -> Self;
-    /// The bare number, for shares and pictures; exact below 2^53.
-    fn number(self) -> f64;
-}

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Bytes, Quantity};
+use super::quantity::Quantity;
 
 /// `value`, or nothing where it is not finite.
 const fn finite(value: f64) -> f64 {
@@ -136,27 +136,5 @@ impl BytesPerSecond {
     #[must_use]
     pub const fn tera(value: f64) -> Self {
         Self::new(value * 1e12)
-    }
-}
-
-impl std::ops::Div<FlopsPerSecond> for Flops {
-    type Output = Seconds;
-    fn div(self, rate: FlopsPerSecond) -> Seconds {
-        Seconds::new(self.0 / rate.0)
-    }
-}
-
-impl std::ops::Div<Seconds> for Flops {
-    type Output = FlopsPerSecond;
-    fn div(self, time: Seconds) -> FlopsPerSecond {
-        FlopsPerSecond::new(self.0 / time.0)
-    }
-}
-
-impl std::ops::Mul<Seconds> for BytesPerSecond {
-    type Output = Bytes;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    fn mul(self, time: Seconds) -> Bytes {
-        Bytes::new((self.0 * time.0).max(0.0) as u64)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::super::script::HoleKind;
 use super::super::value::{HoleId, Value};
-use super::programs::byte_at;
 use super::state::Evaluator;
+use super::texts::byte_at;
 use shardscope_source::{Code, Diagnostic, Span};
 
 /// Why an expression has no number.

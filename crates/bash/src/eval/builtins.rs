@@ -6,8 +6,8 @@ use super::super::tree::{Assigned, Assignment};
 use super::super::value::{Value, Word, is_blank};
 use super::format;
 use super::parameter::is_name;
-use super::simple::values;
 use super::state::{Evaluator, Flow, Status};
+use super::texts::{joined, spaced, values};
 use super::variables::{Elements, Shape};
 use shardscope_source::Span;
 
@@ -85,7 +85,7 @@ pub(crate) fn run(
         "getopts" | "type" | "command" | "which" | "caller" => {
             shell.status = Status::UNKNOWN;
             if shell.output.is_some() {
-                let name = super::simple::joined(words);
+                let name = joined(words);
                 let value = shell.unknown(HoleKind::Command, &name, span, Vec::new());
                 shell.write(&value);
                 shell.status = Status::ASSUMED;
@@ -113,18 +113,6 @@ fn echo(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
         out.add("\n", span);
     }
     shell.emit(&out, span);
-}
-
-/// Words with blanks between them, which follow from a place or from each word's own.
-pub(crate) fn spaced(words: &[Word], span: Option<Span>) -> Value {
-    let mut out = Value::default();
-    for (at, word) in words.iter().enumerate() {
-        if at > 0 {
-            out.add(" ", span.unwrap_or(word.span));
-        }
-        out.append(&word.value);
-    }
-    out
 }
 
 fn printf(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {

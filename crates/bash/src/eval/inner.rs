@@ -5,8 +5,8 @@ use super::super::script::CommandKind;
 use super::super::value::{Value, Word};
 use super::super::{directives, limits};
 use super::programs::base_name;
-use super::simple::values;
 use super::state::{Evaluator, Flow, Positional, Status};
+use super::texts::values;
 use super::variables::{Functions, Variables};
 use shardscope_source::Span;
 

@@ -20,6 +20,7 @@ mod regex;
 mod sed;
 mod simple;
 mod state;
+mod texts;
 mod unset;
 mod variables;
 mod words;

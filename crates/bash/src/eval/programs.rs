@@ -5,6 +5,7 @@ use super::super::value::{Value, Word};
 use super::python;
 use super::regex::{Regex, Syntax};
 use super::state::{Evaluator, Status};
+use super::texts::{each_line, spaced};
 use shardscope_source::Span;
 
 /// What a program prints, if that can be said.
@@ -73,21 +74,6 @@ fn operands(arguments: &[Word]) -> Vec<&Word> {
     operands
 }
 
-/// Calls for each line with its bytes, the line end left out.
-pub(crate) fn each_line(text: &str, each: &mut dyn FnMut(&str, usize) -> Option<()>) -> Option<()> {
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        each(line.trim_end_matches('\n'), start)?;
-        start += line.len();
-    }
-    Some(())
-}
-
-/// The byte at which a character starts.
-pub(crate) fn byte_at(text: &str, character: usize) -> usize {
-    text.char_indices().nth(character).map_or(text.len(), |(byte, _)| byte)
-}
-
 fn cat(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
     let files = operands(arguments);
     if files.is_empty() {
@@ -141,7 +127,7 @@ fn dirname(arguments: &[Word]) -> Option<Value> {
 }
 
 fn expr(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
-    let text = super::builtins::spaced(arguments, Some(span));
+    let text = spaced(arguments, Some(span));
     for piece in text.pieces() {
         let plain = |byte: u8| byte.is_ascii_digit() || b" +-*/%()<>=&|!".contains(&byte);
         if piece.hole.is_none() && !piece.text.bytes().all(plain) {

@@ -1,9 +1,9 @@
 //! `sed "s/KEY/value/"` over known text: how templates of DeepSpeed configurations are filled.
 
 use super::super::value::{Value, Word};
-use super::programs::each_line;
 use super::regex::{Regex, Syntax};
 use super::state::Evaluator;
+use super::texts::each_line;
 
 struct Substitution {
     pattern: Regex,

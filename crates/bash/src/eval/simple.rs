@@ -5,6 +5,7 @@ use super::super::script::{Command, CommandKind, File, HoleKind};
 use super::super::tree::{self, Assigned, Assignment, List, RedirectKind, Simple};
 use super::super::value::{Value, Word};
 use super::state::{Evaluator, Flow, Saved, Status};
+use super::texts::{joined, values};
 use super::variables::Functions;
 use super::{builtins, programs};
 use shardscope_source::Span;
@@ -277,27 +278,4 @@ fn depends(words: &[Word]) -> bool {
     const OWN: &[&str] =
         &["nvidia-smi", "rocm-smi", "npu-smi", "scontrol", "hostname", "date", "cat", "nproc"];
     !OWN.contains(&words.first().map_or("", Word::text))
-}
-
-/// What words expand to.
-pub(crate) fn values(words: &[Word]) -> Vec<Value> {
-    let mut values = Vec::new();
-    for word in words {
-        values.push(word.value.clone());
-    }
-    values
-}
-
-pub(crate) fn joined(words: &[Word]) -> String {
-    let mut out = String::new();
-    for word in words {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word.text());
-        if out.len() > 160 {
-            break;
-        }
-    }
-    out
 }

@@ -3,8 +3,8 @@
 
 use super::gathered::gathered;
 use super::term::Term;
-use super::unit::Units;
-use crate::constants::Constant;
+use super::unit::{Counts, Units};
+use crate::constant::Constant;
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols};
 use shardscope_plan::{AttentionKernel, DpSharding, Software};
@@ -48,9 +48,6 @@ static DEFER: Formula = Formula::new(
     "Inputs and gradients of the output projection for the L micro-batches whose weight gradient is put off.",
     DEFERRED,
 );
-
-/// How often each kind of section comes on a stage.
-pub(super) type Counts = [u64; SectionKind::ALL.len()];
 
 /// What a stage with `counts` sections holds for good.
 pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Term> {

@@ -2,7 +2,7 @@
 //! buffers, the driver's context, the communicators' buffers. Each is a term of its own.
 
 use super::term::Term;
-use crate::constants::Constant;
+use crate::constant::Constant;
 use shardscope_explain::Formula;
 use shardscope_operators::Symbols;
 use shardscope_plan::{DpSharding, Number, Software};

@@ -1,9 +1,8 @@
 //! What sharded weights cost while they are whole: FSDP and ZeRO-3 gather a layer's weights before it runs and
 //! share its gradients after.
 
-use super::buffers::Counts;
 use super::term::Term;
-use super::unit::{Unit, Units};
+use super::unit::{Counts, Unit, Units};
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols};
 use shardscope_plan::{DataEngine, DpSharding, Software};

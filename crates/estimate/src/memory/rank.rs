@@ -1,11 +1,12 @@
 //! One rank worked out: states, flight, the moment of the peak.
 
-use super::buffers::{Counts, buffers, previous_gradient};
+use super::buffers::{buffers, previous_gradient};
 use super::flight::{Flight, flights};
 use super::framework::{Framework, Load};
 use super::moments::{ChunkSum, Moment};
 use super::states::{Kind, Part, State, kinds, states};
 use super::term::Term;
+use super::unit::Counts;
 use super::unit::{Point, Sum, Units};
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, are_alike, frozen_counts};

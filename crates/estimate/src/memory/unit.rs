@@ -11,6 +11,9 @@ use shardscope_plan::{DpSharding, Plan, Recompute};
 use shardscope_schedule::Shape;
 use shardscope_units::{Bytes, Count};
 
+/// How often each kind of section comes on a stage.
+pub(super) type Counts = [u64; SectionKind::ALL.len()];
+
 /// The point of a section's passes at which most is alive.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {

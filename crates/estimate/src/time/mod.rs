@@ -13,6 +13,7 @@ mod budget;
 mod collective;
 mod overlap;
 mod parts;
+mod spent;
 mod step;
 mod tail;
 mod unknown;

@@ -1,6 +1,6 @@
 //! What communication hides behind arithmetic, and what that costs.
 
-use super::parts::Parts;
+use super::spent::Parts;
 use crate::compute::{Cost, Device};
 use shardscope_operators::Dimension;
 use shardscope_plan::{Plan, Recipe};

@@ -2,6 +2,7 @@
 
 use super::collective::{Ring, Rings};
 use super::overlap::{Overlaps, Traffic, exposed};
+use super::spent::Parts;
 use crate::compute::{Cost, Device, Passes, passes, real};
 use crate::flops::recomputed_layers;
 use shardscope_operators::{
@@ -9,40 +10,6 @@ use shardscope_operators::{
 };
 use shardscope_plan::{Chunk, Dispatcher};
 use shardscope_units::{Quantity, Seconds};
-
-/// Time by what it is spent on, on one rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Parts {
-    /// Arithmetic.
-    pub(super) compute: Cost,
-    /// Exposed tensor-parallel communication.
-    pub(super) tensor: Seconds,
-    /// Exposed context-parallel communication.
-    pub(super) context: Seconds,
-    /// Exposed expert-parallel communication.
-    pub(super) expert: Seconds,
-    /// Exposed gathering and scattering of sharded weights.
-    pub(super) data: Seconds,
-    /// Waiting for the host to issue kernels, and memory traffic that stands between others.
-    pub(super) other: Seconds,
-}
-
-impl Parts {
-    pub(super) fn total(&self) -> Seconds {
-        self.compute.total() + self.tensor + self.context + self.expert + self.data + self.other
-    }
-
-    pub(super) fn scaled(self, factor: f64) -> Self {
-        Self {
-            compute: self.compute.scaled(factor),
-            tensor: self.tensor * factor,
-            context: self.context * factor,
-            expert: self.expert * factor,
-            data: self.data * factor,
-            other: self.other * factor,
-        }
-    }
-}
 
 impl std::ops::AddAssign for Parts {
     fn add_assign(&mut self, other: Self) {

@@ -2,7 +2,8 @@
 
 use super::collective::Rings;
 use super::overlap::{Bounds, Overlaps};
-use super::parts::{ChunkParts, Parts, Setting};
+use super::parts::{ChunkParts, Setting};
+use super::spent::Parts;
 use super::tail::Tail;
 use crate::RankParameters;
 use crate::compute::{Calibration, Device, real};

@@ -4,7 +4,7 @@ use super::collective::Ring;
 use super::overlap::{Bounds, beyond};
 use super::parts::{ChunkParts, Setting};
 use crate::compute::real;
-use crate::constants::Constant;
+use crate::constant::Constant;
 use crate::parameters::RankParameters;
 use shardscope_operators::Collective;
 use shardscope_plan::{DpSharding, Embeddings, OptimizerKind};

@@ -2,7 +2,7 @@
 
 use super::budget::{Training, training};
 use super::overlap::Bounds;
-use super::parts::Parts;
+use super::spent::Parts;
 use super::step::Run;
 use crate::compute::{Calibration, calibration};
 use crate::flops::{FlopCounts, flops};

@@ -1,7 +1,7 @@
 //! Gradient buffers and their buckets: what a data-parallel collective carries
 //! (`megatron/core/distributed/param_and_grad_buffer.py`, `distributed_data_parallel.py`).
 
-use crate::constants::Constant;
+use crate::constant::Constant;
 use shardscope_operators::{Creation, Symbols, Weight, WeightGroup, are_alike};
 use shardscope_plan::{Chunk, DpSharding, Embeddings, Number, Plan, Software, Stage};
 use shardscope_units::{Count, Quantity};

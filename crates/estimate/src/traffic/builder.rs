@@ -1,6 +1,5 @@
 //! Collects operations, each with how often every stage's ranks take part.
 
-use super::layers::parallelism;
 use super::ledger::{DimensionTraffic, Operation, Parallelism, Place, Totals, Traffic};
 use shardscope_explain::Formula;
 use shardscope_operators::{Collective, Dimension, Message, SectionKind, Shape, Symbols};
@@ -229,5 +228,17 @@ fn group_kind(dimension: Dimension) -> GroupKind {
         Dimension::TensorExpert => GroupKind::TensorExpert,
         Dimension::ExpertData => GroupKind::ExpertData,
         Dimension::Embedding => GroupKind::Embedding,
+    }
+}
+
+/// The ledger's dimension of an operator's message.
+fn parallelism(dimension: Dimension) -> Parallelism {
+    match dimension {
+        Dimension::Tensor => Parallelism::Tensor,
+        Dimension::Pipeline => Parallelism::Pipeline,
+        Dimension::Data | Dimension::ExpertData => Parallelism::Data,
+        Dimension::Context | Dimension::ContextInner | Dimension::ContextOuter => Parallelism::Context,
+        Dimension::Expert | Dimension::ExpertTensor | Dimension::TensorExpert => Parallelism::Expert,
+        Dimension::Embedding => Parallelism::Embedding,
     }
 }

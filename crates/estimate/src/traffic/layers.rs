@@ -5,7 +5,7 @@ use super::builder::{Builder, Sent};
 use super::ledger::{Parallelism, Place};
 use shardscope_explain::Formula;
 use shardscope_operators::{
-    Collective, Dimension, Message, Pass, SectionKind, Shape, Symbols, messages_of, section_counts,
+    Collective, Message, Pass, SectionKind, Shape, Symbols, messages_of, section_counts,
 };
 use shardscope_plan::{Chunk, LayerKind, Recompute};
 use shardscope_topology::GroupKind;
@@ -123,17 +123,5 @@ impl Runs {
             };
         }
         Self { times, again, checkpoints }
-    }
-}
-
-/// The ledger's dimension of an operator's message.
-pub(super) fn parallelism(dimension: Dimension) -> Parallelism {
-    match dimension {
-        Dimension::Tensor => Parallelism::Tensor,
-        Dimension::Pipeline => Parallelism::Pipeline,
-        Dimension::Data | Dimension::ExpertData => Parallelism::Data,
-        Dimension::Context | Dimension::ContextInner | Dimension::ContextOuter => Parallelism::Context,
-        Dimension::Expert | Dimension::ExpertTensor | Dimension::TensorExpert => Parallelism::Expert,
-        Dimension::Embedding => Parallelism::Embedding,
     }
 }

@@ -1,7 +1,7 @@
 //! DeepSpeed's JSON configuration: what data-parallel ranks share, precision, batch and optimizer.
 //! Keys and defaults: `deepspeed/runtime/config.py`, `deepspeed/runtime/zero/config.py`.
 
-use super::leaves::{Leaf, Leaves, Scalars};
+use super::leaves::{Leaf, Leaves, Scalars, dtype};
 use crate::{Origin, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Software};
@@ -90,16 +90,6 @@ fn precision(leaves: &mut Leaves<'_>) {
     }
     if let Some(leaf) = leaves.get("data_types.grad_accum_dtype") {
         leaves.say(Field::GradsDtype, dtype(&leaf.value), leaf);
-    }
-}
-
-/// A number format's name in settings.
-pub(super) fn dtype(name: &str) -> &str {
-    match name.strip_prefix("torch.").unwrap_or(name) {
-        "float32" | "float" | "32" | "32-true" => "fp32",
-        "bfloat16" => "bf16",
-        "float16" | "half" => "fp16",
-        other => other,
     }
 }
 

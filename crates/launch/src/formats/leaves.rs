@@ -1,6 +1,5 @@
 //! What a reader takes from the scalars of a settings file, and what it leaves aside.
 
-use super::deepspeed::dtype;
 use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
 use crate::megatron::reason_anywhere;
@@ -245,5 +244,15 @@ pub(super) fn placeholder(field: Field, value: &str) -> Option<String> {
         () if value == "???" => Some(field.name().to_owned()),
         () if marked || shouted => Some(inner.to_owned()),
         () => None,
+    }
+}
+
+/// A number format's name in settings.
+pub(super) fn dtype(name: &str) -> &str {
+    match name.strip_prefix("torch.").unwrap_or(name) {
+        "float32" | "float" | "32" | "32-true" => "fp32",
+        "bfloat16" => "bf16",
+        "float16" | "half" => "fp16",
+        other => other,
     }
 }

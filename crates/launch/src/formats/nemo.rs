@@ -253,7 +253,7 @@ fn precision(leaves: &mut Leaves<'_>) {
         _ => {}
     }
     if let Some(leaf) = leaves.get("model.optim.grad_sync_dtype") {
-        leaves.say(Field::GradsDtype, super::deepspeed::dtype(&leaf.value), leaf);
+        leaves.say(Field::GradsDtype, super::leaves::dtype(&leaf.value), leaf);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which of a script's commands is the training.
 
-use super::line::{flag_name, is_spelt, told};
+use super::flag::{flag_name, is_spelt};
+use super::line::told;
 use super::program::{Purpose, purpose};
 use super::tidy;
 use crate::formats;

@@ -1,6 +1,7 @@
 //! The parts of a launch line: launchers with their own options, the program, its arguments.
 
 use super::choose::Chosen;
+use super::flag::{flag_name, is_spelt};
 use shardscope_bash::{Value, Word};
 
 /// What starts the processes.
@@ -165,23 +166,8 @@ pub(super) fn option(words: &[Word], names: &[&str]) -> Option<(Value, Word)> {
     found
 }
 
-/// An option's name as written, without the value after `=`.
-pub(super) fn flag_name(text: &str) -> &str {
-    text.find('=').and_then(|end| text.get(..end)).unwrap_or(text)
-}
-
 fn is_among(flag: &str, dashed: &[&str]) -> bool {
     dashed.iter().any(|known| is_spelt(flag, known))
-}
-
-/// Whether a flag is this one, its words joined by dashes or underscores.
-pub(super) fn is_spelt(flag: &str, dashed: &str) -> bool {
-    flag.len() == dashed.len()
-        && flag.starts_with('-')
-        && flag
-            .bytes()
-            .zip(dashed.bytes())
-            .all(|(sign, known)| sign == known || (sign == b'_' && known == b'-'))
 }
 
 fn base(word: &Word) -> &str {

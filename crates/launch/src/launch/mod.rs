@@ -6,9 +6,11 @@
 
 mod ask;
 mod choose;
+mod flag;
 mod line;
 mod program;
 mod reading;
+mod said;
 mod scheduler;
 mod tidy;
 mod world;
@@ -16,4 +18,4 @@ mod world;
 pub use choose::{Chosen, choose};
 pub use line::{Launcher, Line};
 pub use reading::{Launch, read, read_part};
-pub use world::{Fact, Missing, Said, World};
+pub use said::{Fact, Missing, Said, World};

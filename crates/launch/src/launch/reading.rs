@@ -4,7 +4,7 @@ use super::ask;
 use super::choose::{Chosen, choose};
 use super::line::Line;
 use super::program::{Purpose, purpose};
-use super::world::{Said, World};
+use super::said::{Said, World};
 use crate::formats::{self, trainer};
 use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};

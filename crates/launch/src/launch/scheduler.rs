@@ -1,7 +1,7 @@
 //! What the lines addressed to a scheduler say of the world.
 
 use super::line::{Launcher, Line};
-use super::world::{Said, World, named, offer, offer_number};
+use super::said::{Said, World, named, offer, offer_number};
 use shardscope_bash::directives::{count, least, resource, slurms};
 use shardscope_bash::{Directive, Script, Value, Word};
 

@@ -13,6 +13,7 @@ mod recompute;
 mod setting;
 mod sharding;
 mod spelling;
+mod switches;
 mod synonyms;
 mod table;
 mod tuning;

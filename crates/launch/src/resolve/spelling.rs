@@ -1,50 +1,9 @@
 //! Settings that other settings spell out: older and shorter ways to say the same.
 
 use super::setting::SettingValue::{Bool, Int, List, Text};
+use super::switches::{MOE_LAYERS, SWITCHES};
 use super::table::Table;
 use shardscope_plan::Field;
-
-/// Switches that stand for a word of another setting, and why.
-const SWITCHES: [(Field, Field, &str, &str); 7] = [
-    (
-        Field::EnableCudaGraph,
-        Field::CudaGraphImpl,
-        "local",
-        "--enable-cuda-graph is CUDA graphs of Megatron's own",
-    ),
-    (
-        Field::UseRotaryPositionEmbeddings,
-        Field::PositionEmbeddingType,
-        "rope",
-        "--use-rotary-position-embeddings is --position-embedding-type rope",
-    ),
-    (Field::CheckpointActivations, Field::RecomputeGranularity, "full", EVERY_LAYER),
-    (Field::CheckpointActivations, Field::RecomputeMethod, "uniform", EVERY_LAYER),
-    (
-        Field::RecomputeActivations,
-        Field::RecomputeGranularity,
-        "selective",
-        "--recompute-activations is --recompute-granularity selective",
-    ),
-    (Field::MoeLayerRecompute, Field::RecomputeGranularity, "selective", MOE_LAYERS),
-    (
-        Field::MoeEnableDeepep,
-        Field::MoeFlexDispatcherBackend,
-        "deepep",
-        "--moe-enable-deepep is the flex dispatcher with DeepEP",
-    ),
-];
-
-/// Whether what the user sets says something else than this switch of the text stands for, which is then left out.
-pub(super) fn is_overruled(switch: Field, overrides: &[(String, String)]) -> bool {
-    let Some((_, field, word, _)) = SWITCHES.iter().find(|(known, ..)| *known == switch) else {
-        return false;
-    };
-    overrides.iter().any(|(name, value)| Field::named(name) == Some(*field) && value != word)
-}
-
-const EVERY_LAYER: &str = "--checkpoint-activations recomputes every layer";
-const MOE_LAYERS: &str = "--moe-layer-recompute is --recompute-granularity selective with module moe";
 
 /// Writes older and shorter spellings out (`arguments.py:validate_args`).
 pub(super) fn spell_out(table: &mut Table) {

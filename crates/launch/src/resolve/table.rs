@@ -1,7 +1,7 @@
 //! Every setting while it is being resolved: what was stated, then defaults, then what follows.
 
 use super::setting::{Setting, SettingValue, parse, says_nothing};
-use super::spelling::is_overruled;
+use super::switches::is_overruled;
 use crate::{Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Contradiction, Field};
 use shardscope_source::{Code, Diagnostic, Span, suggest};

@@ -1,6 +1,7 @@
 //! The batch must come out whole.
 
-use super::{Refusals, Rule};
+use super::refusals::Refusals;
+use crate::contradiction::Rule;
 use crate::{Field, Plan};
 use shardscope_source::Code;
 

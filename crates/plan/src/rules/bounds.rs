@@ -1,6 +1,7 @@
 //! Sizes that keep every later product inside 64 bits.
 
-use super::{Refusals, Rule};
+use super::refusals::Refusals;
+use crate::contradiction::Rule;
 use crate::degrees::too_many_parts;
 use crate::limits::{MAX_ELEMENTS, MAX_PARAMETERS, MAX_TURN};
 use crate::{Contradiction, Field, Kind, Plan};

@@ -1,6 +1,7 @@
 //! Mixture of experts.
 
-use super::{Division, Refusals, Rule};
+use super::refusals::{Division, Refusals};
+use crate::contradiction::Rule;
 use crate::{Field, Plan};
 use shardscope_source::Code;
 

@@ -1,6 +1,7 @@
 //! The layout: process groups, stages, interleaving.
 
-use super::{Refusals, Rule};
+use super::refusals::Refusals;
+use crate::contradiction::Rule;
 use crate::hints::divisors;
 use crate::{Contradiction, DpSharding, Field, PipelineSchedule, Plan, RankOrder};
 use shardscope_source::Code;

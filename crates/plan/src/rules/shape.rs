@@ -1,6 +1,7 @@
 //! The model's own sizes, and what they must divide by.
 
-use super::{Division, Refusals, Rule};
+use super::refusals::{Division, Refusals};
+use crate::contradiction::Rule;
 use crate::hints::{divisors, listed, nearest_of};
 use crate::{ContextKind, Field, LayerKind, Plan, PositionEmbedding};
 use shardscope_source::Code;

@@ -1,6 +1,7 @@
 //! Optimizer, recomputation and offloading.
 
-use super::{Refusals, Rule};
+use super::refusals::Refusals;
+use crate::contradiction::Rule;
 use crate::{Contradiction, DpSharding, Field, Number, OptimizerKind, Plan, Recompute, Software};
 use shardscope_source::Code;
 

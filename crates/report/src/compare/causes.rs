@@ -1,7 +1,7 @@
 //! The parts of a sum that changed most.
 
 use super::figures::fullest_rank;
-use super::{Amount, Cause};
+use super::line::{Amount, Cause};
 use crate::Report;
 use shardscope_estimate::time::part_words;
 use shardscope_explain::{Breakdown, Rule};

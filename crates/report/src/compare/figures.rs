@@ -1,6 +1,6 @@
 //! Every number that is set beside another.
 
-use super::{Amount, Line, Section};
+use super::line::{Amount, Line, Section};
 use crate::Report;
 use shardscope_estimate::RankMemory;
 use shardscope_estimate::time::part_words;

@@ -3,13 +3,14 @@
 
 mod causes;
 mod figures;
+mod line;
+
+pub use line::{Amount, Cause, Line, Section};
 
 use super::Report;
 use shardscope_launch::{Origin, Resolution, SettingValue};
 use shardscope_plan::{Field, Plan};
-use shardscope_units::{
-    Bytes, Count, Quantity, Seconds, decimal, gib, grouped, percent, rounded, seconds, size,
-};
+use shardscope_units::{Count, Seconds};
 
 /// One of the two.
 #[derive(Clone, Copy)]
@@ -46,133 +47,6 @@ pub struct SettingDifference {
     pub after: String,
     /// Whether someone stated one of the two; what is not stated follows from what is.
     pub stated: bool,
-}
-
-/// Numbers that belong together.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Section {
-    /// What they are about.
-    pub title: &'static str,
-    /// The numbers.
-    pub lines: Vec<Line>,
-}
-
-/// One number of both plans.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    /// What it is.
-    pub label: String,
-    /// Of the pinned plan; none where it has no such number.
-    pub before: Option<Amount>,
-    /// Of the plan in hand; none where it has no such number.
-    pub after: Option<Amount>,
-    /// Whether less of it is better; none where neither is.
-    pub less_is_better: Option<bool>,
-}
-
-/// A number with its unit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Amount {
-    /// Memory, shown in GiB.
-    Memory(Bytes),
-    /// Messages, shown in the unit that suits.
-    Sent(Bytes),
-    /// Whole things.
-    Count(u64),
-    /// A duration.
-    Time(Seconds),
-    /// A rate per second, rounded.
-    PerSecond(f64),
-    /// A share, 0 to 1.
-    Share(f64),
-}
-
-/// A part that changed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cause {
-    /// Where it lies: `activations › dense layer › mlp › input`.
-    pub path: String,
-    /// In the pinned plan.
-    pub before: Amount,
-    /// In the plan in hand.
-    pub after: Amount,
-}
-
-impl Amount {
-    /// The number alone, for differences and their order.
-    #[must_use]
-    pub fn number(self) -> f64 {
-        match self {
-            Self::Memory(bytes) | Self::Sent(bytes) => bytes.number(),
-            #[allow(clippy::cast_precision_loss)]
-            Self::Count(count) => count as f64,
-            Self::Time(time) => time.get(),
-            Self::PerSecond(value) | Self::Share(value) => value,
-        }
-    }
-
-    /// With its unit.
-    #[must_use]
-    pub fn shown(self) -> String {
-        match self {
-            Self::Memory(bytes) => gib(bytes),
-            Self::Sent(bytes) => size(bytes),
-            Self::Count(count) => grouped(count),
-            Self::Time(time) => seconds(time),
-            Self::PerSecond(value) => rounded(value),
-            Self::Share(value) => percent(value),
-        }
-    }
-
-    /// `self` less `before`, with a sign and the unit.
-    #[must_use]
-    pub fn difference(self, before: Self) -> String {
-        let change = self.number() - before.number();
-        let sign = if change < 0.0 { "−" } else { "+" };
-        let magnitude = match (self, before) {
-            (Self::Memory(a), Self::Memory(b)) => Self::Memory(apart(a, b)),
-            (Self::Sent(a), Self::Sent(b)) => Self::Sent(apart(a, b)),
-            (Self::Count(a), Self::Count(b)) => Self::Count(a.abs_diff(b)),
-            (Self::Time(a), Self::Time(b)) => Self::Time(Seconds::new((a.get() - b.get()).abs())),
-            (Self::Share(a), Self::Share(b)) => {
-                // Between shares the difference is in points.
-                return format!("{sign}{} points", decimal((a - b).abs() * 100.0, 1));
-            }
-            (Self::PerSecond(a), Self::PerSecond(b)) => Self::PerSecond((a - b).abs()),
-            _ => return String::new(),
-        };
-        format!("{sign}{}", magnitude.shown())
-    }
-}
-
-fn apart(a: Bytes, b: Bytes) -> Bytes {
-    Bytes::new(a.get().abs_diff(b.get()))
-}
-
-impl Line {
-    /// The change in words: `+1.20 GiB, +4.3 %`; none where nothing changed or one side has no such number.
-    #[must_use]
-    pub fn change(&self) -> Option<String> {
-        let (before, after) = (self.before?, self.after?);
-        if before == after {
-            return None;
-        }
-        let difference = after.difference(before);
-        let base = before.number();
-        if matches!(after, Amount::Share(_)) || base == 0.0 {
-            return Some(difference);
-        }
-        let share = (after.number() - base) / base;
-        let sign = if share < 0.0 { "−" } else { "+" };
-        Some(format!("{difference}, {sign}{}", percent(share.abs())))
-    }
-
-    /// Whether the change is for the better; none where nothing changed or neither is.
-    #[must_use]
-    pub fn is_better(&self) -> Option<bool> {
-        let (before, after) = (self.before?.number(), self.after?.number());
-        (before != after).then_some((after < before) == self.less_is_better?)
-    }
 }
 
 /// `after` beside `before`.

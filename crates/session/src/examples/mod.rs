@@ -1,8 +1,10 @@
 //! Worked examples, each one click away: published runs and models everyone knows.
 
 mod example;
+mod gallery;
 mod known;
 mod scaling;
 mod tool;
 
-pub use example::{Chapter as ExampleChapter, Example, gallery};
+pub use example::{Chapter as ExampleChapter, Example};
+pub use gallery::gallery;

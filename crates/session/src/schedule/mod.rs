@@ -3,60 +3,9 @@
 mod alternatives;
 mod step_timeline;
 mod viewport;
+mod work;
 
 pub use alternatives::{Alternative, alternatives};
 pub use step_timeline::{Curve, Number, Picture, Running, StepTimeline};
 pub use viewport::Viewport;
-
-use shardscope_schedule::Action;
-
-/// Width of the picture, in its own units.
-pub const WIDTH: u32 = 1_000;
-/// Height of a stage's lane, in its own units.
-pub const LANE: u32 = 20;
-/// Height of the memory curve, in its own units.
-pub const CURVE: u32 = 100;
-
-/// A kind of work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
-    /// Forward.
-    Forward,
-    /// Backward, whole or for the input gradient alone.
-    Backward,
-    /// The weight gradient on its own.
-    Weight,
-}
-
-impl Work {
-    /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Forward, Self::Backward, Self::Weight];
-
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::Backward => "backward",
-            Self::Weight => "weight gradient",
-        }
-    }
-
-    /// As a class of the style sheet.
-    #[must_use]
-    pub const fn class(self) -> &'static str {
-        match self {
-            Self::Forward => "work-forward",
-            Self::Backward => "work-backward",
-            Self::Weight => "work-weight",
-        }
-    }
-
-    const fn of(action: Action) -> Self {
-        match action {
-            Action::Forward => Self::Forward,
-            Action::Backward | Action::BackwardInput => Self::Backward,
-            Action::WeightGradient => Self::Weight,
-        }
-    }
-}
+pub use work::{CURVE, LANE, WIDTH, Work};

@@ -1,0 +1,91 @@
+//! What places of a launch say about its machines, and what they leave open.
+
+use shardscope_bash::{HoleId, Value, Word};
+use shardscope_source::Span;
+
+/// A number with the place that says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// The number.
+    pub value: u64,
+    /// Where it is written.
+    pub span: Option<Span>,
+    /// The option, line or variable that says it.
+    pub by: String,
+    /// How it was told, in words.
+    pub how: &'static str,
+    /// Whether it came from outside the text.
+    pub given: bool,
+}
+
+/// A number that a place should say and leaves open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The unknown it hangs on; none when what stands there is no number.
+    pub hole: Option<HoleId>,
+    /// Where it is left open.
+    pub span: Option<Span>,
+    /// The option, line or variable that leaves it open.
+    pub by: String,
+}
+
+/// One number of the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It is known.
+    Known(Fact),
+    /// It is left open.
+    Open(Missing),
+}
+
+/// The machines a training runs on, as far as its launch says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct World {
+    /// Nodes.
+    pub nodes: Option<Said>,
+    /// Accelerators per node.
+    pub gpus_per_node: Option<Said>,
+    /// Accelerators in all.
+    pub world_size: Option<Said>,
+}
+
+/// A word that only names something.
+pub(super) fn named(name: &str, span: Span) -> Word {
+    Word { value: Value::computed(name, span), span }
+}
+
+/// Takes what a place says, unless a better one has spoken.
+pub(super) fn offer(slot: &mut Option<Said>, found: Option<(Value, Word)>, how: &'static str) {
+    let Some((value, by)) = found else { return };
+    let number = value.known().and_then(|text| text.trim().trim_matches(['"', '\'']).parse::<u64>().ok());
+    if slot.is_none() {
+        *slot = Some(said(number.filter(|number| *number > 0), &value, &by, how));
+    }
+}
+
+/// Takes a number that follows from a place.
+pub(super) fn offer_number(
+    slot: &mut Option<Said>,
+    number: u64,
+    place: &Value,
+    by: &Word,
+    how: &'static str,
+) {
+    if slot.is_none() && number > 0 {
+        let mut said = said(Some(number), place, by, how);
+        if let Said::Known(fact) = &mut said {
+            fact.given = false;
+        }
+        *slot = Some(said);
+    }
+}
+
+pub(super) fn said(number: Option<u64>, place: &Value, by: &Word, how: &'static str) -> Said {
+    let text = by.text();
+    let flag = text.find('=').and_then(|end| text.get(..end)).unwrap_or(text).to_owned();
+    let span = place.origin().or(Some(by.span)).filter(|span| !span.is_empty());
+    match number {
+        Some(value) => Said::Known(Fact { value, span, by: flag, how, given: place.is_given() }),
+        None => Said::Open(Missing { hole: place.first_hole(), span, by: flag }),
+    }
+}

@@ -1,0 +1,49 @@
+//! A run that can exist: model, cluster, layout and recipe, which [`super::checked`] has checked together.
+
+use super::cluster::Cluster;
+use super::layout::Layout;
+use super::marks::Marks;
+use super::model::Model;
+use super::recipe::Recipe;
+
+/// A run that can exist. Whoever holds one may divide without asking.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub(super) model: Model,
+    pub(super) cluster: Cluster,
+    pub(super) layout: Layout,
+    pub(super) recipe: Recipe,
+}
+
+impl Plan {
+    /// The same plan with other marks, which change no figure.
+    #[must_use]
+    pub fn marked(mut self, marks: Marks) -> Self {
+        self.recipe.marks = marks;
+        self
+    }
+
+    /// The transformer's shape.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The machines.
+    #[must_use]
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// How the work is cut.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Batch, precision, optimizer and software.
+    #[must_use]
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+}
