@@ -1,8 +1,9 @@
 //! The model of a step's time, its constants, and how FLOPs are counted.
 
 use maud::{Markup, html};
+use shardscope::estimate::Constant;
 use shardscope::estimate::compute::{CALIBRATED_ON, CALIBRATIONS, TILES};
-use shardscope::estimate::constants::{Constant, general, of_generation};
+use shardscope::estimate::constants::{general, of_generation};
 use shardscope::estimate::flops;
 use shardscope::explain::anchor;
 use shardscope::quantity::{grouped, percent};
