@@ -9,6 +9,7 @@ use shardscope::intake::plan_from_flags;
 use shardscope::report::report;
 
 #[path = "../speed/src/workloads.rs"]
+#[allow(unreachable_pub, reason = "public in the crate that it is of")]
 mod workloads;
 use workloads::WORKLOADS;
 

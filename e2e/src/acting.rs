@@ -5,7 +5,7 @@ use serde_json::json;
 use thirtyfour::prelude::*;
 use thirtyfour::{TypingData, WebElement};
 
-use crate::Page;
+use crate::page::Page;
 
 const MODIFIERS: [Key; 4] = [Key::Shift, Key::Control, Key::Alt, Key::Meta];
 

@@ -3,8 +3,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::Page;
 use crate::chromedriver::browser;
+use crate::page::Page;
 
 /// A rule of axe-core that the page breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,9 @@ mod looks;
 mod page;
 mod reading;
 mod scratch;
+mod watch;
 mod watching;
+mod window;
 
 pub use axe::Violation;
 pub use page::{PATIENCE, Page, dist, root};

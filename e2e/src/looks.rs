@@ -3,23 +3,11 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::Page;
-use crate::page::screenshots;
+use crate::page::{Page, screenshots};
+use crate::window::Window;
 
 /// What the window shows at most in a picture of the whole page, in CSS pixels; Chromium's own limit is 16,384.
 const HIGHEST: u32 = 12_000;
-
-/// Size in CSS pixels, device pixels per CSS pixel, and whether it is a phone.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Window {
-    width: u32,
-    height: u32,
-    scale: u32,
-    mobile: bool,
-}
-
-/// The window of a page just opened.
-pub(crate) const DESKTOP: Window = Window { width: 1280, height: 900, scale: 1, mobile: false };
 
 impl Page {
     /// The size of what the window shows, in CSS pixels. Narrower than a desktop window can be is fine.

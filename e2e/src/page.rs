@@ -12,9 +12,9 @@ use tokio::runtime::{Builder, Runtime};
 use xtask::site::{Running, Server, Site};
 
 use crate::chromedriver::{Chromedriver, browser};
-use crate::looks::{DESKTOP, Window};
 use crate::scratch::Scratch;
-use crate::watching::Watch;
+use crate::watch::Watch;
+use crate::window::{DESKTOP, Window};
 
 /// How long anything may take: for a loaded machine, not for a slow page.
 pub const PATIENCE: Duration = Duration::from_secs(40);

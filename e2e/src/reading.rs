@@ -1,7 +1,7 @@
 //! What a reader sees: texts, values, counts. Everything waits until it is there.
 use serde_json::json;
 
-use crate::Page;
+use crate::page::Page;
 
 impl Page {
     /// The visible text of the first element that matches `css`.

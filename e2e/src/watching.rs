@@ -1,16 +1,8 @@
 //! What goes on behind the page: the console, and every address it asks for.
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use crate::Page;
-
-/// What the driver has told so far; it tells everything once.
-#[derive(Debug, Default)]
-pub(crate) struct Watch {
-    console: Vec<(String, String)>,
-    requests: BTreeSet<String>,
-}
+use crate::page::Page;
+use crate::watch::requested;
 
 impl Page {
     /// Everything written to the console so far, each line with its level before it.
@@ -58,14 +50,4 @@ impl Page {
         watch.console.extend(console.into_iter().map(|entry| (entry.level, entry.message)));
         watch.requests.extend(network.iter().filter_map(|entry| requested(&entry.message)));
     }
-}
-
-/// The address in an event of the network log, if it is about a request.
-fn requested(event: &str) -> Option<String> {
-    let event: Value = serde_json::from_str(event).ok()?;
-    let message = event.get("message")?;
-    if message.get("method")? != "Network.requestWillBeSent" {
-        return None;
-    }
-    Some(message.pointer("/params/request/url")?.as_str()?.to_owned())
 }

@@ -1,22 +1,9 @@
 //! What every page has around its content: the head, the way back, the way to the others.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, PreEscaped, html};
 
+use crate::page::Page;
 use crate::{evidence, guide};
-
-/// One page beside the main page.
-pub struct Page {
-    /// Its file in the site.
-    pub file: &'static str,
-    /// What links call it.
-    pub name: &'static str,
-    /// One sentence, for those who look for it and under its name.
-    pub about: &'static str,
-    /// Files of [`assets()`] that it runs as modules.
-    pub scripts: &'static [&'static str],
-    /// Its content: what stands in `<main>`.
-    pub body: fn() -> Markup,
-}
 
 /// Every page, in the order of the links.
 #[must_use]

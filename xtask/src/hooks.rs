@@ -1,4 +1,5 @@
 //! What Trunk has done before and after its own work.
+mod digest;
 mod offline;
 mod seal;
 mod styles;
@@ -8,9 +9,6 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest, Sha256};
 
 pub use offline::list_files;
 
@@ -41,18 +39,4 @@ pub fn postbuild() -> Result<()> {
         }
     }
     if reloading { Ok(()) } else { list_files(&folder) }
-}
-
-/// `sha256-` and base64 of the digest, as policies and `integrity` have it.
-fn sha256(bytes: &[u8]) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(bytes)))
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn digests_are_those_of_the_standard() {
-        // FIPS 180-2, appendix B.1: SHA-256 of "abc"
-        assert_eq!(super::sha256(b"abc"), "sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
-    }
 }

@@ -10,6 +10,7 @@ pub mod fingerprint;
 pub mod hooks;
 pub mod install;
 pub mod javascript;
+mod packages;
 pub mod page;
 pub mod phases;
 pub mod process;

@@ -12,7 +12,7 @@ use super::memory::{Counted, runs};
 use super::plot::Plot;
 use super::sources::SOURCES;
 use super::table::{Line, rows, statistics};
-use crate::Page;
+use crate::page::Page;
 
 /// The page.
 #[must_use]

@@ -18,7 +18,7 @@ mod write;
 
 use maud::Markup;
 
-use crate::Page;
+use crate::page::Page;
 use write::Chapter;
 
 pub use formulas::{Entry, entries};

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::sha256;
+use super::digest::sha256;
 
 /// Writes into `sw.js` of a built page the digest of its `index.html`, as it is served, and the files that it names; into its
 /// manifest the name of its icon.

@@ -2,7 +2,7 @@
 use anyhow::{Result, bail};
 use regex::Regex;
 
-use super::sha256;
+use super::digest::sha256;
 
 /// What stands for the digests in the policy of a page that is not built yet.
 const PLACEHOLDER: &str = "INLINE-SCRIPTS";

@@ -1,12 +1,14 @@
 //! Trunk, wasm-bindgen and wasm-opt: fetched as programs where their projects publish one for this machine, else compiled.
+use std::env;
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use super::{first_of, has_at_least, has_version, machine, node, npm};
 use crate::fingerprint::files_below;
-use crate::process::{cargo, command, find, output, run, tools};
+use crate::packages::{node, npm};
+use crate::process::{Version, cargo, command, find, note, output, run, say, tools};
 
 /// What a fetch may take to connect, and in all. Unit: second.
 const CONNECT_LIMIT: &str = "10";
@@ -155,4 +157,47 @@ fn cargo_install(package: &str, version: &str, options: &[&str]) -> Result<()> {
         fs::remove_dir_all(&build)?;
     }
     done
+}
+
+/// Whether the program is here in exactly that version.
+fn has_version(program: &str, wanted: &str) -> bool {
+    Version::of(program).is_some_and(|have| Some(have) == Version::in_text(wanted))
+}
+
+/// Whether the program is here in that version or a newer one.
+fn has_at_least(program: &str, wanted: &str) -> bool {
+    Version::of(program).is_some_and(|have| Some(have) >= Version::in_text(wanted))
+}
+
+/// This machine as the names of published programs have it: processor and system.
+fn machine() -> (&'static str, &'static str) {
+    (env::consts::ARCH, env::consts::OS)
+}
+
+/// Tries `ways` one after another until one succeeds; each that fails says why.
+fn first_of(what: &str, ways: &[(&str, &dyn Fn() -> Result<()>)]) -> Result<()> {
+    for (way, install) in ways {
+        say(&format!("installing {what} ({way})"));
+        let started = Instant::now();
+        match install() {
+            Ok(()) => {
+                note(&format!("installed {what} in {} s", started.elapsed().as_secs()));
+                return Ok(());
+            }
+            Err(error) => note(&format!("not that way: {error:#}")),
+        }
+    }
+    bail!("{what} could not be installed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_way_is_tried_where_one_fails_and_all_failing_is_an_error() {
+        let fails = || bail!("no");
+        assert!(first_of("it", &[("first", &fails), ("second", &|| Ok(()))]).is_ok());
+        assert!(first_of("it", &[("first", &fails)]).is_err());
+    }
 }
