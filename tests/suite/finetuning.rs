@@ -181,3 +181,88 @@ fn a_stage_of_one_layer_gathers_one_layer() {
     };
     assert_eq!(2 * peak("1"), peak("2"));
 }
+
+/// Every way to train with every attention, loss, sharding and checkpointing.
+fn all_ways() -> Vec<Vec<(&'static str, &'static str)>> {
+    let choices: [&[&[(&str, &str)]]; 8] = [
+        &[
+            &[],
+            &[("train_type", "lora"), ("lora_target_modules", "all-linear"), ("lora_dropout", "0.05")],
+            &[
+                ("train_type", "lora"),
+                ("lora_target_modules", "q_proj,v_proj"),
+                ("modules_to_save", "embed_tokens"),
+            ],
+            &[
+                ("train_type", "qlora"),
+                ("lora_target_modules", "all-linear"),
+                ("double_quantization", "true"),
+            ],
+            &[("train_type", "freeze"), ("trained_layers", "1")],
+        ],
+        &[&[("attn_implementation", "eager")], &[("attn_implementation", "sdpa"), ("padding_mask", "true")]],
+        &[&[], &[("liger_kernel", "true")], &[("training_objective", "dpo")]],
+        &[&[], &[("gradient_checkpointing", "true")]],
+        &[&[("autocast", "none")], &[("autocast", "bf16"), ("params_dtype", "fp32")]],
+        &[
+            &[],
+            &[("zero_stage", "2"), ("data_parallel_engine", "deepspeed")],
+            &[("data_parallel_engine", "fsdp2")],
+        ],
+        &[&[], &[("num_experts", "8"), ("moe_router_topk", "2")]],
+        &[&[("optimizer", "adam")], &[("optimizer", "adamw_8bit"), ("num_micro_batches", "1")]],
+    ];
+    let mut all = vec![vec![("gpus_per_node", "4")]];
+    for choice in choices {
+        let before = std::mem::take(&mut all);
+        all.extend(before.iter().flat_map(|set| choice.iter().map(move |more| [set, *more].concat())));
+    }
+    all
+}
+
+#[test]
+fn sums_hold_whatever_trains() {
+    let mut plans = 0;
+    for set in all_ways() {
+        let plan = plan(&set);
+        let memory = memory(&plan);
+        for rank in &memory.ranks {
+            let totals = rank.totals;
+            let parts = totals.parameters + totals.gradients + totals.optimizer;
+            assert_eq!(parts + totals.activations + totals.temporaries, totals.peak_allocated, "{set:?}");
+            assert_eq!(rank.breakdown.value(), totals.peak_reserved, "{set:?}");
+            assert!(
+                totals.between_steps <= totals.peak_allocated,
+                "{set:?}: more between steps than at the peak"
+            );
+            assert_eq!(rank.trained + rank.frozen, totals.parameters, "{set:?}");
+        }
+        let counted = parameters(&plan);
+        let counts = counted.ranks[0];
+        assert!(counts.trained <= counts.count, "{set:?}");
+        assert!(flops(&plan).model.get() > 0.0, "{set:?}");
+        plans += 1;
+    }
+    assert!(plans > 1400, "{plans} plans");
+}
+
+#[test]
+fn what_keeps_less_peaks_lower() {
+    let peak = |set: &[(&str, &str)]| memory(&plan(set)).worst.peak_allocated;
+    for set in all_ways().into_iter().step_by(7) {
+        let with = |more: (&'static str, &'static str)| {
+            let mut set = set.clone();
+            set.push(more);
+            peak(&set)
+        };
+        let now = peak(&set);
+        // Checkpoints are made of frozen layers too, which keep nothing else.
+        if !set.contains(&("train_type", "freeze")) {
+            assert!(with(("gradient_checkpointing", "true")) <= now, "{set:?}");
+        }
+        if !set.contains(&("training_objective", "dpo")) {
+            assert!(with(("liger_kernel", "true")) <= now, "{set:?}");
+        }
+        assert!(with(("micro_batch_size", "1")) <= now, "{set:?}");
+    }
+}

@@ -216,8 +216,9 @@ impl<'a> Rank<'a> {
         let once: Bytes = common.chunks.iter().map(|chunk| chunk.once).sum();
         let (mut activations, mut running) = (kept + once, Bytes::ZERO);
         if let Some((moment, point)) = self.running(units) {
-            activations = activations.less(moment.returned + point.returned);
-            running = point.held.bytes() + point.recomputed + moment.recomputed;
+            let [returned, recomputed] = self.returned_and_recomputed(&moment, point);
+            activations = activations.less(returned);
+            running = point.held.bytes() + recomputed;
         }
         let step = common.part(Part::Step);
         let received = self.received(x).map_or(Bytes::ZERO, |term| term.bytes);
@@ -255,6 +256,15 @@ impl<'a> Rank<'a> {
             peak_reserved: peak_allocated + framework,
             between_steps: states + absent + self.lasting() + received + step,
         }
+    }
+
+    /// At the moment of the peak: bytes given back of what the chunk at work has kept, and bytes computed again. What is
+    /// given back beyond the kept is of what was computed again.
+    pub(super) fn returned_and_recomputed(&self, moment: &Moment, point: &Point) -> [Bytes; 2] {
+        let all = moment.returned + point.returned;
+        let kept = self.common.chunks.get(self.flight.backward).map_or(Bytes::ZERO, |chunk| chunk.kept);
+        let returned = all.min(kept);
+        [returned, (moment.recomputed + point.recomputed).less(all.less(returned))]
     }
 
     /// Buffers that stay when the step is over.

@@ -62,7 +62,10 @@ fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let running = rank.running(units);
     for (index, (chunk, &count)) in rank.common.chunks.iter().zip(&rank.flight.counts).enumerate() {
         let returned = match running {
-            Some((moment, point)) if index == rank.flight.backward => moment.returned + point.returned,
+            Some((moment, point)) if index == rank.flight.backward => {
+                let [returned, _] = rank.returned_and_recomputed(&moment, point);
+                returned
+            }
             _ => Bytes::ZERO,
         };
         let waiting = if returned > Bytes::ZERO { count.saturating_sub(1) } else { count };
@@ -133,7 +136,7 @@ fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let mut children = Vec::with_capacity(4);
     if let Some((moment, point)) = rank.running(units) {
         let mut tensors = leaves(x, &point.held.tensors);
-        let recomputed = point.recomputed + moment.recomputed;
+        let [_, recomputed] = rank.returned_and_recomputed(&moment, point);
         if recomputed > Bytes::ZERO {
             tensors.push(Breakdown::leaf("recomputed for this backward", recomputed));
         }
