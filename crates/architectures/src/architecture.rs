@@ -5,6 +5,7 @@ use shardscope_config_tree::Node;
 use crate::evaluate::{Evaluation, MOST_LAYERS, Stop, Used};
 use crate::gap::Gap;
 use crate::rules::{Defaults, definitions};
+use crate::shape::{Arrangement, Latent, Parts, Routed, Shape};
 
 /// Keys under which composite configurations keep their text model.
 const TEXT_KEYS: [&str; 5] =
@@ -48,115 +49,6 @@ pub struct Architecture {
     pub left_out: Vec<String>,
     /// The keys that figures come from.
     pub used: Vec<Used>,
-}
-
-/// Parameters by part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// Word and position embeddings.
-    pub embedding: u64,
-    /// All layers.
-    pub layers: u64,
-    /// The norm behind the last layer.
-    pub final_norm: u64,
-    /// The output layer, where it is not the word embedding.
-    pub output_layer: u64,
-    /// What stands beside the layers.
-    pub other: u64,
-}
-
-/// The sizes of a decoder. Sizes that differ between layers are those of the first; see [`Gap::SizesPerLayer`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shape {
-    /// Layers.
-    pub layers: u64,
-    /// Width of the residual stream.
-    pub hidden: u64,
-    /// Rows of the word embedding.
-    pub vocabulary: u64,
-    /// Rows of a learned position table.
-    pub positions: u64,
-    /// Query heads.
-    pub heads: u64,
-    /// Key and value heads.
-    pub groups: u64,
-    /// Width of a query or key head.
-    pub head_width: u64,
-    /// Inner width of the dense MLP; where there is none, that of an expert.
-    pub ffn: u64,
-    /// Whether the MLP is gated.
-    pub gated: bool,
-    /// Its activation function, as the library calls it.
-    pub activation: String,
-    /// Weights of a norm for each channel: 1 (RMS), 2 (with bias), 0.
-    pub norm_weights: u64,
-    /// Norms of a layer.
-    pub norms: u64,
-    /// Whether norms on queries and keys are there.
-    pub query_key_norms: bool,
-    /// Biases of the QKV projection, of the attention's output projection, of the MLP.
-    pub biases: [bool; 3],
-    /// Whether attention has a learned sink for each head.
-    pub sinks: bool,
-    /// `rope`, `learned_absolute`, `alibi`, `none`.
-    pub position: String,
-    /// Whether the output layer is the word embedding.
-    pub tied: bool,
-    /// Latent attention.
-    pub latent: Option<Latent>,
-    /// Routed experts.
-    pub routed: Option<Routed>,
-    /// Layers that attend to a window, and its tokens.
-    pub windowed: Option<(u64, u64)>,
-}
-
-/// How the library's modules are arranged, beyond their sizes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arrangement {
-    /// One projection gives queries, keys and values.
-    pub fused_qkv: bool,
-    /// One projection gives both halves of the gated MLP.
-    pub fused_gate_up: bool,
-    /// Attention and MLP read the same residual stream.
-    pub parallel_residual: bool,
-    /// Norms stand behind attention and MLP too.
-    pub post_norms: bool,
-    /// Attention scores go through a tanh.
-    pub attention_softcap: bool,
-    /// Logits go through a tanh.
-    pub final_softcap: bool,
-}
-
-/// Sizes of multi-latent attention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Latent {
-    /// Rank of the query compression; none: queries come from the residual stream.
-    pub query_rank: Option<u64>,
-    /// Rank of the key and value compression.
-    pub key_value_rank: u64,
-    /// Width of a head without rotation.
-    pub plain_width: u64,
-    /// Rotated width.
-    pub rotated_width: u64,
-    /// Width of a value head.
-    pub value_width: u64,
-}
-
-/// Sizes of the routed part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Routed {
-    /// Experts of a layer.
-    pub experts: u64,
-    /// Experts of one token.
-    pub per_token: u64,
-    /// Inner width of one.
-    pub width: u64,
-    /// Inner width of the shared experts together; 0 without.
-    pub shared_width: u64,
-    /// Whether the shared ones are gated.
-    pub shared_gate: bool,
-    /// Which layers have experts.
-    pub layers: Vec<bool>,
 }
 
 impl Architecture {
@@ -312,6 +204,7 @@ fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
         hidden: first("h")?,
         vocabulary: first("V")?,
         positions: first("position_rows")?,
+        longest: e.size("longest").ok().filter(|tokens| *tokens > 0),
         heads: if attending == 0 { 0 } else { first("a")? },
         groups: if attending == 0 { 0 } else { first("k")? },
         head_width: if attending == 0 { 0 } else { first("d")? },

@@ -10,9 +10,11 @@ mod expression;
 mod gap;
 mod megatron;
 mod rules;
+mod shape;
 mod value;
 
-pub use architecture::{Architecture, Arrangement, Latent, Parts, Refusal, Routed, Shape};
+pub use architecture::{Architecture, Refusal};
 pub use evaluate::{Stop, Used};
 pub use gap::Gap;
 pub use rules::model_types;
+pub use shape::{Arrangement, Latent, Parts, Routed, Shape};

@@ -1,14 +1,18 @@
 //! Known hardware, models and tokenizers as typed rows, each with its source.
 
 mod hardware;
+mod hub;
 mod models;
 mod platforms;
+mod rows;
+mod shape;
 mod tokenizers;
 
 pub use hardware::{
     DEFAULT_ACCELERATOR, accelerator, accelerator_in, accelerator_names, cluster, default_accelerator,
     usual_gpus_per_node,
 };
-pub use models::{Model, Named, find, model, model_names};
+pub use models::{Model, Named, find, hub_names, model, model_names};
 pub use platforms::{Platform, platform, platforms};
+pub use shape::settings as settings_of;
 pub use tokenizers::vocabulary;

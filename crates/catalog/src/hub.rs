@@ -1,0 +1,110 @@
+//! Models by their names on the Hub: `models.tsv`, a line for each configuration.
+
+use shardscope_architectures::Architecture;
+use shardscope_config_tree::read_json;
+
+const LINES: &str = include_str!("models.tsv");
+
+/// A line of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// `organisation/name`, one or more: the same configuration.
+    names: &'static str,
+    /// Where it was read.
+    pub(crate) source: &'static str,
+    /// Parameters as published.
+    pub(crate) published: Option<&'static str>,
+    /// The configuration, as far as it makes the shape.
+    config: &'static str,
+}
+
+impl Entry {
+    fn of(line: &'static str) -> Option<Self> {
+        let mut columns = line.split('\t');
+        let (names, source, published) = (columns.next()?, columns.next()?, columns.next()?);
+        let published = (published != "-").then_some(published);
+        Some(Self { names, source, published, config: columns.next()? })
+    }
+
+    /// All its names, with organisations.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
+        self.names.split(' ')
+    }
+
+    /// What it is made of.
+    pub(crate) fn architecture(self) -> Option<Architecture> {
+        let tree = read_json(self.config, 0);
+        Architecture::read(tree.documents.first()?).ok()
+    }
+}
+
+/// All lines.
+pub(crate) fn entries() -> impl Iterator<Item = Entry> {
+    LINES.lines().filter(|line| !line.starts_with('#')).filter_map(Entry::of)
+}
+
+/// The line with a name, and the name as it stands there: without its organisation, in lower case, with `-` for `_`.
+pub(crate) fn named(wanted: &str) -> Option<(Entry, &'static str)> {
+    let fold = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    let same = |name: &str| name.len() == wanted.len() && name.bytes().map(fold).eq(wanted.bytes());
+    entries().find_map(|entry| Some((entry, entry.names().map(last).find(|name| same(name))?)))
+}
+
+fn last(name: &'static str) -> &'static str {
+    name.rsplit_once('/').map_or(name, |(_, last)| last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{entries, last};
+
+    /// Whether a count is the published one: within 0.1 % of all its digits, or what rounds to it.
+    fn is_published(count: u64, published: &str) -> bool {
+        let (figure, unit) = match published.as_bytes().last() {
+            Some(b'T') => (published.trim_end_matches('T'), 1e12),
+            Some(b'B') => (published.trim_end_matches('B'), 1e9),
+            Some(b'M') => (published.trim_end_matches('M'), 1e6),
+            _ => (published, 1.0),
+        };
+        let digits = figure.split_once('.').map_or(0, |(_, behind)| behind.len());
+        let Ok(value) = figure.parse::<f64>() else { return false };
+        let rounding =
+            if unit > 1.0 { 0.5 * unit / 10_f64.powi(i32::try_from(digits).unwrap_or(0)) } else { 0.0 };
+        #[expect(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+        let off = (count as f64 - value * unit).abs();
+        off <= rounding + value * unit / 1000.0
+    }
+
+    #[test]
+    fn every_model_has_its_published_parameters() {
+        let mut compared = 0;
+        for entry in entries() {
+            let name = entry.names().next().expect("a name");
+            assert!(!entry.source.is_empty(), "{name}");
+            let read = entry.architecture().unwrap_or_else(|| panic!("{name} is not read"));
+            assert_ne!(read.parameters, 0, "{name}");
+            if let Some(published) = entry.published {
+                assert!(
+                    is_published(read.parameters, published),
+                    "{name}: {} of {published}",
+                    read.parameters
+                );
+                compared += 1;
+            }
+        }
+        assert!(compared >= 140, "{compared}");
+    }
+
+    #[test]
+    fn a_name_stands_once() {
+        let mut names: Vec<String> = entries()
+            .flat_map(super::Entry::names)
+            .map(|name| last(name).to_ascii_lowercase().replace('_', "-"))
+            .collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        assert!(all >= 300, "{all}");
+    }
+}

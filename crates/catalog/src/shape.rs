@@ -1,0 +1,133 @@
+//! The shape of a model as settings, in Megatron's words.
+
+use shardscope_architectures::{Architecture, Routed, Shape};
+use shardscope_plan::Field;
+
+/// The settings that a shape is, in the order of a reading.
+#[must_use]
+pub fn settings(architecture: &Architecture) -> Vec<(Field, String)> {
+    let mut out = Settings(Vec::new());
+    let shape = &architecture.shape;
+    out.count(Field::NumLayers, shape.layers);
+    out.count(Field::HiddenSize, shape.hidden);
+    out.count(Field::VocabSize, shape.vocabulary);
+    if shape.ffn > 0 {
+        out.count(Field::FfnHiddenSize, shape.ffn);
+    }
+    if shape.heads > 0 {
+        attention(&mut out, shape);
+    }
+    if let Some(routed) = &shape.routed {
+        experts(&mut out, routed);
+    }
+    let activation = match (shape.gated, shape.activation.as_str()) {
+        (true, act) if act.starts_with("gelu") => Some(Field::QuickGeglu),
+        (true, _) => Some(Field::Swiglu),
+        (false, "relu2") => Some(Field::SquaredRelu),
+        (false, _) => None,
+    };
+    if let Some(field) = activation {
+        out.flag(field, true);
+    }
+    out.say(Field::Normalization, if shape.norm_weights == 1 { "RMSNorm" } else { "LayerNorm" });
+    out.say(Field::PositionEmbeddingType, &shape.position);
+    out.flag(Field::UntieEmbeddingsAndOutputWeights, !shape.tied);
+    if shape.positions > 0 {
+        out.count(Field::MaxPositionEmbeddings, shape.positions);
+    } else if let Some(longest) = shape.longest {
+        out.count(Field::MaxPositionEmbeddings, longest);
+    }
+    arrangement(&mut out, architecture);
+    out.0
+}
+
+struct Settings(Vec<(Field, String)>);
+
+impl Settings {
+    fn say(&mut self, field: Field, value: &str) {
+        self.0.push((field, value.to_owned()));
+    }
+
+    fn count(&mut self, field: Field, value: u64) {
+        self.say(field, &value.to_string());
+    }
+
+    fn flag(&mut self, field: Field, value: bool) {
+        self.say(field, if value { "true" } else { "false" });
+    }
+}
+
+fn attention(out: &mut Settings, shape: &Shape) {
+    out.count(Field::NumAttentionHeads, shape.heads);
+    match shape.latent {
+        Some(latent) => {
+            out.flag(Field::MultiLatentAttention, true);
+            if let Some(rank) = latent.query_rank {
+                out.count(Field::QLoraRank, rank);
+            }
+            out.count(Field::KvLoraRank, latent.key_value_rank);
+            out.count(Field::QkHeadDim, latent.plain_width);
+            out.count(Field::QkPosEmbHeadDim, latent.rotated_width);
+            out.count(Field::VHeadDim, latent.value_width);
+        }
+        None => {
+            out.count(Field::KvChannels, shape.head_width);
+            if shape.groups != shape.heads {
+                out.flag(Field::GroupQueryAttention, true);
+                out.count(Field::NumQueryGroups, shape.groups);
+            }
+        }
+    }
+    let [qkv, _, mlp] = shape.biases;
+    out.flag(Field::AddBiasLinear, mlp && qkv);
+    out.flag(Field::AddQkvBias, qkv);
+    out.flag(Field::QkLayernorm, shape.query_key_norms);
+    if shape.sinks {
+        out.say(Field::SoftmaxType, "learnable");
+    }
+}
+
+fn experts(out: &mut Settings, routed: &Routed) {
+    out.count(Field::NumExperts, routed.experts);
+    out.count(Field::MoeRouterTopk, routed.per_token);
+    out.count(Field::MoeFfnHiddenSize, routed.width);
+    if routed.shared_width > 0 {
+        out.count(Field::MoeSharedExpertIntermediateSize, routed.shared_width);
+        out.flag(Field::MoeSharedExpertGate, routed.shared_gate);
+    }
+    if let Some(pattern) = pattern(&routed.layers) {
+        out.say(Field::MoeLayerFreq, &pattern);
+    }
+}
+
+/// The layers with experts as Megatron's list of 0 and 1; none when all have them.
+fn pattern(layers: &[bool]) -> Option<String> {
+    let dense = layers.iter().take_while(|moe| !**moe).count();
+    let rest = layers.get(dense..).unwrap_or_default();
+    let late = rest.iter().all(|moe| *moe);
+    if late && dense == 0 {
+        return None;
+    }
+    if late {
+        return Some(["([0]*", &dense.to_string(), "+[1]*", &rest.len().to_string(), ")"].concat());
+    }
+    let marks: Vec<&str> = layers.iter().map(|moe| if *moe { "1" } else { "0" }).collect();
+    Some(["[", &marks.join(","), "]"].concat())
+}
+
+/// How the library's own modules are arranged, which what they keep for backward depends on.
+fn arrangement(out: &mut Settings, architecture: &Architecture) {
+    let arranged = architecture.arrangement;
+    for (field, on) in [
+        (Field::FusedQkv, arranged.fused_qkv),
+        (Field::FusedGateUp, arranged.fused_gate_up),
+        (Field::ParallelResidual, arranged.parallel_residual),
+        (Field::PostNorms, arranged.post_norms),
+        (Field::AttentionSoftcap, arranged.attention_softcap),
+        (Field::FinalSoftcap, arranged.final_softcap),
+    ] {
+        if on {
+            out.flag(field, true);
+        }
+    }
+}
