@@ -14,7 +14,7 @@ fn data(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|fault| panic!("{path}: {fault}"))
 }
 
-fn resolved(source: &Source, overrides: &[(String, String)]) -> Resolution {
+pub(crate) fn resolved(source: &Source, overrides: &[(String, String)]) -> Resolution {
     read(&Request { source, environment: &Environment::default(), overrides })
 }
 

@@ -4,6 +4,7 @@
 mod accuracy;
 mod advice;
 mod analysis_tool;
+mod architectures;
 mod bounds;
 mod buffers;
 mod compare;

@@ -1,5 +1,6 @@
 //! A model that a text names instead of spelling out its shape.
 
+use crate::formats::lacking;
 use crate::{Found, NotModelled, Origin, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_plan::Field;
@@ -18,7 +19,15 @@ pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Op
     let address = found.address();
     if let Some(model) = found.model() {
         let note = [model.name(), ", named as ", name].concat();
-        for (field, value) in model.settings() {
+        let settings = match model.architecture() {
+            Some(read) => {
+                let lacks = lacking(&read).into_iter().map(|item| item.at_some(span));
+                reading.not_modelled.extend(lacks);
+                catalog::settings_of(&read)
+            }
+            None => model.settings(),
+        };
+        for (field, value) in settings {
             if !reading.found.iter().any(|found| found.field == field) {
                 reading.take(Found::new(field, value, Origin::Catalog).by(flag, span).note(note.as_str()));
             }

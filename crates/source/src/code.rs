@@ -127,6 +127,10 @@ codes! {
     NoTrainingCommand = "no-training-command",
     /// A setting without an effect on the estimate, which it may have in the run.
     NotEstimated = "not-estimated",
+    /// Layers that attend to a window, estimated as attending to all tokens.
+    WindowedAttention = "windowed-attention",
+    /// A model's configuration lacks a key that its type needs, or holds what it cannot take.
+    BadConfiguration = "bad-configuration",
     /// A Python file where a launch script is wanted.
     Python = "python",
     /// Several trainings, of which one is read.

@@ -165,6 +165,15 @@ impl<'t> Leaves<'t> {
         self.get(path);
     }
 
+    /// Marks a key as read wherever it stands, also inside groups.
+    pub(super) fn pass_everywhere(&self, key: &str) {
+        for leaf in self.leaves {
+            if leaf.path.split('.').any(|name| name == key) {
+                leaf.used.set(true);
+            }
+        }
+    }
+
     /// The reading, with notes on the keys that no reader looked at: those that change nothing for a reason that is known,
     /// and those that are not read.
     pub(super) fn finish(mut self, format: &str) -> Reading {

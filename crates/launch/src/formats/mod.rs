@@ -20,6 +20,7 @@ pub(crate) mod trainer;
 mod words;
 
 pub(super) use flags::known_model;
+pub(super) use huggingface::lacking;
 pub use keys::keys;
 pub use kind::{Format, bases, classify, read, read_job, read_titan};
 pub use kubernetes::Workload;

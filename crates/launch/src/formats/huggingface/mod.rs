@@ -1,6 +1,10 @@
 //! Hugging Face `config.json`.
 
-mod architecture;
+mod harmless;
+mod lacking;
 mod read;
+mod shape;
 
-pub(super) use read::{PLAIN, read};
+pub(crate) use lacking::lacking;
+pub(super) use read::read;
+pub(super) use shape::PLAIN;

@@ -1,0 +1,44 @@
+//! What of a model the engine has no layers for: what stops the verdict, and what is only said.
+
+use shardscope_architectures::{Architecture, Gap};
+use shardscope_source::{Code, Diagnostic};
+
+use crate::{Effect, NotModelled};
+
+/// Other kinds of layers and other modalities, which no verdict rests on.
+pub(crate) fn lacking(architecture: &Architecture) -> Vec<NotModelled> {
+    let gap = |gap: Gap| NotModelled::new(gap.name(), "", Effect::Model, gap.words());
+    let mut all: Vec<NotModelled> = architecture.stopping().into_iter().map(gap).collect();
+    for key in &architecture.left_out {
+        let what = "another modality, of whose model only the language part is counted";
+        all.push(NotModelled::new(key, "", Effect::Model, what));
+    }
+    all
+}
+
+/// Small parts that are left out, in a sentence each.
+pub(super) fn left_out(architecture: &Architecture) -> Vec<Diagnostic> {
+    let stopping = architecture.stopping();
+    let rest = || architecture.gaps.iter().filter(|gap| !stopping.contains(gap));
+    let mut said: Vec<Diagnostic> = Vec::new();
+    let small: Vec<&str> =
+        rest().filter(|gap| **gap != Gap::WindowedAttention).map(|gap| gap.words()).collect();
+    if !small.is_empty() {
+        let name = &architecture.model_type;
+        let name = if name.is_empty() { "the model" } else { name };
+        let message = [name, " has ", &small.join(", "), ", not estimated yet"].concat();
+        said.push(Diagnostic::warning(Code::NotEstimated, message));
+    }
+    // Layers that attend to a window keep what others keep, and do less.
+    if let Some((layers, window)) =
+        architecture.shape.windowed.filter(|_| rest().any(|gap| *gap == Gap::WindowedAttention))
+    {
+        let message = format!(
+            "{layers} of {} layers attend to the last {window} tokens; estimated as attending to all: what they \
+             keep is the same, and longer sequences take less time than estimated",
+            architecture.shape.layers
+        );
+        said.push(Diagnostic::note(Code::WindowedAttention, message));
+    }
+    said
+}
