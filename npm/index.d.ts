@@ -141,6 +141,9 @@ export interface Report {
     ranks: RankMemory[];
     worst: { pipeline_rank: number; peak_allocated: number; peak_reserved: number; at: string };
     capacity: number;
+    /** Share of the capacity that is to stay free. */
+    headroom: number;
+    verdict: "fits" | "tight" | "out_of_memory";
     fits: boolean;
     layers: unknown;
     saved_activations: { dense: number | null; moe: number | null };
@@ -194,6 +197,8 @@ export interface Outcome {
   /** Settings that differ from the input's plan. */
   change: Record<string, string>;
   peak_reserved: number;
+  /** Whether it takes some of the headroom; such layouts stand last. */
+  tight: boolean;
   step_seconds: number;
 }
 export interface Search {

@@ -91,6 +91,8 @@ struct Layout<'w> {
     change: Object<&'static str, &'w str>,
     /// On the fullest device. Unit: byte.
     peak_reserved: Bytes,
+    /// Whether it takes some of the headroom.
+    tight: bool,
     /// Time of a step.
     step_seconds: Seconds,
 }
@@ -102,6 +104,7 @@ impl<'w> Layout<'w> {
                 outcome.changes.iter().map(|(field, value)| (field.name(), value.as_str())).collect(),
             ),
             peak_reserved: outcome.peak,
+            tight: outcome.tight,
             step_seconds: outcome.step,
         }
     }

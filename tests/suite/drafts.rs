@@ -230,6 +230,7 @@ fn recipe() -> Recipe {
         budget: Budget::default(),
         marks: shardscope::plan::Marks::default(),
         left_out: LeftOut::default(),
+        headroom: 0.04,
         tuning: Tuning::default(),
         transformers: Transformers::default(),
     }

@@ -17,7 +17,7 @@ pub use constant::Constant;
 pub use fault::{Fault, Law, fault, time_fault};
 pub use flops::{Convention, FlopCounts, flops};
 pub use memory::{
-    ChunkMemory, LayerNode, Load, Memory, RankMemory, SavedActivations, Totals, Worst,
+    ChunkMemory, LayerNode, Load, Memory, RankMemory, SavedActivations, Totals, Verdict, Worst,
     doubts as memory_doubts, kept_by_chunk, layers, memory, memory_totals, saved_activations,
 };
 pub use parameters::{AccountCounts, Parameters, RankParameters, parameters};

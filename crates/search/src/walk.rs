@@ -3,7 +3,7 @@
 
 use super::Space;
 use shardscope_estimate::time::{exact_step_seconds, step_seconds, time};
-use shardscope_estimate::{memory_totals, time_fault};
+use shardscope_estimate::{Verdict, memory_totals, time_fault};
 use shardscope_plan::{Field, Plan, Variant};
 use shardscope_units::{Bytes, Quantity, Seconds};
 
@@ -19,6 +19,8 @@ pub struct Outcome {
     pub changes: Vec<(Field, String)>,
     /// Peak on the fullest device.
     pub peak: Bytes,
+    /// Whether the peak takes some of the headroom: such results stand behind those that leave it free.
+    pub tight: bool,
     /// Time of a step.
     pub step: Seconds,
 }
@@ -88,19 +90,24 @@ impl Walk {
             self.refused += 1;
             return;
         };
-        let peak = memory_totals(&plan).iter().map(|totals| totals.peak_reserved).max().unwrap_or_default();
-        if peak > plan.cluster().accelerator.memory {
+        let (capacity, headroom) = (plan.cluster().accelerator.memory, plan.recipe().headroom);
+        let totals = memory_totals(&plan);
+        let peak = totals.iter().map(|totals| totals.peak_reserved).max().unwrap_or_default();
+        let verdicts = totals.iter().map(|totals| totals.verdict(capacity, headroom));
+        let verdict = verdicts.max().unwrap_or(Verdict::Fits);
+        if verdict == Verdict::OutOfMemory {
             self.too_large += 1;
             return;
         }
+        let tight = verdict == Verdict::Tight;
         let step = step_seconds(&plan);
         let changes = variant.changes_from(self.space.base());
-        self.keep(Outcome { variant, changes, peak, step });
+        self.keep(Outcome { variant, changes, peak, tight, step });
     }
 
-    /// Results are kept by time, then by memory, then by order of finding.
+    /// Results are kept by whether they leave the headroom free, then by time, then by memory, then by order of finding.
     fn keep(&mut self, outcome: Outcome) {
-        let key = |one: &Outcome| (one.step.get(), one.peak.number());
+        let key = |one: &Outcome| (one.tight, one.step.get(), one.peak.number());
         let place = self.best.partition_point(|one| key(one) <= key(&outcome));
         if place < KEPT {
             self.best.insert(place, outcome.clone());
@@ -132,7 +139,7 @@ impl Walk {
         self.too_large
     }
 
-    /// The fastest layouts that fit, the fastest first.
+    /// The fastest layouts that fit, the fastest first; behind them those that take some of the headroom.
     #[must_use]
     pub fn best(&self) -> &[Outcome] {
         &self.best

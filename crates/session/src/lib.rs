@@ -55,4 +55,4 @@ pub use tool::{MeasuredLine, ToolBlock, ToolLine, measured_lines, tool_blocks};
 pub use traffic::{
     detour_sentence, dimension_line, explain_message, explain_wire, link_name, written_groups,
 };
-pub use verdict::{Fit, StageMemory, TIGHT, Use};
+pub use verdict::{Fit, StageMemory, Use};

@@ -56,7 +56,7 @@ pub fn logged(hand: &Hand, shown: &Shown) -> Vec<Logged> {
     let mut peaks = [("peak allocated", None, None), ("peak reserved by PyTorch", None, None)];
     for rank in &memory.ranks {
         peaks[0].2 = peaks[0].2.max(Some(rank.totals.peak_allocated));
-        peaks[1].2 = peaks[1].2.max(Some(rank.totals.peak_cached));
+        peaks[1].2 = peaks[1].2.max(Some(rank.totals.cached_on(memory.capacity)));
     }
     for report in &log.memory {
         peaks[0].1 = peaks[0].1.max(report.max_allocated);

@@ -34,7 +34,7 @@ fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory 
         between_steps: totals.between_steps,
         in_flight: rank.chunks.iter().map(|chunk| chunk.in_flight).collect(),
         at,
-        fit: Fit::of(totals.peak_reserved, memory.capacity),
+        fit: Fit::of(totals.verdict(memory.capacity, memory.headroom)),
     }
 }
 

@@ -71,7 +71,7 @@ pub fn start(choice: &Choice) -> Option<Hand> {
 
 fn fits(plan: &Plan) -> bool {
     let capacity = plan.cluster().accelerator.memory;
-    memory_totals(plan).iter().all(|rank| rank.peak_reserved <= capacity)
+    memory_totals(plan).iter().all(|rank| rank.peak_required <= capacity)
 }
 
 /// `settings` says `name` once more, and nothing else of it.

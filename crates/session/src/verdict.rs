@@ -1,10 +1,7 @@
 //! Whether it fits, and what each stage's memory is used for.
 
-use shardscope_units::{Bytes, Quantity};
-
-/// Share of the device above which what fits on paper may not fit in practice: reserved memory was measured
-/// 2 to 7 % above allocated (SimuMax's B200 runs), and fragmentation differs from run to run.
-pub const TIGHT: f64 = 0.95;
+use shardscope_estimate::Verdict;
+use shardscope_units::Bytes;
 
 /// The verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,16 +15,13 @@ pub enum Fit {
 }
 
 impl Fit {
-    /// The verdict on `used` bytes of a device that holds `capacity`.
+    /// The engine's verdict.
     #[must_use]
-    pub fn of(used: Bytes, capacity: Bytes) -> Self {
-        let share = used.number() / capacity.number().max(1.0);
-        if share > 1.0 {
-            Self::DoesNotFit
-        } else if share > TIGHT {
-            Self::Tight
-        } else {
-            Self::Fits
+    pub const fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Fits => Self::Fits,
+            Verdict::Tight => Self::Tight,
+            Verdict::OutOfMemory => Self::DoesNotFit,
         }
     }
 

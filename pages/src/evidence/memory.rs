@@ -145,7 +145,7 @@ impl Run {
             let rank = index(rank as u64);
             let totals = memory.ranks[rank].totals;
             figure(Counted::Allocated, Some(rank), allocated, totals.peak_allocated.in_gib());
-            figure(Counted::Reserved, Some(rank), reserved, totals.peak_cached.in_gib());
+            figure(Counted::Reserved, Some(rank), reserved, totals.cached_on(memory.capacity).in_gib());
         }
         if let Some(gib) = real(&self.row, "peak_gib") {
             let peak = most(&mut totals().map(|totals| totals.peak_allocated.in_gib()));
@@ -156,11 +156,12 @@ impl Run {
                 Counted::Reserved,
                 None,
                 gib,
-                most(&mut totals().map(|totals| totals.peak_cached.in_gib())),
+                most(&mut totals().map(|totals| totals.cached_on(memory.capacity).in_gib())),
             );
         }
         if let Some(gib) = real(&self.row, "smi_gib") {
-            figure(Counted::Device, None, gib, memory.worst.peak_reserved.in_gib());
+            let shown = most(&mut totals().map(|totals| totals.shown_on(memory.capacity).in_gib()));
+            figure(Counted::Device, None, gib, shown);
         }
         out
     }

@@ -2,14 +2,15 @@
 
 use maud::{Markup, html};
 use shardscope::intake::Origin;
+use shardscope::plan::HEADROOM;
 use shardscope::quantity::percent;
-use shardscope::session::{TIGHT, Use};
+use shardscope::session::Use;
 
 use super::write::{Chapter, inline, pairs, plain, prose};
 
 /// How the page is read.
 pub(super) fn chapter() -> Chapter {
-    let tight = percent(TIGHT);
+    let headroom = percent(HEADROOM);
     let first = prose(
         "Paste a launch script, or begin from the gallery. The first screen answers three questions: whether the fullest GPU \
          [fits], how long a step takes and between which [bounds|step time], and where the memory of each [stage|pipeline \
@@ -22,8 +23,9 @@ pub(super) fn chapter() -> Chapter {
          published run put in.",
     );
     let verdict = prose(&format!(
-        "It fits if the fullest GPU stays within what the driver shows as total memory, at the fullest moment of the step. From \
-         {tight} of it on the verdict is tight: [fragmentation] differs from run to run."
+        "It fits if the fullest GPU stays within what the driver shows as total memory, at the fullest moment of the step. Where \
+         less than {headroom} of it stays free (`memory_headroom`) the verdict is tight: [fragmentation] differs from run to run. What is needed is never \
+         cut at what there is."
     ));
     Chapter::new("reading", "How to read the page", first)
         .part("Every figure says why", why)

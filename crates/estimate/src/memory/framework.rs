@@ -20,7 +20,7 @@ const ENGINE: &str = "deepspeed/runtime/engine.py:buffered_allreduce_fallback";
 static SLACK: Formula = Formula::new(
     "k+q·N",
     "Blocks cut or cached and not in use: k bytes and the part q of what is not state. Where the device is \
-     nearly full the allocator gives them back.",
+     full the allocator gives back what it can, at the price of waiting for the device; it is counted all the same.",
     ALLOCATOR,
 );
 static DRIVER: Formula = Formula::new("C", "The driver's context and the kernels' code.", CONTEXT);
@@ -108,8 +108,6 @@ pub(crate) fn constants() -> Vec<Constant> {
 /// What the terms depend on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Load {
-    /// Allocated at the peak.
-    pub(super) allocated: Bytes,
     /// Of that, activations and temporaries.
     pub(super) moving: Bytes,
     /// Whether the peak is in the optimizer step.
@@ -129,6 +127,8 @@ pub(super) struct Framework {
     flat: Vec<Term>,
     /// Held by torch's allocator and not in use.
     slack: Option<Term>,
+    /// Of these bytes, what the allocator gives back where the device is full.
+    returnable: Bytes,
 }
 
 impl Framework {
@@ -136,17 +136,14 @@ impl Framework {
     pub(super) fn of(x: &Symbols<'_>, load: Load) -> Self {
         let left = x.recipe().left_out;
         let outside = [(!left.context).then(|| context(x)), (!left.communicators).then(|| communicators(x))];
-        let room = x.plan.cluster().accelerator.memory.less(load.allocated + sum(outside.iter().flatten()));
-        let wanted = flat_buffers(x, load);
-        let all: Bytes = wanted.iter().map(Flat::bytes).sum();
-        // They are made when activations are gone, so that on a full device they take over their room.
-        let given = all.min(room.less(slack(x, load, Bytes::ZERO).bytes).max(all.less(load.moving)));
-        let mut flat = Vec::with_capacity(wanted.len());
-        for wanted in &wanted {
-            flat.push(wanted.term(given, all));
-        }
-        let slack = (!left.slack).then(|| slack(x, load, room.less(sum(&flat))));
-        Self { outside, flat, slack }
+        let flat: Vec<Term> = flat_buffers(x, load).iter().map(Flat::term).collect();
+        let part = if x.recipe().expandable_segments { SLACK_PART_EXPANDABLE } else { SLACK_PART };
+        let slack = (!left.slack).then(|| slack(load, part));
+        // Flat buffers are made when activations are gone, so that on a full device they take over their room.
+        let least =
+            slack.as_ref().map_or(Bytes::ZERO, |_| self::slack(load, SLACK_PART_LEAST.min(part)).bytes);
+        let returnable = sum(&flat).min(load.moving) + sum(&slack).less(least);
+        Self { outside, flat, slack, returnable }
     }
 
     /// Every term.
@@ -157,6 +154,11 @@ impl Framework {
     /// Bytes that torch's allocator holds beside what is allocated.
     pub(super) fn cached(&self) -> Bytes {
         sum(self.flat.iter().chain(&self.slack))
+    }
+
+    /// Bytes that the allocator gives back where the device is full.
+    pub(super) fn returnable(&self) -> Bytes {
+        self.returnable
     }
 
     /// Bytes in all.
@@ -180,13 +182,10 @@ fn communicators(x: &Symbols<'_>) -> Term {
         .given(&[("c", Count::new(count).number()), ("Z", COMMUNICATOR.number())])
 }
 
-/// What the allocator caches: as much as `room` allows, but never less than what is cut.
-fn slack(x: &Symbols<'_>, load: Load, room: Bytes) -> Term {
-    let of_moving = |part: f64| SLACK_LEAST + Count::rounded_up(load.moving.number() * part).bytes(1);
-    let part = if x.recipe().expandable_segments { SLACK_PART_EXPANDABLE } else { SLACK_PART };
-    let least = of_moving(SLACK_PART_LEAST.min(part));
-    let cached = of_moving(part).min(room.max(least));
+/// What the allocator caches, whatever the device holds: what does not fit is shown, not cut off.
+fn slack(load: Load, part: f64) -> Term {
     let moving = load.moving.number();
+    let cached = SLACK_LEAST + Count::rounded_up(moving * part).bytes(1);
     let part = cached.less(SLACK_LEAST).number() / moving.max(1.0);
     let given = [("k", SLACK_LEAST.number()), ("q", part), ("N", moving)];
     Term::new("allocator's slack", cached, &SLACK).given(&given)
@@ -201,17 +200,9 @@ struct Flat {
 }
 
 impl Flat {
-    fn bytes(&self) -> Bytes {
-        self.elements.bytes(self.width)
-    }
-
-    /// The part `given / all` of it.
-    fn term(&self, given: Bytes, all: Bytes) -> Term {
-        let elements =
-            u128::from(self.elements.get()) * u128::from(given.get()) / u128::from(all.get().max(1));
-        let elements = Count::new(u64::try_from(elements).unwrap_or(u64::MAX));
-        let given = [("K", elements.number()), ("w", Count::new(self.width).number())];
-        Term::new(self.name, elements.bytes(self.width), self.formula).given(&given)
+    fn term(&self) -> Term {
+        let given = [("K", self.elements.number()), ("w", Count::new(self.width).number())];
+        Term::new(self.name, self.elements.bytes(self.width), self.formula).given(&given)
     }
 }
 

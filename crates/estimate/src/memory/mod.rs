@@ -21,6 +21,7 @@ mod states;
 mod term;
 mod tree;
 mod unit;
+mod verdict;
 
 pub(super) use buffers::constants as workspaces;
 pub use doubts::doubts;
@@ -28,3 +29,4 @@ pub(super) use framework::constants as framework;
 pub use layers::{LayerNode, Load, SavedActivations, layers, saved_activations};
 pub use rank::Totals;
 pub use report::{ChunkMemory, Memory, RankMemory, Worst, kept_by_chunk, memory, memory_totals};
+pub use verdict::Verdict;

@@ -6,8 +6,8 @@ use super::framework::{Framework, Load};
 use super::moments::{ChunkSum, Moment};
 use super::states::{Kind, Part, State, kinds, states};
 use super::term::Term;
-use super::unit::Counts;
-use super::unit::{Point, Sum, Units};
+use super::unit::{Counts, Point, Sum, Units};
+use super::verdict::Verdict;
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, are_alike, frozen_counts};
 use shardscope_plan::Stage;
@@ -166,11 +166,32 @@ pub struct Totals {
     pub framework: Bytes,
     /// What the device shows.
     pub peak_reserved: Bytes,
+    /// The same when the allocator has given back all that it can, as it does where the device is full: what is above the
+    /// device's memory here ends in an out-of-memory error.
+    pub peak_required: Bytes,
     /// What is allocated when a step is over and the next has not begun.
     pub between_steps: Bytes,
 }
 
 impl Totals {
+    /// What a device that holds `capacity` shows: never more than that while the run lives.
+    #[must_use]
+    pub fn shown_on(&self, capacity: Bytes) -> Bytes {
+        self.peak_reserved.min(capacity.max(self.peak_required))
+    }
+
+    /// What torch's allocator has reserved on it.
+    #[must_use]
+    pub fn cached_on(&self, capacity: Bytes) -> Bytes {
+        self.peak_cached.less(self.peak_reserved.less(self.shown_on(capacity)))
+    }
+
+    /// The verdict on a device that holds `capacity`, of which the share `headroom` is to stay free.
+    #[must_use]
+    pub fn verdict(&self, capacity: Bytes, headroom: f64) -> Verdict {
+        Verdict::of(self.peak_reserved, self.peak_required, capacity, headroom)
+    }
+
     /// The columns of every table of memory: the five parts, what torch allocates, what is beside it, what the device
     /// shows.
     #[must_use]
@@ -236,12 +257,7 @@ impl<'a> Rank<'a> {
         let temporaries = running + buffers;
         let states = parameters + gradients + optimizer;
         let peak_allocated = states + activations + temporaries;
-        let load = Load {
-            allocated: peak_allocated,
-            moving: activations + running,
-            in_step: self.in_step,
-            ..common.load
-        };
+        let load = Load { moving: activations + running, in_step: self.in_step, ..common.load };
         self.framework = Framework::of(x, load);
         let framework = self.framework.bytes();
         Totals {
@@ -254,6 +270,7 @@ impl<'a> Rank<'a> {
             peak_cached: peak_allocated + self.framework.cached(),
             framework,
             peak_reserved: peak_allocated + framework,
+            peak_required: (peak_allocated + framework).less(self.framework.returnable()),
             between_steps: states + absent + self.lasting() + received + step,
         }
     }

@@ -5,6 +5,7 @@ use super::moments::ChunkSum;
 use super::rank::{Rank, Stages, Totals};
 use super::tree::tree;
 use super::unit::Units;
+use super::verdict::Verdict;
 use shardscope_explain::Breakdown;
 use shardscope_operators::{SectionKind, Symbols};
 use shardscope_plan::{Chunk, Plan};
@@ -20,6 +21,10 @@ pub struct Memory {
     pub worst: Worst,
     /// What the device shows as total.
     pub capacity: Bytes,
+    /// Share of it that is to stay free.
+    pub headroom: f64,
+    /// The gravest verdict on a rank.
+    pub verdict: Verdict,
     /// Whether every rank fits.
     pub fits: bool,
     /// The model's layers, whole and on one rank.
@@ -85,8 +90,13 @@ pub fn memory(plan: &Plan) -> Memory {
     let capacity = plan.cluster().accelerator.memory;
     let ranks = stages.ranks(&|index, rank| rank_memory(&x, &stages.units, index, rank, capacity));
     let worst = worst(&ranks);
+    let headroom = plan.recipe().headroom;
+    let verdicts = ranks.iter().map(|rank| rank.totals.verdict(capacity, headroom));
+    let verdict = verdicts.max().unwrap_or(Verdict::Fits);
     Memory {
-        fits: worst.peak_reserved <= capacity,
+        fits: verdict != Verdict::OutOfMemory,
+        verdict,
+        headroom,
         worst,
         capacity,
         layers: layers(plan),
@@ -108,7 +118,7 @@ fn rank_memory(x: &Symbols<'_>, units: &Units, index: u64, rank: &Rank<'_>, capa
         totals: rank.totals,
         trained: rank.totals.parameters.less(rank.common.frozen()),
         frozen: rank.common.frozen(),
-        fits: rank.totals.peak_reserved <= capacity,
+        fits: rank.totals.peak_required <= capacity,
         at,
         within: within.map(SectionKind::name),
         chunks,

@@ -62,6 +62,7 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
         cuda_graphs: table.choice(Field::CudaGraphImpl, &["", "none"]) == 0,
         budget: budget(table, batch),
         left_out: LeftOut::of(&table.words(Field::MemoryLeftOut)),
+        headroom: table.real(Field::MemoryHeadroom).unwrap_or(0.0),
         tuning,
         transformers: transformers(table),
         marks: Marks::default(),

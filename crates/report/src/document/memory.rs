@@ -17,7 +17,12 @@ pub struct Memory<'r> {
     pub worst: Worst,
     /// Memory of one accelerator.
     pub capacity: Bytes,
-    /// Whether every rank's `peak_reserved` is within `capacity`.
+    /// Share of `capacity` that is to stay free, 0 to 0.5.
+    pub headroom: f64,
+    /// `fits`; `tight`, where `peak_reserved` takes some of the headroom or exceeds `capacity` by what the allocator can give
+    /// back; or `out_of_memory`, where `peak_required` exceeds `capacity`.
+    pub verdict: &'static str,
+    /// Whether every rank's `peak_required` is within `capacity`: `verdict` is not `out_of_memory`.
     pub fits: bool,
     /// What the estimate cannot know, a sentence each.
     pub unknowns: Vec<&'static str>,
@@ -56,11 +61,13 @@ pub struct RankOfMemory<'r> {
     pub peak_allocated: Bytes,
     /// Outside PyTorch's allocator: CUDA context, NCCL, workspaces; and the allocator's slack.
     pub framework: Bytes,
-    /// What the device shows as used.
+    /// What the device shows as used, or would have to show: never cut at the capacity.
     pub peak_reserved: Bytes,
+    /// The same when the allocator has given back all that it can, as it does where the device is full.
+    pub peak_required: Bytes,
     /// What `torch.cuda.memory_allocated()` shows between two steps.
     pub between_steps: Bytes,
-    /// Whether `peak_reserved` is within the capacity.
+    /// Whether `peak_required` is within the capacity.
     pub fits: bool,
     /// The moment of the peak.
     pub at: &'static str,
@@ -161,6 +168,8 @@ impl<'r> Memory<'r> {
                 at: memory.worst.at,
             },
             capacity: memory.capacity,
+            headroom: memory.headroom,
+            verdict: memory.verdict.name(),
             fits: memory.fits,
             unknowns: memory_doubts(plan),
             layers: Layer::of(&memory.layers),
@@ -203,6 +212,7 @@ impl<'r> RankOfMemory<'r> {
             peak_allocated: totals.peak_allocated,
             framework: totals.framework,
             peak_reserved: totals.peak_reserved,
+            peak_required: totals.peak_required,
             between_steps: totals.between_steps,
             fits: rank.fits,
             at: rank.at,

@@ -1,12 +1,16 @@
 //! The verdict, the memory of every stage, and the layer tree of the whole and the sharded model.
 
 use super::sheet::Sheet;
-use shardscope_estimate::{LayerNode, Memory};
+use shardscope_estimate::{LayerNode, Memory, Verdict};
 use shardscope_plan::Plan;
-use shardscope_units::{gib, mib};
+use shardscope_units::{Bytes, gib, mib, percent};
 
 pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
-    let verdict = if memory.fits { "It fits" } else { "It does not fit" };
+    let verdict = match memory.verdict {
+        Verdict::Fits => "It fits",
+        Verdict::Tight => "It fits, but tightly,",
+        Verdict::OutOfMemory => "It does not fit",
+    };
     sheet.heading("Verdict");
     sheet.line(&format!(
         "{verdict} on {}: the fullest GPU (stage {}) shows {} of {} at its peak ({}), {} of it allocated by torch.",
@@ -17,6 +21,21 @@ pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
         memory.worst.at,
         gib(memory.worst.peak_allocated),
     ));
+    let over = memory.worst.peak_reserved.less(memory.capacity);
+    let free = memory.capacity.less(memory.worst.peak_reserved);
+    match memory.verdict {
+        Verdict::Fits => {}
+        Verdict::Tight if over > Bytes::ZERO => sheet.line(&format!(
+            "Tight: {} more than the device has, which the allocator must give back of what it caches.",
+            gib(over)
+        )),
+        Verdict::Tight => sheet.line(&format!(
+            "Tight: {} stay free, less than the {} of the device that are to (memory_headroom).",
+            gib(free),
+            percent(memory.headroom)
+        )),
+        Verdict::OutOfMemory => sheet.line(&format!("{} more than the device has.", gib(over))),
+    }
     for sentence in plan.recipe().marks.sentences() {
         sheet.line(&sentence);
     }

@@ -52,7 +52,8 @@ pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
 
 /// Nothing where the estimate is not one that a machine could keep.
 fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Option<Alternative> {
-    let peak = memory_totals(plan).iter().map(|rank| rank.peak_reserved).max().unwrap_or_default();
+    let totals = memory_totals(plan);
+    let peak = totals.iter().map(|rank| rank.peak_reserved).max().unwrap_or_default();
     let time = Some(time(plan)).filter(|time| time_fault(time).is_none())?;
     Some(Alternative {
         name: time.schedule.name,
@@ -60,7 +61,7 @@ fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Option<Alternative
         changes,
         in_flight: time.schedule.in_flight.iter().copied().max().unwrap_or(0),
         peak,
-        fits: peak <= plan.cluster().accelerator.memory,
+        fits: totals.iter().all(|rank| rank.peak_required <= plan.cluster().accelerator.memory),
         bubble: time.bubble_fraction,
         step: time.step,
     })
