@@ -66,7 +66,7 @@ export interface RankMemory {
   pipeline_rank: number;
   tensor_rank: number;
   expert_rank: number;
-  gpus: string[];
+  gpus: string[] | LabelsByRule;
   parameters: number;
   gradients: number;
   optimizer: number;
@@ -75,6 +75,8 @@ export interface RankMemory {
   peak_allocated: number;
   framework: number;
   peak_reserved: number;
+  /** The same when the allocator has given back all that it can. */
+  peak_required: number;
   fits: boolean;
   at: string;
   breakdown: Tree;
@@ -130,8 +132,9 @@ export interface Report {
     world_size: number;
     num_nodes: number;
     gpus_per_node: number;
-    groups: Record<string, number[][] | null>;
-    labels: string[];
+    /** Lists of ranks up to 4,096 ranks in all, beyond by rule. */
+    groups: Record<string, number[][] | GroupsByRule | null>;
+    labels: string[] | LabelsByRule;
     stages: {
       pipeline_rank: number;
       chunks: { virtual_rank: number; layers: [number, number] | []; embedding: boolean; output_layer: boolean }[];
@@ -192,6 +195,21 @@ export interface Document {
     file?: string;
   }[];
   report: Report | null;
+}
+/** Member i of group k: digits of k times strides of `groups` plus digits of i times strides of `members`, first axis fastest. */
+export interface GroupsByRule {
+  count: number;
+  size: number;
+  rule: { groups: { count: number; stride: number }[]; members: { count: number; stride: number }[] };
+  /** The first members of the first groups. */
+  first: number[][];
+}
+export interface LabelsByRule {
+  count: number;
+  ranks: { first: number; members: { count: number; stride: number }[] };
+  /** How a rank is called, in words. */
+  label: string;
+  first: string[];
 }
 export interface Outcome {
   /** Settings that differ from the input's plan. */

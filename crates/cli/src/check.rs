@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use shardscope::estimate::Memory;
+use shardscope::estimate::{Memory, RankMemory, Verdict};
 use shardscope::plan::Marks;
-use shardscope::quantity::{Quantity, gib, percent, seconds};
+use shardscope::quantity::{gib, percent, seconds};
 use shardscope::report::Report;
 use shardscope::session::estimated;
 
@@ -23,9 +23,9 @@ pub(crate) struct CheckArguments {
     /// What counts as a failure.
     #[arg(long, value_enum, default_value_t = FailOn::Oom)]
     fail_on: FailOn,
-    /// Percentage of an accelerator's memory that should stay free; with less a run is tight.
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percentage)]
-    headroom: f64,
+    /// Percentage of an accelerator's memory that should stay free; with less a run is tight [default: memory_headroom, 4].
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    headroom: Option<f64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -41,32 +41,18 @@ fn percentage(text: &str) -> Result<f64, String> {
     (0.0..100.0).contains(&percent).then_some(percent).ok_or_else(|| "it is not from 0 to 100".to_owned())
 }
 
-/// How a run stands with the memory of its accelerators.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Fits,
-    Tight,
-    DoesNotFit,
+/// The verdict with another headroom than the plan's own, in percent.
+fn verdict(memory: &Memory, headroom: Option<f64>) -> Verdict {
+    let Some(percent) = headroom else { return memory.verdict };
+    let of = |rank: &RankMemory| rank.totals.verdict(memory.capacity, percent / 100.0);
+    memory.ranks.iter().map(of).max().unwrap_or(memory.verdict)
 }
 
-impl Verdict {
-    fn of(memory: &Memory, headroom: f64) -> Self {
-        let most = memory.capacity.number() * (1.0 - headroom / 100.0);
-        if !memory.fits {
-            Self::DoesNotFit
-        } else if memory.worst.peak_reserved.number() > most {
-            Self::Tight
-        } else {
-            Self::Fits
-        }
-    }
-
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Fits => "fits",
-            Self::Tight => "fits tightly",
-            Self::DoesNotFit => "does not fit",
-        }
+const fn words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fits => "fits",
+        Verdict::Tight => "fits tightly",
+        Verdict::OutOfMemory => "does not fit",
     }
 }
 
@@ -84,10 +70,10 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
         print("no plan\n");
         return ExitCode::from(NO_PLAN);
     };
-    let verdict = Verdict::of(&found.memory, arguments.headroom);
+    let verdict = verdict(&found.memory, arguments.headroom);
     print(&line(verdict, &plan.recipe().marks, &found));
     let fails = match arguments.fail_on {
-        FailOn::Oom => verdict == Verdict::DoesNotFit,
+        FailOn::Oom => verdict == Verdict::OutOfMemory,
         FailOn::Tight => verdict != Verdict::Fits,
     };
     ExitCode::from(if fails { FAILS } else { 0 })
@@ -97,7 +83,7 @@ fn line(verdict: Verdict, marks: &Marks, found: &Report) -> String {
     let (worst, time) = (&found.memory.worst, &found.time);
     format!(
         "{}{}: {} of {} on pipeline rank {} ({}); {} a step, {} MFU\n",
-        verdict.words(),
+        words(verdict),
         marks.short(),
         gib(worst.peak_reserved),
         gib(found.memory.capacity),

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use shardscope::report::{document, text};
+use shardscope::report::document::{Document, Lists};
+use shardscope::report::text;
 use shardscope::session::estimated;
 
 use crate::input;
@@ -17,6 +18,9 @@ pub(crate) struct ReportArguments {
     /// How the report is written.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Write every process group and label as a list, also where there are more than 4,096 ranks.
+    #[arg(long)]
+    full_groups: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -38,7 +42,11 @@ pub(crate) fn run(arguments: &ReportArguments) -> ExitCode {
     let found = estimated(&mut answer.resolution).map(|(_, report)| report);
     let plan = answer.resolution.plan.as_ref();
     let written = match (arguments.format, plan, &found) {
-        (Format::Json, ..) => Some(document(&answer.source, &answer.resolution, found.as_ref(), true)),
+        (Format::Json, ..) => {
+            let lists = if arguments.full_groups { Lists::Full } else { Lists::Short };
+            let document = Document::with_lists(&answer.source, &answer.resolution, found.as_ref(), lists);
+            Some(document.to_json(true))
+        }
         (Format::Markdown, Some(plan), Some(report)) => Some(text::markdown(plan, report)),
         (Format::Text, Some(plan), Some(report)) => Some(text::text(plan, report)),
         _ => None,

@@ -16,17 +16,17 @@ pub struct Groups {
 
 /// How the groups of one kind lie over the ranks.
 #[derive(Clone, Copy, Debug)]
-struct Pattern {
+pub(super) struct Pattern {
     /// The first ranks of the underlying groups.
-    bases: Lattice,
+    pub(super) bases: Lattice,
     /// The members of an underlying group.
-    members: Lattice,
+    pub(super) members: Lattice,
     /// How an underlying group is cut further.
-    cut: Cut,
+    pub(super) cut: Cut,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Cut {
+pub(super) enum Cut {
     /// Not at all.
     Whole,
     /// Members only: not every rank of the world belongs to a group (embedding groups).
@@ -218,7 +218,7 @@ impl Groups {
             && cluster.fast_domain.is_multiple_of(extent)
     }
 
-    fn pattern(&self, kind: GroupKind) -> Pattern {
+    pub(super) fn pattern(&self, kind: GroupKind) -> Pattern {
         use Name::{Middle, Pipeline, Replica, Tensor};
         let dense = |names: &[Name]| split(&self.grid.dense, names, Cut::Whole);
         let expert = |names: &[Name]| split(&self.grid.expert, names, Cut::Whole);

@@ -9,9 +9,11 @@ mod groups;
 mod kind;
 mod links;
 mod rank;
+mod rule;
 
 pub use grid::Coordinates;
 pub use groups::{Group, Groups};
 pub use kind::GroupKind;
 pub use links::{Link, Spread};
 pub use rank::{Rank, notation};
+pub use rule::{GroupRule, Steps};

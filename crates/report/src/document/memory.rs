@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
+use super::topology::{Labels, Lists};
 use super::tree::{Explanations, Tree};
 use shardscope_estimate::{self as estimate, ChunkMemory, LayerNode, Load, RankMemory, memory_doubts};
 use shardscope_plan::Plan;
-use shardscope_topology::{Groups, Rank};
 use shardscope_units::{Bytes, Count};
 
 /// Memory of every rank.
@@ -42,7 +42,7 @@ pub struct RankOfMemory<'r> {
     /// Place in the expert group.
     pub expert_rank: u64,
     /// Labels of the GPUs that need this much.
-    pub gpus: Vec<String>,
+    pub gpus: Labels,
     /// Weights in the type they are trained in.
     pub parameters: Bytes,
     /// Of these the weights that train.
@@ -154,11 +154,16 @@ pub struct LayerLoad {
 }
 
 impl<'r> Memory<'r> {
-    pub(super) fn of(plan: &Plan, memory: &'r estimate::Memory, explanations: &mut Explanations) -> Self {
+    pub(super) fn of(
+        plan: &Plan,
+        memory: &'r estimate::Memory,
+        lists: Lists,
+        explanations: &mut Explanations,
+    ) -> Self {
         for (index, rank) in memory.ranks.iter().enumerate() {
             explanations.add_tree(&format!("memory/ranks/{index}/breakdown"), &rank.breakdown);
         }
-        let gpus = gpus_by_stage(plan);
+        let gpus = Labels::by_stage(plan, lists);
         Self {
             ranks: memory.ranks.iter().zip(gpus).map(|(rank, gpus)| RankOfMemory::of(rank, gpus)).collect(),
             worst: Worst {
@@ -181,21 +186,8 @@ impl<'r> Memory<'r> {
     }
 }
 
-/// Labels of the GPUs of each pipeline rank.
-fn gpus_by_stage(plan: &Plan) -> Vec<Vec<String>> {
-    let groups = Groups::of(plan.layout());
-    let mut stages: Vec<Vec<String>> = vec![Vec::new(); plan.layout().stages.stages.len()];
-    for rank in (0..groups.world()).map(Rank::new) {
-        let stage = usize::try_from(groups.coordinates(rank).pipeline).ok();
-        if let Some(labels) = stage.and_then(|stage| stages.get_mut(stage)) {
-            labels.push(rank.label(plan.cluster().gpus_per_node));
-        }
-    }
-    stages
-}
-
 impl<'r> RankOfMemory<'r> {
-    fn of(rank: &'r RankMemory, gpus: Vec<String>) -> Self {
+    fn of(rank: &'r RankMemory, gpus: Labels) -> Self {
         let totals = &rank.totals;
         Self {
             pipeline_rank: rank.pipeline_rank,

@@ -27,7 +27,7 @@ pub use parameters::{Parameters, Rank};
 pub use settings::{Diagnostic, NotModelled, Place, Question, Setting, Value};
 pub use time::{Schedule, Time, Training};
 pub use tool::{AnalysisTool, FlopsByConvention, Row};
-pub use topology::{Chunk, Stage, Topology};
+pub use topology::{Axis, Chunk, GroupsOfKind, LISTED, Labels, Lists, RanksByRule, Rule, Stage, Topology};
 pub use tree::{Explained, Number, Object, Tree};
 pub use utilisation::Utilisation;
 
@@ -92,13 +92,28 @@ impl<'r> Document<'r> {
     /// The document for what `source` resolved to, with its report when there is a plan.
     #[must_use]
     pub fn new(source: &'r Source, resolution: &'r Resolution, report: Option<&'r Report>) -> Self {
+        Self::with_lists(source, resolution, report, Lists::Short)
+    }
+
+    /// The same with what has an entry for each rank as `lists` says.
+    #[must_use]
+    pub fn with_lists(
+        source: &'r Source,
+        resolution: &'r Resolution,
+        report: Option<&'r Report>,
+        lists: Lists,
+    ) -> Self {
         Self {
             schema: SCHEMA,
             settings: settings::settings(source, &resolution.settings),
             questions: resolution.questions.iter().map(Question::of).collect(),
             diagnostics: resolution.diagnostics.iter().map(|one| Diagnostic::of(source, one)).collect(),
             not_modelled: resolution.not_modelled.iter().map(|item| NotModelled::of(source, item)).collect(),
-            report: resolution.plan.as_ref().zip(report).map(|(plan, report)| Estimates::of(plan, report)),
+            report: resolution
+                .plan
+                .as_ref()
+                .zip(report)
+                .map(|(plan, report)| Estimates::of(plan, report, lists)),
         }
     }
 
@@ -132,15 +147,15 @@ impl<'r> Document<'r> {
 }
 
 impl<'r> Estimates<'r> {
-    fn of(plan: &Plan, report: &'r Report) -> Self {
+    fn of(plan: &Plan, report: &'r Report, lists: Lists) -> Self {
         let mut explanations = Explanations::default();
         let marks = &plan.recipe().marks;
         Self {
             without: marks.without.clone(),
             not_read: marks.not_read.clone(),
             parameters: Parameters::of(&report.parameters),
-            topology: Topology::of(plan),
-            memory: Memory::of(plan, &report.memory, &mut explanations),
+            topology: Topology::of(plan, lists),
+            memory: Memory::of(plan, &report.memory, lists, &mut explanations),
             communication: Communication::of(&Symbols::of(plan), &report.traffic, &mut explanations),
             utilisation: report.utilisation.iter().map(Utilisation::of).collect(),
             time: Time::of(&report.time, &report.unknowns, &mut explanations),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::tree::Object;
 use shardscope_plan::{self as plan, Plan};
-use shardscope_topology::{GroupKind, Groups, Rank};
+use shardscope_topology::{GroupKind, Groups, Rank, Steps};
 
 /// The kinds of groups of the document, in its order.
 const KINDS: [GroupKind; 12] = [
@@ -31,12 +31,103 @@ pub struct Topology {
     pub num_nodes: u64,
     /// GPUs of a node.
     pub gpus_per_node: u64,
-    /// Process groups by kind: each kind's groups as lists of ranks, sorted by first rank.
-    pub groups: Object<&'static str, Vec<Vec<u64>>>,
+    /// Process groups by kind, sorted by first rank.
+    pub groups: Object<&'static str, GroupsOfKind>,
     /// `n0_g0` and so on, by rank.
-    pub labels: Vec<String>,
+    pub labels: Labels,
     /// What each pipeline rank holds.
     pub stages: Vec<Stage>,
+}
+
+/// The process groups of a kind.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum GroupsOfKind {
+    /// Each group as the list of its ranks: up to [`LISTED`] ranks in all, or where all were asked for.
+    Listed(Vec<Vec<u64>>),
+    /// More of them, by rule.
+    ByRule {
+        /// How many groups there are.
+        count: u64,
+        /// Members of each.
+        size: u64,
+        /// From which each of them follows.
+        rule: Rule,
+        /// The first members of the first groups.
+        first: Vec<Vec<u64>>,
+    },
+}
+
+/// Where groups and members lie. Member i of group k is the sum of digit times stride over the axes of both: k is written
+/// with one digit for each axis of `groups`, i with one for each of `members`, the first axis fastest.
+#[derive(Debug, Serialize)]
+pub struct Rule {
+    /// First ranks of the groups.
+    pub groups: Vec<Axis>,
+    /// Members from the first rank on.
+    pub members: Vec<Axis>,
+}
+
+/// Places along an axis.
+#[derive(Debug, Serialize)]
+pub struct Axis {
+    /// How many.
+    pub count: u64,
+    /// Ranks from one to the next.
+    pub stride: u64,
+}
+
+/// Names of GPUs.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Labels {
+    /// Each: up to [`LISTED`] ranks in all, or where all were asked for.
+    Listed(Vec<String>),
+    /// More of them, by rule.
+    ByRule {
+        /// How many there are.
+        count: u64,
+        /// Which ranks: member i is the rank that digits of i times strides add up to, from the first on.
+        ranks: RanksByRule,
+        /// How a rank is called.
+        label: &'static str,
+        /// The first of them.
+        first: Vec<String>,
+    },
+}
+
+/// Ranks by rule.
+#[derive(Debug, Serialize)]
+pub struct RanksByRule {
+    /// The lowest.
+    pub first: u64,
+    /// Places from there on, the first axis fastest.
+    pub members: Vec<Axis>,
+}
+
+/// How much of what has an entry for each rank is written out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lists {
+    /// All of it up to [`LISTED`] ranks, beyond by rule with the first of each.
+    #[default]
+    Short,
+    /// All of it.
+    Full,
+}
+
+/// Ranks up to which groups and labels are lists. A document of a million ranks would have 400 MB of them.
+pub const LISTED: u64 = 4_096;
+/// Groups told of those given by rule.
+const FIRST_GROUPS: u64 = 4;
+/// Members told of each.
+const FIRST_MEMBERS: usize = 16;
+/// How a rank is called, in words.
+const LABEL: &str = "n{rank / gpus_per_node}_g{rank % gpus_per_node}";
+
+impl Lists {
+    fn is_full(self, groups: &Groups) -> bool {
+        self == Self::Full || groups.world() <= LISTED
+    }
 }
 
 /// What a pipeline rank holds.
@@ -64,13 +155,13 @@ pub struct Chunk {
 }
 
 impl Topology {
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(super) fn of(plan: &Plan, lists: Lists) -> Self {
         let groups = Groups::of(plan.layout());
         let cluster = plan.cluster();
-        let mut kinds: Vec<(&'static str, Vec<Vec<u64>>)> = Vec::new();
+        let mut kinds: Vec<(&'static str, GroupsOfKind)> = Vec::new();
         for kind in KINDS.into_iter().chain(groups.kinds()) {
             if kinds.iter().all(|(name, _)| *name != kind.name()) {
-                kinds.push((kind.name(), lists(&groups, kind)));
+                kinds.push((kind.name(), GroupsOfKind::of(&groups, kind, lists)));
             }
         }
         Self {
@@ -78,18 +169,89 @@ impl Topology {
             num_nodes: cluster.num_nodes,
             gpus_per_node: cluster.gpus_per_node,
             groups: Object(kinds),
-            labels: (0..groups.world()).map(|rank| Rank::new(rank).label(cluster.gpus_per_node)).collect(),
+            labels: Labels::all(&groups, cluster.gpus_per_node, lists),
             stages: (0_u64..).zip(&plan.layout().stages.stages).map(Stage::of).collect(),
         }
     }
 }
 
+impl GroupsOfKind {
+    fn of(groups: &Groups, kind: GroupKind, lists: Lists) -> Self {
+        let rule = if lists.is_full(groups) { None } else { groups.rule(kind) };
+        let Some(rule) = rule else { return Self::Listed(listed(groups, kind)) };
+        let (count, size) = (groups.count(kind), groups.size(kind));
+        let members = |group| (0..size).take(FIRST_MEMBERS).map(|place| rule.rank(group, place)).collect();
+        Self::ByRule {
+            count,
+            size,
+            first: (0..count.min(FIRST_GROUPS)).map(members).collect(),
+            rule: Rule { groups: axes(&rule.groups), members: axes(&rule.members) },
+        }
+    }
+}
+
 /// Every group of a kind as a list of ranks, sorted by first rank.
-fn lists(groups: &Groups, kind: GroupKind) -> Vec<Vec<u64>> {
+fn listed(groups: &Groups, kind: GroupKind) -> Vec<Vec<u64>> {
     let mut lists: Vec<Vec<u64>> =
         groups.all(kind).map(|group| group.ranks().map(Rank::get).collect()).collect();
     lists.sort_by_key(|ranks| ranks.first().copied());
     lists
+}
+
+fn axes(steps: &[Steps]) -> Vec<Axis> {
+    steps.iter().map(|&Steps { count, stride }| Axis { count, stride }).collect()
+}
+
+impl Labels {
+    fn all(groups: &Groups, gpus_per_node: u64, lists: Lists) -> Self {
+        let world = groups.world();
+        if lists.is_full(groups) {
+            return Self::Listed((0..world).map(|rank| Rank::new(rank).label(gpus_per_node)).collect());
+        }
+        let every = [Steps { count: world, stride: 1 }];
+        Self::by_rule(world, 0, &every, &mut (0..world), gpus_per_node)
+    }
+
+    fn by_rule(
+        count: u64,
+        first: u64,
+        members: &[Steps],
+        ranks: &mut dyn Iterator<Item = u64>,
+        gpus_per_node: u64,
+    ) -> Self {
+        let named = |rank| Rank::new(rank).label(gpus_per_node);
+        Self::ByRule {
+            count,
+            ranks: RanksByRule { first, members: axes(members) },
+            label: LABEL,
+            first: ranks.take(FIRST_MEMBERS).map(named).collect(),
+        }
+    }
+
+    /// Those of each pipeline rank.
+    pub(super) fn by_stage(plan: &Plan, lists: Lists) -> Vec<Self> {
+        let groups = Groups::of(plan.layout());
+        let gpus_per_node = plan.cluster().gpus_per_node;
+        // The ranks of a stage are one group of this kind.
+        let kind = GroupKind::TensorDataContext;
+        let rule = if lists.is_full(&groups) { None } else { groups.rule(kind) };
+        let Some(rule) = rule else {
+            return listed(&groups, kind)
+                .into_iter()
+                .map(|ranks| {
+                    let mut ranks = ranks;
+                    ranks.sort_unstable();
+                    Self::Listed(ranks.into_iter().map(|rank| Rank::new(rank).label(gpus_per_node)).collect())
+                })
+                .collect();
+        };
+        let size = groups.size(kind);
+        let stage = |stage| {
+            let mut ranks = (0..size).map(|place| rule.rank(stage, place));
+            Self::by_rule(size, rule.rank(stage, 0), &rule.members, &mut ranks, gpus_per_node)
+        };
+        (0..groups.count(kind)).map(stage).collect()
+    }
 }
 
 impl Stage {

@@ -1,0 +1,89 @@
+//! All groups of a kind in a few numbers: strides instead of lists.
+
+use super::grid::Axis;
+use super::groups::{Cut, Pattern};
+use super::{GroupKind, Groups};
+
+/// So many steps of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    /// How many places there are along this axis.
+    pub count: u64,
+    /// Ranks from one place to the next.
+    pub stride: u64,
+}
+
+/// Where the groups of a kind begin and where their members lie from there: each number is written with one digit for each
+/// axis, the first axis fastest, and a digit times its stride is what it adds to the rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupRule {
+    /// First ranks of the groups, in ascending order.
+    pub groups: Vec<Steps>,
+    /// Members from the first rank on, in Megatron's order.
+    pub members: Vec<Steps>,
+}
+
+impl GroupRule {
+    /// Member `place` of group number `group`.
+    #[must_use]
+    pub fn rank(&self, group: u64, place: u64) -> u64 {
+        offset(&self.groups, group) + offset(&self.members, place)
+    }
+}
+
+fn offset(axes: &[Steps], mut index: u64) -> u64 {
+    let mut offset = 0;
+    for axis in axes {
+        offset += index % axis.count * axis.stride;
+        index /= axis.count;
+    }
+    offset
+}
+
+impl Groups {
+    /// The rule of the groups of `kind`; none where a cut goes through the middle of an axis, so that only a list tells.
+    #[must_use]
+    pub fn rule(&self, kind: GroupKind) -> Option<GroupRule> {
+        let Pattern { bases, members, cut } = self.pattern(kind);
+        let (bases, members) = (moving(&bases.0), moving(&members.0));
+        let (mut groups, members) = match cut {
+            Cut::Whole | Cut::Partial => (bases, members),
+            Cut::Slices { size, unit } => {
+                let (inner, rest) = divided(&members, unit)?;
+                let (slice, outer) = divided(&rest, size)?;
+                ([inner, outer, bases].concat(), slice)
+            }
+            Cut::Joined(joined) => {
+                let (low, high) = divided(&bases, joined)?;
+                (high, [members, low].concat())
+            }
+        };
+        // Each stride is a multiple of what the smaller ones span, so that sorted axes give sorted first ranks.
+        groups.sort_by_key(|axis| axis.stride);
+        Some(GroupRule { groups, members })
+    }
+}
+
+fn moving(axes: &[Axis]) -> Vec<Steps> {
+    let moving = axes.iter().filter(|axis| axis.size > 1);
+    moving.map(|axis| Steps { count: axis.size, stride: axis.stride }).collect()
+}
+
+/// The axes of the first `points` points, and those of what counts their repetitions.
+fn divided(axes: &[Steps], points: u64) -> Option<(Vec<Steps>, Vec<Steps>)> {
+    let (mut low, mut high, mut left) = (Vec::new(), Vec::new(), points.max(1));
+    for axis in axes {
+        let inside = left.min(axis.count);
+        if !axis.count.is_multiple_of(inside) || !left.is_multiple_of(inside) {
+            return None;
+        }
+        left /= inside;
+        if inside > 1 {
+            low.push(Steps { count: inside, stride: axis.stride });
+        }
+        if inside < axis.count {
+            high.push(Steps { count: axis.count / inside, stride: axis.stride * inside });
+        }
+    }
+    (left == 1).then_some((low, high))
+}
