@@ -5,7 +5,7 @@
 //! | outcome | what it means |
 //! |---|---|
 //! | full | a plan |
-//! | asked | no plan, and at most three questions whose proposals make one, the model's configuration counting as one |
+//! | asked | no plan, and at most five questions whose proposals (and the name of a model) make one |
 //! | stopped | something that is not modelled is named, and the reader may go on without it |
 //! | helped | no plan, and the text says what is missing: more questions, a file by its name |
 //! | no way | no plan, and nothing to go on with |
@@ -20,17 +20,11 @@ use shardscope_plan::Field;
 use shardscope_source::{Code, Severity, Source};
 
 /// More questions than that are no answer.
-const FEW: usize = 3;
+const FEW: usize = 5;
 /// Outcomes, in the order of the table.
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];
-/// The shape of a small model, as an answer to the question for a configuration.
-const SHAPE: [(&str, &str); 5] = [
-    ("num_layers", "32"),
-    ("hidden_size", "4096"),
-    ("num_attention_heads", "32"),
-    ("ffn_hidden_size", "11008"),
-    ("vocab_size", "32000"),
-];
+/// An answer to the question for the model.
+const MODEL: &str = "Qwen/Qwen2.5-7B";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
@@ -122,22 +116,15 @@ fn outcome(name: &str, text: &str) -> (&'static str, String) {
         let (mut variables, mut overrides) = (Vec::new(), Vec::new());
         for question in &first.questions {
             let proposal = question.proposal.clone().unwrap_or_else(|| "1".to_owned());
-            if question.name == "config.json" {
-                overrides.extend(SHAPE.map(|(name, value)| (name.to_owned(), value.to_owned())));
+            if question.name == Field::Model.name() {
+                overrides.push((question.name.clone(), MODEL.to_owned()));
             } else if Field::named(&question.name).is_some() {
                 overrides.push((question.name.clone(), proposal));
             } else {
                 variables.push((question.name.clone(), proposal));
             }
         }
-        let mut answered = resolved(name, text, &variables, &overrides);
-        if asked.iter().any(|name| name == "config.json") {
-            answered.diagnostics.retain(|said| said.code != Code::UnknownModel);
-            let left = answered.diagnostics.iter().any(|said| said.severity == Severity::Error);
-            if !left {
-                return ("asked", why);
-            }
-        }
+        let answered = resolved(name, text, &variables, &overrides);
         if answered.plan.is_some() {
             return ("asked", why);
         }
@@ -149,7 +136,9 @@ fn outcome(name: &str, text: &str) -> (&'static str, String) {
             .collect();
         return ("helped", format!("{why} THEN {}", then.join(" // ")));
     }
-    let named =
-        first.diagnostics.iter().any(|said| matches!(said.code, Code::MissingFile | Code::UnknownModel));
-    if named || !asked.is_empty() { ("helped", why) } else { ("no way", why) }
+    let lost = [Code::NoTrainingCommand, Code::UnknownSettings];
+    let shown = first.diagnostics.iter().filter(|said| said.severity == Severity::Error);
+    let helped =
+        shown.clone().any(|said| said.hint.is_some()) && !shown.clone().any(|said| lost.contains(&said.code));
+    if helped || !asked.is_empty() { ("helped", why) } else { ("no way", why) }
 }

@@ -16,6 +16,10 @@ pub enum Kind {
     Script,
     /// A framework's settings file, as a tree.
     Settings(Format, Tree),
+    /// A Python program, or the cells of a notebook.
+    Python(String),
+    /// The name of a model and nothing else.
+    Model(String),
     /// Iteration lines of a training.
     Log,
     /// A text that is none of these, and why it is left aside.
@@ -53,11 +57,16 @@ pub fn detect(name: &str, text: &str, base: u32) -> Kind {
         read_toml(text, base)
     } else if name.ends_with(".yaml") || name.ends_with(".yml") || is_yaml(&content) {
         read_yaml(text, base)
-    } else if is_python(&content) {
-        return Kind::Other(python());
+    } else if name.ends_with(".py") || is_python(&content) {
+        return Kind::Python(text.to_owned());
+    } else if let (Some(model), [_]) = (model_name(start), content.as_slice()) {
+        return Kind::Model(model.to_owned());
     } else {
         return Kind::Script;
     };
+    if let Some(program) = notebook(&tree) {
+        return Kind::Python(program);
+    }
     match classify(&tree) {
         Some(format) => Kind::Settings(format, tree),
         None if start.starts_with('{')
@@ -121,7 +130,40 @@ fn is_python(lines: &[&str]) -> bool {
     count >= 2
 }
 
-fn python() -> Diagnostic {
+/// `organisation/name`, or the address of a model's page: a line that is that and no more.
+fn model_name(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let rest = line.strip_prefix("https://").or(line.strip_prefix("http://")).unwrap_or(line);
+    let name = rest.strip_prefix("huggingface.co/").or(rest.strip_prefix("hf.co/")).unwrap_or(rest);
+    let mut parts = name.trim_end_matches('/').split('/');
+    let sign = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let part = |part: Option<&str>| part.is_some_and(|part| !part.is_empty() && part.bytes().all(sign));
+    let two = part(parts.next()) && part(parts.next());
+    let ends = parts.next().is_none_or(|next| rest != name && matches!(next, "tree" | "blob" | "resolve"));
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let file = [".sh", ".py", ".yaml", ".yml", ".json"].iter().any(|end| last.ends_with(end));
+    (two && ends && !file && !name.starts_with('.')).then_some(line)
+}
+
+/// The program in the cells of a notebook.
+fn notebook(tree: &Tree) -> Option<String> {
+    let cells = tree.documents.first()?.get("cells")?.items();
+    let mut program = String::new();
+    for cell in cells {
+        if cell.get("cell_type").and_then(Node::word) != Some("code") {
+            continue;
+        }
+        let Some(source) = cell.get("source") else { continue };
+        for line in if source.items().is_empty() { std::slice::from_ref(source) } else { source.items() } {
+            program.push_str(line.text().unwrap_or(""));
+        }
+        program.push('\n');
+    }
+    (!cells.is_empty()).then_some(program)
+}
+
+/// What there is to say of a Python program none of whose calls is known.
+pub(super) fn python() -> Diagnostic {
     let message = "this looks like Python, which is not evaluated here";
     Diagnostic::error(Code::Python, message)
         .hint("paste the launch command with its options, or the settings it prints at start (YAML or JSON)")

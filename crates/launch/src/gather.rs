@@ -1,9 +1,11 @@
 //! Every pasted text by its kind, each read by its reader, and their readings in the order in which they count.
 
-use super::detect::{Kind, detect};
+use super::detect::{Kind, detect, python};
+use super::formats::{Dialect, trainer};
 use super::formats::{Format, Text, bases, classify, merge, read as read_settings, read_job, read_titan};
+use super::named::take_model;
 use super::surroundings;
-use super::{Argument, Reading, launch};
+use super::{Argument, Found, Origin, Question, Reading, launch};
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
 use shardscope_plan::Field;
@@ -48,6 +50,22 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
                     titan = Some(tree);
                 }
             }
+            Kind::Python(program) => {
+                // The places of a notebook's cells are not those of its text.
+                let exact = program == text;
+                match trainer::read_python(&program, part.span.start) {
+                    Some(mut reading) => {
+                        if !exact {
+                            reading.found.iter_mut().for_each(|found| found.span = None);
+                            reading.diagnostics.iter_mut().for_each(|said| said.span = None);
+                            reading.not_modelled.iter_mut().for_each(|item| item.span = None);
+                        }
+                        add(Some(Format::Trainer(Dialect::Transformers)), reading);
+                    }
+                    None => remarks.push(python()),
+                }
+            }
+            Kind::Model(name) => add(Some(Format::HuggingFace), alone_by_name(&name, part.span)),
             Kind::Log => remarks.push(log_note(part.span)),
             Kind::Other(why) => remarks.push(why),
         }
@@ -79,6 +97,31 @@ fn too_many(source: &Source) -> Diagnostic {
     let more = source.parts().len().saturating_sub(MAX_TEXTS);
     let message = format!("{MAX_TEXTS} files are read at once, and there are {more} more");
     Diagnostic::warning(Code::TooManyFiles, message).hint("leave out what does not belong to this training")
+}
+
+/// A model by its name alone: its shape, and what a training of it leaves open.
+fn alone_by_name(name: &str, span: Span) -> Reading {
+    /// A sequence that most models are trained on. Unit: token.
+    const USUAL: u64 = 4096;
+    let mut reading = Reading::default();
+    take_model(&mut reading, name, "model", Some(span));
+    let longest = reading.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL);
+    reading.take(
+        Found::new(Field::Bf16, "true", Origin::Default)
+            .note("as checkpoints are, unless another text says otherwise"),
+    );
+    for (field, prompt, proposal) in [
+        (Field::SeqLength, "On sequences of how many tokens is it trained?", longest.min(USUAL)),
+        (Field::MicroBatchSize, "How many sequences has a micro-batch?", 1),
+    ] {
+        reading.questions.push(Question {
+            name: field.name().to_owned(),
+            prompt: prompt.to_owned(),
+            choices: Vec::new(),
+            proposal: Some(proposal.to_string()),
+        });
+    }
+    reading
 }
 
 /// A file that a settings file builds on is not at hand.

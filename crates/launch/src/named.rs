@@ -43,20 +43,17 @@ pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Op
         .diagnostics
         .push(Diagnostic::error(Code::UnknownModel, message).hint(hint.as_str()).at_some(span));
     reading.questions.push(Question {
-        name: CONFIG.to_owned(),
+        name: Field::Model.name().to_owned(),
         prompt: ["What is the shape of ", name, "? ", &hint].concat(),
         choices: Vec::new(),
         proposal: None,
     });
 }
 
-/// The question for a model's configuration; answered by another text.
-pub(crate) const CONFIG: &str = "config.json";
-
 /// Takes back that a model is not known, where another text states its shape.
 pub(crate) fn forget_unknown(reading: &mut Reading) {
     reading.diagnostics.retain(|said| said.code != Code::UnknownModel);
-    reading.questions.retain(|question| question.name != CONFIG);
+    reading.questions.retain(|question| question.name != Field::Model.name());
 }
 
 /// A model of which a text says that it is no decoder of text alone.

@@ -170,8 +170,10 @@ mod tests {
         }
         let asked: Vec<&str> = resolution.questions.iter().map(|question| question.name.as_str()).collect();
         let model_is_known = expected.iter().any(|(field, ..)| *field == Field::NumLayers);
-        let sizes: &[&str] =
-            if model_is_known { &["seq_length", "micro_batch_size"] } else { &["vocab_size"] };
+        let mut sizes = vec!["seq_length", "micro_batch_size"];
+        if !model_is_known {
+            sizes.insert(0, "model");
+        }
         assert_eq!(asked, sizes);
     }
 

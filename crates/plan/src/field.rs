@@ -123,6 +123,7 @@ const OPTIMIZERS: &[&str] = &[
 
 fields! {
     // The model.
+    Model "model" Text, "model by its name on the Hub";
     NumLayers "num_layers" Count(1, MAX_LAYERS), "transformer layers";
     NoopLayers "noop_layers" Counts, "layers that are left out again (MindSpeed)";
     HiddenSize "hidden_size" Count(1, MAX_HIDDEN), "width of the residual stream";

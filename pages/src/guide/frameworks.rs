@@ -1,7 +1,7 @@
 //! What is read, and how else the engine can be had.
 
 use maud::html;
-use shardscope::intake::formats::{Dialect, Format};
+use shardscope::intake::formats::{Dialect, Format, Framework};
 use shardscope::intake::megatron::{known_flags, known_releases};
 use shardscope::plan::Software;
 use shardscope::quantity::grouped;
@@ -32,6 +32,16 @@ fn of_format(format: Format) -> &'static str {
             "axolotl: model, adapters, quantisation, batch, FSDP or DeepSpeed"
         }
         Format::Trainer(Dialect::Swift) => "ms-swift: files and `swift sft`",
+        Format::Framework(framework) => match framework {
+            Framework::LlmFoundry => "llm-foundry: MPT and models of transformers, batch, FSDP",
+            Framework::Olmo => "OLMo: shape, batch; its layers stop the verdict",
+            Framework::Lingua => "lingua: shape, batch; its layers stop the verdict",
+            Framework::Automodel => "NeMo Automodel: model by name, batch, adapters, FSDP2",
+            Framework::Torchtune => "torchtune: model by name, batch, adapters; its layers stop the verdict",
+            Framework::Litgpt => "litgpt: model by name, batch, machines; its layers stop the verdict",
+            Framework::Levanter => "levanter: shape and batch; JAX stops the verdict",
+            Framework::MaxText => "MaxText: shape and batch; JAX stops the verdict",
+        },
         Format::Kubernetes => "the job's pods, GPUs and command, which is then read as a script",
     }
 }

@@ -1,5 +1,6 @@
 //! Which framework's file a tree is, and the reader for it.
 
+use super::frameworks::{self, Framework};
 use super::trainer::{self, Dialect};
 use super::{accelerate, deepspeed, flags, huggingface, kubernetes, nanotron, nemo, neox, titan};
 use crate::{Argument, Reading};
@@ -30,6 +31,8 @@ pub enum Format {
     Torchtitan,
     /// A trainer of models of transformers.
     Trainer(Dialect),
+    /// A trainer with a settings file and layers of its own.
+    Framework(Framework),
     /// A Kubernetes job.
     Kubernetes,
 }
@@ -52,6 +55,7 @@ impl Format {
             Self::Trainer(Dialect::LlamaFactory) => "a LLaMA-Factory configuration",
             Self::Trainer(Dialect::Axolotl) => "an axolotl configuration",
             Self::Trainer(Dialect::Swift) => "an ms-swift configuration",
+            Self::Framework(_) => "a configuration of a trainer of its own",
             Self::Kubernetes => "a Kubernetes job",
         }
     }
@@ -127,6 +131,9 @@ pub fn classify(tree: &Tree) -> Option<Format> {
         return Some(Format::Kubernetes);
     }
     let root = tree.documents.first()?;
+    if let Some(framework) = Framework::of(root) {
+        return Some(Format::Framework(framework));
+    }
     let there = |path: &&str| root.at(path).is_some();
     let is_map = |key: &&str| root.get(key).is_some_and(|node| !node.entries().is_empty());
     for (sign, format) in SIGNS {
@@ -159,6 +166,7 @@ pub fn read(format: Format, tree: &Tree) -> Reading {
         Format::Flags => flags::read(root),
         Format::Torchtitan => titan::read(root),
         Format::Trainer(dialect) => trainer::read(dialect, root),
+        Format::Framework(framework) => frameworks::read(framework, root),
         Format::Kubernetes => Reading::default(),
     };
     let own = std::mem::replace(&mut reading.diagnostics, tree.diagnostics.clone());

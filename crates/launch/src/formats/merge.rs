@@ -31,7 +31,10 @@ pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
         say_differences(&mut texts);
     }
     drop_answered(&mut texts);
-    if texts.iter().any(|text| text.format == Some(Format::HuggingFace)) {
+    let shape = |found: &Found| found.field == Field::NumLayers && found.origin == Origin::Script;
+    let states =
+        |text: &Text| text.format == Some(Format::HuggingFace) && text.reading.found.iter().any(shape);
+    if texts.iter().any(states) {
         texts.iter_mut().for_each(|text| forget_unknown(&mut text.reading));
     }
     let mut readings = Vec::with_capacity(texts.len());
@@ -49,6 +52,7 @@ const fn rank(format: Option<Format>) -> u8 {
         Some(Format::DeepSpeed) => 3,
         Some(
             Format::Trainer(_)
+            | Format::Framework(_)
             | Format::GptNeox
             | Format::Nanotron
             | Format::Nemo

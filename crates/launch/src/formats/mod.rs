@@ -3,6 +3,7 @@
 mod accelerate;
 mod deepspeed;
 mod flags;
+mod frameworks;
 mod huggingface;
 mod interpolate;
 mod keys;
@@ -20,6 +21,7 @@ pub(crate) mod trainer;
 mod words;
 
 pub(super) use flags::known_model;
+pub use frameworks::Framework;
 pub(super) use huggingface::lacking;
 pub use keys::keys;
 pub use kind::{Format, bases, classify, read, read_job, read_titan};

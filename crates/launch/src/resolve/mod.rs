@@ -7,6 +7,7 @@ mod kernels;
 mod lacking;
 mod layout;
 mod model;
+mod named;
 mod precision;
 mod recipe;
 mod recompute;
@@ -61,6 +62,7 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
         let message = format!("and {more} more settings that there are not; they are left out");
         table.diagnostics.push(Diagnostic::warning(Code::UnknownSetting, message));
     }
+    named::fill(&mut table);
     let software = software(&mut table, readings);
     spelling::spell_out(&mut table);
     tuning::spell_out(&mut table, software);

@@ -80,18 +80,15 @@ fn missing(table: &mut Table) -> bool {
     if !unsaid.is_empty() {
         let hint = "add --".to_owned() + &listed_names(&absent, ", --").replace('_', "-");
         table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, table.anywhere());
+        super::named::ask(table);
         ask_for_sizes(table);
     }
     !absent.is_empty()
 }
 
-/// Sample and micro-batch, where nothing else is missing: a fine-tuning script may leave them to its data.
+/// Sample and micro-batch: a fine-tuning script may leave them to its data.
 fn ask_for_sizes(table: &mut Table) {
     const USUAL_SEQUENCE: u64 = 4096;
-    if [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads].iter().any(|field| !table.has(*field))
-    {
-        return;
-    }
     let longest = table.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL_SEQUENCE);
     let proposals = [(Field::SeqLength, longest.min(USUAL_SEQUENCE)), (Field::MicroBatchSize, 1)];
     for (field, proposal) in proposals {

@@ -49,6 +49,10 @@ fn tokenizer(table: &Table) -> Option<(u64, String)> {
 fn propose(table: &mut Table) {
     let note = "GPT-2's vocabulary, proposed where the text names no tokenizer that is known";
     table.fill(Field::VocabSize, Int(PROPOSED), Origin::Default, note);
+    // Whoever names the model answers this as well.
+    if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
+        return;
+    }
     table.ask(Question {
         name: Field::VocabSize.name().to_owned(),
         prompt: "Vocabulary size? The text names no known tokenizer".to_owned(),

@@ -22,7 +22,7 @@ pub(crate) fn read_words(dialect: Dialect, arguments: &[Argument]) -> Reading {
     of(dialect, &scalars)
 }
 
-fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
+pub(super) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
     let mut leaves = Leaves::over(scalars);
     table(&mut leaves);
     precision(&mut leaves, dialect);

@@ -1,0 +1,277 @@
+//! Recognised calls of a Python program or notebook: `from_pretrained`, `TrainingArguments`, `LoraConfig` and their kin, with
+//! literal values. Nothing is evaluated; what is computed is not read.
+
+use super::super::scalars::{Leaf, Scalars};
+use super::dialect::Dialect;
+use super::read::of;
+use crate::{Effect, NotModelled, Reading};
+use shardscope_source::Span;
+use std::cell::Cell;
+
+/// Calls whose keywords are settings of a training.
+const CONFIGS: [&str; 9] = [
+    "TrainingArguments",
+    "Seq2SeqTrainingArguments",
+    "SFTConfig",
+    "DPOConfig",
+    "SFTTrainer",
+    "LoraConfig",
+    "BitsAndBytesConfig",
+    "UnslothTrainingArguments",
+    "get_peft_model",
+];
+/// Calls of trainings that hold more than the model.
+const PREFERENCES: [&str; 7] =
+    ["GRPOConfig", "PPOConfig", "RewardConfig", "KTOConfig", "ORPOConfig", "RLOOConfig", "OnlineDPOConfig"];
+/// Most calls read of one text, and most keywords of one call.
+const MOST: usize = 64;
+
+/// Reads the calls of a program; none where it has none of them.
+pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
+    let mut program = Program { text, base, names: Vec::new(), leaves: Vec::new() };
+    let mut seen: Vec<&str> = Vec::new();
+    let mut at = 0;
+    while let Some((name, open)) = program.next_call(at) {
+        at = open + 1;
+        let last = name.rsplit('.').next().unwrap_or(name);
+        let known = CONFIGS.contains(&last) || PREFERENCES.contains(&last);
+        let loads = last == "from_pretrained" && !name.contains("okenizer") && !name.contains("rocessor");
+        if (known || loads) && seen.len() < MOST {
+            seen.push(name);
+            program.arguments(open, loads);
+        }
+    }
+    let has = |part: &str| seen.iter().any(|name| name.contains(part));
+    if seen.is_empty() || !(has("Arguments") || has("Config") || has("Trainer")) {
+        return None;
+    }
+    if has("LoraConfig") || has("get_peft_model") {
+        program.state("use_peft", "true");
+    }
+    if has("DPOConfig") {
+        program.state("rl", "dpo");
+    }
+    let dialect = if has("SFT") || has("DPO") { Dialect::Trl } else { Dialect::Transformers };
+    let scalars = Scalars::from_leaves(program.leaves);
+    let mut reading = of(dialect, &scalars);
+    let mut lack =
+        |name: &str, effect, what: &str| reading.not_modelled.push(NotModelled::new(name, "", effect, what));
+    if has("FastLanguageModel") || has("FastModel") || has("FastVisionModel") {
+        lack(
+            "unsloth",
+            Effect::Memory,
+            "unsloth's kernels and checkpointing, which keep less than transformers' modules",
+        );
+    }
+    for name in PREFERENCES.iter().filter(|name| has(name)) {
+        lack(
+            name,
+            Effect::Memory,
+            "a training with rewards or preferences, and what it holds beside the model",
+        );
+    }
+    Some(reading)
+}
+
+struct Program<'a> {
+    text: &'a str,
+    base: u32,
+    /// Variables with literal values, the last one of a name counts.
+    names: Vec<(&'a str, &'a str)>,
+    leaves: Vec<Leaf>,
+}
+
+impl<'a> Program<'a> {
+    /// The next call behind `at`: its dotted name, and where its parenthesis opens. Literal assignments on the way are kept.
+    fn next_call(&mut self, mut at: usize) -> Option<(&'a str, usize)> {
+        let bytes = self.text.as_bytes();
+        while at < bytes.len() {
+            match bytes[at] {
+                b'#' => at = self.line_end(at),
+                b'"' | b'\'' => at = string_end(bytes, at),
+                sign if sign.is_ascii_alphabetic() || sign == b'_' => {
+                    let start = at;
+                    while at < bytes.len()
+                        && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'_' | b'.'))
+                    {
+                        at += 1;
+                    }
+                    let name = self.text.get(start..at)?;
+                    if bytes.get(at) == Some(&b'(') {
+                        return Some((name, at));
+                    }
+                    let rest = self.text.get(at..self.line_end(at)).unwrap_or("");
+                    let first_of_line = start == 0 || bytes[start - 1] == b'\n';
+                    if let Some(value) = rest
+                        .trim_start()
+                        .strip_prefix('=')
+                        .filter(|value| first_of_line && !value.starts_with('='))
+                        && let Some(value) = literal(value.split(" #").next().unwrap_or(value).trim())
+                    {
+                        self.names.retain(|(known, _)| *known != name);
+                        self.names.push((name, value));
+                    }
+                }
+                _ => at += 1,
+            }
+        }
+        None
+    }
+
+    fn line_end(&self, at: usize) -> usize {
+        self.text.get(at..).and_then(|rest| rest.find('\n')).map_or(self.text.len(), |end| at + end)
+    }
+
+    /// The keywords of the call that opens at `open`, and the model's name among what stands without one.
+    fn arguments(&mut self, open: usize, loads: bool) {
+        let bytes = self.text.as_bytes();
+        let (mut at, mut start, mut depth, mut count) = (open + 1, open + 1, 0_usize, 0);
+        while at < bytes.len() && count < MOST {
+            match bytes[at] {
+                b'#' => {
+                    at = self.line_end(at);
+                    continue;
+                }
+                b'"' | b'\'' => {
+                    at = string_end(bytes, at);
+                    continue;
+                }
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' if depth > 0 => depth -= 1,
+                sign @ (b',' | b')') if depth == 0 => {
+                    self.argument(start, at, loads && count == 0, loads);
+                    count += 1;
+                    start = at + 1;
+                    if sign == b')' {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+
+    fn argument(&mut self, start: usize, end: usize, may_be_model: bool, loads: bool) {
+        let Some(written) = self.text.get(start..end) else { return };
+        // Comments before the argument.
+        let kept = written.trim_start();
+        let mut from = end - kept.len();
+        let mut kept = kept;
+        while let Some(rest) = kept.strip_prefix('#') {
+            let Some(line) = rest.find('\n') else { return };
+            kept = rest.get(line..).unwrap_or("").trim_start();
+            from = end - kept.len();
+        }
+        let (key, value) = match kept.split_once('=') {
+            Some((key, value))
+                if key.trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') =>
+            {
+                (key.trim(), value)
+            }
+            _ if may_be_model => ("model_name_or_path", kept),
+            _ => return,
+        };
+        let key = if loads && key == "model_name" { "model_name_or_path" } else { key };
+        let value = value.split(" #").next().unwrap_or(value).trim();
+        let named = self.names.iter().find(|(name, _)| *name == value).map(|(_, value)| *value);
+        let Some(value) = literal(value).or(named) else { return };
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
+        let span = Span::new(place(from), place(end));
+        self.push(key, &plain(value), Some(span));
+    }
+
+    fn state(&mut self, key: &str, value: &str) {
+        self.push(key, value, None);
+    }
+
+    fn push(&mut self, key: &str, value: &str, span: Option<Span>) {
+        self.leaves.push(Leaf {
+            path: key.to_owned(),
+            value: value.to_owned(),
+            span,
+            hole: None,
+            used: Cell::new(false),
+        });
+    }
+}
+
+/// Where a string ends that begins at `at`; three quotes may span lines.
+fn string_end(bytes: &[u8], at: usize) -> usize {
+    let quote = bytes[at];
+    let triple = bytes.get(at..at + 3).is_some_and(|three| three.iter().all(|sign| *sign == quote));
+    let width = if triple { 3 } else { 1 };
+    let mut end = at + width;
+    while end < bytes.len() {
+        match bytes[end] {
+            b'\\' => end += 1,
+            b'\n' if !triple => return end,
+            sign if sign == quote => {
+                let closes = !triple
+                    || bytes.get(end..end + 3).is_some_and(|three| three.iter().all(|sign| *sign == quote));
+                if closes {
+                    return end + width;
+                }
+            }
+            _ => {}
+        }
+        end += 1;
+    }
+    bytes.len()
+}
+
+/// A literal as written, or a dotted name such as `torch.bfloat16`; none for anything that is computed.
+fn literal(value: &str) -> Option<&str> {
+    let first = value.bytes().next()?;
+    let plain =
+        value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'+'));
+    let string = matches!(first, b'"' | b'\'') && string_end(value.as_bytes(), 0) == value.len();
+    let list = first == b'[' && value.ends_with(']') && !value.contains('(');
+    let number = plain && first.is_ascii_digit();
+    let known = matches!(value, "True" | "False" | "None") || value.starts_with("torch.") && plain;
+    (string || list || number || known).then_some(value)
+}
+
+/// A literal as a settings file would have it.
+fn plain(value: &str) -> String {
+    match value {
+        "True" => "true".to_owned(),
+        "False" => "false".to_owned(),
+        "None" => String::new(),
+        _ => value.chars().filter(|sign| !matches!(sign, '"' | '\'' | '\n')).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_python;
+    use shardscope_plan::Field;
+
+    #[test]
+    fn literal_calls_are_read_and_the_rest_is_left_open() {
+        let text = r#"
+import torch
+from peft import LoraConfig  # r=4
+max_seq_length = 2048  # tokens
+model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen3-8B", torch_dtype=torch.bfloat16, device_map={"": 0})
+tokenizer = AutoTokenizer.from_pretrained("other/name")
+peft = LoraConfig(r=16, lora_alpha=32, # scale
+    target_modules=["q_proj", "v_proj"], lora_dropout=0.05)
+args = SFTConfig(
+    output_dir="out", per_device_train_batch_size=2, gradient_accumulation_steps = 4,
+    max_length=max_seq_length, bf16=True, learning_rate=2e-4, optim="adamw_8bit", seed=compute(),
+)
+"#;
+        let reading = read_python(text, 0).expect("calls");
+        let said = |field| reading.value(field).unwrap_or("");
+        assert_eq!((said(Field::NumLayers), said(Field::SeqLength)), ("36", "2048"));
+        assert_eq!((said(Field::LoraRank), said(Field::TrainType)), ("16", "lora"));
+        assert_eq!((said(Field::MicroBatchSize), said(Field::NumMicroBatches)), ("2", "4"));
+        assert_eq!(said(Field::ParamsDtype), "torch.bfloat16");
+        assert_eq!(said(Field::LoraTargetModules), "[q_proj, v_proj]");
+        assert!(read_python("print('hello')\nx = f(1)\n", 0).is_none());
+        for broken in ["SFTConfig(", "SFTConfig(a=\"", "LoraConfig(r=[1,", "TrainingArguments(#", "\"\"\""] {
+            let _ = read_python(broken, 0);
+        }
+    }
+}

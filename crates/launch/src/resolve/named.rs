@@ -1,0 +1,53 @@
+//! A model that the reader names in place of a shape.
+
+use super::setting::parse;
+use super::table::Table;
+use crate::{Origin, Question};
+use shardscope_catalog as catalog;
+use shardscope_plan::Field;
+use shardscope_source::{Code, Diagnostic};
+
+/// Takes the shape of the model named by `model` for all that is not stated.
+pub(super) fn fill(table: &mut Table) {
+    let name = table.word(Field::Model).to_owned();
+    if name.is_empty() {
+        return;
+    }
+    let found = catalog::find(&name);
+    let address = found.address();
+    let Some(model) = found.model() else {
+        let message = [&name, " is no model of the catalog"].concat();
+        let hint = match address {
+            Some(address) => ["paste or drop its config.json: ", &address].concat(),
+            None => "paste or drop its config.json".to_owned(),
+        };
+        let span = table.span(Field::Model);
+        table.say(Diagnostic::error(Code::UnknownModel, message), &hint, span);
+        return;
+    };
+    for (field, value) in model.settings() {
+        if !table.has(field)
+            && !table.is_open(field)
+            && let Ok(value) = parse(field, &value)
+        {
+            table.fill(field, value, Origin::Catalog, model.name());
+        }
+    }
+    table.diagnostics.retain(|said| said.code != Code::UnknownModel);
+    table.questions.retain(|question| question.name != Field::Model.name());
+}
+
+/// Asks which model it is, where neither text nor catalog gives its shape.
+pub(super) fn ask(table: &mut Table) {
+    let whole =
+        [Field::NumLayers, Field::HiddenSize].iter().any(|field| table.has(*field) || table.is_open(*field));
+    if !whole {
+        table.ask(Question {
+            name: Field::Model.name().to_owned(),
+            prompt: "Which model is trained? Its name on the Hub, or paste its config.json beside this text"
+                .to_owned(),
+            choices: Vec::new(),
+            proposal: None,
+        });
+    }
+}
