@@ -73,6 +73,7 @@ pub(super) fn read(root: &Node) -> Reading {
     let scalars = Scalars::of(node);
     let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);
+    built_on(&mut leaves);
     omitted(&mut leaves);
     leaves.reading.software = software(&mut leaves, "a NeMo configuration");
     no_layers_is_none(&mut leaves.reading);
@@ -85,6 +86,7 @@ pub(super) fn read_words(words: &[Argument]) -> Reading {
     let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);
     recipe(&mut leaves, words);
+    built_on(&mut leaves);
     leaves.reading.software = software(&mut leaves, "NeMo's key=value words");
     no_layers_is_none(&mut leaves.reading);
     leaves.finish("NeMo or Megatron-Bridge settings")
@@ -93,11 +95,36 @@ pub(super) fn read_words(words: &[Argument]) -> Reading {
 /// What the name of a recipe or factory says behind the model's: what is done with it.
 const PURPOSES: [&str; 6] = ["_config", "_pretrain", "_finetune", "_sft", "_peft", "_lora"];
 
+/// Options that name a recipe or factory.
+const NAMING: [&str; 5] = ["--factory", "--recipe", "--recipe-name", "--recipe_name", "--model_recipe_name"];
+
+/// What the words of NeMo 2 and Megatron-Bridge change is a recipe in Python; where none is named, another text names it.
+fn built_on(leaves: &mut Leaves<'_>) {
+    let shaped = ["model.num_layers", "model.hidden_size", "model.config.num_layers"]
+        .iter()
+        .any(|path| leaves.has(path));
+    let overrides = ["train.", "ddp.", "dataset.", "checkpoint."];
+    let recipe = leaves.all().iter().find(|leaf| overrides.iter().any(|group| leaf.path.starts_with(group)));
+    let (false, Some(leaf)) = (shaped, recipe) else { return };
+    if leaves.reading.not_modelled.is_empty() {
+        let what = "the recipe that these settings change: layout, batch, precision, kernels";
+        leaves
+            .reading
+            .not_modelled
+            .push(NotModelled::new("recipe", "", Effect::Memory, what).at_some(leaf.span));
+        leaves.state(
+            Field::Bf16,
+            "true",
+            Origin::Default,
+            "recipes of NeMo 2 and Megatron-Bridge train in bf16_mixed",
+        );
+    }
+}
+
 /// `--factory llama3_8b`, `--recipe llama3_8b_pretrain_config`: the model by name.
 fn recipe(leaves: &mut Leaves<'_>, words: &[Argument]) {
-    let named = words
-        .windows(2)
-        .find(|pair| matches!(pair, [flag, _] if matches!(flag.text.as_str(), "--factory" | "--recipe")));
+    let named =
+        words.windows(2).find(|pair| matches!(pair, [flag, _] if NAMING.contains(&flag.text.as_str())));
     let Some([flag, name]) = named else { return };
     // Layout, batch and precision come from Python behind that name; what the words do not say is not known.
     let what = "what the recipe of that name sets and the text does not: layout, batch, precision, kernels";
