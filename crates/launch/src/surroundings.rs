@@ -20,7 +20,8 @@ pub(super) fn reading(launch: &Launch) -> Reading {
 /// checkpoint that is trained (`--hf-checkpoint`) or else of that file.
 fn model(reading: &mut Reading, launch: &Launch) {
     let stated = |field| reading.found.iter().any(|found| found.field == field);
-    if stated(Field::NumLayers) || stated(Field::HiddenSize) {
+    let asked = reading.questions.iter().any(|question| question.name == Field::Model.name());
+    if stated(Field::NumLayers) || stated(Field::HiddenSize) || asked {
         return;
     }
     let by_flag = flagged(&launch.arguments);

@@ -1,7 +1,8 @@
 //! Which of a script's commands is the training.
 
+use super::chosen::Chosen;
 use super::flag::{flag_name, is_spelt};
-use super::line::told;
+use super::line::{Launcher, Line, told};
 use super::program::{Purpose, purpose};
 use super::tidy;
 use crate::formats;
@@ -44,23 +45,6 @@ const TRAINER: [&str; 14] = [
 
 /// Core options that make a command or a fragment a training.
 const ENOUGH: usize = 2;
-
-/// The words of the training command.
-#[derive(Clone, Debug, Default)]
-pub struct Chosen {
-    /// All its words, launcher and program included; for a fragment its options.
-    pub words: Vec<Word>,
-    /// Assignments before the command and before those around it.
-    pub environment: Vec<(String, Word)>,
-    /// Words of the commands around it, innermost first: `srun ... bash -c`.
-    pub around: Vec<Vec<Word>>,
-    /// Where it stands.
-    pub span: Option<Span>,
-    /// Whether the options come from variables that no command uses.
-    pub fragment: bool,
-    /// What there is to say about the choice.
-    pub diagnostics: Vec<Diagnostic>,
-}
 
 struct Candidate {
     index: usize,
@@ -111,7 +95,7 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
             best = Some(Candidate { index, words, score, diagnostics });
         }
     }
-    let Some(best) = best else { return fragment(script, source) };
+    let Some(best) = best else { return fragment(script, source).or_else(|| started(script, source)) };
     let mut chosen = Chosen { words: best.words, diagnostics: best.diagnostics, ..Chosen::default() };
     let mut at = Some(best.index);
     let mut turns = 0;
@@ -188,6 +172,34 @@ fn core(words: &[Word]) -> usize {
         dotted += usize::from(formats::is_setting(word.text()));
     }
     seen.iter().filter(|found| **found).count() + dotted.min(CORE.len())
+}
+
+/// A command that a launcher starts without a setting of a training: the last one, as training comes last.
+fn started(script: &Script, source: &Source) -> Option<Chosen> {
+    for command in script.commands.iter().rev() {
+        let mut diagnostics = Vec::new();
+        let words = tidy::words(&command.words, source, &mut diagnostics);
+        let chosen = Chosen {
+            words,
+            environment: command.environment.clone(),
+            span: Some(command.span),
+            bare: true,
+            diagnostics,
+            ..Chosen::default()
+        };
+        let line = Line::of(&chosen);
+        let launched = line
+            .launcher()
+            .is_some_and(|launcher| launcher != Launcher::Python || is_training(&chosen.words));
+        let program = line
+            .program
+            .as_ref()
+            .is_some_and(|program| program.text().ends_with(".py") || program.text().contains('.'));
+        if launched && program && command.kind == CommandKind::Run {
+            return Some(chosen);
+        }
+    }
+    None
 }
 
 /// Options without a command: strings and arrays that nothing uses, or lines of bare options.

@@ -1,6 +1,6 @@
 //! The parts of a launch line: launchers with their own options, the program, its arguments.
 
-use super::choose::Chosen;
+use super::chosen::Chosen;
 use super::flag::{flag_name, is_spelt};
 use shardscope_bash::{Value, Word};
 

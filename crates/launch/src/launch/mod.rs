@@ -6,6 +6,7 @@
 
 mod ask;
 mod choose;
+mod chosen;
 mod flag;
 mod line;
 mod program;
@@ -15,7 +16,8 @@ mod scheduler;
 mod tidy;
 mod world;
 
-pub use choose::{Chosen, choose};
+pub use choose::choose;
+pub use chosen::Chosen;
 pub use line::{Launcher, Line};
 pub use reading::{Launch, read, read_part};
 pub use said::{Fact, Missing, Said, World};

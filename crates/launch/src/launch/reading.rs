@@ -1,7 +1,8 @@
 //! The whole way from a source to a [`Reading`].
 
 use super::ask;
-use super::choose::{Chosen, choose};
+use super::choose::choose;
+use super::chosen::Chosen;
 use super::line::Line;
 use super::program::{Purpose, purpose};
 use super::said::{Said, World};
@@ -12,6 +13,9 @@ use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic, Severity, Source};
 
+/// A program that is started without a setting that is known.
+const ELSEWHERE: &str =
+    "a program that takes its settings from elsewhere; paste the file or the options that it reads";
 /// Words shown in one note on a condition.
 const DOUBTS: usize = 8;
 /// Notes on conditions of one script.
@@ -36,6 +40,8 @@ pub struct Launch {
     doubts: Vec<(Branch, Vec<String>)>,
     /// Variables that hold options under conditions that are not decided.
     open_options: Vec<(HoleId, String)>,
+    /// Whether the command names no setting of a training.
+    bare: bool,
     /// What there is to say about the script and the choice of the command.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -98,6 +104,7 @@ fn matters(name: &str) -> bool {
 impl Launch {
     fn take(&mut self, script: &Script, chosen: &Chosen) {
         self.line = Line::of(chosen);
+        self.bare = chosen.bare;
         self.world = World::find(script, chosen, &self.line);
         self.diagnostics.extend_from_slice(&chosen.diagnostics);
         let mut unset = Vec::new();
@@ -262,8 +269,12 @@ impl Launch {
             );
             return;
         }
+        if transformers && reading.value(Field::TrainingObjective) == Some("dpo") {
+            return;
+        }
         let (effect, what) = match purpose(program.text()) {
-            Purpose::Training => return,
+            Purpose::Training if !self.bare || !reading.found.is_empty() => return,
+            Purpose::Training => (Effect::Model, ELSEWHERE),
             Purpose::NoTraining(what) => (Effect::Memory, what),
             Purpose::OtherTraining(effect, what) => (effect, what),
         };

@@ -1,6 +1,6 @@
 //! How many nodes, with how many accelerators each: every place that says so, in the order in which they are believed.
 
-use super::choose::Chosen;
+use super::chosen::Chosen;
 use super::line::{Launcher, Line, option};
 use super::said::{Said, World, named, offer, offer_number};
 use super::scheduler;

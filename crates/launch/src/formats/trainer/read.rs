@@ -5,7 +5,7 @@ use super::vocabulary::{self, Meaning};
 use super::{adapters, words};
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::named::{take_model, with_vision};
-use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
+use crate::{Argument, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic, Span};
@@ -51,6 +51,8 @@ fn table(leaves: &mut Leaves<'_>) {
         // A key below another that is read by code of its own, or that is told of by it.
         let below = leaf.path.contains('.');
         match rule.meaning {
+            // A number below 0 says that there is none: max_steps of -1 leaves the length to the epochs.
+            Meaning::Take(_) if leaf.value.starts_with('-') => leaf.used.set(true),
             Meaning::Take(field) if !below && !leaf.value.is_empty() => {
                 leaves.take(&[&leaf.path], field);
             }
@@ -269,7 +271,8 @@ fn spread(leaves: &mut Leaves<'_>) {
     if let Some(leaf) =
         leaves.first(&["deepspeed", "deepspeed_config"]).filter(|leaf| leaf.flag() != Some(false))
     {
-        leaves.say(Field::DataParallelEngine, "deepspeed", leaf);
+        let engine = Found::new(Field::DataParallelEngine, "deepspeed", Origin::Script);
+        leaves.reading.take(engine.by(leaf.path.as_str(), leaf.span));
         let named = leaf.value.as_str();
         match (named.strip_prefix("zero"), named.contains(['/', '.'])) {
             // ms-swift's own files by their short names.
@@ -351,7 +354,7 @@ fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
     });
     let suggested = stage.or_else(|| lower.contains("fsdp").then_some("3"));
     let mut found =
-        crate::Found::new(Field::ZeroStage, String::new(), Origin::Script).by(leaf.path.as_str(), leaf.span);
+        Found::new(Field::ZeroStage, String::new(), Origin::Script).by(leaf.path.as_str(), leaf.span);
     found.hole = Some(name.clone());
     if leaves.reading.value(Field::ZeroStage).is_none() {
         leaves.reading.take(found);
