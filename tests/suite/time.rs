@@ -2,7 +2,7 @@
 
 use pages::evidence::Row;
 use shardscope::estimate::time::{Time, exact_step_seconds, step_seconds, time, unknowns};
-use shardscope::plan::{Measured, Recompute};
+use shardscope::plan::{Fp8Recipe, Measured, Recompute};
 
 use super::drafts::{draft, even_stages, settled};
 
@@ -150,9 +150,9 @@ fn rates_follow_from_the_step() {
         near(time.mfu, time.flops.model.get() / step / gpus / time.peak.get());
         near(time.hfu, time.flops.hardware.get() / step / gpus / time.peak.get());
         let peaks = plan.cluster().accelerator.peaks;
-        let dense = match plan.recipe().fp8.as_ref().map(|fp8| fp8.recipe.as_str()) {
+        let dense = match plan.recipe().fp8.as_ref().map(|fp8| fp8.recipe) {
             None => peaks.half,
-            Some("nvfp4") => peaks.fp4.expect("a peak"),
+            Some(Fp8Recipe::Nvfp4) => peaks.fp4.expect("a peak"),
             Some(_) => peaks.fp8.expect("a peak"),
         };
         near(time.peak.get(), dense.get());

@@ -2,7 +2,7 @@
 //! A multiply-add is two operations; a step is one global batch.
 
 use shardscope_explain::Formula;
-use shardscope_operators::{MatmulKind, SectionKind, Symbols, Work, frozen_counts, sections, work_of};
+use shardscope_operators::{SectionKind, Symbols, Work, frozen_counts, sections, work_of};
 use shardscope_plan::{Activation, Model, Plan, Recompute, RecomputeModule, Software};
 use shardscope_units::Flops;
 
@@ -140,10 +140,9 @@ impl Forward {
 
 /// How many of `times` equal sections of a chunk of `layers` layers full recomputation repeats.
 pub(crate) fn recomputed_layers(recompute: &Recompute, kind: SectionKind, times: u64, layers: u64) -> f64 {
-    let whole = matches!(kind, SectionKind::Layer(_) | SectionKind::Mtp);
     match recompute {
-        Recompute::Uniform { .. } if whole => number(times),
-        Recompute::Block { num_layers, .. } if matches!(kind, SectionKind::Layer(_)) && layers > 0 => {
+        Recompute::Uniform { .. } if kind.has_layer() => number(times),
+        Recompute::Block { num_layers, .. } if kind.layer().is_some() && layers > 0 => {
             // Dense and MoE layers of a chunk are taken in proportion.
             number(times) * number((*num_layers).min(layers)) / number(layers)
         }
@@ -165,10 +164,8 @@ pub(crate) fn repeated_share(recipe: &shardscope_plan::Recipe, work: &Work) -> f
 /// the rest (`torchtitan/distributed/activation_checkpoint.py`).
 fn operator_level(work: &Work) -> f64 {
     match work {
-        Work::Matmul(matmul) => match matmul.kind {
-            MatmulKind::Linear | MatmulKind::PlainLinear => 0.5,
-            MatmulKind::Scores | MatmulKind::Values => 0.0,
-        },
+        Work::Matmul(matmul) if matmul.kind.has_weight() => 0.5,
+        Work::Matmul(_) => 0.0,
         Work::Kernel(_) => 1.0,
     }
 }
@@ -181,7 +178,8 @@ fn megatron(plan: &Plan) -> Flops {
     let gate = if model.activation.is_gated() { 3.0 } else { 2.0 };
     let mut moe = number(model.moe_layers());
     let mut dense = number(model.num_layers) - moe;
-    if model.layer_kind(model.num_layers.saturating_sub(1)) == shardscope_plan::LayerKind::Moe {
+    let last = model.num_layers.saturating_sub(1);
+    if model.experts.as_ref().is_some_and(|experts| experts.is_moe_layer(last)) {
         moe += depths;
     } else {
         dense += depths;

@@ -1,6 +1,6 @@
 //! Which weights train, and the adapters that are trained beside frozen ones: weights and arithmetic.
 
-use super::{Account, Kernel, Operator, Shape, Symbols, Weight, WeightRole, Work};
+use super::{Account, Kernel, Operator, Shape, Symbols, Weight, WeightPart, WeightRole, Work};
 use shardscope_plan::{BaseTraining, LinearModule, Lora, Quantization};
 use shardscope_units::Bytes;
 
@@ -36,7 +36,12 @@ pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weigh
 }
 
 fn trained_copy(weight: &Weight) -> Weight {
-    Weight { name: "modules_to_save", role: WeightRole::TrainedCopy, ..weight.clone() }
+    Weight {
+        name: "modules_to_save",
+        role: WeightRole::TrainedCopy,
+        part: WeightPart::Plain,
+        ..weight.clone()
+    }
 }
 
 /// A linear layer that may have an adapter: which module, its account, and its columns in and out.

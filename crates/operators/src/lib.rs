@@ -23,6 +23,7 @@ mod operator;
 mod output_layer;
 mod part;
 mod sampled;
+mod section;
 mod shape;
 mod shared;
 mod stack;
@@ -34,7 +35,7 @@ pub use held::Held;
 pub use letters::LETTERS;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use operator::Operator;
-pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup, WeightRole};
+pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup, WeightPart, WeightRole};
 pub use shape::Shape;
 pub use stack::{
     Section, SectionKind, are_alike, frozen_counts, layer_operators, messages_of, section_counts, sections,

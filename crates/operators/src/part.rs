@@ -26,9 +26,37 @@ pub struct Weight {
     pub copy: bool,
     /// Whether it trains.
     pub role: WeightRole,
+    /// Which part of the model it is, where an estimate treats it apart.
+    pub part: WeightPart,
+}
+
+/// Weights that estimates treat apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightPart {
+    /// Any other.
+    Plain,
+    /// The word embedding.
+    WordEmbedding,
+    /// The projection onto the vocabulary.
+    OutputProjection,
+    /// A norm over the heads' queries or keys: tensor ranks hold it whole and each sees its own heads.
+    HeadNorm,
 }
 
 impl Weight {
+    /// The same, as this part of the model.
+    #[must_use]
+    pub fn as_part(mut self, part: WeightPart) -> Self {
+        self.part = part;
+        self
+    }
+
+    /// Whether it is the word embedding, or repeats it as the output layer's.
+    #[must_use]
+    pub fn is_word_embedding(&self) -> bool {
+        self.part == WeightPart::WordEmbedding || (self.part == WeightPart::OutputProjection && self.copy)
+    }
+
     /// A weight that every rank holds whole.
     #[must_use]
     pub fn whole(name: &'static str, account: Account, shape: &[u64]) -> Self {
@@ -42,6 +70,7 @@ impl Weight {
             linear: false,
             copy: false,
             role: WeightRole::Trained,
+            part: WeightPart::Plain,
         }
     }
 

@@ -64,6 +64,22 @@ impl MatmulKind {
     pub const fn has_weight(self) -> bool {
         matches!(self, Self::Linear | Self::PlainLinear)
     }
+
+    /// Whether it runs in fp8 when fp8 is on.
+    #[must_use]
+    pub const fn runs_in_fp8(self) -> bool {
+        matches!(self, Self::Linear)
+    }
+
+    /// Products of its size in the backward pass of a fused attention kernel: one for each operand, and the scores once
+    /// more (FlashAttention-2, algorithm 2).
+    #[must_use]
+    pub const fn fused_backward_products(self) -> f64 {
+        match self {
+            Self::Scores => 3.0,
+            Self::Linear | Self::PlainLinear | Self::Values => 2.0,
+        }
+    }
 }
 
 /// A matrix product `[m, k] x [k, n]`, `batch` times.

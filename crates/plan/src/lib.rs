@@ -35,8 +35,9 @@ pub use model::{
 };
 pub use number::Number;
 pub use recipe::{
-    AttentionKernel, Dispatcher, DpSharding, Fp8, Fusions, HEADROOM, LoadBalancing, LossKind, MoeRecipe,
-    Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software, StateFormat,
+    AttentionKernel, Dispatcher, DpSharding, Fp8, Fp8Recipe, Fusions, HEADROOM, LoadBalancing, LossKind,
+    MoeRecipe, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
+    StateFormat,
 };
 pub use software::{BatchMask, ColumnInput, GatedActivation, Semantics};
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};

@@ -139,6 +139,20 @@ pub enum LayerKind {
     Moe,
 }
 
+impl LayerKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Dense, Self::Moe];
+
+    /// Its place in [`LayerKind::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Dense => 0,
+            Self::Moe => 1,
+        }
+    }
+}
+
 /// The MLP's activation function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {

@@ -292,7 +292,7 @@ fn held(plan: &Plan) -> String {
 
 fn micro(plan: &Plan) -> String {
     let recipe = plan.recipe();
-    let format = recipe.fp8.as_ref().map_or(recipe.params_dtype.name(), |fp8| match fp8.recipe.as_str() {
+    let format = recipe.fp8.as_ref().map_or(recipe.params_dtype.name(), |fp8| match fp8.recipe.name() {
         "mxfp8" => "mxfp8",
         "nvfp4" => "nvfp4",
         _ => "fp8",

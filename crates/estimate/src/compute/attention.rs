@@ -6,7 +6,7 @@
 
 use super::Device;
 use super::device::real;
-use shardscope_operators::{Matmul, MatmulKind};
+use shardscope_operators::Matmul;
 use shardscope_units::{FlopsPerSecond, Seconds};
 
 /// Head widths below this fill the tensor cores less; exponent from FlashAttention-2's own tables of
@@ -24,8 +24,7 @@ impl Device {
     /// The same backward: one product per operand, and the scores once more.
     #[must_use]
     pub fn fused_backward(&self, product: &Matmul) -> Seconds {
-        let products = if product.kind == MatmulKind::Scores { 3.0 } else { 2.0 };
-        self.fused(product, self.attention_backward, products)
+        self.fused(product, self.attention_backward, product.kind.fused_backward_products())
     }
 
     fn fused(&self, product: &Matmul, rate: FlopsPerSecond, products: f64) -> Seconds {

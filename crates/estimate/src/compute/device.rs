@@ -1,7 +1,7 @@
 //! One accelerator with what is known of its real speed.
 
 use super::{Calibration, MatmulRates, calibration};
-use shardscope_plan::{Accelerator, Cluster, Number, Recipe, Software};
+use shardscope_plan::{Accelerator, Cluster, Fp8Recipe, Number, Recipe, Software};
 use shardscope_units::{BytesPerSecond, FlopsPerSecond, Seconds};
 
 /// Effective rates of one accelerator.
@@ -129,7 +129,7 @@ fn low_precision(
 ) -> (FlopsPerSecond, f64, f64) {
     let low = match &recipe.fp8 {
         None => Low::None,
-        Some(fp8) if fp8.recipe == "nvfp4" => Low::Fp4,
+        Some(fp8) if fp8.recipe == Fp8Recipe::Nvfp4 => Low::Fp4,
         Some(_) => Low::Fp8,
     };
     let peaks = accelerator.peaks;

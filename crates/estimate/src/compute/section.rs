@@ -3,7 +3,7 @@
 use super::device::real;
 use super::{Device, Product};
 use crate::flops::repeated_share;
-use shardscope_operators::{Kernel, Matmul, MatmulKind, Operator, Symbols, Work, work_of};
+use shardscope_operators::{Kernel, Matmul, Operator, Symbols, Work, work_of};
 use shardscope_plan::AttentionKernel;
 use shardscope_units::{Quantity, Seconds};
 
@@ -90,7 +90,7 @@ pub fn passes(device: &Device, x: &Symbols<'_>, operators: &[Operator]) -> Passe
 #[must_use]
 pub fn linear_products(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> [Product; 3] {
     let [m, n, k] = matmul.local;
-    let low = matmul.kind == MatmulKind::Linear && x.recipe().fp8.is_some();
+    let low = matmul.kind.runs_in_fp8() && x.recipe().fp8.is_some();
     let width = real(x.width);
     let (aligned, grouped) = (is_aligned(device, matmul, low), matmul.batch > 1 && matmul.kind.has_weight());
     let batch = matmul.batch;

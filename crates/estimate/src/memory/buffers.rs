@@ -99,8 +99,8 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
             return None;
         }
     };
-    let gathers = x.sequence_parallel && (own_layers || counts[SectionKind::OutputLayer.index()] > 0);
-    let layers = counts[1] + counts[2];
+    let gathers = x.sequence_parallel && (own_layers || projections(counts) > 0);
+    let layers = SectionKind::layers(counts);
     let scores = own_layers && x.recipe().attention_kernel == AttentionKernel::Unfused && layers > 0;
     let gathered = Count::of_shape(&[x.n, x.h]).bytes(if gathers { x.width } else { 0 });
     let scored = Count::of_shape(&[x.b, x.a, x.s, x.s]).bytes(if scores { x.width } else { 0 });
@@ -111,9 +111,14 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     }
 }
 
+/// Projections onto the vocabulary among the sections.
+fn projections(counts: &Counts) -> u64 {
+    SectionKind::count(counts, SectionKind::projects_vocabulary)
+}
+
 fn deferred(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let limit = x.recipe().wgrad_deferral_limit.min(x.recipe().num_micro_batches);
-    if limit == 0 || counts[SectionKind::OutputLayer.index()] == 0 {
+    if limit == 0 || projections(counts) == 0 {
         return None;
     }
     let each =

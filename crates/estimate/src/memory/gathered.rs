@@ -4,7 +4,7 @@
 use super::term::Term;
 use super::unit::{Counts, Unit, Units};
 use shardscope_explain::Formula;
-use shardscope_operators::{SectionKind, Symbols};
+use shardscope_operators::Symbols;
 use shardscope_plan::{DataEngine, DpSharding, Software};
 use shardscope_units::{Count, Quantity};
 
@@ -44,14 +44,15 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<T
         |unit: &Unit| unit.dense.trained + unit.dense.adapters + unit.expert.trained + unit.expert.adapters;
     let (mut layer, mut own, mut ends, mut layers) = (Count::ZERO, Count::ZERO, Count::ZERO, 0);
     for ((kind, unit), &count) in units.iter().zip(counts) {
-        match kind {
-            _ if count == 0 => {}
-            SectionKind::Layer(_) | SectionKind::Mtp => {
-                layer = layer.max(elements(unit));
-                own = own.max(trained(unit));
-                layers += count;
-            }
-            _ => ends += elements(unit) * count,
+        if count == 0 {
+            continue;
+        }
+        if kind.has_layer() {
+            layer = layer.max(elements(unit));
+            own = own.max(trained(unit));
+            layers += count;
+        } else {
+            ends += elements(unit) * count;
         }
     }
     let term = |name, count: Count, width: u64, formula| {

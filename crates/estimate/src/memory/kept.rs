@@ -35,8 +35,8 @@ pub(super) struct LayersKept {
     pub(super) runs: u64,
     /// Layers of the longest run.
     pub(super) run: u64,
-    /// Layers kept as they are, by kind: dense, MoE.
-    pub(super) layers: [u64; 2],
+    /// Layers kept as they are, by kind, in the order of [`LayerKind::ALL`].
+    pub(super) layers: [u64; LayerKind::ALL.len()],
     /// Kind of the one among these that is the first of the model to train, where its input requires no gradient.
     pub(super) first: Option<LayerKind>,
 }
@@ -44,23 +44,18 @@ pub(super) struct LayersKept {
 impl LayersKept {
     /// How many of the chunk's `times` sections of `kind` are kept as they are.
     pub(super) fn kept_of(&self, kind: SectionKind, times: u64) -> u64 {
-        match kind {
-            SectionKind::Layer(LayerKind::Dense) => self.layers[0],
-            SectionKind::Layer(LayerKind::Moe) => self.layers[1],
-            _ => times,
-        }
+        kind.layer().map_or(times, |layer| self.layers[layer.index()])
     }
 
     /// Whether one of `kind` is the first that trains.
     pub(super) fn has_first(&self, kind: SectionKind) -> bool {
-        matches!(kind, SectionKind::Layer(layer) if self.first == Some(layer))
+        kind.layer().is_some() && kind.layer() == self.first
     }
 }
 
 /// How the layers of `chunk` are kept.
 pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
-    let [_, dense, moe, ..] = section_counts(x, chunk);
-    let all = dense + moe;
+    let all = SectionKind::layers(&section_counts(x, chunk));
     match x.recipe().recompute {
         Recompute::Uniform { num_layers, .. } => {
             let run = num_layers.clamp(1, all.max(1));
@@ -82,7 +77,7 @@ fn as_they_are(x: &Symbols<'_>, range: Range<u64>) -> LayersKept {
     let mut kept = LayersKept::default();
     for index in range.start.max(frozen)..range.end {
         let kind = x.model().layer_kind(index);
-        kept.layers[usize::from(kind == LayerKind::Moe)] += 1;
+        kept.layers[kind.index()] += 1;
         if index == frozen && !tuning.reaches_input() {
             kept.first = Some(kind);
         }
@@ -127,9 +122,5 @@ pub(super) fn kept_by(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
 
 /// Bytes kept by one section of `kind` that is not recomputed as a whole.
 pub(super) fn section_kept(x: &Symbols<'_>, kind: SectionKind) -> Bytes {
-    match kind {
-        SectionKind::MtpEmbedding => Bytes::ZERO,
-        SectionKind::Mtp if x.recomputes_layers() => kept_by(x, &[Operator::MtpProjection]),
-        _ => kept_by(x, &kind.operators(x)),
-    }
+    kept_by(x, &kind.kept_operators(x))
 }

@@ -111,7 +111,7 @@ fn section(x: &Symbols<'_>, unsharded: &Symbols<'_>, kind: SectionKind, times: u
     let mut children = Vec::new();
     for operator in kind.operators(x) {
         let mut parts = Vec::new();
-        if kind != SectionKind::MtpEmbedding {
+        if kind.runs() {
             for weight in &operator.weights(x) {
                 if !weight.copy {
                     parts.push(LayerNode::weight(weight, x.width));
@@ -158,20 +158,19 @@ pub struct SavedActivations {
 #[must_use]
 pub fn saved_activations(plan: &Plan) -> SavedActivations {
     let x = Symbols::of(plan);
-    let moe_layers = plan.model().moe_layers();
     let first = plan.layout().stages.stages.first().and_then(|stage| stage.chunks.first());
     let runs = first.map(|chunk| layers_kept(&x, chunk));
     let kept = |kind| {
         let whole = super::kept::section_kept(&x, SectionKind::Layer(kind));
         match runs {
-            Some(kept) if kept.runs > 0 && kept.layers == [0, 0] => {
+            Some(kept) if kept.runs > 0 && kept.layers == [0; LayerKind::ALL.len()] => {
                 Bytes::new(super::kept::run_input(&x).bytes.get() / kept.run.max(1))
             }
             _ => whole,
         }
     };
-    SavedActivations {
-        dense: (moe_layers < plan.model().num_layers).then(|| kept(LayerKind::Dense)),
-        moe: (moe_layers > 0).then(|| kept(LayerKind::Moe)),
-    }
+    let model = plan.model();
+    let has = |kind| (0..model.num_layers).any(|index| model.layer_kind(index) == kind);
+    let [dense, moe] = LayerKind::ALL.map(|kind| has(kind).then(|| kept(kind)));
+    SavedActivations { dense, moe }
 }

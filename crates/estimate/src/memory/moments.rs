@@ -57,7 +57,7 @@ impl ChunkSum {
                 waiting += unit.waiting * times;
             }
         }
-        let once = if counts[1] + counts[2] > 0 {
+        let once = if SectionKind::layers(&counts) > 0 {
             rotary_table(x).map_or(Bytes::ZERO, |table| table.bytes)
         } else {
             Bytes::ZERO
@@ -93,23 +93,24 @@ impl Walk<'_> {
 fn fullest(x: &Symbols<'_>, units: &Units, chunk: &Chunk, sum: &ChunkSum) -> Option<Moment> {
     let mut walk = Walk { units, best: None, absent: to_come(x, units, chunk, sum) };
     let mut returned = Bytes::ZERO;
-    for kind in [SectionKind::OutputLayer, SectionKind::Mtp, SectionKind::FinalNorm] {
+    for kind in SectionKind::ALL.into_iter().rev().filter(|kind| kind.is_after_layers()) {
         let times = sum.counts[kind.index()];
         if times > 0 {
             let unit = units.get(kind);
             walk.offer(
                 kind,
                 returned,
-                if kind == SectionKind::Mtp { unit.full.less(unit.kept) } else { Bytes::ZERO },
+                if kind.has_layer() { unit.full.less(unit.kept) } else { Bytes::ZERO },
             );
             returned += unit.kept * times;
             walk.absent = walk.absent.less(unit.gradients * times);
         }
     }
     layers(x, &mut walk, chunk, sum, returned);
-    if chunk.embedding {
-        let embedding = units.get(SectionKind::Embedding);
-        walk.offer(SectionKind::Embedding, sum.kept.less(embedding.kept), Bytes::ZERO);
+    for kind in SectionKind::ALL.into_iter().filter(|kind| kind.is_before_layers()) {
+        if sum.counts[kind.index()] > 0 {
+            walk.offer(kind, sum.kept.less(units.get(kind).kept), Bytes::ZERO);
+        }
     }
     walk.best
 }
@@ -123,11 +124,13 @@ fn to_come(x: &Symbols<'_>, units: &Units, chunk: &Chunk, sum: &ChunkSum) -> Byt
 
 /// The last layer of each kind, kept or recomputed, `returned` given back before.
 fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, mut returned: Bytes) {
-    let kept_layers = sum.layers.layers[0] + sum.layers.layers[1];
-    // By kind, whether one that is kept and one that is recomputed has been seen, or none is there to be seen.
-    let [_, dense, moe, ..] = sum.counts;
     let kept = sum.layers.layers;
-    let mut seen = [[kept[0] == 0, dense == kept[0]], [kept[1] == 0, moe == kept[1]]];
+    let kept_layers: u64 = kept.iter().sum();
+    // By kind, whether one that is kept and one that is recomputed has been seen, or none is there to be seen.
+    let mut seen = LayerKind::ALL.map(|kind| {
+        let (kept, all) = (kept[kind.index()], sum.counts[SectionKind::Layer(kind).index()]);
+        [kept == 0, all == kept]
+    });
     let frozen = x.recipe().tuning.frozen_layers(x.model().num_layers);
     let grows = walk.absent > Bytes::ZERO;
     for (behind, index) in (0..).zip(chunk.layers.clone().rev().take_while(|index| *index >= frozen)) {
@@ -135,7 +138,7 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
         let kind = SectionKind::Layer(layer);
         let unit = walk.units.get(kind);
         let recomputed = behind >= kept_layers;
-        let seen_before = &mut seen[usize::from(layer == LayerKind::Moe)][usize::from(recomputed)];
+        let seen_before = &mut seen[layer.index()][usize::from(recomputed)];
         // Where gradients come layer by layer, an earlier one may be the fullest.
         if !std::mem::replace(seen_before, true) || grows {
             let run = if recomputed { run_recomputed(x, unit, &sum.layers) } else { Bytes::ZERO };
@@ -145,7 +148,7 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
             returned += unit.kept;
         }
         walk.absent = walk.absent.less(unit.gradients);
-        if seen == [[true; 2]; 2] && !grows {
+        if seen.iter().flatten().all(|seen| *seen) && !grows {
             break;
         }
     }

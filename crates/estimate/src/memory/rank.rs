@@ -293,7 +293,9 @@ impl<'a> Rank<'a> {
     /// over (`megatron/core/transformer/transformer_block.py:set_input_tensor`).
     pub(super) fn received(&self, x: &Symbols<'_>) -> Option<Term> {
         let chunks = &self.common.chunks;
-        let received = chunks.iter().filter(|chunk| chunk.counts[SectionKind::Embedding.index()] == 0);
+        let received = chunks
+            .iter()
+            .filter(|chunk| SectionKind::count(&chunk.counts, SectionKind::is_before_layers) == 0);
         let count = received.map(|_| 1).sum();
         let stream = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
         let given = [("chunks", Count::new(count).number())];

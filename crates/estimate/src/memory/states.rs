@@ -2,7 +2,7 @@
 
 use shardscope_explain::{Explanation, Formula};
 use shardscope_operators::{Weight, WeightRole};
-use shardscope_plan::{DpSharding, Fp8, Number, Optimizer, Plan, Quantization, Recipe, Software};
+use shardscope_plan::{DpSharding, Fp8, Fp8Recipe, Number, Optimizer, Plan, Quantization, Recipe, Software};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const WEIGHTS: &str = "megatron/core/distributed/param_and_grad_buffer.py";
@@ -383,7 +383,7 @@ fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
 
 /// Bytes of a weight's fp8 forms: as it is and transposed, or scaled along rows and along columns.
 fn fp8_copies(fp8: &Fp8) -> u64 {
-    if fp8.recipe == "nvfp4" { 1 } else { 2 * Number::Fp8.width() }
+    if fp8.recipe == Fp8Recipe::Nvfp4 { 1 } else { 2 * Number::Fp8.width() }
 }
 
 fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
@@ -423,7 +423,7 @@ fn master_width(recipe: &Recipe) -> Option<u64> {
     }
     let splits = recipe.params_dtype == Number::Bf16
         && optimizer.main_params == Number::Fp32
-        && recipe.fp8.as_ref().is_none_or(|fp8| fp8.recipe == "delayed");
+        && recipe.fp8.as_ref().is_none_or(|fp8| fp8.recipe == Fp8Recipe::Delayed);
     Some(if splits { REMAINDER } else { optimizer.main_params.width() })
 }
 

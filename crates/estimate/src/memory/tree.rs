@@ -6,7 +6,7 @@ use super::rank::Rank;
 use super::states::Part;
 use super::unit::Units;
 use shardscope_explain::Breakdown;
-use shardscope_operators::{Operator, Saved, SectionKind, Symbols};
+use shardscope_operators::{Saved, SectionKind, Symbols};
 use shardscope_plan::LayerKind;
 use shardscope_units::Bytes;
 
@@ -100,7 +100,8 @@ fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
         if times > 0 && unit.kept > Bytes::ZERO {
             children.push(section(x, kind).times(times));
         }
-        if matches!(kind, SectionKind::Layer(LayerKind::Moe)) && chunk.layers.runs > 0 {
+        // Behind the last kind of layer.
+        if kind.layer().is_some_and(|layer| LayerKind::ALL.ends_with(&[layer])) && chunk.layers.runs > 0 {
             children.push(leaf(x, &run_input(x)).times(chunk.layers.runs));
         }
     }
@@ -109,12 +110,8 @@ fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
 
 /// What one section keeps, by operator and tensor.
 pub(super) fn section(x: &Symbols<'_>, kind: SectionKind) -> Tree {
-    let operators = match kind {
-        SectionKind::Mtp if x.recomputes_layers() => vec![Operator::MtpProjection],
-        _ => kind.operators(x),
-    };
     let mut by_operator = Vec::new();
-    for operator in operators {
+    for operator in kind.kept_operators(x) {
         let tensors = leaves(x, &operator.saved(x));
         if !tensors.is_empty() {
             by_operator.push(Breakdown::sum(operator.name(), tensors));

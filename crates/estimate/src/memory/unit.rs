@@ -79,18 +79,12 @@ impl Unit {
     fn of(x: &Symbols<'_>, kind: SectionKind) -> Self {
         let operators = kind.operators(x);
         let mut unit = Self::weights(x, kind);
-        unit.gradients = made_anew(x, &unit);
-        if kind == SectionKind::OutputLayer && x.tied() {
-            // The shared weight's gradient is there as soon as the output layer has made its part.
-            unit.gradients += made_anew(x, &Self::weights(x, SectionKind::Embedding));
-        } else if kind == SectionKind::Embedding && x.tied() {
-            unit.gradients = Bytes::ZERO;
+        for made in kind.gradients_made(x) {
+            unit.gradients += made_anew(x, &Self::weights(x, made));
         }
-        if kind != SectionKind::MtpEmbedding {
+        if kind.runs() {
             let kept = Kept::of(x, &operators);
-            // Of a multi-token-prediction depth that is recomputed only what is before its layer is kept.
-            let alone = kind == SectionKind::Mtp && x.recomputes_layers();
-            unit.kept = if alone { kept.kept[0] } else { total(&kept.kept) };
+            unit.kept = kept_by(x, &kind.kept_operators(x));
             unit.full = total(&kept.full);
             unit.first = if x.recipe().tuning.reaches_input() {
                 unit.kept

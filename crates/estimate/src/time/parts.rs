@@ -56,7 +56,7 @@ impl Setting<'_> {
         let frozen = frozen_counts(&self.x, chunk);
         let mut out = ChunkParts::default();
         for section in sections(&self.x, chunk) {
-            if section.kind == SectionKind::MtpEmbedding {
+            if !section.kind.runs() {
                 continue;
             }
             let recomputed =
@@ -118,7 +118,7 @@ impl Setting<'_> {
         forward: Traffic,
         backward: Traffic,
     ) -> ChunkParts {
-        let layer = matches!(section.kind, SectionKind::Layer(_) | SectionKind::Mtp);
+        let layer = section.kind.has_layer();
         let products = passes.input_gradient.linear + passes.weight_gradient.linear;
         let ahead =
             exposed(&self.overlaps, &self.device, forward, passes.forward, passes.forward.linear, layer);

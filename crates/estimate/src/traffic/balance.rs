@@ -4,8 +4,8 @@
 use super::builder::{Builder, Calls, Sent};
 use super::ledger::{Parallelism, Place};
 use shardscope_explain::Formula;
-use shardscope_operators::{Collective, Operator, Pass, SectionKind, Shape, section_counts};
-use shardscope_plan::{Chunk, LayerKind, LoadBalancing};
+use shardscope_operators::{Collective, Pass, SectionKind, Shape, section_counts};
+use shardscope_plan::{Chunk, LoadBalancing};
 use shardscope_topology::GroupKind;
 
 static COUNTS: Formula = Formula::new(
@@ -40,7 +40,8 @@ fn loss(builder: &mut Builder<'_>) {
     let calls = builder.chunk_calls(&|stage, chunk| {
         stages.get(stage).and_then(|stage| stage.chunks.get(chunk)).map_or(0, |chunk| routers(builder, chunk))
     });
-    let place = Place::In(SectionKind::Layer(LayerKind::Moe), Pass::Forward);
+    let Some(routed) = SectionKind::ALL.into_iter().find(|kind| kind.routes(&x)) else { return };
+    let place = Place::In(routed, Pass::Forward);
     let message = Sent {
         place,
         shape: Shape::new(&[counts]),
@@ -88,7 +89,5 @@ fn sent(place: Place) -> Sent {
 /// Routers in a chunk.
 fn routers(builder: &Builder<'_>, chunk: &Chunk) -> u64 {
     let x = &builder.symbols;
-    let routed = |kind: SectionKind| kind.operators(x).contains(&Operator::Experts);
-    let counts = section_counts(x, chunk).into_iter().zip(SectionKind::ALL);
-    counts.filter(|(_, kind)| routed(*kind)).map(|(times, _)| times).sum()
+    SectionKind::count(&section_counts(x, chunk), |kind| kind.routes(x))
 }

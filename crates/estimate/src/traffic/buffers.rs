@@ -246,9 +246,7 @@ impl Filling {
 /// Whether `weight` is a word embedding that first and last stage both hold
 /// (`megatron/core/models/common/language_module/language_module.py`).
 pub(super) fn is_tied(plan: &Plan, weight: &Weight) -> bool {
-    shares_embedding(plan)
-        && (weight.name == "word_embeddings.weight" || weight.name == "output_layer.weight")
-        && (weight.copy || weight.name == "word_embeddings.weight")
+    shares_embedding(plan) && weight.is_word_embedding()
 }
 
 /// Whether two stages hold the same word embedding: that of the first is the output layer's, or multi-token

@@ -47,7 +47,7 @@ pub(super) fn add(builder: &mut Builder<'_>) {
                 present |= run.times[index] > 0;
             }
         }
-        if !present || kind == SectionKind::MtpEmbedding {
+        if !present || !kind.runs() {
             continue;
         }
         for message in messages_of(&x, &kind.operators(&x)) {
@@ -83,7 +83,7 @@ fn distributed_checkpoints(builder: &mut Builder<'_>, runs: &[Vec<Runs>]) {
         name: "checkpoint",
         tensor: "layer input",
         collective: Collective::AllGather,
-        place: Place::In(SectionKind::Layer(LayerKind::Dense), Pass::Backward),
+        place: Place::In(SectionKind::EVERY_LAYER, Pass::Backward),
         shape: Shape::new(&[x.s, x.b, x.h]),
         width: x.width,
         dtype: x.recipe().params_dtype.name(),
@@ -108,18 +108,17 @@ impl Runs {
             Recompute::None | Recompute::Selective(_) => (0, 0),
         };
         let first = chunk.layers.start..chunk.layers.start + recomputed;
-        let moe = match &x.model().experts {
-            Some(experts) => first.map(|index| u64::from(experts.is_moe_layer(index))).sum(),
-            None => 0,
-        };
+        let mut layers_again = [0_u64; LayerKind::ALL.len()];
+        for index in first {
+            layers_again[x.model().layer_kind(index).index()] += 1;
+        }
         let whole = matches!(x.recipe().recompute, Recompute::Uniform { .. } | Recompute::Block { .. });
         let mut again = [0; KINDS];
         for (index, kind) in SectionKind::ALL.iter().copied().enumerate() {
-            again[index] = match kind {
-                SectionKind::Layer(LayerKind::Dense) => recomputed - moe,
-                SectionKind::Layer(LayerKind::Moe) => moe,
-                SectionKind::Mtp if whole => times[index],
-                _ => 0,
+            again[index] = match kind.layer() {
+                Some(layer) => layers_again[layer.index()],
+                None if whole && kind.has_layer() => times[index],
+                None => 0,
             };
         }
         Self { times, again, checkpoints }

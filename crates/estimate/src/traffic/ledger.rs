@@ -3,7 +3,6 @@
 use crate::collective::{Algorithm, wire_bytes};
 use shardscope_explain::{Explanation, Formula, Symbol};
 use shardscope_operators::{Collective, Pass, SectionKind, Shape, Symbols};
-use shardscope_plan::LayerKind;
 use shardscope_topology::{GroupKind, Link};
 use shardscope_units::{Bytes, Count, Quantity, product};
 
@@ -75,8 +74,7 @@ impl Place {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::In(section, Pass::Forward) => forward_of(section),
-            Self::In(section, Pass::Backward) => backward_of(section),
+            Self::In(section, pass) => section.in_pass(pass),
             Self::BetweenStages(Pass::Forward) => "between stages, forward",
             Self::BetweenStages(Pass::Backward) => "between stages, backward",
             Self::AheadOf(_, Pass::Forward) => "ahead of each unit, forward",
@@ -85,28 +83,6 @@ impl Place {
             Self::AfterLastBackward => "after the backward pass of the last micro-batch",
             Self::AfterOptimizerStep => "after the optimizer step",
         }
-    }
-}
-
-const fn forward_of(section: SectionKind) -> &'static str {
-    match section {
-        SectionKind::Embedding | SectionKind::MtpEmbedding => "embedding, forward",
-        SectionKind::Layer(LayerKind::Dense) => "each dense layer, forward",
-        SectionKind::Layer(LayerKind::Moe) => "each MoE layer, forward",
-        SectionKind::FinalNorm => "final norm, forward",
-        SectionKind::Mtp => "each multi-token-prediction depth, forward",
-        SectionKind::OutputLayer => "output layer and loss, forward",
-    }
-}
-
-const fn backward_of(section: SectionKind) -> &'static str {
-    match section {
-        SectionKind::Embedding | SectionKind::MtpEmbedding => "embedding, backward",
-        SectionKind::Layer(LayerKind::Dense) => "each dense layer, backward",
-        SectionKind::Layer(LayerKind::Moe) => "each MoE layer, backward",
-        SectionKind::FinalNorm => "final norm, backward",
-        SectionKind::Mtp => "each multi-token-prediction depth, backward",
-        SectionKind::OutputLayer => "output layer and loss, backward",
     }
 }
 

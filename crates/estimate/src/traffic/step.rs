@@ -6,7 +6,7 @@ use super::builder::{Builder, Sent};
 use super::ledger::{Parallelism, Place};
 use shardscope_explain::Formula;
 use shardscope_operators::{
-    Account, Collective, SectionKind, Shape, Shard, Weight, WeightGroup, section_counts,
+    Account, Collective, SectionKind, Shape, Shard, Weight, WeightGroup, WeightPart, section_counts,
 };
 use shardscope_plan::{DpSharding, Number, Stage};
 use shardscope_topology::GroupKind;
@@ -105,7 +105,7 @@ fn dot(counts: &[u64], elements: &[u64]) -> u64 {
 /// Whether tensor ranks hold a weight whole but see a part of what goes through it.
 fn is_partial(sequence_parallel: bool, weight: &Weight) -> bool {
     let whole = weight.shard == Shard::Whole && weight.group == WeightGroup::Dense;
-    let head_norm = weight.name.starts_with("q_layernorm") || weight.name.starts_with("k_layernorm");
+    let head_norm = weight.part == WeightPart::HeadNorm;
     // Positions are added before the sequence is cut: every rank has their whole gradient.
     whole && if sequence_parallel { weight.account != Account::Embedding } else { head_norm }
 }

@@ -2,7 +2,7 @@
 
 use super::setting::SettingValue::{Bool, Text};
 use super::table::Table;
-use shardscope_plan::{Field, Fp8, Number};
+use shardscope_plan::{Field, Fp8, Fp8Recipe, Number};
 use shardscope_source::Code;
 
 pub(super) fn number(name: &str) -> Option<Number> {
@@ -64,10 +64,10 @@ pub(super) fn fp8(table: &mut Table) -> Option<Fp8> {
     if format.is_empty() && !four {
         return None;
     }
-    let recipe = if four { "nvfp4" } else { table.word(Field::Fp8Recipe) };
+    let recipe = if four { Some(Fp8Recipe::Nvfp4) } else { Fp8Recipe::named(table.word(Field::Fp8Recipe)) };
     Some(Fp8 {
         format: if four { "e2m1".to_owned() } else { format.to_owned() },
-        recipe: if recipe.is_empty() { "delayed".to_owned() } else { recipe.to_owned() },
+        recipe: recipe.unwrap_or_default(),
         param_gather: table.on(Field::Fp8ParamGather),
     })
 }

@@ -12,8 +12,8 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
         out.push(Weight::split_vector("linear_qkv.bias", Account::Attention, rows, x.t));
     }
     if model.qk_layernorm {
-        out.extend(norm::scale(x, ["q_layernorm.weight", "q_layernorm.bias"], Account::Norms, x.d));
-        out.extend(norm::scale(x, ["k_layernorm.weight", "k_layernorm.bias"], Account::Norms, x.d));
+        out.extend(norm::of_heads(x, ["q_layernorm.weight", "q_layernorm.bias"], x.d));
+        out.extend(norm::of_heads(x, ["k_layernorm.weight", "k_layernorm.bias"], x.d));
     }
     out.extend(sinks(x));
     out.extend(projection(x, model.num_attention_heads * x.d));

@@ -1,14 +1,14 @@
 //! Weights (`megatron/core/models/common/embeddings/language_model_embedding.py`): the word embedding cut by
 //! vocabulary, a learned position table whole on every tensor rank.
 
-use crate::{Account, Symbols, Weight};
+use crate::{Account, Symbols, Weight, WeightPart};
 use shardscope_plan::PositionEmbedding;
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let model = x.model();
     let words =
         Weight::column("word_embeddings.weight", Account::Embedding, [model.padded_vocab_size, x.h], x.t);
-    let mut out = vec![Weight { linear: false, ..words }];
+    let mut out = vec![Weight { linear: false, part: WeightPart::WordEmbedding, ..words }];
     if model.position_embedding == PositionEmbedding::LearnedAbsolute {
         let shape = [model.max_position_embeddings, x.h];
         out.push(Weight::whole("position_embeddings.weight", Account::Embedding, &shape));

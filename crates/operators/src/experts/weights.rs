@@ -2,7 +2,7 @@
 //! rank; shared experts cut like a dense MLP; routed experts spread over the expert-parallel ranks and each cut
 //! by the expert tensor size. The router's balancing bias is a buffer and no parameter.
 
-use crate::{Account, Axis, Shape, Shard, Symbols, Weight, WeightGroup, WeightRole};
+use crate::{Account, Axis, Shape, Shard, Symbols, Weight, WeightGroup, WeightPart, WeightRole};
 use shardscope_plan::{Experts, LinearBias};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
@@ -75,6 +75,7 @@ fn expert(x: &Symbols<'_>, name: &'static str, shape: &[u64], axis: Axis) -> Wei
         linear: shape.len() == 2,
         copy: false,
         role: WeightRole::Trained,
+        part: WeightPart::Plain,
     }
 }
 

@@ -30,7 +30,7 @@ fn queries(x: &Symbols<'_>, latent: LatentAttention) -> Vec<Weight> {
     if let Some(rank) = latent.q_lora_rank {
         out.push(Weight::whole("linear_q_down_proj.weight", Account::Attention, &[rank, x.h]).as_linear());
         if normed {
-            out.extend(norm::scale(x, ["q_layernorm.weight", "q_layernorm.bias"], Account::Norms, rank));
+            out.extend(norm::of_heads(x, ["q_layernorm.weight", "q_layernorm.bias"], rank));
         }
         out.push(Weight::column("linear_q_up_proj.weight", Account::Attention, [rows, rank], x.t));
     } else {

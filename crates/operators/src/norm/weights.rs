@@ -1,6 +1,6 @@
 //! Weights of a norm: a scale, and a shift for LayerNorm; whole on every rank.
 
-use crate::{Account, Operator, Symbols, Weight};
+use crate::{Account, Operator, Symbols, Weight, WeightPart};
 use shardscope_plan::Normalization;
 
 pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
@@ -15,6 +15,12 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
 /// The weights of a norm behind attention or MLP, where the model has them.
 pub(crate) fn post(x: &Symbols<'_>, names: [&'static str; 2]) -> Vec<Weight> {
     if x.model().arrangement.post_norms { scale(x, names, Account::Norms, x.h) } else { Vec::new() }
+}
+
+/// The weights of a norm of heads, named `[weight, bias]`.
+pub(crate) fn of_heads(x: &Symbols<'_>, names: [&'static str; 2], width: u64) -> Vec<Weight> {
+    let weights = scale(x, names, Account::Norms, width).into_iter();
+    weights.map(|weight| weight.as_part(WeightPart::HeadNorm)).collect()
 }
 
 /// The weights of a norm over `width` elements, named `[weight, bias]`.

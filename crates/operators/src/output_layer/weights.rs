@@ -1,12 +1,12 @@
 //! Weights (`megatron/core/models/gpt/gpt_model.py`): the output projection cut by vocabulary. Tied, it has none
 //! of its own where the word embedding is on the same stage, and a copy where it is on another.
 
-use crate::{Account, Symbols, Weight};
+use crate::{Account, Symbols, Weight, WeightPart};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let shape = [x.model().padded_vocab_size, x.h];
     let weight = Weight::column("output_layer.weight", Account::OutputLayer, shape, x.t);
-    let weight = Weight { linear: false, ..weight };
+    let weight = Weight { linear: false, part: WeightPart::OutputProjection, ..weight };
     match (x.tied(), x.plan.layout().pipeline > 1) {
         (false, _) => vec![weight],
         (true, true) => vec![weight.as_copy()],

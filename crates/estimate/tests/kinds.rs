@@ -1,0 +1,68 @@
+//! Estimators fold over operators and sections and never ask which kind one is: what they ask is a method of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The enums whose variants only `shardscope-operators` and `shardscope-plan` may name.
+const KINDS: [&str; 4] = ["SectionKind::", "Operator::", "MatmulKind::", "LayerKind::"];
+
+fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() {
+            sources(&entry, out);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            out.push(entry);
+        }
+    }
+}
+
+/// Variants that a line of code names. `SectionKind::Layer(kind)` with a kind that came from elsewhere makes a section of
+/// a layer and asks nothing.
+fn variants(line: &str) -> Vec<&str> {
+    let code = line.split("//").next().unwrap_or(line);
+    let mut named = Vec::new();
+    for kind in KINDS {
+        for (at, _) in code.match_indices(kind) {
+            let whole_word = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            let rest = &code[at + kind.len()..];
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            let (variant, behind) = rest.split_at(end);
+            let makes = variant == "Layer"
+                && behind.starts_with('(')
+                && !behind.starts_with("(_")
+                && !line.contains("=>");
+            let is_variant = variant.starts_with(|c: char| c.is_uppercase())
+                && variant.contains(|c: char| c.is_lowercase());
+            if whole_word && is_variant && !makes {
+                named.push(&code[at..at + kind.len() + end]);
+            }
+        }
+    }
+    named
+}
+
+#[test]
+fn no_estimator_names_a_kind() {
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    assert!(files.len() > 30, "{} files", files.len());
+    let mut found = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a source");
+        for (index, line) in text.lines().enumerate() {
+            for variant in variants(line) {
+                found.push(format!("{}:{} {variant}", file.display(), index + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "what is asked here should be a method of the kind:\n{}", found.join("\n"));
+}
+
+#[test]
+fn naming_a_kind_is_seen() {
+    assert_eq!(variants("if kind == SectionKind::Mtp && x {"), ["SectionKind::Mtp"]);
+    assert_eq!(variants("matches!(kind, SectionKind::Layer(_))"), ["SectionKind::Layer"]);
+    assert_eq!(variants("SectionKind::Layer(layer) => 1,"), ["SectionKind::Layer"]);
+    assert_eq!(variants("let kind = SectionKind::Layer(layer);"), [""; 0]);
+    assert_eq!(variants("for kind in SectionKind::ALL { // SectionKind::Mtp"), [""; 0]);
+}

@@ -1,0 +1,108 @@
+//! What estimators ask of a section: they fold over sections and never match on their kind.
+
+use super::{Operator, Pass, SectionKind, Symbols};
+use shardscope_plan::LayerKind;
+
+impl SectionKind {
+    /// Where what every transformer layer has alike is told: with the first kind of them.
+    pub const EVERY_LAYER: Self = Self::Layer(LayerKind::ALL[0]);
+
+    /// The kind of transformer layer that it is; none of a section that is something else.
+    #[must_use]
+    pub const fn layer(self) -> Option<LayerKind> {
+        match self {
+            Self::Layer(kind) => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a transformer layer or has one in it: what full recomputation repeats, what sharded weights are
+    /// gathered for, and what one side of an overlap is.
+    #[must_use]
+    pub const fn has_layer(self) -> bool {
+        matches!(self, Self::Layer(_) | Self::Mtp)
+    }
+
+    /// Whether it runs: the embedding's copy for multi-token prediction has weights only, and each depth runs it.
+    #[must_use]
+    pub const fn runs(self) -> bool {
+        !matches!(self, Self::MtpEmbedding)
+    }
+
+    /// Whether it runs before the layers; a chunk without such a section gets its input from another.
+    #[must_use]
+    pub const fn is_before_layers(self) -> bool {
+        matches!(self, Self::Embedding)
+    }
+
+    /// Whether it runs after the layers, so that backward begins with it.
+    #[must_use]
+    pub const fn is_after_layers(self) -> bool {
+        matches!(self, Self::FinalNorm | Self::Mtp | Self::OutputLayer)
+    }
+
+    /// Whether it projects onto the vocabulary: Megatron's own linear layer, under Transformer Engine too.
+    #[must_use]
+    pub const fn projects_vocabulary(self) -> bool {
+        matches!(self, Self::OutputLayer)
+    }
+
+    /// Whether a router sends its tokens to experts.
+    #[must_use]
+    pub fn routes(self, x: &Symbols<'_>) -> bool {
+        self.operators(x).contains(&Operator::Experts)
+    }
+
+    /// The operators whose tensors wait for backward: of a depth of multi-token prediction whose layer is recomputed as a
+    /// whole, only what comes before that layer.
+    #[must_use]
+    pub fn kept_operators(self, x: &Symbols<'_>) -> Vec<Operator> {
+        match self {
+            Self::MtpEmbedding => Vec::new(),
+            Self::Mtp if x.recomputes_layers() => vec![Operator::MtpProjection],
+            _ => self.operators(x),
+        }
+    }
+
+    /// The sections whose weights first get a gradient while this one runs backward: a tied embedding's is there as soon
+    /// as the output layer has made its part of it.
+    #[must_use]
+    pub fn gradients_made(self, x: &Symbols<'_>) -> Vec<Self> {
+        match self {
+            Self::OutputLayer if x.tied() => vec![self, Self::Embedding],
+            Self::Embedding if x.tied() => Vec::new(),
+            _ => vec![self],
+        }
+    }
+
+    /// Its place in a pass, in words.
+    #[must_use]
+    pub const fn in_pass(self, pass: Pass) -> &'static str {
+        match (self, pass) {
+            (Self::Embedding | Self::MtpEmbedding, Pass::Forward) => "embedding, forward",
+            (Self::Embedding | Self::MtpEmbedding, Pass::Backward) => "embedding, backward",
+            (Self::Layer(LayerKind::Dense), Pass::Forward) => "each dense layer, forward",
+            (Self::Layer(LayerKind::Dense), Pass::Backward) => "each dense layer, backward",
+            (Self::Layer(LayerKind::Moe), Pass::Forward) => "each MoE layer, forward",
+            (Self::Layer(LayerKind::Moe), Pass::Backward) => "each MoE layer, backward",
+            (Self::FinalNorm, Pass::Forward) => "final norm, forward",
+            (Self::FinalNorm, Pass::Backward) => "final norm, backward",
+            (Self::Mtp, Pass::Forward) => "each multi-token-prediction depth, forward",
+            (Self::Mtp, Pass::Backward) => "each multi-token-prediction depth, backward",
+            (Self::OutputLayer, Pass::Forward) => "output layer and loss, forward",
+            (Self::OutputLayer, Pass::Backward) => "output layer and loss, backward",
+        }
+    }
+
+    /// How many of `counts`, in the order of [`SectionKind::ALL`], are sections that `asked` says yes to.
+    #[must_use]
+    pub fn count(counts: &[u64; Self::ALL.len()], asked: impl Fn(Self) -> bool) -> u64 {
+        Self::ALL.iter().zip(counts).filter(|(kind, _)| asked(**kind)).map(|(_, count)| count).sum()
+    }
+
+    /// How many of `counts` are transformer layers.
+    #[must_use]
+    pub fn layers(counts: &[u64; Self::ALL.len()]) -> u64 {
+        Self::count(counts, |kind| kind.layer().is_some())
+    }
+}
