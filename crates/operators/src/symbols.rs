@@ -6,7 +6,8 @@
 
 use shardscope_explain::{Explanation, Formula};
 use shardscope_plan::{
-    BaseTraining, Embeddings, ExpertKernel, Experts, Model, Number, Plan, Recipe, Recompute, RecomputeModule,
+    BaseTraining, Embeddings, ExpertKernel, Experts, Lora, Model, Number, Plan, Recipe, Recompute,
+    RecomputeModule,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -121,7 +122,7 @@ impl<'a> Symbols<'a> {
         let s = model.seq_length / layout.context;
         let b = recipe.micro_batch_size * recipe.tuning.objective.sequences();
         let n = s * b;
-        let width = recipe.params_dtype.width();
+        let width = recipe.module_dtype().width();
         let compute = recipe.transformers.autocast.map_or(width, Number::width);
         let lora = recipe.tuning.lora;
         Self {
@@ -148,7 +149,7 @@ impl<'a> Symbols<'a> {
             context: layout.context,
             recomputing: true,
             compute_width: compute.min(width),
-            adapter_width: lora.map_or(width, |lora| lora.dtype.width()),
+            adapter_width: lora.map_or(width, |lora| adapter_width(recipe, lora)),
             lora_rank: lora.map_or(0, |lora| lora.rank),
             rotated: rotated(model),
             input_gradient: true,
@@ -336,6 +337,12 @@ fn qkv_width(model: &Model, t: u64) -> u64 {
     let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
     let rows = if groups >= t { heads / t + 2 * (groups / t) } else { heads + 2 * groups };
     rows * model.kv_channels
+}
+
+/// Bytes of an element of adapters while they run: an engine that holds weights in one format holds theirs in it too.
+fn adapter_width(recipe: &Recipe, lora: Lora) -> u64 {
+    let engine = recipe.transformers.autocast.is_some() && !recipe.autocasts();
+    if engine { recipe.module_dtype().width() } else { lora.dtype.width() }
 }
 
 /// Columns of a head that are rotated: an even number of them.

@@ -3,7 +3,7 @@
 use super::asked::{Budget, LeftOut};
 use super::marks::Marks;
 use super::number::Number;
-use super::tuning::{Transformers, Tuning};
+use super::tuning::{DataEngine, Transformers, Tuning};
 use shardscope_units::Bytes;
 
 /// Everything about a run that is neither shape, machine nor cut.
@@ -79,6 +79,19 @@ pub struct Recipe {
 pub const HEADROOM: f64 = 0.04;
 
 impl Recipe {
+    /// Number format in which a layer's weights stand while it runs. FSDP gathers them in autocast's format, DeepSpeed's
+    /// engine holds them in it; else they are as they were loaded.
+    #[must_use]
+    pub fn module_dtype(&self) -> Number {
+        if self.transformers.engine == DataEngine::Ddp { self.params_dtype } else { self.compute_dtype() }
+    }
+
+    /// Whether products cast weights and inputs as they go (`torch.autocast` over weights of another format).
+    #[must_use]
+    pub fn autocasts(&self) -> bool {
+        self.transformers.autocast.is_some() && self.transformers.engine == DataEngine::Ddp
+    }
+
     /// Number format of matrix products: autocast's, or that of the weights.
     #[must_use]
     pub fn compute_dtype(&self) -> Number {

@@ -13,7 +13,9 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let deepspeed = is_deepspeed(recipe);
     let sharding = recipe.dp_sharding;
     let whole = sharding == DpSharding::Parameters;
-    let width = recipe.params_dtype.width();
+    // DeepSpeed's engine casts the whole model; FSDP shards it as it was loaded.
+    let held = if engine == DataEngine::DeepSpeed { recipe.module_dtype() } else { recipe.params_dtype };
+    let width = held.width();
     let mut out = Vec::with_capacity(16);
     let mut add = |name, part, width, spread, of| out.push(Kind { name, part, width, spread, of });
 
@@ -35,7 +37,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         add(name, Part::Parameters, width, whole, of);
     }
     if sharding == DpSharding::Gradients && sharded {
-        add("gathered weights", Part::Parameters, width, false, Of::Trained);
+        add("gathered weights", Part::Parameters, recipe.module_dtype().width(), false, Of::Trained);
     }
     if tuning.objective == (Objective::Dpo { reference: Reference::Loaded }) {
         add("reference model", Part::Parameters, width, whole, Of::Model);
@@ -84,7 +86,7 @@ fn widths(recipe: &Recipe) -> [u64; 2] {
     // accelerate holds what trains under FSDP in fp32 where mixed precision is on.
     let sharded = matches!(recipe.transformers.engine, DataEngine::Fsdp1 | DataEngine::Fsdp2);
     if is_deepspeed(recipe) {
-        [width; 2]
+        [recipe.module_dtype().width(); 2]
     } else if sharded && recipe.transformers.autocast.is_some() {
         [Number::Fp32.width(); 2]
     } else {

@@ -79,6 +79,7 @@ fn finish(scalars: &Scalars) -> Reading {
     sharding(&mut leaves);
     pipeline(&mut leaves);
     recompute(&mut leaves);
+    compiled_loss(&mut leaves);
     precision(&mut leaves);
     if leaves.reading.value(Field::TensorModelParallelSize).is_none_or(|degree| degree == "1") {
         leaves.state(Field::SequenceParallel, "false", Origin::Derived, "without tensor parallelism");
@@ -272,6 +273,25 @@ fn whole_layers(leaves: &mut Leaves<'_>, leaf: &Leaf, method: &str, layers: u64,
     }
 }
 
+/// `compile.enable` compiles model and loss unless `compile.components` leaves the loss out; `training.compile`, as it was
+/// called in 2024, the model alone (`torchtitan/config/job_config.py:Compile`).
+fn compiled_loss(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.yes("compile.enable") else { return };
+    let components: Vec<&Leaf> =
+        leaves.all().iter().filter(|leaf| leaf.path.starts_with("compile.components")).collect();
+    for leaf in &components {
+        leaf.used.set(true);
+    }
+    if components.is_empty() || components.iter().any(|leaf| leaf.value.contains("loss")) {
+        leaves.say_noted(
+            Field::LossKind,
+            "compiled",
+            leaf,
+            "the loss is compiled too: no fp32 logits are made",
+        );
+    }
+}
+
 fn precision(leaves: &mut Leaves<'_>) {
     match leaves.get("training.mixed_precision_param") {
         Some(leaf) if leaf.value == "float32" => leaves.switch(Field::Bf16, false, leaf),
@@ -282,5 +302,24 @@ fn precision(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = float8.filter(|leaf| leaf.value.contains("float8") || leaf.value == "true") {
         leaves.say(Field::Fp8, "e4m3", leaf);
         leaves.state(Field::Fp8Recipe, "tensorwise", Origin::Default, WHOSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_words;
+    use crate::Argument;
+    use shardscope_plan::Field;
+
+    #[test]
+    fn a_compiled_loss_makes_no_fp32_logits() {
+        let loss = |words: &str| {
+            let reading = read_words(&Argument::split(words));
+            reading.value(Field::LossKind).map(str::to_owned)
+        };
+        assert_eq!(loss("--compile.enable").as_deref(), Some("compiled"));
+        assert_eq!(loss("--compile.enable --compile.components=model,loss").as_deref(), Some("compiled"));
+        assert_eq!(loss("--compile.enable --compile.components=model"), None);
+        assert_eq!(loss("--training.compile"), None);
     }
 }

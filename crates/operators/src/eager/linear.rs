@@ -162,7 +162,7 @@ impl Linear {
     ) {
         let x = tape.x;
         let wide = [x.n, inner];
-        let autocast = x.recipe().transformers.autocast.is_some();
+        let autocast = x.recipe().autocasts();
         let dropout = x.recipe().tuning.lora.is_some_and(|lora| lora.dropout);
         if autocast {
             tape.keep(true, self.lora_input, &wide, x.compute_width, &self.cast_input_formula);
