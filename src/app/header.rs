@@ -33,7 +33,7 @@ pub(crate) fn header() -> Html {
             <ThemeMenu />
             <button type="button" class="button main share" onclick={send(&dispatch, || Action::Share(true))}>
                 <Icon sign={Sign::Share} />
-                { "Share" }
+                <span class="roomy">{ "Share" }</span>
             </button>
         </header>
     }

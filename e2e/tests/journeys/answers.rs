@@ -44,7 +44,7 @@ fn a_number_says_why() {
     let page = Page::open("");
     panel(&page, "memory");
     page.click("#memory .number-button");
-    page.wait_text("#why", "Parameters: ");
+    page.wait_text("#why", "arameters: ");
     page.click("#why .tree-inside summary");
     page.wait_text("#why .reason", "Every parameter of the rank");
     assert_eq!(page.axe(), []);
@@ -92,8 +92,8 @@ fn what_does_not_fit_says_by_how_much_and_is_mended_in_two_clicks() {
     let page = Page::open("");
     page.wait_text(".verdict .big", "Fits");
     page.choose(".accelerator select", "A100-SXM-40GB");
-    turn(&page, "More: micro-batch size");
-    turn(&page, "More: micro-batch size");
+    turn(&page, "More: sequences of one micro-batch");
+    turn(&page, "More: sequences of one micro-batch");
     let said = page.wait_text(".verdict .big", "Out of memory");
     assert!(said.contains("GiB over"), "{said}");
     assert_eq!(page.axe(), []);

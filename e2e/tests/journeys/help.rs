@@ -9,14 +9,14 @@ fn the_tour_leads_through_the_page_by_mouse_and_by_keyboard() {
     page.wait_for(".verdict");
     let address = page.url();
     page.click_text(".top .site button", "Tour");
-    page.wait_text("#tour", "1 of 9");
+    page.wait_text("#tour", "1 of 8");
     assert_eq!(page.attribute("[data-toured]", "class").as_deref(), Some("answer-head"));
     let needs = page.text("#tour p");
     assert!(needs.contains("GiB") && !needs.contains('{'), "{needs}");
     assert_eq!(page.axe(), []);
     // The card has the focus; arrows lead on and back, and never past the first step.
     for (key, step) in
-        [(Key::Left, "1 of 9"), (Key::Right, "2 of 9"), (Key::Right, "3 of 9"), (Key::Left, "2 of 9")]
+        [(Key::Left, "1 of 8"), (Key::Right, "2 of 8"), (Key::Right, "3 of 8"), (Key::Left, "2 of 8")]
     {
         page.press(key);
         page.wait_text("#tour", step);
@@ -24,9 +24,9 @@ fn the_tour_leads_through_the_page_by_mouse_and_by_keyboard() {
     // The page beneath stays at hand, and the tour tells of the plan that is shown now.
     turn(&page, "More: tensor parallel size");
     page.wait_text(".plan-name", "TP 4, PP 2, DP 2");
-    for step in 3..=9 {
+    for step in 3..=8 {
         page.click_text("#tour button", "Next");
-        page.wait_text("#tour", &format!("{step} of 9"));
+        page.wait_text("#tour", &format!("{step} of 8"));
         assert_eq!(page.count("[data-toured]"), 1, "step {step}");
         let text = page.text("#tour p");
         assert!(!text.contains('{') && !text.contains("  "), "{text}");
@@ -46,7 +46,7 @@ fn the_tour_ends_by_escape_on_a_phone_in_the_dark() {
     page.phone();
     page.prefer_dark(true);
     page.js("document.querySelector('.site .link').click()", &[]);
-    page.wait_text("#tour", "1 of 9");
+    page.wait_text("#tour", "1 of 8");
     page.until("the verdict in view", || {
         let top = page.js("return document.querySelector('.verdict').getBoundingClientRect().top", &[]);
         (top.as_f64()? < 200.0).then_some(())

@@ -31,7 +31,7 @@ pub(crate) fn script(props: &Props) -> Html {
         <section class="script" aria-labelledby="script-title">
             <header>
                 <h2 id="script-title" class="hidden">{ "Launch script" }</h2>
-                <p class="private">{ "Computed in this page: nothing is sent anywhere." }</p>
+                <p class="private">{ "Nothing you paste leaves this page." }</p>
                 <Tools text={hand.text.clone()} />
             </header>
             <Editor text={hand.text.clone()} answer={answer.clone()} />

@@ -5,7 +5,7 @@ use shardscope::session::{Event, Shown};
 use shardscope::topology::{GroupKind, Groups, Rank};
 use yew::prelude::*;
 
-use super::map::chips;
+use super::map_chips::chips;
 use super::panel::PlanProps;
 use crate::app::context::{AppContext, send, use_dispatch};
 

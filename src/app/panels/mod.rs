@@ -8,6 +8,7 @@ mod gemms;
 mod layers;
 mod layouts;
 mod map;
+mod map_chips;
 mod memory;
 mod mini_map;
 mod overview;

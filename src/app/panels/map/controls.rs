@@ -1,51 +1,13 @@
 //! What the colours tell, and the search for a GPU.
 
-use shardscope::session::map::{Colour, find_gpu, relation_name, relations};
+use shardscope::session::map::{Colour, find_gpu};
 use shardscope::session::{Event, PtrEq, Shown};
-use shardscope::topology::{GroupKind, Rank};
+use shardscope::topology::Rank;
 use yew::prelude::*;
 
 use crate::app::browser;
 use crate::app::context::{send, use_dispatch};
-
-/// One thing that colours can tell.
-pub(in crate::app::panels) struct Chip {
-    pub colour: Colour,
-    pub name: &'static str,
-    pub title: String,
-}
-
-/// What there is to choose from: stages, the groups of the plan, amounts.
-pub(in crate::app::panels) fn chips(shown: &Shown) -> Vec<Chip> {
-    let mut chips =
-        vec![Chip { colour: Colour::Stage, name: "Stage", title: "Color by pipeline stage".to_owned() }];
-    for kind in relations(&shown.plan) {
-        let name = match kind {
-            GroupKind::Tensor => "TP",
-            GroupKind::Pipeline => "PP",
-            GroupKind::Data => "DP",
-            GroupKind::DataContext => "DP + CP",
-            GroupKind::Context => "CP",
-            GroupKind::Expert => "EP",
-            GroupKind::ExpertTensor => "ETP",
-            GroupKind::ExpertData => "EDP",
-            GroupKind::Embedding => "Embedding",
-            other => other.short(),
-        };
-        chips.push(Chip {
-            colour: Colour::Group(kind),
-            name,
-            title: format!("Color by {} group", relation_name(kind)),
-        });
-    }
-    chips.push(Chip { colour: Colour::Memory, name: "Memory", title: "Color by peak memory".to_owned() });
-    chips.push(Chip {
-        colour: Colour::Traffic,
-        name: "Traffic",
-        title: "Color by bytes sent per step".to_owned(),
-    });
-    chips
-}
+use crate::app::panels::map_chips::chips;
 
 #[derive(Properties, PartialEq)]
 pub(super) struct Props {

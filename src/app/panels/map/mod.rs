@@ -7,8 +7,6 @@ mod cursor;
 mod links;
 mod table;
 
-pub(super) use controls::chips;
-
 use shardscope::quantity::{gib, grouped};
 use shardscope::session::map::{Amounts, Colour, MOST_DRAWN, Picture, about, group_caption, picture};
 use shardscope::session::{Event, PtrEq, Shown};
