@@ -86,6 +86,10 @@ impl Architecture {
             return Err(Refusal::Stopped(Stop::Unfit("hidden_size".to_owned())));
         }
         read.left_out = towers(root);
+        if inner.is_some() && !composite && !whole_type.is_empty() && read.left_out.is_empty() {
+            // A wrapper that is not known: what it puts around the text model is not either.
+            read.left_out.push(whole_type.to_owned());
+        }
         if composite && read.left_out.is_empty() {
             // Written or not, the library builds it.
             read.left_out.push("vision_config".to_owned());

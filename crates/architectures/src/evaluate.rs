@@ -11,8 +11,8 @@ use crate::value::{Number, Value};
 
 /// Most layers of a model.
 pub(crate) const MOST_LAYERS: u64 = 4096;
-/// Most steps of one evaluation: a hundred for each of the most layers.
-const MOST_STEPS: u32 = 1_000_000;
+/// Most steps of one evaluation; a model of a hundred layers takes some twenty thousand.
+const MOST_STEPS: u32 = 300_000;
 /// Deepest chain of definitions.
 const DEPTH: u32 = 48;
 
@@ -78,10 +78,13 @@ impl<'c> Evaluation<'c> {
 
     /// A definition as a size.
     pub(crate) fn size(&self, name: &'static str) -> Result<u64, Stop> {
-        let unfit = || Stop::Unfit(name.to_owned());
-        match self.name(name)?.number().ok_or_else(unfit)? {
-            Number::Whole(whole) => u64::try_from(whole).map_err(|_| unfit()),
-            Number::Real(_) => Err(unfit()),
+        let value = self.name(name)?;
+        // The key that the definition begins with says more than the definition's name.
+        let key = || self.definitions.get(name).map_or_else(|| name.to_owned(), named);
+        let unfit = || if value == Value::Nothing { Stop::Missing(key()) } else { Stop::Unfit(key()) };
+        match value.number().ok_or_else(unfit)? {
+            Number::Whole(whole) => u64::try_from(whole).map_err(|_| Stop::Unfit(key())),
+            Number::Real(_) => Err(Stop::Unfit(key())),
         }
     }
 

@@ -67,3 +67,34 @@ fn every_configuration_counts_as_the_library_does_or_is_refused_by_name() {
     assert_eq!(unfit, UNFIT.len(), "a key that is fit now");
     assert!(equal > 400, "{equal}");
 }
+
+fn read(config: &str) -> Result<Architecture, Refusal> {
+    Architecture::read(&read_json(config, 0).documents[0])
+}
+
+#[test]
+fn what_is_not_known_is_never_read_as_something_else() {
+    let shape = r#""hidden_size":64,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":128,"vocab_size":100"#;
+    let unknown = read(&format!(r#"{{"model_type":"brand_new",{shape}}}"#));
+    assert_eq!(unknown, Err(Refusal::UnknownType("brand_new".to_owned())));
+    assert_eq!(read(&format!("{{{shape}}}")), Err(Refusal::Nameless));
+    // A wrapper that is not known around a text model that is.
+    let wrapped =
+        read(&format!(r#"{{"model_type":"brand_new_vl","text_config":{{"model_type":"llama",{shape}}}}}"#));
+    assert_eq!(wrapped.map(|read| read.left_out), Ok(vec!["brand_new_vl".to_owned()]));
+    let latent = read(r#"{"model_type":"glm5_next","hidden_size":64}"#);
+    assert!(matches!(latent, Err(Refusal::UnknownType(_))));
+}
+
+#[test]
+fn sizes_beyond_anything_stop_within_bounds() {
+    for layers in ["-1", "0", "1e30", "99999999999", "\"many\"", "[]"] {
+        let config = format!(r#"{{"model_type":"llama","num_hidden_layers":{layers}}}"#);
+        assert!(matches!(read(&config), Err(Refusal::Stopped(_))), "{layers}");
+    }
+    let wide = read(r#"{"model_type":"llama","hidden_size":9000000000000000000,"num_hidden_layers":4096}"#);
+    assert!(matches!(wide, Err(Refusal::Stopped(_))));
+    // A key written as nothing has no default, as in the library.
+    let nothing = read(r#"{"model_type":"llama","hidden_size":null}"#);
+    assert_eq!(nothing, Err(Refusal::Stopped(Stop::Missing("hidden_size".to_owned()))));
+}
