@@ -47,6 +47,7 @@ const ROWS: &[Row] = &[
     Row { name: "A100-SXM-80GB", generation: "A100", memory_mib: 81920, memory_tb_s: 2.04, fp32: 19.5, half: 312.0, fp8: None, fp4: None, multiprocessors: 108, fast_link: ("NVLink3", 300.0), fast_domain: 8, gpus_per_node: 8, network: ("InfiniBand HDR", 25.0), context_mib: 1573, source: "tflops, achieved, capacity: ST; bandwidth: R (ST rounds to 2.00); link: NET; smi total: R" },
     Row { name: "A100-PCIe-80GB", generation: "A100", memory_mib: 81920, memory_tb_s: 1.94, fp32: 19.5, half: 312.0, fp8: None, fp4: None, multiprocessors: 108, fast_link: ("PCIe 4", 31.0), fast_domain: 8, gpus_per_node: 8, network: ("InfiniBand HDR", 25.0), context_mib: 1573, source: "tflops, achieved, memory: ST; link: NET" },
     Row { name: "A800-SXM-80GB", generation: "A100", memory_mib: 81920, memory_tb_s: 2.04, fp32: 19.5, half: 312.0, fp8: None, fp4: None, multiprocessors: 108, fast_link: ("NVLink3", 200.0), fast_domain: 8, gpus_per_node: 8, network: ("InfiniBand HDR", 25.0), context_mib: 1573, source: "all: R" },
+    Row { name: "L4", generation: "A100", memory_mib: 23034, memory_tb_s: 0.3, fp32: 30.3, half: 121.0, fp8: Some(242.5), fp4: None, multiprocessors: 58, fast_link: ("PCIe 4", 31.0), fast_domain: 8, gpus_per_node: 8, network: ("Ethernet", 25.0), context_mib: 1573, source: "tflops, memory: NVIDIA L4 data sheet (half of its figures with sparsity), R; link: NET (PCIe 4)" },
     Row { name: "L40S", generation: "A100", memory_mib: 49152, memory_tb_s: 0.864, fp32: 91.6, half: 362.0, fp8: Some(733.0), fp4: None, multiprocessors: 142, fast_link: ("PCIe 4", 31.0), fast_domain: 8, gpus_per_node: 8, network: ("Ethernet", 25.0), context_mib: 1573, source: "tflops, memory: ST; link: NET (PCIe 4)" },
     Row { name: "H100-SXM", generation: "H100", memory_mib: 81559, memory_tb_s: 3.35, fp32: 67.0, half: 989.0, fp8: Some(1979.0), fp4: None, multiprocessors: 132, fast_link: ("NVLink4", 450.0), fast_domain: 8, gpus_per_node: 8, network: ("InfiniBand NDR", 50.0), context_mib: 1573, source: "tflops, achieved, memory: ST; peaks: DGXC; link: NET; smi total: R" },
     Row { name: "H100-SXM-96GB-HBM2e", generation: "H100-HBM2e", memory_mib: 98304, memory_tb_s: 2.4, fp32: 67.0, half: 989.0, fp8: Some(1979.0), fp4: None, multiprocessors: 132, fast_link: ("NVLink4", 450.0), fast_domain: 8, gpus_per_node: 8, network: ("InfiniBand NDR", 50.0), context_mib: 1573, source: "memory, power: TT; tflops: nominal H100, not reached at 500 W" },
@@ -145,6 +146,7 @@ pub fn accelerator_in(words: &str) -> Option<Accelerator> {
         ("a800", "A800-SXM-80GB"),
         ("a100", "A100-SXM-80GB"),
         ("v100", "V100-SXM2-32GB"),
+        ("l4", "L4"),
         ("l40s", "L40S"),
         ("mi250x", "MI250X"),
         ("mi250", "MI250X"),
@@ -224,6 +226,7 @@ mod tests {
         }
         check("a100", Some("A100-SXM-80GB"));
         check("h200", Some("H200-SXM"));
+        check("l4", Some("L4"));
         check("B2", Some("B200"));
         check("", None);
         check("abacus", None);
@@ -235,6 +238,7 @@ mod tests {
         assert_eq!(named("gpu:a100:8").as_deref(), Some("A100-SXM-80GB"));
         assert_eq!(named("v100-32g").as_deref(), Some("V100-SXM2-32GB"));
         assert_eq!(named("gpu-h100-80g").as_deref(), Some("H100-SXM"));
+        assert_eq!(named("gpu:l4:1").as_deref(), Some("L4"));
         assert_eq!(named("batch,ga100x"), None);
     }
 
