@@ -17,6 +17,7 @@ mod moments_of;
 mod own_states;
 mod rank;
 mod report;
+mod state;
 mod states;
 mod term;
 mod tree;

@@ -1,6 +1,6 @@
 //! What each optimizer holds for a parameter beside the parameter itself.
 
-use super::states::Of;
+use super::state::Of;
 use shardscope_plan::{Optimizer, OptimizerKind, StateFormat};
 
 /// Elements of a block of 8-bit states, which has an fp32 constant (`bitsandbytes/optim/optimizer.py`).

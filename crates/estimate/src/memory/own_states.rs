@@ -2,7 +2,7 @@
 //! Trainer with DDP or FSDP. DeepSpeed's engine holds fp32 copies of what trains.
 
 use super::moments_of;
-use super::states::{Kind, Of, Part};
+use super::state::{Kind, Of, Part};
 use shardscope_plan::{DataEngine, DpSharding, Number, Objective, Plan, Quantization, Recipe, Reference};
 
 /// The kinds of states that `plan` has.
@@ -102,5 +102,5 @@ pub(super) fn widths_made_anew(plan: &Plan) -> Option<[u64; 2]> {
     if !semantics.makes_gradients_anew || recipe.num_micro_batches > 1 || is_deepspeed(recipe) {
         return None;
     }
-    Some(if semantics.steps_parameters { widths(recipe) } else { [super::states::gradient_width(recipe); 2] })
+    Some(if semantics.steps_parameters { widths(recipe) } else { [super::state::gradient_width(recipe); 2] })
 }

@@ -3,7 +3,7 @@
 use super::kept::{rotary_table, run_input};
 use super::moments::ChunkSum;
 use super::rank::Rank;
-use super::states::Part;
+use super::state::Part;
 use super::unit::Units;
 use shardscope_explain::Breakdown;
 use shardscope_operators::{Saved, SectionKind, Symbols};

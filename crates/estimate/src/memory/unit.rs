@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::kept::kept_by;
-use super::states::Held as Parameters;
+use super::state::Held as Parameters;
 use shardscope_operators::{
     Held, Operator, SectionKind, Symbols, Weight, WeightGroup, Work, section_counts, work_of,
 };

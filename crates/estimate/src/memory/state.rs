@@ -1,0 +1,299 @@
+//! What a state is: bytes that a group of parameters has, and how parameters are held.
+
+use shardscope_explain::{Explanation, Formula};
+use shardscope_operators::{Weight, WeightRole};
+use shardscope_plan::{DpSharding, Number, Plan, Quantization, Recipe, Software};
+use shardscope_units::{Bytes, Count, Quantity};
+
+const WEIGHTS: &str = "megatron/core/distributed/param_and_grad_buffer.py";
+const OPTIMIZER: &str = "megatron/core/optimizer/distrib_optimizer.py";
+const ENGINE: &str = "transformer_engine/pytorch/module/base.py";
+
+static WHOLE: Formula = Formula::new("P·w", "Every parameter of the rank, w bytes each.", WEIGHTS);
+static SHARED: Formula =
+    Formula::new("P·w/D", "Every parameter of the rank, w bytes each, spread over D ranks.", OPTIMIZER);
+static HOST: Formula =
+    Formula::new("P·w/D·q", "Spread over D ranks, of which the part q stays on the device.", OPTIMIZER);
+static COPIES: Formula = Formula::new(
+    "P·w",
+    "fp8 copies of the linear layers' weights, kept from micro-batch to micro-batch.",
+    ENGINE,
+);
+
+/// Which of the report's terms a state belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Weights.
+    Parameters,
+    /// Gradients.
+    Gradients,
+    /// Optimizer states.
+    Optimizer,
+    /// Alive in the optimizer step alone, and after it until the next step begins.
+    Step,
+}
+
+/// Parameters of one rank by how their states are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Held {
+    /// All.
+    pub(super) all: Count,
+    /// Those of linear layers, which fp8 and Muon treat apart.
+    pub(super) linear: Count,
+    /// All, each parameter padded as the distributed optimizer's buffers have it.
+    pub(super) padded: Count,
+    /// Those that train, of the model or copies of its weights.
+    pub(super) trained: Count,
+    /// Those of adapters.
+    pub(super) adapters: Count,
+    /// Those of frozen weights that are held quantised.
+    pub(super) quantized: Count,
+    /// Bytes in which these are held.
+    pub(super) packed: Count,
+    /// Bytes of their constants.
+    pub(super) constants: Count,
+    /// Rows and columns of matrices that train, and elements of vectors.
+    pub(super) sides: Count,
+    /// Elements of two square preconditioners of matrices that train.
+    pub(super) squares: Count,
+}
+
+/// Elements at a multiple of which each parameter begins under the distributed optimizer
+/// (`megatron/core/distributed/param_and_grad_buffer.py`).
+const PARAMETER_ALIGNMENT: u64 = 64;
+/// A buffer ends at a multiple of this and of the number of shards, in elements.
+const BUFFER_ALIGNMENT: u64 = 128;
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+
+impl Held {
+    /// Adds a weight of this rank.
+    pub(super) fn add(&mut self, weight: &Weight, quantization: Quantization) {
+        let count = weight.count();
+        self.all += count;
+        self.padded += Count::new(count.get().next_multiple_of(PARAMETER_ALIGNMENT));
+        if weight.linear {
+            self.linear += count;
+        }
+        if weight.role.trains() {
+            self.sides += sides(weight);
+            self.squares += squares(weight);
+        }
+        match weight.role {
+            WeightRole::Trained | WeightRole::TrainedCopy => self.trained += count,
+            WeightRole::Adapter => self.adapters += count,
+            WeightRole::Frozen if weight.linear && quantization != Quantization::None => {
+                let rows = weight.local.split_last().map_or(1, |(_, rows)| product(rows));
+                let [packed, constants] = quantized(quantization, count.get(), rows);
+                self.quantized += count;
+                self.packed += Count::new(packed);
+                self.constants += Count::new(constants);
+            }
+            WeightRole::Frozen => {}
+        }
+    }
+
+    /// Adds `times` of `other`.
+    pub(super) fn add_all(&mut self, other: Self, times: u64) {
+        self.all += other.all * times;
+        self.linear += other.linear * times;
+        self.padded += other.padded * times;
+        self.trained += other.trained * times;
+        self.adapters += other.adapters * times;
+        self.quantized += other.quantized * times;
+        self.packed += other.packed * times;
+        self.constants += other.constants * times;
+        self.sides += other.sides * times;
+        self.squares += other.squares * times;
+    }
+
+    /// The same, were nothing of it trained.
+    pub(super) fn frozen(self) -> Self {
+        Self { trained: Count::ZERO, sides: Count::ZERO, squares: Count::ZERO, ..self }
+    }
+
+    /// Those that are frozen and held in a number format.
+    pub(super) fn plain(&self) -> Count {
+        let others = self.trained + self.adapters + self.quantized;
+        Count::new(self.all.get().saturating_sub(others.get()))
+    }
+
+    /// With what the plan's buffers add to the parameters: nothing but for the distributed optimizer of
+    /// Megatron core. Buckets beyond the first add a few hundred elements each and are left out.
+    pub(super) fn in_buffers(self, plan: &Plan, shards: u64) -> Count {
+        let recipe = plan.recipe();
+        let core = matches!(recipe.software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
+        if !core || recipe.dp_sharding != DpSharding::OptimizerStates || self.all == Count::ZERO {
+            return self.all;
+        }
+        let least = common_multiple(shards.max(1), BUFFER_ALIGNMENT);
+        Count::new(self.padded.get().next_multiple_of(least))
+    }
+}
+
+/// Elements of a 4-bit block, which has one constant (`bitsandbytes/nn/modules.py:Linear4bit`).
+const BLOCK: u64 = 64;
+/// Constants of a block that are quantised together (`bitsandbytes/functional.py:quantize_4bit`).
+const CONSTANTS: u64 = 256;
+/// Widest side of which SOAP and Shampoo hold a preconditioner (`max_precond_dim` of the reference SOAP).
+const WIDEST: u64 = 10_000;
+
+/// Bytes of `count` weights in `rows` rows held so, and of their constants. Tables of 16 entries are left out.
+fn quantized(quantization: Quantization, count: u64, rows: u64) -> [u64; 2] {
+    let blocks = count.div_ceil(BLOCK);
+    match quantization {
+        Quantization::None => [0, 0],
+        Quantization::FourBit { double: false } => [count.div_ceil(2), blocks * FLOAT],
+        Quantization::FourBit { double: true } => {
+            [count.div_ceil(2), blocks + blocks.div_ceil(CONSTANTS) * FLOAT + FLOAT]
+        }
+        Quantization::Int8 => [count, rows * FLOAT],
+        Quantization::Fp8 => [count, FLOAT],
+    }
+}
+
+fn product(sizes: &[u64]) -> u64 {
+    sizes.iter().product()
+}
+
+/// Row and column sums of a weight's matrices; all elements of a vector.
+fn sides(weight: &Weight) -> Count {
+    match weight.local.split_last_chunk::<2>() {
+        Some((outer, [rows, columns])) => Count::new(product(outer) * (rows + columns)),
+        None => weight.count(),
+    }
+}
+
+/// Elements of the squares over the two sides of a weight's matrices.
+fn squares(weight: &Weight) -> Count {
+    let square = |side: u64| if side > WIDEST { 0 } else { side * side };
+    match weight.local.split_last_chunk::<2>() {
+        Some((outer, [rows, columns])) => Count::new(product(outer) * (square(*rows) + square(*columns))),
+        None => Count::ZERO,
+    }
+}
+
+fn common_multiple(one: u64, other: u64) -> u64 {
+    let (mut a, mut b) = (one, other);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    one / a.max(1) * other
+}
+
+/// One kind of state of one group of parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct State {
+    /// Short name.
+    pub(super) name: &'static str,
+    /// Its term.
+    pub(super) part: Part,
+    /// How many parameters have it.
+    pub(super) count: Count,
+    /// Bytes per parameter.
+    pub(super) width: u64,
+    /// Ranks over which it is spread.
+    pub(super) shards: u64,
+    /// Part of it that stays on the device.
+    pub(super) stays: f64,
+    /// Whether it is of weights that do not train.
+    pub(super) frozen: bool,
+}
+
+impl State {
+    /// Bytes on one rank.
+    pub(super) fn bytes(&self) -> Bytes {
+        let whole = self.count.bytes(self.width).get();
+        let share = Bytes::new(whole.div_ceil(self.shards.max(1)));
+        if self.stays >= 1.0 { share } else { Count::rounded_up(share.number() * self.stays).bytes(1) }
+    }
+
+    /// Why it has so many bytes.
+    pub(super) fn why(&self) -> Explanation {
+        let count = ("P", self.count.number());
+        let width = ("w", Count::new(self.width).number());
+        let shards = ("D", Count::new(self.shards).number());
+        if self.name == FP8_COPIES {
+            Explanation::new(&COPIES, &[count, width])
+        } else if self.stays < 1.0 {
+            Explanation::new(&HOST, &[count, width, shards, ("q", self.stays)])
+        } else if self.shards > 1 {
+            Explanation::new(&SHARED, &[count, width, shards])
+        } else {
+            Explanation::new(&WHOLE, &[count, width])
+        }
+    }
+}
+
+pub(super) const FP8_COPIES: &str = "fp8 copies of weights";
+
+/// A state before it is known whose.
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) part: Part,
+    pub(super) width: u64,
+    /// Spread over the data-parallel ranks.
+    pub(super) spread: bool,
+    /// Of which parameters.
+    pub(super) of: Of,
+}
+
+/// Of which parameters there is a state, or what else counts its elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    /// All.
+    All,
+    /// Those of linear layers.
+    Linear,
+    /// All but those of linear layers.
+    Rest,
+    /// The model's own that train.
+    Trained,
+    /// Adapters.
+    Adapters,
+    /// Frozen ones in a number format.
+    Plain,
+    /// Of the model, trained or not.
+    Model,
+    /// Bytes of quantised ones.
+    Packed,
+    /// Bytes of these ones' constants.
+    Constants,
+    /// Rows and columns of matrices that train.
+    Sides,
+    /// Squares over the sides of matrices that train.
+    Squares,
+    /// One of so many that train, adapters too.
+    BlocksOf(u64),
+}
+
+impl Of {
+    /// How many of `held`.
+    pub(super) fn count(self, held: &Held) -> Count {
+        match self {
+            Self::All => held.all,
+            Self::Linear => held.linear,
+            Self::Rest => Count::new(held.all.get().saturating_sub(held.linear.get())),
+            Self::Trained => held.trained,
+            Self::Adapters => held.adapters,
+            Self::Plain => held.plain(),
+            Self::Model => Count::new(held.all.get().saturating_sub(held.adapters.get())),
+            Self::Packed => held.packed,
+            Self::Constants => held.constants,
+            Self::Sides => held.sides,
+            Self::Squares => held.squares,
+            Self::BlocksOf(size) => Count::new((held.trained + held.adapters).get().div_ceil(size.max(1))),
+        }
+    }
+}
+
+/// Bytes of an element of gradients as they are held.
+pub(super) fn gradient_width(recipe: &Recipe) -> u64 {
+    if is_torch_fsdp(recipe) { Number::Fp32.width() } else { recipe.grads_dtype.width() }
+}
+
+/// Whether PyTorch's FSDP holds the weights: as fp32 shards, cast when they are gathered.
+pub(super) fn is_torch_fsdp(recipe: &Recipe) -> bool {
+    matches!(recipe.software, Software::Torchtitan | Software::TorchFsdp | Software::HfTransformers)
+        && matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters)
+}
