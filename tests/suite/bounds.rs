@@ -2,7 +2,7 @@
 //! out, estimates against what their machines can do.
 
 use shardscope::advice::advised;
-use shardscope::estimate::time::{exact_step_seconds, step_seconds, time};
+use shardscope::estimate::time::{Unknown, exact_step_seconds, step_seconds, time};
 use shardscope::estimate::{Law, time_fault};
 use shardscope::intake::{plan_from_flags, resolve};
 use shardscope::plan::{PipelineSchedule, Plan};
@@ -138,7 +138,8 @@ fn deep_pipelines_and_huge_batches_are_bounded() {
     let (report, said) = of(8, 1 << 24, &[]);
     let time = report.expect(&said).time;
     assert!(time.schedule.simulated < 20_000 && time.bubble_fraction < 1e-4 && time.mfu > 0.3);
-    assert!(of(64, 1 << 24, &[]).0.is_some());
+    let continued = of(64, 1 << 24, &[]).0.expect("a report");
+    assert!(continued.unknowns.contains(&Unknown::Continued), "it is told");
     if cfg!(not(debug_assertions)) {
         // Millions of events: too many without optimisation.
         assert!(of(512, 4_096, &[]).0.is_some());

@@ -197,7 +197,7 @@ fn the_schedule_is_drawn_to_the_end_and_its_memory_rises_and_falls() {
         };
         let all = boxes(Viewport::WHOLE);
         assert_eq!(all as u64, u64::from(micro_batches) * 2 * u64::from(timeline.lanes()));
-        let near = Window { from: 0.5, length: 0.1 };
+        let near = Viewport { from: 0.5, length: 0.1 };
         assert!(boxes(near) > 0 && boxes(near) < all / 5, "a tenth of the step has a tenth of the work");
         let (first, last) = timeline.phases();
         assert!(0.0 < first && first < last && last < 1.0);
@@ -236,7 +236,7 @@ fn a_large_schedule_is_sampled() {
     let size = |window| timeline.picture(window).paths.iter().map(|(_, path)| path.len()).sum::<usize>();
     assert!(size(Viewport::WHOLE) < 300_000, "{}", size(Viewport::WHOLE));
     assert!(timeline.picture(Viewport::WHOLE).numbers.is_empty());
-    assert!(!timeline.picture(Window { from: 0.3, length: 0.01 }).numbers.is_empty());
+    assert!(!timeline.picture(Viewport { from: 0.3, length: 0.01 }).numbers.is_empty());
 }
 
 /// Every schedule the example's layers and micro-batches allow: what frees the pipeline of waiting holds more.

@@ -1,6 +1,7 @@
 //! What is copied to be pasted elsewhere: a table with its link, a frame for a page.
 
 use super::{Shown, cut, title};
+use shardscope_report::text::inert;
 use shardscope_units::{gib, percent, rounded, seconds, tflops};
 
 /// Above this many characters chat tools and trackers cut or refuse a link.
@@ -9,9 +10,9 @@ pub const LONG_LINK: usize = 2_000;
 /// The verdict as a Markdown table, with the link to the page below.
 #[must_use]
 pub fn verdict_markdown(shown: &Shown, link: &str) -> String {
-    let mut out = format!("| {} | |\n|---|---:|\n", title(shown));
+    let mut out = format!("| {} | |\n|---|---:|\n", inert(&title(shown)));
     for (name, value) in verdict_lines(shown) {
-        out += &format!("| {name} | {value} |\n");
+        out += &format!("| {name} | {} |\n", inert(&value));
     }
     out + &format!("\n[Open in Shardscope]({link})\n")
 }

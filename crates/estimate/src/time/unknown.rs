@@ -2,6 +2,7 @@
 
 use crate::compute::is_calibrated;
 use shardscope_plan::{DpSharding, Plan, Recompute};
+use shardscope_schedule::{Rehearsal, Shape};
 
 /// A reason why the true step may differ from the estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Unknown {
     Modules,
     /// Which replicas add up the gradients of `DualPipe`'s two copies.
     Copies,
+    /// How micro-batches beyond those run one by one go on.
+    Continued,
     /// Data loading, logging and checkpoints between steps.
     Between,
 }
@@ -42,6 +45,9 @@ impl Unknown {
             Self::Modules => "Selective recomputation is costed by the kernels of the named modules.",
             Self::Copies => {
                 "The two copies of DualPipe add up their gradients over the replicas of each; what they exchange with each other is not counted."
+            }
+            Self::Continued => {
+                "The step has more events than are run one by one: it is continued at the pace of those that are, within 1 % of the whole run."
             }
             Self::Between => "Data loading, evaluation and checkpoints are left out.",
         }
@@ -68,6 +74,9 @@ pub fn unknowns(plan: &Plan) -> Vec<Unknown> {
     when(!recipe.cuda_graphs && recipe.num_micro_batches <= 2, Unknown::Host);
     when(recipe.dp_sharding == DpSharding::Parameters, Unknown::Prefetch);
     when(matches!(recipe.recompute, Recompute::Selective(_)), Unknown::Modules);
+    if !Rehearsal::of(Shape::of(plan)).is_exact() {
+        out.push(Unknown::Continued);
+    }
     out.push(Unknown::Between);
     out
 }

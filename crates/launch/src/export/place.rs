@@ -66,7 +66,14 @@ const OTHER_WORDS: [(&str, &str); 4] =
 
 /// A value in the ways a format may write it, after the manner of the old one.
 fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
+    // What a shell would run, and what ends a quotation, is written nowhere: a value may come from a stranger's link.
+    if value.contains(['$', '`', '\\', '"', '\'', '\n', '\r', ';', '&', '<', '>', '#']) {
+        return Vec::new();
+    }
     let bare = old.trim_matches(['"', '\'']);
+    // Outside of quotes more than plain words are quoted.
+    let quoted = quoted_all(&[value.to_owned()]);
+    let value = if bare == old && matches!(field.kind(), Kind::Text) { quoted.as_str() } else { value };
     let mut spelled = Vec::new();
     let mut spell = |text: &str| {
         if !value.is_empty() {

@@ -57,6 +57,10 @@ pub struct Time<'r> {
 pub struct Schedule<'r> {
     /// `1f1b`, `interleaved` and so on.
     pub name: &'static str,
+    /// Micro-batches of the step.
+    pub micro_batches: u32,
+    /// Of these, those run one by one; where they are fewer, the rest goes on at their pace, within 1 % of the whole run.
+    pub simulated_micro_batches: u32,
     /// Micro-batches in flight on each pipeline rank.
     pub in_flight: &'r [u64],
 }
@@ -100,7 +104,12 @@ impl<'r> Time<'r> {
             hfu: time.hfu,
             bubble_fraction: time.bubble_fraction,
             breakdown: Tree::of(&time.breakdown),
-            schedule: Schedule { name: time.schedule.name, in_flight: &time.schedule.in_flight },
+            schedule: Schedule {
+                name: time.schedule.name,
+                micro_batches: time.schedule.shape.micro_batches,
+                simulated_micro_batches: time.schedule.simulated,
+                in_flight: &time.schedule.in_flight,
+            },
             flops_by_convention: Object(
                 conventions.iter().map(|convention| (convention.name, convention.flops)).collect(),
             ),

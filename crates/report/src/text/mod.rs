@@ -13,6 +13,7 @@ use shardscope_units::{Quantity, grouped};
 
 use super::Report;
 use sheet::Sheet;
+pub use sheet::inert;
 
 /// The report as plain text.
 #[must_use]

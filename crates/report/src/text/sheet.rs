@@ -31,7 +31,11 @@ impl Sheet {
     }
 
     pub(super) fn line(&mut self, text: &str) {
-        self.out += text;
+        if self.markdown {
+            self.out += &inert(text);
+        } else {
+            self.out += text;
+        }
         self.out.push('\n');
     }
 
@@ -62,7 +66,7 @@ impl Sheet {
             self.out.push('|');
             for cell in row {
                 self.out.push(' ');
-                self.out += &cell.replace('|', "\\|");
+                self.out += &inert(cell);
                 self.out += " |";
             }
             self.out.push('\n');
@@ -97,5 +101,39 @@ impl Sheet {
         for row in rows {
             print(&mut row.iter().map(String::as_str));
         }
+    }
+}
+/// `text` as Markdown that shows it and does nothing else: no link, no picture, no HTML, no cell of its own. What a stranger
+/// wrote into a script is among it.
+#[must_use]
+pub fn inert(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '\n' | '\r' => out.push(' '),
+            '[' | ']' | '`' | '|' | '\\' => {
+                out.push('\\');
+                out.push(character);
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::inert;
+
+    #[test]
+    fn what_a_stranger_wrote_is_shown_and_does_nothing() {
+        assert_eq!(
+            inert("[x](http://a) ![y](b) <img src=x> a|b `c` \\"),
+            "\\[x\\](http://a) !\\[y\\](b) &lt;img src=x> a\\|b \\`c\\` \\\\"
+        );
+        assert_eq!(inert("a\n| b |"), "a \\| b \\|");
+        assert_eq!(inert("memory_headroom 4 %"), "memory_headroom 4 %");
     }
 }
