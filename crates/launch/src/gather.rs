@@ -16,6 +16,7 @@ use std::collections::HashSet;
 pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
     let (mut texts, mut scripts, mut remarks, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut titan = None;
+    let mut experiments: HashSet<String> = HashSet::new();
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
     for (index, part) in source.parts().iter().enumerate() {
         if index == MAX_TEXTS {
@@ -45,6 +46,9 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
                     }
                 }
                 order.push((part.name.clone(), here));
+                if tree.documents.first().is_some_and(|root| root.get("modules").is_some()) {
+                    experiments.insert(part.name.clone());
+                }
                 add(Some(format), reading);
                 if format == Format::Torchtitan {
                     titan = Some(tree);
@@ -70,7 +74,8 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
             Kind::Other(why) => remarks.push(why),
         }
     }
-    texts.sort_by_cached_key(|text| depth(&text.name, &order, 0));
+    // An experiment of Primus overrides the model's file, whatever that is called.
+    texts.sort_by_cached_key(|text| (experiments.contains(&text.name), depth(&text.name, &order, 0)));
     let alone = texts.is_empty() && remarks.is_empty();
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
     if let Some(tree) = titan.filter(|_| !arguments.is_empty()) {

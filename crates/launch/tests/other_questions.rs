@@ -187,3 +187,35 @@ fn going_on_without_it_marks_the_verdict() {
     let marks = gone.plan.as_ref().map(|plan| plan.recipe().marks.clone()).unwrap_or_default();
     assert_eq!(marks.without, ["train_type"], "{:?}", gone.diagnostics);
 }
+
+#[test]
+fn an_experiments_overrides_win_over_the_models_file() {
+    let experiment = "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n    model: llama3_8B.yaml\n    overrides:\n      num_layers: 16\n      seq_length: 4096\n      micro_batch_size: 1\n";
+    let model = "num_layers: 32\nhidden_size: 4096\nffn_hidden_size: 14336\nnum_attention_heads: 32\nvocab_size: 128256\n";
+    for files in [
+        [("exp.yaml", experiment), ("own_name.yaml", model)],
+        [("own_name.yaml", model), ("exp.yaml", experiment)],
+    ] {
+        let source = Source::from_files(files);
+        let resolution =
+            read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+        assert_eq!(value(&resolution, Field::NumLayers), "16");
+        assert_eq!(value(&resolution, Field::FfnHiddenSize), "14336");
+    }
+    assert_eq!(value(&said("exp.yaml", experiment, &[]), Field::NumLayers), "16");
+}
+
+#[test]
+fn nodes_that_a_cluster_sets_are_asked_for() {
+    let text = format!(
+        "WORLD_SIZE=${{WORLD_SIZE:-1}}\ntorchrun --nnodes ${{WORLD_SIZE}} --nproc_per_node 8 pretrain_gpt.py {MODEL}\n"
+    );
+    let resolution = script(&text);
+    assert!(resolution.plan.is_none(), "one node is only what the script falls back to");
+    assert!(
+        resolution
+            .questions
+            .iter()
+            .any(|question| question.name.contains("nodes") || question.name == "WORLD_SIZE")
+    );
+}

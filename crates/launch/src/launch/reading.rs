@@ -5,7 +5,7 @@ use super::choose::choose;
 use super::chosen::Chosen;
 use super::line::Line;
 use super::program::{Purpose, purpose};
-use super::said::{Said, World};
+use super::said::{Missing, Said, World};
 use crate::formats::{self, trainer};
 use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
@@ -65,6 +65,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     match chosen {
         Some(chosen) => {
             launch.take(&script, &chosen);
+            launch.leave_to_cluster(source);
             launch.tell_branches(&script, source.part_text(part), source);
         }
         None => {
@@ -130,6 +131,17 @@ impl Launch {
             let message =
                 unset.join(", ") + " is used as options and not set in this text; it is read as empty";
             self.diagnostics.push(Diagnostic::note(Code::UnsetOptions, message).at_some(chosen.span));
+        }
+    }
+
+    /// `${WORLD_SIZE:-1}` nodes: cloud launchers (PyTorchJob, DLC) set WORLD_SIZE to the number of nodes, and the one written
+    /// here is what the script falls back to on a machine of one's own.
+    fn leave_to_cluster(&mut self, source: &Source) {
+        let Some(Said::Known(fact)) = &self.world.nodes else { return };
+        let before = fact.span.and_then(|span| source.text().get(..span.start as usize)).unwrap_or("");
+        if !fact.given && (before.ends_with("${WORLD_SIZE:-") || before.ends_with("${WORLD_SIZE-")) {
+            let missing = Missing { hole: None, span: fact.span, by: "WORLD_SIZE".to_owned() };
+            self.world.nodes = Some(Said::Open(missing));
         }
     }
 
