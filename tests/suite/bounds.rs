@@ -12,6 +12,7 @@ use shardscope::search::Walk;
 
 use super::plans;
 use super::random::Random;
+use super::sweeping::sweep;
 
 /// Times of stages that differ by a third either way, a last one with the loss, and messages of up to a third of a pass.
 fn durations(shape: &Shape, random: &mut Random) -> StageDurations {
@@ -243,7 +244,7 @@ fn dualpipe_takes_what_its_repository_takes() {
 #[test]
 fn random_plans_break_no_law() {
     let mut random = Random::new(1_719);
-    let (mut taken, mut worst, mut piped) = (0, 0.0_f64, 0);
+    let (mut taken, mut worst, mut piped, mut swept) = (0, 0.0_f64, 0, 0);
     for _ in 0..1_500 {
         let (flags, set) = plans::settings(&mut random);
         let Some(plan) = plans::plan(&flags, &set) else { continue };
@@ -261,11 +262,19 @@ fn random_plans_break_no_law() {
         let off = (step_seconds(&plan).get() / exact.get() - 1.0).abs();
         assert!(off < 0.02, "{off}: {flags} {set:?}");
         worst = worst.max(off);
+        let order = Order::of(time.schedule.shape);
+        if time.schedule.simulated == time.schedule.shape.micro_batches && order.len() < 4_000 {
+            // The pipeline alone, by the reference that shares no code with the engine.
+            let ends = sweep(&order, &time.schedule.durations);
+            let last = ends.iter().flatten().map(|(_, end)| *end).fold(0.0, f64::max);
+            assert_eq!(time.schedule.pipeline.get(), last, "{flags} {set:?}");
+            swept += 1;
+        }
         taken += 1;
         piped += u32::from(plan.layout().pipeline > 1);
     }
     println!("{taken} plans, {piped} in a pipeline; the quick step is {:.3} % off at most", worst * 100.0);
-    assert!(taken > 150 && piped > 60, "{taken} {piped}");
+    assert!(taken > 150 && piped > 60 && swept > 100, "{taken} {piped} {swept}");
 }
 
 /// A rate measured above the data sheet's peak makes a step that is not shown.
