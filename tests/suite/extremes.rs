@@ -4,7 +4,13 @@ use shardscope::estimate::{flops, memory, parameters};
 use shardscope::intake::{Argument, megatron, resolve};
 use shardscope::plan::{Field, Kind};
 
-use super::random::Random;
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, prop_oneof};
+use proptest::sample::select;
+use proptest::strategy::{Union, ValueTree};
+use proptest::test_runner::TestRunner;
+
+use super::drawn::config;
 
 const BASES: [&str; 3] = [
     "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 1 --bf16",
@@ -14,58 +20,72 @@ const BASES: [&str; 3] = [
      --multi-latent-attention --kv-lora-rank 64 --num-experts 16 --mtp-num-layers 1 --position-embedding-type rope",
 ];
 
-fn extreme(field: Field, random: &mut Random) -> String {
-    let number = |least: u64, most: u64, random: &mut Random| match random.below(8) {
-        0 => most,
-        1 => most - 1,
-        2 => least,
-        3 => most.saturating_add(1),
-        4 => 1 << random.below(63),
-        5 => 3 * random.below(100),
-        6 => most / 2,
-        _ => 1 << random.below(12),
+/// Values of a setting at and beyond its bounds.
+fn extreme(field: Field) -> Union<proptest::strategy::BoxedStrategy<String>> {
+    let one_of = |words: &[&'static str]| select(words.to_vec()).prop_map(str::to_owned).boxed();
+    let values = match field.kind() {
+        Kind::Count(least, most) => prop_oneof![
+            select(vec![most, most - 1, least, most.saturating_add(1), most / 2]),
+            (0..63_u32).prop_map(|power| 1 << power),
+            (0..100_u64).prop_map(|third| 3 * third),
+            (0..12_u32).prop_map(|power| 1 << power),
+        ]
+        .prop_map(|number| number.to_string())
+        .boxed(),
+        Kind::Real(..) => one_of(&["0", "1", "0.5", "-1", "nan", "1e300"]),
+        Kind::Flag => one_of(&["true", "false"]),
+        Kind::Word(words) => one_of(words),
+        Kind::Text => one_of(&["", "1", "Et*4|t*4L", "([0]*4+[1]*4)", "999999999999"]),
+        Kind::Counts => one_of(&["1 1 1", "2,2", "18446744073709551615", ""]),
+        Kind::Words => one_of(&["core_attn", "moe mlp", "x", "a2a"]),
     };
-    match field.kind() {
-        Kind::Count(least, most) => number(least, most, random).to_string(),
-        Kind::Real(..) => ["0", "1", "0.5", "-1", "nan", "1e300"][random.below(6) as usize].to_owned(),
-        Kind::Flag => ["true", "false"][random.below(2) as usize].to_owned(),
-        Kind::Word(words) => words[random.below(words.len() as u64) as usize].to_owned(),
-        Kind::Text => {
-            ["", "1", "Et*4|t*4L", "([0]*4+[1]*4)", "999999999999"][random.below(5) as usize].to_owned()
+    Union::new([values])
+}
+
+/// A world, and some settings at their bounds.
+fn overrides() -> impl Strategy<Value = Vec<(String, String)>> {
+    let world = (0..8_u32).prop_map(|power| ("world_size".to_owned(), (1_u64 << power).to_string()));
+    let setting =
+        select(&Field::ALL[..]).prop_flat_map(|field| (Just(field.name().to_owned()), extreme(field)));
+    (world, vec(setting, 1..6)).prop_map(|(world, mut settings)| {
+        settings.insert(0, world);
+        settings
+    })
+}
+
+/// Whether the settings make a plan; what is none is refused with a sentence, what is one is estimated.
+fn is_plan(base: &str, overrides: &[(String, String)]) -> bool {
+    let resolution = resolve(&[megatron::read(&Argument::split(base))], overrides);
+    match &resolution.plan {
+        Some(plan) => {
+            assert!(parameters(plan).total.get() > 0, "{overrides:?}");
+            assert!(flops(plan).conventions().len() == 5 && !memory(plan).ranks.is_empty(), "{overrides:?}");
         }
-        Kind::Counts => ["1 1 1", "2,2", "18446744073709551615", ""][random.below(4) as usize].to_owned(),
-        Kind::Words => ["core_attn", "moe mlp", "x", "a2a"][random.below(4) as usize].to_owned(),
+        None => {
+            let said = resolution.diagnostics.iter().any(|said| said.severity.name() == "error");
+            assert!(said, "refused without a word: {overrides:?}");
+        }
+    }
+    resolution.plan.is_some()
+}
+
+proptest::proptest! {
+    #![proptest_config(config(600))]
+
+    #[test]
+    fn no_setting_overflows_or_panics(base in select(&BASES), overrides in overrides()) {
+        is_plan(base, &overrides);
     }
 }
 
 #[test]
-fn no_setting_overflows_or_panics() {
-    let mut random = Random::new(7);
-    let (mut plans, mut refused) = (0, 0);
-    for round in 0..600_usize {
-        let reading = megatron::read(&Argument::split(BASES[round % BASES.len()]));
-        let mut overrides = vec![("world_size".to_owned(), (1_u64 << random.below(8)).to_string())];
-        for _ in 0..=random.below(4) {
-            let field = Field::ALL[random.below(Field::ALL.len() as u64) as usize];
-            overrides.push((field.name().to_owned(), extreme(field, &mut random)));
-        }
-        let resolution = resolve(&[reading], &overrides);
-        match &resolution.plan {
-            Some(plan) => {
-                plans += 1;
-                let total = parameters(plan).total.get();
-                assert!(total > 0, "{overrides:?}");
-                assert!(
-                    flops(plan).conventions().len() == 5 && !memory(plan).ranks.is_empty(),
-                    "{overrides:?}"
-                );
-            }
-            None => {
-                refused += 1;
-                let said = resolution.diagnostics.iter().any(|said| said.severity.name() == "error");
-                assert!(said, "refused without a word: {overrides:?}");
-            }
-        }
-    }
-    assert!(plans > 100 && refused > 100, "{plans} plans, {refused} refused");
+fn settings_at_their_bounds_are_plans_as_often_as_not() {
+    let mut runner = TestRunner::new(config(1));
+    let plans = (0..200)
+        .filter(|round| {
+            let drawn = overrides().new_tree(&mut runner).expect("settings").current();
+            is_plan(BASES[round % BASES.len()], &drawn)
+        })
+        .count();
+    assert!((40..=160).contains(&plans), "{plans} plans of 200");
 }

@@ -1,5 +1,8 @@
 //! Settings files of every framework against what they say.
 
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+use proptest::sample::{Index, select};
 use serde_json::Value;
 use shardscope::estimate::parameters;
 use shardscope::intake::{Request, Resolution, read};
@@ -7,7 +10,7 @@ use shardscope::plan::Field;
 use shardscope::shell::Environment;
 use shardscope::text::Source;
 
-use crate::random::Random;
+use crate::drawn::{Damage, config};
 
 fn data(name: &str) -> String {
     let path = format!("{}/tests/data/formats/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -137,58 +140,56 @@ fn fault(line: &str, resolution: &Resolution, source: &Source) -> Option<String>
     }
 }
 
-#[test]
-fn no_settings_file_makes_a_reader_panic() {
-    let root = format!("{}/tests/data/formats/cases", env!("CARGO_MANIFEST_DIR"));
-    let mut folders: Vec<_> = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.sort();
-    let pieces = [
-        "\n",
-        " ",
-        "{",
-        "}",
-        "[",
-        "]",
-        "\"",
-        ":",
-        "- ",
-        "0",
-        "-1",
-        "1e400",
-        "999999999999999999999",
-        "null",
-        "${",
-        "é",
-        "\0",
-    ];
-    let mut random = Random::new(3);
-    for folder in &folders {
-        let (files, _) = case(folder);
-        for _ in 0..16 {
-            let mutated: Vec<_> =
-                files.iter().map(|(name, text)| (name, mutate(text, &pieces, &mut random))).collect();
-            let source =
-                Source::from_files(mutated.iter().map(|(name, text)| (name.as_str(), text.as_str())));
-            let resolution = resolved(&source, &[]);
-            let spans = resolution.settings.iter().filter_map(|setting| setting.span);
-            for span in spans.chain(resolution.diagnostics.iter().filter_map(|said| said.span)) {
-                let under = source.text().get(span.start as usize..span.end as usize);
-                assert!(under.is_some(), "{span:?} in {}", folder.display());
-            }
-        }
-    }
+/// What settings files are made of, and what no setting may be.
+const PIECES: [&str; 17] = [
+    "\n",
+    " ",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    ":",
+    "- ",
+    "0",
+    "-1",
+    "1e400",
+    "999999999999999999999",
+    "null",
+    "${",
+    "é",
+    "\0",
+];
+
+fn damages() -> impl Strategy<Value = Damage> {
+    prop_oneof![
+        1 => Just(Damage::Cut),
+        1 => Just(Damage::Drop),
+        2 => select(&PIECES).prop_map(Damage::Insert),
+    ]
 }
 
-fn mutate(text: &str, pieces: &[&str], random: &mut Random) -> String {
-    let mut text = text.to_owned();
-    for _ in 0..=random.below(4) {
-        let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-        let at = starts[random.below(starts.len() as u64) as usize];
-        match random.below(4) {
-            0 => text.truncate(at),
-            1 => text.replace_range(at..text[at..].chars().next().map_or(at, |c| at + c.len_utf8()), ""),
-            _ => text.insert_str(at, pieces[random.below(pieces.len() as u64) as usize]),
+proptest! {
+    #![proptest_config(config(400))]
+
+    #[test]
+    fn no_settings_file_makes_a_reader_panic(
+        folder in any::<Index>(),
+        damages in vec((any::<Index>(), damages(), any::<Index>()), 1..9),
+    ) {
+        let folders = folders();
+        let folder = folder.get(&folders);
+        let (mut files, _) = case(folder);
+        for (file, damage, place) in damages {
+            let file = file.index(files.len());
+            damage.apply(&mut files[file].1, place);
+        }
+        let source = Source::from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+        let resolution = resolved(&source, &[]);
+        let spans = resolution.settings.iter().filter_map(|setting| setting.span);
+        for span in spans.chain(resolution.diagnostics.iter().filter_map(|said| said.span)) {
+            let under = source.text().get(span.start as usize..span.end as usize);
+            assert!(under.is_some(), "{span:?} in {}", folder.display());
         }
     }
-    text
 }

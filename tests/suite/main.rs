@@ -10,6 +10,7 @@ mod buffers;
 mod compare;
 mod departures;
 mod drafts;
+mod drawn;
 mod exact;
 mod export;
 mod extremes;

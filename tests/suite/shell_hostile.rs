@@ -1,11 +1,14 @@
 //! Hostile texts end, and what is kept of them stays small.
 
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+use proptest::sample::{Index, select};
 use shardscope::intake::launch;
 use shardscope::shell::{Environment, Script};
 use shardscope::text::{Code, Severity, Source, render};
 
+use super::drawn::{Damage, config};
 use super::hostile::texts;
-use super::random::Random;
 
 /// Bytes of the long texts; the benchmark takes megabytes.
 const SIZE: usize = 30_000;
@@ -73,37 +76,42 @@ fn texts_that_are_no_scripts_are_told_so() {
     }
 }
 
-/// Our own sample scripts, broken in many ways.
-#[test]
-fn no_bytes_make_the_reader_panic() {
-    let samples: Vec<String> = super::shell_scripts::scripts().into_iter().map(|(_, text)| text).collect();
-    let mut random = Random::new(7);
-    let signs = b"\"'`$(){}[]<>|&;#\\\n \t=!~*?@%^+-/:,.0aZ_\x00\xc2\xa0\xe2\x80\xff";
-    for turn in 0..3000_u64 {
-        let sample = &samples[random.below(samples.len() as u64) as usize];
-        let mut bytes = sample.clone().into_bytes();
-        let from = random.below(bytes.len() as u64) as usize;
-        let length = random.below(400) as usize;
-        bytes = bytes[from..(from + length).min(sample.len())].to_vec();
-        for _ in 0..random.below(12) {
-            let at = random.below(bytes.len() as u64 + 1) as usize;
-            let sign = signs[random.below(signs.len() as u64) as usize];
-            match random.below(4) {
-                0 => bytes.insert(at, sign),
-                1 if at < bytes.len() => bytes[at] = sign,
-                2 if at < bytes.len() => drop(bytes.remove(at)),
-                _ => {
-                    let copied = bytes[at / 2..at].to_vec();
-                    bytes.splice(at..at, copied);
-                }
-            }
+/// Signs that mean something in bash, and bytes of others.
+const SIGNS: [&str; 44] = [
+    "\"", "'", "`", "$", "(", ")", "{", "}", "[", "]", "<", ">", "|", "&", ";", "#", "\\", "\n", " ", "\t",
+    "=", "!", "~", "*", "?", "@", "%", "^", "+", "-", "/", ":", ",", ".", "0", "a", "Z", "_", "\0", "\u{a0}",
+    "\u{fffd}", "$(", "<<", "${",
+];
+
+/// What is done to a script: most often a sign is put in.
+fn damages() -> impl Strategy<Value = Damage> {
+    prop_oneof![
+        2 => select(&SIGNS).prop_map(Damage::Insert),
+        1 => Just(Damage::Drop),
+        1 => Just(Damage::Repeat),
+    ]
+}
+
+proptest! {
+    #![proptest_config(config(3_000))]
+
+    /// A part of one of our own sample scripts, broken in many ways.
+    #[test]
+    fn no_bytes_make_the_reader_panic(
+        sample in any::<Index>(),
+        from in any::<Index>(),
+        length in 0..400_usize,
+        damages in vec((damages(), any::<Index>()), 0..12),
+    ) {
+        let samples = super::shell_scripts::scripts();
+        let (_, sample) = sample.get(&samples);
+        let mut text: String = sample.chars().skip(from.index(sample.len())).take(length).collect();
+        for (damage, place) in damages {
+            damage.apply(&mut text, place);
         }
-        let text = String::from_utf8_lossy(&bytes);
         let source = Source::new(&text);
-        let launch = launch::read(
-            &source,
-            &Environment { arguments: vec!["a b".to_owned(), turn.to_string()], ..Environment::default() },
-        );
+        let environment = Environment { arguments: vec!["a b".to_owned(), "7".to_owned()], ..Environment::default() };
+        let launch = launch::read(&source, &environment);
         for diagnostic in launch.reading().diagnostics {
             assert!(!render(&source, &diagnostic).is_empty());
         }

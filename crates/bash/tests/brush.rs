@@ -21,7 +21,7 @@ fn is_bash(text: &str) -> bool {
 /// Codes of what our parser could not read.
 fn unreadable(text: &str) -> Vec<&'static str> {
     let script = evaluate(&Source::new(text), &Environment::default());
-    let codes = script.diagnostics.iter().map(|diagnostic| diagnostic.code);
+    let codes = script.diagnostics.iter().map(|diagnostic| diagnostic.code.name());
     codes.filter(|code| code.starts_with("unreadable-") || code.starts_with("unclosed-")).collect()
 }
 

@@ -114,7 +114,7 @@ impl Named {
     pub fn address(&self) -> Option<String> {
         match self {
             Self::Unknown { organisation: Some(organisation), name } => {
-                Some(["https://huggingface.co/", organisation, "/", name, "/blob/main/config.json"].concat())
+                Some(format!("https://huggingface.co/{organisation}/{name}/blob/main/config.json"))
             }
             _ => None,
         }

@@ -18,7 +18,7 @@ pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Op
     let found = catalog::find(name);
     let address = found.address();
     if let Some(model) = found.model() {
-        let note = [model.name(), ", named as ", name].concat();
+        let note = format!("{}, named as {name}", model.name());
         let settings = match model.architecture() {
             Some(read) => {
                 let lacks = lacking(&read).into_iter().map(|item| item.at_some(span));
@@ -34,9 +34,9 @@ pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Op
         }
         return;
     }
-    let message = ["the model ", name, " is not in the catalog, and its shape is not stated here"].concat();
+    let message = format!("the model {name} is not in the catalog, and its shape is not stated here");
     let hint = match &address {
-        Some(address) => ["paste or drop its config.json beside this text: ", address].concat(),
+        Some(address) => format!("paste or drop its config.json beside this text: {address}"),
         None => "paste or drop its config.json beside this text".to_owned(),
     };
     reading
@@ -44,7 +44,7 @@ pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Op
         .push(Diagnostic::error(Code::UnknownModel, message).hint(hint.as_str()).at_some(span));
     reading.questions.push(Question {
         name: Field::Model.name().to_owned(),
-        prompt: ["What is the shape of ", name, "? ", &hint].concat(),
+        prompt: format!("What is the shape of {name}? {hint}"),
         choices: Vec::new(),
         proposal: None,
     });

@@ -76,7 +76,7 @@ impl NotModelled {
                 stated.push('…');
             }
         }
-        ["not modelled: ", &self.message, " (", &stated, ")"].concat()
+        format!("not modelled: {} ({stated})", self.message)
     }
 
     /// Whether the reader means it by `name`: leading dashes may be left out, and joining signs are alike.

@@ -69,8 +69,11 @@ fn what_trains_nothing_has_no_gradients() {
     }
     assert!(script(&launch("pretrain_gpt.py", "")).plan.is_some());
     // The training among them is the one that is read.
-    let both =
-        [launch("convert_ckpt.py", "--tensor-model-parallel-size 2"), launch("pretrain_gpt.py", "")].concat();
+    let both = format!(
+        "{}{}",
+        launch("convert_ckpt.py", "--tensor-model-parallel-size 2"),
+        launch("pretrain_gpt.py", "")
+    );
     assert!(script(&both).plan.is_some());
 }
 

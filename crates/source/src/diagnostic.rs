@@ -55,7 +55,6 @@ impl Diagnostic {
         Self::of(Severity::Note, code, message.into())
     }
 
-    #[inline(never)]
     fn of(severity: Severity, code: Code, message: String) -> Self {
         Self { severity, code, message, hint: None, span: None }
     }
@@ -67,7 +66,6 @@ impl Diagnostic {
         self
     }
 
-    #[inline(never)]
     fn set_hint(&mut self, hint: String) {
         self.hint = Some(hint);
     }
@@ -80,7 +78,6 @@ impl Diagnostic {
 
     /// The same, pointing at a place when there is one.
     #[must_use]
-    #[inline(never)]
     pub fn at_some(mut self, span: Option<Span>) -> Self {
         self.span = span.or(self.span);
         self

@@ -113,7 +113,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         "backward_prefetch_policy",
         "forward_prefetch",
     ] {
-        leaves.pass(&["fsdp_config.fsdp_", key].concat());
+        leaves.pass(&format!("fsdp_config.fsdp_{key}"));
     }
     let second = leaves.whole("fsdp_config.fsdp_version") == Some(2);
     // FSDP2 takes a truth for what FSDP1 calls a strategy; both spellings occur under either key.
@@ -151,7 +151,7 @@ fn engine_file(leaves: &mut Leaves<'_>) {
     leaves.reading.take(found);
     leaves.reading.questions.push(Question {
         name: Field::ZeroStage.name().to_owned(),
-        prompt: ["Which ZeRO stage does ", &name, " set?"].concat(),
+        prompt: format!("Which ZeRO stage does {name} set?"),
         choices: ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
         proposal: Some("3".to_owned()),
     });

@@ -11,7 +11,7 @@ const ACTOR: &str = "actor_rollout_ref.actor.";
 
 /// Reads the part that trains the actor.
 pub(super) fn read(leaves: &mut Leaves<'_>) {
-    let at = |key: &str| [ACTOR, key].concat();
+    let at = |key: &str| format!("{}{key}", ACTOR);
     leaves.take_all(&[("trainer.nnodes", Field::NumNodes), ("trainer.n_gpus_per_node", Field::GpusPerNode)]);
     let micro = ["ppo_micro_batch_size_per_gpu", "ppo_micro_batch_size"].map(at);
     leaves.take(&micro.each_ref().map(String::as_str), Field::MicroBatchSize);

@@ -176,7 +176,7 @@ pub(super) fn find(name: &str, value: &str) -> Option<&'static Unmodelled> {
     const SPEC: Unmodelled = flag("spec", Model, "", "a layer specification that is not known");
     if name == "spec" {
         let plain = |part: &str| {
-            PLAIN_SPECS.iter().any(|known| part == *known || part.ends_with(&[".", known].concat()))
+            PLAIN_SPECS.iter().any(|known| part == *known || part.ends_with(&format!(".{known}")))
         };
         return (!value.split_ascii_whitespace().any(plain)).then_some(&SPEC);
     }

@@ -103,7 +103,7 @@ impl Table {
     fn lack(&mut self, field: Field, value: &str, effect: Effect, message: &str) {
         let flag = self.get(field).and_then(|setting| setting.flag.as_deref());
         let said = match flag {
-            Some(flag) => [message, "; said by ", flag].concat(),
+            Some(flag) => format!("{message}; said by {flag}"),
             None => message.to_owned(),
         };
         let item = NotModelled::new(field.name(), value, effect, &said).at_some(self.span(field));
@@ -161,7 +161,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
         let said = if gone {
             Diagnostic::warning(
                 Code::GoneWithout,
-                ["gone on without it, as asked: ", &item.sentence()].concat(),
+                format!("gone on without it, as asked: {}", item.sentence()),
             )
         } else {
             stopped = true;
@@ -182,7 +182,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
         if alone {
             marks.without.push(name.clone());
         } else {
-            let message = ["the text states nothing called ", name, " that is not modelled"].concat();
+            let message = format!("the text states nothing called {name} that is not modelled");
             table.say(Diagnostic::note(Code::GoneWithout, message), "", None);
         }
     }

@@ -9,7 +9,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     quantization(leaves);
     way(leaves, dialect);
     targets(leaves);
-    let whose = ["default of ", dialect.name()].concat();
+    let whose = format!("default of {}", dialect.name());
     if matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
         leaves.state_all(dialect.adapters(), Origin::Default, &whose);
     } else {
@@ -61,7 +61,7 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.say(Field::TrainType, "qlora", leaf);
         leaves.say(Field::BaseQuantization, "nf4", leaf);
     }
-    let whose = ["default of ", dialect.name()].concat();
+    let whose = format!("default of {}", dialect.name());
     leaves.state(Field::TrainType, dialect.trains(), Origin::Default, &whose);
 }
 

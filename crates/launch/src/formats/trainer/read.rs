@@ -33,13 +33,13 @@ pub(super) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
     adapters::read(&mut leaves, dialect);
     spread(&mut leaves);
     objective(&mut leaves);
-    let whose = ["default of ", dialect.name()].concat();
+    let whose = format!("default of {}", dialect.name());
     leaves.state_all(dialect.defaults(), Origin::Default, &whose);
     weights(&mut leaves, dialect);
     model(&mut leaves);
     open(&mut leaves, dialect);
     leaves.reading.software =
-        Some((Software::HfTransformers, [dialect.name(), " trains models of transformers"].concat()));
+        Some((Software::HfTransformers, format!("{} trains models of transformers", dialect.name())));
     leaves.finish(dialect.name())
 }
 
@@ -138,7 +138,7 @@ fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
     let said = [Field::Bf16, Field::Fp16].iter().any(|field| leaves.reading.value(*field).is_some());
     if !said && dialect.is_bf16() {
-        let whose = ["default of ", dialect.name()].concat();
+        let whose = format!("default of {}", dialect.name());
         leaves.state(Field::Bf16, "true", Origin::Default, &whose);
     }
 }
@@ -300,7 +300,7 @@ fn spread(leaves: &mut Leaves<'_>) {
 /// The words of `--fsdp`, and the keys of its configuration (`transformers/training_args.py`).
 fn fsdp(leaves: &mut Leaves<'_>) {
     let config = |leaves: &Leaves<'_>, key: &str| {
-        let paths = [["fsdp_config.", key].concat(), ["fsdp_config.fsdp_", key].concat()];
+        let paths = [format!("fsdp_config.{key}"), format!("fsdp_config.fsdp_{key}")];
         paths.iter().find_map(|path| leaves.get(path)).map(|leaf| (leaf.value.clone(), leaf.flag()))
     };
     let words = leaves
@@ -350,7 +350,7 @@ fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
     let stage = ["3", "2", "1", "0"].into_iter().find(|stage| {
         ["zero", "z", "stage", "zero_", "zero-", "stage_", "ds_z"]
             .iter()
-            .any(|lead| lower.contains(&[lead, *stage].concat()))
+            .any(|lead| lower.contains(&format!("{lead}{}", *stage)))
     });
     let suggested = stage.or_else(|| lower.contains("fsdp").then_some("3"));
     let mut found =

@@ -1,0 +1,46 @@
+//! Properties: how inputs are drawn at random.
+
+use proptest::prelude::ProptestConfig;
+use proptest::sample::Index;
+use proptest::test_runner::RngSeed;
+
+/// The same inputs on every run.
+pub(crate) fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(7),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// What is done to a text to break it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Damage {
+    /// The rest is cut off.
+    Cut,
+    /// A character is taken out.
+    Drop,
+    /// This is put in.
+    Insert(&'static str),
+    /// The half before is there twice.
+    Repeat,
+}
+
+impl Damage {
+    /// Does it to `text` at a place drawn at random.
+    pub(crate) fn apply(self, text: &mut String, place: Index) {
+        let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        let index = place.index(starts.len());
+        let at = starts[index];
+        match self {
+            Self::Cut => text.truncate(at),
+            Self::Drop => drop(text.drain(at..text[at..].chars().next().map_or(at, |c| at + c.len_utf8()))),
+            Self::Insert(piece) => text.insert_str(at, piece),
+            Self::Repeat => {
+                let before = text[starts[index / 2]..at].to_owned();
+                text.insert_str(at, &before);
+            }
+        }
+    }
+}
