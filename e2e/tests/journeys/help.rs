@@ -62,7 +62,7 @@ fn the_tour_ends_by_escape_on_a_phone_in_the_dark() {
     page.prefer_dark(false);
     page.goto(&format!("?embed=memory#/1?{plan}"));
     page.click_text(".embedded .term", "GiB");
-    page.wait_text("#why", "1,073,741,824");
+    page.wait_text("#why", "2^30 bytes");
     assert_eq!(page.axe(), []);
     assert!(!page.text("body").contains("tour"));
 }

@@ -173,7 +173,7 @@ fn a_plan_starts_from_a_model_and_gpus_and_follows_every_change() {
     let script = page.value("#script");
     input(&page, "model-input");
     assert_eq!(page.axe(), []);
-    page.fill("#start-model", "mistralai/Mixtral-8x7B-Instruct-v0.1");
+    page.fill("#start-model", "meta-llama/Llama-3.1-70B-Instruct");
     page.wait_text(".plan-name", "64 × H100");
     page.fill("#start-gpus", "32");
     page.wait_text(".plan-name", "32 × H100");
@@ -201,8 +201,10 @@ fn a_plan_starts_from_a_model_and_gpus_and_follows_every_change() {
 fn a_pinned_plan_stands_beside_the_next() {
     let page = Page::open("");
     page.click_text("button", "Pin");
+    panel(&page, "comparison");
     page.wait_text("#comparison", "Both are the same plan");
     set(&page, "micro_batch_size", "2");
+    panel(&page, "comparison");
     page.wait_text("#comparison", "Settings that differ");
     let text = page.text("#comparison");
     for part in ["micro_batch_size", "activations", "step", "Largest changes in peak memory", "GiB", "%"] {
@@ -214,15 +216,19 @@ fn a_pinned_plan_stands_beside_the_next() {
     let fragment = address(&page, "!/1?");
     let now = page.texts("#comparison .sides dd");
     let other = Page::open(&format!("#{fragment}"));
+    panel(&other, "comparison");
     other.wait_text("#comparison", "Settings that differ");
     assert_eq!(other.texts("#comparison .sides dd"), now);
     assert_eq!(numbers(&other), numbers(&page));
 
     let mine = numbers(&page);
+    panel(&page, "comparison");
     page.click_text("#comparison button", "Swap");
     page.until("the pinned plan in hand", || (numbers(&page) != mine).then_some(()));
+    panel(&page, "comparison");
     page.click_text("#comparison button", "Unpin");
     page.wait_gone("#comparison");
+    page.wait_for("#overview");
 }
 
 #[test]
@@ -280,6 +286,7 @@ fn on_a_phone_everything_has_room() {
     page.screenshot("phone");
     page.click_text("button", "Pin");
     set(&page, "micro_batch_size", "2");
+    panel(&page, "comparison");
     page.wait_text("#comparison", "Settings that differ");
     assert_eq!(page.overflow(), 0);
     page.js("document.getElementById('comparison').scrollIntoView({ behavior: 'instant' })", &[]);

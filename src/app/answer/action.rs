@@ -1,13 +1,18 @@
 //! The one change to make next, in a sentence, with what it comes to.
 
-use shardscope::quantity::{gib, seconds};
+use std::rc::Rc;
+
+use shardscope::plan::Field;
+use shardscope::quantity::{Bytes, Seconds, gib, seconds};
 use shardscope::report::Finding;
+use shardscope::search::Outcome;
 use shardscope::session::{Event, Fit, Hand, PtrEq, Shown, change_line, patched};
 use yew::prelude::*;
 
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
+use crate::app::ui::Found;
 use crate::app::widgets::CopyButton;
 use crate::app::words::sentence;
 
@@ -15,25 +20,59 @@ use crate::app::words::sentence;
 pub(crate) struct Props {
     pub shown: PtrEq<Shown>,
     pub hand: Hand,
+    /// What a search has found so far.
+    pub found: Option<Rc<Found>>,
     /// Whether only a plan that does not fit is worth the room.
     pub brief: bool,
 }
 
-/// The best finding that comes with a change: of a plan that does not fit the first that makes it fit.
-fn best(shown: &Shown) -> Option<(usize, &Finding)> {
+/// A change with what it comes to.
+struct Best {
+    change: Vec<(Field, String)>,
+    /// The whole of what is said of it.
+    title: String,
+    step: Option<Seconds>,
+    peak: Option<Bytes>,
+}
+
+impl Best {
+    fn of_finding(finding: &Finding) -> Self {
+        let Finding { change, message, expected, .. } = finding;
+        Self {
+            change: change.clone(),
+            title: sentence(message),
+            step: expected.step,
+            peak: expected.peak_reserved,
+        }
+    }
+
+    fn of_outcome(outcome: &Outcome) -> Self {
+        Self {
+            change: outcome.changes.clone(),
+            title: "The fastest layout that the search found".to_owned(),
+            step: Some(outcome.step),
+            peak: Some(outcome.peak),
+        }
+    }
+
+    /// Unit: second; what is not known counts as slow.
+    fn seconds(&self) -> f64 {
+        self.step.map_or(f64::MAX, Seconds::get)
+    }
+}
+
+/// The fastest change that fits and, where the plan fits, is faster than it: a suggestion, or what a search has found.
+fn best(shown: &Shown, found: Option<&Found>) -> Option<Best> {
     let capacity = shown.plan.cluster().accelerator.memory;
     let lacking = shown.worst().is_some_and(|worst| worst.fit == Fit::DoesNotFit);
-    let findings =
-        || shown.report.advice.iter().enumerate().filter(|(_, finding)| !finding.change.is_empty());
-    let fits = |finding: &Finding| finding.expected.peak_reserved.is_some_and(|peak| peak <= capacity);
-    let step = |finding: &Finding| finding.expected.step.map_or(f64::MAX, |step| step.get());
-    if lacking {
-        findings().filter(|(_, finding)| fits(finding)).min_by(|a, b| step(a.1).total_cmp(&step(b.1)))
-    } else {
-        let now = shown.report.time.step.get();
-        let faster = findings().filter(|(_, finding)| fits(finding) && step(finding) < now);
-        faster.min_by(|a, b| step(a.1).total_cmp(&step(b.1)))
-    }
+    let now = if lacking { f64::MAX } else { shown.report.time.step.get() };
+    let suggested = shown.report.advice.iter().map(Best::of_finding);
+    let searched = found.and_then(|found| found.best.first()).map(Best::of_outcome);
+    suggested
+        .chain(searched)
+        .filter(|best| !best.change.is_empty() && best.peak.is_some_and(|peak| peak <= capacity))
+        .filter(|best| lacking || best.seconds() < now)
+        .min_by(|one, other| one.seconds().total_cmp(&other.seconds()))
 }
 
 #[component(BestAction)]
@@ -59,7 +98,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
             { "Search layouts" }
         </button>
     };
-    let Some((_, finding)) = best(shown) else {
+    let Some(best) = best(shown, props.found.as_deref()) else {
         let said = match (lacking, count) {
             (true, _) => "No single change makes it fit; the search tries whole layouts.",
             (false, 0) => "Nothing to suggest: no single change makes it faster.",
@@ -73,7 +112,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
             </div>
         };
     };
-    let change = finding.change.clone();
+    let change = best.change.clone();
     let values = change.iter().map(|(field, value)| (field.name().to_owned(), value.clone())).collect();
     let apply = {
         let event = Event::Try(values);
@@ -81,10 +120,10 @@ pub(crate) fn best_action(props: &Props) -> Html {
     };
     let step = shown.report.time.step;
     let line = change_line(&shown.answer.resolution, &change);
-    let figures = finding.expected.step.map(|to| format!("{} → {}", seconds(step), seconds(to)));
-    let peak = finding.expected.peak_reserved.map(|peak| format!("peak {}", gib(peak)));
+    let figures = best.step.map(|to| format!("{} → {}", seconds(step), seconds(to)));
+    let peak = best.peak.map(|peak| format!("peak {}", gib(peak)));
     let figures: Vec<String> = figures.into_iter().chain(peak).collect();
-    let head = match (lacking, finding.expected.step) {
+    let head = match (lacking, best.step) {
         (true, _) => "Makes it fit".to_owned(),
         (false, Some(to)) => format!("{:.0}% faster", (step.get() / to.get() - 1.0) * 100.0),
         (false, None) => "Better".to_owned(),
@@ -98,7 +137,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
     html! {
         <div class={classes!("act", lacking.then_some("lacking"))}>
             <b>{ head }</b>
-            <span title={sentence(&finding.message)}>{ format!("{line}: {}", figures.join(", ")) }</span>
+            <span title={best.title.clone()}>{ format!("{line}: {}", figures.join(", ")) }</span>
             if count > 1 { { more(format!("{} more", count - 1)) } }
             if places {
                 <CopyButton class="button" label="Copy patched script" text={copied} />
@@ -109,6 +148,6 @@ pub(crate) fn best_action(props: &Props) -> Html {
 }
 
 /// Whether the script has places for the change.
-fn has_places(hand: &Hand, change: &[(shardscope::plan::Field, String)], has_script: bool) -> bool {
+fn has_places(hand: &Hand, change: &[(Field, String)], has_script: bool) -> bool {
     has_script && patched(hand, change).is_some()
 }

@@ -51,7 +51,12 @@ pub(crate) fn answer() -> Html {
                     big={overview}
                     waits={!session.is_settled() || app.ui.reading}
                 />
-                <BestAction shown={shown.clone()} hand={session.hand.clone()} brief={!overview} />
+                <BestAction
+                    shown={shown.clone()}
+                    hand={session.hand.clone()}
+                    found={app.ui.found.clone()}
+                    brief={!overview}
+                />
                 <Tabs
                     label="Details"
                     tabs={panels::tabs(pinned)}

@@ -1,7 +1,7 @@
 //! A model and GPUs, without a script: every change is answered at once, and the search says which layouts are best.
 
 use gloo::timers::callback::Timeout;
-use shardscope::catalog::{accelerator_names, model_names};
+use shardscope::catalog::{accelerator_names, find, hub_names, model_names};
 use shardscope::session::{Choice, Event, start};
 use yew::prelude::*;
 
@@ -124,11 +124,11 @@ pub(crate) fn model() -> Html {
                 oninput={on_model}
             />
             <datalist id="models">
-                { for model_names().map(|name| html! { <option value={name} /> }) }
+                { for offered(&choice.model).into_iter().map(|name| html! { <option value={name} /> }) }
             </datalist>
             <p id="start-unknown" class="small" role="status">
                 if unknown {
-                    { "Not in the catalog. Drop its config.json on the page, or paste it as the script." }
+                    { refusal(&choice.model) }
                 }
             </p>
             <span class="label" id="gpu-label">{ "GPU" }</span>
@@ -168,6 +168,31 @@ pub(crate) fn model() -> Html {
             }
         </form>
     }
+}
+
+/// Names offered at most.
+const OFFERED: usize = 40;
+
+/// Models whose names hold what was typed, those that everyone asks for first.
+fn offered(typed: &str) -> Vec<&'static str> {
+    let typed = typed.trim().to_lowercase();
+    let all = model_names().chain(hub_names());
+    all.filter(|name| name.to_lowercase().contains(&typed)).take(OFFERED).collect()
+}
+
+/// Why no plan starts from a model of that name, and the way on.
+fn refusal(name: &str) -> Html {
+    let named = find(name);
+    let address = named.address();
+    let lacking = named.model().map(|model| model.lacking()).unwrap_or_default();
+    if !lacking.is_empty() {
+        return html! { <>{ format!("Parts of {name} are not modelled: {}.", lacking.join(", ")) }</> };
+    }
+    let config = match address {
+        Some(address) => html! { <a href={address} target="_blank" rel="noopener">{ "config.json" }</a> },
+        None => html!("config.json"),
+    };
+    html! { <>{ "Not in the catalog. Drop its " }{ config }{ " on the page, or paste it as the script." }</> }
 }
 
 #[derive(Properties, PartialEq)]

@@ -41,7 +41,8 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
     };
     let time = &shown.report.time;
     html! {
-        <section id="overview" class="overview" aria-label="Overview">
+        <section id="overview" class="overview" aria-labelledby="overview-title">
+            <h2 id="overview-title" class="hidden">{ "Overview" }</h2>
             { stats(shown) }
             <div class="cards">
                 { card(

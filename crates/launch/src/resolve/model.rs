@@ -86,9 +86,23 @@ fn missing(table: &mut Table) -> bool {
     !absent.is_empty()
 }
 
-/// Sample and micro-batch: a fine-tuning script may leave them to its data.
+/// Sample and micro-batch: a fine-tuning script may leave them to its data. The sizes of a model of which others are given:
+/// nothing is proposed for them, as nothing of the text speaks for a value.
 fn ask_for_sizes(table: &mut Table) {
     const USUAL_SEQUENCE: u64 = 4096;
+    const SHAPE: [Field; 3] = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads];
+    if SHAPE.into_iter().any(|field| table.has(field)) {
+        for field in SHAPE {
+            if !table.has(field) && !table.is_open(field) && !table.is_unreadable(field) {
+                table.ask(Question {
+                    name: field.name().to_owned(),
+                    prompt: format!("{}?", field.about()),
+                    choices: Vec::new(),
+                    proposal: None,
+                });
+            }
+        }
+    }
     let longest = table.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL_SEQUENCE);
     let proposals = [(Field::SeqLength, longest.min(USUAL_SEQUENCE)), (Field::MicroBatchSize, 1)];
     for (field, proposal) in proposals {
