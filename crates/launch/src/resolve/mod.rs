@@ -24,6 +24,7 @@ mod world;
 pub use setting::{Setting, SettingValue};
 
 use super::{NotModelled, Origin, Question, Reading};
+use recipe::Basis;
 use shardscope_plan::{Accelerator, Field, Plan, Software};
 use shardscope_source::{Code, Diagnostic, Severity};
 use table::Table;
@@ -71,11 +72,11 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     // Nothing said: the readings tell why, and nothing is missing yet.
     let nothing = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
     let accelerator = world::machine(&mut table);
-    recipe::state(&mut table, software);
     lacking::find(&mut table);
     let (not_modelled, marks) = lacking::marks(&mut table, readings);
     let held = lacking::set_aside(&mut table, &not_modelled);
-    let plan = if nothing { None } else { plan(&mut table, software, accelerator) };
+    let basis = recipe::basis(&mut table, software);
+    let plan = if nothing { None } else { plan(&mut table, basis, accelerator) };
     for (field, setting) in held {
         table.put(field, setting);
     }
@@ -143,7 +144,7 @@ fn bounded(overrides: &[(String, String)]) -> (Vec<(String, String)>, usize) {
 }
 
 /// The plan of its four parts, each saying what is wrong with it before the next is tried.
-fn plan(table: &mut Table, software: Software, accelerator: Accelerator) -> Option<Plan> {
+fn plan(table: &mut Table, basis: Basis, accelerator: Accelerator) -> Option<Plan> {
     let model = model::model(table);
     let cluster = world::cluster(table, accelerator);
     let layout = cluster.as_ref().and_then(|cluster| layout::layout(table, cluster.gpus()));
@@ -151,7 +152,7 @@ fn plan(table: &mut Table, software: Software, accelerator: Accelerator) -> Opti
     let (Some(model), Some(cluster), Some(layout), Some(batch)) = (model, cluster, layout, batch) else {
         return None;
     };
-    let recipe = recipe::recipe(table, software, &model, batch)?;
+    let recipe = recipe::recipe(table, basis, &model, batch)?;
     match Plan::new(model, cluster, layout, recipe) {
         Ok(plan) => Some(plan),
         Err(refused) => {

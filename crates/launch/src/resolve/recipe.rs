@@ -9,21 +9,35 @@ use super::sharding::{dp_sharding, optimizer, torch_fsdp2};
 use super::table::Table;
 use super::tuning::{transformers, tuning};
 use shardscope_plan::{
-    Budget, Dispatcher, Field, LeftOut, LoadBalancing, Marks, Model, MoeRecipe, Number, Offload, Overlap,
-    Recipe, Software,
+    AttentionKernel, Budget, Dispatcher, DpSharding, Field, LeftOut, LoadBalancing, Marks, Model, MoeRecipe,
+    Number, Offload, Overlap, Recipe, Software,
 };
 
-/// Settings of the recipe that follow without model or machines.
-pub(super) fn state(table: &mut Table, software: Software) {
+/// What of the recipe follows without model or machines: stated even where these are missing, so that the reader sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Basis {
+    software: Software,
+    params_dtype: Number,
+    grads_dtype: Number,
+    dp_sharding: DpSharding,
+    attention_kernel: AttentionKernel,
+}
+
+/// The basis of the settings, each resolved once.
+pub(super) fn basis(table: &mut Table, software: Software) -> Basis {
     let params_dtype = params_dtype(table);
-    grads_dtype(table, params_dtype);
-    dp_sharding(table);
-    attention_kernel(table, software);
+    Basis {
+        software,
+        params_dtype,
+        grads_dtype: grads_dtype(table, params_dtype),
+        dp_sharding: dp_sharding(table),
+        attention_kernel: attention_kernel(table, software),
+    }
 }
 
 /// The recipe of the settings.
-pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch: Batch) -> Option<Recipe> {
-    let params_dtype = params_dtype(table);
+pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batch) -> Option<Recipe> {
+    let Basis { software, params_dtype, grads_dtype, dp_sharding, attention_kernel } = basis;
     let recompute = recompute(table, software);
     torch_fsdp2(table);
     let tuning = tuning(table, software);
@@ -33,13 +47,13 @@ pub(super) fn recipe(table: &mut Table, software: Software, model: &Model, batch
         global_batch_size: batch.global,
         num_micro_batches: batch.count,
         params_dtype,
-        grads_dtype: grads_dtype(table, params_dtype),
+        grads_dtype,
         fp8: fp8(table),
         fp32_residual: table.on(Field::Fp32ResidualConnection),
         optimizer,
-        dp_sharding: dp_sharding(table),
+        dp_sharding,
         recompute: recompute?,
-        attention_kernel: attention_kernel(table, software),
+        attention_kernel,
         hidden_dropout: table.real(Field::HiddenDropout).unwrap_or(0.0) > 0.0,
         attention_dropout: table.real(Field::AttentionDropout).unwrap_or(0.0) > 0.0,
         fusions: fusions(table, software, model),
