@@ -222,3 +222,16 @@ fn nodes_that_a_cluster_sets_are_asked_for() {
             .any(|question| question.name.contains("nodes") || question.name == "WORLD_SIZE")
     );
 }
+
+#[test]
+fn megatron_under_another_trainers_name_is_no_trainer_of_transformers() {
+    let text = "NPROC_PER_NODE=2 megatron sft --model Qwen/Qwen3-30B-A3B --tuner_type lora --lora_rank 8 --expert_model_parallel_size 2 \
+        --moe_grouped_gemm true --micro_batch_size 1 --global_batch_size 16 --max_length 2048 --dataset_num_proc 4 --num_train_epochs 1";
+    let resolution = script(text);
+    stopped(&resolution, &["train_type"]);
+    assert_ne!(value(&resolution, Field::Software), "hf_transformers");
+    stopped(
+        &script(&launch("pretrain_gpt.py", "--use-bridge --bridge-hf-model /models/x")),
+        &["bridge-hf-model"],
+    );
+}

@@ -3,7 +3,7 @@
 use super::ask;
 use super::choose::choose;
 use super::chosen::Chosen;
-use super::line::Line;
+use super::line::{Launcher, Line};
 use super::program::{Purpose, purpose};
 use super::said::{Missing, Said, World};
 use crate::formats::{self, trainer};
@@ -221,7 +221,9 @@ impl Launch {
     /// What the launch states, its arguments read as Megatron's.
     #[must_use]
     pub fn reading(&self) -> Reading {
-        let mut reading = match trainer::of_words(self.line.trainer(), &self.arguments) {
+        let mut reading = match trainer::of_words(self.line.trainer(), &self.arguments)
+            .filter(|_| !self.line.has(Launcher::Swift))
+        {
             Some(dialect) => trainer::read_words(dialect, &self.arguments),
             None => formats::read_words(&self.arguments).unwrap_or_else(|| megatron::read(&self.arguments)),
         };

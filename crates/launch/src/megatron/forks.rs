@@ -137,6 +137,13 @@ const FORKS: &[Fork] = &[
     switch("freeze-aligner", &[(Field::FrozenModules, Some("aligner"))]),
     lacking("language-model-type", Arity::One, Effect::Model, VISION),
     lacking("vision-model-type", Arity::One, Effect::Model, VISION),
+    lacking(
+        "bridge-hf-model",
+        Arity::One,
+        Effect::Model,
+        "a model that Megatron-Bridge builds from a configuration of Hugging Face",
+    ),
+    switch("use-bridge", &[]),
     // Reinforcement learning and preferences.
     lacking("ref-load", Arity::One, Effect::Memory, "a reference model beside the one that is trained"),
     // megablocks.

@@ -23,6 +23,21 @@ const OWN: [&str; 16] = [
     "per_device_eval_batch_size",
 ];
 const ENOUGH: usize = 2;
+/// Options of Megatron-LM that no trainer of transformers has: one of them makes the command Megatron's.
+const MEGATRON: [&str; 12] = [
+    "num_layers",
+    "tensor_model_parallel_size",
+    "pipeline_model_parallel_size",
+    "expert_model_parallel_size",
+    "expert_tensor_parallel_size",
+    "recompute_granularity",
+    "moe_grouped_gemm",
+    "moe_permute_fusion",
+    "use_distributed_optimizer",
+    "sequence_parallel",
+    "global_batch_size",
+    "train_iters",
+];
 
 /// The trainer that a program's name tells: `swift`, `llamafactory-cli`, `axolotl`, `trl`, and their modules.
 fn named_dialect(program: &str) -> Option<Dialect> {
@@ -50,10 +65,7 @@ pub(crate) fn of_words(program: &str, words: &[Argument]) -> Option<Dialect> {
         let Some(name) = word.text.strip_prefix("--") else { continue };
         let name = name.split('=').next().unwrap_or(name).replace('-', "_");
         own += usize::from(OWN.contains(&name.as_str()));
-        megatron |= matches!(
-            name.as_str(),
-            "num_layers" | "tensor_model_parallel_size" | "pipeline_model_parallel_size"
-        );
+        megatron |= MEGATRON.contains(&name.as_str());
     }
     if megatron {
         return None;
