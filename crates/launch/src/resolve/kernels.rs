@@ -23,19 +23,19 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
             "flash_attention_2" | "flash_attention_3" => ("flash", "attn_implementation"),
             _ => ("sdpa", "attn_implementation"),
         },
-        _ => match table.choice(Field::AttentionBackend, &["unfused", "local", "fused", "flash"]) {
-            0 if software == Software::MegatronCoreTe => engines_choice(table),
-            0 => ("flash", "flash attention, where the software chooses by itself"),
-            1 | 2 => ("unfused", "--attention-backend"),
-            3 => ("fused", "--attention-backend"),
-            _ => ("flash", "--attention-backend"),
+        _ => match table.word(Field::AttentionBackend) {
+            "unfused" | "local" => ("unfused", "--attention-backend"),
+            "fused" => ("fused", "--attention-backend"),
+            "flash" => ("flash", "--attention-backend"),
+            _ if software == Software::MegatronCoreTe => engines_choice(table),
+            _ => ("flash", "flash attention, where the software chooses by itself"),
         },
     };
     table.derive_word(Field::AttentionKernel, name, rule);
-    match table.choice(Field::AttentionKernel, &["unfused", "fused", "sdpa"]) {
-        1 => AttentionKernel::Unfused,
-        2 => AttentionKernel::Fused,
-        3 => AttentionKernel::Sdpa,
+    match table.word(Field::AttentionKernel) {
+        "unfused" => AttentionKernel::Unfused,
+        "fused" => AttentionKernel::Fused,
+        "sdpa" => AttentionKernel::Sdpa,
         _ => AttentionKernel::Flash,
     }
 }

@@ -45,9 +45,9 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         } else {
             Embeddings::Tied
         },
-        attention_softmax: match table.choice(Field::SoftmaxType, &["learnable", "off-by-one"]) {
-            1 => AttentionSoftmax::Learnable,
-            2 => AttentionSoftmax::OffByOne,
+        attention_softmax: match table.word(Field::SoftmaxType) {
+            "learnable" => AttentionSoftmax::Learnable,
+            "off-by-one" => AttentionSoftmax::OffByOne,
             _ => AttentionSoftmax::Vanilla,
         },
         latent: latent(table),
@@ -215,11 +215,10 @@ fn activation(table: &Table) -> Activation {
 }
 
 fn position(table: &Table) -> PositionEmbedding {
-    let kinds = ["rope", "yarn", "mrope", "none", "alibi", "relative"];
-    match table.choice(Field::PositionEmbeddingType, &kinds) {
-        0 => PositionEmbedding::LearnedAbsolute,
-        1..=3 => PositionEmbedding::Rope,
-        _ => PositionEmbedding::None,
+    match table.word(Field::PositionEmbeddingType) {
+        "rope" | "yarn" | "mrope" => PositionEmbedding::Rope,
+        "none" | "alibi" | "relative" => PositionEmbedding::None,
+        _ => PositionEmbedding::LearnedAbsolute,
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
             .word(Field::PytorchCudaAllocConf)
             .to_ascii_lowercase()
             .contains("expandable_segments:true"),
-        cuda_graphs: table.choice(Field::CudaGraphImpl, &["", "none"]) == 0,
+        cuda_graphs: !matches!(table.word(Field::CudaGraphImpl), "" | "none"),
         budget: budget(table, batch),
         left_out: LeftOut::of(&table.words(Field::MemoryLeftOut)),
         headroom: table.real(Field::MemoryHeadroom).unwrap_or(0.0),
@@ -111,11 +111,10 @@ fn overlap(table: &mut Table) -> Overlap {
 }
 
 fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
-    let dispatchers = ["flex", "alltoall", "alltoall_seq"];
-    let dispatcher = match table.choice(Field::MoeTokenDispatcherType, &dispatchers) {
-        0 => Dispatcher::AllGather,
-        1 => Dispatcher::Flex,
-        _ => Dispatcher::AllToAll,
+    let dispatcher = match table.word(Field::MoeTokenDispatcherType) {
+        "flex" => Dispatcher::Flex,
+        "alltoall" | "alltoall_seq" => Dispatcher::AllToAll,
+        _ => Dispatcher::AllGather,
     };
     let load_balancing = load_balancing(table);
     MoeRecipe {
@@ -124,9 +123,9 @@ fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
         capacity_factor: table.real(Field::MoeExpertCapacityFactor).filter(|factor| *factor > 0.0),
         pad_to_capacity: table.on(Field::MoePadExpertInputToCapacity),
         permute_fusion: table.on(Field::MoePermuteFusion),
-        router_dtype: match table.choice(Field::MoeRouterDtype, &["fp32", "fp64"]) {
-            0 => params_dtype,
-            _ => Number::Fp32,
+        router_dtype: match table.word(Field::MoeRouterDtype) {
+            "fp32" | "fp64" => Number::Fp32,
+            _ => params_dtype,
         },
         load_balancing,
         expert_bias: table.on(Field::MoeRouterEnableExpertBias),

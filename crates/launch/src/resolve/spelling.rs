@@ -22,8 +22,9 @@ pub(super) fn spell_out(table: &mut Table) {
         table.overrule(Field::Optimizer, Text("muon".to_owned()), rule);
         table.derive(Field::UseDistributedOptimizer, Bool(true), rule);
     }
-    let megatron = ["megatron_legacy", "megatron_core_local", "megatron_core_te"];
-    if table.choice(Field::Software, &megatron) > 0 && table.on(Field::UseMegatronFsdp) {
+    let software = table.word(Field::Software);
+    let megatron = matches!(software, "megatron_legacy" | "megatron_core_local" | "megatron_core_te");
+    if megatron && table.on(Field::UseMegatronFsdp) {
         let rule = "Megatron-FSDP turns the distributed optimizer on";
         table.derive(Field::UseDistributedOptimizer, Bool(true), rule);
     }

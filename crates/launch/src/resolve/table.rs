@@ -278,13 +278,7 @@ impl Table {
 
     /// Whether the software is Megatron's legacy models or their DeepSpeed fork.
     pub(super) fn is_old(&self) -> bool {
-        self.choice(Field::Software, &["megatron_legacy", "megatron_deepspeed"]) > 0
-    }
-
-    /// Which of these words or texts it is, from 1; 0 when none.
-    pub(super) fn choice(&self, field: Field, words: &[&str]) -> usize {
-        let said = self.word(field);
-        words.iter().position(|word| *word == said).map_or(0, |at| at + 1)
+        matches!(self.word(Field::Software), "megatron_legacy" | "megatron_deepspeed")
     }
 
     /// A list of words.

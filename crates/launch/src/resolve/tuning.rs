@@ -154,13 +154,13 @@ fn lora(table: &mut Table) -> Lora {
 }
 
 fn quantization(table: &mut Table) -> Quantization {
-    match table.choice(Field::BaseQuantization, &["nf4", "fp4", "int8", "fp8"]) {
-        1 | 2 => {
+    match table.word(Field::BaseQuantization) {
+        "nf4" | "fp4" => {
             table.default(Field::DoubleQuantization, Bool(false), "default of BitsAndBytesConfig");
             Quantization::FourBit { double: table.on(Field::DoubleQuantization) }
         }
-        3 => Quantization::Int8,
-        4 => Quantization::Fp8,
+        "int8" => Quantization::Int8,
+        "fp8" => Quantization::Fp8,
         _ => Quantization::None,
     }
 }
@@ -170,10 +170,11 @@ fn objective(table: &Table) -> Objective {
         return Objective::NextToken;
     }
     let adapters = matches!(table.word(Field::TrainType), "lora" | "qlora");
-    let reference = match table.choice(Field::ReferenceModel, &["adapters", "loaded", "precomputed"]) {
-        1 => Reference::Adapters,
-        3 => Reference::Precomputed,
-        0 if adapters => Reference::Adapters,
+    let reference = match table.word(Field::ReferenceModel) {
+        "adapters" => Reference::Adapters,
+        "precomputed" => Reference::Precomputed,
+        "loaded" => Reference::Loaded,
+        _ if adapters => Reference::Adapters,
         _ => Reference::Loaded,
     };
     Objective::Dpo { reference }
@@ -182,25 +183,25 @@ fn objective(table: &Table) -> Objective {
 /// What transformers and its trainers choose.
 pub(super) fn transformers(table: &Table) -> Transformers {
     Transformers {
-        autocast: match table.choice(Field::Autocast, &["bf16", "fp16"]) {
-            1 => Some(Number::Bf16),
-            2 => Some(Number::Fp16),
+        autocast: match table.word(Field::Autocast) {
+            "bf16" => Some(Number::Bf16),
+            "fp16" => Some(Number::Fp16),
             _ => None,
         },
         padding_mask: table.on(Field::PaddingMask) && !table.on(Field::Packing),
         cache: table.on(Field::UseCache),
         counts_tokens: true,
-        experts: match table.choice(Field::ExpertsImplementation, &["batched_mm", "eager"]) {
-            1 => ExpertKernel::Batched,
-            2 => ExpertKernel::Loop,
+        experts: match table.word(Field::ExpertsImplementation) {
+            "batched_mm" => ExpertKernel::Batched,
+            "eager" => ExpertKernel::Loop,
             _ => ExpertKernel::Grouped,
         },
         liger: table.on(Field::LigerKernel),
         fp32_accumulation: false,
-        engine: match table.choice(Field::DataParallelEngine, &["fsdp1", "fsdp2", "deepspeed"]) {
-            1 => DataEngine::Fsdp1,
-            2 => DataEngine::Fsdp2,
-            3 => DataEngine::DeepSpeed,
+        engine: match table.word(Field::DataParallelEngine) {
+            "fsdp1" => DataEngine::Fsdp1,
+            "fsdp2" => DataEngine::Fsdp2,
+            "deepspeed" => DataEngine::DeepSpeed,
             _ => DataEngine::Ddp,
         },
     }
