@@ -3,15 +3,15 @@
 use pages::evidence::{Compared, PEERS, Run, compared, link, memories, runs, step_times};
 use shardscope::estimate::Memory;
 use shardscope::intake::Resolution;
-use shardscope::session::{Event, Held, Shown, State, apply};
+use shardscope::session::{Event, PtrEq, Shown, State, apply};
 
 /// What the page shows when a link is followed.
 #[track_caller]
-fn followed(resolution: &Resolution) -> Held<Shown> {
+fn followed(resolution: &Resolution) -> PtrEq<Shown> {
     let fragment = link(resolution).expect("a link");
     let state = apply(State::default(), Event::Follow(format!("#{fragment}")));
     assert_eq!(state.broken_link, None, "{fragment}");
-    assert!(!state.stale && state.answer.resolution.questions.is_empty(), "{fragment}");
+    assert!(state.refused.is_none() && state.answer.resolution.questions.is_empty(), "{fragment}");
     let shown = state.shown.expect("a plan");
     assert_eq!(Some(&shown.plan), resolution.plan.as_ref(), "{fragment}");
     shown

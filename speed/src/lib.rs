@@ -17,8 +17,11 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 pub use workloads::WORKLOADS;
 
+/// A call of the engine that gives a number of its result.
+pub type Work = fn(&Plan) -> f64;
+
 /// What is asked of the engine: its name, and a call that gives a number of its result, which both sides must agree on.
-pub const WORKS: [(&str, fn(&Plan) -> f64); 4] = [
+pub const WORKS: [(&str, Work); 4] = [
     ("totals", |plan| memory_totals(plan).iter().map(|rank| rank.peak_reserved.get() as f64).sum()),
     ("quick step", |plan| step_seconds(plan).get()),
     ("exact step", |plan| exact_step_seconds(plan).get()),

@@ -36,7 +36,7 @@ pub fn pieces(text: &str, diagnostics: &[Diagnostic]) -> Vec<Piece> {
             marked.push((bytes, severity));
         }
     }
-    marked.sort_by(|one, other| one.0.start.cmp(&other.0.start));
+    marked.sort_by_key(|(bytes, _)| bytes.start);
     let mut pieces = Vec::new();
     let mut at = 0;
     for (bytes, severity) in marked {

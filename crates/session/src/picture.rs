@@ -153,9 +153,9 @@ pub fn bars_svg(shown: &Shown) -> String {
 /// The stages that get a bar, in their order.
 fn kept(stages: &[StageMemory]) -> Vec<&StageMemory> {
     let mut kept: Vec<&StageMemory> = stages.iter().collect();
-    kept.sort_by(|one, other| other.reserved.cmp(&one.reserved));
+    kept.sort_by_key(|stage| std::cmp::Reverse(stage.reserved));
     kept.truncate(MOST_BARS);
-    kept.sort_by(|one, other| one.stage.cmp(&other.stage));
+    kept.sort_by_key(|stage| stage.stage);
     kept
 }
 

@@ -93,7 +93,8 @@ fn filters(times: &[Entry], memory: &[Entry]) -> Markup {
     let software: BTreeSet<&str> = all().map(|entry| entry.software).collect();
     let used = SOURCES.iter().filter(|source| all().any(|entry| entry.source.family == source.family));
     let own = |name: &&'_ str| (name.to_string(), name.to_string());
-    let choices: [(&str, &str, Vec<(String, String)>); 4] = [
+    type Options = Vec<(String, String)>;
+    let choices: [(&str, &str, Options); 4] = [
         ("source", "Source", used.map(|source| (source.family.to_owned(), source.name.to_owned())).collect()),
         ("hardware", "Hardware", hardware.iter().map(own).collect()),
         (

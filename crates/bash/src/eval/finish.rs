@@ -188,6 +188,6 @@ fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
             kept.push(fragment.clone());
         }
     }
-    kept.sort_by(|left, right| left.span.cmp(&right.span));
+    kept.sort_by_key(|one| one.span);
     kept
 }

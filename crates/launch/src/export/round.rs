@@ -87,7 +87,7 @@ fn add(target: &Resolution, fields: Vec<Field>, spell: Spell<'_>, said: &mut Vec
             said.push((field, words));
         }
     }
-    said.sort_by(|(left, _), (right, _)| left.index().cmp(&right.index()));
+    said.sort_by_key(|(field, _)| field.index());
     said.len() - before
 }
 

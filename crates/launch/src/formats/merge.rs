@@ -22,7 +22,7 @@ pub struct Text {
 /// machines', then a framework's settings, and the script's own flags last. Says where they differ.
 #[must_use]
 pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
-    texts.sort_by(|left, right| rank(left.format).cmp(&rank(right.format)));
+    texts.sort_by_key(|text| rank(text.format));
     let several = texts.len() > 1;
     if several {
         yield_proposals(&mut texts);

@@ -96,7 +96,7 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
         }
     }
     let (mut questions, mut diagnostics) = (table.questions, table.diagnostics);
-    diagnostics.sort_by(|left, right| right.severity.cmp(&left.severity));
+    diagnostics.sort_by_key(|said| std::cmp::Reverse(said.severity));
     let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
     if more > 0 {
         diagnostics.truncate(MAX_DIAGNOSTICS);
