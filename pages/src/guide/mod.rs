@@ -13,6 +13,7 @@ mod reading;
 mod schedules;
 mod settings;
 mod time;
+mod trainers;
 mod worked;
 mod write;
 

@@ -10,6 +10,8 @@ use shardscope::session::Hand;
 use shardscope::session::examples::{Example, gallery};
 use shardscope::share::{Shared, decode, encode};
 
+use super::trainers::TRAINERS;
+
 /// A plan with what it is called in the guide.
 pub(super) struct Named {
     /// Its name.
@@ -230,7 +232,7 @@ pub(super) fn plans() -> &'static [Named] {
             let most = if place == 0 { usize::MAX } else { 1 };
             all.extend(chapter.examples.iter().take(most).filter_map(of_example));
         }
-        for (name, model, link) in OTHERS {
+        for (name, model, link) in OTHERS.iter().chain(TRAINERS) {
             all.extend(of_link(name, model, link));
         }
         if let Some(first) = all.iter().position(|named| named.name == FIRST) {
@@ -241,7 +243,7 @@ pub(super) fn plans() -> &'static [Named] {
     })
 }
 
-/// The names of [`OTHERS`] that are no plan, with what the engine says.
+/// The names of [`OTHERS`] and [`TRAINERS`] that are no plan, with what the engine says.
 #[cfg(test)]
 pub(super) fn refused() -> Vec<String> {
     let said = |name: &str, hand: &Hand| {
@@ -250,7 +252,7 @@ pub(super) fn refused() -> Vec<String> {
             read(&Request { source: &source, environment: &hand.surroundings(), overrides: &hand.settings });
         resolution.plan.is_none().then(|| format!("{name}: {:?}", resolution.diagnostics))
     };
-    OTHERS.iter().filter_map(|(name, model, link)| said(name, &hand(model, link))).collect()
+    OTHERS.iter().chain(TRAINERS).filter_map(|(name, model, link)| said(name, &hand(model, link))).collect()
 }
 
 fn of_example(example: &Example) -> Option<Named> {

@@ -1,0 +1,165 @@
+//! Plans of fine-tuning and of trainers other than Megatron, each for formulas that the others do not meet.
+
+/// Models of the catalog, or none where the link says all, with settings as a link has them.
+pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
+    (
+        "Llama 3 8B in full under transformers, attention eager",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=eager&padding_mask",
+    ),
+    (
+        "the same with sdpa and a padding mask",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa&padding_mask&data_parallel_engine=fsdp2&zero_stage=3",
+    ),
+    (
+        "the same with flash attention 2, checkpointed, under DeepSpeed",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=deepspeed&zero_stage=3",
+    ),
+    (
+        "Llama 3 8B in fp32 under autocast",
+        "Llama-3-8B",
+        "params_dtype=fp32&autocast=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa",
+    ),
+    (
+        "Llama 3 8B with Liger's kernels",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&liger_kernel&attn_implementation=flash_attention_2",
+    ),
+    (
+        "Llama 3 8B with LoRA on all linears",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&lora_dropout=0.05&attn_implementation=sdpa",
+    ),
+    (
+        "Llama 3 8B with LoRA on queries and values, 16-bit adapters",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=q_proj%20v_proj&adapter_dtype=bf16&attn_implementation=eager&use_cache",
+    ),
+    (
+        "Llama 3 8B with LoRA under autocast",
+        "Llama-3-8B",
+        "params_dtype=fp32&autocast=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&lora_dropout=0.05",
+    ),
+    (
+        "Llama 3 8B with LoRA over 16-bit weights under autocast",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&autocast=bf16&train_type=lora&lora_rank=16&lora_target_modules=all-linear",
+    ),
+    (
+        "Llama 3 8B with QLoRA",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=qlora&lora_rank=16&lora_target_modules=all-linear&base_quantization=nf4&double_quantization&gradient_checkpointing&upcast_non_quantized",
+    ),
+    (
+        "Llama 3 8B with DPO",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=dpo&reference_model=adapters",
+    ),
+    (
+        "Llama 3 8B with DPO in fp32",
+        "Llama-3-8B",
+        "params_dtype=fp32&gbs=16&mbs=2&nodes=2&seq=1024&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=loaded&zero_stage=3&data_parallel_engine=fsdp2",
+    ),
+    (
+        "Llama 3 8B in full with DPO",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=precomputed",
+    ),
+    (
+        "Llama 3 8B, its last two layers",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=freeze&trained_layers=2",
+    ),
+    (
+        "Mixtral 8x7B under transformers",
+        "Mixtral-8x7B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&zero_stage=3&data_parallel_engine=deepspeed&nodes=8&gbs=128",
+    ),
+    (
+        "Mixtral 8x7B under transformers, experts one by one",
+        "Mixtral-8x7B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&zero_stage=3&data_parallel_engine=deepspeed&gbs=128&experts_implementation=eager",
+    ),
+    (
+        "Mixtral 8x7B under transformers, experts in batches",
+        "Mixtral-8x7B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&zero_stage=3&data_parallel_engine=deepspeed&gbs=128&experts_implementation=batched_mm",
+    ),
+    (
+        "Mixtral 8x7B in fp32 under autocast",
+        "Mixtral-8x7B",
+        "params_dtype=fp32&autocast=bf16&gbs=128&mbs=1&nodes=2&seq=2048&software=hf_transformers&train_type=full&zero_stage=3&data_parallel_engine=deepspeed&experts_implementation=eager",
+    ),
+    (
+        "Mixtral 8x7B with LoRA on all linears",
+        "Mixtral-8x7B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&gbs=128",
+    ),
+    (
+        "Mixtral 8x7B with LoRA on all linears under autocast",
+        "Mixtral-8x7B",
+        "params_dtype=fp32&autocast=bf16&gbs=128&mbs=1&nodes=2&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear",
+    ),
+    (
+        "a model with fused projections, as Phi-3 is",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&mbs=2&gbs=16&nodes=1&padded_vocab_size=32000&swiglu&normalization=RMSNorm&position_embedding_type=rope&software=hf_transformers&bf16&fused_qkv&fused_gate_up&train_type=full&attn_implementation=sdpa",
+    ),
+    (
+        "a model with parallel blocks and LayerNorm, as GPT-NeoX is",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&mbs=2&gbs=16&nodes=1&padded_vocab_size=32000&normalization=LayerNorm&position_embedding_type=rope&software=hf_transformers&bf16&fused_qkv&parallel_residual&rotary_percent=0.25&add_bias_linear&train_type=full&attn_implementation=sdpa",
+    ),
+    (
+        "a model with capped scores and four norms a layer, as Gemma 2 is",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&mbs=2&gbs=16&nodes=1&padded_vocab_size=32000&swiglu&normalization=RMSNorm&position_embedding_type=rope&software=hf_transformers&bf16&post_norms&attention_softcap&final_softcap&num_query_groups=8&group_query_attention&train_type=full&attn_implementation=eager",
+    ),
+    (
+        "the same, capped, with LoRA in fp32",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&mbs=2&gbs=16&nodes=1&padded_vocab_size=32000&swiglu&normalization=RMSNorm&position_embedding_type=rope&software=hf_transformers&params_dtype=fp32&post_norms&attention_softcap&final_softcap&train_type=lora&lora_rank=8&lora_target_modules=all-linear&attn_implementation=eager",
+    ),
+    (
+        "a model with normalised queries and keys, as Qwen3 is",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&mbs=2&gbs=16&nodes=1&padded_vocab_size=32000&swiglu&normalization=RMSNorm&position_embedding_type=rope&software=hf_transformers&bf16&qk_layernorm&num_query_groups=8&group_query_attention&train_type=full&attn_implementation=sdpa",
+    ),
+    (
+        "Llama 3 8B with a fused linear loss in nanotron",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=1&tp=2&nodes=2&seq=8192&software=nanotron&zero_stage=1&sequence_parallel",
+    ),
+    (
+        "Llama 3 8B in torchtitan, loss compiled",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=1&tp=2&nodes=2&seq=8192&software=torchtitan&zero_stage=3&loss_kind=compiled",
+    ),
+    (
+        "Llama 3 8B in torchtitan over stages",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=1&tp=2&pp=2&nodes=2&seq=8192&software=torchtitan&zero_stage=1",
+    ),
+    (
+        "Llama 3 8B with the native fused linear loss",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=1&tp=1&nodes=2&seq=8192&loss_kind=fused_linear",
+    ),
+    (
+        "Llama 3 8B with a chunked loss",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&loss_kind=chunked",
+    ),
+    (
+        "Llama 3 8B with cut cross-entropy",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&loss_kind=cce",
+    ),
+    (
+        "Llama 3 8B in fp32 with Liger's loss",
+        "Llama-3-8B",
+        "params_dtype=fp32&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&loss_kind=liger",
+    ),
+];
