@@ -91,8 +91,14 @@ fn meanings() -> Vec<(String, String)> {
         };
         for (at, _) in code.match_indices("Formula::new(") {
             let inside = &code[at + "Formula::new(".len()..];
+            // An expression put together by a macro: the words follow behind it.
+            let inside = match inside.trim_start().strip_prefix("concat!(") {
+                Some(put_together) => put_together.split_once("),\n").map_or("", |(_, words)| words),
+                None => inside,
+            };
             // The expression is a literal or a name; in tables of calls both are names and the rows hold the words.
-            let is_literal = inside.trim_start().starts_with('"');
+            let is_literal = inside.trim_start().starts_with('"')
+                && !code[at..].starts_with("Formula::new(\n                concat!(");
             let all = literals(inside);
             add(if is_literal { all.get(1) } else { all.first() });
         }
@@ -108,6 +114,23 @@ fn meanings() -> Vec<(String, String)> {
     found
 }
 
+/// Formulas that no setting reaches yet, each with the reason.
+const UNREACHED: [(&str, &str); 1] = [(
+    "The gradient of the output layer's weight, summed in fp32.",
+    "Liger's accum_dtype: recorded runs have it, no trainer's file sets it",
+)];
+
+#[test]
+fn formulas_said_to_be_out_of_reach_are() {
+    let page = of("formulas.html");
+    for (meaning, why) in UNREACHED {
+        assert!(
+            !page.contains(&escape(meaning)),
+            "{meaning} is reached by now: take it off the list ({why})"
+        );
+    }
+}
+
 #[test]
 fn every_formula_of_the_engine_is_there_with_its_source() {
     let all = meanings();
@@ -116,6 +139,7 @@ fn every_formula_of_the_engine_is_there_with_its_source() {
     let missing: BTreeSet<String> = all
         .iter()
         .filter(|(_, meaning)| !page.contains(&escape(meaning)))
+        .filter(|(_, meaning)| !UNREACHED.iter().any(|(unreached, _)| unreached == meaning))
         .map(|(file, meaning)| format!("{}: {meaning}", file.rsplit("/src/").next().unwrap_or_default()))
         .collect();
     assert!(missing.is_empty(), "{} are missing:\n{missing:#?}", missing.len());

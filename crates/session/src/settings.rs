@@ -50,13 +50,14 @@ impl Row {
 }
 
 /// The first setting of each group, in the order of [`Field::ALL`].
-const CHAPTERS: [(Field, &str); 7] = [
-    (Field::NumLayers, "Model"),
+const CHAPTERS: [(Field, &str); 8] = [
+    (Field::Model, "Model"),
     (Field::Accelerator, "Cluster"),
     (Field::TensorModelParallelSize, "Parallel layout"),
     (Field::MicroBatchSize, "Batch"),
     (Field::Software, "Software and precision"),
     (Field::Optimizer, "Optimizer and sharding"),
+    (Field::TrainType, "Fine-tuning and trainer"),
     (Field::RecomputeGranularity, "Activations, kernels and overlap"),
 ];
 

@@ -30,7 +30,7 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
     (
         "Llama 3 8B with LoRA on all linears",
         "Llama-3-8B",
-        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&lora_dropout=0.05&attn_implementation=sdpa",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&lora_dropout=0.05&autocast=none&attn_implementation=sdpa",
     ),
     (
         "Llama 3 8B with LoRA on queries and values, 16-bit adapters",
@@ -55,12 +55,12 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
     (
         "Llama 3 8B with DPO",
         "Llama-3-8B",
-        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=dpo&reference_model=adapters",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=dpo&reference_model=adapters&autocast=none",
     ),
     (
         "Llama 3 8B with DPO in fp32",
         "Llama-3-8B",
-        "params_dtype=fp32&gbs=16&mbs=2&nodes=2&seq=1024&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=loaded&zero_stage=3&data_parallel_engine=fsdp2",
+        "params_dtype=fp32&gbs=32&mbs=2&nodes=2&seq=1024&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=loaded&zero_stage=3&data_parallel_engine=fsdp2",
     ),
     (
         "Llama 3 8B in full with DPO",
@@ -75,27 +75,27 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
     (
         "Mixtral 8x7B under transformers",
         "Mixtral-8x7B",
-        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&zero_stage=3&data_parallel_engine=deepspeed&nodes=8&gbs=128",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&zero_stage=3&data_parallel_engine=deepspeed&fp32_routing",
     ),
     (
         "Mixtral 8x7B under transformers, experts one by one",
         "Mixtral-8x7B",
-        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&zero_stage=3&data_parallel_engine=deepspeed&gbs=128&experts_implementation=eager",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&zero_stage=3&data_parallel_engine=deepspeed&experts_implementation=eager",
     ),
     (
         "Mixtral 8x7B under transformers, experts in batches",
         "Mixtral-8x7B",
-        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&zero_stage=3&data_parallel_engine=deepspeed&gbs=128&experts_implementation=batched_mm",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&zero_stage=3&data_parallel_engine=deepspeed&experts_implementation=batched_mm",
     ),
     (
         "Mixtral 8x7B in fp32 under autocast",
         "Mixtral-8x7B",
-        "params_dtype=fp32&autocast=bf16&gbs=128&mbs=1&nodes=2&seq=2048&software=hf_transformers&train_type=full&zero_stage=3&data_parallel_engine=deepspeed&experts_implementation=eager",
+        "params_dtype=fp32&autocast=bf16&gbs=128&mbs=1&nodes=2&seq=2048&software=hf_transformers&train_type=full&data_parallel_engine=ddp&experts_implementation=eager",
     ),
     (
         "Mixtral 8x7B with LoRA on all linears",
         "Mixtral-8x7B",
-        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&gbs=128",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear",
     ),
     (
         "Mixtral 8x7B with LoRA on all linears under autocast",
@@ -161,5 +161,20 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "Llama 3 8B in fp32 with Liger's loss",
         "Llama-3-8B",
         "params_dtype=fp32&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&loss_kind=liger",
+    ),
+    (
+        "Llama 3 8B with a compiled loss under transformers",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&loss_kind=compiled",
+    ),
+    (
+        "a model of one layer whose weights are sharded",
+        "",
+        "layers=1&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&mbs=1&gbs=16&nodes=1&padded_vocab_size=32000&swiglu&bf16&software=torchtitan&zero_stage=3",
+    ),
+    (
+        "GPT-3 6.7B under DeepSpeed over two stages, samples short",
+        "GPT-3-6.7B",
+        "fp16&gbs=16&mbs=1&pp=2&nodes=1&seq=128&software=megatron_deepspeed&zero_stage=1",
     ),
 ];
