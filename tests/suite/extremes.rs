@@ -45,8 +45,7 @@ fn extreme(field: Field) -> Union<proptest::strategy::BoxedStrategy<String>> {
 /// A world, and some settings at their bounds.
 fn overrides() -> impl Strategy<Value = Vec<(String, String)>> {
     let world = (0..8_u32).prop_map(|power| ("world_size".to_owned(), (1_u64 << power).to_string()));
-    let setting =
-        select(&Field::ALL[..]).prop_flat_map(|field| (Just(field.name().to_owned()), extreme(field)));
+    let setting = select(Field::ALL).prop_flat_map(|field| (Just(field.name().to_owned()), extreme(field)));
     (world, vec(setting, 1..6)).prop_map(|(world, mut settings)| {
         settings.insert(0, world);
         settings

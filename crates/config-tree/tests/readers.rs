@@ -1,5 +1,7 @@
 //! The readers of settings files against the crates that read JSON, YAML and TOML whole.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop with the value at hand")]
+
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
 use proptest::sample::{Index, select};

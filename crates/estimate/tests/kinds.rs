@@ -1,5 +1,7 @@
 //! Estimators fold over operators and sections and never ask which kind one is: what they ask is a method of it.
 
+#![allow(clippy::expect_used, reason = "a test that cannot go on should stop with the value at hand")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

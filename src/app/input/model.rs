@@ -27,7 +27,7 @@ pub(crate) fn model() -> Html {
     let pause = use_mut_ref(|| None::<Timeout>);
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let choice = app.ui.choice.clone();
-    let hand = use_memo(choice.clone(), |choice| start(choice));
+    let hand = use_memo(choice.clone(), start);
     // The search goes on by itself for a plan made here.
     let alone = app.ui.chosen && app.session.hand.is_settings_alone();
     let wants = alone && app.session.shown.is_some() && app.ui.found.is_none() && !app.ui.searching;

@@ -156,7 +156,7 @@ impl<'p> Reader<'p> {
                     self.repeat(&counts)?;
                 }
                 '}' if special && escaped => return None,
-                '*' if !escaped && !(first && self.syntax == Syntax::Basic) => self.repeat("*")?,
+                '*' if !(escaped || first && self.syntax == Syntax::Basic) => self.repeat("*")?,
                 '^' if !escaped && (first || self.syntax == Syntax::Extended) => self.start_of_line(),
                 '$' if !escaped && (self.is_last() || self.syntax == Syntax::Extended) => self.end_of_line(),
                 '.' if !escaped => self.atom("."),

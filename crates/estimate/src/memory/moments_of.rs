@@ -22,7 +22,7 @@ pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of) -> Vec<OfOp
         // Two moments of half a byte each.
         StateFormat::FourBit => vec![
             ("4-bit moments", 1, of),
-            ("constants of 4-bit blocks", 2 * CONSTANT, Of::BlocksOf(FOUR_BIT_BLOCK)),
+            ("constants of 4-bit blocks", 2 * CONSTANT, Of::Blocks(FOUR_BIT_BLOCK)),
         ],
     }
 }
@@ -58,7 +58,7 @@ fn plain(kind: OptimizerKind, [first, second]: [u64; 2], of: Of) -> Vec<OfOptimi
 }
 
 fn in_blocks(kind: OptimizerKind, width: u64, block: u64, of: Of) -> Vec<OfOptimizer> {
-    let constants = |moments| ("constants of 8-bit blocks", moments * CONSTANT, Of::BlocksOf(block));
+    let constants = |moments| ("constants of 8-bit blocks", moments * CONSTANT, Of::Blocks(block));
     match kind {
         OptimizerKind::Adam => {
             vec![("first moment", width, of), ("second moment", width, of), constants(2)]

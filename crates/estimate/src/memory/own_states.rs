@@ -65,7 +65,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         }
         for (name, width, of) in moments_of::states(recipe.optimizer, [width; 2], of) {
             // Counted for weights and adapters together.
-            let together = matches!(of, Of::Sides | Of::Squares | Of::BlocksOf(_));
+            let together = matches!(of, Of::Sides | Of::Squares | Of::Blocks(_));
             if !(together && blocks) {
                 add(name, Part::Optimizer, width, spread, of);
             }

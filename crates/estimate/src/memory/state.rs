@@ -264,7 +264,7 @@ pub(super) enum Of {
     /// Squares over the sides of matrices that train.
     Squares,
     /// One of so many that train, adapters too.
-    BlocksOf(u64),
+    Blocks(u64),
 }
 
 impl Of {
@@ -282,7 +282,7 @@ impl Of {
             Self::Constants => held.constants,
             Self::Sides => held.sides,
             Self::Squares => held.squares,
-            Self::BlocksOf(size) => Count::new((held.trained + held.adapters).get().div_ceil(size.max(1))),
+            Self::Blocks(size) => Count::new((held.trained + held.adapters).get().div_ceil(size.max(1))),
         }
     }
 }

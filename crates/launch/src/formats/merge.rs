@@ -71,6 +71,7 @@ fn yield_proposals(texts: &mut [Text]) {
     // How many texts state each setting, so that what the others state is what all do less what this one does.
     let mut by: HashMap<Field, usize> = HashMap::new();
     for text in texts.iter() {
+        #[expect(clippy::iter_over_hash_type, reason = "counted, in any order")]
         for field in stated_by(text, stated) {
             *by.entry(field).or_default() += 1;
         }

@@ -266,7 +266,7 @@ impl Launch {
         let mut diagnostics = self.diagnostics.clone();
         diagnostics.append(&mut reading.diagnostics);
         let fault = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
-        diagnostics.sort_by(|left, right| fault(right).cmp(&fault(left)));
+        diagnostics.sort_by_key(|diagnostic| !fault(diagnostic));
         reading.diagnostics = diagnostics;
         reading
     }
