@@ -60,7 +60,7 @@ fn a_formula_has_an_address_and_the_worked_plan_opens() {
 fn a_model_of_the_catalog_opens() {
     let page = opened("reference.html");
     page.click("#model-llama-3-8b a");
-    page.wait_text("#answer", "8.03 B");
+    page.wait_text("#answer", "8.03B");
 }
 
 #[test]
