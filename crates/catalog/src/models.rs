@@ -52,7 +52,7 @@ impl Model {
     pub fn lacking(self) -> Vec<String> {
         let Some(read) = self.architecture() else { return Vec::new() };
         let gaps = read.stopping().into_iter().map(|gap| gap.words().to_owned());
-        let towers = read.left_out.iter().map(|key| ["another modality (", key, ")"].concat());
+        let towers = read.left_out.iter().map(|key| format!("another modality ({key})"));
         gaps.chain(towers).collect()
     }
 

@@ -109,10 +109,10 @@ fn pattern(layers: &[bool]) -> Option<String> {
         return None;
     }
     if late {
-        return Some(["([0]*", &dense.to_string(), "+[1]*", &rest.len().to_string(), ")"].concat());
+        return Some(format!("([0]*{dense}+[1]*{})", rest.len()));
     }
     let marks: Vec<&str> = layers.iter().map(|moe| if *moe { "1" } else { "0" }).collect();
-    Some(["[", &marks.join(","), "]"].concat())
+    Some(format!("[{}]", marks.join(",")))
 }
 
 /// How the library's own modules are arranged, which what they keep for backward depends on.

@@ -255,7 +255,7 @@ pub(super) fn read(framework: Framework, root: &Node) -> Reading {
         Framework::Litgpt | Framework::Levanter | Framework::MaxText => {}
     }
     if leaves.reading.software.is_none() {
-        leaves.reading.software = Some((row.software, ["a configuration of ", row.name].concat()));
+        leaves.reading.software = Some((row.software, format!("a configuration of {}", row.name)));
     }
     for path in row.models {
         let Some(leaf) = leaves.get(path).filter(|leaf| leaf.hole.is_none() && leaf.flag().is_none()) else {
@@ -295,7 +295,7 @@ fn common(leaves: &mut Leaves<'_>, row: &Row) {
     }
     let usual = [Field::Bf16, Field::Fp16].iter().all(|field| leaves.reading.value(*field).is_none());
     if usual {
-        let whose = ["as ", row.name, " trains unless told otherwise"].concat();
+        let whose = format!("as {} trains unless told otherwise", row.name);
         leaves.state(Field::Bf16, "true", Origin::Default, &whose);
     }
     for path in

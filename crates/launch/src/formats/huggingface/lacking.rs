@@ -26,7 +26,7 @@ pub(super) fn left_out(architecture: &Architecture) -> Vec<Diagnostic> {
     if !small.is_empty() {
         let name = &architecture.model_type;
         let name = if name.is_empty() { "the model" } else { name };
-        let message = [name, " has ", &small.join(", "), ", not estimated yet"].concat();
+        let message = format!("{name} has {}, not estimated yet", small.join(", "));
         said.push(Diagnostic::warning(Code::NotEstimated, message));
     }
     // Layers that attend to a window keep what others keep, and do less.

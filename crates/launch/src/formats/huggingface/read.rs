@@ -97,7 +97,7 @@ fn guessed(leaves: &mut Leaves<'_>, root: &Node, model_type: &str) {
             .push(Diagnostic::warning(Code::UnknownArchitecture, message).at_some(span));
         return;
     }
-    let message = ["the model type ", model_type, ", of which only the keys are known"].concat();
+    let message = format!("the model type {model_type}, of which only the keys are known");
     let lacks = NotModelled::new("model_type", model_type, Effect::Model, &message);
     leaves.reading.not_modelled.push(lacks.at_some(span));
 }
