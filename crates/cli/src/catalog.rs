@@ -7,7 +7,7 @@ use serde::Serialize;
 use shardscope::catalog::{accelerator, accelerator_names, find, model_names};
 use shardscope::quantity::{Bytes, BytesPerSecond, gib};
 
-use crate::output::print;
+use crate::output::{print, print_json};
 
 /// `models` and `accelerators`.
 #[derive(Args)]
@@ -26,6 +26,8 @@ enum Format {
     Text,
     /// A list of objects.
     Json,
+    /// A table.
+    Markdown,
 }
 
 impl ListArguments {
@@ -34,11 +36,43 @@ impl ListArguments {
         name.to_ascii_lowercase().contains(&word.to_ascii_lowercase())
     }
 
-    fn show<T: Serialize>(&self, rows: &[T], line: impl Fn(&T) -> String) -> ExitCode {
+    /// Writes `rows`, each by its `cells` under `titles`: the first column left, the others right.
+    fn show<T: Serialize, const N: usize>(
+        &self,
+        titles: [&str; N],
+        rows: &[T],
+        cells: impl Fn(&T) -> [String; N],
+    ) -> ExitCode {
+        let table: Vec<[String; N]> = rows.iter().map(cells).collect();
         match self.format {
-            Format::Text => print(&rows.iter().map(line).collect::<String>()),
-            // Writing to memory cannot fail, and all keys are text.
-            Format::Json => print(&(serde_json::to_string_pretty(rows).unwrap_or_default() + "\n")),
+            Format::Json => print_json(&rows),
+            Format::Markdown => {
+                let rule = vec!["---:"; N.saturating_sub(1)].join("|");
+                let mut out = format!("| {} |\n|---|{rule}|\n", titles.join(" | "));
+                out.extend(table.iter().map(|row| format!("| {} |\n", row.join(" | "))));
+                print(&out);
+            }
+            Format::Text => {
+                let titles = titles.map(str::to_owned);
+                let wide = |column: usize| {
+                    let cells = table.iter().chain([&titles]).filter_map(|row| row.get(column));
+                    cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+                };
+                let widths: [usize; N] = std::array::from_fn(wide);
+                let mut out = String::new();
+                for row in [&titles].into_iter().chain(&table) {
+                    let mut line = String::new();
+                    for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+                        line += &match column {
+                            0 => format!("{cell:<width$}"),
+                            _ => format!("  {cell:>width$}"),
+                        };
+                    }
+                    out += line.trim_end();
+                    out.push('\n');
+                }
+                print(&out);
+            }
         }
         ExitCode::SUCCESS
     }
@@ -69,10 +103,9 @@ pub(crate) fn models(arguments: &ListArguments) -> ExitCode {
             Some(Model { name, settings })
         })
         .collect();
-    arguments.show(&rows, |model| {
-        let of = |name: &str| model.settings.get(name).map_or("-", String::as_str);
-        let [layers, hidden, heads] = ["num_layers", "hidden_size", "num_attention_heads"].map(of);
-        format!("{:<32} {layers:>4} layers  {hidden:>6} hidden  {heads:>4} heads\n", model.name)
+    arguments.show(["model", "layers", "hidden size", "attention heads"], &rows, |model| {
+        let of = |name: &str| model.settings.get(name).cloned().unwrap_or_else(|| "-".to_owned());
+        [model.name.to_owned(), of("num_layers"), of("hidden_size"), of("num_attention_heads")]
     })
 }
 
@@ -84,8 +117,8 @@ pub(crate) fn accelerators(arguments: &ListArguments) -> ExitCode {
             Some(Accelerator { name, memory: known.memory, memory_bandwidth: known.memory_bandwidth })
         })
         .collect();
-    arguments.show(&rows, |row| {
+    arguments.show(["accelerator", "memory", "bandwidth"], &rows, |row| {
         let terabytes = row.memory_bandwidth.get() / 1e12;
-        format!("{:<20} {:>12}  {terabytes:>5.2} TB/s\n", row.name, gib(row.memory))
+        [row.name.to_owned(), gib(row.memory), format!("{terabytes:.2} TB/s")]
     })
 }

@@ -3,93 +3,204 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use shardscope::estimate::{Memory, RankMemory, Verdict};
-use shardscope::plan::Marks;
-use shardscope::quantity::{gib, percent, seconds};
-use shardscope::report::Report;
-use shardscope::session::estimated;
+use serde::Serialize;
+use shardscope::quantity::seconds;
 
-use crate::input;
-use crate::output::{NO_PLAN, print, refuse};
+use crate::gate::{FailOn, Figures, percentage, signed};
+use crate::input::{Answer, Changes, Input};
+use crate::output::{NO_PLAN, YELLOW, colour_of, coloured, harmless, print, print_json, refuse, tell};
 
 /// Exit code of a run that fails the check.
-const FAILS: u8 = 1;
+pub(crate) const FAILS: u8 = 1;
 
 /// `check`.
 #[derive(Args)]
 pub(crate) struct CheckArguments {
     #[command(flatten)]
-    input: input::Input,
-    /// What counts as a failure.
-    #[arg(long, value_enum, default_value_t = FailOn::Oom)]
-    fail_on: FailOn,
+    input: Input,
+    #[command(flatten)]
+    gate: Gate,
+    #[command(flatten)]
+    against: Against,
+    /// Take every file as a run of its own; files that start no training are left out.
+    #[arg(long)]
+    each: bool,
+    /// With --each, let runs pass of which something is left open.
+    #[arg(long, requires = "each")]
+    pass_open: bool,
+    /// How the answer is written.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// What a run is held against.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Gate {
+    /// What else than not fitting counts as a failure: oom, tight, or slower:5% beside --against.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "oom")]
+    pub(crate) fail_on: Vec<FailOn>,
     /// Percentage of an accelerator's memory that should stay free; with less a run is tight [default: memory_headroom, 4].
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
-    headroom: Option<f64>,
+    pub(crate) headroom: Option<f64>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FailOn {
-    /// More memory than an accelerator has.
-    Oom,
-    /// Less memory to spare than `--headroom`.
-    Tight,
-}
+impl Gate {
+    /// The headroom as a share.
+    pub(crate) fn share(&self) -> Option<f64> {
+        self.headroom.map(|percent| percent / 100.0)
+    }
 
-fn percentage(text: &str) -> Result<f64, String> {
-    let percent: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
-    (0.0..100.0).contains(&percent).then_some(percent).ok_or_else(|| "it is not from 0 to 100".to_owned())
-}
-
-/// The verdict with another headroom than the plan's own, in percent.
-fn verdict(memory: &Memory, headroom: Option<f64>) -> Verdict {
-    let Some(percent) = headroom else { return memory.verdict };
-    let of = |rank: &RankMemory| rank.totals.verdict(memory.capacity, percent / 100.0);
-    memory.ranks.iter().map(of).max().unwrap_or(memory.verdict)
-}
-
-const fn words(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Fits => "fits",
-        Verdict::Tight => "fits tightly",
-        Verdict::OutOfMemory => "does not fit",
+    /// Whether it compares with another run.
+    pub(crate) fn compares(&self) -> bool {
+        self.fail_on.iter().any(|what| matches!(what, FailOn::Slower(_)))
     }
 }
 
-/// Prints one line; what keeps a text from making a plan goes to standard error.
-pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
-    let mut answer = match arguments.input.answer() {
-        Ok(answer) => answer,
-        Err(problem) => return refuse(&problem),
-    };
-    let Some((plan, found)) = estimated(&mut answer.resolution) else {
-        eprint!("{}", answer.problems());
-        for question in &answer.resolution.questions {
-            eprintln!("open: {} ({})", question.prompt, question.name);
-        }
-        print("no plan\n");
-        return ExitCode::from(NO_PLAN);
-    };
-    let verdict = verdict(&found.memory, arguments.headroom);
-    print(&line(verdict, &plan.recipe().marks, &found));
-    let fails = match arguments.fail_on {
-        FailOn::Oom => verdict == Verdict::OutOfMemory,
-        FailOn::Tight => verdict != Verdict::Fits,
-    };
-    ExitCode::from(if fails { FAILS } else { 0 })
+/// Another run, for `--against`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Against {
+    /// The run as it was, a file or a link, read with the same changes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Option<String>,
 }
 
-fn line(verdict: Verdict, marks: &Marks, found: &Report) -> String {
-    let (worst, time) = (&found.memory.worst, &found.time);
-    format!(
-        "{}{}: {} of {} on pipeline rank {} ({}); {} a step, {} MFU\n",
-        words(verdict),
-        marks.short(),
-        gib(worst.peak_reserved),
-        gib(found.memory.capacity),
-        worst.pipeline_rank,
-        worst.at,
-        seconds(time.step),
-        percent(time.mfu),
-    )
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// One line.
+    Text,
+    /// An object.
+    Json,
+    /// A list entry.
+    Markdown,
+}
+
+/// The answer to one run.
+#[derive(Serialize)]
+struct Checked<'a> {
+    /// The file, where each is a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    /// Whether it passes.
+    passes: bool,
+    /// Why not.
+    failures: Vec<String>,
+    /// What keeps it from a plan, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open: Option<String>,
+    #[serde(flatten)]
+    figures: Option<&'a Figures>,
+    /// The run that it is held against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<&'a Figures>,
+    /// Share by which a step takes longer than there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slower_by: Option<f64>,
+}
+
+/// Prints one line for a run; what keeps a text from making a plan goes to standard error.
+pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
+    if arguments.gate.compares() && arguments.against.against.is_none() {
+        return refuse("--fail-on slower needs --against FILE, the run that it may not be slower than");
+    }
+    let against = match &arguments.against.against {
+        Some(file) => match baseline(file, &arguments.input.changes, &arguments.gate) {
+            Ok(figures) => Some(figures),
+            Err(problem) => return refuse(&problem),
+        },
+        None => None,
+    };
+    let mut worst = 0;
+    if arguments.each {
+        for file in &arguments.input.files {
+            let answer = arguments.input.changes.read(std::slice::from_ref(file));
+            let answer = match answer.map(|pasted| crate::input::answer(&pasted)) {
+                Ok(answer) if answer.launches() => answer,
+                Ok(_) => continue,
+                Err(problem) => return refuse(&problem),
+            };
+            worst = worst.max(arguments.say(Some(file), answer, against.as_ref()));
+        }
+    } else {
+        match arguments.input.answer() {
+            Ok(answer) => worst = arguments.say(None, answer, against.as_ref()),
+            Err(problem) => return refuse(&problem),
+        }
+    }
+    ExitCode::from(worst)
+}
+
+/// The figures of the run that another is held against.
+///
+/// # Errors
+/// A sentence that says why it has none.
+pub(crate) fn baseline(file: &str, changes: &Changes, gate: &Gate) -> Result<Figures, String> {
+    let mut answer = crate::input::answer(&changes.read(&[file.to_owned()])?);
+    let Some((plan, found)) = answer.estimated() else {
+        return Err(format!("{file}, to be compared with, makes no plan: {}", answer.obstacle()));
+    };
+    Ok(Figures::of(&plan, &found, gate.share()))
+}
+
+impl CheckArguments {
+    /// Says what one run comes to; its exit code.
+    fn say(&self, file: Option<&str>, mut answer: Answer, against: Option<&Figures>) -> u8 {
+        let found = answer.estimated();
+        let figures = found.map(|(plan, found)| Figures::of(&plan, &found, self.gate.share()));
+        let failures =
+            figures.as_ref().map(|figures| figures.failures(&self.gate.fail_on, against)).unwrap_or_default();
+        let code = match &figures {
+            None if self.pass_open => 0,
+            None => NO_PLAN,
+            Some(_) if failures.is_empty() => 0,
+            Some(_) => FAILS,
+        };
+        if figures.is_none() && !self.pass_open {
+            tell(&answer.obstacles());
+        }
+        let slower_by = figures.as_ref().zip(against).map(|(figures, other)| figures.slower_than(other));
+        let checked = Checked {
+            file,
+            passes: code == 0,
+            open: figures.is_none().then(|| answer.obstacle()),
+            figures: figures.as_ref(),
+            failures,
+            against,
+            slower_by,
+        };
+        match self.format {
+            Format::Json => print_json(&checked),
+            Format::Text => print(&(checked.line(true) + "\n")),
+            Format::Markdown => {
+                print(&format!("- {}\n", shardscope::report::text::inert(&checked.line(false))));
+            }
+        }
+        code
+    }
+}
+
+impl Checked<'_> {
+    fn line(&self, colours: bool) -> String {
+        let mut line = match self.file {
+            Some(file) => format!("{}: ", harmless(file)),
+            None => String::new(),
+        };
+        let Some(figures) = self.figures else {
+            line += &if colours { coloured("no plan", YELLOW) } else { "no plan".to_owned() };
+            if self.file.is_some() {
+                line += &format!(": {}", self.open.as_deref().unwrap_or_default());
+            }
+            return line;
+        };
+        let said = figures.line();
+        match said.split_once(':').filter(|_| colours) {
+            Some((verdict, rest)) => {
+                line += &format!("{}:{rest}", coloured(verdict, colour_of(figures.verdict)));
+            }
+            None => line += &said,
+        }
+        if let (Some(other), Some(slower)) = (self.against, self.slower_by) {
+            line += &format!(", {} against {}", signed(slower), seconds(other.step_seconds));
+        }
+        line
+    }
 }

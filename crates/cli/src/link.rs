@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use shardscope::intake::least_settings;
 use shardscope::share::{Pasted, Shared, encode};
 
 use crate::input;
-use crate::output::{print, refuse};
+use crate::output::{print, refuse, tell};
 
 /// `link`.
 #[derive(Args)]
@@ -16,6 +17,9 @@ pub(crate) struct LinkArguments {
     /// Address of the page that the link begins with.
     #[arg(long, value_name = "URL", default_value = "")]
     page: String,
+    /// Carry the settings of the plan without any text: shorter, and nothing of the script is given away.
+    #[arg(long = "settings", conflicts_with = "open")]
+    settings_alone: bool,
     /// Show what the run carries instead: settings, answers and texts.
     #[arg(long)]
     open: bool,
@@ -28,7 +32,14 @@ pub(crate) fn run(arguments: &LinkArguments) -> ExitCode {
         Ok(mut pasted) => {
             // What comes from standard input has no name in the page.
             pasted.texts.iter_mut().filter(|text| text.name == "-").for_each(|text| text.name.clear());
-            let shared = if pasted.texts.is_empty() {
+            let shared = if arguments.settings_alone {
+                let answer = input::answer(&pasted);
+                let Some(least) = least_settings(&answer.resolution) else {
+                    tell(&answer.obstacles());
+                    return refuse("the run makes no plan that settings alone could say");
+                };
+                Shared::Settings(least)
+            } else if pasted.texts.is_empty() {
                 Shared::Settings(pasted.settings)
             } else {
                 Shared::Pasted(pasted)

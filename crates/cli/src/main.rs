@@ -1,9 +1,14 @@
 //! Shardscope in the terminal. Nothing is sent anywhere: no command opens a connection.
 
+mod apply;
 mod catalog;
 mod check;
+mod compare;
+mod explain;
+mod gate;
 mod input;
 mod link;
+mod manual;
 mod output;
 mod report;
 
@@ -16,6 +21,9 @@ use output::print;
 #[derive(Parser)]
 #[command(name = "shardscope", version, max_term_width = 100)]
 struct Arguments {
+    /// When to colour; NO_COLOR and CLICOLOR_FORCE are heeded as well.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    color: clap::ColorChoice,
     #[command(subcommand)]
     command: Command,
 }
@@ -26,6 +34,12 @@ enum Command {
     Report(report::ReportArguments),
     /// Say in one line whether a run fits; exits with 0 where it does, 1 where not, 2 where there is no plan.
     Check(check::CheckArguments),
+    /// Set two runs side by side, or one beside itself with settings changed.
+    Compare(compare::CompareArguments),
+    /// Write settings into the script they come from, or show the difference that makes.
+    Apply(apply::ApplyArguments),
+    /// Explain numbers of a run: formula, this run's values, source.
+    Explain(explain::ExplainArguments),
     /// Make a link that opens a run in the page, or show what a link carries.
     Link(link::LinkArguments),
     /// List the models that are known by name.
@@ -37,15 +51,24 @@ enum Command {
         /// bash, elvish, fish, powershell or zsh.
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, for `man -l -`.
-    #[command(hide = true)]
-    Man,
+    /// Print the manual page, for `man -l -`, or write one for each command.
+    Man(manual::ManArguments),
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
+    let arguments = Arguments::parse();
+    match arguments.color {
+        clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
+        clap::ColorChoice::Always => anstream::ColorChoice::Always,
+        clap::ColorChoice::Never => anstream::ColorChoice::Never,
+    }
+    .write_global();
+    match arguments.command {
         Command::Report(arguments) => report::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Apply(arguments) => apply::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Link(arguments) => link::run(&arguments),
         Command::Models(arguments) => catalog::models(&arguments),
         Command::Accelerators(arguments) => catalog::accelerators(&arguments),
@@ -55,11 +78,6 @@ fn main() -> ExitCode {
             print(&String::from_utf8_lossy(&out));
             ExitCode::SUCCESS
         }
-        Command::Man => {
-            let mut out = Vec::new();
-            let rendered = clap_mangen::Man::new(Arguments::command()).render(&mut out);
-            print(&String::from_utf8_lossy(&out));
-            rendered.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
-        }
+        Command::Man(arguments) => manual::run(Arguments::command(), &arguments),
     }
 }

@@ -1,19 +1,120 @@
-//! What every command says, and where.
+//! What every command says, and where. Colours go to terminals alone: `anstream` takes them out of pipes, files and wherever
+//! `NO_COLOR` is set.
 
 use std::io::Write;
 use std::process::ExitCode;
 
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use shardscope::estimate::Verdict;
+
 /// Exit code of an input that makes no plan, and of a call that is not understood (clap's own choice, too).
 pub(crate) const NO_PLAN: u8 = 2;
 
+/// Lines narrower than this are not worth folding. Unit: column.
+const NARROWEST: usize = 40;
+
 /// Writes to standard output. A reader that stopped listening (`| head`) is no error of ours.
 pub(crate) fn print(text: &str) {
-    let mut output = std::io::stdout().lock();
+    let mut output = anstream::stdout().lock();
+    let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+}
+
+/// Writes to standard output, prose folded at the width of the terminal.
+pub(crate) fn print_prose(text: &str) {
+    print(&folded(text, width()));
+}
+
+/// Writes a document.
+pub(crate) fn print_json(document: &impl Serialize) {
+    // Writing to memory cannot fail, and all keys are text.
+    print(&(serde_json::to_string_pretty(document).unwrap_or_default() + "\n"));
+}
+
+/// Writes to standard error.
+pub(crate) fn tell(text: &str) {
+    let mut output = anstream::stderr().lock();
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
 }
 
 /// Says on standard error why the call cannot be answered.
 pub(crate) fn refuse(problem: &str) -> ExitCode {
-    eprintln!("error: {problem}");
+    tell(&format!("{}: {}\n", coloured("error", RED), harmless(problem)));
     ExitCode::from(NO_PLAN)
+}
+
+/// What goes well.
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+/// What to look at.
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+/// What fails.
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+/// Titles.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// What frames the rest.
+pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// `text` in a colour.
+pub(crate) fn coloured(text: &str, style: Style) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// The colour of a verdict.
+pub(crate) const fn colour_of(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Fits => GREEN,
+        Verdict::Tight => YELLOW,
+        Verdict::OutOfMemory => RED,
+    }
+}
+
+/// `text` without characters that a terminal obeys: what a stranger wrote into a script is shown, not run.
+pub(crate) fn harmless(text: &str) -> String {
+    let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+    text.chars().map(shown).collect()
+}
+
+/// Columns of the terminal that standard output is; none where it is a file or a pipe.
+fn width() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(columns, _)| usize::from(columns.0))
+}
+
+/// Lines of prose folded at `width`, their following lines set in. Lines that align columns (two blanks inside) stay whole.
+fn folded(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width.filter(|width| *width >= NARROWEST) else { return text.to_owned() };
+    let mut out = String::new();
+    for line in text.lines() {
+        let inside = line.trim_start();
+        let indent = " ".repeat(line.len() - inside.len() + 2);
+        if line.chars().count() <= width || inside.contains("  ") {
+            out += line;
+        } else {
+            let options = textwrap::Options::new(width).subsequent_indent(&indent);
+            out += &textwrap::fill(line, options);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{folded, harmless};
+
+    #[test]
+    fn prose_is_folded_and_columns_are_not() {
+        let text = "  a sentence of more than forty columns is folded at the blank\n  rank   parameters   gradients   optimizer   activations\n";
+        let narrow = folded(text, Some(40));
+        assert_eq!(
+            narrow,
+            "  a sentence of more than forty columns\n    is folded at the blank\n  rank   parameters   gradients   optimizer   activations\n"
+        );
+        assert_eq!(folded(text, None), text);
+        assert_eq!(folded(text, Some(8)), text);
+    }
+
+    #[test]
+    fn terminals_are_not_commanded() {
+        assert_eq!(harmless("a\u{1b}[2Jb\tc\n\r\u{9b}"), "a\u{fffd}[2Jb\tc\n\u{fffd}\u{fffd}");
+    }
 }

@@ -5,10 +5,9 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use shardscope::report::document::{Document, Lists};
 use shardscope::report::text;
-use shardscope::session::estimated;
 
 use crate::input;
-use crate::output::{NO_PLAN, print, refuse};
+use crate::output::{NO_PLAN, print, print_prose, refuse, tell};
 
 /// `report`.
 #[derive(Args)]
@@ -39,7 +38,7 @@ pub(crate) fn run(arguments: &ReportArguments) -> ExitCode {
         Ok(answer) => answer,
         Err(problem) => return refuse(&problem),
     };
-    let found = estimated(&mut answer.resolution).map(|(_, report)| report);
+    let found = answer.estimated().map(|(_, report)| report);
     let plan = answer.resolution.plan.as_ref();
     let written = match (arguments.format, plan, &found) {
         (Format::Json, ..) => {
@@ -52,8 +51,13 @@ pub(crate) fn run(arguments: &ReportArguments) -> ExitCode {
         _ => None,
     };
     if let Some(written) = written {
-        print(&(written + "\n"));
+        let written = written + "\n";
+        match arguments.format {
+            Format::Text => print_prose(&written),
+            Format::Json | Format::Markdown => print(&written),
+        }
     }
-    eprint!("{}", answer.problems());
+    let said = if found.is_some() { answer.problems() } else { answer.obstacles() };
+    tell(&said);
     if found.is_some() { ExitCode::SUCCESS } else { ExitCode::from(NO_PLAN) }
 }

@@ -65,6 +65,18 @@ impl Amount {
         }
     }
 
+    /// What the number is of: `byte`, `count`, `second`, `per second`, or `share` from 0 to 1.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Memory(_) | Self::Sent(_) => "byte",
+            Self::Count(_) => "count",
+            Self::Time(_) => "second",
+            Self::PerSecond(_) => "per second",
+            Self::Share(_) => "share",
+        }
+    }
+
     /// With its unit.
     #[must_use]
     pub fn shown(self) -> String {

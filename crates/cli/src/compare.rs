@@ -1,0 +1,301 @@
+//! `shardscope compare`: two runs side by side.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use shardscope::plan::Plan;
+use shardscope::report::compare::{Amount, Cause, Comparison, Line, SettingDifference, Side, compare_plans};
+use shardscope::report::{Report, text::inert};
+
+use crate::gate::Figures;
+use crate::input::{self, Answer, Changes, pair};
+use crate::output::{BOLD, GREEN, NO_PLAN, RED, coloured, harmless, print, print_json, refuse, tell};
+
+/// Parts of memory and of time that are named as causes at most.
+const CAUSES: usize = 8;
+
+/// `compare`.
+#[derive(Args)]
+pub(crate) struct CompareArguments {
+    /// The run as it is: a file, `-` for standard input, or a link.
+    #[arg(value_name = "BEFORE")]
+    before: String,
+    /// The run as it would be; left out, it is BEFORE with what --with changes.
+    #[arg(value_name = "AFTER", required_unless_present = "with")]
+    after: Option<String>,
+    /// Change a setting of AFTER alone, by Megatron's name.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    with: Vec<(String, String)>,
+    #[command(flatten)]
+    changes: Changes,
+    /// Also numbers that are the same, and settings that follow from others.
+    #[arg(long)]
+    all: bool,
+    /// How the comparison is written.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// For reading in a terminal.
+    Text,
+    /// Bare numbers in bytes, seconds, shares.
+    Json,
+    /// For a pull request.
+    Markdown,
+}
+
+/// One side, read and estimated.
+pub(crate) struct Read {
+    /// What was read.
+    pub(crate) answer: Answer,
+    /// What it came to.
+    pub(crate) plan: Plan,
+    /// Its estimates.
+    pub(crate) report: Report,
+}
+
+impl Read {
+    /// What `pasted` comes to.
+    ///
+    /// # Errors
+    /// What was read, where it makes no plan.
+    pub(crate) fn of(pasted: &shardscope::share::Pasted) -> Result<Self, Box<Answer>> {
+        let mut answer = input::answer(pasted);
+        match answer.estimated() {
+            Some((plan, report)) => Ok(Self { answer, plan, report }),
+            None => Err(Box::new(answer)),
+        }
+    }
+
+    fn side(&self) -> Side<'_> {
+        Side { resolution: &self.answer.resolution, plan: &self.plan, report: &self.report }
+    }
+}
+
+/// Prints what differs; ends with 2 where one of them makes no plan.
+pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
+    let read = |file: &str, with: &[(String, String)]| {
+        let mut pasted = arguments.changes.read(&[file.to_owned()])?;
+        pasted.settings.extend(with.iter().cloned());
+        Ok::<_, String>(pasted)
+    };
+    let after = arguments.after.as_deref().unwrap_or(&arguments.before);
+    let before = match read(&arguments.before, &[]) {
+        Ok(before) => before,
+        Err(problem) => return refuse(&problem),
+    };
+    let after = if arguments.after.is_none() {
+        // Standard input can be read once.
+        let mut after = before.clone();
+        after.settings.extend(arguments.with.iter().cloned());
+        after
+    } else {
+        match read(after, &arguments.with) {
+            Ok(after) => after,
+            Err(problem) => return refuse(&problem),
+        }
+    };
+    let (before, after) = match (Read::of(&before), Read::of(&after)) {
+        (Ok(before), Ok(after)) => (before, after),
+        (before, after) => {
+            for (name, side) in [("BEFORE", before), ("AFTER", after)] {
+                if let Err(answer) = side {
+                    tell(&format!("{name} makes no plan\n{}", answer.obstacles()));
+                }
+            }
+            return ExitCode::from(NO_PLAN);
+        }
+    };
+    let comparison = compare_plans(before.side(), after.side());
+    match arguments.format {
+        Format::Text => print(&text(&comparison, arguments.all)),
+        Format::Markdown => print(&markdown(&comparison, arguments.all)),
+        Format::Json => print_json(&document(&before, &after)),
+    }
+    ExitCode::SUCCESS
+}
+
+/// Two runs and what differs, in bare numbers.
+#[derive(Serialize)]
+pub(crate) struct Differences {
+    before: Figures,
+    after: Figures,
+    settings: Vec<SettingOf>,
+    sections: Vec<SectionOf>,
+    memory_causes: Vec<CauseOf>,
+    time_causes: Vec<CauseOf>,
+}
+
+#[derive(Serialize)]
+struct SettingOf {
+    name: &'static str,
+    before: String,
+    after: String,
+    stated: bool,
+}
+
+#[derive(Serialize)]
+struct SectionOf {
+    title: &'static str,
+    lines: Vec<LineOf>,
+}
+
+/// A figure of both: bytes, seconds, counts, rates a second or shares, as `unit` says.
+#[derive(Serialize)]
+struct LineOf {
+    label: String,
+    unit: &'static str,
+    before: Option<f64>,
+    after: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct CauseOf {
+    path: String,
+    unit: &'static str,
+    before: f64,
+    after: f64,
+}
+
+/// What differs between two runs.
+pub(crate) fn document(before: &Read, after: &Read) -> Differences {
+    let comparison = compare_plans(before.side(), after.side());
+    let line = |line: &Line| LineOf {
+        label: line.label.clone(),
+        unit: line.before.or(line.after).map_or("", |amount| amount.unit()),
+        before: line.before.map(|amount| amount.number()),
+        after: line.after.map(|amount| amount.number()),
+    };
+    let cause = |cause: &Cause| CauseOf {
+        path: cause.path.clone(),
+        unit: cause.after.unit(),
+        before: cause.before.number(),
+        after: cause.after.number(),
+    };
+    let setting = |one: &SettingDifference| SettingOf {
+        name: one.name,
+        before: one.before.clone(),
+        after: one.after.clone(),
+        stated: one.stated,
+    };
+    Differences {
+        before: Figures::of(&before.plan, &before.report, None),
+        after: Figures::of(&after.plan, &after.report, None),
+        settings: comparison.settings.iter().map(setting).collect(),
+        sections: comparison
+            .sections
+            .iter()
+            .map(|section| SectionOf {
+                title: section.title,
+                lines: section.lines.iter().map(line).collect(),
+            })
+            .collect(),
+        memory_causes: comparison.memory_causes.iter().map(cause).collect(),
+        time_causes: comparison.time_causes.iter().map(cause).collect(),
+    }
+}
+
+/// A row: what, before, after, change, and whether it is for the better.
+struct Row {
+    cells: [String; 4],
+    better: Option<bool>,
+}
+
+/// A title and its rows.
+type Block = (String, Vec<Row>);
+
+fn blocks(comparison: &Comparison, all: bool) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let settings = comparison.settings.iter().filter(|setting| all || setting.stated);
+    let shown = |value: &str| if value.is_empty() { "-".to_owned() } else { harmless(value) };
+    let rows = settings.map(|setting| Row {
+        cells: [setting.name.to_owned(), shown(&setting.before), shown(&setting.after), String::new()],
+        better: None,
+    });
+    let settings: Vec<Row> = rows.collect();
+    blocks.push(("Settings".to_owned(), settings));
+    for section in &comparison.sections {
+        let lines = section.lines.iter().filter(|line| all || line.change().is_some());
+        let amount = |amount: Option<Amount>| amount.map_or_else(|| "-".to_owned(), |amount| amount.shown());
+        let rows = lines.map(|line| Row {
+            cells: [
+                line.label.clone(),
+                amount(line.before),
+                amount(line.after),
+                line.change().unwrap_or_default(),
+            ],
+            better: line.is_better(),
+        });
+        blocks.push((section.title.to_owned(), rows.collect()));
+    }
+    for (title, causes) in [
+        ("Why the memory differs", &comparison.memory_causes),
+        ("Why the time differs", &comparison.time_causes),
+    ] {
+        let rows = causes.iter().take(CAUSES).map(|cause| Row {
+            cells: [
+                cause.path.clone(),
+                cause.before.shown(),
+                cause.after.shown(),
+                cause.after.difference(cause.before),
+            ],
+            better: None,
+        });
+        blocks.push((title.to_owned(), rows.collect()));
+    }
+    blocks.retain(|(_, rows)| !rows.is_empty());
+    blocks
+}
+
+fn text(comparison: &Comparison, all: bool) -> String {
+    let blocks = blocks(comparison, all);
+    if blocks.is_empty() {
+        return "the two are the same\n".to_owned();
+    }
+    let mut out = String::new();
+    for (title, rows) in &blocks {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out += &format!("{}\n", coloured(title, BOLD));
+        let wide = |column: usize| {
+            let lengths = rows.iter().filter_map(|row| row.cells.get(column));
+            lengths.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let [label, before, after] = [0, 1, 2].map(wide);
+        for row in rows {
+            let [name, from, to, change] = &row.cells;
+            let change = match row.better {
+                Some(true) => coloured(change, GREEN),
+                Some(false) => coloured(change, RED),
+                None => change.clone(),
+            };
+            let line = format!("  {name:<label$}  {from:>before$} → {to:>after$}  {change}");
+            out += line.trim_end();
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn markdown(comparison: &Comparison, all: bool) -> String {
+    let blocks = blocks(comparison, all);
+    if blocks.is_empty() {
+        return "The two are the same.\n".to_owned();
+    }
+    let mut out = String::new();
+    for (title, rows) in &blocks {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out += &format!("### {title}\n\n| | before | after | change |\n|---|---:|---:|---:|\n");
+        for row in rows {
+            let cells: Vec<String> = row.cells.iter().map(|cell| inert(cell)).collect();
+            out += &format!("| {} |\n", cells.join(" | "));
+        }
+    }
+    out
+}

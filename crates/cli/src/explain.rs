@@ -1,0 +1,158 @@
+//! `shardscope explain`: why a number has its value.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+use shardscope::report::document::Document;
+
+use crate::input::Input;
+use crate::output::{BOLD, NO_PLAN, coloured, print, print_json, refuse, tell};
+
+/// Numbers that are explained at once at most.
+pub(crate) const MOST: usize = 40;
+
+/// `explain`.
+#[derive(Args)]
+pub(crate) struct ExplainArguments {
+    /// Words of the number's place, for example "gradients", "time/pipeline" or "mlp input"; all of them must be in it.
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    of: String,
+    /// Write a list of objects.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    input: Input,
+}
+
+/// A number of the document with its formula.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Explained {
+    /// Where it stands in the document.
+    pub(crate) place: String,
+    /// The number: bytes below `memory` and `communication`, seconds below `time`, FLOPs below `flops`, counts elsewhere.
+    pub(crate) value: Option<f64>,
+    /// What the number is of.
+    pub(crate) unit: &'static str,
+    /// In symbols.
+    pub(crate) formula: String,
+    /// In words.
+    pub(crate) meaning: String,
+    /// The symbols with this run's values.
+    pub(crate) symbols: serde_json::Map<String, Value>,
+    /// Paper, section and equation, or the framework's file.
+    pub(crate) source: String,
+}
+
+/// Prints the numbers whose place has all the words.
+pub(crate) fn run(arguments: &ExplainArguments) -> ExitCode {
+    let mut answer = match arguments.input.answer() {
+        Ok(answer) => answer,
+        Err(problem) => return refuse(&problem),
+    };
+    let Some((_, found)) = answer.estimated() else {
+        tell(&answer.obstacles());
+        return ExitCode::from(NO_PLAN);
+    };
+    let document = Document::new(&answer.source, &answer.resolution, Some(&found));
+    let (found, more) = match explained(&document.to_json(false), &arguments.of) {
+        Ok(found) => found,
+        Err(problem) => return refuse(&problem),
+    };
+    if arguments.json {
+        print_json(&found);
+        return ExitCode::SUCCESS;
+    }
+    let mut out = String::new();
+    for one in &found {
+        let value = one.value.map(|value| format!(" = {value} {}", one.unit)).unwrap_or_default();
+        out += &format!("{}{value}\n  {}\n  {}\n", coloured(&one.place, BOLD), one.formula, one.meaning);
+        let symbols: Vec<String> =
+            one.symbols.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        if !symbols.is_empty() {
+            out += &format!("  {}\n", symbols.join(", "));
+        }
+        out += &format!("  {}\n", one.source);
+    }
+    if more > 0 {
+        out += &format!("and {more} more; --of with more words names fewer\n");
+    }
+    print(&out);
+    ExitCode::SUCCESS
+}
+
+/// The numbers of a document whose place has all of `words`, and how many more there are.
+///
+/// # Errors
+/// A sentence where there is none, with places that there are.
+pub(crate) fn explained(document: &str, words: &str) -> Result<(Vec<Explained>, usize), String> {
+    let document: Value = serde_json::from_str(document).map_err(|error| error.to_string())?;
+    let report = document.get("report").unwrap_or(&Value::Null);
+    let words: Vec<String> = words.split_ascii_whitespace().map(str::to_lowercase).collect();
+    let all = report.get("explanations").and_then(Value::as_object).into_iter().flatten();
+    let (mut found, mut more, mut others) = (Vec::new(), 0_usize, Vec::new());
+    for (place, explanation) in all {
+        let lower = place.to_lowercase();
+        if !words.iter().all(|word| lower.contains(word.as_str())) {
+            others.push(place.as_str());
+        } else if found.len() < MOST {
+            let text =
+                |key: &str| explanation.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            found.push(Explained {
+                place: place.clone(),
+                value: value_at(report, place),
+                unit: unit_of(place),
+                formula: text("formula"),
+                meaning: text("meaning"),
+                symbols: explanation.get("symbols").and_then(Value::as_object).cloned().unwrap_or_default(),
+                source: text("source"),
+            });
+        } else {
+            more += 1;
+        }
+    }
+    if found.is_empty() {
+        let step = others.len().div_ceil(8).max(1);
+        let some: Vec<&str> = others.into_iter().step_by(step).collect();
+        return Err(format!(
+            "no number's place has all these words; there are for example {}",
+            some.join(", ")
+        ));
+    }
+    Ok((found, more))
+}
+
+/// What the numbers below the first step of a place are of.
+fn unit_of(place: &str) -> &'static str {
+    match place.split('/').next() {
+        Some("memory" | "communication") => "bytes",
+        Some("time") => "seconds",
+        Some("flops") => "FLOP",
+        _ => "",
+    }
+}
+
+/// The number at a place: keys and indices from the report, then labels down a breakdown.
+fn value_at(report: &Value, place: &str) -> Option<f64> {
+    let mut here = report;
+    for step in place.split('/') {
+        here = match here {
+            Value::Array(items) => match step.parse::<usize>() {
+                Ok(index) => items.get(index)?,
+                Err(_) => items.iter().find(|item| labelled(item, step))?,
+            },
+            Value::Object(keys) => match (keys.get(step), keys.get("children").and_then(Value::as_array)) {
+                (Some(next), _) => next,
+                (None, Some(children)) => children.iter().find(|child| labelled(child, step))?,
+                (None, None) => return None,
+            },
+            _ => return None,
+        };
+    }
+    here.as_f64().or_else(|| here.get("value").and_then(Value::as_f64))
+}
+
+fn labelled(value: &Value, label: &str) -> bool {
+    ["label", "name"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some(label))
+}

@@ -1,0 +1,196 @@
+//! What a run is held against: whether it fits, what should stay free, and how much slower than another it may be.
+
+use std::str::FromStr;
+
+use serde::Serialize;
+use shardscope::estimate::{Memory, RankMemory, Verdict};
+use shardscope::plan::Plan;
+use shardscope::quantity::{Bytes, Seconds, gib, percent, seconds};
+use shardscope::report::Report;
+
+/// Tokens in a billion of them, by which the price of a training is compared.
+const BILLION: f64 = 1e9;
+/// Seconds of an hour.
+const HOUR: f64 = 3600.0;
+
+/// What counts as a failure. A run that does not fit fails always.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum FailOn {
+    /// More memory than an accelerator has.
+    OutOfMemory,
+    /// Less memory to spare than the headroom.
+    Tight,
+    /// A step longer than the other run's by more than this share of it.
+    Slower(f64),
+}
+
+impl FromStr for FailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "oom" => Ok(Self::OutOfMemory),
+            "tight" => Ok(Self::Tight),
+            _ => {
+                let share = text.strip_prefix("slower").ok_or("it is not oom, tight or slower:5%")?;
+                let share = match share.strip_prefix(':') {
+                    Some(share) => percentage(share.trim_end_matches('%'))?,
+                    None if share.is_empty() => 0.0,
+                    None => return Err("it is not slower:5%".to_owned()),
+                };
+                Ok(Self::Slower(share / 100.0))
+            }
+        }
+    }
+}
+
+/// A percentage below 100.
+pub(crate) fn percentage(text: &str) -> Result<f64, String> {
+    let percent: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    (0.0..100.0).contains(&percent).then_some(percent).ok_or_else(|| "it is not from 0 to 100".to_owned())
+}
+
+/// What a gate, a badge and a comment say of a run. Bare numbers in documents: bytes, seconds, shares.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Figures {
+    /// `fits`, `tight` or `out_of_memory`.
+    #[serde(serialize_with = "by_name")]
+    pub(crate) verdict: Verdict,
+    /// On the fullest device, as nvidia-smi shows it. Unit: byte.
+    pub(crate) peak_reserved: Bytes,
+    /// Of the device. Unit: byte.
+    pub(crate) capacity: Bytes,
+    /// Share of the capacity that is to stay free.
+    pub(crate) headroom: f64,
+    /// The pipeline rank that holds most.
+    pub(crate) pipeline_rank: u64,
+    /// When it does.
+    pub(crate) at: &'static str,
+    /// Time of a step. Unit: second.
+    pub(crate) step_seconds: Seconds,
+    /// Over all devices.
+    pub(crate) tokens_per_second: f64,
+    /// Model FLOPs as a share of the dense peak.
+    pub(crate) mfu: f64,
+    /// Devices in all.
+    pub(crate) gpus: u64,
+    /// The accelerator's name.
+    pub(crate) accelerator: String,
+    /// What a billion tokens take of all devices. Unit: hour of one device.
+    pub(crate) gpu_hours_per_billion_tokens: f64,
+    /// Settings of the run that the figures leave out, a sentence for each kind.
+    pub(crate) marks: Vec<String>,
+    /// The same for a title.
+    #[serde(skip)]
+    pub(crate) marked: String,
+}
+
+fn by_name<S: serde::Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(verdict.name())
+}
+
+impl Figures {
+    /// The figures of a plan; with `headroom` (a share) in the place of the plan's own where it is given.
+    pub(crate) fn of(plan: &Plan, found: &Report, headroom: Option<f64>) -> Self {
+        let (memory, time, marks) = (&found.memory, &found.time, &plan.recipe().marks);
+        let gpus = plan.layout().world_size;
+        #[allow(clippy::cast_precision_loss)]
+        let devices = gpus as f64;
+        Self {
+            verdict: verdict(memory, headroom),
+            peak_reserved: memory.worst.peak_reserved,
+            capacity: memory.capacity,
+            headroom: headroom.unwrap_or(memory.headroom),
+            pipeline_rank: memory.worst.pipeline_rank,
+            at: memory.worst.at,
+            step_seconds: time.step,
+            tokens_per_second: time.tokens_per_second,
+            mfu: time.mfu,
+            gpus,
+            accelerator: plan.cluster().accelerator.name.clone(),
+            gpu_hours_per_billion_tokens: devices * BILLION
+                / (time.tokens_per_second * HOUR).max(f64::MIN_POSITIVE),
+            marks: marks.sentences(),
+            marked: marks.short(),
+        }
+    }
+
+    /// How much longer a step takes than the other's, as a share of it; negative where it is faster.
+    pub(crate) fn slower_than(&self, other: &Self) -> f64 {
+        self.step_seconds.get() / other.step_seconds.get().max(f64::MIN_POSITIVE) - 1.0
+    }
+
+    /// Everything for which the run fails, in words; empty where it passes. `against` is what it may not be slower than.
+    pub(crate) fn failures(&self, fail_on: &[FailOn], against: Option<&Self>) -> Vec<String> {
+        let mut failures = Vec::new();
+        if self.verdict == Verdict::OutOfMemory {
+            failures.push("it does not fit".to_owned());
+        }
+        for fail_on in fail_on {
+            match (fail_on, against) {
+                (FailOn::Tight, _) if self.verdict == Verdict::Tight => {
+                    failures.push(format!("less than {} of the memory stays free", percent(self.headroom)));
+                }
+                (FailOn::Slower(share), Some(other)) if self.slower_than(other) > *share => {
+                    let slower = percent(self.slower_than(other));
+                    failures.push(format!("a step takes {slower} longer, more than {}", percent(*share)));
+                }
+                _ => {}
+            }
+        }
+        failures
+    }
+
+    /// One line: verdict, fullest device, step.
+    pub(crate) fn line(&self) -> String {
+        format!(
+            "{}{}: {} of {} on pipeline rank {} ({}); {} a step, {} MFU",
+            words(self.verdict),
+            self.marked,
+            gib(self.peak_reserved),
+            gib(self.capacity),
+            self.pipeline_rank,
+            self.at,
+            seconds(self.step_seconds),
+            percent(self.mfu),
+        )
+    }
+}
+
+/// The verdict with another headroom than the plan's own, as a share.
+fn verdict(memory: &Memory, headroom: Option<f64>) -> Verdict {
+    let Some(share) = headroom else { return memory.verdict };
+    let of = |rank: &RankMemory| rank.totals.verdict(memory.capacity, share);
+    memory.ranks.iter().map(of).max().unwrap_or(memory.verdict)
+}
+
+/// A verdict in words.
+pub(crate) const fn words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fits => "fits",
+        Verdict::Tight => "fits tightly",
+        Verdict::OutOfMemory => "does not fit",
+    }
+}
+
+/// A change of a share with its sign: `+4.3%`.
+pub(crate) fn signed(share: f64) -> String {
+    format!("{}{}", if share < 0.0 { "−" } else { "+" }, percent(share.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FailOn;
+
+    #[test]
+    fn failures_are_named_as_they_are_typed() {
+        assert_eq!("oom".parse(), Ok(FailOn::OutOfMemory));
+        assert_eq!("tight".parse(), Ok(FailOn::Tight));
+        assert_eq!("slower:5%".parse(), Ok(FailOn::Slower(0.05)));
+        assert_eq!("slower:0.5".parse(), Ok(FailOn::Slower(0.005)));
+        assert_eq!("slower".parse(), Ok(FailOn::Slower(0.0)));
+        for wrong in ["", "slow", "slower5", "slower:-1", "slower:x", "OOM"] {
+            assert!(wrong.parse::<FailOn>().is_err(), "{wrong}");
+        }
+    }
+}
