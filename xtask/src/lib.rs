@@ -6,6 +6,7 @@
 pub mod browser;
 pub mod deny;
 pub mod docs_tools;
+pub mod documents;
 pub mod fingerprint;
 pub mod hooks;
 pub mod install;

@@ -3,7 +3,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::phases::{self, Phase};
-use xtask::{browser, deny, docs_tools, hooks, install, javascript, page, reproducible, speed, weight};
+use xtask::{
+    browser, deny, docs_tools, documents, hooks, install, javascript, page, reproducible, speed, weight,
+};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Builds, serves, tests and weighs Shardscope")]
@@ -59,6 +61,15 @@ enum Command {
     Speed,
     /// Builds the page twice from nothing and fails where the bytes differ
     Reproducible,
+    /// Keeps the JSON reports of all fixtures and examples, or compares with those kept: a refactoring changes none
+    Documents {
+        /// Keep them as they are now
+        #[arg(long)]
+        save: bool,
+        /// Compare with those kept; fails where one differs
+        #[arg(long, conflicts_with = "save", required_unless_present = "save")]
+        compare: bool,
+    },
     /// Prints where the browser, its driver and axe-core are
     Browser,
     /// Prints which documentation tools are here, for the examples of embedding
@@ -85,6 +96,8 @@ fn main() -> ExitCode {
         Command::Deny => deny::check(),
         Command::Speed => speed::compare(),
         Command::Reproducible => reproducible::check(),
+        Command::Documents { save: true, .. } => documents::save(),
+        Command::Documents { .. } => documents::compare(),
         Command::Browser => browser::print(),
         Command::DocsTools => docs_tools::print(),
         Command::Prebuild => hooks::prebuild(),

@@ -1,8 +1,9 @@
 //! Every pasted text by its kind, each read by its reader, and their readings in the order in which they count.
 
 use super::detect::{Kind, detect, python};
-use super::formats::{Dialect, trainer};
-use super::formats::{Format, Text, bases, classify, merge, read as read_settings, read_job, read_titan};
+use super::formats::{
+    Dialect, Format, HuggingFace, Role, Text, Trainer, Workload, classify, merge, read_python,
+};
 use super::named::take_model;
 use super::surroundings;
 use super::{Argument, Found, Origin, Question, Reading, launch};
@@ -15,7 +16,7 @@ use std::collections::HashSet;
 /// What each text of a source says; later readings win.
 pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
     let (mut texts, mut scripts, mut remarks, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut titan = None;
+    let mut files: Vec<(Format, Tree)> = Vec::new();
     let mut experiments: HashSet<String> = HashSet::new();
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
     for (index, part) in source.parts().iter().enumerate() {
@@ -28,17 +29,19 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
             |format: Option<Format>, reading| texts.push(Text { name: part.name.clone(), format, reading });
         match detect(&part.name, text, part.span.start) {
             Kind::Script => scripts.push(index),
-            Kind::Settings(Format::Kubernetes, tree) => {
-                let (reading, launched) = job(source, index, &tree, environment);
-                add(Some(Format::Kubernetes), reading);
-                if let Some(launched) = launched {
-                    add(None, launched);
-                }
-            }
             Kind::Settings(format, tree) => {
-                let mut reading = read_settings(format, &tree);
+                if let Some(work) = format.workload(&tree, text, part.span.start) {
+                    let (reading, launched) = job(source, index, work, environment);
+                    add(Some(format), reading);
+                    if let Some(launched) = launched {
+                        add(None, launched);
+                    }
+                    continue;
+                }
+                let mut reading = format.read_tree(&tree);
                 let mut here = Vec::new();
-                for (name, span) in bases(&tree) {
+                let root = tree.documents.first();
+                for (name, span) in root.map(|root| format.bases(root)).unwrap_or_default() {
                     if names.contains(name.as_str()) {
                         here.push(name);
                     } else {
@@ -46,40 +49,37 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
                     }
                 }
                 order.push((part.name.clone(), here));
-                if tree.documents.first().is_some_and(|root| root.get("modules").is_some()) {
+                if root.is_some_and(|root| format.overrides_all(root)) {
                     experiments.insert(part.name.clone());
                 }
                 add(Some(format), reading);
-                if format == Format::Torchtitan {
-                    titan = Some(tree);
-                }
+                files.push((format, tree));
             }
             Kind::Python(program) => {
                 // The places of a notebook's cells are not those of its text.
                 let exact = program == text;
-                match trainer::read_python(&program, part.span.start) {
+                match read_python(&program, part.span.start) {
                     Some(mut reading) => {
                         if !exact {
                             reading.found.iter_mut().for_each(|found| found.span = None);
                             reading.diagnostics.iter_mut().for_each(|said| said.span = None);
                             reading.not_modelled.iter_mut().for_each(|item| item.span = None);
                         }
-                        add(Some(Format::Trainer(Dialect::Transformers)), reading);
+                        add(Some(Format::of(&Trainer(Dialect::Transformers))), reading);
                     }
                     None => remarks.push(python()),
                 }
             }
-            Kind::Model(name) => add(Some(Format::HuggingFace), alone_by_name(&name, part.span)),
+            Kind::Model(name) => add(Some(Format::of(&HuggingFace)), alone_by_name(&name, part.span)),
             Kind::Log => remarks.push(log_note(part.span)),
             Kind::Other(why) => remarks.push(why),
         }
     }
-    // An experiment of Primus overrides the model's file, whatever that is called.
     texts.sort_by_cached_key(|text| (experiments.contains(&text.name), depth(&text.name, &order, 0)));
     let alone = texts.is_empty() && remarks.is_empty();
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
-    if let Some(tree) = titan.filter(|_| !arguments.is_empty()) {
-        together(&mut texts, &mut launched, &tree, &arguments);
+    if !arguments.is_empty() {
+        together(&mut texts, &mut launched, &files, &arguments);
     }
     texts.append(&mut launched);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
@@ -132,7 +132,7 @@ fn alone_by_name(name: &str, span: Span) -> Reading {
 /// A file that a settings file builds on is not at hand.
 fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
     let message = format!("{name} is built on here and is not among the texts; what it sets is not known");
-    let said = if format == Format::Flags {
+    let said = if format.needs_bases() {
         Diagnostic::warning(Code::MissingFile, message)
     } else {
         Diagnostic::note(Code::MissingFile, message)
@@ -203,11 +203,15 @@ fn script(
     (texts, launch.arguments)
 }
 
-/// torchtitan's file and the command that takes it are read as one; the command alone tells the machines.
-fn together(texts: &mut [Text], launched: &mut [Text], tree: &Tree, arguments: &[Argument]) {
+/// A file and the command whose words override its keys are read as one; the command alone tells the machines.
+fn together(texts: &mut [Text], launched: &mut [Text], files: &[(Format, Tree)], arguments: &[Argument]) {
     let machines = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize, Field::Accelerator];
-    if let Some(text) = texts.iter_mut().find(|text| text.format == Some(Format::Torchtitan)) {
-        text.reading = read_titan(tree, arguments);
+    let both = |(format, tree): &(Format, Tree)| {
+        Some((*format, format.read_with_words(tree.documents.first()?, arguments)?))
+    };
+    let Some((format, reading)) = files.iter().rev().find_map(both) else { return };
+    if let Some(text) = texts.iter_mut().find(|text| text.format == Some(format)) {
+        text.reading = reading;
     }
     for text in launched {
         text.reading.keep(&|found| machines.contains(&found.field));
@@ -222,8 +226,8 @@ fn written(file: &shell::File) -> Option<Text> {
         return None;
     }
     let tree = read_json(text, 0);
-    let format = classify(&tree).filter(|format| *format == Format::DeepSpeed)?;
-    let mut reading = read_settings(format, &tree);
+    let format = classify(&tree).filter(|format| format.role() == Role::Engine)?;
+    let mut reading = format.read_tree(&tree);
     let place = |span: &mut Option<Span>| {
         *span = span.and_then(|span| origin(&file.content, span)).or(Some(file.span));
     };
@@ -251,15 +255,13 @@ fn origin(value: &shell::Value, span: Span) -> Option<Span> {
     None
 }
 
-/// A Kubernetes job: its machines, and the script or words of its containers.
+/// A job: its machines, and the script or words that it starts.
 fn job(
     source: &Source,
     part: usize,
-    tree: &Tree,
+    work: Workload,
     environment: &shell::Environment,
 ) -> (Reading, Option<Reading>) {
-    let base = source.parts().get(part).map_or(0, |part| part.span.start);
-    let work = read_job(tree, source.part_text(part), base);
     let mut given = environment.clone();
     for (name, value) in work.variables {
         if !given.variables.iter().any(|(known, _)| *known == name) {

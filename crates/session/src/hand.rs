@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::EXAMPLE;
 use shardscope_bash::Environment;
-use shardscope_launch::formats::Format;
+use shardscope_launch::formats::Role;
 use shardscope_launch::{Kind, detect};
 use shardscope_link::{Pasted, PastedText, Shared};
 use shardscope_plan::Field;
@@ -61,8 +61,7 @@ impl Hand {
     #[must_use]
     pub fn with_files(&self, mut files: Vec<File>) -> Self {
         let kinds: Vec<Kind> = files.iter().map(|file| detect(&file.name, &file.text, 0)).collect();
-        let completes =
-            |kind: &Kind| matches!(kind, Kind::Settings(Format::DeepSpeed | Format::HuggingFace, _));
+        let completes = |kind: &Kind| matches!(kind, Kind::Settings(format, _) if matches!(format.role(), Role::Engine | Role::Model));
         let has_own = !self.text.trim().is_empty() && &*self.text != EXAMPLE;
         if files.is_empty() || has_own && kinds.iter().all(completes) {
             let mut hand = self.clone();

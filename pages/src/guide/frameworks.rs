@@ -1,50 +1,12 @@
 //! What is read, and how else the engine can be had.
 
 use maud::{Markup, html};
-use shardscope::intake::formats::{Dialect, Format, Framework};
+use shardscope::intake::formats::formats as read_formats;
 use shardscope::intake::megatron::{known_flags, known_releases};
 use shardscope::plan::Software;
 use shardscope::quantity::grouped;
 
 use super::write::{Chapter, Row, code, inline, pairs, plain, prose, table};
-
-/// What is made of each settings file.
-fn of_format(format: Format) -> &'static str {
-    match format {
-        Format::HuggingFace => "the model's shape alone; cluster and layout come from elsewhere",
-        Format::DeepSpeed => "what data-parallel ranks share, precision, batch, optimizer, offloading",
-        Format::Accelerate => "machines, precision, DeepSpeed or FSDP, as `accelerate config` writes them",
-        Format::GptNeox => "model, layout and DeepSpeed's keys in one file",
-        Format::Nanotron => "model, layout, tokens and optimizer",
-        Format::Nemo => {
-            "NeMo 1 and its launcher, and the `a.b.c=value` words of NeMo 2 and Megatron-Bridge; `${…}` is filled in"
-        }
-        Format::Flags => "files of Megatron-LM's own tests, Primus, FlagScale, ms-swift",
-        Format::Torchtitan => "torchtitan's TOML and its command line",
-        Format::Trainer(Dialect::Transformers) => {
-            "arguments of transformers' Trainer, in the command lines of any script that takes them"
-        }
-        Format::Trainer(Dialect::Trl) => "TRL: model, batch, lengths, adapters, precision",
-        Format::Trainer(Dialect::LlamaFactory) => {
-            "LLaMA-Factory: method, adapters, batch, lengths, DeepSpeed's file by name"
-        }
-        Format::Trainer(Dialect::Axolotl) => {
-            "axolotl: model, adapters, quantisation, batch, FSDP or DeepSpeed"
-        }
-        Format::Trainer(Dialect::Swift) => "ms-swift: files and `swift sft`",
-        Format::Framework(framework) => match framework {
-            Framework::LlmFoundry => "llm-foundry: MPT and models of transformers, batch, FSDP",
-            Framework::Olmo => "OLMo: shape, batch; its layers stop the verdict",
-            Framework::Lingua => "lingua: shape, batch; its layers stop the verdict",
-            Framework::Automodel => "NeMo Automodel: model by name, batch, adapters, FSDP2",
-            Framework::Torchtune => "torchtune: model by name, batch, adapters; its layers stop the verdict",
-            Framework::Litgpt => "litgpt: model by name, batch, machines; its layers stop the verdict",
-            Framework::Levanter => "levanter: shape and batch; JAX stops the verdict",
-            Framework::MaxText => "MaxText: shape and batch; JAX stops the verdict",
-        },
-        Format::Kubernetes => "the job's pods, GPUs and command, which is then read as a script",
-    }
-}
 
 /// What runs a plan.
 fn of_software(software: Software) -> &'static str {
@@ -63,22 +25,6 @@ fn of_software(software: Software) -> &'static str {
 
 /// Launch scripts and settings files.
 pub(super) fn scripts() -> Chapter {
-    const FORMATS: [Format; 14] = [
-        Format::Flags,
-        Format::Nemo,
-        Format::GptNeox,
-        Format::DeepSpeed,
-        Format::Torchtitan,
-        Format::Nanotron,
-        Format::HuggingFace,
-        Format::Accelerate,
-        Format::Trainer(Dialect::Transformers),
-        Format::Trainer(Dialect::Trl),
-        Format::Trainer(Dialect::LlamaFactory),
-        Format::Trainer(Dialect::Axolotl),
-        Format::Trainer(Dialect::Swift),
-        Format::Kubernetes,
-    ];
     let lead = prose(
         "Scripts are evaluated and never executed: variables, arrays, functions, conditions, loops, arithmetic and here-documents of \
          bash are followed, with bounds on loops and sizes; programs that a script calls are not run. `sbatch` directives, \
@@ -94,7 +40,7 @@ pub(super) fn scripts() -> Chapter {
         grouped(known_flags() as u64)
     ));
     let formats: Vec<_> =
-        FORMATS.iter().map(|format| (plain(bare(format.name())), inline(of_format(*format)))).collect();
+        read_formats().map(|format| (plain(bare(format.name())), inline(format.about()))).collect();
     let software: Vec<_> = Software::ALL
         .iter()
         .map(|software| (code(software.name()), inline(of_software(*software))))

@@ -2,12 +2,39 @@
 //! Keys: `accelerate/commands/config/config_args.py`.
 
 use super::leaves::{Leaves, Scalars};
+use super::reader::{Claim, Reader, Role};
+use super::signs;
 use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
-use shardscope_config_tree::Node;
+use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 
-/// Reads an accelerate configuration.
-pub(super) fn read(root: &Node) -> Reading {
+/// What `accelerate config` writes.
+#[derive(Debug)]
+pub(super) struct Accelerate;
+
+impl Reader for Accelerate {
+    fn name(&self) -> &'static str {
+        "an accelerate configuration"
+    }
+
+    fn about(&self) -> &'static str {
+        "machines, precision, DeepSpeed or FSDP, as `accelerate config` writes them"
+    }
+
+    fn role(&self) -> Role {
+        Role::Launcher
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        signs::any(tree, &["distributed_type", "num_machines"])
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        read(root)
+    }
+}
+
+fn read(root: &Node) -> Reading {
     let scalars = Scalars::of(root);
     let mut leaves = Leaves::over(&scalars);
     leaves.take_all(&[

@@ -2,13 +2,47 @@
 //! Keys and defaults: `deepspeed/runtime/config.py`, `deepspeed/runtime/zero/config.py`.
 
 use super::leaves::{Leaf, Leaves, Scalars, dtype};
+use super::reader::{Claim, Reader, Role};
+use super::signs;
 use crate::{Origin, Reading};
-use shardscope_config_tree::Node;
+use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
 
-/// Reads a DeepSpeed configuration.
-pub(super) fn read(root: &Node) -> Reading {
+/// DeepSpeed's JSON.
+#[derive(Debug)]
+pub(super) struct DeepSpeed;
+
+impl Reader for DeepSpeed {
+    fn name(&self) -> &'static str {
+        "a DeepSpeed configuration"
+    }
+
+    fn about(&self) -> &'static str {
+        "what data-parallel ranks share, precision, batch, optimizer, offloading"
+    }
+
+    fn role(&self) -> Role {
+        Role::Engine
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        const SIGNS: &[&str] = &[
+            "zero_optimization",
+            "train_micro_batch_size_per_gpu",
+            "train_batch_size",
+            "fp16.enabled",
+            "bf16.enabled",
+        ];
+        signs::any(tree, SIGNS)
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        read(root)
+    }
+}
+
+fn read(root: &Node) -> Reading {
     let scalars = Scalars::of(root);
     let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);

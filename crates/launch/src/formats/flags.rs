@@ -3,9 +3,11 @@
 //! the command line, which knows every flag.
 
 use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
+use super::reader::{Claim, Reader};
+use super::{bases, signs};
 use crate::{Argument, Found, Origin, Reading, megatron};
 use shardscope_catalog as catalog;
-use shardscope_config_tree::{Node, Value};
+use shardscope_config_tree::{Node, Tree, Value};
 use shardscope_plan::Field;
 use shardscope_source::Span;
 
@@ -30,8 +32,62 @@ const NOT_FLAGS: &[&str] = &[
 /// Groups of FlagScale below which keys keep their own names.
 const GROUPED: &[&str] = &["system", "model", "data", "train"];
 
+/// Keys of Megatron that make a flat file one of flags.
+const ENOUGH: usize = 3;
+
+/// Megatron's flags as keys.
+#[derive(Debug)]
+pub(super) struct MegatronFlags;
+
+impl Reader for MegatronFlags {
+    fn name(&self) -> &'static str {
+        "Megatron's flags as keys"
+    }
+
+    fn about(&self) -> &'static str {
+        "files of Megatron-LM's own tests, Primus, FlagScale, ms-swift"
+    }
+
+    /// Keys that only these files have; else enough of Megatron's, fewer where the file builds on another.
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        let told = signs::any(tree, &["MODEL_ARGS", "modules"])
+            .or_else(|| signs::all(tree, &["experiment", "defaults"]))
+            .or_else(|| signs::maps(tree, &["system", "model"]))
+            .or_else(|| signs::maps(tree, &["system", "data"]));
+        let counted = || {
+            let count = count(tree.documents.first()?);
+            let builds = signs::any(tree, &["extends", "includes"]).is_some();
+            (count >= ENOUGH || (count > 0 && builds)).then_some(Claim::Shared(count))
+        };
+        told.or_else(counted)
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        read(root)
+    }
+
+    fn bases(&self, root: &Node) -> Vec<(String, Span)> {
+        let mut named = bases::named(root);
+        if let Some((node, name)) =
+            named_model(root).filter(|(_, name)| known_model(without_ending(name)).is_none())
+        {
+            named.push((bases::file(&name), node.span));
+        }
+        named
+    }
+
+    fn needs_bases(&self) -> bool {
+        true
+    }
+
+    /// An experiment of Primus overrides the model's file, whatever that is called.
+    fn overrides_all(&self, root: &Node) -> bool {
+        root.get("modules").is_some()
+    }
+}
+
 /// Reads flags written as keys.
-pub(super) fn read(root: &Node) -> Reading {
+fn read(root: &Node) -> Reading {
     let (node, primus) = match overrides(root) {
         Some(node) => (node, true),
         None => (root.get("MODEL_ARGS").unwrap_or(root), false),
@@ -156,42 +212,6 @@ fn preset(reading: &mut Reading, named: &Node, name: &str) {
     }
 }
 
-/// Files whose settings a text builds on, each with the place that names it.
-pub(super) fn bases(root: &Node) -> Vec<(String, Span)> {
-    let mut nodes = Vec::new();
-    for key in &["extends", "includes", "include", "defaults"] {
-        let Some(node) = root.get(key) else { continue };
-        let items = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
-        for item in items {
-            nodes.push(item);
-            for entry in item.entries() {
-                if !entry.key.contains(['@', ' ']) {
-                    nodes.push(&entry.node);
-                }
-            }
-        }
-    }
-    let file = |name: &str| {
-        let last = name.rsplit('/').next().unwrap_or(name);
-        if last.contains(".y") { last.to_owned() } else { format!("{last}.yaml") }
-    };
-    let mut bases: Vec<(String, Span)> = Vec::new();
-    for node in nodes {
-        if let Some(name) = node.word()
-            && name != "_self_"
-            && !name.contains(['@', '$', ' '])
-        {
-            bases.push((file(name), node.span));
-        }
-    }
-    if let Some((node, name)) =
-        named_model(root).filter(|(_, name)| known_model(without_ending(name)).is_none())
-    {
-        bases.push((file(&name), node.span));
-    }
-    bases
-}
-
 /// What Primus's own files set where the overrides do not (`trainer_base.yaml`, `pre_trainer.yaml`,
 /// `language_model.yaml`, and those of its MoE models).
 const PRIMUS: &[(Field, &str)] = &[
@@ -244,7 +264,7 @@ pub(crate) fn known_model(name: &str) -> Option<(&'static str, Vec<(Field, Strin
 }
 
 /// Whether a map's keys are Megatron's flags or settings: how many of them.
-pub(super) fn count(node: &Node) -> usize {
+fn count(node: &Node) -> usize {
     let is_flag = |key: &str| {
         let name = undashed(key);
         Field::named(name).is_some() || (key.starts_with("--") && name.contains('-'))

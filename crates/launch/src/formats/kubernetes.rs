@@ -2,21 +2,38 @@
 //! the training. Kinds: PyTorchJob and MPIJob (Kubeflow training operator), TrainJob (Kubeflow trainer),
 //! Job and JobSet, Volcano's Job.
 
-use crate::{Found, Origin, Reading};
+use super::reader::{Claim, Reader, Role};
+use super::workload::Workload;
+use crate::{Found, Origin};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Span};
 
-/// What a job states beside the machines.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Workload {
-    /// The machines.
-    pub reading: Reading,
-    /// Variables of the container, and those that the operator sets.
-    pub variables: Vec<(String, String)>,
-    /// The text with everything but the command blanked out, byte for byte as long: read as a script,
-    /// every place in it is the place in the original.
-    pub script: String,
+/// A job of Kubernetes.
+#[derive(Debug)]
+pub(super) struct Kubernetes;
+
+impl Reader for Kubernetes {
+    fn name(&self) -> &'static str {
+        "a Kubernetes job"
+    }
+
+    fn about(&self) -> &'static str {
+        "the job's pods, GPUs and command, which is then read as a script"
+    }
+
+    fn role(&self) -> Role {
+        Role::Job
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        let is_job = |node: &Node| node.get("apiVersion").is_some() && node.get("kind").is_some();
+        tree.documents.iter().any(is_job).then_some(Claim::Certain)
+    }
+
+    fn workload(&self, tree: &Tree, text: &str, base: u32) -> Option<Workload> {
+        Some(read(tree, text, base))
+    }
 }
 
 /// One group of equal pods.
@@ -27,7 +44,7 @@ struct Pods<'a> {
 }
 
 /// Reads the job among the documents of a text; `base` is where the text starts in its source.
-pub(super) fn read(tree: &Tree, text: &str, base: u32) -> Workload {
+fn read(tree: &Tree, text: &str, base: u32) -> Workload {
     let mut work = Workload::default();
     let mut most: Option<(&Node, Vec<Pods<'_>>)> = None;
     for node in &tree.documents {

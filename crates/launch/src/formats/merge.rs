@@ -1,6 +1,7 @@
 //! Several texts of one training: which of them counts where they differ.
 
-use super::Format;
+use super::format::Format;
+use super::reader::Role;
 use crate::named::forget_unknown;
 use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
@@ -18,11 +19,19 @@ pub struct Text {
     pub reading: Reading,
 }
 
+impl Text {
+    /// What it decides; none for a script.
+    fn role(&self) -> Option<Role> {
+        self.format.map(|format| format.role())
+    }
+}
+
 /// Orders the texts so that later ones win: a model's configuration first, then DeepSpeed's and the
 /// machines', then a framework's settings, and the script's own flags last. Says where they differ.
 #[must_use]
 pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
-    texts.sort_by_key(|text| rank(text.format));
+    // A script counts last.
+    texts.sort_by_key(|text| text.role().map_or((1, Role::Training), |role| (0, role)));
     let several = texts.len() > 1;
     if several {
         yield_proposals(&mut texts);
@@ -32,8 +41,7 @@ pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
     }
     drop_answered(&mut texts);
     let shape = |found: &Found| found.field == Field::NumLayers && found.origin == Origin::Script;
-    let states =
-        |text: &Text| text.format == Some(Format::HuggingFace) && text.reading.found.iter().any(shape);
+    let states = |text: &Text| text.role() == Some(Role::Model) && text.reading.found.iter().any(shape);
     if texts.iter().any(states) {
         texts.iter_mut().for_each(|text| forget_unknown(&mut text.reading));
     }
@@ -42,25 +50,6 @@ pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
         readings.push(text.reading);
     }
     readings
-}
-
-const fn rank(format: Option<Format>) -> u8 {
-    match format {
-        Some(Format::HuggingFace) => 0,
-        Some(Format::Kubernetes) => 1,
-        Some(Format::Accelerate) => 2,
-        Some(Format::DeepSpeed) => 3,
-        Some(
-            Format::Trainer(_)
-            | Format::Framework(_)
-            | Format::GptNeox
-            | Format::Nanotron
-            | Format::Nemo
-            | Format::Flags
-            | Format::Torchtitan,
-        ) => 4,
-        None => 5,
-    }
 }
 
 /// What a text only proposes gives way to what another states, precision above all: bf16 of a
@@ -108,7 +97,7 @@ fn known(texts: &[Text]) -> HashSet<Field> {
 
 /// DeepSpeed's engine shards as its own configuration says, whatever the script's flag.
 fn engine_decides(texts: &mut [Text]) {
-    let engine = texts.iter().find(|text| text.format == Some(Format::DeepSpeed));
+    let engine = texts.iter().find(|text| text.role() == Some(Role::Engine));
     let stage = engine
         .and_then(|text| text.reading.found.iter().find(|found| found.field == Field::ZeroStage))
         .cloned();

@@ -1,31 +1,35 @@
-//! Settings files of every framework, read into Megatron's settings: one reader per format.
+//! Launch formats: one [`Reader`] each, named in the register.
 
 mod accelerate;
+mod bases;
 mod deepspeed;
+mod dotted;
 mod flags;
+mod format;
 mod frameworks;
 mod huggingface;
 mod interpolate;
-mod keys;
-mod kind;
 mod kubernetes;
 mod leaves;
 mod merge;
 mod nanotron;
 mod nemo;
 mod neox;
+mod reader;
+mod register;
 mod rl;
 mod scalars;
+mod signs;
 mod titan;
-pub(crate) mod trainer;
-mod words;
+mod trainer;
+mod verl;
+mod workload;
 
 pub(super) use flags::known_model;
-pub use frameworks::Framework;
-pub(super) use huggingface::lacking;
-pub use keys::keys;
-pub use kind::{Format, bases, classify, read, read_job, read_titan};
-pub use kubernetes::Workload;
+pub use format::Format;
+pub(super) use huggingface::{HuggingFace, lacking};
 pub use merge::{Text, merge};
-pub use trainer::Dialect;
-pub use words::{is_setting, read_words};
+pub use reader::{Claim, Command, Reader, Role};
+pub use register::{classify, formats, is_setting, keys, read_command};
+pub(super) use trainer::{Dialect, Trainer, read_python};
+pub use workload::Workload;

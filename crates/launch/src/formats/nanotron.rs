@@ -1,13 +1,15 @@
 //! nanotron YAML. Keys and defaults: `src/nanotron/config/*.py`.
 
 use super::leaves::{Leaves, Scalars};
+use super::reader::{Claim, Reader};
+use super::signs;
 use crate::{Origin, Reading};
-use shardscope_config_tree::Node;
+use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 
 const WHOSE: &str = "default of nanotron";
 
-pub(super) const PLAIN: &[(&str, Field)] = &[
+const PLAIN: &[(&str, Field)] = &[
     ("model.model_config.num_hidden_layers", Field::NumLayers),
     ("model.model_config.hidden_size", Field::HiddenSize),
     ("model.model_config.intermediate_size", Field::FfnHiddenSize),
@@ -53,8 +55,34 @@ const STARCODER: &[(Field, &str)] = &[
     (Field::UntieEmbeddingsAndOutputWeights, "false"),
 ];
 
-/// Reads a nanotron configuration.
-pub(super) fn read(root: &Node) -> Reading {
+/// nanotron's YAML.
+#[derive(Debug)]
+pub(super) struct Nanotron;
+
+impl Reader for Nanotron {
+    fn name(&self) -> &'static str {
+        "a nanotron configuration"
+    }
+
+    fn about(&self) -> &'static str {
+        "model, layout, tokens and optimizer"
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        signs::any(tree, &["model.model_config", "parallelism.tp_mode"])
+            .or_else(|| signs::all(tree, &["tokens", "parallelism"]))
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        read(root)
+    }
+
+    fn keys(&self) -> Vec<(&'static str, Field)> {
+        PLAIN.to_vec()
+    }
+}
+
+fn read(root: &Node) -> Reading {
     let scalars = Scalars::of(root);
     let mut leaves = Leaves::over(&scalars);
     leaves.take_all(PLAIN);

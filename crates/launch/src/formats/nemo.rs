@@ -3,14 +3,16 @@
 //! `megatron/bridge/training/config.py`.
 
 use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
+use super::reader::{Claim, Reader};
+use super::signs;
 use crate::{Argument, Effect, NotModelled, Origin, Reading};
-use shardscope_config_tree::Node;
+use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Kind, Software};
 
 const WHOSE: &str = "default of NeMo";
 
 /// Keys of the model under whose names Megatron knows something else, or nothing.
-pub(super) const MODEL: &[(&str, Field)] = &[
+const MODEL: &[(&str, Field)] = &[
     ("encoder_seq_length", Field::SeqLength),
     ("num_moe_experts", Field::NumExperts),
     ("num_layers_in_first_pipeline_stage", Field::DecoderFirstPipelineNumLayers),
@@ -35,7 +37,7 @@ pub(super) const MODEL: &[(&str, Field)] = &[
 ];
 
 /// Keys outside the model.
-pub(super) const OUTSIDE: &[(&str, Field)] = &[
+const OUTSIDE: &[(&str, Field)] = &[
     ("trainer.num_nodes", Field::NumNodes),
     ("trainer.devices", Field::GpusPerNode),
     ("trainer.max_steps", Field::TrainIters),
@@ -66,8 +68,64 @@ const GROUPS: [&str; 12] = [
     "mixed_precision.",
 ];
 
+/// First keys of NeMo's and Megatron-Bridge's settings.
+const KEYS: &[&str] = &[
+    "model.",
+    "trainer.",
+    "train.",
+    "data.",
+    "dataset.",
+    "optimizer.",
+    "ddp.",
+    "optim.",
+    "comm_overlap.",
+    "mixed_precision.",
+];
+
+/// NeMo 1, its launcher, NeMo 2 and Megatron-Bridge.
+#[derive(Debug)]
+pub(super) struct Nemo;
+
+impl Reader for Nemo {
+    fn name(&self) -> &'static str {
+        "a NeMo configuration"
+    }
+
+    fn about(&self) -> &'static str {
+        "NeMo 1 and its launcher, and the `a.b.c=value` words of NeMo 2 and Megatron-Bridge; `${…}` is filled in"
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        const SIGNS: &[&str] = &[
+            "trainer.num_nodes",
+            "model.tensor_model_parallel_size",
+            "training.model",
+            "train.micro_batch_size",
+            "train.global_batch_size",
+            "ddp.use_distributed_optimizer",
+        ];
+        signs::any(tree, SIGNS).or_else(|| signs::all(tree, &["trainer", "model"]))
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        read(root)
+    }
+
+    fn keys(&self) -> Vec<(&'static str, Field)> {
+        [MODEL, OUTSIDE].concat()
+    }
+
+    fn dotted(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn read_words(&self, words: &[Argument]) -> Reading {
+        read_words(words)
+    }
+}
+
 /// Reads a NeMo YAML.
-pub(super) fn read(root: &Node) -> Reading {
+fn read(root: &Node) -> Reading {
     // The launcher's files may stand under `training`.
     let node = root.get("training").filter(|node| node.get("model").is_some()).unwrap_or(root);
     let scalars = Scalars::of(node);
@@ -81,7 +139,7 @@ pub(super) fn read(root: &Node) -> Reading {
 }
 
 /// Reads the `a.b.c=value` words of a command.
-pub(super) fn read_words(words: &[Argument]) -> Reading {
+fn read_words(words: &[Argument]) -> Reading {
     let scalars = Scalars::of_words(words);
     let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);

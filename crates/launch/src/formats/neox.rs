@@ -3,13 +3,15 @@
 
 use super::deepspeed;
 use super::leaves::{Leaves, Scalars};
+use super::reader::{Claim, Reader};
+use super::signs;
 use crate::{Origin, Reading};
-use shardscope_config_tree::Node;
+use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 
 const WHOSE: &str = "default of GPT-NeoX";
 
-pub(super) const PLAIN: &[(&str, Field)] = &[
+const PLAIN: &[(&str, Field)] = &[
     ("num_layers", Field::NumLayers),
     ("hidden_size", Field::HiddenSize),
     ("num_attention_heads", Field::NumAttentionHeads),
@@ -51,8 +53,34 @@ const DEFAULTS: &[(Field, &str)] = &[
     (Field::ApplyRopeFusion, "false"),
 ];
 
-/// Reads a GPT-NeoX configuration.
-pub(super) fn read(root: &Node) -> Reading {
+/// GPT-NeoX's YAML.
+#[derive(Debug)]
+pub(super) struct GptNeox;
+
+impl Reader for GptNeox {
+    fn name(&self) -> &'static str {
+        "a GPT-NeoX configuration"
+    }
+
+    fn about(&self) -> &'static str {
+        "model, layout and DeepSpeed's keys in one file"
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        signs::any(tree, &["pipe_parallel_size", "model_parallel_size", "no_weight_tying", "gpt_j_residual"])
+            .or_else(|| signs::all(tree, &["train_micro_batch_size_per_gpu", "num_layers"]))
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        read(root)
+    }
+
+    fn keys(&self) -> Vec<(&'static str, Field)> {
+        PLAIN.to_vec()
+    }
+}
+
+fn read(root: &Node) -> Reading {
     let scalars = Scalars::of(root);
     let mut leaves = Leaves::over(&scalars);
     leaves.take_all(PLAIN);

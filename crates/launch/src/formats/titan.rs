@@ -2,15 +2,17 @@
 //! Keys and defaults: `torchtitan/config/job_config.py` of January 2026 and older names of its keys.
 
 use super::leaves::{Leaf, Leaves, Scalars};
+use super::reader::{Claim, Reader};
+use super::signs;
 use crate::{Argument, Origin, Reading};
 use shardscope_catalog as catalog;
-use shardscope_config_tree::Node;
+use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
 
 const WHOSE: &str = "default of torchtitan";
 
-pub(super) const PLAIN: &[(&[&str], Field)] = &[
+const PLAIN: &[(&[&str], Field)] = &[
     (&["training.seq_len"], Field::SeqLength),
     (&["training.steps"], Field::TrainIters),
     (
@@ -51,18 +53,70 @@ const FIXED: &[(Field, &str)] = &[
     (Field::GradsDtype, "fp32"),
 ];
 
+/// First keys of its settings.
+const KEYS: &[&str] =
+    &["training.", "parallelism.", "activation_checkpoint.", "job.", "compile.", "lr_scheduler.", "metrics."];
+
+/// torchtitan's TOML and command line.
+#[derive(Debug)]
+pub(super) struct Torchtitan;
+
+impl Reader for Torchtitan {
+    fn name(&self) -> &'static str {
+        "a torchtitan configuration"
+    }
+
+    fn about(&self) -> &'static str {
+        "torchtitan's TOML and its command line"
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        const SIGNS: &[&str] = &[
+            "model.flavor",
+            "training.seq_len",
+            "parallelism.tensor_parallel_degree",
+            "activation_checkpoint.mode",
+        ];
+        signs::any(tree, SIGNS)
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        read(root)
+    }
+
+    fn read_with_words(&self, root: &Node, words: &[Argument]) -> Option<Reading> {
+        Some(read_both(root, words))
+    }
+
+    fn keys(&self) -> Vec<(&'static str, Field)> {
+        PLAIN.iter().flat_map(|(names, field)| names.iter().map(|name| (*name, *field))).collect()
+    }
+
+    fn dotted(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["torchtitan.train", "torchtitan/train.py"]
+    }
+
+    fn read_words(&self, words: &[Argument]) -> Reading {
+        read_words(words)
+    }
+}
+
 /// Reads a torchtitan TOML file.
-pub(super) fn read(root: &Node) -> Reading {
+fn read(root: &Node) -> Reading {
     finish(&Scalars::of(root))
 }
 
 /// Reads the words of a torchtitan command.
-pub(super) fn read_words(words: &[Argument]) -> Reading {
+fn read_words(words: &[Argument]) -> Reading {
     finish(&Scalars::of_words(words))
 }
 
 /// Reads a TOML file with the words of the command that takes it, which win.
-pub(super) fn read_both(root: &Node, words: &[Argument]) -> Reading {
+fn read_both(root: &Node, words: &[Argument]) -> Reading {
     let mut scalars = Scalars::of(root);
     scalars.extend(Scalars::of_words(words));
     finish(&scalars)

@@ -6,7 +6,7 @@ use super::chosen::Chosen;
 use super::line::{Launcher, Line};
 use super::program::{Purpose, purpose};
 use super::said::{Missing, Said, World};
-use crate::formats::{self, trainer};
+use crate::formats::{Command, read_command};
 use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
@@ -218,15 +218,15 @@ impl Launch {
         name
     }
 
-    /// What the launch states, its arguments read as Megatron's.
+    /// What the launch states, its words read as Megatron's where no other format claims them.
     #[must_use]
     pub fn reading(&self) -> Reading {
-        let mut reading = match trainer::of_words(self.line.trainer(), &self.arguments)
-            .filter(|_| !self.line.has(Launcher::Swift))
-        {
-            Some(dialect) => trainer::read_words(dialect, &self.arguments),
-            None => formats::read_words(&self.arguments).unwrap_or_else(|| megatron::read(&self.arguments)),
+        let command = Command {
+            program: self.line.trainer(),
+            words: &self.arguments,
+            is_megatron: self.line.has(Launcher::Swift),
         };
+        let mut reading = read_command(&command).unwrap_or_else(|| megatron::read(&self.arguments));
         self.tell_purpose(&mut reading);
         let mut holes = self.open_options.clone();
         for found in &reading.found {

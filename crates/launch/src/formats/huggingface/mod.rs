@@ -6,5 +6,4 @@ mod read;
 mod shape;
 
 pub(crate) use lacking::lacking;
-pub(super) use read::read;
-pub(super) use shape::PLAIN;
+pub(crate) use read::HuggingFace;

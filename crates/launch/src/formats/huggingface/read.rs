@@ -4,7 +4,7 @@
 //! as rules of each type in `shardscope-architectures`.
 
 use shardscope_architectures::{Architecture, Refusal, Stop};
-use shardscope_config_tree::Node;
+use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
 
@@ -12,6 +12,8 @@ use super::harmless::HARMLESS;
 use super::lacking::{lacking, left_out};
 use super::shape;
 use crate::formats::leaves::{Leaves, Scalars};
+use crate::formats::reader::{Claim, Reader, Role};
+use crate::formats::signs;
 use crate::{Effect, NotModelled, Origin, Question, Reading};
 
 /// Keys under which composite configurations keep their language model.
@@ -23,8 +25,39 @@ const FOREIGN: &str = "bert roberta t5 mt5 umt5 bart mbart pegasus whisper clip 
     albert distilbert modernbert xlm-roberta m2m_100 marian prophetnet t5gemma t5gemma2 bigbird_pegasus blenderbot \
     wav2vec2 hubert";
 
-/// Reads a `config.json`.
-pub(in crate::formats) fn read(root: &Node) -> Reading {
+/// `config.json`.
+#[derive(Debug)]
+pub(crate) struct HuggingFace;
+
+impl Reader for HuggingFace {
+    fn name(&self) -> &'static str {
+        "a Hugging Face model configuration"
+    }
+
+    fn about(&self) -> &'static str {
+        "the model's shape alone; cluster and layout come from elsewhere"
+    }
+
+    fn role(&self) -> Role {
+        Role::Model
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        const SIGNS: &[&str] =
+            &["architectures", "model_type", "text_config.model_type", "num_hidden_layers", "n_layer"];
+        signs::any(tree, SIGNS)
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        read(root)
+    }
+
+    fn keys(&self) -> Vec<(&'static str, Field)> {
+        shape::PLAIN.iter().flat_map(|(names, field)| names.iter().map(|name| (*name, *field))).collect()
+    }
+}
+
+fn read(root: &Node) -> Reading {
     let inner = INNER.iter().find_map(|path| root.at(path)).filter(|node| !node.entries().is_empty());
     let node = inner.unwrap_or(root);
     let scalars = Scalars::of(node);

@@ -8,7 +8,7 @@ use crate::Origin;
 use crate::formats::leaves::Leaves;
 
 /// Keys that hold the same in every model type.
-pub(in crate::formats) const PLAIN: &[(&[&str], Field)] = &[
+pub(super) const PLAIN: &[(&[&str], Field)] = &[
     (&["num_hidden_layers", "n_layer", "n_layers", "num_layers"], Field::NumLayers),
     (&["hidden_size", "n_embd", "d_model", "n_embed"], Field::HiddenSize),
     (&["num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"], Field::NumAttentionHeads),

@@ -4,7 +4,7 @@ use shardscope_plan::Field;
 
 /// A trainer of models of transformers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
+pub(crate) enum Dialect {
     /// The Trainer's own arguments, in a script of anybody's.
     Transformers,
     /// TRL.
@@ -23,7 +23,7 @@ pub(super) type Defaults = &'static [(Field, &'static str)];
 impl Dialect {
     /// What it is called.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Transformers => "transformers' Trainer",
             Self::Trl => "TRL",

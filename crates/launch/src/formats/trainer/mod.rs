@@ -2,14 +2,13 @@
 
 mod adapters;
 mod dialect;
+mod format;
 mod place;
 mod python;
 mod read;
 mod vocabulary;
 mod words;
 
-pub use dialect::Dialect;
-pub(crate) use place::of_words;
+pub(crate) use dialect::Dialect;
+pub(crate) use format::Trainer;
 pub(crate) use python::read_python;
-pub(super) use read::read;
-pub(crate) use read::read_words;

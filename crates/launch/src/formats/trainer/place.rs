@@ -57,7 +57,7 @@ fn named_dialect(program: &str) -> Option<Dialect> {
 }
 
 /// Whether words are a trainer's of transformers, by a name or by themselves.
-pub(crate) fn of_words(program: &str, words: &[Argument]) -> Option<Dialect> {
+pub(super) fn of_words(program: &str, words: &[Argument]) -> Option<Dialect> {
     let named = named_dialect(program);
     let mut own = 0;
     let mut megatron = false;

@@ -11,13 +11,13 @@ use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic, Span};
 
 /// Reads a trainer's settings file.
-pub(in crate::formats) fn read(dialect: Dialect, root: &Node) -> Reading {
+pub(super) fn read(dialect: Dialect, root: &Node) -> Reading {
     let scalars = Scalars::of(root);
     of(dialect, &scalars)
 }
 
 /// Reads the words of a trainer's command.
-pub(crate) fn read_words(dialect: Dialect, arguments: &[Argument]) -> Reading {
+pub(super) fn read_words(dialect: Dialect, arguments: &[Argument]) -> Reading {
     let scalars = words::leaves(arguments);
     of(dialect, &scalars)
 }

@@ -1,0 +1,56 @@
+//! Meta's lingua. Keys: `lingua/args.py`.
+
+use super::row::Row;
+use crate::Origin;
+use crate::formats::leaves::Leaves;
+use shardscope_plan::{Field, Software};
+
+/// lingua's settings file.
+pub(in crate::formats) const LINGUA: Row = Row {
+    trainer: "lingua",
+    title: "a configuration of lingua",
+    about: "lingua: shape, batch; its layers stop the verdict",
+    signs: &["distributed.fsdp_type", "model.dim"],
+    keys: &[
+        (&["model.n_layers"], Field::NumLayers),
+        (&["model.dim"], Field::HiddenSize),
+        (&["model.n_heads"], Field::NumAttentionHeads),
+        (&["model.vocab_size"], Field::VocabSize),
+        (&["data.seq_len"], Field::SeqLength),
+        (&["data.batch_size"], Field::MicroBatchSize),
+        (&["grad_acc_steps"], Field::NumMicroBatches),
+        (&["distributed.tp_size"], Field::TensorModelParallelSize),
+    ],
+    models: &[],
+    software: Software::TorchFsdp,
+    lacking: Some("what lingua's own layers keep for the backward pass, compiled"),
+    extra: lingua,
+};
+
+fn lingua(leaves: &mut Leaves<'_>) {
+    let why =
+        "lingua's transformer: gated, RMS norms, rotary positions, MLP of 8/3 the width in multiples of 256";
+    if let Some(hidden) = leaves.reading.count(Field::HiddenSize) {
+        /// `lingua/transformer.py`, FeedForward with multiple_of.
+        const MULTIPLE: u64 = 256;
+        let width = hidden.saturating_mul(8).div_ceil(3).next_multiple_of(MULTIPLE);
+        leaves.state(Field::FfnHiddenSize, &width.to_string(), Origin::Derived, why);
+    }
+    leaves.state_all(
+        &[
+            (Field::Swiglu, "true"),
+            (Field::Normalization, "RMSNorm"),
+            (Field::PositionEmbeddingType, "rope"),
+            (Field::AddBiasLinear, "false"),
+            (Field::UntieEmbeddingsAndOutputWeights, "true"),
+            (Field::HiddenDropout, "0"),
+            (Field::AttentionDropout, "0"),
+        ],
+        Origin::Derived,
+        why,
+    );
+    let stage = if leaves.text("distributed.fsdp_type") == Some("no_shard") { "0" } else { "3" };
+    if let Some(leaf) = leaves.get("distributed.fsdp_type") {
+        leaves.say(Field::ZeroStage, stage, leaf);
+    }
+}

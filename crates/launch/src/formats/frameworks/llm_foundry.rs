@@ -1,0 +1,67 @@
+//! MosaicML's llm-foundry. Keys: `llmfoundry/command_utils/train.py`.
+
+use super::row::Row;
+use crate::Origin;
+use crate::formats::leaves::Leaves;
+use shardscope_plan::{Field, Software};
+
+/// llm-foundry's settings file.
+pub(in crate::formats) const LLM_FOUNDRY: Row = Row {
+    trainer: "llm-foundry",
+    title: "a configuration of llm-foundry",
+    about: "llm-foundry: MPT and models of transformers, batch, FSDP",
+    signs: &["device_train_microbatch_size", "train_loader"],
+    keys: &[
+        (&["model.n_layers"], Field::NumLayers),
+        (&["model.d_model"], Field::HiddenSize),
+        (&["model.n_heads"], Field::NumAttentionHeads),
+        (&["model.vocab_size"], Field::VocabSize),
+        (&["max_seq_len", "model.max_seq_len", "variables.max_seq_len"], Field::SeqLength),
+        (&["global_train_batch_size"], Field::GlobalBatchSize),
+        (&["device_train_microbatch_size"], Field::MicroBatchSize),
+    ],
+    models: &["model.pretrained_model_name_or_path"],
+    software: Software::TorchFsdp,
+    lacking: None,
+    extra: foundry,
+};
+
+fn foundry(leaves: &mut Leaves<'_>) {
+    let strategy = leaves.get("fsdp_config.sharding_strategy");
+    if let Some(leaf) = strategy {
+        let stage = match leaf.value.as_str() {
+            "NO_SHARD" => "0",
+            "SHARD_GRAD_OP" => "2",
+            _ => "3",
+        };
+        leaves.say(Field::ZeroStage, stage, leaf);
+    }
+    if leaves.text("model.name") == Some("hf_causal_lm") {
+        leaves.reading.software =
+            Some((Software::HfTransformers, "llm-foundry with a model of transformers".to_owned()));
+        leaves.state(Field::DataParallelEngine, "fsdp1", Origin::Default, "llm-foundry shards by FSDP");
+        if let Some(leaf) = leaves.yes("model.use_flash_attention_2") {
+            leaves.say(Field::AttnImplementation, "flash_attention_2", leaf);
+        }
+        return;
+    }
+    // MPT (`llmfoundry/models/mpt/configuration_mpt.py`): biases and learned positions unless told otherwise, tied.
+    let why = "the code of MPT";
+    let ratio = leaves.whole("model.expansion_ratio").unwrap_or(4);
+    if let Some(width) = leaves.reading.count(Field::HiddenSize).and_then(|hidden| hidden.checked_mul(ratio))
+    {
+        leaves.state(Field::FfnHiddenSize, &width.to_string(), Origin::Derived, why);
+    }
+    leaves.follow("model.no_bias", Field::AddBiasLinear, false);
+    if let Some(leaf) = leaves.yes("model.attn_config.alibi") {
+        leaves.say(Field::PositionEmbeddingType, "alibi", leaf);
+    }
+    if let Some(leaf) = leaves.yes("model.attn_config.rope") {
+        leaves.say(Field::PositionEmbeddingType, "rope", leaf);
+    }
+    leaves.state_all(
+        &[(Field::HiddenDropout, "0"), (Field::AttentionDropout, "0"), (Field::AttentionKernel, "flash")],
+        Origin::Default,
+        why,
+    );
+}

@@ -1,0 +1,21 @@
+//! Trainers whose settings files name model, batch and machines, and whose own layers are not modelled: what they say is
+//! read, and the verdict stops at what their layers keep.
+
+mod automodel;
+mod levanter;
+mod lingua;
+mod litgpt;
+mod llm_foundry;
+mod maxtext;
+mod olmo;
+mod row;
+mod torchtune;
+
+pub(super) use automodel::AUTOMODEL;
+pub(super) use levanter::LEVANTER;
+pub(super) use lingua::LINGUA;
+pub(super) use litgpt::LITGPT;
+pub(super) use llm_foundry::LLM_FOUNDRY;
+pub(super) use maxtext::MAXTEXT;
+pub(super) use olmo::OLMO;
+pub(super) use torchtune::TORCHTUNE;

@@ -1,0 +1,174 @@
+//! What a settings file of these trainers has in common: one row each, and the keys that several of them share.
+
+use crate::formats::leaves::{Leaf, Leaves, Scalars};
+use crate::formats::reader::{Claim, Reader};
+use crate::formats::signs;
+use crate::named::take_model;
+use crate::{Effect, NotModelled, Origin, Question, Reading};
+use shardscope_config_tree::{Node, Tree};
+use shardscope_plan::{Field, Software};
+
+/// A trainer with a settings file of its own.
+#[derive(Debug)]
+pub(in crate::formats) struct Row {
+    /// What it is called.
+    pub(super) trainer: &'static str,
+    /// What its file is called, with an article.
+    pub(super) title: &'static str,
+    /// What is read of it.
+    pub(super) about: &'static str,
+    /// Paths that all must be there.
+    pub(super) signs: &'static [&'static str],
+    /// Paths of each setting, of which the first that is there counts.
+    pub(super) keys: &'static [(&'static [&'static str], Field)],
+    /// Paths that name a model.
+    pub(super) models: &'static [&'static str],
+    /// What its runs keep and send, as far as that is known.
+    pub(super) software: Software,
+    /// What of it is not modelled; none where its layers are transformers' own.
+    pub(super) lacking: Option<&'static str>,
+    /// What needs more than a look.
+    pub(super) extra: fn(&mut Leaves<'_>),
+}
+
+/// Keys of other formats that have some of these trainers' as well.
+const OTHERS: &[&str] = &["MODEL_ARGS", "modules", "actor_rollout_ref"];
+
+impl Reader for Row {
+    fn name(&self) -> &'static str {
+        self.title
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        if signs::any(tree, OTHERS).is_some() { None } else { signs::all(tree, self.signs) }
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        let scalars = Scalars::of(root);
+        let mut leaves = Leaves::over(&scalars);
+        for (paths, field) in self.keys {
+            leaves.take(paths, *field);
+        }
+        common(&mut leaves, self);
+        (self.extra)(&mut leaves);
+        if leaves.reading.software.is_none() {
+            leaves.reading.software = Some((self.software, self.title.to_owned()));
+        }
+        for path in self.models {
+            let Some(leaf) = leaves.get(path).filter(|leaf| leaf.hole.is_none() && leaf.flag().is_none())
+            else {
+                continue;
+            };
+            take_model(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
+            break;
+        }
+        if let Some(what) = self.lacking {
+            let item = NotModelled::new("framework", self.trainer, Effect::Memory, what);
+            leaves.reading.not_modelled.push(item);
+        }
+        ask(&mut leaves);
+        leaves.finish(self.trainer)
+    }
+
+    fn keys(&self) -> Vec<(&'static str, Field)> {
+        self.keys.iter().flat_map(|(paths, field)| paths.iter().map(|path| (*path, *field))).collect()
+    }
+}
+
+/// Keys that several of them have.
+fn common(leaves: &mut Leaves<'_>, row: &Row) {
+    for path in [
+        "precision",
+        "dtype",
+        "distributed.model_dtype",
+        "model.torch_dtype",
+        "trainer.mp",
+        "mixed_precision",
+    ] {
+        let Some(leaf) = leaves.get(path) else { continue };
+        let lower = leaf.value.to_ascii_lowercase();
+        match () {
+            () if lower.contains("bf16") || lower.contains("bfloat16") => {
+                leaves.switch(Field::Bf16, true, leaf)
+            }
+            () if lower.contains("fp16") || lower.contains("float16") || lower == "16-mixed" => {
+                leaves.switch(Field::Fp16, true, leaf);
+            }
+            () => {}
+        }
+    }
+    let usual = [Field::Bf16, Field::Fp16].iter().all(|field| leaves.reading.value(*field).is_none());
+    if usual {
+        let whose = format!("as {} trains unless told otherwise", row.trainer);
+        leaves.state(Field::Bf16, "true", Origin::Default, &whose);
+    }
+    for path in
+        ["model.n_kv_heads", "model.num_kv_heads", "base_num_kv_heads", "model.attn_config.kv_n_heads"]
+    {
+        let heads = leaves.reading.value(Field::NumAttentionHeads).map(str::to_owned);
+        if let Some(leaf) = leaves.get(path).filter(|leaf| Some(&leaf.value) != heads.as_ref()) {
+            leaves.query_groups(&leaf.value, leaf);
+        }
+    }
+    for path in [
+        "optimizer.name",
+        "optimizer._component_",
+        "optimizer._target_",
+        "optimizer.class_path",
+        "optimizer.type",
+    ] {
+        if let Some(leaf) = leaves.get(path) {
+            let name = leaf.value.rsplit('.').next().unwrap_or(&leaf.value).to_owned();
+            leaves.say(Field::Optimizer, &name, leaf);
+        }
+    }
+    for path in [
+        "distributed.activation_checkpointing",
+        "enable_activation_checkpointing",
+        "fsdp_config.activation_checkpointing",
+    ] {
+        if let Some(leaf) = leaves.yes(path) {
+            recompute(leaves, row.software, leaf);
+        }
+    }
+    let offloads = [
+        ("fsdp_config.activation_cpu_offload", "kept layer inputs that go to the host"),
+        ("enable_activation_offloading", "kept layer inputs that go to the host"),
+        ("fsdp_cpu_offload", "weights, gradients and optimizer states on the host (FSDP)"),
+    ];
+    for (path, what) in offloads {
+        if let Some(leaf) = leaves.yes(path) {
+            let item = NotModelled::new(path, "", Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+    }
+}
+
+fn recompute(leaves: &mut Leaves<'_>, software: Software, leaf: &Leaf) {
+    if software == Software::HfTransformers {
+        leaves.switch(Field::GradientCheckpointing, true, leaf);
+    } else {
+        leaves.recompute_all(leaf);
+        leaves.say(Field::RecomputeNumLayers, "1", leaf);
+    }
+}
+
+fn ask(leaves: &mut Leaves<'_>) {
+    for (field, prompt, proposal) in [
+        (Field::SeqLength, "On sequences of how many tokens is it trained?", "4096"),
+        (Field::MicroBatchSize, "How many sequences has a micro-batch?", "1"),
+    ] {
+        if !leaves.reading.found.iter().any(|found| found.field == field) {
+            leaves.reading.questions.push(Question {
+                name: field.name().to_owned(),
+                prompt: prompt.to_owned(),
+                choices: Vec::new(),
+                proposal: Some(proposal.to_owned()),
+            });
+        }
+    }
+}

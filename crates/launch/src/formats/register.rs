@@ -1,0 +1,107 @@
+//! Every launch format: a line each. The order counts where two claim a text equally surely.
+
+use super::accelerate::Accelerate;
+use super::deepspeed::DeepSpeed;
+use super::dotted;
+use super::flags::MegatronFlags;
+use super::format::Format;
+use super::frameworks::{AUTOMODEL, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, TORCHTUNE};
+use super::huggingface::HuggingFace;
+use super::kubernetes::Kubernetes;
+use super::nanotron::Nanotron;
+use super::nemo::Nemo;
+use super::neox::GptNeox;
+use super::reader::{Command, Reader};
+use super::titan::Torchtitan;
+use super::trainer::{Dialect, Trainer};
+use super::verl::Verl;
+use crate::Reading;
+use shardscope_config_tree::Tree;
+use shardscope_plan::Field;
+
+/// Every reader, the more particular before the more general.
+const READERS: &[&dyn Reader] = &[
+    &Kubernetes,
+    &LLM_FOUNDRY,
+    &OLMO,
+    &LINGUA,
+    &AUTOMODEL,
+    &TORCHTUNE,
+    &LITGPT,
+    &LEVANTER,
+    &MAXTEXT,
+    &Trainer(Dialect::Axolotl),
+    &Trainer(Dialect::LlamaFactory),
+    &Trainer(Dialect::Trl),
+    &Trainer(Dialect::Swift),
+    &Trainer(Dialect::Transformers),
+    &MegatronFlags,
+    &Nanotron,
+    &Torchtitan,
+    &Nemo,
+    &GptNeox,
+    &Accelerate,
+    &HuggingFace,
+    &DeepSpeed,
+    &Verl,
+];
+
+/// Every format, in the order of the register.
+pub fn formats() -> impl Iterator<Item = Format> {
+    READERS.iter().map(|reader| Format::of(*reader))
+}
+
+/// The surest of all formats, and of equally sure ones the first.
+fn surest<C: Ord>(claim: impl Fn(Format) -> Option<C>) -> Option<Format> {
+    let mut best: Option<(C, Format)> = None;
+    for format in formats() {
+        if let Some(claim) = claim(format)
+            && best.as_ref().is_none_or(|(most, _)| claim > *most)
+        {
+            best = Some((claim, format));
+        }
+    }
+    best.map(|(_, format)| format)
+}
+
+/// The format of a settings file, told by its keys; none when no format has such keys.
+#[must_use]
+pub fn classify(tree: &Tree) -> Option<Format> {
+    surest(|format| format.recognise(tree))
+}
+
+/// What a command states, read by the format that claims it; none where none does.
+#[must_use]
+pub fn read_command(command: &Command<'_>) -> Option<Reading> {
+    surest(|format| format.claims(command)).map(|format| format.read_words(command.words))
+}
+
+/// Whether a word is a setting under dotted keys (`model.tensor_model_parallel_size=8`, `--training.seq_len`), or a
+/// program that takes nothing else.
+#[must_use]
+pub fn is_setting(word: &str) -> bool {
+    formats().any(|format| format.programs().contains(&word) || dotted::is_under(word, format.dotted()))
+}
+
+/// Every key that a reader takes as it is, with its format and its setting, for those who look one up.
+#[must_use]
+pub fn keys() -> Vec<(Format, &'static str, Field)> {
+    formats()
+        .flat_map(|format| format.keys().into_iter().map(move |(key, field)| (format, key, field)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::formats;
+    use std::collections::HashSet;
+
+    #[test]
+    fn formats_are_told_apart_by_name() {
+        let mut names = HashSet::new();
+        for format in formats() {
+            assert!(names.insert(format.name()), "{} twice", format.name());
+            assert!(!format.about().is_empty(), "{}", format.name());
+        }
+    }
+}

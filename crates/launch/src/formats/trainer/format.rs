@@ -1,0 +1,70 @@
+//! The trainers as launch formats.
+
+use super::dialect::Dialect;
+use super::place::of_words;
+use super::read::{read, read_words};
+use crate::formats::reader::{Claim, Command, Reader};
+use crate::formats::signs;
+use crate::{Argument, Reading};
+use shardscope_config_tree::{Node, Tree};
+
+/// A trainer's settings file and command line.
+#[derive(Debug)]
+pub(crate) struct Trainer(pub(crate) Dialect);
+
+impl Reader for Trainer {
+    fn name(&self) -> &'static str {
+        match self.0 {
+            Dialect::Transformers => "arguments of transformers' Trainer",
+            Dialect::Trl => "a TRL configuration",
+            Dialect::LlamaFactory => "a LLaMA-Factory configuration",
+            Dialect::Axolotl => "an axolotl configuration",
+            Dialect::Swift => "an ms-swift configuration",
+        }
+    }
+
+    fn about(&self) -> &'static str {
+        match self.0 {
+            Dialect::Transformers => {
+                "arguments of transformers' Trainer, in the command lines of any script that takes them"
+            }
+            Dialect::Trl => "TRL: model, batch, lengths, adapters, precision",
+            Dialect::LlamaFactory => {
+                "LLaMA-Factory: method, adapters, batch, lengths, DeepSpeed's file by name"
+            }
+            Dialect::Axolotl => "axolotl: model, adapters, quantisation, batch, FSDP or DeepSpeed",
+            Dialect::Swift => "ms-swift: files and `swift sft`",
+        }
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        let either = |one: &[&str], other: &[&str]| signs::all(tree, one).or_else(|| signs::all(tree, other));
+        match self.0 {
+            Dialect::Transformers => None,
+            Dialect::Trl => either(
+                &["model_name_or_path", "per_device_train_batch_size"],
+                &["model_name_or_path", "learning_rate"],
+            ),
+            Dialect::LlamaFactory => {
+                either(&["model_name_or_path", "finetuning_type"], &["model_name_or_path", "cutoff_len"])
+            }
+            Dialect::Axolotl => either(&["base_model", "micro_batch_size"], &["base_model", "sequence_len"]),
+            Dialect::Swift => {
+                either(&["model", "per_device_train_batch_size"], &["model", "tuner_type", "learning_rate"])
+            }
+        }
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        read(self.0, root)
+    }
+
+    fn claims(&self, command: &Command<'_>) -> Option<Claim> {
+        let is_own = !command.is_megatron && of_words(command.program, command.words) == Some(self.0);
+        is_own.then_some(Claim::Certain)
+    }
+
+    fn read_words(&self, words: &[Argument]) -> Reading {
+        read_words(self.0, words)
+    }
+}
