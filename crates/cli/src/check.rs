@@ -112,8 +112,8 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
     let mut worst = 0;
     if arguments.each {
         for file in &arguments.input.files {
-            let answer = arguments.input.changes.read(std::slice::from_ref(file));
-            let answer = match answer.map(|pasted| crate::input::answer(&pasted)) {
+            let one = Input { files: vec![file.clone()], changes: arguments.input.changes.clone() };
+            let answer = match one.answer() {
                 Ok(answer) if answer.launches() => answer,
                 Ok(_) => continue,
                 Err(problem) => return refuse(&problem),
@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
 /// # Errors
 /// A sentence that says why it has none.
 pub(crate) fn baseline(file: &str, changes: &Changes, gate: &Gate) -> Result<Figures, String> {
-    let mut answer = crate::input::answer(&changes.read(&[file.to_owned()])?);
+    let mut answer = Input { files: vec![file.to_owned()], changes: changes.clone() }.answer()?;
     let Some((plan, found)) = answer.estimated() else {
         return Err(format!("{file}, to be compared with, makes no plan: {}", answer.obstacle()));
     };

@@ -7,9 +7,11 @@ use serde::Serialize;
 use shardscope::plan::Plan;
 use shardscope::report::compare::{Amount, Cause, Comparison, Line, SettingDifference, Side, compare_plans};
 use shardscope::report::{Report, text::inert};
+use shardscope::share::Pasted;
 
+use crate::beside::{Places, completed};
 use crate::gate::Figures;
-use crate::input::{self, Answer, Changes, pair};
+use crate::input::{Answer, Changes, pair};
 use crate::output::{BOLD, GREEN, NO_PLAN, RED, coloured, harmless, print, print_json, refuse, tell};
 
 /// Parts of memory and of time that are named as causes at most.
@@ -62,8 +64,8 @@ impl Read {
     ///
     /// # Errors
     /// What was read, where it makes no plan.
-    pub(crate) fn of(pasted: &shardscope::share::Pasted) -> Result<Self, Box<Answer>> {
-        let mut answer = input::answer(pasted);
+    pub(crate) fn of(mut pasted: Pasted, places: &Places) -> Result<Self, Box<Answer>> {
+        let (mut answer, _) = completed(&mut pasted, places);
         match answer.estimated() {
             Some((plan, report)) => Ok(Self { answer, plan, report }),
             None => Err(Box::new(answer)),
@@ -82,7 +84,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
         pasted.settings.extend(with.iter().cloned());
         Ok::<_, String>(pasted)
     };
-    let after = arguments.after.as_deref().unwrap_or(&arguments.before);
+    let after_name = arguments.after.as_deref().unwrap_or(&arguments.before);
+    let places = |file: &str| Places::of(&[file.to_owned()]);
     let before = match read(&arguments.before, &[]) {
         Ok(before) => before,
         Err(problem) => return refuse(&problem),
@@ -93,22 +96,23 @@ pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
         after.settings.extend(arguments.with.iter().cloned());
         after
     } else {
-        match read(after, &arguments.with) {
+        match read(after_name, &arguments.with) {
             Ok(after) => after,
             Err(problem) => return refuse(&problem),
         }
     };
-    let (before, after) = match (Read::of(&before), Read::of(&after)) {
-        (Ok(before), Ok(after)) => (before, after),
-        (before, after) => {
-            for (name, side) in [("BEFORE", before), ("AFTER", after)] {
-                if let Err(answer) = side {
-                    tell(&format!("{name} makes no plan\n{}", answer.obstacles()));
+    let (before, after) =
+        match (Read::of(before, &places(&arguments.before)), Read::of(after, &places(after_name))) {
+            (Ok(before), Ok(after)) => (before, after),
+            (before, after) => {
+                for (name, side) in [("BEFORE", before), ("AFTER", after)] {
+                    if let Err(answer) = side {
+                        tell(&format!("{name} makes no plan\n{}", answer.obstacles()));
+                    }
                 }
+                return ExitCode::from(NO_PLAN);
             }
-            return ExitCode::from(NO_PLAN);
-        }
-    };
+        };
     let comparison = compare_plans(before.side(), after.side());
     match arguments.format {
         Format::Text => print(&text(&comparison, arguments.all)),

@@ -11,6 +11,7 @@ use shardscope::share::{self, Pasted, PastedText, Shared};
 use shardscope::shell::Environment;
 use shardscope::text::{Code, Severity, Source, render};
 
+use crate::beside::{Places, completed};
 use crate::output::{CYAN, RED, YELLOW, coloured, harmless};
 
 /// A larger file is refused; no launch script comes near. Unit: byte.
@@ -58,6 +59,8 @@ pub(crate) struct Answer {
     pub(crate) source: Source,
     /// Plan, settings, questions and diagnostics.
     pub(crate) resolution: Resolution,
+    /// Files that were read because the texts name them.
+    pub(crate) beside: Vec<String>,
 }
 
 impl Input {
@@ -69,12 +72,15 @@ impl Input {
         self.changes.read(&self.files)
     }
 
-    /// Reads what was given and resolves it.
+    /// Reads what was given, with the files beside it that it names, and resolves it.
     ///
     /// # Errors
     /// A sentence that says what cannot be read.
     pub(crate) fn answer(&self) -> Result<Answer, String> {
-        self.read().map(|pasted| answer(&pasted))
+        let mut pasted = self.read()?;
+        let (mut answer, beside) = completed(&mut pasted, &Places::of(&self.files));
+        answer.beside = beside;
+        Ok(answer)
     }
 }
 
@@ -119,7 +125,7 @@ pub(crate) fn answer(pasted: &Pasted) -> Answer {
     let source = Source::from_files(texts);
     let request = Request { source: &source, environment: &environment(pasted), overrides: &pasted.settings };
     let resolution = read(&request);
-    Answer { source, resolution }
+    Answer { source, resolution, beside: Vec::new() }
 }
 
 /// What the texts of `pasted` take from outside.
@@ -149,6 +155,10 @@ impl Answer {
     /// The diagnostics, each with the place that it points to.
     pub(crate) fn problems(&self) -> String {
         let mut out = String::new();
+        for file in &self.beside {
+            let note = coloured("note", CYAN);
+            out += &format!("{note}: {} is read as well, which the text names\n\n", harmless(file));
+        }
         for diagnostic in &self.resolution.diagnostics {
             let shown = harmless(&render(&self.source, diagnostic));
             let colour = match diagnostic.severity {

@@ -1,6 +1,8 @@
 //! Shardscope in the terminal. Nothing is sent anywhere: no command opens a connection.
 
 mod apply;
+mod badge;
+mod beside;
 mod catalog;
 mod check;
 mod compare;
@@ -11,6 +13,8 @@ mod link;
 mod manual;
 mod output;
 mod report;
+mod review;
+mod submit;
 
 use std::process::ExitCode;
 
@@ -42,6 +46,15 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Make a link that opens a run in the page, or show what a link carries.
     Link(link::LinkArguments),
+    /// Call sbatch with the same arguments after a look at the job; refuses only what it is asked to.
+    Submit(submit::SubmitArguments),
+    /// Say what a change of a repository does to the runs it launches, as a comment for its review.
+    Review(review::ReviewArguments),
+    /// Print the id of the comment that `review` wrote, from the list of a pull request's comments on standard input.
+    #[command(hide = true)]
+    OwnComment,
+    /// Draw a badge that says whether a run fits.
+    Badge(badge::BadgeArguments),
     /// List the models that are known by name.
     Models(catalog::ListArguments),
     /// List the accelerators that are known by name.
@@ -70,6 +83,10 @@ fn main() -> ExitCode {
         Command::Apply(arguments) => apply::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Link(arguments) => link::run(&arguments),
+        Command::Submit(arguments) => submit::run(&arguments),
+        Command::Review(arguments) => review::run(&arguments),
+        Command::OwnComment => review::own_comment(),
+        Command::Badge(arguments) => badge::run(&arguments),
         Command::Models(arguments) => catalog::models(&arguments),
         Command::Accelerators(arguments) => catalog::accelerators(&arguments),
         Command::Completions { shell } => {

@@ -2,8 +2,11 @@
 #![allow(clippy::expect_used)]
 
 mod apply;
+mod badge;
 mod compare;
 mod gate;
+mod review;
+mod submit;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -167,8 +170,20 @@ fn shells_and_man_know_the_commands() {
     let folder = Folder::new("man");
     assert_eq!(printed(&["man", "--folder", &folder.0.display().to_string()], "", 0), "");
     let help = printed(&["--help"], "", 0);
-    for command in ["report", "check", "compare", "apply", "explain", "link", "models", "accelerators", "man"]
-    {
+    for command in [
+        "report",
+        "check",
+        "compare",
+        "apply",
+        "explain",
+        "link",
+        "submit",
+        "review",
+        "badge",
+        "models",
+        "accelerators",
+        "man",
+    ] {
         let page = folder.0.join(format!("shardscope-{command}.1"));
         let page = std::fs::read_to_string(page).expect("a page for each command");
         assert!(page.contains(".TH") && help.contains(command), "{command}");

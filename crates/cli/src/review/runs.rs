@@ -1,0 +1,177 @@
+//! The runs that a change meets, estimated before and after it.
+
+use std::path::{Component, Path, PathBuf};
+
+use shardscope::intake::least_settings;
+use shardscope::share::{Pasted, PastedText, Shared, encode};
+
+use crate::beside::{Places, completed};
+use crate::check::Gate;
+use crate::gate::Figures;
+use crate::input::{Changes, bytes};
+
+/// Runs of one change that are estimated; a change that touches more says how many are left out.
+const MOST_RUNS: usize = 50;
+/// Files looked at when scripts that name a changed settings file are looked for.
+const MOST_FILES: usize = 20_000;
+
+/// Extensions of launch scripts.
+const SCRIPTS: [&str; 5] = ["sh", "bash", "slurm", "sbatch", "sub"];
+/// Extensions of files that a launch script names.
+const SETTINGS: [&str; 5] = ["json", "yaml", "yml", "toml", "env"];
+
+/// One run before and after.
+pub(super) struct Run {
+    /// Its path from the root.
+    pub(super) path: String,
+    /// Before the change; none where it was not there.
+    pub(super) before: Option<Side>,
+    /// After the change; none where it is no more.
+    pub(super) after: Option<Side>,
+    /// Why it fails; empty where it passes.
+    pub(super) failures: Vec<String>,
+}
+
+/// A run as it is in one checkout.
+pub(super) enum Side {
+    /// It makes a plan.
+    Plan {
+        /// Its figures.
+        figures: Box<Figures>,
+        /// The fragment of a link to it.
+        fragment: Option<String>,
+    },
+    /// Something is left open: what.
+    Open(String),
+}
+
+impl Side {
+    /// The figures, where there are any.
+    pub(super) fn figures(&self) -> Option<&Figures> {
+        match self {
+            Self::Plan { figures, .. } => Some(figures),
+            Self::Open(_) => None,
+        }
+    }
+}
+
+/// The runs that `changed` meets, and how many more there are.
+pub(super) fn runs(
+    before: &Path,
+    after: &Path,
+    changed: &[String],
+    changes: &Changes,
+    gate: &Gate,
+) -> (Vec<Run>, usize) {
+    let mut paths: Vec<String> = Vec::new();
+    let mut named: Vec<&str> = Vec::new();
+    for path in changed.iter().filter(|path| is_inside(path)) {
+        if is_of(path, &SCRIPTS) {
+            paths.push(path.clone());
+        }
+        // A script may be sourced, and settings are handed on: who names them is met as well.
+        if is_of(path, &SCRIPTS) || is_of(path, &SETTINGS) {
+            named.extend(path.rsplit('/').next());
+        }
+    }
+    if !named.is_empty() {
+        paths.extend(naming(after, &named));
+    }
+    paths.sort();
+    paths.dedup();
+    let mut runs: Vec<Run> = Vec::new();
+    let mut more = 0;
+    for path in paths {
+        let sides = [side(before, &path, changes, gate), side(after, &path, changes, gate)];
+        let [was, is] = sides;
+        // A script that names a changed file and says the same before and after is not met.
+        let touched = changed.contains(&path) || !same(was.as_ref(), is.as_ref());
+        if was.is_none() && is.is_none() || !touched {
+            continue;
+        }
+        if runs.len() == MOST_RUNS {
+            more += 1;
+            continue;
+        }
+        let baseline = was.as_ref().and_then(Side::figures);
+        let figures = is.as_ref().and_then(Side::figures);
+        let failures = figures.map(|figures| figures.failures(&gate.fail_on, baseline)).unwrap_or_default();
+        runs.push(Run { path, before: was, after: is, failures });
+    }
+    (runs, more)
+}
+
+fn same(before: Option<&Side>, after: Option<&Side>) -> bool {
+    match (before, after) {
+        (Some(Side::Plan { figures: a, fragment: from }), Some(Side::Plan { figures: b, fragment: to })) => {
+            from == to && a.line() == b.line()
+        }
+        (Some(Side::Open(a)), Some(Side::Open(b))) => a == b,
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// Whether a path stays below its root: a change's paths are a stranger's.
+fn is_inside(path: &str) -> bool {
+    Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+fn is_of(path: &str, extensions: &[&str]) -> bool {
+    Path::new(path)
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .is_some_and(|extension| extensions.contains(&extension))
+}
+
+/// One side of a run; none where there is no such file or it launches nothing.
+fn side(root: &Path, path: &str, changes: &Changes, gate: &Gate) -> Option<Side> {
+    let file = root.join(path).canonicalize().ok()?;
+    // No link leads out of the checkout.
+    if !file.starts_with(root) || !file.is_file() {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&bytes(file.to_str()?).ok()?).into_owned();
+    let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+    let mut pasted = Pasted { texts: vec![PastedText { name, text }], ..Pasted::default() };
+    changes.put_into(&mut pasted);
+    let folder = file.parent().map_or_else(|| root.to_path_buf(), Path::to_path_buf);
+    let places = Places { folders: vec![folder, root.to_path_buf()], within: Some(root.to_path_buf()) };
+    let (mut answer, _) = completed(&mut pasted, &places);
+    if !answer.launches() {
+        return None;
+    }
+    let Some((plan, found)) = answer.estimated() else { return Some(Side::Open(answer.obstacle())) };
+    let figures = Box::new(Figures::of(&plan, &found, gate.share()));
+    let fragment = least_settings(&answer.resolution).map(|settings| encode(&Shared::Settings(settings)));
+    Some(Side::Plan { figures, fragment })
+}
+
+/// Scripts below `root` that name one of these files.
+fn naming(root: &Path, names: &[&str]) -> Vec<String> {
+    let (mut found, mut seen) = (Vec::new(), 0);
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(root.join(&folder)) else { continue };
+        let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            seen += 1;
+            if seen > MOST_FILES {
+                return found;
+            }
+            let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
+            let path = folder.join(&name);
+            if kind.is_dir() && !name.to_string_lossy().starts_with('.') {
+                folders.push(path);
+            } else if kind.is_file() && path.to_str().is_some_and(|path| is_of(path, &SCRIPTS)) {
+                let text = entry.path().to_str().and_then(|path| bytes(path).ok()).unwrap_or_default();
+                let text = String::from_utf8_lossy(&text);
+                if names.iter().any(|name| text.contains(name)) {
+                    found.extend(path.to_str().map(|path| path.replace('\\', "/")));
+                }
+            }
+        }
+    }
+    found
+}
