@@ -233,6 +233,7 @@ fn recipe() -> Recipe {
         headroom: 0.04,
         tuning: Tuning::default(),
         transformers: Transformers::default(),
+        rollout: None,
     }
 }
 

@@ -29,6 +29,7 @@ mod parameters;
 mod plans;
 mod random;
 mod resolve;
+mod rollouts;
 mod rules;
 mod saved;
 mod schedule;

@@ -17,8 +17,9 @@ pub use constant::Constant;
 pub use fault::{Fault, Law, fault, time_fault};
 pub use flops::{Convention, FlopCounts, flops};
 pub use memory::{
-    ChunkMemory, LayerNode, Load, Memory, RankMemory, SavedActivations, Totals, Verdict, Worst,
-    doubts as memory_doubts, kept_by_chunk, layers, memory, memory_totals, saved_activations,
+    ChunkMemory, EngineMemory, LayerNode, Load, Memory, Phase, PhaseKind, RankMemory, RlMemory,
+    SavedActivations, Totals, Verdict, Worst, cached_token, doubts as memory_doubts, kept_by_chunk, layers,
+    memory, memory_totals, saved_activations,
 };
 pub use parameters::{AccountCounts, Parameters, RankParameters, parameters};
 pub use utilisation::{Remark, Sizes, Utilisation, utilisation};

@@ -6,7 +6,7 @@
 
 use shardscope_explain::{Explanation, Formula};
 use shardscope_plan::{
-    BaseTraining, Embeddings, ExpertKernel, Experts, Lora, Model, Number, Plan, Recipe, Recompute,
+    BaseTraining, Embeddings, ExpertKernel, Experts, LogProbs, Lora, Model, Number, Plan, Recipe, Recompute,
     RecomputeModule,
 };
 use shardscope_units::{Bytes, Count, Quantity};
@@ -295,6 +295,14 @@ impl<'a> Symbols<'a> {
     #[must_use]
     pub fn model(&self) -> &'a Model {
         self.plan.model()
+    }
+
+    /// From what a policy's loss takes the log-probabilities of sampled tokens.
+    #[must_use]
+    pub fn log_probs(&self) -> LogProbs {
+        let cuts = self.recipe().software.semantics().cuts_models;
+        let framework = self.recipe().rollout.map(|rollout| rollout.framework.semantics(cuts));
+        framework.map_or(LogProbs::ByRow, |semantics| semantics.log_probs)
     }
 
     /// The recipe.

@@ -289,8 +289,25 @@ fields! {
     BaseQuantization "base_quantization" Word(&["none", "nf4", "fp4", "int8", "fp8"]), "how frozen linear weights are held";
     DoubleQuantization "double_quantization" Flag, "constants of 4-bit blocks quantised once more";
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantised are held in fp32 (PEFT prepare_model_for_kbit_training)";
-    TrainingObjective "training_objective" Word(&["sft", "dpo"]), "what the loss is computed from";
+    TrainingObjective "training_objective" Word(&["sft", "dpo", "policy"]), "what the loss is computed from";
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed"]), "where a preference loss has its reference from";
+    // Reinforcement learning: rollouts, and what shares the accelerators with the training.
+    RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift"]), "framework of reinforcement learning that runs training and rollouts";
+    RolloutEngine "rollout_engine" Word(&["vllm", "sglang"]), "engine that generates rollouts";
+    RolloutTensorParallelSize "rollout_tensor_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size of the rollout engine";
+    RolloutMemoryFraction "rollout_memory_fraction" Real(0.0, 1.0), "part of an accelerator's memory that the rollout engine is given (gpu_memory_utilization, mem_fraction_static)";
+    RolloutGpus "rollout_gpus" Count(0, MAX_WORLD), "accelerators that only generate; without it rollouts share those of the training";
+    RolloutSleep "rollout_sleep" Flag, "the rollout engine gives back weights and cache while the model trains";
+    RolloutCudaGraphs "rollout_cuda_graphs" Flag, "rollouts decode from CUDA graphs";
+    RolloutSequences "rollout_sequences" Count(1, MAX_BATCH), "sequences that the rollout engine decodes at once at most";
+    RolloutDtype "rollout_dtype" Word(DTYPES), "number format of the rollout engine's weights";
+    RolloutsPerPrompt "rollouts_per_prompt" Count(1, MAX_BATCH), "rollouts of one prompt";
+    RolloutPrompts "rollout_prompts" Count(1, MAX_BATCH), "prompts of one round of rollouts";
+    RolloutSteps "rollout_steps" Count(1, MAX_BATCH), "steps of the optimizer from one round of rollouts";
+    RolloutLength "rollout_length" Count(1, MAX_SEQUENCE), "longest prompt and response together";
+    OffloadBetweenPhases "offload_between_phases" Words, "what the trainer moves to the host while rollouts are made: weights, gradients, optimizer";
+    RlReference "rl_reference" Word(&["none", "device", "host", "elsewhere"]), "where the reference model of reinforcement learning is";
+    RlCritic "rl_critic" Word(&["none", "device", "host", "elsewhere"]), "where the critic is, of the policy's shape";
     // What transformers and its trainers choose.
     Autocast "autocast" Word(&["none", "bf16", "fp16"]), "number format of torch.autocast over the weights' own";
     AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"]), "attention of transformers";
@@ -387,6 +404,8 @@ impl Field {
                 | Self::TrainSamples
                 | Self::RotaryBase
                 | Self::LoraAlpha
+                | Self::RolloutPrompts
+                | Self::RolloutSteps
                 | Self::WindowSize
                 | Self::ApplyLayernorm1p
                 | Self::CalculatePerTokenLoss

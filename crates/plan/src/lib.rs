@@ -14,6 +14,7 @@ mod marks;
 mod model;
 mod number;
 mod recipe;
+mod rollout;
 mod rules;
 mod software;
 mod split;
@@ -39,6 +40,7 @@ pub use recipe::{
     MoeRecipe, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
     StateFormat,
 };
+pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantics, Rollout, RolloutEngine};
 pub use software::{BatchMask, ColumnInput, GatedActivation, Semantics};
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
 pub use tuning::{

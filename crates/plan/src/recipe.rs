@@ -3,6 +3,7 @@
 use super::asked::{Budget, LeftOut};
 use super::marks::Marks;
 use super::number::Number;
+use super::rollout::Rollout;
 use super::tuning::{DataEngine, Transformers, Tuning};
 use shardscope_units::Bytes;
 
@@ -70,6 +71,8 @@ pub struct Recipe {
     pub tuning: Tuning,
     /// What `transformers` and its trainers choose.
     pub transformers: Transformers,
+    /// How rollouts are made, in reinforcement learning.
+    pub rollout: Option<Rollout>,
     /// Settings of the run that the figures leave out.
     pub marks: Marks,
 }

@@ -195,6 +195,9 @@ pub enum Objective {
         /// Where the reference's log-probabilities come from.
         reference: Reference,
     },
+    /// A policy loss of reinforcement learning (PPO, GRPO and their kin): log-probabilities of the sampled tokens. Its
+    /// reference and critic are with the rollouts ([`crate::Rollout`]).
+    Policy,
 }
 
 impl Objective {
@@ -202,7 +205,7 @@ impl Objective {
     #[must_use]
     pub const fn sequences(self) -> u64 {
         match self {
-            Self::NextToken => 1,
+            Self::NextToken | Self::Policy => 1,
             Self::Dpo { .. } => 2,
         }
     }

@@ -102,8 +102,12 @@ impl Found {
         let x = Symbols::of(plan);
         self.operators(&x);
         self.operators(&x.recomputed());
-        for rank in &memory(plan).ranks {
+        let memory = memory(plan);
+        for rank in &memory.ranks {
             self.tree(&rank.breakdown, "");
+        }
+        for phase in memory.rl.iter().flat_map(|rl| &rl.phases) {
+            self.tree(&phase.breakdown, "");
         }
         for of in &traffic(plan).dimensions {
             for operation in &of.operations {

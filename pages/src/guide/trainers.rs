@@ -177,4 +177,29 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "GPT-3-6.7B",
         "fp16&gbs=16&mbs=1&pp=2&nodes=1&seq=128&software=megatron_deepspeed&zero_stage=1",
     ),
+    (
+        "Qwen3 8B with GRPO under verl, rollouts by vLLM on the same accelerators",
+        "Qwen3-8B",
+        "params_dtype=fp32&autocast=bf16&gbs=1280&mbs=8&nodes=1&seq=1536&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=fsdp1&zero_stage=3&training_objective=policy&rl_framework=verl&rollout_engine=vllm&rollout_tensor_parallel_size=2&rollout_memory_fraction=0.6&rollout_sleep&rl_reference=device&rl_critic=device&offload_between_phases=gradients",
+    ),
+    (
+        "Qwen3 8B with GRPO under OpenRLHF, rollouts on accelerators of their own",
+        "Qwen3-8B",
+        "bf16&autocast=none&gbs=128&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=deepspeed&zero_stage=3&training_objective=policy&rl_framework=openrlhf&rollout_engine=vllm&rollout_gpus=4",
+    ),
+    (
+        "Qwen3 8B with GRPO under TRL",
+        "Qwen3-8B",
+        "bf16&autocast=none&gbs=128&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=deepspeed&zero_stage=3&training_objective=policy&rl_framework=trl&rollout_engine=vllm&rollout_memory_fraction=0.3",
+    ),
+    (
+        "Qwen3 30B-A3B with GRPO under slime, rollouts by SGLang",
+        "Qwen3-30B-A3B",
+        "bf16&gbs=256&mbs=1&tp=4&ep=8&nodes=1&seq=16384&sequence_parallel&use_distributed_optimizer&attention_kernel=flash&recompute_granularity=full&recompute_method=uniform&recompute_num_layers=1&rl_framework=slime&rollout_engine=sglang&rollout_tensor_parallel_size=8&rollout_memory_fraction=0.7&rollout_sleep&offload_between_phases=weights%20gradients%20optimizer&rl_reference=host",
+    ),
+    (
+        "Qwen3 8B with GRPO under NeMo-RL on Megatron",
+        "Qwen3-8B",
+        "bf16&gbs=512&mbs=1&tp=2&nodes=1&seq=4096&sequence_parallel&use_distributed_optimizer&rl_framework=nemo_rl&rollout_engine=vllm&rollout_tensor_parallel_size=1&rollout_memory_fraction=0.6&rollout_sleep&offload_between_phases=weights%20gradients%20optimizer",
+    ),
 ];

@@ -161,6 +161,11 @@ impl Framework {
         self.returnable
     }
 
+    /// Bytes outside of torch's allocator.
+    pub(super) fn outside(&self) -> Bytes {
+        sum(self.outside.iter().flatten())
+    }
+
     /// Bytes in all.
     pub(super) fn bytes(&self) -> Bytes {
         sum(self.terms())

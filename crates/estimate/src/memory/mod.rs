@@ -7,6 +7,7 @@
 
 mod buffers;
 mod doubts;
+mod engine;
 mod flight;
 mod framework;
 mod gathered;
@@ -15,6 +16,7 @@ mod layers;
 mod moments;
 mod moments_of;
 mod own_states;
+mod phases;
 mod rank;
 mod report;
 mod state;
@@ -26,8 +28,10 @@ mod verdict;
 
 pub(super) use buffers::constants as workspaces;
 pub use doubts::doubts;
+pub use engine::{EngineMemory, cached_token};
 pub(super) use framework::constants as framework;
 pub use layers::{LayerNode, Load, SavedActivations, layers, saved_activations};
+pub use phases::{Phase, PhaseKind, RlMemory};
 pub use rank::Totals;
 pub use report::{ChunkMemory, Memory, RankMemory, Worst, kept_by_chunk, memory, memory_totals};
 pub use verdict::Verdict;

@@ -165,6 +165,8 @@ pub struct Totals {
     pub peak_cached: Bytes,
     /// What the device shows beside the allocated: the allocator's slack, the driver's context, communicators.
     pub framework: Bytes,
+    /// Of that, what is outside of torch's allocator: context and communicators.
+    pub outside: Bytes,
     /// What the device shows.
     pub peak_reserved: Bytes,
     /// The same when the allocator has given back all that it can, as it does where the device is full: what is above the
@@ -270,6 +272,7 @@ impl<'a> Rank<'a> {
             peak_allocated,
             peak_cached: peak_allocated + self.framework.cached(),
             framework,
+            outside: self.framework.outside(),
             peak_reserved: peak_allocated + framework,
             peak_required: (peak_allocated + framework).less(self.framework.returnable()),
             between_steps: states + absent + self.lasting() + received + step,

@@ -2,6 +2,7 @@
 
 use super::layers::{LayerNode, SavedActivations, layers, saved_activations};
 use super::moments::ChunkSum;
+use super::phases::{RlMemory, phases};
 use super::rank::{Rank, Stages, Totals};
 use super::tree::tree;
 use super::unit::Units;
@@ -31,6 +32,8 @@ pub struct Memory {
     pub layers: LayerNode,
     /// Kept by one layer of each kind for one micro-batch on one rank.
     pub saved_activations: SavedActivations,
+    /// The phases of reinforcement learning; none where nothing is rolled out. Its verdict counts in `verdict`.
+    pub rl: Option<RlMemory>,
 }
 
 /// The rank that holds most, and when.
@@ -92,7 +95,9 @@ pub fn memory(plan: &Plan) -> Memory {
     let worst = worst(&ranks);
     let headroom = plan.recipe().headroom;
     let verdicts = ranks.iter().map(|rank| rank.totals.verdict(capacity, headroom));
-    let verdict = verdicts.max().unwrap_or(Verdict::Fits);
+    let fullest = ranks.iter().map(|rank| &rank.totals).max_by_key(|totals| totals.peak_reserved);
+    let rl = fullest.and_then(|totals| phases(plan, totals));
+    let verdict = verdicts.chain(rl.as_ref().map(RlMemory::verdict)).max().unwrap_or(Verdict::Fits);
     Memory {
         fits: verdict != Verdict::OutOfMemory,
         verdict,
@@ -101,6 +106,7 @@ pub fn memory(plan: &Plan) -> Memory {
         capacity,
         layers: layers(plan),
         saved_activations: saved_activations(plan),
+        rl,
         ranks,
     }
 }

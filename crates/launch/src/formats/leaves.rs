@@ -165,6 +165,15 @@ impl<'t> Leaves<'t> {
         self.get(path);
     }
 
+    /// Marks every key that begins with one of these as read.
+    pub(super) fn pass_below(&self, groups: &[&str]) {
+        for leaf in self.leaves {
+            if groups.iter().any(|group| leaf.path.starts_with(group)) {
+                leaf.used.set(true);
+            }
+        }
+    }
+
     /// Marks a key as read wherever it stands, also inside groups.
     pub(super) fn pass_everywhere(&self, key: &str) {
         for leaf in self.leaves {

@@ -22,7 +22,6 @@ mod scalars;
 mod signs;
 mod titan;
 mod trainer;
-mod verl;
 mod workload;
 
 pub(super) use flags::known_model;

@@ -12,9 +12,9 @@ use super::nanotron::Nanotron;
 use super::nemo::Nemo;
 use super::neox::GptNeox;
 use super::reader::{Command, Reader};
+use super::rl::RlFormat;
 use super::titan::Torchtitan;
 use super::trainer::{Dialect, Trainer};
-use super::verl::Verl;
 use crate::Reading;
 use shardscope_config_tree::Tree;
 use shardscope_plan::Field;
@@ -30,6 +30,11 @@ const READERS: &[&dyn Reader] = &[
     &LITGPT,
     &LEVANTER,
     &MAXTEXT,
+    &RlFormat::Verl,
+    &RlFormat::MindSpeedRl,
+    &RlFormat::NemoRl,
+    &RlFormat::OpenRlhf,
+    &RlFormat::VerlSft,
     &Trainer(Dialect::Axolotl),
     &Trainer(Dialect::LlamaFactory),
     &Trainer(Dialect::Trl),
@@ -43,7 +48,6 @@ const READERS: &[&dyn Reader] = &[
     &Accelerate,
     &HuggingFace,
     &DeepSpeed,
-    &Verl,
 ];
 
 /// Every format, in the order of the register.

@@ -228,6 +228,9 @@ impl Launch {
         };
         let mut reading = read_command(&command).unwrap_or_else(|| megatron::read(&self.arguments));
         self.tell_purpose(&mut reading);
+        // Where Ray starts the workers, the framework's own keys say on how many accelerators; the launcher starts one driver.
+        let told = reading.value(Field::RlFramework).is_some()
+            && reading.found.iter().any(|found| found.field == Field::GpusPerNode);
         let mut holes = self.open_options.clone();
         for found in &reading.found {
             for (name, id) in &self.holes {
@@ -242,6 +245,7 @@ impl Launch {
             (Field::WorldSize, &self.world.world_size),
         ] {
             match said {
+                _ if told => {}
                 Some(Said::Known(fact)) => {
                     let origin = if fact.given { Origin::Environment } else { Origin::Script };
                     let found = Found::new(*field, fact.value.to_string(), origin)
@@ -274,6 +278,10 @@ impl Launch {
     /// A program that trains nothing, or something else, has no figures of training.
     fn tell_purpose(&self, reading: &mut Reading) {
         let Some(program) = self.line.told.as_ref().or(self.line.program.as_ref()) else { return };
+        // Rollouts, and what shares the accelerators with them, are in the plan.
+        if reading.value(Field::RlFramework).is_some() {
+            return;
+        }
         // Preferences are read by the trainers of transformers.
         let transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
         if transformers && program.text().contains("dpo") {

@@ -145,7 +145,42 @@ const FORKS: &[Fork] = &[
     ),
     switch("use-bridge", &[]),
     // Reinforcement learning and preferences.
-    lacking("ref-load", Arity::One, Effect::Memory, "a reference model beside the one that is trained"),
+    // slime and miles hold the reference's weights on the host and swap them in (`TensorBackuper`).
+    takes("ref-load", &[(Field::RlReference, Some("host"))]),
+    takes(
+        "rollout-batch-size",
+        &[
+            (Field::RlFramework, Some("slime")),
+            (Field::RolloutEngine, Some("sglang")),
+            (Field::RolloutPrompts, None),
+        ],
+    ),
+    takes("n-samples-per-prompt", &[(Field::RolloutsPerPrompt, None)]),
+    takes("num-steps-per-rollout", &[(Field::RolloutSteps, None)]),
+    takes("rollout-num-gpus-per-engine", &[(Field::RolloutTensorParallelSize, None)]),
+    takes("rollout-num-gpus", &[(Field::RolloutGpus, None)]),
+    takes("sglang-mem-fraction-static", &[(Field::RolloutMemoryFraction, None)]),
+    takes("sglang-cuda-graph-max-bs", &[(Field::RolloutSequences, None)]),
+    switch("sglang-disable-cuda-graph", &[(Field::RolloutCudaGraphs, Some("false"))]),
+    // Weights, gradients and states are paused by torch_memory_saver, and the engine's memory is released.
+    switch(
+        "colocate",
+        &[(Field::RolloutSleep, YES), (Field::OffloadBetweenPhases, Some("weights gradients optimizer"))],
+    ),
+    lacking(
+        "sglang-enable-dp-attention",
+        Arity::On,
+        Effect::Memory,
+        "attention of the rollout engine over data-parallel ranks",
+    ),
+    lacking(
+        "sglang-speculative-algorithm",
+        Arity::One,
+        Effect::Memory,
+        "a draft model beside the rollout engine (speculative decoding)",
+    ),
+    lacking("opd-teacher-load", Arity::One, Effect::Memory, "a teacher beside the policy"),
+    lacking("use-critic", Arity::On, Effect::Memory, "a critic beside the policy"),
     // megablocks.
     takes("moe-num-experts", &[(Field::NumExperts, None)]),
     takes("moe-top-k", &[(Field::MoeRouterTopk, None)]),

@@ -11,6 +11,7 @@ mod named;
 mod precision;
 mod recipe;
 mod recompute;
+mod rollout;
 mod setting;
 mod sharding;
 mod spelling;
@@ -68,6 +69,7 @@ pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resoluti
     spelling::spell_out(&mut table);
     tuning::spell_out(&mut table, software);
     batch::packed(&mut table);
+    rollout::batch(&mut table);
     defaults::fill(&mut table, software);
     // Nothing said: the readings tell why, and nothing is missing yet.
     let nothing = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());

@@ -4,6 +4,7 @@ use super::batch::Batch;
 use super::kernels::{attention_kernel, cublas_workspace, fusions, loss};
 use super::precision::{fp8, grads_dtype, params_dtype};
 use super::recompute::recompute;
+use super::rollout::rollout;
 use super::setting::SettingValue::Bool;
 use super::sharding::{dp_sharding, optimizer, torch_fsdp2};
 use super::table::Table;
@@ -79,6 +80,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         headroom: table.real(Field::MemoryHeadroom).unwrap_or(0.0),
         tuning,
         transformers: transformers(table),
+        rollout: rollout(table, model.seq_length),
         marks: Marks::default(),
     })
 }

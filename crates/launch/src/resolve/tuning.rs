@@ -166,6 +166,9 @@ fn quantization(table: &mut Table) -> Quantization {
 }
 
 fn objective(table: &Table) -> Objective {
+    if table.says(Field::TrainingObjective, "policy") {
+        return Objective::Policy;
+    }
     if !table.says(Field::TrainingObjective, "dpo") {
         return Objective::NextToken;
     }

@@ -3,13 +3,16 @@
 use super::linear::{Input, OUTPUT_LAYER};
 use super::tape::Tape;
 use shardscope_explain::Formula;
-use shardscope_plan::{LossKind, Objective};
+use shardscope_plan::{LogProbs, LossKind, Objective};
 
 const EMBEDDING: &str = "torch.nn.functional.embedding";
 const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss";
 const CAPPED: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2ForCausalLM";
 const LINEAR: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:LigerFusedLinearCrossEntropyFunction";
 const PREFERENCE: &str = "trl/trainer/utils.py:selective_log_softmax";
+const SAMPLING: &str =
+    "flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss, as verl/utils/torch_functional.py calls it";
+const UPCAST: &str = "openrlhf/models/actor.py:Actor.forward: logits to fp32 before log_probs_from_logits";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 /// Bytes of a torch index (int64).
@@ -44,6 +47,18 @@ static COMPLETION: Formula =
 static SIGMOID: Formula =
     Formula::new("4·b", "Margin of each pair and its sigmoid's buffer, fp32.", PREFERENCE);
 
+static SAMPLED_LOGITS: Formula = Formula::new(
+    "n·V·Bc",
+    "The logits, from which the sampled tokens' log-probabilities are taken.",
+    SAMPLING,
+);
+static SAMPLED_COPY: Formula =
+    Formula::new("4·n·V", "A copy of the logits in fp32, from which log-probabilities are taken.", UPCAST);
+static SAMPLED_ROWS: Formula =
+    Formula::new("n·V·Bc", "Log-softmax of every sampled sequence, in the logits' type.", PREFERENCE);
+static SAMPLED_SUM: Formula = Formula::new("4·n", "Each token's log of the softmax's sum, fp32.", SAMPLING);
+static SAMPLED: Formula = Formula::new("8·n", "The sampled tokens, int64.", SAMPLING);
+
 /// Tokens, where the word embedding trains.
 pub(super) fn embedding(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
@@ -71,7 +86,20 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     match tuning.objective {
         Objective::NextToken => next_token(tape),
         Objective::Dpo { .. } => preference(tape),
+        Objective::Policy => policy(tape),
     }
+}
+
+/// What a policy loss keeps of the logits, by how the framework takes the sampled tokens' log-probabilities.
+fn policy(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    match x.log_probs() {
+        LogProbs::InPlace => tape.keep(true, "logits", &[x.n, x.v], x.compute_width, &SAMPLED_LOGITS),
+        LogProbs::Fp32Copy => tape.keep(true, "fp32 logits", &[x.n, x.v], FLOAT, &SAMPLED_COPY),
+        LogProbs::ByRow => tape.keep(true, "log-softmax", &[x.n, x.v], x.compute_width, &SAMPLED_ROWS),
+    }
+    tape.keep(x.log_probs() != LogProbs::ByRow, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
+    tape.keep(true, "sampled tokens", &[x.n], INDEX, &SAMPLED);
 }
 
 fn next_token(tape: &mut Tape<'_, '_>) {

@@ -5,7 +5,9 @@ use super::flow::is_adapted;
 use super::saved::saved;
 use crate::{Held, Operator, Saved, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, LinearModule, LossKind, Normalization, Objective, Quantization};
+use shardscope_plan::{
+    AttentionKernel, LinearModule, LogProbs, LossKind, Normalization, Objective, Quantization,
+};
 use shardscope_units::Bytes;
 
 const AUTOGRAD: &str = "torch autograd: a node's gradients are alive while it runs";
@@ -43,6 +45,7 @@ static WHOLE: Formula = Formula::new("A·h·Bc", "A quantised weight in full, fo
 static LOGITS: Formula = Formula::new("n·V·Bc", "The logits as the output layer made them.", LOSS);
 static COPY: Formula = Formula::new("4·n·V", "The logits in fp32.", LOSS);
 static BOTH: Formula = Formula::new("8·n·V", "Gradients of the log-softmax and of the logits, fp32.", LOSS);
+static ONE: Formula = Formula::new("4·n·V", "Gradient of the fp32 logits.", LOSS);
 static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
 static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
 static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output layer's input.", AUTOGRAD);
@@ -248,6 +251,11 @@ fn output_layer(x: &Symbols<'_>) -> Vec<Held> {
             forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
         }
         loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
+    } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
+        // The logits are kept themselves, and their gradient takes their place.
+        forward.clear();
+    } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Fp32Copy {
+        loss.push(Saved::new("gradient of the fp32 logits", &wide, FLOAT, &ONE));
     } else {
         // In the logits' own type, a sequence at a time or within one kernel.
         loss.push(Saved::new("logits gradient", &wide, width, &NARROW));

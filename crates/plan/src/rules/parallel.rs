@@ -3,7 +3,7 @@
 use super::refusals::Refusals;
 use crate::contradiction::Rule;
 use crate::hints::divisors;
-use crate::{Contradiction, DpSharding, Field, PipelineSchedule, Plan, RankOrder};
+use crate::{AttentionKernel, Contradiction, DpSharding, Field, PipelineSchedule, Plan, RankOrder};
 use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
@@ -60,10 +60,13 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(complete, rule, &[held, ranks, plan.model().num_layers, p]);
 }
 
-/// Trainers on modules of transformers are estimated with data parallelism alone.
+/// Trainers on modules of transformers are estimated with data parallelism, and with sequences cut over ranks where flash
+/// attention runs: what is kept is then in proportion to a rank's tokens, whether heads or blocks are exchanged.
 fn data_alone(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
-    let cut = [layout.tensor, layout.pipeline, layout.context, layout.expert].iter().any(|size| *size > 1);
+    let linear = plan.recipe().attention_kernel == AttentionKernel::Flash;
+    let context = if linear { 1 } else { layout.context };
+    let cut = [layout.tensor, layout.pipeline, context, layout.expert].iter().any(|size| *size > 1);
     let rule = &Rule {
         code: Code::DataParallelAlone,
         fields: &[
@@ -72,7 +75,8 @@ fn data_alone(plan: &Plan, refusals: &mut Refusals) {
             Field::ContextParallelSize,
             Field::ExpertModelParallelSize,
         ],
-        sentence: "not modelled: tensor, pipeline, context or expert parallelism with modules of transformers",
+        sentence: "not modelled: tensor, pipeline or expert parallelism with modules of transformers, and context \
+                   parallelism without flash attention",
         hint: "leave the sizes at 1, or set the software to one that cuts models",
     };
     refusals.unless(plan.recipe().software.semantics().cuts_models || !cut, rule, &[]);

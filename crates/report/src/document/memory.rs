@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::topology::{Labels, Lists};
 use super::tree::{Explanations, Tree};
-use shardscope_estimate::{self as estimate, ChunkMemory, LayerNode, Load, RankMemory, memory_doubts};
+use shardscope_estimate::{
+    self as estimate, ChunkMemory, LayerNode, Load, Phase, RankMemory, RlMemory, memory_doubts,
+};
 use shardscope_plan::Plan;
 use shardscope_units::{Bytes, Count};
 
@@ -30,6 +32,43 @@ pub struct Memory<'r> {
     pub layers: Layer<'r>,
     /// Saved for backward by one transformer layer of each kind for one micro-batch on one rank.
     pub saved_activations: SavedActivations,
+    /// Reinforcement learning: its phases on the fullest accelerator. Null where nothing is rolled out. `verdict` is the
+    /// gravest of these too.
+    pub rollout: Option<Rollouts<'r>>,
+}
+
+/// Training and rollouts of reinforcement learning, which follow each other.
+#[derive(Debug, Serialize)]
+pub struct Rollouts<'r> {
+    /// Whether rollouts run on the accelerators of the training: phases then share what stays between them.
+    pub co_located: bool,
+    /// `training`, `weight update` (co-located only), `rollout`.
+    pub phases: Vec<PhaseOfMemory<'r>>,
+    /// The phases that do not fit, by name.
+    pub out_of_memory: Vec<&'static str>,
+    /// Weights of the engine on one accelerator.
+    pub weights: Bytes,
+    /// Its key/value cache; with vLLM activations come out of the same share.
+    pub kv_cache: Bytes,
+    /// Its CUDA graphs.
+    pub graphs: Bytes,
+    /// Tokens that the cache of one tensor group holds at most.
+    pub cache_tokens: u64,
+    /// Rollouts of full length that it holds at once.
+    pub cache_rollouts: u64,
+}
+
+/// One phase.
+#[derive(Debug, Serialize)]
+pub struct PhaseOfMemory<'r> {
+    /// Its name.
+    pub name: &'static str,
+    /// What the device shows.
+    pub peak: Bytes,
+    /// `fits`, `tight` or `out_of_memory`.
+    pub verdict: &'static str,
+    /// What it is made of.
+    pub breakdown: Tree<'r, Bytes>,
 }
 
 /// Memory of the GPUs of one pipeline rank.
@@ -163,6 +202,9 @@ impl<'r> Memory<'r> {
         for (index, rank) in memory.ranks.iter().enumerate() {
             explanations.add_tree(&format!("memory/ranks/{index}/breakdown"), &rank.breakdown);
         }
+        for (index, phase) in memory.rl.iter().flat_map(|rl| &rl.phases).enumerate() {
+            explanations.add_tree(&format!("memory/rollout/phases/{index}/breakdown"), &phase.breakdown);
+        }
         let gpus = Labels::by_stage(plan, lists);
         Self {
             ranks: memory.ranks.iter().zip(gpus).map(|(rank, gpus)| RankOfMemory::of(rank, gpus)).collect(),
@@ -182,6 +224,33 @@ impl<'r> Memory<'r> {
                 dense: memory.saved_activations.dense,
                 moe: memory.saved_activations.moe,
             },
+            rollout: memory.rl.as_ref().map(Rollouts::of),
+        }
+    }
+}
+
+impl<'r> Rollouts<'r> {
+    fn of(rl: &'r RlMemory) -> Self {
+        Self {
+            co_located: rl.co_located,
+            phases: rl.phases.iter().map(PhaseOfMemory::of).collect(),
+            out_of_memory: rl.failing().map(|phase| phase.kind.name()).collect(),
+            weights: rl.engine.weights,
+            kv_cache: rl.engine.kv_cache,
+            graphs: rl.engine.graphs,
+            cache_tokens: rl.engine.cache_tokens,
+            cache_rollouts: rl.cache_rollouts,
+        }
+    }
+}
+
+impl<'r> PhaseOfMemory<'r> {
+    fn of(phase: &'r Phase) -> Self {
+        Self {
+            name: phase.kind.name(),
+            peak: phase.breakdown.value(),
+            verdict: phase.verdict.name(),
+            breakdown: Tree::of(&phase.breakdown),
         }
     }
 }

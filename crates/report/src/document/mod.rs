@@ -21,7 +21,8 @@ use serde::Serialize;
 pub use advice::{Advice, Expected};
 pub use communication::{Communication, Dimension, Operation, Totals};
 pub use memory::{
-    Layer, LayerLoad, Memory, RankOfMemory, SavedActivations, SavedByChunk, ShardedLayer, Worst,
+    Layer, LayerLoad, Memory, PhaseOfMemory, RankOfMemory, Rollouts, SavedActivations, SavedByChunk,
+    ShardedLayer, Worst,
 };
 pub use parameters::{Parameters, Rank};
 pub use settings::{Diagnostic, NotModelled, Place, Question, Setting, Value};

@@ -1,7 +1,7 @@
 //! The verdict, the memory of every stage, and the layer tree of the whole and the sharded model.
 
 use super::sheet::Sheet;
-use shardscope_estimate::{LayerNode, Memory, Verdict};
+use shardscope_estimate::{LayerNode, Memory, PhaseKind, RlMemory, Verdict};
 use shardscope_plan::Plan;
 use shardscope_units::{Bytes, gib, mib, percent};
 
@@ -12,6 +12,9 @@ pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
         Verdict::OutOfMemory => "It does not fit",
     };
     sheet.heading("Verdict");
+    if let Some(rl) = &memory.rl {
+        return write_phases(sheet, plan, memory, rl, verdict);
+    }
     sheet.line(&format!(
         "{verdict} on {}: the fullest GPU (stage {}) shows {} of {} at its peak ({}), {} of it allocated by torch.",
         plan.cluster().accelerator.name,
@@ -35,6 +38,53 @@ pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
             percent(memory.headroom)
         )),
         Verdict::OutOfMemory => sheet.line(&format!("{} more than the device has.", gib(over))),
+    }
+    for sentence in plan.recipe().marks.sentences() {
+        sheet.line(&sentence);
+    }
+}
+
+/// Reinforcement learning: the phases one by one, and the one that runs out by name.
+fn write_phases(sheet: &mut Sheet, plan: &Plan, memory: &Memory, rl: &RlMemory, verdict: &str) {
+    let fullest = rl.phases.iter().max_by_key(|phase| phase.breakdown.value());
+    let failing: Vec<&str> = rl.failing().map(|phase| phase.kind.name()).collect();
+    let card = &plan.cluster().accelerator.name;
+    match (failing.as_slice(), fullest) {
+        ([], Some(phase)) => sheet.line(&format!(
+            "{verdict} on {card}: the fullest phase ({}) shows {} of {}.",
+            phase.kind.name(),
+            gib(phase.breakdown.value()),
+            gib(memory.capacity)
+        )),
+        _ => sheet.line(&format!("{verdict} on {card}: out of memory in {}.", failing.join(", "))),
+    }
+    let mut rows = Vec::new();
+    for phase in &rl.phases {
+        let parts: Vec<String> = phase
+            .breakdown
+            .children()
+            .iter()
+            .filter(|part| part.value() > Bytes::ZERO)
+            .map(|part| format!("{} {}", part.label(), gib(part.value())))
+            .collect();
+        let shown = gib(phase.breakdown.value());
+        rows.push(vec![
+            phase.kind.name().to_owned(),
+            shown,
+            phase.verdict.name().to_owned(),
+            parts.join("; "),
+        ]);
+    }
+    sheet.table(&["phase", "on the device", "verdict", "made of"], &rows);
+    let place =
+        if rl.co_located { "on the accelerators of the training" } else { "on accelerators of their own" };
+    sheet.line(&format!(
+        "Rollouts run {place}; the engine's cache holds {} tokens at most, {} rollouts of full length.",
+        rl.engine.cache_tokens, rl.cache_rollouts
+    ));
+    let starved = rl.cache_rollouts == 0 && failing.contains(&PhaseKind::Rollout.name());
+    if starved {
+        sheet.line("The engine's share of the memory leaves no room for one rollout of full length.");
     }
     for sentence in plan.recipe().marks.sentences() {
         sheet.line(&sentence);

@@ -1,0 +1,187 @@
+//! What an engine that generates rollouts holds on one accelerator: weights, key/value cache, CUDA graphs.
+//!
+//! vLLM takes `gpu_memory_utilization` of the whole memory for weights, activations and cache, and captures its graphs
+//! afterwards (`vllm/v1/worker/gpu_worker.py:determine_available_memory`). SGLang takes `mem_fraction_static` of what is
+//! free when it starts for weights and cache; activations and graphs live in the rest
+//! (`sglang/srt/model_executor/pool_configurator.py:profile_available_bytes`).
+
+use crate::parameters::parameters;
+use shardscope_explain::{Breakdown, Explanation, Formula};
+use shardscope_plan::{
+    Cluster, Degrees, DpSharding, Layout, Model, Plan, Recompute, Rollout, RolloutEngine, Software, Tuning,
+};
+use shardscope_units::{Bytes, Count, Quantity};
+
+const VLLM: &str = "vllm/v1/worker/gpu_worker.py:determine_available_memory";
+const SGLANG: &str = "sglang/srt/model_executor/pool_configurator.py:profile_available_bytes";
+const GRAPHS: &str = "sglang/srt/server_args.py: memory reserved for CUDA graphs";
+const CACHE: &str = "vllm/v1/kv_cache_interface.py:AttentionSpec.page_size_bytes";
+const CONTEXT: &str = "catalog: bytes of the driver's context on the accelerator";
+const FORWARD: &str = "a layer's forward pass without gradients, of as many tokens as are prefilled at once";
+
+static WEIGHTS: Formula =
+    Formula::new("P·w", "Weights of the engine's tensor rank, P elements of w bytes.", CACHE);
+static SHARE: Formula = Formula::new(
+    "F·C - W",
+    "Key/value cache and activations: the share F of the memory C that the engine is given, less its weights W.",
+    VLLM,
+);
+static STATIC: Formula = Formula::new(
+    "F·C - W",
+    "Key/value cache: the share F of the memory C that is free when the engine starts, less its weights W.",
+    SGLANG,
+);
+static ACTIVATIONS: Formula = Formula::new(
+    "T·(2·h + 3·f)·w",
+    "Activations of T tokens prefilled at once: stream, a layer's input, and the MLP's halves with their product.",
+    FORWARD,
+);
+static CAPTURED: Formula =
+    Formula::new("g·N", "CUDA graphs, g bytes for each of the N sequences decoded at once at most.", GRAPHS);
+static DRIVER: Formula = Formula::new("C", "The driver's context of the engine's own process.", CONTEXT);
+
+/// Bytes that SGLang sets aside for CUDA graphs per sequence of the largest batch (`reserved_mem += cuda_graph_max_bs * 2`,
+/// in MiB).
+const GRAPH: Bytes = Bytes::mib(2);
+/// Tokens that both engines prefill at once where nothing is said (`vllm/config/scheduler.py:max_num_batched_tokens`,
+/// `sglang/srt/server_args.py:chunked_prefill_size` on accelerators of 80 GB).
+const PREFILLED: u64 = 8192;
+/// Rows to a multiple of which vLLM pads a vocabulary (`vocab_parallel_embedding.py:DEFAULT_VOCAB_PADDING_SIZE`).
+const VOCAB_MULTIPLE: u64 = 64;
+
+/// What an engine holds on one accelerator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineMemory {
+    /// Weights of its tensor rank.
+    pub weights: Bytes,
+    /// Key/value cache; with vLLM activations come out of the same share.
+    pub kv_cache: Bytes,
+    /// CUDA graphs.
+    pub graphs: Bytes,
+    /// Tokens that the cache can hold at most.
+    pub cache_tokens: u64,
+    /// Every part, explained.
+    parts: Vec<Breakdown<Bytes>>,
+}
+
+impl EngineMemory {
+    /// What it holds while it generates.
+    pub(super) fn awake(&self) -> Vec<Breakdown<Bytes>> {
+        self.parts.clone()
+    }
+
+    /// What it holds while weights are handed over: all but the cache.
+    pub(super) fn receiving(&self) -> Vec<Breakdown<Bytes>> {
+        self.parts.iter().filter(|part| !is_cache(part.label())).cloned().collect()
+    }
+
+    /// What it holds asleep: graphs and context.
+    pub(super) fn asleep(&self) -> Vec<Breakdown<Bytes>> {
+        let stays = |part: &&Breakdown<Bytes>| part.label() == GRAPHS_LABEL || part.label() == CONTEXT_LABEL;
+        self.parts.iter().filter(stays).cloned().collect()
+    }
+}
+
+const GRAPHS_LABEL: &str = "CUDA graphs of the engine";
+const CONTEXT_LABEL: &str = "context of the engine's process";
+const CACHE_LABEL: &str = "key/value cache";
+const SHARE_LABEL: &str = "key/value cache and activations";
+const ACTIVATIONS_LABEL: &str = "activations of the engine";
+
+fn is_cache(label: &str) -> bool {
+    matches!(label, CACHE_LABEL | SHARE_LABEL | ACTIVATIONS_LABEL)
+}
+
+/// The engine of `rollout` on an accelerator of which `taken` bytes are in use when it starts.
+pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemory {
+    let accelerator = &plan.cluster().accelerator;
+    let model = plan.model();
+    let count = engine_parameters(plan, rollout.tensor);
+    let weights = count.bytes(rollout.weights.width());
+    let whole = match rollout.engine {
+        RolloutEngine::Vllm => accelerator.memory,
+        RolloutEngine::Sglang => accelerator.memory.less(taken),
+    };
+    let share = Count::rounded_up(whole.number() * rollout.fraction).bytes(1);
+    let kv_cache = share.less(weights);
+    let graphs = if rollout.graphs { GRAPH * rollout.sequences } else { Bytes::ZERO };
+    let given = [("F", rollout.fraction), ("C", whole.number()), ("W", weights.number())];
+    let leaf = |label, bytes, formula, symbols: &[(&'static str, f64)]| {
+        Breakdown::leaf(label, bytes).because(Explanation::new(formula, symbols))
+    };
+    let width = Count::new(rollout.weights.width()).number();
+    let mut parts =
+        vec![leaf("weights of the engine", weights, &WEIGHTS, &[("P", count.number()), ("w", width)])];
+    match rollout.engine {
+        RolloutEngine::Vllm => parts.push(leaf(SHARE_LABEL, kv_cache, &SHARE, &given)),
+        RolloutEngine::Sglang => {
+            parts.push(leaf(CACHE_LABEL, kv_cache, &STATIC, &given));
+            let ffn = widest(model) / rollout.tensor.max(1);
+            let elements = Count::of_shape(&[PREFILLED, 2 * model.hidden_size + 3 * ffn]);
+            let symbols = [
+                ("T", Count::new(PREFILLED).number()),
+                ("h", Count::new(model.hidden_size).number()),
+                ("f", Count::new(ffn).number()),
+                ("w", 2.0),
+            ];
+            parts.push(leaf(ACTIVATIONS_LABEL, elements.bytes(2), &ACTIVATIONS, &symbols));
+        }
+    }
+    if rollout.graphs {
+        let symbols = [("g", GRAPH.number()), ("N", Count::new(rollout.sequences).number())];
+        parts.push(leaf(GRAPHS_LABEL, graphs, &CAPTURED, &symbols));
+    }
+    parts.push(leaf(CONTEXT_LABEL, accelerator.context, &DRIVER, &[("C", accelerator.context.number())]));
+    let cache_tokens = kv_cache.get() / cached_token(model, rollout.tensor).get().max(1);
+    EngineMemory { weights, kv_cache, graphs, cache_tokens, parts }
+}
+
+/// Width of the widest MLP that a token meets.
+fn widest(model: &Model) -> u64 {
+    let experts = model.experts.as_ref().map_or(0, |experts| {
+        let shared = experts.shared_expert_intermediate_size.unwrap_or(0);
+        experts.ffn_hidden_size.saturating_mul(experts.router_topk).saturating_add(shared)
+    });
+    if experts > 0 { experts } else { model.ffn_hidden_size }
+}
+
+/// Bytes of one token in the cache of one tensor rank, in 16 bits: keys and values of its heads, of which each rank has at
+/// least one; or the latent of multi-latent attention, which every rank holds whole.
+#[must_use]
+pub fn cached_token(model: &Model, tensor: u64) -> Bytes {
+    const WIDTH: u64 = 2;
+    let row = match &model.latent {
+        Some(latent) => latent.kv_lora_rank + latent.qk_pos_emb_head_dim,
+        None => 2 * (model.num_query_groups / tensor.max(1)).max(1) * model.kv_channels,
+    };
+    Count::of_shape(&[model.num_layers, row]).bytes(WIDTH)
+}
+
+/// Parameters of one tensor rank of an engine that cuts the model over `tensor` ranks and nothing else.
+fn engine_parameters(plan: &Plan, tensor: u64) -> Count {
+    let variant = || {
+        let mut model = plan.model().clone();
+        model.padded_vocab_size = model.padded_vocab_size.next_multiple_of(VOCAB_MULTIPLE * tensor.max(1));
+        model.vocab_padding = None;
+        model.mtp_num_layers = 0;
+        let degrees = Degrees { world_size: tensor, tensor, ..Degrees::default() };
+        let layout = Layout::new(&degrees, model.num_layers, 0).ok()?;
+        let cluster = Cluster { num_nodes: 1, gpus_per_node: tensor, ..plan.cluster().clone() };
+        let mut recipe = plan.recipe().clone();
+        (recipe.micro_batch_size, recipe.global_batch_size, recipe.num_micro_batches) = (1, 1, 1);
+        recipe.software = Software::MegatronCoreTe;
+        recipe.dp_sharding = DpSharding::Replicated;
+        recipe.recompute = Recompute::None;
+        recipe.tuning = Tuning::default();
+        recipe.fp8 = None;
+        recipe.rollout = None;
+        recipe.optimizer.precision_aware = false;
+        recipe.optimizer.cpu_offload_fraction = 0.0;
+        (recipe.overlap.pipeline, recipe.overlap.tensor) = (false, false);
+        (recipe.overlap.param_gather, recipe.overlap.expert) = (false, false);
+        Plan::new(model, cluster, layout, recipe).ok()
+    };
+    let cut = variant().and_then(|variant| Some(parameters(&variant).ranks.first()?.count));
+    // Where Megatron would not cut so (more ranks than key/value heads), an even share.
+    cut.unwrap_or_else(|| Count::new(parameters(plan).total.get().div_ceil(tensor.max(1))))
+}

@@ -1,0 +1,241 @@
+//! The phases of reinforcement learning on one accelerator: training, the handing over of weights, rollouts. They follow
+//! each other, so that the fullest one counts; on shared accelerators each holds what the others leave behind.
+
+use super::engine::{EngineMemory, engine};
+use super::rank::Totals;
+use super::verdict::Verdict;
+use shardscope_explain::{Breakdown, Explanation, Formula};
+use shardscope_plan::{Bucket, Plan, Residence, Rollout};
+use shardscope_units::{Bytes, Count, Quantity};
+
+const STATES: &str = "what torch.cuda.memory_allocated() shows between steps, less what is moved to the host";
+const COPIES: &str = "as the policy's own, cut in the same way";
+
+static PEAK: Formula =
+    Formula::new("M", "The policy's training on the fullest accelerator, as the device shows it.", STATES);
+static LEFT: Formula = Formula::new(
+    "H - O",
+    "What the trainer leaves on the accelerator: H bytes between steps, of which O bytes are moved to the host.",
+    STATES,
+);
+static OUTSIDE: Formula = Formula::new(
+    "X",
+    "The trainer's context and communicators' buffers, which stay.",
+    "torch: what is outside of its allocator",
+);
+static REFERENCE: Formula = Formula::new("W", "Weights of the reference model.", COPIES);
+static CRITIC: Formula =
+    Formula::new("W + G + O", "Weights, gradients and optimizer states of the critic.", COPIES);
+static LOADED: Formula = Formula::new(
+    "W",
+    "The policy's weights, brought back to be handed over.",
+    "see the framework's hand-over",
+);
+static TENSOR: Formula = Formula::new(
+    "V·h·w",
+    "The largest tensor, gathered whole: the embedding, w bytes an element.",
+    "see the framework's hand-over",
+);
+static BUFFER: Formula =
+    Formula::new("u", "A buffer of weights on their way.", "slime --update-weight-buffer-size");
+
+/// A phase of reinforcement learning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PhaseKind {
+    /// The policy (and critic) trains.
+    Training,
+    /// The engine gets the new weights.
+    WeightUpdate,
+    /// The engine generates.
+    Rollout,
+}
+
+impl PhaseKind {
+    /// Its name in documents.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Training => "training",
+            Self::WeightUpdate => "weight update",
+            Self::Rollout => "rollout",
+        }
+    }
+}
+
+/// What one phase holds on the fullest accelerator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Which.
+    pub kind: PhaseKind,
+    /// All that is on the device, explained.
+    pub breakdown: Breakdown<Bytes>,
+    /// Whether it fits.
+    pub verdict: Verdict,
+}
+
+/// Memory of reinforcement learning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RlMemory {
+    /// Whether rollouts run on the accelerators of the training.
+    pub co_located: bool,
+    /// The phases in their order.
+    pub phases: Vec<Phase>,
+    /// What the engine holds.
+    pub engine: EngineMemory,
+    /// Rollouts of full length that the cache holds at once.
+    pub cache_rollouts: u64,
+}
+
+impl RlMemory {
+    /// The gravest verdict on a phase.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.phases.iter().map(|phase| phase.verdict).max().unwrap_or(Verdict::Fits)
+    }
+
+    /// The phases that do not fit.
+    pub fn failing(&self) -> impl Iterator<Item = &Phase> {
+        self.phases.iter().filter(|phase| phase.verdict == Verdict::OutOfMemory)
+    }
+}
+
+/// The phases of `plan`, of which `totals` is the fullest rank; none without rollouts.
+pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
+    let rollout = plan.recipe().rollout.as_ref()?;
+    let capacity = plan.cluster().accelerator.memory;
+    let shared = rollout.is_co_located();
+    let beside = beside(rollout, totals);
+    let left = left(rollout, totals);
+    let sum = |parts: &[Breakdown<Bytes>]| -> Bytes { parts.iter().map(Breakdown::value).sum() };
+    let taken = if shared { sum(&left) + sum(&beside) } else { Bytes::ZERO };
+    let engine = engine(plan, rollout, taken);
+    let cache_rollouts = engine.cache_tokens / rollout.length.max(1);
+    let headroom = plan.recipe().headroom;
+    let phase = |kind, parts: Vec<Breakdown<Bytes>>, returnable: Bytes| {
+        let breakdown = Breakdown::sum(kind_label(kind), parts);
+        let total = breakdown.value();
+        let verdict = Verdict::of(total, total.less(returnable), capacity, headroom);
+        Phase { kind, breakdown, verdict }
+    };
+
+    let returnable = totals.peak_reserved.less(totals.peak_required);
+    let mut training = vec![leaf(
+        "training peak of the policy",
+        totals.peak_reserved,
+        &PEAK,
+        &[("M", totals.peak_reserved.number())],
+    )];
+    training.extend(beside.iter().cloned());
+    if shared {
+        training.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
+    }
+    let mut phases = vec![phase(PhaseKind::Training, training, returnable)];
+
+    if shared {
+        let mut update = left.clone();
+        update.extend(beside.iter().cloned());
+        update.extend(handed_over(plan, rollout, totals));
+        update.extend(if rollout.sleeps { engine.receiving() } else { engine.awake() });
+        phases.push(phase(PhaseKind::WeightUpdate, update, Bytes::ZERO));
+    }
+
+    let mut generating = Vec::new();
+    if shared {
+        generating.extend(left);
+        generating.extend(beside);
+    }
+    generating.extend(engine.awake());
+    let mut generating = phase(PhaseKind::Rollout, generating, Bytes::ZERO);
+    // An engine whose cache cannot hold one rollout of full length does not start.
+    if cache_rollouts == 0 {
+        generating.verdict = Verdict::OutOfMemory;
+    }
+    phases.push(generating);
+    Some(RlMemory { co_located: shared, phases, engine, cache_rollouts })
+}
+
+const fn kind_label(kind: PhaseKind) -> &'static str {
+    match kind {
+        PhaseKind::Training => "training phase",
+        PhaseKind::WeightUpdate => "weight update",
+        PhaseKind::Rollout => "rollout phase",
+    }
+}
+
+fn leaf(
+    label: &'static str,
+    bytes: Bytes,
+    formula: &'static Formula,
+    symbols: &[(&'static str, f64)],
+) -> Breakdown<Bytes> {
+    Breakdown::leaf(label, bytes).because(Explanation::new(formula, symbols))
+}
+
+/// Models beside the policy that stay on its accelerators.
+fn beside(rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
+    let mut out = Vec::new();
+    if rollout.reference == Residence::Device {
+        let given = [("W", totals.parameters.number())];
+        out.push(leaf("reference model", totals.parameters, &REFERENCE, &given));
+    }
+    if rollout.critic == Residence::Device {
+        let bytes = totals.parameters + totals.gradients + totals.optimizer;
+        let given = [
+            ("W", totals.parameters.number()),
+            ("G", totals.gradients.number()),
+            ("O", totals.optimizer.number()),
+        ];
+        out.push(leaf("critic", bytes, &CRITIC, &given));
+    }
+    out
+}
+
+/// What the trainer leaves on the accelerator when it has stepped.
+fn left(rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
+    let moved = |moves: bool, bytes: Bytes| if moves { bytes } else { Bytes::ZERO };
+    let offloads = rollout.offloads;
+    let moved = moved(offloads.weights, totals.parameters)
+        + moved(offloads.gradients, totals.gradients)
+        + moved(offloads.optimizer, totals.optimizer);
+    let stays = totals.between_steps.less(moved);
+    vec![
+        leaf(
+            "left by the trainer",
+            stays,
+            &LEFT,
+            &[("H", totals.between_steps.number()), ("O", totals.between_steps.less(stays).number())],
+        ),
+        leaf(
+            "context and communicators of the trainer",
+            totals.outside,
+            &OUTSIDE,
+            &[("X", totals.outside.number())],
+        ),
+    ]
+}
+
+/// What is on the accelerator only while weights are handed over.
+fn handed_over(plan: &Plan, rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
+    let semantics = rollout.framework.semantics(plan.recipe().software.semantics().cuts_models);
+    let mut out = Vec::new();
+    if semantics.loads_weights && rollout.offloads.weights {
+        let given = [("W", totals.parameters.number())];
+        out.push(leaf("the policy's weights", totals.parameters, &LOADED, &given));
+    }
+    let bucket = match semantics.bucket {
+        Bucket::Tensor => {
+            let model = plan.model();
+            let width = plan.recipe().params_dtype.width();
+            let count = Count::of_shape(&[model.padded_vocab_size, model.hidden_size]);
+            let given = [
+                ("V", Count::new(model.padded_vocab_size).number()),
+                ("h", Count::new(model.hidden_size).number()),
+                ("w", Count::new(width).number()),
+            ];
+            leaf("a tensor gathered whole", count.bytes(width), &TENSOR, &given)
+        }
+        Bucket::Bytes(bytes) => leaf("a buffer of weights", bytes, &BUFFER, &[("u", bytes.number())]),
+    };
+    out.push(bucket);
+    out
+}

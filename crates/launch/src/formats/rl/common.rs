@@ -1,0 +1,117 @@
+//! What the readers of these frameworks share.
+
+use super::super::leaves::{Leaf, Leaves};
+use crate::named::{take_model, with_vision};
+use crate::{Effect, NotModelled, Origin, Question};
+use shardscope_plan::{Field, Software};
+
+/// Takes the model that one of these paths names.
+pub(super) fn model(leaves: &mut Leaves<'_>, paths: &[&str]) {
+    let Some(leaf) = leaves.first(paths) else { return };
+    // `$HOME/models/Qwen/Qwen2-7B`: what is known of a path is its end, which names the model.
+    let name = if leaf.hole.is_some() { last(&leaf.value) } else { &leaf.value };
+    if name.is_empty() || name.contains('$') {
+        return;
+    }
+    with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
+    take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
+}
+
+fn last(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
+}
+
+/// States what a framework does without being told.
+pub(super) fn defaults(leaves: &mut Leaves<'_>, framework: &str, values: &[(Field, &str)]) {
+    leaves.state_all(values, Origin::Default, &format!("default of {framework}"));
+}
+
+/// Stops the verdict at a setting.
+pub(super) fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
+    let value = if leaf.flag() == Some(true) { "" } else { &leaf.value };
+    let item = NotModelled::new(&leaf.path, value, effect, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
+}
+
+/// Stops the verdict where one of these paths says yes.
+pub(super) fn lack_yes(leaves: &mut Leaves<'_>, rules: &[(&str, Effect, &str)]) {
+    for (path, effect, what) in rules {
+        if let Some(leaf) = leaves.yes(path) {
+            lack(leaves, leaf, *effect, what);
+        }
+    }
+}
+
+/// The words of `offload_between_phases` for those that are moved.
+pub(super) fn offloads(leaves: &mut Leaves<'_>, moved: [bool; 3], note: &str) {
+    let names = ["weights", "gradients", "optimizer"];
+    let words: Vec<&str> =
+        names.into_iter().zip(moved).filter(|(_, moved)| *moved).map(|(name, _)| name).collect();
+    if !words.is_empty() {
+        leaves.state(Field::OffloadBetweenPhases, &words.join(" "), Origin::Derived, note);
+    }
+}
+
+/// Modules of transformers under an engine that shards, as every one of these frameworks runs them: flash attention, samples
+/// joined without padding.
+pub(super) fn transformers(leaves: &mut Leaves<'_>, framework: &str, engine: &str) {
+    leaves.state(Field::DataParallelEngine, engine, Origin::Default, &format!("default of {framework}"));
+    defaults(
+        leaves,
+        framework,
+        &[
+            (Field::TrainType, "full"),
+            (Field::AttnImplementation, "flash_attention_2"),
+            (Field::Packing, "true"),
+            (Field::PaddingMask, "false"),
+            (Field::UseCache, "false"),
+            (Field::Optimizer, "adam"),
+        ],
+    );
+    leaves.reading.software =
+        Some((Software::HfTransformers, format!("{framework} trains models of transformers")));
+}
+
+/// What trains of a policy whose loss is over sampled tokens.
+pub(super) fn policy(leaves: &mut Leaves<'_>, framework: &str) {
+    leaves.state(
+        Field::TrainingObjective,
+        "policy",
+        Origin::Derived,
+        &format!("{framework} trains on log-probabilities of sampled tokens"),
+    );
+}
+
+/// Asks for what a plan needs and nothing states.
+pub(super) fn ask(leaves: &mut Leaves<'_>, questions: &[(Field, &str, &str)]) {
+    for (field, prompt, proposal) in questions {
+        if !leaves.reading.found.iter().any(|found| found.field == *field) {
+            leaves.reading.questions.push(Question {
+                name: field.name().to_owned(),
+                prompt: (*prompt).to_owned(),
+                choices: Vec::new(),
+                proposal: Some((*proposal).to_owned()),
+            });
+        }
+    }
+}
+
+/// LoRA, where a rank above 0 is stated.
+pub(super) fn lora(leaves: &mut Leaves<'_>, rank: &str, others: &[(&str, Field)], targets: &str) {
+    let Some(leaf) = leaves.get(rank).filter(|leaf| leaf.whole().is_some_and(|rank| rank > 0)) else {
+        for path in others.iter().map(|(path, _)| *path).chain([targets]) {
+            leaves.pass(path);
+        }
+        return;
+    };
+    leaves.say(Field::LoraRank, &leaf.value, leaf);
+    leaves.say(Field::TrainType, "lora", leaf);
+    leaves.take_all(others);
+    match leaves.get(targets) {
+        Some(leaf) => {
+            let all = matches!(leaf.value.as_str(), "all" | "all-linear" | "[all-linear]");
+            leaves.say(Field::LoraTargetModules, if all { "all-linear" } else { &leaf.value }, leaf);
+        }
+        None => leaves.state(Field::LoraTargetModules, "all-linear", Origin::Default, "unless given"),
+    }
+}

@@ -1,0 +1,148 @@
+//! Frameworks of reinforcement learning: the training engine's plan, the batch algebra, and what generates beside it.
+//! One reader per framework, over words with dotted keys or over a settings file.
+
+mod common;
+mod mindspeed;
+mod nemo;
+mod openrlhf;
+mod verl;
+mod verl_idle;
+mod verl_sft;
+
+use super::leaves::{Leaves, Scalars};
+use super::reader::{Claim, Command, Reader};
+use super::{bases, dotted, signs};
+use crate::{Argument, Reading};
+use shardscope_config_tree::{Node, Tree};
+use shardscope_source::Span;
+
+/// A framework with keys of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RlFormat {
+    /// verl's `main_ppo`.
+    Verl,
+    /// verl's supervised trainer.
+    VerlSft,
+    /// OpenRLHF.
+    OpenRlhf,
+    /// NeMo-RL.
+    NemoRl,
+    /// MindSpeed-RL.
+    MindSpeedRl,
+}
+
+/// Keys of verl's supervised trainer that no other command has together.
+const SFT: &[&str] = &[
+    "model.partial_pretrain",
+    "data.micro_batch_size_per_gpu",
+    "optim.lr",
+    "data.multiturn",
+    "data.train_batch_size",
+];
+/// First keys of OpenRLHF.
+const OPEN: &[&str] = &[
+    "ds.", "ckpt.", "algo.", "vllm.", "rollout.", "actor.", "ref.", "reward.", "critic.", "data.", "train.",
+    "adam.", "eval.",
+];
+/// Keys of OpenRLHF that no other command has.
+const OPEN_OWN: &[&str] = &["ds.", "ckpt.output_dir", "algo.", "vllm.", "rollout.", "actor.num_"];
+
+impl RlFormat {
+    /// First keys that a command of it has.
+    const fn first_keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Verl => &["actor_rollout_ref.", "critic.", "reward_model."],
+            Self::VerlSft => SFT,
+            Self::OpenRlhf => OPEN,
+            Self::NemoRl | Self::MindSpeedRl => &[],
+        }
+    }
+}
+
+impl Reader for RlFormat {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Verl => "a verl configuration",
+            Self::VerlSft => "a configuration of verl's supervised trainer",
+            Self::OpenRlhf => "an OpenRLHF command",
+            Self::NemoRl => "a NeMo-RL configuration",
+            Self::MindSpeedRl => "a MindSpeed-RL configuration",
+        }
+    }
+
+    fn about(&self) -> &'static str {
+        match self {
+            Self::Verl => {
+                "verl: the actor under FSDP or Megatron, its batch algebra, the rollout engine, reference and critic"
+            }
+            Self::VerlSft => "verl's supervised trainer: model, batch, FSDP",
+            Self::OpenRlhf => {
+                "OpenRLHF: supervised tuning, DPO and PPO under DeepSpeed, vLLM beside or apart"
+            }
+            Self::NemoRl => {
+                "NeMo-RL: the policy under DTensor or Megatron, vLLM; base files of its own by name"
+            }
+            Self::MindSpeedRl => "MindSpeed-RL: Megatron's flags as keys, vLLM-Ascend",
+        }
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        let both = |others: &[&str]| {
+            others.iter().find_map(|other| signs::all(tree, &["defaults", "policy", other]))
+        };
+        match self {
+            Self::Verl => signs::any(tree, &["actor_rollout_ref"]),
+            Self::VerlSft => signs::any(tree, &["model.partial_pretrain"]),
+            Self::OpenRlhf => None,
+            Self::NemoRl => signs::any(tree, &["policy.model_name", "policy.train_global_batch_size"])
+                .or_else(|| signs::all(tree, &["defaults", "grpo"]))
+                .or_else(|| both(&["cluster", "logger", "checkpointing", "loss_fn"])),
+            Self::MindSpeedRl => signs::all(tree, &["megatron_training", "actor_config"]),
+        }
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        self.read_scalars(&Scalars::of(root))
+    }
+
+    fn bases(&self, root: &Node) -> Vec<(String, Span)> {
+        let mut named = bases::named(root);
+        // NeMo-RL's own base files, whose values its reader knows.
+        named.retain(|(file, _)| *self != Self::NemoRl || !nemo::knows(file));
+        named
+    }
+
+    fn needs_bases(&self) -> bool {
+        *self == Self::NemoRl
+    }
+
+    fn dotted(&self) -> &'static [&'static str] {
+        self.first_keys()
+    }
+
+    fn claims(&self, command: &Command<'_>) -> Option<Claim> {
+        let own = if *self == Self::OpenRlhf { OPEN_OWN } else { self.first_keys() };
+        let count = dotted::count(command.words, own);
+        // `main_ppo` has keys of both of verl's trainers.
+        let enough = if *self == Self::VerlSft { dotted::ENOUGH + 1 } else { dotted::ENOUGH };
+        (count >= enough).then_some(Claim::Own(count))
+    }
+
+    fn read_words(&self, words: &[Argument]) -> Reading {
+        self.read_scalars(&Scalars::of_words(words))
+    }
+}
+
+impl RlFormat {
+    fn read_scalars(self, scalars: &Scalars) -> Reading {
+        let mut leaves = Leaves::over(scalars);
+        match self {
+            Self::Verl => verl::read(&mut leaves),
+            Self::VerlSft => verl_sft::read(&mut leaves),
+            Self::OpenRlhf => openrlhf::read(&mut leaves),
+            Self::NemoRl => nemo::read(&mut leaves),
+            Self::MindSpeedRl => mindspeed::read(&mut leaves),
+        }
+        leaves.finish(self.name())
+    }
+}

@@ -1,0 +1,399 @@
+//! verl: model, batch algebra, FSDP or Megatron, and the rollout engine beside them.
+//! Keys and defaults: `verl/trainer/config/ppo_trainer.yaml`, `ppo_megatron_trainer.yaml` and what they include; batch
+//! algebra: `verl/workers/fsdp_workers.py:ActorRolloutRefWorker.__init__`, `verl/workers/actor/dp_actor.py`.
+
+use super::super::leaves::Leaves;
+use super::common::{ask, defaults, lack, lack_yes, lora, model, offloads, policy, transformers};
+use super::verl_idle;
+use crate::{Effect, Origin};
+use shardscope_plan::{Field, Software};
+
+const VERL: &str = "verl";
+
+/// Prefixes of the actor's, the reference's and the rollout's keys.
+const ACTOR: &str = "actor_rollout_ref.actor.";
+const REF: &str = "actor_rollout_ref.ref.";
+const ROLLOUT: &str = "actor_rollout_ref.rollout.";
+
+/// Reads the actor's training and its rollouts.
+pub(super) fn read(leaves: &mut Leaves<'_>) {
+    leaves.take_all(&[("trainer.nnodes", Field::NumNodes), ("trainer.n_gpus_per_node", Field::GpusPerNode)]);
+    defaults(leaves, VERL, &[(Field::NumNodes, "1"), (Field::GpusPerNode, "8")]);
+    let megatron = leaves.all().iter().any(|leaf| {
+        leaf.path.starts_with("actor_rollout_ref.actor.megatron.") || leaf.value.contains("ppo_megatron")
+    }) || leaves.text("actor_rollout_ref.actor.strategy") == Some("megatron");
+    if let Some(leaf) = leaves
+        .get("actor_rollout_ref.actor.strategy")
+        .filter(|leaf| !matches!(leaf.value.as_str(), "fsdp" | "fsdp2" | "megatron"))
+    {
+        lack(leaves, leaf, Effect::Memory, "this training engine of verl");
+    }
+    if megatron {
+        self::megatron(leaves)
+    } else {
+        fsdp(leaves)
+    }
+    policy(leaves, VERL);
+    batch(leaves, megatron);
+    rollout(leaves);
+    beside(leaves, megatron);
+    model(leaves, &["actor_rollout_ref.model.path"]);
+    let open = [
+        (
+            Field::MicroBatchSize,
+            "How many sequences has a micro-batch of the actor (ppo_micro_batch_size_per_gpu)?",
+            "1",
+        ),
+        (Field::SeqLength, "How long are prompt and response together?", "1024"),
+    ];
+    let packed = leaves.reading.value(Field::MaxTokensPerGpu).is_some();
+    if !packed {
+        ask(leaves, &open);
+    }
+    verl_idle::pass(leaves);
+}
+
+fn at(group: &str, key: &str) -> String {
+    [group, key].concat()
+}
+
+/// FSDP: weights in fp32 shards, gathered in bf16 (`fsdp_config.model_dtype`, `dtype`).
+fn fsdp(leaves: &mut Leaves<'_>) {
+    let second = leaves.text("actor_rollout_ref.actor.strategy") == Some("fsdp2");
+    transformers(leaves, VERL, if second { "fsdp2" } else { "fsdp1" });
+    leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
+    let stage = leaves.get("actor_rollout_ref.actor.fsdp_config.reshard_after_forward");
+    let keeps = stage.is_some_and(|leaf| leaf.flag() == Some(false));
+    leaves.state(
+        Field::ZeroStage,
+        if keeps { "2" } else { "3" },
+        Origin::Default,
+        "verl's FSDP shards weights, gradients and states",
+    );
+    if let Some(leaf) = leaves
+        .get("actor_rollout_ref.actor.fsdp_config.fsdp_size")
+        .filter(|leaf| leaf.whole().is_some() && leaf.whole() != world(leaves))
+    {
+        lack(leaves, leaf, Effect::Memory, "sharding inside groups with copies between them (HSDP)");
+    }
+    let dtype = leaves.first(&[
+        "actor_rollout_ref.actor.fsdp_config.model_dtype",
+        "actor_rollout_ref.actor.fsdp_config.mixed_precision.param_dtype",
+    ]);
+    match dtype.filter(|leaf| leaf.path.ends_with("model_dtype")) {
+        Some(leaf) => {
+            leaves.say(Field::ParamsDtype, &leaf.value, leaf);
+            if !matches!(leaf.value.as_str(), "fp32" | "float32") {
+                leaves.say(Field::Autocast, "none", leaf);
+            }
+        }
+        None => leaves.state(Field::ParamsDtype, "fp32", Origin::Default, "fsdp_config.model_dtype of verl"),
+    }
+    defaults(leaves, VERL, &[(Field::GradientCheckpointing, "true")]);
+    if let Some(leaf) = leaves.get("actor_rollout_ref.model.enable_gradient_checkpointing") {
+        leaves.switch(Field::GradientCheckpointing, leaf.flag() != Some(false), leaf);
+    }
+    if let Some(leaf) = leaves.yes("actor_rollout_ref.model.use_liger") {
+        // verl turns Liger's fused loss off (`apply_liger_kernel(fused_linear_cross_entropy=False)`).
+        leaves.switch(Field::LigerKernel, true, leaf);
+        leaves.state(Field::LossKind, "torch", Origin::Derived, "verl runs Liger without its loss");
+    }
+    if let Some(leaf) = leaves.yes("actor_rollout_ref.model.use_fused_kernels") {
+        leaves.say(Field::LossKind, "fused_linear", leaf);
+    }
+    if let Some(leaf) = leaves
+        .get("actor_rollout_ref.actor.ulysses_sequence_parallel_size")
+        .filter(|leaf| leaf.whole() != Some(1))
+    {
+        leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
+        leaves.say(Field::CpCommType, "a2a", leaf);
+    }
+    lora(
+        leaves,
+        "actor_rollout_ref.model.lora_rank",
+        &[("actor_rollout_ref.model.lora_alpha", Field::LoraAlpha)],
+        "actor_rollout_ref.model.target_modules",
+    );
+    lack_yes(
+        leaves,
+        &[
+            (
+                "actor_rollout_ref.model.enable_activation_offload",
+                Effect::Memory,
+                "kept layer inputs that go to the host",
+            ),
+            ("actor_rollout_ref.model.tiled_mlp.enabled", Effect::Memory, "an MLP that works piece by piece"),
+            (
+                "actor_rollout_ref.actor.fsdp_config.offload_policy",
+                Effect::Memory,
+                "weights, gradients and optimizer states on the host while training (FSDP2 CPUOffloadPolicy)",
+            ),
+            (
+                "actor_rollout_ref.actor.use_prefix_grouper",
+                Effect::Memory,
+                "prompts shared by their rollouts",
+            ),
+        ],
+    );
+    // Gradients are gone when the step is over (`optimizer.zero_grad()` at the end of update_policy).
+    let moved = |leaves: &Leaves<'_>, key: &str| leaves.flag(&at(ACTOR, key)) == Some(true);
+    let weights = moved(leaves, "fsdp_config.param_offload");
+    let optimizer = moved(leaves, "fsdp_config.optimizer_offload");
+    offloads(
+        leaves,
+        [weights, true, optimizer],
+        "fsdp_config.param_offload and optimizer_offload; gradients are gone",
+    );
+}
+
+fn megatron(leaves: &mut Leaves<'_>) {
+    let taken = [
+        ("tensor_model_parallel_size", Field::TensorModelParallelSize),
+        ("pipeline_model_parallel_size", Field::PipelineModelParallelSize),
+        ("virtual_pipeline_model_parallel_size", Field::VirtualPipelineModelParallelSize),
+        ("context_parallel_size", Field::ContextParallelSize),
+        ("expert_model_parallel_size", Field::ExpertModelParallelSize),
+        ("expert_tensor_parallel_size", Field::ExpertTensorParallelSize),
+        ("sequence_parallel", Field::SequenceParallel),
+        ("use_distributed_optimizer", Field::UseDistributedOptimizer),
+    ];
+    for (key, field) in taken {
+        leaves.take(&[&at(ACTOR, &format!("megatron.{key}"))], field);
+    }
+    // Further keys of Megatron's own configuration go by Megatron's names.
+    let groups = [
+        "megatron.override_transformer_config.",
+        "megatron.override_ddp_config.",
+        "optim.override_optimizer_config.",
+    ];
+    let named: Vec<(String, Field)> = leaves
+        .all()
+        .iter()
+        .filter_map(|leaf| {
+            let rest = leaf.path.strip_prefix(ACTOR)?;
+            let name = groups.iter().find_map(|group| rest.strip_prefix(group))?;
+            Some((leaf.path.clone(), Field::named(name)?))
+        })
+        .collect();
+    for (path, field) in named {
+        leaves.take(&[&path], field);
+    }
+    defaults(
+        leaves,
+        VERL,
+        &[
+            (Field::UseDistributedOptimizer, "true"),
+            (Field::SequenceParallel, "true"),
+            (Field::Bf16, "true"),
+            (Field::AccumulateAllreduceGradsInFp32, "true"),
+            (Field::OverlapGradReduce, "false"),
+            (Field::AttentionBackend, "flash"),
+            (Field::HiddenDropout, "0"),
+            (Field::AttentionDropout, "0"),
+            (Field::MakeVocabSizeDivisibleBy, "1"),
+        ],
+    );
+    leaves.reading.software = Some((Software::MegatronCoreTe, "verl's Megatron engine".to_owned()));
+    if let Some(leaf) = leaves
+        .get("actor_rollout_ref.model.lora.rank")
+        .or_else(|| leaves.get("actor_rollout_ref.model.lora_rank"))
+        .filter(|leaf| leaf.whole().is_some_and(|rank| rank > 0))
+    {
+        leaves.say(Field::LoraRank, &leaf.value, leaf);
+        leaves.say(Field::TrainType, "lora", leaf);
+    }
+    let moved =
+        |leaves: &Leaves<'_>, key: &str| leaves.flag(&at(ACTOR, &format!("megatron.{key}"))) == Some(true);
+    let all = ["param_offload", "grad_offload", "optimizer_offload"].map(|key| moved(leaves, key));
+    offloads(leaves, all, "megatron.param_offload, grad_offload and optimizer_offload");
+}
+
+/// Accelerators of the training.
+fn world(leaves: &Leaves<'_>) -> Option<u64> {
+    let nodes = leaves.reading.count(Field::NumNodes)?;
+    nodes.checked_mul(leaves.reading.count(Field::GpusPerNode)?)
+}
+
+/// A step of the optimizer takes a mini-batch of prompts with all their rollouts; micro-batches count sequences on one
+/// data-parallel rank, or on all of them together (`ppo_micro_batch_size`), or tokens.
+fn batch(leaves: &mut Leaves<'_>, megatron: bool) {
+    let sizes = ["data.max_prompt_length", "data.max_response_length"]
+        .map(|path| leaves.get(path).map(|leaf| (leaf, leaf.whole())));
+    let longest = match sizes {
+        [Some((_, Some(prompt))), Some((_, Some(response)))] => Some(prompt.saturating_add(response)),
+        [Some((_, Some(one))), None] | [None, Some((_, Some(one)))] => Some(one.saturating_add(512)),
+        _ => None,
+    };
+    let named = sizes[1].or(sizes[0]).map(|(leaf, _)| leaf);
+    let dynamic = leaves.flag("actor_rollout_ref.actor.use_dynamic_bsz") == Some(true);
+    if let (Some(longest), Some(leaf)) = (longest, named) {
+        let length = longest.to_string();
+        leaves.say_noted(Field::RolloutLength, &length, leaf, "longest prompt and response together");
+        if !dynamic {
+            leaves.say_noted(Field::SeqLength, &length, leaf, "longest prompt and response together");
+        }
+    } else if let Some((leaf, _)) =
+        sizes.into_iter().flatten().find(|(leaf, whole)| whole.is_none() && leaf.hole.is_some())
+    {
+        leaves.say(Field::SeqLength, &leaf.value, leaf);
+    }
+    if sizes.iter().all(Option::is_none) {
+        leaves.state(
+            Field::RolloutLength,
+            "1024",
+            Origin::Default,
+            "512 tokens of prompt and of response in verl",
+        );
+        if !dynamic {
+            leaves.state(
+                Field::SeqLength,
+                "1024",
+                Origin::Default,
+                "512 tokens of prompt and of response in verl",
+            );
+        }
+    }
+    if dynamic {
+        // Tokens of a micro-batch: so many per GPU, over the GPUs that share a sequence.
+        match leaves.get("actor_rollout_ref.actor.ppo_max_token_len_per_gpu") {
+            Some(leaf) => leaves.say(Field::MaxTokensPerGpu, &leaf.value, leaf),
+            None => leaves.state(Field::MaxTokensPerGpu, "16384", Origin::Default, "default of verl"),
+        }
+    }
+    leaves.take(&[&at(ROLLOUT, "n")], Field::RolloutsPerPrompt);
+    defaults(leaves, VERL, &[(Field::RolloutsPerPrompt, "1")]);
+    leaves.take(&["data.train_batch_size"], Field::RolloutPrompts);
+    let rollouts = leaves.reading.count(Field::RolloutsPerPrompt).unwrap_or(1);
+    if let Some(leaf) = leaves.get("actor_rollout_ref.actor.ppo_mini_batch_size") {
+        match leaf.whole() {
+            Some(prompts) => {
+                let sequences = prompts.saturating_mul(rollouts).to_string();
+                let note = "ppo_mini_batch_size x rollout.n";
+                leaves.say_noted(Field::GlobalBatchSize, &sequences, leaf, note);
+            }
+            None => leaves.say(Field::GlobalBatchSize, &leaf.value, leaf),
+        }
+    } else {
+        let sequences = 256_u64.saturating_mul(rollouts).to_string();
+        let note = "ppo_mini_batch_size of 256, default of verl, x rollout.n";
+        leaves.state(Field::GlobalBatchSize, &sequences, Origin::Default, note);
+    }
+    if dynamic {
+        return;
+    }
+    if let Some(leaf) = leaves.get("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu") {
+        leaves.say(Field::MicroBatchSize, &leaf.value, leaf);
+    } else if let Some(leaf) = leaves.get("actor_rollout_ref.actor.ppo_micro_batch_size") {
+        // Sequences over all data-parallel ranks; FSDP's are all accelerators that do not share a sequence.
+        let shared = leaves.reading.count(Field::ContextParallelSize).unwrap_or(1).max(1);
+        match (leaf.whole(), world(leaves).filter(|_| !megatron)) {
+            (Some(all), Some(world)) if world >= shared => {
+                let own = (all / (world / shared).max(1)).max(1).to_string();
+                let note = "ppo_micro_batch_size over all data-parallel ranks";
+                leaves.say_noted(Field::MicroBatchSize, &own, leaf, note);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The engine that generates.
+fn rollout(leaves: &mut Leaves<'_>) {
+    leaves.state(Field::RlFramework, VERL, Origin::Derived, "verl's keys");
+    match leaves.get("actor_rollout_ref.rollout.name") {
+        Some(leaf) if matches!(leaf.value.as_str(), "vllm" | "sglang") => {
+            leaves.say(Field::RolloutEngine, &leaf.value, leaf);
+        }
+        Some(leaf) if leaf.hole.is_some() => {
+            leaves.state(Field::RolloutEngine, "vllm", Origin::Default, "where the text leaves it open");
+        }
+        Some(leaf) => lack(leaves, leaf, Effect::Memory, "this rollout engine"),
+        None => leaves.state(Field::RolloutEngine, "vllm", Origin::Default, "verl's examples"),
+    }
+    for (key, field) in [
+        ("tensor_model_parallel_size", Field::RolloutTensorParallelSize),
+        ("gpu_memory_utilization", Field::RolloutMemoryFraction),
+        ("max_num_seqs", Field::RolloutSequences),
+    ] {
+        leaves.take(&[&at(ROLLOUT, key)], field);
+    }
+    if let Some(leaf) = leaves.get("actor_rollout_ref.rollout.enforce_eager") {
+        leaves.switch(Field::RolloutCudaGraphs, leaf.flag() == Some(false), leaf);
+    }
+    if let Some(leaf) = leaves.get("actor_rollout_ref.rollout.free_cache_engine") {
+        leaves.switch(Field::RolloutSleep, leaf.flag() != Some(false), leaf);
+    }
+    if let Some(leaf) = leaves.get("actor_rollout_ref.rollout.quantization") {
+        leaves.say(Field::RolloutDtype, "fp8", leaf);
+    }
+    defaults(
+        leaves,
+        VERL,
+        &[
+            (Field::RolloutTensorParallelSize, "2"),
+            (Field::RolloutMemoryFraction, "0.5"),
+            (Field::RolloutSequences, "256"),
+            (Field::RolloutCudaGraphs, "true"),
+            (Field::RolloutSleep, "true"),
+        ],
+    );
+    // Rollouts on accelerators of their own (one_step_off_policy, fully_async_policy).
+    let nodes = leaves.get("rollout.nnodes");
+    let each = leaves.get("rollout.n_gpus_per_node");
+    if let (Some(nodes), Some(each)) = (nodes, each)
+        && let (Some(count), Some(per)) = (nodes.whole(), each.whole())
+    {
+        let own = count.saturating_mul(per).to_string();
+        leaves.say_noted(Field::RolloutGpus, &own, each, "rollout.nnodes x rollout.n_gpus_per_node");
+    }
+}
+
+/// Models beside the policy.
+fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
+    let yes = |leaves: &Leaves<'_>, path: &str| leaves.flag(path) == Some(true);
+    let penalised =
+        yes(leaves, "actor_rollout_ref.actor.use_kl_loss") || yes(leaves, "algorithm.use_kl_in_reward");
+    let adapters = leaves.reading.value(Field::LoraRank).is_some();
+    // FSDP's reference model is on the host and gathered layer by layer; with adapters it is the base itself.
+    let (place, note) = match () {
+        () if !penalised => ("none", "neither use_kl_loss nor use_kl_in_reward"),
+        () if adapters => ("none", "the base without its adapters"),
+        () if !megatron => ("host", "verl's FSDP holds the reference on the host (CPUOffload)"),
+        () if yes(leaves, &at(REF, "megatron.param_offload")) => ("host", "ref.megatron.param_offload"),
+        () => ("device", "ref.megatron.param_offload is off"),
+    };
+    leaves.state(Field::RlReference, place, Origin::Derived, note);
+    let estimator = leaves.text("algorithm.adv_estimator").unwrap_or("gae").to_owned();
+    let critic = leaves.flag("critic.enable").unwrap_or(estimator == "gae");
+    if !critic {
+        leaves.state(
+            Field::RlCritic,
+            "none",
+            Origin::Derived,
+            &format!("the estimator {estimator} has no critic"),
+        );
+        leaves.pass_below(&["critic."]);
+        return;
+    }
+    let own = leaves.text("critic.model.path").map(str::to_owned);
+    let actor = leaves.text("actor_rollout_ref.model.path").map(str::to_owned);
+    let end = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or("").to_owned();
+    if let Some(leaf) =
+        leaves.get("critic.model.path").filter(|_| own.as_deref().map(end) != actor.as_deref().map(end))
+    {
+        lack(leaves, leaf, Effect::Memory, "a critic of another shape than the policy");
+    }
+    let moved = ["critic.model.fsdp_config.param_offload", "critic.megatron.param_offload"]
+        .iter()
+        .any(|path| yes(leaves, path))
+        && ["critic.model.fsdp_config.optimizer_offload", "critic.megatron.optimizer_offload"]
+            .iter()
+            .any(|path| yes(leaves, path));
+    let (place, note) = if moved {
+        ("host", "the critic's weights and states are moved to the host between its turns")
+    } else {
+        ("device", "a critic of the policy's shape (the estimator gae)")
+    };
+    leaves.state(Field::RlCritic, place, Origin::Derived, note);
+    leaves.pass_below(&["critic."]);
+}

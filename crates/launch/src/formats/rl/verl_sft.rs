@@ -1,0 +1,75 @@
+//! verl's supervised trainer on FSDP (`verl/trainer/fsdp_sft_trainer.py`, `verl/trainer/config/sft_trainer.yaml`).
+
+use super::super::leaves::Leaves;
+use super::common::{ask, defaults, lack_yes, lora, model, transformers};
+use crate::{Effect, Origin};
+use shardscope_plan::Field;
+
+const VERL: &str = "verl";
+
+pub(super) fn read(leaves: &mut Leaves<'_>) {
+    transformers(leaves, VERL, "fsdp1");
+    if let Some(leaf) = leaves.get("model.strategy").filter(|leaf| leaf.value == "fsdp2") {
+        leaves.say(Field::DataParallelEngine, "fsdp2", leaf);
+    }
+    leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
+    if let Some(leaf) = leaves.first(&["model.fsdp_config.model_dtype"]) {
+        leaves.say(Field::ParamsDtype, &leaf.value, leaf);
+        if !matches!(leaf.value.as_str(), "fp32" | "float32") {
+            leaves.say(Field::Autocast, "none", leaf);
+        }
+    }
+    defaults(
+        leaves,
+        VERL,
+        &[(Field::ParamsDtype, "fp32"), (Field::ZeroStage, "3"), (Field::GradientCheckpointing, "true")],
+    );
+    if let Some(leaf) = leaves.get("model.enable_gradient_checkpointing") {
+        leaves.switch(Field::GradientCheckpointing, leaf.flag() != Some(false), leaf);
+    }
+    leaves.take_all(&[
+        ("data.max_length", Field::SeqLength),
+        ("data.train_batch_size", Field::GlobalBatchSize),
+        ("data.micro_batch_size_per_gpu", Field::MicroBatchSize),
+        ("trainer.nnodes", Field::NumNodes),
+        ("trainer.n_gpus_per_node", Field::GpusPerNode),
+    ]);
+    defaults(
+        leaves,
+        VERL,
+        &[(Field::SeqLength, "1024"), (Field::GlobalBatchSize, "256"), (Field::MicroBatchSize, "4")],
+    );
+    if let Some(leaf) = leaves.get("ulysses_sequence_parallel_size").filter(|leaf| leaf.whole() != Some(1)) {
+        leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
+        leaves.say(Field::CpCommType, "a2a", leaf);
+    }
+    if let Some(leaf) = leaves.yes("model.use_liger") {
+        leaves.switch(Field::LigerKernel, true, leaf);
+    }
+    lora(leaves, "model.lora_rank", &[("model.lora_alpha", Field::LoraAlpha)], "model.target_modules");
+    lack_yes(
+        leaves,
+        &[
+            (
+                "model.fsdp_config.cpu_offload",
+                Effect::Memory,
+                "weights, gradients and optimizer states on the host (FSDP)",
+            ),
+            ("model.enable_activation_offload", Effect::Memory, "kept layer inputs that go to the host"),
+        ],
+    );
+    leaves.pass_below(&[
+        "data.",
+        "optim.",
+        "trainer.",
+        "checkpoint.",
+        "use_remove_padding",
+        "model.trust_remote_code",
+        "model.external_lib",
+        "model.use_shm",
+        "model.fsdp_config.wrap_policy",
+        "model.fsdp_config.offload_params",
+    ]);
+    model(leaves, &["model.partial_pretrain", "model.path"]);
+    ask(leaves, &[(Field::SeqLength, "To how many tokens are samples cut?", "1024")]);
+}

@@ -1,0 +1,71 @@
+//! Rollouts of reinforcement learning, from the settings.
+
+use super::precision::number;
+use super::setting::SettingValue::{Bool, Int, Real, Text};
+use super::table::Table;
+use shardscope_plan::{Field, Number, Offloads, Residence, RlFramework, Rollout, RolloutEngine};
+
+/// Part of the memory that an engine takes where nothing is said: vLLM's `gpu_memory_utilization`
+/// (`vllm/config/cache.py`), and what SGLang's sizes come to on accelerators of 80 GB (`sglang/srt/server_args.py`).
+const FRACTIONS: [(RolloutEngine, f64); 2] = [(RolloutEngine::Vllm, 0.9), (RolloutEngine::Sglang, 0.88)];
+/// Sequences that vLLM and SGLang decode at once from CUDA graphs on accelerators of 80 GB, where nothing is said
+/// (`vllm/config/scheduler.py`, `sglang/srt/server_args.py:cuda_graph_max_bs`).
+const SEQUENCES: u64 = 256;
+
+/// A step takes a part of the round's rollouts where the batch itself is not stated (slime, `--num-steps-per-rollout`).
+pub(super) fn batch(table: &mut Table) {
+    let (Some(prompts), Some(steps)) = (table.count(Field::RolloutPrompts), table.count(Field::RolloutSteps))
+    else {
+        return;
+    };
+    let sequences = prompts.saturating_mul(table.degree(Field::RolloutsPerPrompt)) / steps.max(1);
+    let rule = "prompts x rollouts of each / steps of a round";
+    table.derive(Field::GlobalBatchSize, Int(sequences.max(1)), rule);
+}
+
+/// The rollouts of the settings; none where no framework of reinforcement learning is named.
+pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
+    let framework = RlFramework::named(table.word(Field::RlFramework))?;
+    let engine = RolloutEngine::named(table.word(Field::RolloutEngine)).unwrap_or(RolloutEngine::Vllm);
+    let whose = format!("default of {}", engine.name());
+    let usual = FRACTIONS.iter().find(|(known, _)| *known == engine).map_or(0.9, |(_, fraction)| *fraction);
+    table.default(Field::RolloutMemoryFraction, Real(usual), &whose);
+    table.default(Field::RolloutTensorParallelSize, Int(1), &whose);
+    table.default(Field::RolloutSequences, Int(SEQUENCES), &whose);
+    table.default(Field::RolloutCudaGraphs, Bool(true), &whose);
+    table.default(Field::RolloutDtype, Text("bf16".to_owned()), &whose);
+    table.default(Field::RolloutsPerPrompt, Int(1), "unless given");
+    table.derive(Field::RolloutLength, Int(sequence), "as long as what is trained on");
+    table.default(Field::RolloutSleep, Bool(false), "unless given");
+    let sleeps = table.on(Field::RolloutSleep);
+    // slime counts the engine's accelerators with --colocate too, and gives it some of its own without.
+    let own = match framework {
+        RlFramework::Slime if sleeps => None,
+        RlFramework::Slime => Some(table.number(Field::RolloutGpus).max(1)),
+        _ => table.count(Field::RolloutGpus).filter(|gpus| *gpus > 0),
+    };
+    let offloaded: Vec<String> =
+        table.words(Field::OffloadBetweenPhases).into_iter().map(str::to_owned).collect();
+    let offloads = |what: &str| offloaded.iter().any(|word| word == what);
+    let residence = |table: &Table, field| Residence::named(table.word(field)).unwrap_or_default();
+    Some(Rollout {
+        framework,
+        engine,
+        tensor: table.degree(Field::RolloutTensorParallelSize),
+        fraction: table.real(Field::RolloutMemoryFraction).unwrap_or(usual).clamp(0.0, 1.0),
+        own_gpus: own,
+        sleeps,
+        graphs: table.on(Field::RolloutCudaGraphs),
+        sequences: table.number(Field::RolloutSequences).max(1),
+        weights: number(table.word(Field::RolloutDtype)).unwrap_or(Number::Bf16),
+        offloads: Offloads {
+            weights: offloads("weights"),
+            gradients: offloads("gradients"),
+            optimizer: offloads("optimizer"),
+        },
+        reference: residence(table, Field::RlReference),
+        critic: residence(table, Field::RlCritic),
+        per_prompt: table.number(Field::RolloutsPerPrompt).max(1),
+        length: table.number(Field::RolloutLength).max(1),
+    })
+}

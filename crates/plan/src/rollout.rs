@@ -1,0 +1,247 @@
+//! How rollouts are made for reinforcement learning, and what then shares the accelerators with the training.
+
+use super::number::Number;
+use shardscope_units::Bytes;
+
+/// Rollouts of a training by reinforcement learning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rollout {
+    /// Which framework runs training and rollouts in turn.
+    pub framework: RlFramework,
+    /// Which engine generates.
+    pub engine: RolloutEngine,
+    /// Tensor parallel size of the engine.
+    pub tensor: u64,
+    /// Part of an accelerator's memory that the engine is given (vLLM `gpu_memory_utilization`, SGLang
+    /// `mem_fraction_static`), 0 to 1.
+    pub fraction: f64,
+    /// Accelerators that only generate; none where rollouts run on those of the training.
+    pub own_gpus: Option<u64>,
+    /// Whether the engine gives back weights and cache while the model trains.
+    pub sleeps: bool,
+    /// Whether decoding runs from CUDA graphs.
+    pub graphs: bool,
+    /// Sequences that the engine decodes at once at most.
+    pub sequences: u64,
+    /// Number format of the engine's weights.
+    pub weights: Number,
+    /// What the trainer moves to the host while the engine generates.
+    pub offloads: Offloads,
+    /// The model that the policy is held against.
+    pub reference: Residence,
+    /// The critic, of the policy's own shape.
+    pub critic: Residence,
+    /// Rollouts of one prompt, n.
+    pub per_prompt: u64,
+    /// Longest prompt and response together. Unit: token.
+    pub length: u64,
+}
+
+impl Rollout {
+    /// Whether rollouts run on the accelerators of the training.
+    #[must_use]
+    pub const fn is_co_located(&self) -> bool {
+        self.own_gpus.is_none()
+    }
+}
+
+/// What the trainer moves to the host between its phases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offloads {
+    /// Weights.
+    pub weights: bool,
+    /// Gradients, or buffers that hold them.
+    pub gradients: bool,
+    /// States of the optimizer.
+    pub optimizer: bool,
+}
+
+/// Where a model beside the policy is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Residence {
+    /// There is none.
+    #[default]
+    Absent,
+    /// On the accelerators of the policy, cut as it is.
+    Device,
+    /// On the host, or brought to the accelerators only while it is used.
+    Host,
+    /// On accelerators of its own.
+    Elsewhere,
+}
+
+impl Residence {
+    /// The words of the settings, in the order of the variants.
+    pub const NAMED: [(Self, &'static str); 4] = [
+        (Self::Absent, "none"),
+        (Self::Device, "device"),
+        (Self::Host, "host"),
+        (Self::Elsewhere, "elsewhere"),
+    ];
+
+    /// The residence of a word.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
+    }
+}
+
+/// Which engine generates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RolloutEngine {
+    /// vLLM.
+    Vllm,
+    /// SGLang.
+    Sglang,
+}
+
+impl RolloutEngine {
+    /// The engine of a word.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "vllm" => Some(Self::Vllm),
+            "sglang" => Some(Self::Sglang),
+            _ => None,
+        }
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Vllm => "vLLM",
+            Self::Sglang => "SGLang",
+        }
+    }
+}
+
+/// Which framework trains by reinforcement learning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RlFramework {
+    /// verl.
+    Verl,
+    /// OpenRLHF.
+    OpenRlhf,
+    /// slime and miles.
+    Slime,
+    /// NeMo-RL.
+    NemoRl,
+    /// MindSpeed-RL.
+    MindSpeedRl,
+    /// TRL.
+    Trl,
+    /// ms-swift.
+    Swift,
+}
+
+/// How a framework hands new weights to the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RlSemantics {
+    /// Whether weights that were moved to the host are brought back to the accelerators to be handed over.
+    pub loads_weights: bool,
+    /// What is gathered or converted at a time.
+    pub bucket: Bucket,
+    /// From what the log-probabilities of sampled tokens are taken, under engines that run modules of plain PyTorch.
+    pub log_probs: LogProbs,
+    /// Where this is read from.
+    pub source: &'static str,
+}
+
+/// From what the log-probabilities of sampled tokens are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogProbs {
+    /// The logits as they are, overwritten by their own gradient (flash-attn's cross entropy with `inplace_backward`).
+    InPlace,
+    /// A copy of the logits in fp32, with a gradient beside it (flash-attn's cross entropy).
+    Fp32Copy,
+    /// A log-softmax in the logits' type, a sequence at a time.
+    ByRow,
+}
+
+/// How much of the weights is gathered or converted at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bucket {
+    /// One whole tensor: the largest is the embedding's.
+    Tensor,
+    /// A buffer of so many bytes.
+    Bytes(Bytes),
+}
+
+const MIB: u64 = 1 << 20;
+
+impl RlFramework {
+    /// Every one with its name in the settings.
+    pub const NAMED: [(Self, &'static str); 7] = [
+        (Self::Verl, "verl"),
+        (Self::OpenRlhf, "openrlhf"),
+        (Self::Slime, "slime"),
+        (Self::NemoRl, "nemo_rl"),
+        (Self::MindSpeedRl, "mindspeed_rl"),
+        (Self::Trl, "trl"),
+        (Self::Swift, "swift"),
+    ];
+
+    /// The framework of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
+    }
+
+    /// How it hands over weights; `cut` says whether the trainer cuts the model itself (Megatron) or only shards it.
+    #[must_use]
+    pub const fn semantics(self, cut: bool) -> RlSemantics {
+        match self {
+            // FSDP's shards are taken tensor by tensor, from the host where they are there; Megatron's weights are loaded.
+            Self::Verl if cut => RlSemantics {
+                loads_weights: true,
+                bucket: Bucket::Tensor,
+                log_probs: LogProbs::InPlace,
+                source: "verl/workers/megatron_workers.py:rollout_mode",
+            },
+            Self::Verl => RlSemantics {
+                loads_weights: false,
+                bucket: Bucket::Tensor,
+                log_probs: LogProbs::InPlace,
+                source: "verl/workers/fsdp_workers.py:rollout_mode",
+            },
+            Self::OpenRlhf => RlSemantics {
+                loads_weights: false,
+                bucket: Bucket::Tensor,
+                log_probs: LogProbs::Fp32Copy,
+                source: "openrlhf/trainer/ray/ppo_actor.py:broadcast_to_vllm",
+            },
+            // The weights come from their copy on the host (TensorBackuper), a buffer at a time.
+            Self::Slime => RlSemantics {
+                loads_weights: false,
+                bucket: Bucket::Bytes(Bytes::new(512 * MIB)),
+                log_probs: LogProbs::Fp32Copy,
+                source: "slime/utils/arguments.py:--update-weight-buffer-size",
+            },
+            Self::NemoRl => RlSemantics {
+                loads_weights: true,
+                bucket: Bucket::Tensor,
+                log_probs: LogProbs::Fp32Copy,
+                source: "nemo_rl/algorithms/grpo.py:refit_policy_generation",
+            },
+            Self::MindSpeedRl => RlSemantics {
+                loads_weights: true,
+                bucket: Bucket::Tensor,
+                log_probs: LogProbs::Fp32Copy,
+                source: "mindspeed_rl/workers/resharding/megatron_sharding_manager.py",
+            },
+            Self::Trl => RlSemantics {
+                loads_weights: false,
+                bucket: Bucket::Tensor,
+                log_probs: LogProbs::ByRow,
+                source: "trl/generation/vllm_generation.py:sync_weights",
+            },
+            Self::Swift => RlSemantics {
+                loads_weights: true,
+                bucket: Bucket::Tensor,
+                log_probs: LogProbs::ByRow,
+                source: "swift/rlhf_trainers/rollout_mixin.py:_move_model_to_vllm",
+            },
+        }
+    }
+}

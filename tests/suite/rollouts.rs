@@ -1,0 +1,167 @@
+//! Memory of reinforcement learning against figures worked out by hand from the engines' own rules.
+
+use shardscope::estimate::{PhaseKind, RlMemory, cached_token, memory, parameters};
+use shardscope::intake::resolve;
+use shardscope::plan::Plan;
+use shardscope::quantity::Bytes;
+
+/// Llama-like: width 1024, 16 heads of 64, 4 key/value heads, MLP 2816, 8 layers.
+const LAYERS: u64 = 8;
+const WIDTH: u64 = 1024;
+const VOCABULARY: u64 = 32_000;
+/// Parameters of the linear layers of one layer: queries and output, keys and values of 4 heads of 64, three of the MLP.
+const LINEAR: u64 = 2 * WIDTH * WIDTH + 2 * WIDTH * 256 + 3 * WIDTH * 2816;
+
+fn plan(set: &[(&str, &str)]) -> Plan {
+    let common = [
+        ("software", "hf_transformers"),
+        ("accelerator", "A100-SXM-80GB"),
+        ("num_nodes", "1"),
+        ("gpus_per_node", "8"),
+        ("num_layers", "8"),
+        ("hidden_size", "1024"),
+        ("ffn_hidden_size", "2816"),
+        ("num_attention_heads", "16"),
+        ("group_query_attention", "true"),
+        ("num_query_groups", "4"),
+        ("swiglu", "true"),
+        ("untie_embeddings_and_output_weights", "true"),
+        ("vocab_size", "32000"),
+        ("seq_length", "2048"),
+        ("micro_batch_size", "2"),
+        ("num_micro_batches", "4"),
+        ("params_dtype", "fp32"),
+        ("autocast", "bf16"),
+        ("attn_implementation", "flash_attention_2"),
+        ("data_parallel_engine", "fsdp1"),
+        ("zero_stage", "3"),
+        ("training_objective", "policy"),
+        ("rl_framework", "verl"),
+        ("rollout_memory_fraction", "0.5"),
+        ("rollout_tensor_parallel_size", "2"),
+        ("rollout_sleep", "true"),
+        ("rollout_length", "2048"),
+    ];
+    let settings: Vec<_> =
+        common.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let resolution = resolve(&[], &settings);
+    resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
+}
+
+fn rl(plan: &Plan) -> RlMemory {
+    memory(plan).rl.expect("phases")
+}
+
+fn part(rl: &RlMemory, kind: PhaseKind, label: &str) -> Option<Bytes> {
+    let phase = rl.phases.iter().find(|phase| phase.kind == kind).expect("the phase");
+    phase.breakdown.child(label).map(shardscope::explain::Breakdown::value)
+}
+
+#[test]
+fn an_engine_holds_its_tensor_ranks_weights_and_its_share_of_the_memory() {
+    let plan = plan(&[]);
+    let rl = rl(&plan);
+    // Half of the linear layers and of both vocabularies, and every norm.
+    let norms = (2 * LAYERS + 1) * WIDTH;
+    let own = LAYERS * LINEAR / 2 + 2 * VOCABULARY * WIDTH / 2 + norms;
+    assert_eq!(rl.engine.weights, Bytes::new(2 * own));
+    // vLLM: half of the device less the weights is cache and activations.
+    let capacity = plan.cluster().accelerator.memory;
+    assert_eq!(rl.engine.kv_cache, Bytes::new(capacity.get() / 2 - 2 * own));
+    // Keys and values of two heads of 64 in 16 bits, of 8 layers.
+    assert_eq!(cached_token(plan.model(), 2), Bytes::new(2 * 2 * 64 * 2 * LAYERS));
+    assert_eq!(rl.engine.cache_tokens, rl.engine.kv_cache.get() / (2 * 2 * 64 * 2 * LAYERS));
+    assert_eq!(rl.cache_rollouts, rl.engine.cache_tokens / 2048);
+    // More ranks than key/value heads: each holds one head.
+    assert_eq!(cached_token(plan.model(), 16), Bytes::new(2 * 64 * 2 * LAYERS));
+}
+
+#[test]
+fn phases_on_shared_accelerators_hold_what_the_others_leave() {
+    let kept = plan(&[("offload_between_phases", "gradients")]);
+    let memory = memory(&kept);
+    let rl = memory.rl.as_ref().expect("phases");
+    assert!(rl.co_located);
+    let kinds: Vec<PhaseKind> = rl.phases.iter().map(|phase| phase.kind).collect();
+    assert_eq!(kinds, [PhaseKind::Training, PhaseKind::WeightUpdate, PhaseKind::Rollout]);
+    let totals = memory.ranks[0].totals;
+    // fp32 weights and two moments of an eighth of the model stay.
+    let shard = parameters(&kept).total.get() / 8;
+    let left = part(rl, PhaseKind::Rollout, "left by the trainer").expect("what is left");
+    assert_eq!(left, totals.between_steps.less(totals.gradients));
+    assert!(left >= Bytes::new(12 * shard) && left < Bytes::new(12 * shard + (64 << 20)), "{left:?}");
+    // The engine asleep keeps graphs and context: its weights are not in the training phase.
+    assert_eq!(part(rl, PhaseKind::Training, "weights of the engine"), None);
+    assert_eq!(part(rl, PhaseKind::Training, "CUDA graphs of the engine"), Some(Bytes::mib(2) * 256));
+    // The largest tensor of the update: the embedding in fp32.
+    let tensor = part(rl, PhaseKind::WeightUpdate, "a tensor gathered whole");
+    assert_eq!(tensor, Some(Bytes::new(4 * VOCABULARY * WIDTH)));
+    for phase in &rl.phases {
+        let sum: Bytes = phase.breakdown.children().iter().map(shardscope::explain::Breakdown::value).sum();
+        assert_eq!(sum, phase.breakdown.value());
+    }
+
+    // Moved to the host, weights and moments are gone from the rollout phase.
+    let moved = self::rl(&plan(&[("offload_between_phases", "weights gradients optimizer")]));
+    let left = part(&moved, PhaseKind::Rollout, "left by the trainer").expect("what is left");
+    assert!(left < Bytes::mib(64), "{left:?}");
+    // Awake all the time, the engine is in the training phase too.
+    let awake = self::rl(&plan(&[("rollout_sleep", "false")]));
+    assert!(part(&awake, PhaseKind::Training, "weights of the engine").is_some());
+}
+
+#[test]
+fn rollouts_elsewhere_are_never_summed_with_training() {
+    let apart = plan(&[("rollout_gpus", "8")]);
+    let memory = memory(&apart);
+    let rl = memory.rl.as_ref().expect("phases");
+    assert!(!rl.co_located);
+    let kinds: Vec<PhaseKind> = rl.phases.iter().map(|phase| phase.kind).collect();
+    assert_eq!(kinds, [PhaseKind::Training, PhaseKind::Rollout]);
+    assert_eq!(rl.phases[0].breakdown.value(), memory.ranks[0].totals.peak_reserved);
+    assert_eq!(part(rl, PhaseKind::Rollout, "left by the trainer"), None);
+}
+
+#[test]
+fn the_phase_that_runs_out_is_named_and_decides_the_verdict() {
+    let full = plan(&[("rollout_memory_fraction", "0.98")]);
+    let memory = memory(&full);
+    let rl = memory.rl.as_ref().expect("phases");
+    let failing: Vec<&str> = rl.failing().map(|phase| phase.kind.name()).collect();
+    assert_eq!(failing, ["rollout"]);
+    assert!(!memory.fits && memory.verdict.name() == "out_of_memory");
+    let text = shardscope::report::text::text(&full, &shardscope::advice::advised(&full).expect("a report"));
+    assert!(text.contains("out of memory in rollout"), "{text}");
+    // A share that the weights fill leaves no cache: the engine does not start.
+    let starved = self::rl(&plan(&[("rollout_memory_fraction", "0.001")]));
+    assert_eq!((starved.cache_rollouts, starved.verdict().name()), (0, "out_of_memory"));
+}
+
+#[test]
+fn models_beside_the_policy_stay_where_they_are_said_to_be() {
+    let beside = rl(&plan(&[("rl_reference", "device"), ("rl_critic", "device")]));
+    let alone = rl(&plan(&[]));
+    let memory = memory(&plan(&[]));
+    let totals = memory.ranks[0].totals;
+    let value = |rl: &RlMemory, index: usize| rl.phases[index].breakdown.value();
+    let critic = totals.parameters + totals.gradients + totals.optimizer;
+    for index in 0..3 {
+        assert_eq!(value(&beside, index), value(&alone, index) + totals.parameters + critic);
+    }
+    let hosted = rl(&plan(&[("rl_reference", "host"), ("rl_critic", "elsewhere")]));
+    assert_eq!(value(&hosted, 0), value(&alone, 0));
+}
+
+#[test]
+fn log_probabilities_are_taken_as_the_framework_takes_them() {
+    let tokens = 2 * 2048_u64;
+    let kept = |framework: &str| {
+        let plan = plan(&[("rl_framework", framework)]);
+        memory(&plan).ranks[0].chunks[0].kept.get()
+    };
+    let logits = tokens * VOCABULARY;
+    // verl keeps the 16-bit logits, OpenRLHF a copy in fp32, TRL a 16-bit log-softmax: 2, 4 and 2 bytes an element.
+    let [verl, open, trl] = ["verl", "openrlhf", "trl"].map(kept);
+    assert_eq!(open - verl, 2 * logits);
+    assert_eq!(verl - trl, 4 * tokens);
+}
