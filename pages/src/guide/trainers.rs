@@ -195,7 +195,7 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
     (
         "Qwen3 30B-A3B with GRPO under slime, rollouts by SGLang",
         "Qwen3-30B-A3B",
-        "bf16&gbs=256&mbs=1&tp=4&ep=8&nodes=1&seq=16384&sequence_parallel&use_distributed_optimizer&attention_kernel=flash&recompute_granularity=full&recompute_method=uniform&recompute_num_layers=1&rl_framework=slime&rollout_engine=sglang&rollout_tensor_parallel_size=8&rollout_memory_fraction=0.7&rollout_sleep&offload_between_phases=weights%20gradients%20optimizer&rl_reference=host",
+        "bf16&gbs=256&mbs=1&tp=4&ep=8&expert_tensor_parallel_size=1&nodes=1&seq=16384&sequence_parallel&use_distributed_optimizer&attention_kernel=flash&recompute_granularity=full&recompute_method=uniform&recompute_num_layers=1&rl_framework=slime&rollout_engine=sglang&rollout_tensor_parallel_size=8&rollout_memory_fraction=0.7&rollout_sleep&offload_between_phases=weights%20gradients%20optimizer&rl_reference=host",
     ),
     (
         "Qwen3 8B with GRPO under NeMo-RL on Megatron",
