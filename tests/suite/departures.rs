@@ -4,9 +4,10 @@ use shardscope::intake::{Request, plan_from_flags, read};
 use shardscope::plan::Plan;
 use shardscope::quantity::Bytes;
 use shardscope::report::analysis_tool::{
-    DEPARTURES, Figure, MEASURED, ToolFigures, ToolRow, compare, measured_plan, tool_figures,
+    DEPARTURES, Figure, MEASURED, ToolFigures, ToolRow, compare, tool_figures,
 };
 use shardscope::report::{Report, report};
+use shardscope::session::measured_plan;
 use shardscope::shell::Environment;
 use shardscope::text::Source;
 

@@ -12,7 +12,6 @@ mod least;
 mod log;
 pub mod megatron;
 mod named;
-mod not_modelled;
 mod reading;
 mod resolve;
 mod surroundings;
@@ -23,6 +22,8 @@ pub use flags::plan_from_flags;
 pub use gather::MAX_TEXTS;
 pub use least::least_settings;
 pub use log::{Iteration, Log, Memory, is_log, read_log};
-pub use not_modelled::{Effect, NotModelled, NotRead};
-pub use reading::{Argument, Found, Origin, Question, Reading};
-pub use resolve::{MAX_DIAGNOSTICS, Resolution, Setting, SettingValue, resolve};
+pub use reading::{Argument, Found, Reading};
+pub use resolve::{MAX_DIAGNOSTICS, resolve};
+pub use shardscope_plan::{
+    Effect, NotModelled, NotRead, Origin, Question, Resolution, Setting, SettingValue,
+};

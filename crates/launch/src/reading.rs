@@ -1,40 +1,7 @@
 //! What a reader found, before any default or rule.
 
-use crate::{NotModelled, NotRead};
-use shardscope_plan::{Field, Software};
+use shardscope_plan::{Field, NotModelled, NotRead, Origin, Question, Software};
 use shardscope_source::{Diagnostic, Span};
-
-/// Where a setting's value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
-    /// The pasted text.
-    Script,
-    /// A variable that the text leaves to its environment, filled in by the reader of the page.
-    Environment,
-    /// The catalog of models, tokenizers and hardware.
-    Catalog,
-    /// A default of the framework.
-    Default,
-    /// A rule of the framework, from other settings.
-    Derived,
-    /// A control of the page.
-    User,
-}
-
-impl Origin {
-    /// Its name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Script => "script",
-            Self::Environment => "environment",
-            Self::Catalog => "catalog",
-            Self::Default => "default",
-            Self::Derived => "derived",
-            Self::User => "user",
-        }
-    }
-}
 
 /// A word of the training command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,19 +79,6 @@ impl Found {
         self.note = Some(note.into());
         self
     }
-}
-
-/// Something the text leaves open and the report needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// The setting or variable asked for.
-    pub name: String,
-    /// The question in words.
-    pub prompt: String,
-    /// What may be answered; empty when anything may.
-    pub choices: Vec<String>,
-    /// A sensible answer.
-    pub proposal: Option<String>,
 }
 
 /// Everything one text says.

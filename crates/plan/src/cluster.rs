@@ -43,6 +43,8 @@ pub struct Accelerator {
     pub name: String,
     /// Name of the calibration set of its generation, for example `H100`.
     pub generation: String,
+    /// Major compute capability (CUDA) of NVIDIA's; none for others.
+    pub capability: Option<u64>,
     /// What `nvidia-smi` shows as total.
     pub memory: Bytes,
     /// Memory bandwidth.
@@ -59,15 +61,6 @@ pub struct Accelerator {
     pub context: Bytes,
     /// Where the figures are from.
     pub source: String,
-}
-
-impl Accelerator {
-    /// The major compute capability (CUDA) of NVIDIA's generations; none for others.
-    #[must_use]
-    pub fn capability(&self) -> Option<u64> {
-        const MAJORS: [(&str, u64); 5] = [("V100", 7), ("A100", 8), ("H100", 9), ("B", 10), ("GB", 10)];
-        MAJORS.iter().find(|(start, _)| self.generation.starts_with(start)).map(|(_, major)| *major)
-    }
 }
 
 /// Dense arithmetic peaks, without sparsity.

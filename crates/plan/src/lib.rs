@@ -12,10 +12,13 @@ mod layout;
 pub mod limits;
 mod marks;
 mod model;
+mod not_modelled;
 mod number;
 mod recipe;
+mod resolution;
 mod rollout;
 mod rules;
+mod setting;
 mod software;
 mod split;
 mod stage_text;
@@ -34,13 +37,16 @@ pub use model::{
     Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, LatentAttention, LayerKind, LinearBias,
     Model, Normalization, PositionEmbedding, VocabPadding,
 };
+pub use not_modelled::{Effect, NotModelled, NotRead};
 pub use number::Number;
 pub use recipe::{
     AttentionKernel, Dispatcher, DpSharding, Fp8, Fp8Recipe, Fusions, HEADROOM, LoadBalancing, LossKind,
     MoeRecipe, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
     StateFormat,
 };
+pub use resolution::{Question, Resolution};
 pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantics, Rollout, RolloutEngine};
+pub use setting::{Origin, Setting, SettingValue};
 pub use software::{BatchMask, ColumnInput, GatedActivation, Semantics};
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
 pub use tuning::{

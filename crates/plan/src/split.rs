@@ -312,7 +312,8 @@ fn written_out(sizes: StageSizes, text: &str) -> Result<StageMap, Contradiction>
             message,
         )
     };
-    let stages = parse_stages(text).map_err(|message| refuse(message).hint("for example Et*3|(tt|)*14tL"))?;
+    let stages =
+        parse_stages(text).map_err(|why| refuse(why.to_string()).hint("for example Et*3|(tt|)*14tL"))?;
     let StageSizes { num_layers, pipeline, mtp_num_layers, .. } = sizes;
     let count = stages.len() as u64;
     if !count.is_multiple_of(pipeline) {

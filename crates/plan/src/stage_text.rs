@@ -2,6 +2,45 @@
 //! `t` layer, `m` MTP layer, `L` loss, `x*N` and `(...)*N` repetition.
 
 use super::limits::MAX_LAYERS;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+
+/// What is wrong with a pipeline layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BadStages {
+    /// More symbols than are read.
+    TooLong,
+    /// A symbol that the language does not have.
+    UnknownSymbol(char),
+    /// A group inside a group.
+    NestedGroup,
+    /// A `)` without its `(`.
+    NotOpened,
+    /// A `(` without its `)`.
+    NotClosed,
+    /// A `*` without a symbol before it or a number after it.
+    BareRepetition,
+}
+
+impl Display for BadStages {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let of = "in the pipeline layout";
+        match self {
+            Self::TooLong => write!(formatter, "the pipeline layout is longer than {LONGEST} symbols"),
+            Self::UnknownSymbol(symbol) => {
+                write!(formatter, "the pipeline layout knows E, t, m, L, | and no '{symbol}'")
+            }
+            Self::NestedGroup => write!(formatter, "a group inside a group {of}"),
+            Self::NotOpened => write!(formatter, "a ) without its ( {of}"),
+            Self::NotClosed => write!(formatter, "a ( without its ) {of}"),
+            Self::BareRepetition => {
+                write!(formatter, "a * needs a symbol before it and a number after it {of}")
+            }
+        }
+    }
+}
+
+impl Error for BadStages {}
 
 /// What a stage may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +72,13 @@ const LONGEST: usize = 16_384;
 const _: () = assert!(LONGEST as u64 == 4 * MAX_LAYERS);
 
 /// The stages of a layout, or what is wrong with it.
-pub(super) fn parse_stages(text: &str) -> Result<Vec<WrittenStage>, String> {
+pub(super) fn parse_stages(text: &str) -> Result<Vec<WrittenStage>, BadStages> {
     let mut stages = vec![WrittenStage::default()];
     let mut symbols = 0;
     for symbol in written_out(text)? {
         symbols += 1;
         if symbols > LONGEST {
-            return Err(format!("the pipeline layout is longer than {LONGEST} symbols"));
+            return Err(BadStages::TooLong);
         }
         let mark = match symbol {
             b'E' => Mark::Embedding,
@@ -50,12 +89,7 @@ pub(super) fn parse_stages(text: &str) -> Result<Vec<WrittenStage>, String> {
                 stages.push(WrittenStage::default());
                 continue;
             }
-            other => {
-                return Err(format!(
-                    "the pipeline layout knows E, t, m, L, | and no '{}'",
-                    char::from(other)
-                ));
-            }
+            other => return Err(BadStages::UnknownSymbol(char::from(other))),
         };
         if let Some(stage) = stages.last_mut() {
             stage.0.push(mark);
@@ -65,7 +99,7 @@ pub(super) fn parse_stages(text: &str) -> Result<Vec<WrittenStage>, String> {
 }
 
 /// The text with every repetition written out; commas and blanks only separate.
-fn written_out(text: &str) -> Result<Vec<u8>, String> {
+fn written_out(text: &str) -> Result<Vec<u8>, BadStages> {
     let mut out: Vec<u8> = Vec::new();
     let mut rest = text.bytes().filter(|byte| !b", \t\n".contains(byte)).peekable();
     let mut group: Option<usize> = None;
@@ -74,8 +108,8 @@ fn written_out(text: &str) -> Result<Vec<u8>, String> {
     while let Some(byte) = rest.next() {
         match byte {
             b'(' if group.is_none() => group = Some(out.len()),
-            b'(' => return Err("a group inside a group in the pipeline layout".to_owned()),
-            b')' => last = group.take().ok_or("a ) without its ( in the pipeline layout")?,
+            b'(' => return Err(BadStages::NestedGroup),
+            b')' => last = group.take().ok_or(BadStages::NotOpened)?,
             b'*' => {
                 let mut times = 0_usize;
                 let mut digits = 0;
@@ -86,12 +120,11 @@ fn written_out(text: &str) -> Result<Vec<u8>, String> {
                 }
                 let unit = out.get(last..).unwrap_or_default().to_vec();
                 if digits == 0 || unit.is_empty() {
-                    return Err("a * needs a symbol before it and a number after it in the pipeline layout"
-                        .to_owned());
+                    return Err(BadStages::BareRepetition);
                 }
                 out.truncate(last);
                 if unit.len().saturating_mul(times).saturating_add(out.len()) > LONGEST {
-                    return Err(format!("the pipeline layout is longer than {LONGEST} symbols"));
+                    return Err(BadStages::TooLong);
                 }
                 (0..times).for_each(|_| out.extend_from_slice(&unit));
                 last = out.len();
@@ -103,7 +136,7 @@ fn written_out(text: &str) -> Result<Vec<u8>, String> {
         }
     }
     if group.is_some() {
-        return Err("a ( without its ) in the pipeline layout".to_owned());
+        return Err(BadStages::NotClosed);
     }
     Ok(out)
 }
@@ -115,7 +148,8 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: Result<&[u64], &str>) {
         let sizes = parse_stages(text)
-            .map(|stages| stages.iter().map(|stage| stage.count(super::Mark::Layer)).collect());
+            .map(|stages| stages.iter().map(|stage| stage.count(super::Mark::Layer)).collect())
+            .map_err(|why| why.to_string());
         assert_eq!(sizes, expected.map(<[u64]>::to_vec).map_err(str::to_owned), "{text}");
     }
 

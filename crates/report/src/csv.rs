@@ -1,7 +1,7 @@
 //! Tables for spreadsheets: bare numbers, one header line, fields quoted where they must be (RFC 4180).
 
 use super::Report;
-use shardscope_launch::Setting;
+use shardscope_plan::Setting;
 use std::borrow::Cow;
 
 /// The memory of every stage. Unit: byte.

@@ -51,7 +51,7 @@ pub use stages::{explain_memory, stage_memories};
 pub use start::{Choice, start};
 pub use state::{Event, Pinned, Refused, State, apply};
 pub use steps::{Difference, Steps};
-pub use tool::{MeasuredLine, ToolBlock, ToolLine, measured_lines, tool_blocks};
+pub use tool::{MeasuredLine, ToolBlock, ToolLine, measured_lines, measured_plan, tool_blocks};
 pub use traffic::{
     detour_sentence, dimension_line, explain_message, explain_wire, link_name, written_groups,
 };

@@ -1,9 +1,10 @@
 //! The figures of the analysis tool of 2023 beside ours, and its four measured runs, as they are shown.
 
 use shardscope_estimate::memory_totals;
+use shardscope_launch::plan_from_flags;
 use shardscope_plan::Plan;
 use shardscope_report::Report;
-use shardscope_report::analysis_tool::{MEASURED, MeasuredRow, compare, measured_plan};
+use shardscope_report::analysis_tool::{MEASURED, MeasuredRow, compare};
 use shardscope_units::{Bytes, decimal, percent};
 
 /// A block of the tool's output.
@@ -92,6 +93,19 @@ pub fn measured_lines() -> Vec<MeasuredLine> {
         lines.extend(measured_line(row));
     }
     lines
+}
+
+/// The plan of a run that the tool was published with.
+#[must_use]
+pub fn measured_plan(row: &MeasuredRow) -> Option<Plan> {
+    let flags = format!(
+        "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 \
+         --max-position-embeddings 2048 --vocab-size 50257 --bf16 --swiglu --use-flash-attn \
+         --use-distributed-optimizer --tensor-model-parallel-size {} --pipeline-model-parallel-size {} \
+         --micro-batch-size {} --global-batch-size {}",
+        row.tensor, row.pipeline, row.micro_batch_size, row.global_batch_size
+    );
+    plan_from_flags(&flags, row.data * row.pipeline * row.tensor, 8, "H800-SXM").ok()
 }
 
 fn measured_line(row: &MeasuredRow) -> Option<MeasuredLine> {

@@ -2,18 +2,10 @@
 
 use super::super::script::HoleKind;
 use super::super::value::{HoleId, Value};
+use super::number::{ArithmeticError, NoNumber, apply};
 use super::state::Evaluator;
 use super::texts::byte_at;
 use shardscope_source::{Code, Diagnostic, Span};
-
-/// Why an expression has no number.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum NoNumber {
-    /// It hangs on this.
-    Hole(HoleId),
-    /// It is not an expression, or divides by zero.
-    Wrong(&'static str),
-}
 
 type Number = Result<i64, NoNumber>;
 
@@ -40,10 +32,10 @@ impl Evaluator<'_> {
 
     pub(crate) fn number(&mut self, expression: &Value, depth: u32) -> Number {
         if depth > DEPTH {
-            return Err(NoNumber::Wrong("variables refer to each other without end"));
+            return Err(NoNumber::Wrong(ArithmeticError::EndlessVariables));
         }
         if !self.spend(expression.weight(), expression.origin().unwrap_or_default()) {
-            return Err(NoNumber::Wrong("too much work"));
+            return Err(NoNumber::Wrong(ArithmeticError::TooMuchWork));
         }
         let mut reader = Reader {
             shell: self,
@@ -60,7 +52,7 @@ impl Evaluator<'_> {
         }
         let number = reader.comma();
         if reader.at < reader.bytes.len() {
-            reader.fail("this is no integer expression");
+            reader.fail(ArithmeticError::NoExpression);
         }
         reader.failure.map_or(Ok(number), Err)
     }
@@ -102,7 +94,7 @@ const OPERATORS: [(&str, u8); 19] = [
 
 impl Reader<'_, '_, '_> {
     /// Gives up: nothing is left to read, and nothing more is computed.
-    fn fail(&mut self, why: &'static str) -> i64 {
+    fn fail(&mut self, why: ArithmeticError) -> i64 {
         self.fail_by(NoNumber::Wrong(why))
     }
 
@@ -150,13 +142,13 @@ impl Reader<'_, '_, '_> {
     fn choice(&mut self) -> i64 {
         self.depth += 1;
         if self.depth > DEPTH {
-            return self.fail("it is nested too deeply");
+            return self.fail(ArithmeticError::TooDeep);
         }
         let condition = self.binary(1);
         let number = if self.eat("?") {
             let yes = self.skipping(condition == 0, Self::comma);
             if !self.eat(":") {
-                return self.fail("a ? lacks its :");
+                return self.fail(ArithmeticError::LonelyQuestionMark);
             }
             let no = self.skipping(condition != 0, Self::choice);
             if condition != 0 { yes } else { no }
@@ -203,7 +195,7 @@ impl Reader<'_, '_, '_> {
     fn deeper(&mut self, least: u8) -> i64 {
         self.depth += 1;
         if self.depth > DEPTH {
-            return self.fail("it is nested too deeply");
+            return self.fail(ArithmeticError::TooDeep);
         }
         let number = self.binary(least);
         self.depth -= 1;
@@ -232,7 +224,7 @@ impl Reader<'_, '_, '_> {
         }
         self.depth += 1;
         if self.depth > DEPTH {
-            return self.fail("it is nested too deeply");
+            return self.fail(ArithmeticError::TooDeep);
         }
         let number = if self.eat("-") {
             self.unary().wrapping_neg()
@@ -253,7 +245,7 @@ impl Reader<'_, '_, '_> {
         if self.eat("(") {
             let number = self.comma();
             if !self.eat(")") {
-                return self.fail("a parenthesis is not closed");
+                return self.fail(ArithmeticError::OpenParenthesis);
             }
             return number;
         }
@@ -267,7 +259,7 @@ impl Reader<'_, '_, '_> {
                 self.at += 1;
                 self.primary()
             }
-            _ => self.fail("this is no integer expression"),
+            _ => self.fail(ArithmeticError::NoExpression),
         }
     }
 
@@ -294,7 +286,7 @@ impl Reader<'_, '_, '_> {
         self.at += self.bytes.get(start..).unwrap_or(&[]).iter().take_while(|byte| is_part(byte)).count();
         let text = self.value.text().get(start..self.at).unwrap_or("");
         if self.bytes.get(self.at) == Some(&b'.') {
-            return self.fail("bash has no decimal fractions");
+            return self.fail(ArithmeticError::Fraction);
         }
         self.at += usize::from(matches!(self.bytes.get(self.at), Some(b'"' | b'\'')));
         self.blanks();
@@ -305,9 +297,9 @@ impl Reader<'_, '_, '_> {
             None => (text, 10),
         };
         if !(2..=36).contains(&base) {
-            return self.fail("a number has no such base");
+            return self.fail(ArithmeticError::NoSuchBase);
         }
-        i64::from_str_radix(digits, base).unwrap_or_else(|_| self.fail("this is no integer"))
+        i64::from_str_radix(digits, base).unwrap_or_else(|_| self.fail(ArithmeticError::NoInteger))
     }
 
     fn name(&mut self) -> String {
@@ -325,7 +317,7 @@ impl Reader<'_, '_, '_> {
         }
         let index = self.comma();
         if !self.eat("]") {
-            self.fail("an index is not closed");
+            self.fail(ArithmeticError::OpenIndex);
         }
         Some(index)
     }
@@ -385,32 +377,4 @@ impl Reader<'_, '_, '_> {
         }
         number
     }
-}
-
-fn apply(sign: &str, left: i64, right: i64) -> Result<i64, &'static str> {
-    Ok(match sign {
-        "+" => left.wrapping_add(right),
-        "-" => left.wrapping_sub(right),
-        "*" => left.wrapping_mul(right),
-        "/" | "%" if right == 0 => return Err("division by zero"),
-        "/" => left.wrapping_div(right),
-        "%" => left.wrapping_rem(right),
-        "**" => match u32::try_from(right) {
-            Ok(power) => left.wrapping_pow(power),
-            Err(_) => return Err("a negative power is no integer"),
-        },
-        "<<" => left.wrapping_shl(u32::try_from(right & 63).unwrap_or(0)),
-        ">>" => left.wrapping_shr(u32::try_from(right & 63).unwrap_or(0)),
-        "&" => left & right,
-        "|" => left | right,
-        "^" => left ^ right,
-        "&&" => i64::from(left != 0 && right != 0),
-        "||" => i64::from(left != 0 || right != 0),
-        "==" => i64::from(left == right),
-        "!=" => i64::from(left != right),
-        "<" => i64::from(left < right),
-        ">" => i64::from(left > right),
-        "<=" => i64::from(left <= right),
-        _ => i64::from(left >= right),
-    })
 }

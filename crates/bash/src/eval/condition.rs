@@ -2,7 +2,7 @@
 
 use super::super::tree::{Part, TestToken};
 use super::super::value::{Value, Word};
-use super::arithmetic::NoNumber;
+use super::number::NoNumber;
 use super::pattern;
 use super::regex::{Regex, Syntax};
 use super::state::{Certainty, Evaluator, Status};

@@ -11,6 +11,7 @@ mod control;
 mod finish;
 mod format;
 mod inner;
+mod number;
 mod operation;
 mod parameter;
 mod pattern;

@@ -168,7 +168,7 @@ pub(crate) fn constants() -> Vec<Constant> {
 }
 
 fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
-    let capability = x.plan.cluster().accelerator.capability();
+    let capability = x.plan.cluster().accelerator.capability;
     let term = |name, bytes: Bytes, times, formula| {
         Term::new(name, bytes * times, formula).given(&[("Z", bytes.number())])
     };

@@ -198,6 +198,8 @@ pub(super) struct State {
     pub(super) stays: f64,
     /// Whether it is of weights that do not train.
     pub(super) frozen: bool,
+    /// Whether it is another form of weights that are held as they are as well, which no rank shares.
+    pub(super) is_copy: bool,
 }
 
 impl State {
@@ -213,7 +215,7 @@ impl State {
         let count = ("P", self.count.number());
         let width = ("w", Count::new(self.width).number());
         let shards = ("D", Count::new(self.shards).number());
-        if self.name == FP8_COPIES {
+        if self.is_copy {
             Explanation::new(&COPIES, &[count, width])
         } else if self.stays < 1.0 {
             Explanation::new(&HOST, &[count, width, shards, ("q", self.stays)])
@@ -224,8 +226,6 @@ impl State {
         }
     }
 }
-
-pub(super) const FP8_COPIES: &str = "fp8 copies of weights";
 
 /// A state before it is known whose.
 pub(super) struct Kind {
@@ -245,6 +245,8 @@ pub(super) enum Of {
     All,
     /// Those of linear layers.
     Linear,
+    /// Those of linear layers, in another form beside the one that trains.
+    Copies,
     /// All but those of linear layers.
     Rest,
     /// The model's own that train.
@@ -272,7 +274,7 @@ impl Of {
     pub(super) fn count(self, held: &Held) -> Count {
         match self {
             Self::All => held.all,
-            Self::Linear => held.linear,
+            Self::Linear | Self::Copies => held.linear,
             Self::Rest => Count::new(held.all.get().saturating_sub(held.linear.get())),
             Self::Trained => held.trained,
             Self::Adapters => held.adapters,

@@ -1,6 +1,6 @@
 //! Bytes of weights, gradients and optimizer states per parameter, and over how many ranks they are spread.
 
-use super::state::{FP8_COPIES, Held, Kind, Of, Part, State, gradient_width, is_torch_fsdp};
+use super::state::{Held, Kind, Of, Part, State, gradient_width, is_torch_fsdp};
 use shardscope_plan::{DpSharding, Fp8, Fp8Recipe, Number, Optimizer, Plan, Recipe, Software};
 use shardscope_units::Count;
 
@@ -24,8 +24,9 @@ pub(super) fn states(plan: &Plan, kinds: &[Kind], held: Held, shards: u64, out: 
         let shards = if kind.spread { shards } else { 1 };
         if count > Count::ZERO && stays > 0.0 {
             let (name, part, width) = (kind.name, kind.part, kind.width);
+            let is_copy = kind.of == Of::Copies;
             let frozen = matches!(kind.of, Of::Plain | Of::Packed | Of::Constants | Of::Model);
-            out.push(State { name, part, count, width, shards, stays, frozen });
+            out.push(State { name, part, count, width, shards, stays, frozen, is_copy });
         }
     }
 }
@@ -81,7 +82,7 @@ fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
         }
         Some(fp8) => {
             add("weights", width, spread, Of::All);
-            add(FP8_COPIES, fp8_copies(fp8), false, Of::Linear);
+            add("fp8 copies of weights", fp8_copies(fp8), false, Of::Copies);
         }
         None => add("weights", width, spread, Of::All),
     }

@@ -1,6 +1,21 @@
 //! `${...}` in settings files: other keys (OmegaConf), a little arithmetic (NeMo), environment variables
 //! with a default (Primus, OmegaConf).
 
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+
+/// A key, variable or function whose value is not known, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unknown(pub(super) String);
+
+impl Display for Unknown {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} is not known", self.0)
+    }
+}
+
+impl Error for Unknown {}
+
 /// Deepest chain of references followed.
 const MAX_DEPTH: u8 = 8;
 
@@ -8,12 +23,12 @@ const MAX_DEPTH: u8 = 8;
 /// under other keys.
 ///
 /// # Errors
-/// The name of what is not known.
+/// What is not known.
 pub(super) fn expand(
     text: &str,
     path: &str,
     look: &dyn Fn(&str) -> Option<String>,
-) -> Result<String, String> {
+) -> Result<String, Unknown> {
     deeper(text, path, look, 0)
 }
 
@@ -22,7 +37,7 @@ fn deeper(
     path: &str,
     look: &dyn Fn(&str) -> Option<String>,
     depth: u8,
-) -> Result<String, String> {
+) -> Result<String, Unknown> {
     let text = text.trim();
     let Some(inner) = text.strip_prefix("${") else { return Ok(text.to_owned()) };
     let Some(inner) = inner.strip_suffix('}').filter(|inner| closes_last(inner) && depth < MAX_DEPTH) else {
@@ -38,7 +53,7 @@ fn deeper(
     let found = found.or_else(|| without_root.and_then(|target| Some((look(target)?, target))));
     match found {
         Some((text, at)) => deeper(&text, at, look, depth + 1),
-        None => Err(inner.to_owned()),
+        None => Err(Unknown(inner.to_owned())),
     }
 }
 
@@ -66,11 +81,11 @@ fn closes_last(inner: &str) -> bool {
 }
 
 /// `multiply:a,b` and its like, `oc.env:NAME,default`, `NAME:default`, `NAME:-default`.
-fn call(name: &str, rest: &str, value: &dyn Fn(&str) -> Result<String, String>) -> Result<String, String> {
+fn call(name: &str, rest: &str, value: &dyn Fn(&str) -> Result<String, Unknown>) -> Result<String, Unknown> {
     let arguments = split(rest);
-    let number = |index: usize| -> Result<u64, String> {
+    let number = |index: usize| -> Result<u64, Unknown> {
         let text = value(arguments.get(index).copied().unwrap_or(""))?;
-        text.trim().parse().map_err(|_| name.to_owned())
+        text.trim().parse().map_err(|_| Unknown(name.to_owned()))
     };
     let operation: fn(u64, u64) -> Option<u64> = match name {
         "multiply" | "mul" => u64::checked_mul,
@@ -80,14 +95,16 @@ fn call(name: &str, rest: &str, value: &dyn Fn(&str) -> Result<String, String>) 
         "divide_ceil" => |number, by| Some(number.div_ceil(by.max(1))),
         "oc.env" | "env" => {
             let variable = arguments.first().copied().unwrap_or("").trim();
-            return arguments.get(1).map_or_else(|| Err(variable.to_owned()), |default| value(default));
+            return arguments
+                .get(1)
+                .map_or_else(|| Err(Unknown(variable.to_owned())), |default| value(default));
         }
         _ if name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_') => {
             return value(rest.strip_prefix('-').unwrap_or(rest));
         }
-        _ => return Err(name.to_owned()),
+        _ => return Err(Unknown(name.to_owned())),
     };
-    operation(number(0)?, number(1)?).map(|number| number.to_string()).ok_or_else(|| name.to_owned())
+    operation(number(0)?, number(1)?).map(|number| number.to_string()).ok_or_else(|| Unknown(name.to_owned()))
 }
 
 /// Arguments separated by commas outside braces.
@@ -117,7 +134,7 @@ fn absolute(target: &str, path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::expand;
+    use super::{Unknown, expand};
 
     #[test]
     fn references_arithmetic_and_variables() {
@@ -148,7 +165,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let found = expand(text, "model.ffn_hidden_size", &look);
-            assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned), "{text}");
+            assert_eq!(found, expected.map(str::to_owned).map_err(|name| Unknown(name.to_owned())), "{text}");
         }
         assert!(expand("${model.loop}", "model.x", &look).is_ok());
     }

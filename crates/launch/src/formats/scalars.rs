@@ -142,7 +142,7 @@ impl Scalars {
             let leaf = &mut self.0[index];
             match expanded {
                 Ok(value) => leaf.value = value,
-                Err(name) => leaf.hole = Some(name),
+                Err(unknown) => leaf.hole = Some(unknown.0),
             }
         }
     }

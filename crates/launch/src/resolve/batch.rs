@@ -1,7 +1,7 @@
 //! The batch: micro, global and their number (`num_microbatches_calculator.py`).
 
-use super::setting::SettingValue::Int;
 use super::table::Table;
+use crate::SettingValue::Int;
 use shardscope_plan::Field;
 use shardscope_plan::hints::nearest_multiple;
 use shardscope_source::Code;

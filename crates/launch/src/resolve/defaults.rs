@@ -1,7 +1,8 @@
 //! Each framework's defaults for what the text leaves out.
 
-use super::setting::{SettingValue, parse};
+use super::parse::parse;
 use super::table::Table;
+use crate::SettingValue;
 use shardscope_plan::{Field, HEADROOM, Software};
 
 /// Settings that shape the model: their defaults say nothing where the model itself is not stated.

@@ -1,6 +1,51 @@
 //! `--moe-layer-freq`: a number N (layer i is an MoE layer when i is a multiple of N), or a list
 //! expression of 0 and 1 such as `([0]*3+[1]*58)`.
 
+use std::cmp::Ordering;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+
+/// What is wrong with a frequency of MoE layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BadFrequency {
+    /// Every 0th layer.
+    Zero,
+    /// Longer than is read.
+    TooLong,
+    /// Neither a number nor a list.
+    NoList,
+    /// A list of fewer layers than the model has.
+    Fewer {
+        /// Layers that it names.
+        named: usize,
+        /// Layers of the model.
+        layers: u64,
+    },
+    /// A list of more layers than the model has.
+    More {
+        /// Layers of the model.
+        layers: u64,
+    },
+}
+
+impl Display for BadFrequency {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zero => formatter.write_str("moe_layer_freq 0 would divide by nothing"),
+            Self::TooLong => formatter.write_str("moe_layer_freq is too long"),
+            Self::NoList => formatter.write_str("moe_layer_freq is neither a number nor a list of 0 and 1"),
+            Self::Fewer { named, layers } => {
+                write!(formatter, "moe_layer_freq names {named} layers, and the model has {layers}")
+            }
+            Self::More { layers } => {
+                write!(formatter, "moe_layer_freq names more layers, and the model has {layers}")
+            }
+        }
+    }
+}
+
+impl Error for BadFrequency {}
+
 /// Longest expression read, in bytes.
 const LONGEST: usize = 1 << 16;
 
@@ -8,7 +53,7 @@ const LONGEST: usize = 1 << 16;
 ///
 /// # Errors
 /// What is wrong with the expression.
-pub(super) fn pattern(text: &str, layers: u64) -> Result<Vec<bool>, String> {
+pub(super) fn pattern(text: &str, layers: u64) -> Result<Vec<bool>, BadFrequency> {
     let text = text.trim();
     let count = usize::try_from(layers).unwrap_or(0);
     if text.is_empty() {
@@ -16,23 +61,20 @@ pub(super) fn pattern(text: &str, layers: u64) -> Result<Vec<bool>, String> {
     }
     if let Ok(every) = text.parse::<usize>() {
         return match every {
-            0 => Err("moe_layer_freq 0 would divide by nothing".to_owned()),
+            0 => Err(BadFrequency::Zero),
             every => Ok((0..count).map(|index| index % every == 0).collect()),
         };
     }
     if text.len() > LONGEST {
-        return Err("moe_layer_freq is too long".to_owned());
+        return Err(BadFrequency::TooLong);
     }
     let mut reader = Reader { rest: text.as_bytes(), most: count.saturating_add(1) };
-    let list = reader.sum(0).filter(|_| reader.peek().is_none());
-    let list = list.ok_or_else(|| "moe_layer_freq is neither a number nor a list of 0 and 1".to_owned())?;
-    if list.len() != count {
-        return Err(format!(
-            "moe_layer_freq names {} layers, and the model has {layers}",
-            if list.len() > count { "more".to_owned() } else { list.len().to_string() }
-        ));
+    let list = reader.sum(0).filter(|_| reader.peek().is_none()).ok_or(BadFrequency::NoList)?;
+    match list.len().cmp(&count) {
+        Ordering::Equal => Ok(list),
+        Ordering::Less => Err(BadFrequency::Fewer { named: list.len(), layers }),
+        Ordering::Greater => Err(BadFrequency::More { layers }),
     }
-    Ok(list)
 }
 
 /// Sums, products and lists of a Python expression.
@@ -137,7 +179,8 @@ mod tests {
     #[track_caller]
     fn check(text: &str, layers: u64, expected: Result<&str, &str>) {
         let shown = |list: Vec<bool>| list.iter().map(|moe| if *moe { '1' } else { '0' }).collect::<String>();
-        assert_eq!(pattern(text, layers).map(shown), expected.map(str::to_owned).map_err(str::to_owned));
+        let found = pattern(text, layers).map(shown).map_err(|why| why.to_string());
+        assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which attention, fusions and loss each software runs.
 
-use super::setting::SettingValue::Bool;
 use super::table::Table;
+use crate::SettingValue::Bool;
 use shardscope_catalog as catalog;
 use shardscope_plan::{Activation, AttentionKernel, Field, Fusions, LossKind, Model, Software};
 use shardscope_units::Bytes;
@@ -69,8 +69,7 @@ pub(super) fn cublas_workspace(table: &Table) -> Option<Bytes> {
 /// (`transformer_engine/pytorch/attention/dot_product_attention/utils.py:get_attention_backend`).
 fn engines_choice(table: &Table) -> (&'static str, &'static str) {
     let may = |field| table.switch(field).unwrap_or(true);
-    let capability =
-        catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability());
+    let capability = catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability);
     let fixed = table.on(Field::DeterministicMode) || !may(Field::NvteAllowNondeterministicAlgo);
     match (may(Field::NvteFlashAttn), may(Field::NvteFusedAttn), capability) {
         (false, false, _) => ("unfused", "NVTE_FLASH_ATTN and NVTE_FUSED_ATTN are 0"),

@@ -1,10 +1,10 @@
 //! Which values of settings are read and not modelled, and what becomes of them: they stop the verdict, unless the reader
 //! goes on without them.
 
-use super::setting::{Setting, SettingValue};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
+use crate::{Setting, SettingValue};
 use shardscope_plan::{Field, LoraModules, Marks};
 use shardscope_source::{Code, Diagnostic};
 

@@ -1,7 +1,7 @@
 //! How the work is cut, from the settings.
 
-use super::setting::SettingValue::Int;
 use super::table::{Table, listed_names};
+use crate::SettingValue::Int;
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{ContextKind, Degrees, Field, Layout, PipelineSchedule, RankOrder, StageSplit};
 use shardscope_source::Code;

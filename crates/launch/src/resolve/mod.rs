@@ -8,11 +8,11 @@ mod lacking;
 mod layout;
 mod model;
 mod named;
+mod parse;
 mod precision;
 mod recipe;
 mod recompute;
 mod rollout;
-mod setting;
 mod sharding;
 mod spelling;
 mod switches;
@@ -22,96 +22,140 @@ mod tuning;
 mod vocabulary;
 mod world;
 
-pub use setting::{Setting, SettingValue};
-
-use super::{NotModelled, Origin, Question, Reading};
+use super::Reading;
 use recipe::Basis;
-use shardscope_plan::{Accelerator, Field, Plan, Software};
+use shardscope_plan::{
+    Accelerator, Field, Marks, NotModelled, Origin, Plan, Resolution, Setting, SettingValue, Software,
+};
 use shardscope_source::{Code, Diagnostic, Severity};
 use table::Table;
 
-/// What came of the readings.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Resolution {
-    /// The plan, if there can be one.
-    pub plan: Option<Plan>,
-    /// Every setting with its value and origin, in the order of [`Field::ALL`].
-    pub settings: Vec<Setting>,
-    /// What the text leaves open.
-    pub questions: Vec<Question>,
-    /// What there is to say, errors first.
-    pub diagnostics: Vec<Diagnostic>,
-    /// Settings that change figures and are not modelled. There is a plan only where the reader goes on without all of them.
-    pub not_modelled: Vec<NotModelled>,
-}
-
-impl Resolution {
-    /// A setting by its name.
-    #[must_use]
-    pub fn setting(&self, field: Field) -> Option<&Setting> {
-        self.settings.get(field.index())
-    }
-}
-
 /// Resolves what the texts state (later readings win) and what the user sets on top, by setting name.
 /// An override with an empty value takes a statement back.
+///
+/// The stages run in this order because each reads what the ones before it settled, and the types hold it: none can be
+/// left out or called twice.
 #[must_use]
 pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resolution {
-    let (overrides, more) = bounded(overrides);
-    let overrides = overrides.as_slice();
-    let mut table = Table::stated(readings, overrides);
-    if more > 0 {
-        let message = format!("and {more} more settings that there are not; they are left out");
-        table.diagnostics.push(Diagnostic::warning(Code::UnknownSetting, message));
+    Stated::of(readings, overrides).filled().checked().planned().concluded()
+}
+
+/// What is stated, before any default or rule.
+struct Stated<'a> {
+    readings: &'a [Reading],
+    table: Table,
+    /// Nothing is said at all: the readings tell why, and nothing is missing yet.
+    is_empty: bool,
+}
+
+impl<'a> Stated<'a> {
+    fn of(readings: &'a [Reading], overrides: &[(String, String)]) -> Self {
+        let (overrides, more) = bounded(overrides);
+        let mut table = Table::stated(readings, &overrides);
+        if more > 0 {
+            let message = format!("and {more} more settings that there are not; they are left out");
+            table.diagnostics.push(Diagnostic::warning(Code::UnknownSetting, message));
+        }
+        let is_empty = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
+        Self { readings, table, is_empty }
     }
-    named::fill(&mut table);
-    let software = software(&mut table, readings);
-    spelling::spell_out(&mut table);
-    tuning::spell_out(&mut table, software);
-    batch::packed(&mut table);
-    rollout::batch(&mut table);
-    defaults::fill(&mut table, software);
-    // Nothing said: the readings tell why, and nothing is missing yet.
-    let nothing = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
-    let accelerator = world::machine(&mut table);
-    lacking::find(&mut table);
-    let (not_modelled, marks) = lacking::marks(&mut table, readings);
-    let held = lacking::set_aside(&mut table, &not_modelled);
-    let basis = recipe::basis(&mut table, software);
-    let plan = if nothing { None } else { plan(&mut table, basis, accelerator) };
-    for (field, setting) in held {
-        table.put(field, setting);
+
+    /// A model by its name, the software, words that stand for several settings, the software's defaults, the machine.
+    fn filled(self) -> Filled<'a> {
+        let Self { readings, mut table, is_empty } = self;
+        named::fill(&mut table);
+        let software = software(&mut table, readings);
+        spelling::spell_out(&mut table);
+        tuning::spell_out(&mut table, software);
+        batch::packed(&mut table);
+        rollout::batch(&mut table);
+        defaults::fill(&mut table, software);
+        let accelerator = world::machine(&mut table);
+        Filled { readings, table, is_empty, software, accelerator }
     }
-    let mut plan = plan.zip(marks).map(|(plan, marks)| plan.marked(marks));
-    let mut settings = table.settings();
-    if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
-        // Whatever states the model is not at hand, and may state these too.
-        let unknown = |setting: &Setting| {
-            setting.origin == Origin::Default
-                && defaults::OF_MODEL.iter().any(|field| field.name() == setting.name)
-        };
-        for setting in &mut settings {
-            if unknown(setting) {
+}
+
+/// Every setting that is stated or has a default of its software.
+struct Filled<'a> {
+    readings: &'a [Reading],
+    table: Table,
+    is_empty: bool,
+    software: Software,
+    accelerator: Accelerator,
+}
+
+impl Filled<'_> {
+    /// What is missing becomes a question, and what is not modelled is set aside where the reader goes on without it.
+    fn checked(self) -> Checked {
+        let Self { readings, mut table, is_empty, software, accelerator } = self;
+        lacking::find(&mut table);
+        let (not_modelled, marks) = lacking::marks(&mut table, readings);
+        let set_aside = lacking::set_aside(&mut table, &not_modelled);
+        Checked { table, is_empty, software, accelerator, not_modelled, marks, set_aside }
+    }
+}
+
+/// The settings that the plan is made of.
+struct Checked {
+    table: Table,
+    is_empty: bool,
+    software: Software,
+    accelerator: Accelerator,
+    not_modelled: Vec<NotModelled>,
+    /// What the reader goes on without; none while the verdict is stopped.
+    marks: Option<Marks>,
+    set_aside: Vec<(Field, Setting)>,
+}
+
+impl Checked {
+    /// What follows from the settings, and the plan of it all.
+    fn planned(self) -> Planned {
+        let Self { mut table, is_empty, software, accelerator, not_modelled, marks, set_aside } = self;
+        let basis = recipe::basis(&mut table, software);
+        let plan = if is_empty { None } else { plan(&mut table, basis, accelerator) };
+        // The reader sees these as stated, though the plan goes on without them.
+        for (field, setting) in set_aside {
+            table.put(field, setting);
+        }
+        Planned { table, not_modelled, plan: plan.zip(marks).map(|(plan, marks)| plan.marked(marks)) }
+    }
+}
+
+/// Every setting with its value, and the plan where there can be one.
+struct Planned {
+    table: Table,
+    not_modelled: Vec<NotModelled>,
+    plan: Option<Plan>,
+}
+
+impl Planned {
+    /// What the reader is told of it: no defaults of a model that is not stated, the gravest remarks, no plan beside an error.
+    fn concluded(self) -> Resolution {
+        let Self { table, not_modelled, plan } = self;
+        let mut settings = table.settings();
+        if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
+            // Whatever states the model is not at hand, and may state these too.
+            let unknown = |setting: &Setting| {
+                setting.origin == Origin::Default
+                    && defaults::OF_MODEL.iter().any(|field| field.name() == setting.name)
+            };
+            for setting in settings.iter_mut().filter(|setting| unknown(setting)) {
                 setting.value = SettingValue::Null;
                 setting.note = None;
             }
         }
+        let (mut questions, mut diagnostics) = (table.questions, table.diagnostics);
+        diagnostics.sort_by_key(|said| std::cmp::Reverse(said.severity));
+        let plan = plan.filter(|_| diagnostics.iter().all(|said| said.severity != Severity::Error));
+        let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
+        if more > 0 {
+            diagnostics.truncate(MAX_DIAGNOSTICS);
+            let message = format!("and {more} more remarks, none graver than these");
+            diagnostics.push(Diagnostic::note(Code::AndMore, message));
+        }
+        questions.truncate(MAX_DIAGNOSTICS);
+        Resolution { plan, settings, questions, diagnostics, not_modelled }
     }
-    let (mut questions, mut diagnostics) = (table.questions, table.diagnostics);
-    diagnostics.sort_by_key(|said| std::cmp::Reverse(said.severity));
-    let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
-    if more > 0 {
-        diagnostics.truncate(MAX_DIAGNOSTICS);
-        diagnostics.push(Diagnostic::note(
-            Code::AndMore,
-            format!("and {more} more remarks, none graver than these"),
-        ));
-    }
-    questions.truncate(MAX_DIAGNOSTICS);
-    if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
-        plan = None;
-    }
-    Resolution { plan, settings, questions, diagnostics, not_modelled }
 }
 
 /// Remarks that are told at most, the gravest; also questions.

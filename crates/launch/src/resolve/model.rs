@@ -1,9 +1,9 @@
 //! The transformer's shape from the settings.
 
 use super::frequency::pattern;
-use super::setting::SettingValue::{Bool, Int};
 use super::table::{Table, listed_names};
 use crate::Question;
+use crate::SettingValue::{Bool, Int};
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{
     Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, Field, LatentAttention, LinearBias,
@@ -294,9 +294,14 @@ fn moe_layers(table: &mut Table) -> Option<Vec<bool>> {
     let asked = if asked == "-1" { "1" } else { asked.as_str() };
     let pattern = match pattern(asked, stated) {
         Ok(pattern) => pattern,
-        Err(message) => {
+        Err(why) => {
             let fields = [Field::MoeLayerFreq, Field::NumLayers];
-            table.refuse(Code::MoeLayerFreq, &fields, message, "1, 2, or a list such as ([0]*3+[1]*58)");
+            table.refuse(
+                Code::MoeLayerFreq,
+                &fields,
+                why.to_string(),
+                "1, 2, or a list such as ([0]*3+[1]*58)",
+            );
             return None;
         }
     };

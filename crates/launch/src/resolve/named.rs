@@ -1,6 +1,6 @@
 //! A model that the reader names in place of a shape.
 
-use super::setting::parse;
+use super::parse::parse;
 use super::table::Table;
 use crate::{Origin, Question};
 use shardscope_catalog as catalog;

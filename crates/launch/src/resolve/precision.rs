@@ -1,7 +1,7 @@
 //! Number formats of weights, activations and gradients.
 
-use super::setting::SettingValue::{Bool, Text};
 use super::table::Table;
+use crate::SettingValue::{Bool, Text};
 use shardscope_plan::{Field, Fp8, Fp8Recipe, Number};
 use shardscope_source::Code;
 

@@ -5,10 +5,10 @@ use super::kernels::{attention_kernel, cublas_workspace, fusions, loss};
 use super::precision::{fp8, grads_dtype, params_dtype};
 use super::recompute::recompute;
 use super::rollout::rollout;
-use super::setting::SettingValue::Bool;
 use super::sharding::{dp_sharding, optimizer, torch_fsdp2};
 use super::table::Table;
 use super::tuning::{transformers, tuning};
+use crate::SettingValue::Bool;
 use shardscope_plan::{
     AttentionKernel, Budget, Dispatcher, DpSharding, Field, LeftOut, LoadBalancing, Marks, Model, MoeRecipe,
     Number, Offload, Overlap, Recipe, Software,

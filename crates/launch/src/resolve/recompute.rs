@@ -1,7 +1,7 @@
 //! What is recomputed in the backward pass.
 
-use super::setting::SettingValue::{List, Text};
 use super::table::Table;
+use crate::SettingValue::{List, Text};
 use shardscope_plan::{Field, Recompute, RecomputeModule, Software};
 use shardscope_source::Code;
 

@@ -1,8 +1,8 @@
 //! Rollouts of reinforcement learning, from the settings.
 
 use super::precision::number;
-use super::setting::SettingValue::{Bool, Int, Real, Text};
 use super::table::Table;
+use crate::SettingValue::{Bool, Int, Real, Text};
 use shardscope_plan::{Field, Number, Offloads, Residence, RlFramework, Rollout, RolloutEngine};
 
 /// Part of the memory that an engine takes where nothing is said: vLLM's `gpu_memory_utilization`

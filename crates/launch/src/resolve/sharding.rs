@@ -1,9 +1,9 @@
 //! The optimizer, and what data-parallel ranks share.
 
 use super::precision::number;
-use super::setting::SettingValue::Int;
 use super::table::Table;
 use crate::Question;
+use crate::SettingValue::Int;
 use shardscope_plan::{DpSharding, Field, Number, Optimizer, OptimizerKind, StateFormat};
 use shardscope_source::Code;
 

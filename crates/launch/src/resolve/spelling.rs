@@ -1,8 +1,8 @@
 //! Settings that other settings spell out: older and shorter ways to say the same.
 
-use super::setting::SettingValue::{Bool, Int, List, Text};
 use super::switches::{MOE_LAYERS, SWITCHES};
 use super::table::Table;
+use crate::SettingValue::{Bool, Int, List, Text};
 use shardscope_plan::Field;
 
 /// Writes older and shorter spellings out (`arguments.py:validate_args`).

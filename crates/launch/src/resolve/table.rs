@@ -1,9 +1,9 @@
 //! Every setting while it is being resolved: what was stated, then defaults, then what follows.
 
-use super::setting::{Setting, SettingValue, parse, says_nothing};
+use super::parse::{parse, says_nothing};
 use super::switches::is_overruled;
 use crate::{Found, NotModelled, Origin, Question, Reading};
-use shardscope_plan::{Contradiction, Field};
+use shardscope_plan::{Contradiction, Field, Setting, SettingValue};
 use shardscope_source::{Code, Diagnostic, Span, suggest};
 
 /// Settings that say how many accelerators there are.
@@ -109,9 +109,9 @@ impl Table {
                     note: found.note.clone(),
                 },
             ),
-            Err(message) => {
+            Err(bad) => {
                 self.unreadable.push(found.field);
-                self.diagnostics.push(Diagnostic::error(Code::BadValue, message).at_some(found.span));
+                self.diagnostics.push(Diagnostic::error(Code::BadValue, bad.to_string()).at_some(found.span));
             }
         }
     }

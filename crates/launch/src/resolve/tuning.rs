@@ -1,8 +1,8 @@
 //! What trains and what is frozen, and what transformers and its trainers choose.
 
 use super::precision::number;
-use super::setting::SettingValue::{Bool, Int, List, Real, Text};
 use super::table::Table;
+use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
     BaseTraining, DataEngine, ExpertKernel, Field, Lora, LoraModules, Number, Objective, Quantization,
     Reference, Software, Transformers, Tuning,
@@ -36,7 +36,7 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
         (Field::CreateAttentionMaskInDataloader, "false"),
     ];
     for (field, value) in defaults {
-        if let Ok(value) = super::setting::parse(field, value) {
+        if let Ok(value) = super::parse::parse(field, value) {
             table.default(field, value, "default of transformers");
         }
     }

@@ -1,7 +1,7 @@
 //! The vocabulary: stated, known by its tokenizer, or asked for; and its padding.
 
-use super::setting::SettingValue::Int;
 use super::table::Table;
+use crate::SettingValue::Int;
 use crate::{Origin, Question};
 use shardscope_catalog as catalog;
 use shardscope_plan::{Field, VocabPadding};

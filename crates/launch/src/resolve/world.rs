@@ -1,7 +1,7 @@
 //! How many accelerators there are, and which.
 
-use super::setting::SettingValue::{Int, Text};
 use super::table::Table;
+use crate::SettingValue::{Int, Text};
 use crate::{Origin, Question};
 use shardscope_catalog::{self as catalog, Platform};
 use shardscope_plan::{Accelerator, Cluster, Field, Measured};

@@ -2,9 +2,6 @@
 //! `torch.cuda.max_memory_allocated` showed. The model is the GPT with SwiGLU that the tool assumes: 32 layers
 //! of 4096, vocabulary 50257, sequence 2048, biases, learned positions, dropout, MLP 10880 wide.
 
-use shardscope_launch::plan_from_flags;
-use shardscope_plan::Plan;
-
 /// One published run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredRow {
@@ -39,16 +36,3 @@ pub static MEASURED: [MeasuredRow; 4] = [
     row([4, 2, 1, 2, 2048], 49.8, 49.5),
     row([1, 1, 8, 4, 128], 28.8, 28.6),
 ];
-
-/// The plan of a published run.
-#[must_use]
-pub fn measured_plan(row: &MeasuredRow) -> Option<Plan> {
-    let flags = format!(
-        "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 \
-         --max-position-embeddings 2048 --vocab-size 50257 --bf16 --swiglu --use-flash-attn \
-         --use-distributed-optimizer --tensor-model-parallel-size {} --pipeline-model-parallel-size {} \
-         --micro-batch-size {} --global-batch-size {}",
-        row.tensor, row.pipeline, row.micro_batch_size, row.global_batch_size
-    );
-    plan_from_flags(&flags, row.data * row.pipeline * row.tensor, 8, "H800-SXM").ok()
-}

@@ -9,4 +9,4 @@ mod measured;
 pub use compare::{Figure, ToolRow, compare};
 pub use departures::{DEPARTURES, Departure};
 pub use figures::{ToolFigures, ToolMemory, ToolTraffic, tool_ffn, tool_figures, tool_gb};
-pub use measured::{MEASURED, MeasuredRow, measured_plan};
+pub use measured::{MEASURED, MeasuredRow};

@@ -8,8 +8,7 @@ mod line;
 pub use line::{Amount, Cause, Line, Section};
 
 use super::Report;
-use shardscope_launch::{Origin, Resolution, SettingValue};
-use shardscope_plan::{Field, Plan};
+use shardscope_plan::{Field, Origin, Plan, Resolution, SettingValue};
 use shardscope_units::{Count, Seconds};
 
 /// One of the two.

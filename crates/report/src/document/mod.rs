@@ -33,9 +33,8 @@ pub use tree::{Explained, Number, Object, Tree};
 pub use utilisation::Utilisation;
 
 use super::Report;
-use shardscope_launch::Resolution;
 use shardscope_operators::Symbols;
-use shardscope_plan::Plan;
+use shardscope_plan::{Plan, Resolution};
 use shardscope_source::{Code, Source};
 use tree::Explanations;
 

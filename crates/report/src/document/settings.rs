@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::tree::Object;
-use shardscope_launch::{self as intake, SettingValue};
+use shardscope_plan::{self as plan, SettingValue};
 use shardscope_source::{self as text, Source, Span};
 
 /// One setting of the plan, read or assumed.
@@ -122,9 +122,9 @@ pub struct NotModelled<'r> {
 
 pub(super) fn settings<'r>(
     source: &'r Source,
-    settings: &'r [intake::Setting],
+    settings: &'r [plan::Setting],
 ) -> Object<&'static str, Setting<'r>> {
-    let one = |setting: &'r intake::Setting| Setting {
+    let one = |setting: &'r plan::Setting| Setting {
         value: Value(&setting.value),
         origin: setting.origin.name(),
         flag: setting.flag.as_deref(),
@@ -135,7 +135,7 @@ pub(super) fn settings<'r>(
 }
 
 impl<'r> Question<'r> {
-    pub(super) fn of(question: &'r intake::Question) -> Self {
+    pub(super) fn of(question: &'r plan::Question) -> Self {
         Self {
             name: &question.name,
             prompt: &question.prompt,
@@ -158,7 +158,7 @@ impl<'r> Diagnostic<'r> {
 }
 
 impl<'r> NotModelled<'r> {
-    pub(super) fn of(source: &'r Source, item: &'r intake::NotModelled) -> Self {
+    pub(super) fn of(source: &'r Source, item: &'r plan::NotModelled) -> Self {
         Self {
             name: &item.name,
             value: &item.value,

@@ -1,68 +1,67 @@
-//! One setting with its value and where it comes from.
+//! Values as texts write them.
 
-use crate::Origin;
-use shardscope_plan::{Field, Kind};
-use shardscope_source::Span;
+use shardscope_plan::{Field, Kind, SettingValue};
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
 
-/// A setting's value, typed.
+/// A value that its setting does not take.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SettingValue {
-    /// Not known or not applicable.
-    Null,
-    /// Yes or no.
-    Bool(bool),
-    /// A whole number.
-    Int(u64),
-    /// A real number.
-    Real(f64),
-    /// Text.
-    Text(String),
-    /// Several values.
-    List(Vec<SettingValue>),
+pub(super) struct BadValue {
+    field: Field,
+    fault: Fault,
 }
 
-impl SettingValue {
-    /// The value as an override takes it; empty when there is none.
-    #[must_use]
-    pub fn written(&self) -> String {
-        match self {
-            Self::Null => String::new(),
-            Self::Bool(value) => value.to_string(),
-            Self::Int(value) => value.to_string(),
-            Self::Real(value) => value.to_string(),
-            Self::Text(value) => value.clone(),
-            Self::List(values) => values.iter().map(Self::written).collect::<Vec<_>>().join(" "),
+/// What is wrong with it.
+#[derive(Clone, Debug, PartialEq)]
+enum Fault {
+    NoCount(String),
+    TooSmall { value: String, least: u64 },
+    TooLarge { value: String, most: u64 },
+    NoNumber(String),
+    OutOfRange { value: String, least: f64, most: f64 },
+    NoTruth(String),
+    NoSuchWord { word: String, words: &'static [&'static str] },
+}
+
+impl Display for BadValue {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let name = self.field.name();
+        match &self.fault {
+            Fault::NoCount(text) => write!(formatter, "{name} takes a whole number, not {}", shown(text)),
+            Fault::TooSmall { value, least } => {
+                write!(formatter, "{name} is {value}, and must be at least {least}")
+            }
+            Fault::TooLarge { value, most } => {
+                write!(formatter, "{name} is {}, and the greatest that is taken is {most}", shown(value))
+            }
+            Fault::NoNumber(text) => write!(formatter, "{name} takes a number, not {}", shown(text)),
+            Fault::OutOfRange { value, least, most } => {
+                write!(formatter, "{name} is {}, and must lie between {least} and {most}", shown(value))
+            }
+            Fault::NoTruth(text) => write!(formatter, "{name} takes true or false, not {}", shown(text)),
+            Fault::NoSuchWord { word, words } => {
+                write!(formatter, "{name} takes one of {}, not {}", words.join(", "), shown(word))
+            }
         }
     }
 }
 
-/// One setting.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Setting {
-    /// Its name ([`Field::name`]).
-    pub name: &'static str,
-    /// Its value.
-    pub value: SettingValue,
-    /// Where the value comes from.
-    pub origin: Origin,
-    /// The flag or key that stated it.
-    pub flag: Option<String>,
-    /// Where it was stated.
-    pub span: Option<Span>,
-    /// Which framework's default, or which rule.
-    pub note: Option<String>,
-}
+impl Error for BadValue {}
 
 /// Reads a value as its setting wants it.
 ///
 /// # Errors
-/// A sentence that says what the setting takes.
-pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, String> {
+/// What the setting takes, and what the text says instead.
+pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, BadValue> {
+    value(field, text).map_err(|fault| BadValue { field, fault })
+}
+
+fn value(field: Field, text: &str) -> Result<SettingValue, Fault> {
     let text = text.trim();
     match field.kind() {
-        Kind::Count(least, most) => count(field, text, least, most).map(SettingValue::Int),
-        Kind::Real(least, most) => real(field, text, least, most).map(SettingValue::Real),
-        Kind::Flag => truth(field, text).map(SettingValue::Bool),
+        Kind::Count(least, most) => count(text, least, most).map(SettingValue::Int),
+        Kind::Real(least, most) => real(text, least, most).map(SettingValue::Real),
+        Kind::Flag => truth(text).map(SettingValue::Bool),
         Kind::Word(words) => word(field, text, words).map(SettingValue::Text),
         Kind::Text => Ok(SettingValue::Text(text.to_owned())),
         Kind::Counts | Kind::Words => {
@@ -70,7 +69,7 @@ pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, String> {
             for one in text.split([' ', ',', '\t', '[', ']', '(', ')', '\'', '"']) {
                 if !one.is_empty() {
                     values.push(match field.kind() {
-                        Kind::Counts => SettingValue::Int(count(field, one, 0, u64::MAX >> 16)?),
+                        Kind::Counts => SettingValue::Int(count(one, 0, u64::MAX >> 16)?),
                         _ => SettingValue::Text(one.to_owned()),
                     });
                 }
@@ -92,53 +91,48 @@ pub(super) fn says_nothing(field: Field, text: &str) -> bool {
     is_none && !a_word || ["", "null", "~"].iter().any(|nothing| text.eq_ignore_ascii_case(nothing))
 }
 
-fn count(field: Field, text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let name = field.name();
+fn count(text: &str, least: u64, most: u64) -> Result<u64, Fault> {
     let digits: String = text.strip_prefix('+').unwrap_or(text).chars().filter(|c| *c != '_').collect();
     // A whole number with an empty fraction (4096.0), as YAML and JSON may bring it.
     let whole = match digits.split_once('.') {
         Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
         _ => digits.as_str(),
     };
-    if let Some(negative) = whole.strip_prefix('-')
-        && !negative.is_empty()
-        && negative.bytes().all(|byte| byte.is_ascii_digit())
-    {
-        return Err(format!("{name} is {text}, and must be at least {least}"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.strip_prefix('-').is_some_and(is_number) {
+        return Err(Fault::TooSmall { value: text.to_owned(), least });
     }
-    if whole.is_empty() || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("{name} takes a whole number, not {}", shown(text)));
+    if !is_number(whole) {
+        return Err(Fault::NoCount(text.to_owned()));
     }
     match whole.parse::<u64>() {
-        Ok(value) if value < least => Err(format!("{name} is {value}, and must be at least {least}")),
+        Ok(value) if value < least => Err(Fault::TooSmall { value: value.to_string(), least }),
         Ok(value) if value <= most => Ok(value),
-        _ => Err(format!("{name} is {}, and the greatest that is taken is {most}", shown(whole))),
+        _ => Err(Fault::TooLarge { value: whole.to_owned(), most }),
     }
 }
 
-fn real(field: Field, text: &str, least: f64, most: f64) -> Result<f64, String> {
-    let name = field.name();
+fn real(text: &str, least: f64, most: f64) -> Result<f64, Fault> {
     match text.parse::<f64>() {
         Ok(value) if (least..=most).contains(&value) => Ok(value),
-        Ok(_) => Err(format!("{name} is {}, and must lie between {least} and {most}", shown(text))),
-        Err(_) => Err(format!("{name} takes a number, not {}", shown(text))),
+        Ok(_) => Err(Fault::OutOfRange { value: text.to_owned(), least, most }),
+        Err(_) => Err(Fault::NoNumber(text.to_owned())),
     }
 }
 
-fn truth(field: Field, text: &str) -> Result<bool, String> {
+fn truth(text: &str) -> Result<bool, Fault> {
     const TRUTHS: [&str; 8] = ["true", "1", "yes", "on", "false", "0", "no", "off"];
     match TRUTHS.iter().position(|word| word.eq_ignore_ascii_case(text)) {
         Some(at) => Ok(at < 4),
-        None => Err(format!("{} takes true or false, not {}", field.name(), shown(text))),
+        None => Err(Fault::NoTruth(text.to_owned())),
     }
 }
 
-fn word(field: Field, text: &str, words: &[&str]) -> Result<String, String> {
+fn word(field: Field, text: &str, words: &'static [&'static str]) -> Result<String, Fault> {
     let meant = super::synonyms::word(field, text);
-    let text = meant.as_str();
-    match words.iter().find(|word| word.eq_ignore_ascii_case(text)) {
+    match words.iter().find(|word| word.eq_ignore_ascii_case(&meant)) {
         Some(word) => Ok((*word).to_owned()),
-        None => Err(format!("{} takes one of {}, not {}", field.name(), words.join(", "), shown(text))),
+        None => Err(Fault::NoSuchWord { word: meant, words }),
     }
 }
 
@@ -154,12 +148,12 @@ fn shown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{SettingValue, parse};
-    use shardscope_plan::Field;
+    use super::parse;
+    use shardscope_plan::{Field, SettingValue};
 
     #[track_caller]
     fn check(field: Field, text: &str, expected: Result<SettingValue, &str>) {
-        assert_eq!(parse(field, text), expected.map_err(str::to_owned));
+        assert_eq!(parse(field, text).map_err(|bad| bad.to_string()), expected.map_err(str::to_owned));
     }
 
     #[test]
