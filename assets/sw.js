@@ -14,10 +14,13 @@ const folder = registration.scope;
 const ours = "shardscope " + folder + " ";
 const version = ours + DIGEST;
 
+// The one file without a digest in its name.
+const UNNAMED = "worker.js";
+
 // The files have just been loaded by the page: the browser's own cache has them. The page must be the one of this version.
 const fill = async () => {
   const page = new Request(folder, { cache: "no-cache", integrity: DIGEST });
-  const files = FILES.map((file) => new Request(file, { cache: "force-cache" }));
+  const files = FILES.map((file) => new Request(file, { cache: file === UNNAMED ? "no-cache" : "force-cache" }));
   await (await caches.open(version)).addAll([page, ...files]);
   await skipWaiting();
 };
@@ -46,7 +49,8 @@ const answer = async (event) => {
 };
 
 addEventListener("install", (event) => event.waitUntil(fill()));
-addEventListener("activate", (event) => event.waitUntil(tidy()));
+// The page that is open asks for the search's worker here from now on.
+addEventListener("activate", (event) => event.waitUntil(tidy().then(() => clients.claim())));
 addEventListener("fetch", (event) => {
   const { method, url } = event.request;
   if (method === "GET" && url.startsWith(folder)) event.respondWith(answer(event));

@@ -1,8 +1,11 @@
-//! The page: mounts the yew application on the static shell of `index.html`.
+//! The page: mounts the yew application on the static shell of `index.html`. In a worker the same program searches.
 mod app;
 mod crash;
 
 fn main() {
     crash::report_panics();
-    app::mount();
+    match app::worker() {
+        Some(scope) => app::serve(&scope),
+        None => app::mount(),
+    }
 }

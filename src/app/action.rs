@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use shardscope::session::{Choice, Event, Hand};
 
+use super::found::Found;
 use super::panel_id::PanelId;
-use super::ui::{Found, InputTab, Theme, Why};
+use super::ui::{InputTab, Theme, Why};
 
 /// What happened.
 #[derive(Clone)]
@@ -38,6 +39,10 @@ pub(crate) enum Action {
     Search(bool),
     /// What the search found so far.
     Found(Rc<Found>),
+    /// A layout that it found, as changes of the plan it began with, is shown; the list stays.
+    Look(Vec<(String, String)>),
+    /// The layout shown is compared with the plan that the search began with.
+    CompareFound,
     /// Paper needs every panel at once.
     Print(bool),
 }

@@ -4,7 +4,9 @@
 use std::rc::Rc;
 
 use shardscope::session::map::{Colour, colour_named, colour_slug, find_gpu};
-use shardscope::session::{Choice, Event, Hand, Shown, State, Steps, apply, fragment, keep, restore};
+use shardscope::session::{
+    Choice, Event, Hand, Objective, Shown, State, Steps, apply, fragment, keep, restore,
+};
 use shardscope::topology::Rank;
 use web_sys::window;
 
@@ -27,6 +29,7 @@ pub(crate) fn first() -> AppState {
     }
     let choice = Choice {
         model: "Llama-3.1-70B".to_owned(),
+        objective: Objective::PreTrain,
         accelerator: "H100-SXM".to_owned(),
         gpus: 64,
         sequence: 8192,
@@ -42,8 +45,7 @@ pub(crate) fn first() -> AppState {
         stage: None,
         why: None,
         tour: None,
-        searching: false,
-        found: None,
+        search: None,
         before: None,
         printing: false,
     };

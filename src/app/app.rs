@@ -39,7 +39,7 @@ pub(crate) fn app() -> Html {
     use_answer(&app, &dispatch);
     use_address(&app);
     use_keys(&dispatch);
-    use_search(app.session.shown.clone(), app.ui.searching, dispatch.clone());
+    use_search(app.ui.search.as_ref(), dispatch.clone());
     use_window_event("beforeprint", super::context::send(&dispatch, || Action::Print(true)));
     use_window_event("afterprint", super::context::send(&dispatch, || Action::Print(false)));
     let name = app.session.shown.as_deref().map_or_else(String::new, |shown| title(shown) + " · ");

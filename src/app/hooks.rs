@@ -1,20 +1,16 @@
 //! Hooks of our own: the window's events, the width of an element, the search beside the page.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use gloo::events::{EventListener, EventListenerOptions};
-use gloo::timers::callback::Timeout;
-use shardscope::search::Walk;
-use shardscope::session::{PtrEq, Shown};
+use shardscope::session::keep_hand;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, ResizeObserver, window};
 use yew::prelude::*;
 
 use super::action::Action;
+use super::beside;
 use super::context::Dispatch;
-use super::ui::Found;
+use super::ui::Search;
 
 /// Hears the window's events called `name`, which `heard` may keep from the browser.
 #[hook]
@@ -57,50 +53,17 @@ fn watch(element: Element, tell: impl Fn(u32) + 'static) -> Option<(ResizeObserv
     Some((observer, told))
 }
 
-/// Longest time spent searching at once, so that a frame is not lost. Unit: millisecond.
-const SLICE: f64 = 12.0;
-/// Combinations tried between two looks at the clock.
-const AT_ONCE: u64 = 16;
-/// Outcomes handed on.
-const KEPT: usize = 12;
-
-/// Searches other layouts of `shown` in slices while `on`.
+/// Searches other layouts of the plan that `search` began with, while it goes on.
 #[hook]
-pub(crate) fn use_search(shown: Option<PtrEq<Shown>>, on: bool, dispatch: Dispatch) {
-    use_effect_with((shown, on), move |(shown, on)| {
-        let timer: Rc<RefCell<Option<Timeout>>> = Rc::default();
-        if let (Some(shown), true) = (shown, on) {
-            slice(Rc::new(RefCell::new(Walk::new(&shown.plan))), timer.clone(), dispatch);
-        }
-        // Dropping the timer ends the search.
-        move || drop(timer.borrow_mut().take())
+pub(crate) fn use_search(search: Option<&Search>, dispatch: Dispatch) {
+    let base = search.filter(|search| search.going).map(|search| search.base.clone());
+    use_effect_with(base, move |base| {
+        let search = base.as_ref().map(|base| {
+            let kept = keep_hand(&base.hand);
+            let found = Callback::from(move |found| dispatch.emit(Action::Found(found)));
+            beside::Search::begin(&base.shown.plan, &kept, found)
+        });
+        // Dropping it ends it.
+        move || drop(search)
     });
-}
-
-fn slice(walk: Rc<RefCell<Walk>>, timer: Rc<RefCell<Option<Timeout>>>, dispatch: Dispatch) {
-    let next = timer.clone();
-    let work = move || {
-        let until = js_sys::Date::now() + SLICE;
-        while walk.borrow_mut().step(AT_ONCE) && js_sys::Date::now() < until {}
-        let found = found(&walk.borrow());
-        let more = found.tried < found.all;
-        dispatch.emit(Action::Found(Rc::new(found)));
-        if more {
-            slice(walk, next.clone(), dispatch);
-        }
-    };
-    let waiting = Timeout::new(0, work);
-    *timer.borrow_mut() = Some(waiting);
-}
-
-fn found(walk: &Walk) -> Found {
-    let (tried, all) = walk.progress();
-    Found {
-        tried,
-        all,
-        refused: walk.refused(),
-        too_large: walk.too_large(),
-        best: walk.best().iter().take(KEPT).cloned().collect(),
-        frontier: walk.frontier().to_vec(),
-    }
 }

@@ -8,10 +8,12 @@ mod address;
 mod answer;
 #[allow(clippy::module_inception)]
 mod app;
+mod beside;
 mod browser;
 mod context;
 mod embed;
 mod files;
+mod found;
 mod header;
 mod hooks;
 mod input;
@@ -24,6 +26,8 @@ mod tour;
 mod ui;
 mod widgets;
 mod words;
+
+pub(crate) use beside::{scope as worker, serve};
 
 /// Takes over the static shell in `#app`.
 pub(crate) fn mount() {

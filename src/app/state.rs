@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use shardscope::session::{Event, State, apply};
+use shardscope::session::{Event, Pinned, PtrEq, State, apply};
 
 use super::action::Action;
 use super::panel_id::PanelId;
-use super::ui::{InputTab, UiState};
+use super::ui::{InputTab, Search, UiState};
 
 /// Everything the page is drawn from.
 #[derive(Clone)]
@@ -32,14 +32,51 @@ impl AppState {
         let ui = &mut self.ui;
         if self.session.shown != before {
             ui.reading = false;
-            ui.searching = false;
-            ui.found = None;
+            ui.search = None;
             // Another plan taken whole is no change of the last one.
             ui.before = before.filter(|_| self.session.entries == entries && self.session.shown.is_some());
         }
         if self.session.pinned.is_none() && ui.panel == PanelId::Compare {
             ui.panel = PanelId::Overview;
         }
+    }
+}
+
+impl AppState {
+    /// The search starts anew around the plan shown, or stops.
+    fn search(&mut self, on: bool) {
+        let session = &self.session;
+        match (on, session.shown.clone()) {
+            (true, Some(shown)) => {
+                let base = PtrEq::new(Pinned { hand: session.hand.clone(), shown });
+                self.ui.search = Some(Search { base, going: true, found: None, chosen: Vec::new() });
+            }
+            _ => {
+                if let Some(search) = &mut self.ui.search {
+                    search.going = false;
+                }
+            }
+        }
+    }
+
+    /// Shows a layout that the search found.
+    fn look(&mut self, changes: Vec<(String, String)>) {
+        let Some(search) = &self.ui.search else { return };
+        let hand = Box::new(search.base.hand.clone());
+        let chosen = changes.clone();
+        self.keeping_search(Event::TryOn(hand, changes));
+        if self.session.refused.is_none()
+            && let Some(search) = &mut self.ui.search
+        {
+            search.chosen = chosen;
+        }
+    }
+
+    /// `event` reaches the session; the search goes on, whatever it does to the plan.
+    fn keeping_search(&mut self, event: Event) {
+        let search = self.ui.search.clone();
+        self.apply(event);
+        self.ui.search = search;
     }
 }
 
@@ -81,15 +118,20 @@ impl yew::Reducible for AppState {
             Action::Stage(stage) => ui.stage = stage,
             Action::Explain(why) => ui.why = Some(why),
             Action::Tour(step) => ui.tour = step,
-            Action::Search(on) => {
-                ui.searching = on;
-                if on {
-                    ui.found = None;
+            Action::Search(on) => next.search(on),
+            Action::Found(found) => {
+                if let Some(search) = &mut ui.search {
+                    search.going = search.going && found.goes_on();
+                    search.found = Some(found);
                 }
             }
-            Action::Found(found) => {
-                ui.searching = ui.searching && found.tried < found.all;
-                ui.found = Some(found);
+            Action::Look(changes) => next.look(changes),
+            Action::CompareFound => {
+                if let Some(search) = &ui.search {
+                    let base = search.base.clone();
+                    ui.panel = PanelId::Compare;
+                    next.keeping_search(Event::Hold(base));
+                }
             }
             Action::Print(on) => ui.printing = on,
         }

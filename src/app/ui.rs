@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use shardscope::search::Outcome;
-use shardscope::session::{Choice, PtrEq, Shown, Use};
+use shardscope::session::{Choice, Pinned, PtrEq, Shown, Use};
 use yew::AttrValue;
 
 use super::browser;
+use super::found::Found;
 use super::panel_id::PanelId;
 
 /// All of it.
@@ -27,9 +27,8 @@ pub(crate) struct UiState {
     pub why: Option<Why>,
     /// The step of the tour, counted from 0, while the reader takes it.
     pub tour: Option<usize>,
-    /// Whether the search for other layouts goes on.
-    pub searching: bool,
-    pub found: Option<Rc<Found>>,
+    /// The search for other layouts, from its start until the plan changes by anything but its results.
+    pub search: Option<Search>,
     /// The plan before the last change of it, for the differences beside the verdict.
     pub before: Option<PtrEq<Shown>>,
     pub printing: bool,
@@ -64,17 +63,15 @@ pub(crate) enum Why {
     Term(AttrValue),
 }
 
-/// What the search for other layouts has found so far.
+/// A search for other layouts, and which of them the reader looks at.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Found {
-    pub tried: u64,
-    pub all: u64,
-    pub refused: u64,
-    pub too_large: u64,
-    /// The fastest that fit, the fastest first.
-    pub best: Vec<Outcome>,
-    /// Those of which none is both smaller and faster.
-    pub frontier: Vec<Outcome>,
+pub(crate) struct Search {
+    /// The plan it began with.
+    pub base: PtrEq<Pinned>,
+    pub going: bool,
+    pub found: Option<Rc<Found>>,
+    /// The changes of the layout that is shown; none: the plan it began with.
+    pub chosen: Vec<(String, String)>,
 }
 
 impl Theme {

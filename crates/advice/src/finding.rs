@@ -38,7 +38,7 @@ impl<'a> Advisor<'a> {
     /// What part of a step waits for a kind of communication (`tensor`, `expert`, `data`), in words.
     pub(super) fn waiting(&self, kind: &str) -> String {
         let (waits, share) = self.report.time.waits(kind);
-        format!("{} of every step ({}) wait for it", seconds(waits), percent(share))
+        format!("{} of the step ({}) is exposed", seconds(waits), percent(share))
     }
 
     /// The plan's own variant, to be changed.
@@ -76,7 +76,7 @@ impl Trial {
 
     /// The time of a step, in words.
     pub(super) fn pace(&self) -> String {
-        self.step.map_or_else(String::new, |step| format!("; a step takes {}", seconds(step)))
+        self.step.map_or_else(String::new, |step| format!(", {} per step", seconds(step)))
     }
 
     /// The finding that proposes it.

@@ -1,6 +1,7 @@
 //! Models by their names.
 
-use shardscope_architectures::Architecture;
+use shardscope_architectures::{Architecture, Refusal, Stop};
+use shardscope_config_tree::read_json;
 use shardscope_plan::Field;
 
 use crate::hub::{self, Entry};
@@ -50,10 +51,7 @@ impl Model {
     /// What of it no setting states, in words: layers of another kind, other modalities. Empty for most.
     #[must_use]
     pub fn lacking(self) -> Vec<String> {
-        let Some(read) = self.architecture() else { return Vec::new() };
-        let gaps = read.stopping().into_iter().map(|gap| gap.words().to_owned());
-        let towers = read.left_out.iter().map(|key| format!("another modality ({key})"));
-        gaps.chain(towers).collect()
+        self.architecture().as_ref().map(lacking).unwrap_or_default()
     }
 
     /// What it is made of, and what of that is not estimated. None for a model that stands here as settings.
@@ -82,6 +80,34 @@ impl Model {
             Source::Hub(entry, _) => entry.published,
         }
     }
+}
+
+fn lacking(read: &Architecture) -> Vec<String> {
+    let gaps = read.stopping().into_iter().map(|gap| gap.words().to_owned());
+    let towers = read.left_out.iter().map(|key| format!("another modality ({key})"));
+    gaps.chain(towers).collect()
+}
+
+fn refused(refusal: Refusal) -> String {
+    match refusal {
+        Refusal::Nameless => "the configuration names no model_type".to_owned(),
+        Refusal::UnknownType(name) => format!("the model type {name} is not known"),
+        Refusal::Stopped(Stop::Missing(key)) => format!("the configuration lacks {key}"),
+        Refusal::Stopped(Stop::Unfit(key)) => format!("{key} holds a value that its model type cannot use"),
+        Refusal::Stopped(Stop::TooLarge) => "its sizes are beyond anything that is built".to_owned(),
+    }
+}
+
+/// The shape that the text of a `config.json` states, as settings.
+///
+/// # Errors
+/// What of the model no setting states, or why it cannot be read, in words.
+pub fn of_config(text: &str) -> Result<Vec<(Field, String)>, Vec<String>> {
+    let tree = read_json(text, 0);
+    let root = tree.documents.first().ok_or_else(|| vec!["the text is no JSON document".to_owned()])?;
+    let read = Architecture::read(root).map_err(|refusal| vec![refused(refusal)])?;
+    let lacking = lacking(&read);
+    if lacking.is_empty() { Ok(shape::settings(&read)) } else { Err(lacking) }
 }
 
 /// What the catalog has under a name.

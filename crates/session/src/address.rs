@@ -4,7 +4,7 @@ use super::{EXAMPLE, Hand, Shown, State};
 use shardscope_launch::least_settings;
 use shardscope_link::{Shared, encode, encode_pair};
 use shardscope_plan::Plan;
-use shardscope_units::rounded;
+use shardscope_units::{grouped, rounded};
 
 /// The fragment of the address: the plan by its settings, with the pinned one beside it. Empty for what a first
 /// visit shows, and for what makes no plan.
@@ -57,7 +57,7 @@ pub fn title(shown: &Shown) -> String {
 #[must_use]
 pub fn file_stem(shown: &Shown) -> String {
     let mut stem = String::new();
-    for word in title(shown).split(|c: char| !(c.is_ascii_alphanumeric() || c == '.')) {
+    for word in title(shown).replace(',', "").split(|c: char| !(c.is_ascii_alphanumeric() || c == '.')) {
         if !word.is_empty() {
             stem += if stem.is_empty() { "" } else { "-" };
             stem += &word.to_ascii_lowercase();
@@ -70,7 +70,7 @@ pub fn file_stem(shown: &Shown) -> String {
 #[must_use]
 pub fn cut(plan: &Plan) -> String {
     let layout = plan.layout();
-    let mut text = format!("{} × {}", layout.world_size, plan.cluster().accelerator.name);
+    let mut text = format!("{} × {}", grouped(layout.world_size), plan.cluster().accelerator.name);
     let degrees = [
         ("TP", layout.tensor),
         ("CP", layout.context),

@@ -2,13 +2,16 @@
 
 use std::rc::Rc;
 
-use super::EXAMPLE;
+use super::{Difference, EXAMPLE};
 use shardscope_bash::Environment;
 use shardscope_launch::formats::Role;
 use shardscope_launch::{Kind, detect};
 use shardscope_link::{Pasted, PastedText, Shared};
 use shardscope_plan::Field;
 use shardscope_source::Source;
+
+/// A text of which less than one part in so many is left is another text.
+const LEFT_OF_TEXT: usize = 4;
 
 /// Texts, answers and values changed by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +57,21 @@ impl Hand {
     #[must_use]
     pub fn of_settings(settings: Vec<(String, String)>) -> Self {
         Self { settings, ..Self::of("") }
+    }
+
+    /// The same with another text. What was changed and answered by hand belongs to the text that it was said of: where that
+    /// is replaced, by a paste over all of it, it goes too, and the new text is answered alone.
+    #[must_use]
+    pub fn with_text(&self, text: &str) -> Self {
+        let old = &*self.text;
+        let kept = match Difference::between(old, text) {
+            Some(change) => change.start + (old.len() - change.old_end),
+            None => old.len(),
+        };
+        if kept < old.len() / LEFT_OF_TEXT || old.trim().is_empty() {
+            return Self { beside: self.beside.clone(), ..Self::of(text) };
+        }
+        Self { text: Rc::from(text), ..self.clone() }
     }
 
     /// Files given at once: a script goes into the box, else the first; the others lie beside it. What only
@@ -192,6 +210,21 @@ impl Hand {
 #[cfg(test)]
 mod tests {
     use super::{EXAMPLE, File, Hand};
+
+    #[test]
+    fn values_by_hand_go_with_the_text_that_they_were_given_for() {
+        let settings = vec![("num_nodes".to_owned(), "4".to_owned())];
+        let hand =
+            Hand { settings: settings.clone(), ..Hand::of("#!/bin/bash\ntorchrun --one --two --three\n") };
+        assert_eq!(hand.with_text("#!/bin/bash\ntorchrun --one --two --three --four\n").settings, settings);
+        assert_eq!(hand.with_text("#!/bin/bash\ntorchrun --one --three\n").settings, settings);
+        assert!(hand.with_text("srun megatron --other\n").settings.is_empty());
+        let alone = Hand::of_settings(settings);
+        assert!(
+            alone.with_text("t").settings.is_empty(),
+            "settings that were the plan are none of the text's"
+        );
+    }
 
     fn file(name: &str, text: &str) -> File {
         File { name: name.into(), text: text.into() }

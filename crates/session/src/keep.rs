@@ -10,6 +10,17 @@ use shardscope_link::{Compact, Pasted};
 /// What `state` holds, to be restored by [`restore`].
 #[must_use]
 pub fn keep(state: &State) -> String {
+    let pinned = state.pinned.as_ref().map(|pinned| &pinned.hand);
+    keep_pair(&state.hand, pinned)
+}
+
+/// `hand` alone, to be restored by [`restore`] elsewhere: in a worker.
+#[must_use]
+pub fn keep_hand(hand: &Hand) -> String {
+    keep_pair(hand, None)
+}
+
+fn keep_pair(hand: &Hand, pinned: Option<&Hand>) -> String {
     /// The form of what is kept.
     #[derive(Serialize)]
     struct Form<'p> {
@@ -17,8 +28,7 @@ pub fn keep(state: &State) -> String {
         #[serde(skip_serializing_if = "Option::is_none")]
         pinned: Option<Compact<'p>>,
     }
-    let hand = state.hand.pasted();
-    let pinned = state.pinned.as_ref().map(|pinned| pinned.hand.pasted());
+    let (hand, pinned) = (hand.pasted(), pinned.map(Hand::pasted));
     let form = Form { hand: hand.compact(), pinned: pinned.as_ref().map(Pasted::compact) };
     // Writing to memory cannot fail, and all keys are text.
     serde_json::to_string(&form).unwrap_or_default()

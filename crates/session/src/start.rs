@@ -1,5 +1,7 @@
 //! A plan from a model and a cluster alone: the first usual layout that fits, to be changed by its settings.
 
+mod tuned;
+
 use super::Hand;
 use shardscope_catalog as catalog;
 use shardscope_estimate::memory_totals;
@@ -9,14 +11,62 @@ use shardscope_plan::{Field, Plan};
 /// What the reader picks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// A model of the catalog.
+    /// A model of the catalog by any of its names, or the text of its `config.json`.
     pub model: String,
+    /// What is trained of it.
+    pub objective: Objective,
     /// An accelerator of the catalog.
     pub accelerator: String,
     /// Accelerators in all, as many in each node as is usual.
     pub gpus: u64,
     /// Tokens of one sample; no more than the model has positions for.
     pub sequence: u64,
+}
+
+/// What is trained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Objective {
+    /// Everything, from the start, by Megatron-LM.
+    #[default]
+    PreTrain,
+    /// Everything, on examples, by the Trainer of transformers.
+    FullFineTune,
+    /// Low-rank adapters beside frozen weights.
+    Lora,
+    /// The same beside weights of 4 bits.
+    QLora,
+    /// Adapters by direct preference optimisation.
+    Dpo,
+}
+
+impl Objective {
+    /// All of them, in the order they are offered.
+    pub const ALL: [Self; 5] = [Self::PreTrain, Self::FullFineTune, Self::Lora, Self::QLora, Self::Dpo];
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PreTrain => "Pre-train",
+            Self::FullFineTune => "Full fine-tune",
+            Self::Lora => "LoRA",
+            Self::QLora => "QLoRA",
+            Self::Dpo => "DPO, LoRA",
+        }
+    }
+}
+
+/// The shape of the model that `name` names, or that it is the `config.json` of.
+///
+/// # Errors
+/// What of the model no setting states, in words; nothing for an unknown name.
+pub fn model_settings(name: &str) -> Result<Vec<(Field, String)>, Vec<String>> {
+    if name.trim_start().starts_with('{') {
+        return catalog::of_config(name);
+    }
+    let model = catalog::find(name).model().ok_or_else(Vec::new)?;
+    let lacking = model.lacking();
+    if lacking.is_empty() { Ok(model.settings()) } else { Err(lacking) }
 }
 
 /// Tokens of one step where nobody says: Llama 3's first batch (arXiv 2407.21783, section 3.4.1).
@@ -42,12 +92,15 @@ struct Cut {
 /// A plan for `choice`: the least cut that fits, or the most cut one when none does. Nothing for an unknown model.
 #[must_use]
 pub fn start(choice: &Choice) -> Option<Hand> {
-    let (_, model) = catalog::model(&choice.model)?;
+    let model = model_settings(&choice.model).ok()?;
     let number = |field: Field| {
         model.iter().find(|(known, _)| *known == field).and_then(|(_, value)| value.parse::<u64>().ok())
     };
     let sequence = choice.sequence.min(number(Field::MaxPositionEmbeddings).unwrap_or(u64::MAX));
     let base = base(&Choice { sequence, ..choice.clone() }, &model);
+    if choice.objective != Objective::PreTrain {
+        return first_that_fits(tuned::ways(&base, choice));
+    }
     let per_node = per_node(choice);
     let heads = number(Field::NumQueryGroups).or(number(Field::NumAttentionHeads)).unwrap_or(1);
     let shape = Room {
@@ -57,9 +110,14 @@ pub fn start(choice: &Choice) -> Option<Hand> {
         world: choice.gpus,
         per_node,
     };
+    let cuts = shape.cuts().into_iter().take(MOST_TRIED);
+    first_that_fits(cuts.map(|cut| with_cut(&base, cut, sequence, shape.world)))
+}
+
+/// The first of the plans that fits, or the last when none does.
+fn first_that_fits(tried: impl IntoIterator<Item = Named>) -> Option<Hand> {
     let mut last = None;
-    for cut in shape.cuts().into_iter().take(MOST_TRIED) {
-        let settings = with_cut(&base, cut, sequence, shape.world);
+    for settings in tried {
         let Some(plan) = resolve(&[], &settings).plan else { continue };
         if fits(&plan) {
             return Some(Hand::of_settings(settings));
@@ -101,6 +159,9 @@ fn base(choice: &Choice, model: &[(Field, String)]) -> Named {
     count(&mut settings, "gpus_per_node", per_node);
     count(&mut settings, "seq_length", choice.sequence);
     count(&mut settings, "micro_batch_size", 1);
+    if choice.objective != Objective::PreTrain {
+        return settings;
+    }
     for name in ["bf16", "use_distributed_optimizer", "overlap_grad_reduce", "overlap_param_gather"] {
         say(&mut settings, name, "true");
     }
@@ -190,7 +251,13 @@ mod tests {
     use shardscope_source::Severity;
 
     fn started(model: &str, accelerator: &str, gpus: u64) -> Shown {
-        let choice = Choice { model: model.into(), accelerator: accelerator.into(), gpus, sequence: 4096 };
+        let choice = Choice {
+            model: model.into(),
+            objective: Objective::PreTrain,
+            accelerator: accelerator.into(),
+            gpus,
+            sequence: 4096,
+        };
         let state = State::new(start(&choice).expect("a plan"));
         let said = state.answer.resolution.diagnostics.clone();
         assert!(said.iter().all(|one| one.severity < Severity::Warning), "{model}: {said:?}");
@@ -202,10 +269,14 @@ mod tests {
         for model in catalog::model_names() {
             started(model, "H100-SXM", 512);
         }
-        assert_eq!(
-            start(&Choice { model: "nobody".into(), accelerator: "B200".into(), gpus: 8, sequence: 1 }),
-            None
-        );
+        let nobody = Choice {
+            model: "nobody".into(),
+            objective: Objective::PreTrain,
+            accelerator: "B200".into(),
+            gpus: 8,
+            sequence: 1,
+        };
+        assert_eq!(start(&nobody), None);
     }
 
     #[test]
@@ -229,5 +300,46 @@ mod tests {
         assert!(layout(&large) > (1, 1));
         let hopeless = started("Llama-3.1-405B", "H100-SXM", 8);
         assert_eq!(hopeless.worst().map(|worst| worst.fit), Some(Fit::DoesNotFit));
+    }
+
+    fn tuned(model: &str, objective: Objective, accelerator: &str, gpus: u64) -> Shown {
+        let choice =
+            Choice { model: model.into(), objective, accelerator: accelerator.into(), gpus, sequence: 2048 };
+        let state = State::new(start(&choice).expect("a plan"));
+        let said = state.answer.resolution.diagnostics.clone();
+        assert!(said.iter().all(|one| one.severity < Severity::Warning), "{model}: {said:?}");
+        (*state.shown.unwrap_or_else(|| panic!("{model}: {said:?}"))).clone()
+    }
+
+    #[test]
+    fn adapters_take_less_than_everything_and_less_again_over_four_bits() {
+        let peak = |objective| {
+            let shown = tuned("Llama-3.1-8B", objective, "H100-SXM", 8);
+            shown.worst().expect("a stage").reserved
+        };
+        let peaks = [Objective::Lora, Objective::QLora].map(peak);
+        assert!(peaks[1] < peaks[0], "{peaks:?}");
+        let on_one = tuned("Llama-3.1-8B", Objective::QLora, "A10", 1);
+        assert!(on_one.worst().is_some_and(|worst| worst.fit != Fit::DoesNotFit));
+        let full = tuned("Llama-3.1-8B", Objective::FullFineTune, "A100-SXM-40GB", 1);
+        assert_eq!(full.worst().map(|worst| worst.fit), Some(Fit::DoesNotFit), "8 bytes a parameter");
+    }
+
+    #[test]
+    fn preferences_need_a_reference() {
+        let shown = tuned("Qwen2.5-7B", Objective::Dpo, "H100-SXM", 8);
+        assert!(shown.answer.resolution.setting(Field::TrainingObjective).is_some());
+    }
+
+    #[test]
+    fn a_pasted_configuration_is_a_model() {
+        let config = r#"{"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192,
+            "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+            "tie_word_embeddings": true, "max_position_embeddings": 131072}"#;
+        let shown = started(config, "H100-SXM", 8);
+        // Llama 3.2 1B as published: 1,235,814,400 parameters.
+        assert_eq!(shown.report.parameters.total.get(), 1_235_814_400);
+        assert!(model_settings("{ \"model_type\": \"nobody\" }").is_err_and(|words| !words.is_empty()));
+        assert_eq!(model_settings("nobody"), Err(Vec::new()));
     }
 }

@@ -1,7 +1,5 @@
 //! The state and what changes it.
 
-use std::rc::Rc;
-
 use super::map::Colour;
 use super::{Answer, EXAMPLE, File, Hand, Kept, PtrEq, Shown, Steps, answer};
 use shardscope_link::{self as share, LinkError};
@@ -89,12 +87,17 @@ pub enum Event {
     Pin,
     /// No plan is held any more.
     Unpin,
+    /// This plan is held beside what follows.
+    Hold(PtrEq<Pinned>),
     /// The plan held and the one in hand change places.
     Swap,
     /// The remark about a link was read.
     Dismiss,
     /// Several settings get values by hand at once; an empty value takes back what the text states.
     Try(Vec<(String, String)>),
+    /// The same on what was in hand earlier, which takes the place of what is: another layout of a list that was searched
+    /// from there.
+    TryOn(Box<Hand>, Vec<(String, String)>),
     /// A setting or a variable gets a value by hand; an empty one takes it back.
     Set {
         /// A setting's name, or a variable's.
@@ -178,10 +181,20 @@ impl State {
 
     /// Takes `values` for settings, as `change` does, unless they make no plan where there is one: then the plan stays,
     /// and the refusal says why.
-    fn try_values(&mut self, values: Vec<(String, String)>, change: fn(&mut Hand, (String, String))) {
+    fn try_values(
+        &mut self,
+        from: Option<Hand>,
+        values: Vec<(String, String)>,
+        change: fn(&mut Hand, (String, String)),
+    ) {
         let before = self.clone();
         let tried = values.clone();
-        self.change(|hand| values.into_iter().for_each(|one| change(hand, one)));
+        self.change(|hand| {
+            if let Some(from) = from {
+                *hand = from;
+            }
+            values.into_iter().for_each(|one| change(hand, one));
+        });
         if before.shown.is_some() && before.is_settled() && self.shown.is_none() {
             let refused = Refused::of(tried, &self.answer.resolution.diagnostics);
             let revision = self.revision;
@@ -229,7 +242,7 @@ pub fn apply(mut state: State, event: Event) -> State {
     match event {
         Event::Edit(text) => {
             state.steps.record_typing(&state.hand, &text);
-            state.hand.text = Rc::from(text);
+            state.hand = state.hand.with_text(&text);
         }
         Event::Settle => state.settle(),
         Event::Open(hand) => {
@@ -257,6 +270,7 @@ pub fn apply(mut state: State, event: Event) -> State {
             state.pinned = state.shown.clone().map(|shown| PtrEq::new(Pinned { hand, shown }));
         }
         Event::Unpin => state.pinned = None,
+        Event::Hold(pinned) => state.pinned = Some(pinned),
         Event::Swap => {
             if let (Some(pinned), Some(shown)) = (state.pinned.take(), state.shown.clone()) {
                 let hand = state.hand.clone();
@@ -265,9 +279,10 @@ pub fn apply(mut state: State, event: Event) -> State {
             }
         }
         Event::Dismiss => state.broken_link = None,
-        Event::Try(values) => state.try_values(values, Hand::put),
+        Event::Try(values) => state.try_values(None, values, Hand::put),
+        Event::TryOn(hand, values) => state.try_values(Some(*hand), values, Hand::put),
         Event::Set { name, value } => {
-            state.try_values(vec![(name, value)], |hand, (name, value)| hand.set(name, value))
+            state.try_values(None, vec![(name, value)], |hand, (name, value)| hand.set(name, value))
         }
         Event::Without(name) => state.change(|hand| hand.go_without(&name)),
         Event::Unset(name) => state.change(|hand| hand.unset(&name)),
@@ -320,6 +335,22 @@ mod tests {
         assert!(!state.steps.can_undo(), "nothing happened that could be undone");
         let state = apply(state, set("num_nodes", "4"));
         assert!(state.refused.is_none() && world(&state) == Some(32));
+    }
+
+    #[test]
+    fn layouts_of_a_list_are_tried_on_the_plan_that_it_was_searched_from() {
+        let first = State::default();
+        let tried = |state: State, name: &str, value: &str| {
+            let values = vec![(name.to_owned(), value.to_owned())];
+            apply(state, Event::TryOn(Box::new(first.hand.clone()), values))
+        };
+        let one = tried(first.clone(), "tensor_model_parallel_size", "4");
+        let two = tried(one, "micro_batch_size", "2");
+        let shown = two.shown.clone().expect("a plan");
+        assert_eq!(shown.plan.layout().tensor, 2, "nothing of the first is left");
+        assert_eq!(shown.plan.recipe().micro_batch_size, 2);
+        let back = apply(apply(two, Event::Undo), Event::Undo);
+        assert_eq!(back.hand, first.hand);
     }
 
     #[test]

@@ -108,3 +108,19 @@ fn few_stops_lead_through_the_page_by_keyboard() {
     );
     assert!(stops.as_u64().is_some_and(|stops| stops < 90), "{stops} tab stops");
 }
+
+#[test]
+fn four_times_as_large_and_with_larger_letters_everything_has_room() {
+    let page = Page::open("");
+    page.wait_for(".verdict");
+    // 1280 x 1024 at 400 %.
+    page.set_window(320, 256);
+    page.until("no sideways scroll at 400 %", || (page.overflow() == 0).then_some(()));
+    page.screenshot("zoom-400");
+    page.set_window(1280, 900);
+    // Text alone at 200 %, as a browser's setting does it.
+    page.js("document.documentElement.style.fontSize = '200%'", &[]);
+    page.until("no sideways scroll with large letters", || (page.overflow() == 0).then_some(()));
+    page.screenshot("text-200");
+    assert_eq!(page.axe(), []);
+}

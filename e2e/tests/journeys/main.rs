@@ -13,6 +13,7 @@ mod looks;
 mod map;
 mod offline;
 mod paper;
+mod readers;
 mod run;
 mod script;
 mod sharing;

@@ -3,6 +3,14 @@ use e2e::{Key, Page};
 
 use super::steps::panel;
 
+/// Whether the map has this text.
+pub(crate) fn drawn(page: &Page, text: &str) -> bool {
+    page.js(
+        "return [...document.querySelectorAll('#map svg text')].some(e => e.textContent === arguments[0])",
+        &[serde_json::json!(text)],
+    ) == true
+}
+
 #[test]
 fn a_picked_gpu_shows_its_groups() {
     let page = Page::open("");
@@ -69,11 +77,25 @@ fn sixteen_thousand_gpus_are_drawn() {
     let script = super::script::replaced(&page, "NNODES=2", "NNODES=2048")
         .replace("--global-batch-size 512", "--global-batch-size 16384");
     page.fill("#script", &script);
-    page.until("a map of dots", || (page.count("#map text") == 0).then_some(()));
+    page.until("a map of dots", || (page.count("#map .captions text") == 0).then_some(()));
+    page.until("the rows' names", || (drawn(&page, "n0") && drawn(&page, "PP 0")).then_some(()));
+    assert!(page.count("#map .bracket") > 0);
     page.fill("#map input", "n2047_g7");
     page.press(Key::Enter);
     page.wait_text(".about-gpu", "rank 16383");
+    // The GPU found stands in the frame, with room for its number.
+    page.wait_for("#map .captions text");
+    let inside = page.js(
+        "const cell = document.querySelector('#map .cursor').getBoundingClientRect();
+         const frame = document.querySelector('.map-frame').getBoundingClientRect();
+         return cell.top >= frame.top && cell.bottom <= frame.bottom",
+        &[],
+    );
+    assert_eq!(inside, true, "the found GPU is framed");
     page.screenshot("map-16384");
+    page.click("#map [aria-label=further]");
+    page.click("#map [aria-label=further]");
+    page.until("dots again", || (page.count("#map .captions text") == 0).then_some(()));
     page.assert_quiet();
 }
 
@@ -116,4 +138,50 @@ fn what_is_looked_at_is_in_the_address() {
     assert_eq!(other.text("#map .chip[aria-pressed=true]"), "TP");
     let other = Page::open("#map");
     other.wait_for("#map svg");
+}
+
+#[test]
+fn one_step_is_played_through_the_groups() {
+    let page = Page::open("");
+    panel(&page, "map");
+    page.click_text("#map button", "Play one step");
+    page.wait_text("#map .group-caption", "In every layer, forward and backward");
+    assert_eq!(page.count("#map svg.lit"), 1);
+    page.wait_text("#map .group-caption", "After every micro-batch of a stage");
+    page.click_text("#map button", "Stop");
+    page.wait_gone("#map svg.lit");
+}
+
+/// Scrolls the map of `gpus` GPUs for some frames, and gives the longest. Unit: millisecond.
+fn longest_frame(page: &Page) -> f64 {
+    let longest = page.js_async(
+        "const done = arguments[0], frame = document.querySelector('.map-frame'), box = frame.getBoundingClientRect();
+         let last = performance.now(), longest = 0, count = 0;
+         const next = now => {
+             if (count > 5) longest = Math.max(longest, now - last);
+             last = now;
+             frame.scrollTop += 40;
+             frame.dispatchEvent(new MouseEvent('mousemove', { bubbles: true,
+                 clientX: box.x + 60 + count * 3, clientY: box.y + 20 + count }));
+             if (++count < 60) requestAnimationFrame(next); else done(longest);
+         };
+         requestAnimationFrame(next)",
+        &[],
+    );
+    longest.as_f64().expect("a time")
+}
+
+#[test]
+fn a_hundred_thousand_gpus_move_smoothly() {
+    let page = Page::open("");
+    let script = super::script::replaced(&page, "NNODES=2", "NNODES=16384")
+        .replace("--global-batch-size 512", "--global-batch-size 131072");
+    page.fill("#script", &script);
+    page.wait_text(".plan-name", "131,072");
+    panel(&page, "map");
+    page.wait_for("#map .cell");
+    // Of several tries the best: other tests run on the same cores.
+    let best = (0..4).map(|_| longest_frame(&page)).fold(f64::MAX, f64::min);
+    println!("longest frame over 131,072 GPUs: {best:.0} ms");
+    assert!(best <= 50.0, "a frame takes {best} ms");
 }

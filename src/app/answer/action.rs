@@ -1,18 +1,15 @@
 //! The one change to make next, in a sentence, with what it comes to.
 
-use std::rc::Rc;
-
 use shardscope::plan::Field;
 use shardscope::quantity::{Bytes, Seconds, gib, seconds};
 use shardscope::report::Finding;
-use shardscope::search::Outcome;
 use shardscope::session::{Event, Fit, Hand, PtrEq, Shown, change_line, patched};
 use yew::prelude::*;
 
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
+use crate::app::found::{Found, Layout};
 use crate::app::panel_id::PanelId;
-use crate::app::ui::Found;
 use crate::app::widgets::CopyButton;
 use crate::app::words::sentence;
 
@@ -21,7 +18,9 @@ pub(crate) struct Props {
     pub shown: PtrEq<Shown>,
     pub hand: Hand,
     /// What a search has found so far.
-    pub found: Option<Rc<Found>>,
+    pub found: Option<std::rc::Rc<Found>>,
+    /// Whether it goes on.
+    pub searching: bool,
     /// Whether only a plan that does not fit is worth the room.
     pub brief: bool,
 }
@@ -46,12 +45,12 @@ impl Best {
         }
     }
 
-    fn of_outcome(outcome: &Outcome) -> Self {
+    fn of_layout(layout: &Layout) -> Self {
         Self {
-            change: outcome.changes.clone(),
+            change: layout.fields(),
             title: "The fastest layout that the search found".to_owned(),
-            step: Some(outcome.step),
-            peak: Some(outcome.peak),
+            step: Some(layout.step()),
+            peak: Some(layout.peak()),
         }
     }
 
@@ -67,7 +66,7 @@ fn best(shown: &Shown, found: Option<&Found>) -> Option<Best> {
     let lacking = shown.worst().is_some_and(|worst| worst.fit == Fit::DoesNotFit);
     let now = if lacking { f64::MAX } else { shown.report.time.step.get() };
     let suggested = shown.report.advice.iter().map(Best::of_finding);
-    let searched = found.and_then(|found| found.best.first()).map(Best::of_outcome);
+    let searched = found.and_then(|found| found.best.first()).map(Best::of_layout);
     suggested
         .chain(searched)
         .filter(|best| !best.change.is_empty() && best.peak.is_some_and(|peak| peak <= capacity))
@@ -100,7 +99,8 @@ pub(crate) fn best_action(props: &Props) -> Html {
     };
     let Some(best) = best(shown, props.found.as_deref()) else {
         let said = match (lacking, count) {
-            (true, _) => "No single change makes it fit; the search tries whole layouts.",
+            (true, _) if props.searching => "No single change makes it fit; searching whole layouts…",
+            (true, _) => "No layout of this plan fits on these GPUs.",
             (false, 0) => "Nothing to suggest: no single change makes it faster.",
             (false, _) => "No single change makes it faster; there are remarks.",
         };

@@ -7,7 +7,7 @@ mod verdict;
 pub(crate) use missing::Missing;
 pub(crate) use verdict::Verdict;
 
-use shardscope::session::State;
+use shardscope::session::{Fit, State};
 use yew::prelude::*;
 
 use super::action::Action;
@@ -23,6 +23,18 @@ pub(crate) fn answer() -> Html {
     let dispatch = use_dispatch();
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let session: &State = &app.session;
+    // Where nothing fits yet, whole layouts are searched at once: single changes may not do.
+    let lacking = session
+        .shown
+        .as_ref()
+        .and_then(|shown| shown.worst())
+        .is_some_and(|worst| worst.fit == Fit::DoesNotFit);
+    use_effect_with(lacking && app.ui.search.is_none(), move |wants| {
+        if *wants {
+            dispatch.emit(Action::Search(true));
+        }
+    });
+    let dispatch = use_dispatch();
     let Some(shown) = &session.shown else {
         return html! {
             <div id="answer" class="answer-side">
@@ -54,7 +66,8 @@ pub(crate) fn answer() -> Html {
                 <BestAction
                     shown={shown.clone()}
                     hand={session.hand.clone()}
-                    found={app.ui.found.clone()}
+                    found={app.ui.search.as_ref().filter(|search| search.chosen.is_empty()).and_then(|search| search.found.clone())}
+                    searching={app.ui.search.as_ref().is_none_or(|search| search.going)}
                     brief={!overview}
                 />
                 <Tabs

@@ -47,6 +47,10 @@ pub(crate) fn verdict(props: &Props) -> Html {
             <span>
                 { "peak " }<b>{ tenths(worst.reserved) }</b>
                 { format!(" of {} GiB per GPU ({:.0}%)", tenths(capacity), share * 100.0) }
+                if worst.reserved > capacity {
+                    // Tight all the same: what torch caches and does not need is given back before it runs out.
+                    { format!(": torch must give back {} GiB that it caches", tenths(worst.reserved.less(capacity))) }
+                }
             </span>
         }
     };

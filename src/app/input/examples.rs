@@ -1,6 +1,8 @@
 //! Worked examples, each a published run or one that everyone asks about.
 
+use gloo::timers::callback::Timeout;
 use shardscope::session::examples::{Example, ExampleChapter, gallery};
+use web_sys::Element;
 use yew::prelude::*;
 
 use crate::app::action::Action;
@@ -8,32 +10,50 @@ use crate::app::context::{Dispatch, send, use_dispatch};
 
 #[component(Examples)]
 pub(crate) fn examples() -> Html {
-    let dispatch = use_dispatch();
     let chapters = use_memo((), |()| gallery());
     html! {
         <section class="gallery" aria-labelledby="gallery-title">
             <h2 id="gallery-title" class="hidden">{ "Examples" }</h2>
-            { for chapters.iter().enumerate().map(|(place, one)| chapter(&dispatch, one, place == 0)) }
+            { for chapters.iter().enumerate().map(|(place, one)| html! {
+                <Chapter chapter={one.clone()} first={place == 0} />
+            }) }
         </section>
     }
 }
 
-fn chapter(dispatch: &Dispatch, chapter: &ExampleChapter, open: bool) -> Html {
+#[derive(Properties, PartialEq)]
+struct ChapterProps {
+    chapter: ExampleChapter,
+    /// Whether it is open from the start.
+    first: bool,
+}
+
+/// A chapter; its estimates are worked out once it is opened.
+#[component(Chapter)]
+fn chapter_of(ChapterProps { chapter, first }: &ChapterProps) -> Html {
+    let dispatch = use_dispatch();
+    let open = use_state_eq(|| *first);
+    let ontoggle = {
+        let open = open.setter();
+        move |event: web_sys::Event| {
+            open.set(event.target_dyn_into::<Element>().is_some_and(|details| details.has_attribute("open")));
+        }
+    };
     html! {
-        <details class="chapter" {open}>
+        <details class="chapter" open={*first} {ontoggle}>
             <summary>
                 <h3>{ chapter.title }</h3>
                 <span class="soft small">{ format!("{} runs", chapter.examples.len()) }</span>
             </summary>
             <ul class="examples">
-                { for chapter.examples.iter().map(|one| example(dispatch, one)) }
+                { for chapter.examples.iter().map(|one| example(&dispatch, one, *open)) }
             </ul>
             <p class="soft source">{ format!("Sources. {}", chapter.source) }</p>
         </details>
     }
 }
 
-fn example(dispatch: &Dispatch, example: &Example) -> Html {
+fn example(dispatch: &Dispatch, example: &Example, open: bool) -> Html {
     let hand = example.hand.clone();
     let begin = send(dispatch, move || Action::Begin(Box::new(hand.clone())));
     html! {
@@ -43,8 +63,36 @@ fn example(dispatch: &Dispatch, example: &Example) -> Html {
                 <span class="soft small">{ &example.about }</span>
                 if !example.published.is_empty() {
                     <span class="small published">{ format!("published: {}", example.published) }</span>
+                    if open {
+                        <Estimated example={example.clone()} />
+                    }
                 }
             </button>
         </li>
+    }
+}
+
+#[derive(Properties, PartialEq)]
+struct EstimatedProps {
+    example: Example,
+}
+
+/// What the page says of the published figure: nobody should have to open a card to learn that the two differ. Each is
+/// worked out in a moment of its own.
+#[component(Estimated)]
+fn estimated(props: &EstimatedProps) -> Html {
+    let told = use_state_eq(|| None::<String>);
+    {
+        let told = told.setter();
+        use_effect_with(props.example.clone(), move |example| {
+            let example = example.clone();
+            let timer = Timeout::new(0, move || told.set(example.estimated()));
+            move || drop(timer)
+        });
+    }
+    html! {
+        <span class="small published">
+            { "estimated: " }{ (*told).clone().unwrap_or_else(|| "…".to_owned()) }
+        </span>
     }
 }

@@ -1,5 +1,7 @@
 //! What runs: a script, or a model and GPUs, or an example; and below it the settings that are tried most.
 
+mod best;
+mod combobox;
 mod diagnostics;
 mod drop;
 mod editor;

@@ -1,15 +1,15 @@
 //! A model and GPUs, without a script: every change is answered at once, and the search says which layouts are best.
 
 use gloo::timers::callback::Timeout;
-use shardscope::catalog::{accelerator_names, find, hub_names, model_names};
-use shardscope::session::{Choice, Event, start};
+use shardscope::catalog::{accelerator_names, find};
+use shardscope::session::{Choice, Event, Objective, model_settings, start};
 use yew::prelude::*;
 
+use super::best::Best;
+use super::combobox::ModelBox;
 use crate::app::action::Action;
 use crate::app::browser;
 use crate::app::context::{AppContext, use_dispatch};
-use crate::app::panels::{Front, Layouts};
-use crate::app::ui::Found;
 use crate::app::widgets::Options;
 
 /// GPU types offered as chips; the list has all.
@@ -18,8 +18,6 @@ const CHIPS: [&str; 5] = ["H100-SXM", "H200-SXM", "B200", "A100-SXM-80GB", "MI30
 const COUNTS: [u64; 7] = [1, 8, 16, 64, 128, 512, 2048];
 /// How long the reader must pause before a typed value is taken. Unit: millisecond.
 const PAUSE: u32 = 300;
-/// Layouts shown.
-const SHOWN: usize = 5;
 
 #[component(Model)]
 pub(crate) fn model() -> Html {
@@ -27,10 +25,10 @@ pub(crate) fn model() -> Html {
     let pause = use_mut_ref(|| None::<Timeout>);
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let choice = app.ui.choice.clone();
-    let hand = use_memo(choice.clone(), start);
+    let named = use_memo(choice.model.clone(), |model| model_settings(model).map(drop));
     // The search goes on by itself for a plan made here.
     let alone = app.ui.chosen && app.session.hand.is_settings_alone();
-    let wants = alone && app.session.shown.is_some() && app.ui.found.is_none() && !app.ui.searching;
+    let wants = alone && app.session.shown.is_some() && app.ui.search.is_none();
     {
         let dispatch = dispatch.clone();
         use_effect_with(wants, move |wants| {
@@ -39,13 +37,18 @@ pub(crate) fn model() -> Html {
             }
         });
     }
-    let take = use_callback(dispatch.clone(), |(choice, wait): (Choice, u32), dispatch| {
-        let chosen = start(&choice);
-        dispatch.emit(Action::Choose(choice));
-        if let (Some(hand), 0) = (chosen, wait) {
-            dispatch.emit(Event::Start(Box::new(hand)).into());
-        }
-    });
+    let take = {
+        let pause = pause.clone();
+        use_callback(dispatch.clone(), move |choice: Choice, dispatch| {
+            // What was typed a moment ago is in the choice.
+            *pause.borrow_mut() = None;
+            let chosen = start(&choice);
+            dispatch.emit(Action::Choose(choice));
+            if let Some(hand) = chosen {
+                dispatch.emit(Event::Start(Box::new(hand)).into());
+            }
+        })
+    };
     // Typing is taken when it pauses.
     let typed = {
         let dispatch = dispatch.clone();
@@ -63,7 +66,7 @@ pub(crate) fn model() -> Html {
         |event: &web_sys::Event| browser::value_of(event).trim().parse::<u64>().ok().filter(|n| *n > 0);
     let on_model = {
         let (choice, typed) = (choice.clone(), typed.clone());
-        move |event: InputEvent| typed(Choice { model: browser::value_of(&event), ..choice.clone() })
+        move |model: String| typed(Choice { model, ..choice.clone() })
     };
     let on_gpus = {
         let (choice, typed) = (choice.clone(), typed.clone());
@@ -83,13 +86,13 @@ pub(crate) fn model() -> Html {
     };
     let accelerator = {
         let (choice, take) = (choice.clone(), take.clone());
-        move |accelerator: String| take.emit((Choice { accelerator, ..choice.clone() }, 0))
+        move |accelerator: String| take.emit(Choice { accelerator, ..choice.clone() })
     };
     let use_it = {
         let (choice, take) = (choice.clone(), take.clone());
         move |event: SubmitEvent| {
             event.prevent_default();
-            take.emit((choice.clone(), 0));
+            take.emit(choice.clone());
         }
     };
     let chip = |name: String, chosen: bool, to: Choice| {
@@ -99,38 +102,30 @@ pub(crate) fn model() -> Html {
                 type="button"
                 class="chip"
                 aria-pressed={chosen.to_string()}
-                onclick={move |_| take.emit((to.clone(), 0))}
+                onclick={move |_| take.emit(to.clone())}
             >{ name }</button>
         }
     };
-    let unknown = hand.is_none();
+    let unknown = named.as_ref().as_ref().err();
     html! {
         <form class="start" aria-labelledby="start-title" onsubmit={use_it}>
             <h2 id="start-title" class="hidden">{ "Model + GPUs" }</h2>
-            <p class="soft small">
-                { "Pick a model and GPUs: the fastest layouts that fit are searched for, and every setting stays editable." }
-            </p>
+            if !alone {
+                <p class="soft small">
+                    { "Pick a model and GPUs: the fastest layouts that fit are searched for, and every setting stays editable." }
+                </p>
+            }
             <label for="start-model">{ "Model" }</label>
-            <input
-                id="start-model"
-                class="field"
-                list="models"
-                autocomplete="off"
-                spellcheck="false"
-                placeholder="Llama-3.1-70B, or a Hugging Face id"
-                aria-invalid={unknown.to_string()}
-                aria-describedby="start-unknown"
-                value={choice.model.clone()}
-                oninput={on_model}
-            />
-            <datalist id="models">
-                { for offered(&choice.model).into_iter().map(|name| html! { <option value={name} /> }) }
-            </datalist>
+            <ModelBox value={choice.model.clone()} invalid={unknown.is_some()} onchange={Callback::from(on_model)} />
             <p id="start-unknown" class="small" role="status">
-                if unknown {
-                    { refusal(&choice.model) }
-                }
+                { unknown.map(|lacking| refusal(&choice.model, lacking)).unwrap_or_default() }
             </p>
+            <span class="label" id="objective-label">{ "Objective" }</span>
+            <div class="chips" role="group" aria-labelledby="objective-label">
+                { for Objective::ALL.into_iter().map(|objective| {
+                    chip(objective.name().to_owned(), choice.objective == objective, Choice { objective, ..choice.clone() })
+                }) }
+            </div>
             <span class="label" id="gpu-label">{ "GPU" }</span>
             <div class="chips" role="group" aria-labelledby="gpu-label">
                 { for CHIPS.into_iter().map(|name| {
@@ -160,62 +155,27 @@ pub(crate) fn model() -> Html {
                 id="start-sequence" class="field" type="number" min="1" max="16777216"
                 value={choice.sequence.to_string()} oninput={on_sequence}
             />
-            if !unknown && !alone {
+            if unknown.is_none() && !alone {
                 <button type="submit" class="button main">{ if app.session.hand.text.trim().is_empty() { "Estimate this" } else { "Estimate this instead of the script" } }</button>
             }
             if alone {
-                <Best found={app.ui.found.clone()} searching={app.ui.searching} />
+                { app.ui.search.clone().map(|search| html! { <Best {search} /> }) }
             }
         </form>
     }
 }
 
-/// Names offered at most.
-const OFFERED: usize = 40;
-
-/// Models whose names hold what was typed, those that everyone asks for first.
-fn offered(typed: &str) -> Vec<&'static str> {
-    let typed = typed.trim().to_lowercase();
-    let all = model_names().chain(hub_names());
-    all.filter(|name| name.to_lowercase().contains(&typed)).take(OFFERED).collect()
-}
-
-/// Why no plan starts from a model of that name, and the way on.
-fn refusal(name: &str) -> Html {
-    let named = find(name);
-    let address = named.address();
-    let lacking = named.model().map(|model| model.lacking()).unwrap_or_default();
+/// Why no plan starts from a model, and the way on.
+fn refusal(name: &str, lacking: &[String]) -> Html {
+    if name.trim_start().starts_with('{') {
+        return html! { <>{ format!("This config.json makes no plan: {}.", lacking.join(", ")) }</> };
+    }
     if !lacking.is_empty() {
         return html! { <>{ format!("Parts of {name} are not modelled: {}.", lacking.join(", ")) }</> };
     }
-    let config = match address {
+    let config = match find(name).address() {
         Some(address) => html! { <a href={address} target="_blank" rel="noopener">{ "config.json" }</a> },
         None => html!("config.json"),
     };
-    html! { <>{ "Not in the catalog. Drop its " }{ config }{ " on the page, or paste it as the script." }</> }
-}
-
-#[derive(Properties, PartialEq)]
-struct BestProps {
-    found: Option<std::rc::Rc<Found>>,
-    searching: bool,
-}
-
-/// The best layouts, and the picture of all that are on the front.
-#[component(Best)]
-fn best(props: &BestProps) -> Html {
-    let Some(found) = &props.found else { return html!() };
-    html! {
-        <section class="best" aria-labelledby="best-title">
-            <h3 id="best-title">
-                { if props.searching { "Fastest layouts so far" } else { "Fastest layouts that fit" } }
-            </h3>
-            if found.best.is_empty() && !props.searching {
-                <p>{ "None of the layouts fits on these GPUs." }</p>
-            } else {
-                <Layouts outcomes={found.best.iter().take(SHOWN).cloned().collect::<Vec<_>>()} compact=true />
-            }
-            <Front outcomes={found.frontier.clone()} />
-        </section>
-    }
+    html! { <>{ "Not in the catalog. Paste its " }{ config }{ " here, or drop it on the page." }</> }
 }

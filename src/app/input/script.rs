@@ -2,6 +2,7 @@
 
 use gloo::file::FileList;
 use shardscope::intake::{Origin, SettingValue};
+use shardscope::quantity::grouped;
 use shardscope::session::{Answer, EXAMPLE, Event, Hand, PtrEq};
 use shardscope::text::Severity;
 use web_sys::HtmlInputElement;
@@ -149,7 +150,7 @@ fn found(props: &FoundProps) -> Html {
     html! {
         <p class="found">
             <b>{ software(&value("software")) }</b>
-            { format!(", {} × {} · ", value("world_size"), value("accelerator")) }
+            { format!(", {} × {} · ", value("world_size").parse().map(grouped).unwrap_or_default(), value("accelerator")) }
             { format!("{said} from the script, {derived} derived, {} defaults · ", count(|origin| {
                 matches!(origin, Origin::Default | Origin::Catalog)
             })) }

@@ -1,6 +1,6 @@
 //! The pinned plan beside the one shown: what differs, by how much, and why.
 
-use shardscope::quantity::{gib, seconds};
+use shardscope::quantity::{decimal, gib, seconds};
 use shardscope::report::compare::{
     Amount, Cause, Comparison, Line, Section as Numbers, SettingDifference, Side, compare_plans,
 };
@@ -175,20 +175,37 @@ fn row(line: &Line) -> Html {
     }
 }
 
+/// The pinned plan's amount above this one's.
+fn two_bars((before, after): (f64, f64), most: f64) -> Html {
+    let bar = |class: &'static str, y: &'static str, amount: f64| {
+        let width = decimal(amount / most.max(f64::MIN_POSITIVE) * 100.0, 1) + "%";
+        html! { <rect {class} {y} {width} height="45%" /> }
+    };
+    html! {
+        <svg class="bar two-bars" aria-hidden="true">
+            { bar("was", "0", before) }
+            { bar(if after > before { "more" } else { "less" }, "55%", after) }
+        </svg>
+    }
+}
+
 fn causes(title: &'static str, causes: &[Cause]) -> Html {
     if causes.is_empty() {
         return html!();
     }
+    let numbers = |cause: &Cause| (cause.before.number(), cause.after.number());
+    let most = causes.iter().map(numbers).map(|(before, after)| before.max(after)).fold(0.0, f64::max);
     html! {
         <>
             <h3 class="sub">{ title }</h3>
             <Wide label={title}>
                 <table class="figures causes">
-                    <thead>{ heads(&["Part", ">Pinned", ">Now", ">Change"]) }</thead>
+                    <thead>{ heads(&["Part", "pinned over now", ">Pinned", ">Now", ">Change"]) }</thead>
                     <tbody>
                         { for causes.iter().map(|cause| html! {
                             <tr>
                                 <th scope="row">{ &cause.path }</th>
+                                <td class="bar-cell">{ two_bars(numbers(cause), most) }</td>
                                 <td class="number">{ cause.before.shown() }</td>
                                 <td class="number">{ cause.after.shown() }</td>
                                 <td class="number strong">{ cause.after.difference(cause.before) }</td>

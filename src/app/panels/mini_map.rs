@@ -1,5 +1,6 @@
 //! The first nodes of the cluster, small: rest on a GPU to see its group.
 
+use shardscope::quantity::grouped;
 use shardscope::session::map::{Colour, group_caption, relations};
 use shardscope::session::{Event, Shown};
 use shardscope::topology::{GroupKind, Groups, Rank};
@@ -116,7 +117,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
                 { for (0..drawn).map(cell) }
             </svg>
             if drawn < world {
-                <p class="soft small">{ format!("the first {drawn} of {world} GPUs") }</p>
+                <p class="soft small">{ format!("the first {drawn} of {} GPUs", grouped(world)) }</p>
             }
             <p class="group-caption small">{ group_caption(plan, &shown.report.traffic, caption_of, Rank::new(told)) }</p>
         </div>

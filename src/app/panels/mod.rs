@@ -4,6 +4,7 @@
 mod advice;
 mod communication;
 mod compare;
+mod front;
 mod gemms;
 mod layers;
 mod layouts;
@@ -23,7 +24,8 @@ mod step_bar;
 mod time;
 mod tool;
 
-pub(crate) use layouts::{Front, Layouts};
+pub(crate) use front::Front;
+pub(crate) use layouts::Layouts;
 
 use shardscope::session::{PtrEq, Shown};
 use yew::prelude::*;

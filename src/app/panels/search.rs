@@ -1,31 +1,31 @@
 //! Other layouts for the same model on the same machines, tried in slices so that the page stays quick.
 
-use std::rc::Rc;
-
 use shardscope::quantity::grouped;
 use yew::prelude::*;
 
-use super::layouts::{Front, Layouts};
+use super::front::Front;
+use super::layouts::Layouts;
 use super::panel::{Panel, PlanProps};
 use crate::app::action::Action;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::panel_id::PanelId;
-use crate::app::ui::Found;
+use crate::app::ui::Search;
 use crate::app::widgets::{Section, Term};
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Search,
     tab: Some("Search"),
-    view: |shown| html! { <Search {shown} /> },
+    view: |shown| html! { <SearchPanel {shown} /> },
     story: None,
 };
 
-#[component(Search)]
-fn search(PlanProps { .. }: &PlanProps) -> Html {
+#[component(SearchPanel)]
+fn search_panel(PlanProps { .. }: &PlanProps) -> Html {
     let dispatch = use_dispatch();
     let Some(app) = use_context::<AppContext>() else { return html!() };
-    let (searching, found) = (app.ui.searching, app.ui.found.clone());
-    let label = match (searching, found.is_some()) {
+    let search = app.ui.search.clone();
+    let searching = search.as_ref().is_some_and(|search| search.going);
+    let label = match (searching, search.is_some()) {
         (true, _) => "Stop",
         (false, true) => "Search again",
         (false, false) => "Search",
@@ -43,40 +43,42 @@ fn search(PlanProps { .. }: &PlanProps) -> Html {
             <button type="button" class="button" onclick={move |_| dispatch.emit(Action::Search(!searching))}>
                 { label }
             </button>
-            { found.map(|found| html! { <Results {found} {searching} /> }) }
+            { search.map(|search| html! { <Results {search} /> }) }
         </Section>
     }
 }
 
 #[derive(Properties, PartialEq)]
 struct ResultsProps {
-    found: Rc<Found>,
-    searching: bool,
+    search: Search,
 }
 
 #[component(Results)]
-fn results(props: &ResultsProps) -> Html {
-    let Found { tried, all, refused, too_large, best, frontier } = &*props.found;
-    let fit = tried.saturating_sub(*refused).saturating_sub(*too_large);
+fn results(ResultsProps { search }: &ResultsProps) -> Html {
+    let Some(found) = &search.found else {
+        return html! { <p class="small soft" role="status">{ "Searching…" }</p> };
+    };
+    let (tried, all, refused, too_large) = (found.tried, found.all, found.refused, found.too_large);
+    let fit = tried.saturating_sub(refused).saturating_sub(too_large);
     html! {
         <>
             <p class="small soft searched" role="status">
-                { if props.searching { "Searching: " } else { "" } }
+                { if search.going { "Searching: " } else { "" } }
                 { format!(
                     "{} of {} combinations; {} invalid, {} out of memory, {} fit",
-                    grouped(*tried), grouped(*all), grouped(*refused), grouped(*too_large), grouped(fit)
+                    grouped(tried), grouped(all), grouped(refused), grouped(too_large), grouped(fit)
                 ) }
             </p>
-            if props.searching {
+            if search.going {
                 <progress class="progress" aria-label="Search" max={all.to_string()} value={tried.to_string()} />
             }
-            if best.is_empty() {
-                if !props.searching {
+            if found.best.is_empty() {
+                if !search.going {
                     <p>{ "None of them fits." }</p>
                 }
             } else {
-                <Layouts outcomes={best.clone()} />
-                <Front outcomes={frontier.clone()} />
+                <Front search={search.clone()} found={found.clone()} />
+                <Layouts search={search.clone()} layouts={found.listed().to_vec()} />
             }
         </>
     }

@@ -16,7 +16,8 @@ pub fn list_files(folder: &Path) -> Result<()> {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let kind = Path::new(&name).extension().and_then(|kind| kind.to_str());
         let loaded = matches!(kind, Some("css" | "js" | "svg" | "wasm")) && name != "sw.js";
-        if loaded && page.contains(&name) {
+        // The page asks for its search's worker when it searches, maybe without a network.
+        if loaded && page.contains(&name) || name == "worker.js" {
             files.push(name);
         }
     }

@@ -19,7 +19,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         return None;
     }
     let why = format!(
-        "{batches} micro-batches in {} stages keep a stage busy {} of the time: m / (m + (p - 1)/v) \
+        "{batches} micro-batches over {} stages keep a stage busy {} of the time: m / (m + (p - 1)/v) \
          (Narayanan et al. 2021, section 2.2)",
         layout.pipeline,
         percent(efficiency)
@@ -33,9 +33,9 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     }
     let trial =
         advisor.attempt(&variant).filter(|trial| advisor.gains(trial) && trial.fits(advisor.capacity()))?;
-    let what = if smaller { "halve the micro-batch" } else { "interleave twice as many chunks" };
+    let what = if smaller { "smaller micro-batch" } else { "more virtual stages (VPP)" };
     let message = format!(
-        "{what}, or raise the global batch: the bubble is {}{}",
+        "{what}, or a larger global batch: the bubble is {}{}",
         percent(1.0 - efficiency),
         trial.pace()
     );

@@ -10,8 +10,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     Some(Finding {
         code: "experts-cross-network",
         message: format!(
-            "tokens cross the network on their way to experts: each GPU sends {} every step, {} of it with nothing \
-             to hide behind; {}",
+            "expert all-to-all crosses nodes: {} per GPU per step, {} of it exposed; {}",
             gb(detour.wire),
             gb(detour.exposed),
             advisor.waiting("expert")

@@ -18,16 +18,11 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     if !trial.fits(advisor.capacity()) || !advisor.gains(&trial) {
         return None;
     }
-    let message = format!(
-        "tensor parallel size {} fits as well, with a peak of {}{}",
-        variant.tensor,
-        gib(trial.peak),
-        trial.pace()
-    );
+    let message = format!("TP {} fits too: peak {}{}", variant.tensor, gib(trial.peak), trial.pace());
     Some(trial.finding(
         "lower-tensor",
         message,
-        "among layouts that fit the one with less tensor parallelism is usually faster: larger matrix products and \
-         less to send (Azure NeMo Megatron results, 2022: 40B with TP 4 in 18.8 s, with TP 8 in 21.3 s)",
+        "of two layouts that fit, the one with less tensor parallelism is usually faster: larger GEMMs and less \
+         communication (Azure NeMo Megatron results, 2022: 40B with TP 4 in 18.8 s, with TP 8 in 21.3 s)",
     ))
 }

@@ -17,14 +17,14 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     variant.sharding = DpSharding::OptimizerStates;
     let trial = advisor.attempt(&variant)?;
     let saved = advisor.peak().less(trial.peak);
-    let message = format!("shard the optimizer states (--use-distributed-optimizer): {} less", gib(saved));
+    let message = format!("shard the optimizer states (--use-distributed-optimizer): saves {}", gib(saved));
     let shards = advisor.plan.layout().dense_shards();
     Some(trial.finding(
         "optimizer-not-sharded",
         message,
         format!(
             "each of {shards} replicas holds all optimizer states; sharded, gradients are reduce-scattered and \
-             weights gathered, which sends as much as the all-reduce of today (Rajbhandari et al. 2020, section 7)"
+             parameters all-gathered, which sends as much as the all-reduce now (Rajbhandari et al. 2020, section 7)"
         ),
     ))
 }

@@ -12,54 +12,54 @@ const SHOWN: usize = 4;
 type Way = (&'static str, fn(&Advisor<'_>, &mut Variant) -> bool);
 
 const WAYS: [Way; 11] = [
-    ("shard the optimizer states over the data-parallel ranks", |advisor, variant| {
+    ("shard optimizer states over the data-parallel ranks", |advisor, variant| {
         let shards = !advisor.plan.recipe().software.semantics().steps_parameters;
         let off = shards && variant.sharding == DpSharding::Replicated;
         variant.sharding = DpSharding::OptimizerStates;
         off
     }),
-    ("turn sequence parallelism on", |_, variant| {
+    ("turn on sequence parallelism", |_, variant| {
         let off = !variant.sequence_parallel && variant.tensor > 1;
         variant.sequence_parallel = true;
         off
     }),
-    ("recompute the attention scores", |advisor, variant| {
+    ("recompute core attention", |advisor, variant| {
         variant.recompute = Recompute::Selective(vec![RecomputeModule::CoreAttention]);
         advisor.plan.recipe().recompute == Recompute::None
             && advisor.plan.recipe().attention_kernel == AttentionKernel::Unfused
     }),
-    ("recompute the experts' activation and the norms", |advisor, variant| {
+    ("recompute MoE activations and layer norms", |advisor, variant| {
         variant.recompute =
             Recompute::Selective(vec![RecomputeModule::MoeActivation, RecomputeModule::LayerNorm]);
         advisor.plan.recipe().recompute == Recompute::None && advisor.plan.model().experts.is_some()
     }),
-    ("give up interleaving", |_, variant| {
+    ("turn off interleaved (virtual) pipelining", |_, variant| {
         let on = variant.virtual_pipeline > 1;
         variant.virtual_pipeline = 1;
         on
     }),
-    ("halve the micro-batch", |_, variant| {
+    ("smaller micro-batch", |_, variant| {
         let even = variant.micro_batch_size.is_multiple_of(2);
         variant.micro_batch_size /= 2;
         even
     }),
-    ("double the pipeline", |_, variant| {
+    ("more pipeline parallelism", |_, variant| {
         variant.pipeline *= 2;
         true
     }),
-    ("double the tensor parallel size", |_, variant| {
+    ("more tensor parallelism", |_, variant| {
         grow_tensor(variant, 2);
         true
     }),
-    ("double the context parallel size", |_, variant| {
+    ("more context parallelism", |_, variant| {
         variant.context *= 2;
         true
     }),
-    ("recompute every layer", |advisor, variant| {
+    ("full activation recomputation", |advisor, variant| {
         variant.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
         !matches!(advisor.plan.recipe().recompute, Recompute::Uniform { .. })
     }),
-    ("double tensor and pipeline parallel sizes", |_, variant| {
+    ("more tensor and pipeline parallelism", |_, variant| {
         grow_tensor(variant, 2);
         variant.pipeline *= 2;
         true
@@ -74,6 +74,20 @@ fn grow_tensor(variant: &mut Variant, factor: u64) {
     variant.sequence_parallel = true;
 }
 
+/// The degrees that differ, from which value to which: ` (TP 4 → 8, PP 2 → 4)`.
+fn degrees(from: &Variant, to: &Variant) -> String {
+    let degrees = [
+        ("TP", from.tensor, to.tensor),
+        ("PP", from.pipeline, to.pipeline),
+        ("VPP", from.virtual_pipeline, to.virtual_pipeline),
+        ("CP", from.context, to.context),
+        ("MBS", from.micro_batch_size, to.micro_batch_size),
+    ];
+    let changed = degrees.into_iter().filter(|(_, from, to)| from != to);
+    let changed: Vec<String> = changed.map(|(name, from, to)| format!("{name} {from} → {to}")).collect();
+    if changed.is_empty() { String::new() } else { format!(" ({})", changed.join(", ")) }
+}
+
 /// The ways out; or, when none of them suffices alone, the one that comes nearest together with full
 /// recomputation.
 pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
@@ -86,7 +100,7 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
         if !out.is_empty() {
             break;
         }
-        let first = if recompute { "recompute every layer, and " } else { "" };
+        let first = if recompute { "full activation recomputation, and " } else { "" };
         for (name, way) in &WAYS {
             let mut variant = advisor.variant();
             if !way(advisor, &mut variant) {
@@ -98,7 +112,7 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
             if let Some(trial) = advisor.attempt(&variant)
                 && trial.fits(capacity)
             {
-                out.push((format!("{first}{name}"), trial));
+                out.push((format!("{first}{name}{}", degrees(&advisor.variant(), &variant)), trial));
             }
         }
     }
@@ -110,8 +124,8 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
     let lacking = advisor.peak().less(capacity);
     let mut findings = Vec::with_capacity(SHOWN);
     for (name, trial) in out.into_iter().take(SHOWN) {
-        let message = format!("{name}: the peak becomes {}{}", gib(trial.peak), trial.pace());
-        let why = format!("the plan as it is lacks {}", gib(lacking));
+        let message = format!("{name}: peak {}{}", gib(trial.peak), trial.pace());
+        let why = format!("currently {} over capacity", gib(lacking));
         findings.push(trial.finding("out-of-memory", message, why));
     }
     findings

@@ -11,8 +11,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     Some(Finding {
         code: "pipeline-inside-data-outside",
         message: format!(
-            "pipeline neighbours share a node while data-parallel groups of {} cross the network with {} per GPU \
-             and step; {}",
+            "pipeline stages share a node while data-parallel groups of {} cross nodes: {} per GPU per step; {}",
             detour.ranks,
             gb(detour.wire),
             advisor.waiting("data")

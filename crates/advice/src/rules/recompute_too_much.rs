@@ -9,10 +9,10 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     if !matches!(advisor.plan.recipe().recompute, Recompute::Uniform { .. } | Recompute::Block { .. }) {
         return None;
     }
-    let mut lighter = vec![(Recompute::None, "recompute nothing")];
+    let mut lighter = vec![(Recompute::None, "turn off activation recomputation")];
     if advisor.plan.recipe().attention_kernel == AttentionKernel::Unfused {
         let core = Recompute::Selective(vec![RecomputeModule::CoreAttention]);
-        lighter.push((core, "recompute the attention scores only (--recompute-granularity selective)"));
+        lighter.push((core, "recompute core attention only (--recompute-granularity selective)"));
     }
     let fitting = lighter.into_iter().find_map(|(recompute, name)| {
         let mut variant = advisor.variant();
@@ -21,10 +21,10 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         (trial.fits(advisor.capacity()) && advisor.gains(&trial)).then_some((name, trial))
     });
     let (name, trial) = fitting?;
-    let message = format!("{name}: the peak becomes {} and still fits{}", gib(trial.peak), trial.pace());
+    let message = format!("{name}: peak {}, still fits{}", gib(trial.peak), trial.pace());
     Some(trial.finding(
         "recompute-too-much",
         message,
-        "recomputing whole layers repeats a third of the arithmetic (Korthikanti et al. 2022, section 5)",
+        "full recomputation repeats the forward pass, a third more compute (Korthikanti et al. 2022, section 5)",
     ))
 }

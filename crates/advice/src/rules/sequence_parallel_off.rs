@@ -12,11 +12,11 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     variant.sequence_parallel = true;
     let trial = advisor.attempt(&variant)?;
     let saved = advisor.peak().less(trial.peak);
-    let message = format!("turn sequence parallelism on (--sequence-parallel): {} less", gib(saved));
+    let message = format!("turn on sequence parallelism (--sequence-parallel): saves {}", gib(saved));
     Some(trial.finding(
         "sequence-parallel-off",
         message,
-        "norms, dropouts and the residual stream are kept whole on every tensor-parallel rank; an all-gather and \
-         a reduce-scatter send together what the all-reduce sends today (Korthikanti et al. 2022, section 4.2.2)",
+        "norms, dropouts and the residual stream are replicated on every tensor-parallel rank; an all-gather and a \
+         reduce-scatter together send what the all-reduce sends now (Korthikanti et al. 2022, section 4.2.2)",
     ))
 }

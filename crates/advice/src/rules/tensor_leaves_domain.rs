@@ -9,15 +9,15 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let detour = advisor.report.detours.iter().find(|detour| detour.detour == Detour::TensorLeavesDomain)?;
     let domain = advisor.plan.cluster().fast_domain;
     let message = format!(
-        "groups of {} tensor-parallel ranks leave the fast-link domain of {domain}: each GPU sends {} over the {} \
-         every step, {} of it with nothing to hide behind; {}",
+        "tensor-parallel groups of {} span more than one NVLink domain of {domain}: {} per GPU per step over the {}, \
+         {} of it exposed; {}",
         detour.ranks,
         gb(detour.wire),
         detour.link.name(),
         gb(detour.exposed),
         advisor.waiting("tensor")
     );
-    let why = "tensor parallelism communicates in every layer; keep it inside a node and use the pipeline across \
+    let why = "tensor parallelism communicates in every layer; keep it inside a node and use pipeline parallelism across nodes \
                (Narayanan et al. 2021, takeaway 1)";
     let mut variant = advisor.variant();
     let factor = variant.tensor.div_ceil(domain.max(1)).next_power_of_two();

@@ -1,8 +1,9 @@
 //! One example of the gallery.
 
-use crate::Hand;
+use crate::{Hand, answer};
 use shardscope_catalog as catalog;
 use shardscope_link::{Shared, decode};
+use shardscope_units::{gb, rounded, seconds, tflops};
 
 /// A run to look at.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,8 +14,38 @@ pub struct Example {
     pub about: String,
     /// What was published of it; empty where nothing was.
     pub published: String,
+    /// Which of the plan's figures that is.
+    pub measure: Measure,
     /// What the reader gets in hand.
     pub hand: Hand,
+}
+
+/// A figure that people publish of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Seconds of a step.
+    Step,
+    /// The model's FLOP/s of a GPU.
+    Rate,
+    /// Tokens per second of a GPU.
+    Tokens,
+    /// Most bytes that torch has allocated on a GPU.
+    Allocated,
+}
+
+impl Example {
+    /// What the page says of the same figure, as it is written beside the published one. Works the whole plan out.
+    #[must_use]
+    pub fn estimated(&self) -> Option<String> {
+        let shown = answer(&self.hand).1?;
+        let (time, memory) = (&shown.report.time, &shown.report.memory);
+        Some(match self.measure {
+            Measure::Step => format!("{} per step", seconds(time.step)),
+            Measure::Rate => format!("{} per GPU", tflops(time.model_rate)),
+            Measure::Tokens => format!("{} tokens/s per GPU", rounded(time.tokens_per_second_per_gpu)),
+            Measure::Allocated => format!("{} allocated", gb(memory.worst.peak_allocated)),
+        })
+    }
 }
 
 /// Examples that belong together.

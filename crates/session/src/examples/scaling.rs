@@ -1,6 +1,6 @@
 //! The two scaling tables that this page began with: GPT from 126 million to a trillion parameters on A100s.
 
-use super::example::{Chapter, Example, settings};
+use super::example::{Chapter, Example, Measure, settings};
 use crate::Hand;
 
 /// What a line of a table says.
@@ -74,7 +74,7 @@ pub(super) fn narayanan() -> Chapter {
     Chapter {
         title: "GPT on Selene, 2021",
         source: "Narayanan et al. 2021, table 1 (arXiv 2104.04473)",
-        examples: NARAYANAN.iter().map(|line| example(line, more)).collect(),
+        examples: NARAYANAN.iter().map(|line| example(line, more, Measure::Rate)).collect(),
     }
 }
 
@@ -87,12 +87,12 @@ pub(super) fn azure() -> Chapter {
     Chapter {
         title: "GPT on Azure, 2022",
         source: "NeMo Megatron 22.06 on Azure NDm A100 v4, Microsoft, October 2022",
-        examples: AZURE.iter().map(|line| example(line, more(line))).collect(),
+        examples: AZURE.iter().map(|line| example(line, more(line), Measure::Step)).collect(),
     }
 }
 
 /// The run of `line`, as a link says it, and `more` of it.
-fn example(line: &Line, more: &str) -> Example {
+fn example(line: &Line, more: &str, measure: Measure) -> Example {
     let Line { name, layers, hidden, heads, tensor, pipeline, chunks, nodes, micro, global, measured } = line;
     let mut link = format!(
         "/1?accelerator=A100-SXM-80GB&software=megatron_legacy&layers={layers}&hidden={hidden}&heads={heads}\
@@ -108,6 +108,7 @@ fn example(line: &Line, more: &str) -> Example {
         name: format!("GPT {name} on {gpus} GPUs"),
         about: format!("TP {tensor}, PP {pipeline}, DP {replicas}, micro-batch {micro}"),
         published: (*measured).to_owned(),
+        measure,
         hand: Hand::of_settings(settings("", &link)),
     }
 }

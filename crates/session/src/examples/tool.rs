@@ -1,6 +1,6 @@
 //! The analysis tool of 2023: the run that it was shown with, and its four measured ones.
 
-use super::example::{Chapter, Example, settings};
+use super::example::{Chapter, Example, Measure, settings};
 use crate::{EXAMPLE, Hand};
 
 /// DP, PP, TP, micro-batch, global batch; measured `max_memory_allocated`.
@@ -16,6 +16,7 @@ pub(super) fn chapter() -> Chapter {
         name: "The tool's own script".to_owned(),
         about: "24 layers of 4096 on 16 GPUs, TP 2, PP 2, as a launch script".to_owned(),
         published: String::new(),
+        measure: Measure::Allocated,
         hand: Hand::of(EXAMPLE),
     }];
     examples.extend(MEASURED.iter().map(|&(numbers, published)| measured(numbers, published)));
@@ -35,6 +36,7 @@ fn measured([data, pipeline, tensor, micro, global]: [u64; 5], published: &str) 
         name: format!("Llama 2 7B, DP {data}, PP {pipeline}, TP {tensor}"),
         about: format!("8 GPUs, micro-batch {micro}, global batch {global}"),
         published: format!("{published} allocated"),
+        measure: Measure::Allocated,
         hand: Hand::of_settings(settings("Llama-2-7B", &link)),
     }
 }

@@ -1,5 +1,7 @@
 //! Which colour and caption each GPU gets.
 
+use std::ops::Range;
+
 use shardscope_plan::Plan;
 use shardscope_topology::{GroupKind, Groups, Rank};
 use shardscope_units::{Bytes, Quantity, gib, percent};
@@ -48,7 +50,7 @@ const FULL: [(f64, &str); 5] =
 /// The colour of every GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paint {
-    /// By rank: which colour.
+    /// By rank, from the first that is drawn: which colour.
     pub classes: Vec<u8>,
     /// What the colours mean.
     pub legend: Vec<Swatch>,
@@ -89,9 +91,9 @@ fn hue(index: u64) -> u8 {
     u8::try_from(index % HUES).unwrap_or(0)
 }
 
-/// The colours of all GPUs of `plan` that are drawn.
+/// The colours of the GPUs of `plan` that are drawn.
 #[must_use]
-pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts) -> Paint {
+pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts, gpus: Range<u64>) -> Paint {
     let groups = Groups::of(plan.layout());
     let mut by_stage = Vec::new();
     let (legend, ramp) = match colour {
@@ -112,7 +114,7 @@ pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts) -> Paint {
         }
     };
     let mut classes = Vec::new();
-    for rank in (0..groups.world()).map(Rank::new) {
+    for rank in gpus.map(Rank::new) {
         let class = match colour {
             Colour::Group(kind) => groups.group(kind, rank).map(|group| hue(group.index())),
             _ => {
@@ -148,7 +150,7 @@ fn fullness(share: f64) -> u8 {
 
 fn full_legend() -> Vec<Swatch> {
     let mut legend = Vec::new();
-    for (class, text) in (0_u8..).zip(FULL.iter().map(|(_, text)| *text).chain(["does not fit"])) {
+    for (class, text) in (0_u8..).zip(FULL.iter().map(|(_, text)| *text).chain(["out of memory"])) {
         legend.push(Swatch { class, text: text.to_owned() });
     }
     legend

@@ -42,6 +42,11 @@ const SCALES: [Scale; 4] = [
     Scale { below: u64::MAX, detail: Detail::Dot, cell: (6, 6), gap: 1, between: 4, pad: 0, head: 0 },
 ];
 
+/// Room left of everything for the rows' labels. Unit: CSS pixel.
+const GUTTER: u32 = 72;
+/// Narrowest picture that has it.
+const ROOMY: u32 = 560;
+
 /// Widest cell.
 const WIDEST: u32 = 120;
 /// Corners of cells with text are rounded by a stroke of this half width.
@@ -57,6 +62,8 @@ pub struct Geometry {
     columns: u64,
     /// Nodes side by side.
     across: u64,
+    /// Left of everything, for the rows' labels.
+    left: u32,
 }
 
 /// A rectangle of the picture.
@@ -109,13 +116,27 @@ impl Geometry {
     /// The map of `gpus` accelerators on nodes of `per_node`, in a picture `width` wide.
     #[must_use]
     pub fn fit(gpus: u64, per_node: u64, width: u32) -> Self {
+        Self::fit_closer(gpus, per_node, width, 0)
+    }
+
+    /// How often the map of so many accelerators can be drawn a level closer than [`Geometry::fit`] does.
+    #[must_use]
+    pub fn levels(gpus: u64) -> usize {
+        SCALES.iter().position(|scale| gpus < scale.below).unwrap_or(SCALES.len() - 1)
+    }
+
+    /// The same with more room for each, `closer` levels more; as wide, and the higher for it.
+    #[must_use]
+    pub fn fit_closer(gpus: u64, per_node: u64, width: u32, closer: usize) -> Self {
         let per_node = per_node.clamp(1, gpus.max(1));
-        let scale = SCALES.into_iter().find(|scale| gpus < scale.below).unwrap_or(SCALES[3]);
+        let scale = SCALES[Self::levels(gpus).saturating_sub(closer)];
+        let left = if width >= ROOMY { GUTTER } else { 0 };
+        let width = width - left;
         let pitch = u64::from(scale.cell.0 + scale.gap);
         let room = u64::from(width.saturating_sub(2 * scale.pad) + scale.gap);
         let fitting = (room / pitch).clamp(1, per_node);
         let columns = columns(per_node, fitting, scale.detail);
-        let mut geometry = Self { scale, gpus, per_node, columns, across: 1 };
+        let mut geometry = Self { scale, gpus, per_node, columns, across: 1, left };
         geometry.widen(width);
         let node = u64::from(geometry.node_size().0 + scale.between);
         geometry.across = (u64::from(width + scale.between) / node).clamp(1, geometry.nodes().max(1));
@@ -177,7 +198,10 @@ impl Geometry {
         let between = self.scale.between;
         let down = narrow(self.nodes().div_ceil(self.across));
         let across = narrow(self.across);
-        (across * (width + between) - between, down.saturating_mul(height + between).saturating_sub(between))
+        (
+            self.left + across * (width + between) - between,
+            down.saturating_mul(height + between).saturating_sub(between),
+        )
     }
 
     /// The box of node `node`.
@@ -186,7 +210,33 @@ impl Geometry {
         let (width, height) = self.node_size();
         let between = self.scale.between;
         let (column, row) = (narrow(node % self.across), narrow(node / self.across));
-        Area { x: column * (width + between), y: row.saturating_mul(height + between), width, height }
+        Area {
+            x: self.left + column * (width + between),
+            y: row.saturating_mul(height + between),
+            width,
+            height,
+        }
+    }
+
+    /// The nodes of all rows that lie between two heights of the picture.
+    #[must_use]
+    pub fn nodes_between(&self, top: u32, bottom: u32) -> std::ops::Range<u64> {
+        let pitch = self.node_size().1.saturating_add(self.scale.between).max(1);
+        let first = u64::from(top / pitch) * self.across;
+        let end = (u64::from(bottom / pitch) + 1) * self.across;
+        first.min(self.nodes())..end.min(self.nodes())
+    }
+
+    /// Nodes side by side.
+    #[must_use]
+    pub const fn across(&self) -> u64 {
+        self.across
+    }
+
+    /// Room left of the nodes; none in a narrow picture.
+    #[must_use]
+    pub const fn gutter(&self) -> u32 {
+        self.left
     }
 
     /// The cell of GPU `gpu`.
@@ -211,7 +261,7 @@ impl Geometry {
             return None;
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let (x, y) = (x as u32, y as u32);
+        let (x, y) = ((x as u32).checked_sub(self.left)?, y as u32);
         let Scale { cell, gap, pad, head, between, .. } = self.scale;
         let (width, height) = self.node_size();
         let (column, row) = (x / (width + between), y / (height + between));
@@ -343,6 +393,20 @@ mod tests {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), 16, "every cell is reached by right and down");
+    }
+
+    #[test]
+    fn closer_there_is_more_of_fewer() {
+        assert_eq!((Geometry::levels(16), Geometry::levels(16_384)), (0, 3));
+        let details: Vec<Detail> =
+            (0..5).map(|closer| Geometry::fit_closer(16_384, 8, 1_000, closer).detail()).collect();
+        assert_eq!(details, [Detail::Dot, Detail::Box, Detail::Number, Detail::Words, Detail::Words]);
+        let near = Geometry::fit_closer(16_384, 8, 1_000, 3);
+        let seen = near.nodes_between(10_000, 10_600);
+        assert!(seen.end - seen.start < 40, "{seen:?}");
+        let middle = near.node(seen.start + 1);
+        assert!(middle.y < 10_600 && middle.y + middle.height > 9_000, "{middle:?}");
+        assert_eq!(near.nodes_between(0, u32::MAX), 0..2_048);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The map as it is drawn: shapes, captions, legend.
 
+use std::ops::Range;
+
 use super::{Amounts, Area, Colour, Detail, Geometry, NOTHING, Paint, Swatch, paint};
 use shardscope_plan::Plan;
 use shardscope_topology::{Groups, Rank};
@@ -10,16 +12,31 @@ use shardscope_units::size;
 pub struct Picture {
     /// Where the cells lie.
     pub geometry: Geometry,
+    /// The GPUs that are drawn.
+    pub gpus: Range<u64>,
     /// One path per colour: around all its cells.
     pub fills: Vec<(u8, String)>,
     /// The nodes with their names, where there is room for them.
     pub nodes: Vec<(Area, String)>,
+    /// The rows of nodes with what stands left of them, where there is room.
+    pub rows: Vec<Row>,
     /// The cells' texts, where there is room for them.
     pub captions: Vec<Caption>,
     /// What the colours mean.
     pub legend: Vec<Swatch>,
     /// Whether the colours are an order of amounts instead of names.
     pub ramp: bool,
+}
+
+/// What stands left of a row of nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The first node of the row.
+    pub area: Area,
+    /// Its name; none where nodes have theirs in the picture.
+    pub name: Option<String>,
+    /// The pipeline stages of the row's GPUs, where it is the first to have them, and how far down they go.
+    pub stages: Option<(String, u32)>,
 }
 
 /// The text in one cell.
@@ -37,28 +54,90 @@ pub struct Caption {
 #[must_use]
 pub fn picture(plan: &Plan, colour: Colour, amounts: &Amounts, width: u32) -> Picture {
     let geometry = Geometry::fit(plan.layout().world_size, plan.cluster().gpus_per_node, width);
-    let Paint { classes, legend, ramp } = paint(plan, colour, amounts);
+    picture_of(plan, colour, amounts, geometry, 0..geometry.nodes())
+}
+
+/// The same of `nodes` alone, those that are seen, at the places of `geometry`.
+#[must_use]
+pub fn picture_of(
+    plan: &Plan,
+    colour: Colour,
+    amounts: &Amounts,
+    geometry: Geometry,
+    nodes: Range<u64>,
+) -> Picture {
+    let per_node = geometry.per_node();
+    let gpus = nodes.start * per_node..(nodes.end * per_node).min(geometry.gpus());
+    let Paint { classes, legend, ramp } = paint(plan, colour, amounts, gpus.clone());
     let detail = geometry.detail();
+    let rows = rows(plan, &geometry, &nodes);
     let mut captions = Vec::new();
-    let mut nodes = Vec::new();
+    let mut named = Vec::new();
     if detail >= Detail::Number {
-        let per_node = geometry.per_node();
-        captions = (0..geometry.gpus())
+        captions = gpus
+            .clone()
             .map(|gpu| Caption {
                 area: geometry.cell(gpu),
                 label: (detail == Detail::Words).then(|| Rank::new(gpu).label(per_node)),
                 value: value(plan, colour, amounts, Rank::new(gpu), detail),
             })
             .collect();
-        nodes = (0..geometry.nodes()).map(|node| (geometry.node(node), format!("n{node}"))).collect();
+        named = nodes.map(|node| (geometry.node(node), node_name(plan, node))).collect();
     }
-    Picture { fills: fills(&geometry, &classes), geometry, nodes, captions, legend, ramp }
+    Picture {
+        fills: fills(&geometry, gpus.start, &classes),
+        geometry,
+        gpus,
+        nodes: named,
+        rows,
+        captions,
+        legend,
+        ramp,
+    }
 }
 
-fn fills(geometry: &Geometry, classes: &[u8]) -> Vec<(u8, String)> {
+/// The node's name; with its rack in front where the fast links join several nodes.
+fn node_name(plan: &Plan, node: u64) -> String {
+    let cluster = plan.cluster();
+    let per_rack = cluster.fast_domain / cluster.gpus_per_node.max(1);
+    if per_rack > 1 { format!("r{} n{node}", node / per_rack) } else { format!("n{node}") }
+}
+
+/// What stands left of the rows of `nodes`; nothing where there is no room.
+fn rows(plan: &Plan, geometry: &Geometry, nodes: &Range<u64>) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    if geometry.gutter() == 0 {
+        return rows;
+    }
+    let groups = Groups::of(plan.layout());
+    let staged = plan.layout().pipeline > 1;
+    let (across, per_node) = (geometry.across().max(1), geometry.per_node());
+    let mut last = None;
+    let mut first = nodes.start;
+    while first < nodes.end {
+        let area = geometry.node(first);
+        let gpus = first * per_node..((first + across) * per_node).min(geometry.gpus());
+        let stages = || gpus.clone().map(|gpu| groups.coordinates(Rank::new(gpu)).pipeline);
+        let span = (stages().min().unwrap_or(0), stages().max().unwrap_or(0));
+        let name = (geometry.detail() < Detail::Number).then(|| node_name(plan, first));
+        let bottom = area.y + area.height;
+        let fresh = last != Some(span);
+        if !fresh && let Some((_, end)) = rows.iter_mut().rev().find_map(|row| row.stages.as_mut()) {
+            *end = bottom;
+        }
+        let words =
+            if span.0 == span.1 { format!("PP {}", span.0) } else { format!("PP {}–{}", span.0, span.1) };
+        rows.push(Row { area, name, stages: (staged && fresh).then_some((words, bottom)) });
+        last = Some(span);
+        first += across;
+    }
+    rows
+}
+
+fn fills(geometry: &Geometry, first: u64, classes: &[u8]) -> Vec<(u8, String)> {
     let of_class = |class: u8| {
         let mut ranks =
-            (0_u64..).zip(classes).filter(move |(_, other)| **other == class).map(|(rank, _)| rank);
+            (first..).zip(classes).filter(move |(_, other)| **other == class).map(|(rank, _)| rank);
         (class, geometry.path(&mut ranks))
     };
     (0..=NOTHING).map(of_class).filter(|(_, path)| !path.is_empty()).collect()

@@ -1,7 +1,7 @@
 //! What of the map does not change when a GPU is picked or hovered.
 
 use shardscope::session::PtrEq;
-use shardscope::session::map::{Area, Caption, Detail, Picture};
+use shardscope::session::map::{Area, Caption, Detail, Picture, Row};
 use yew::prelude::*;
 
 #[derive(Properties, PartialEq)]
@@ -16,11 +16,32 @@ pub(super) fn cells(Props { picture }: &Props) -> Html {
     let rounded = picture.geometry.detail() >= Detail::Number;
     html! {
         <g class={rounded.then_some("rounded")} aria-hidden="true">
+            { for picture.rows.iter().map(row) }
             { for picture.nodes.iter().map(node) }
             { for picture.fills.iter().map(|(class, path)| html! {
                 <path class={format!("cell {hue}{class}")} d={path.clone()} />
             }) }
         </g>
+    }
+}
+
+/// Left of a row: the name of its first node, and a bracket around the rows of the same stages.
+fn row(row: &Row) -> Html {
+    let end = row.area.x;
+    let top = row.area.y;
+    html! {
+        <>
+            if let Some(name) = &row.name {
+                { label("row-name", (end.saturating_sub(8), top + 10), name) }
+            }
+            if let Some((stages, bottom)) = &row.stages {
+                <path class="bracket" d={format!("M{} {}h-4V{}h4", end.saturating_sub(1), top + 1, bottom.saturating_sub(1))} />
+                // Of a single low row in the middle of two stages the neighbours tell.
+                if row.name.is_none() || bottom - top >= 22 {
+                    { label("row-name stages", (end.saturating_sub(40), top + 10), stages) }
+                }
+            }
+        </>
     }
 }
 

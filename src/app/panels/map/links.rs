@@ -25,7 +25,7 @@ pub(super) fn company(Props { shown, picture, rank }: &Props) -> Html {
             <g class={rounded(geometry)} aria-hidden="true">
                 { for wires(&shown.plan, &chosen, geometry).iter().map(arc) }
                 { for chosen.relations.iter().rev().map(|relation| {
-                    members(geometry, relation.kind, &mut relation.members.iter().map(|member| member.get()))
+                    members(picture, relation.kind, &mut relation.members.iter().map(|member| member.get()))
                 }) }
                 <path class="self" d={geometry.path(&mut std::iter::once(rank.get()))} />
             </g>
@@ -45,8 +45,10 @@ fn rounded(geometry: &Geometry) -> Option<&'static str> {
     (geometry.detail() >= Detail::Number).then_some("rounded")
 }
 
-fn members(geometry: &Geometry, kind: GroupKind, ranks: &mut dyn Iterator<Item = u64>) -> Html {
-    html! { <path class={format!("partner {}", kind.short())} d={geometry.path(ranks)} /> }
+/// The cells of a group, those that are seen.
+fn members(picture: &Picture, kind: GroupKind, ranks: &mut dyn Iterator<Item = u64>) -> Html {
+    let mut seen = ranks.filter(|rank| picture.gpus.contains(rank));
+    html! { <path class={format!("partner {}", kind.short())} d={picture.geometry.path(&mut seen)} /> }
 }
 
 /// An arc above the row, so that it does not strike through the labels.
@@ -84,7 +86,7 @@ pub(super) fn traced(TracedProps { shown, picture, colour, gpu }: &TracedProps) 
         <g class={rounded(geometry)} aria-hidden="true">
             { for kinds.into_iter().rev().filter_map(|kind| {
                 let group = groups.group(kind, Rank::new(*gpu))?;
-                Some(members(geometry, kind, &mut group.ranks().map(Rank::get)))
+                Some(members(picture, kind, &mut group.ranks().map(Rank::get)))
             }) }
             <path class="self" d={geometry.path(&mut std::iter::once(*gpu))} />
         </g>

@@ -5,16 +5,21 @@ mod cells;
 mod controls;
 mod cursor;
 mod links;
+mod play;
 mod table;
+mod view;
 
 use shardscope::quantity::{gib, grouped};
-use shardscope::session::map::{Amounts, Colour, MOST_DRAWN, Picture, about, group_caption, picture};
+use shardscope::session::map::{
+    Amounts, Colour, Detail, Geometry, MOST_DRAWN, Picture, about, group_caption, picture_of,
+};
 use shardscope::session::{Event, PtrEq, Shown};
 use shardscope::topology::Rank;
 use web_sys::Element;
 use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps, Story};
+use crate::app::browser;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::hooks::use_width;
 use crate::app::panel_id::PanelId;
@@ -24,7 +29,9 @@ use cells::{Captions, Cells};
 use controls::Controls;
 use cursor::Cursor;
 use links::{Company, Traced};
+use play::{moment, scenes, use_play};
 use table::MapTable;
+use view::{View, Zoom, centre};
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Map,
@@ -61,10 +68,12 @@ fn map(PlanProps { shown }: &PlanProps) -> Html {
         >
             <Controls shown={shown.clone()} {colour} />
             <Drawing shown={shown.clone()} {colour} {picked} />
+            <div>
+                if let Some(about) = about {
+                    <AboutGpu memory={shown.memory_of(about.rank).map(gib).unwrap_or_default()} {about} />
+                }
+            </div>
             <MapTable shown={shown.clone()} />
-            if let Some(about) = about {
-                <AboutGpu memory={shown.memory_of(about.rank).map(gib).unwrap_or_default()} {about} />
-            }
         </Section>
     }
 }
@@ -83,11 +92,89 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     let frame = use_node_ref();
     let width = use_width(&frame);
     let hovered = use_state_eq(|| None::<u64>);
-    let drawn = use_memo((shown.clone(), *colour, width), |(shown, colour, width)| {
-        draw(shown, *colour, *width).map(PtrEq::new)
-    });
+    let view = use_state_eq(View::default);
     let plan = &shown.plan;
-    let world = plan.layout().world_size;
+    let (world, per_node) = (plan.layout().world_size, plan.cluster().gpus_per_node);
+    let geometry = Geometry::fit_closer(world, per_node, width, view.closer);
+    let nodes = view.nodes(&geometry);
+    let drawn = use_memo(
+        (shown.clone(), *colour, width, geometry, nodes),
+        |(shown, colour, width, geometry, nodes)| {
+            (*width > 0 && world <= MOST_DRAWN).then(|| {
+                PtrEq::new(picture_of(&shown.plan, *colour, &amounts(shown), *geometry, nodes.clone()))
+            })
+        },
+    );
+    let kinds = scenes(shown);
+    let (scene, play) = use_play(kinds.len());
+    let scene = scene.and_then(|scene| kinds.get(scene).copied());
+    // What was in the middle stays there, whatever is zoomed; a GPU that is found comes there, with room for its number.
+    let middle = use_mut_ref(|| None::<u64>);
+    {
+        let (frame, middle) = (frame.clone(), middle.clone());
+        use_effect_with(geometry, move |geometry| {
+            if width > 0
+                && let (Some(gpu), Some(frame)) = (middle.borrow_mut().take(), frame.cast::<Element>())
+            {
+                centre(&frame, geometry, gpu);
+            }
+        });
+    }
+    {
+        let (middle, view) = (middle.clone(), view.clone());
+        use_effect_with(*picked, move |picked| {
+            if let (Some(rank), true) = (picked, geometry.detail() < Detail::Number) {
+                *middle.borrow_mut() = Some(rank.get());
+                let levels = Geometry::levels(world);
+                // The second closest level has numbers.
+                let by = isize::try_from(levels.saturating_sub(1).saturating_sub(view.closer)).unwrap_or(0);
+                view.set(view.zoomed(by, world));
+            }
+        });
+    }
+    let zoom = {
+        let (view, frame, middle, told) =
+            (view.clone(), frame.clone(), middle, (*hovered).or(picked.map(Rank::get)));
+        Callback::from(move |by: isize| {
+            let seen = frame.cast::<Element>().and_then(|frame| {
+                let x = f64::from(frame.scroll_left() + frame.client_width() / 2);
+                let y = f64::from(frame.scroll_top() + frame.client_height() / 2);
+                geometry.at(x, y)
+            });
+            *middle.borrow_mut() = told.or(seen);
+            view.set(view.zoomed(by, world));
+        })
+    };
+    let onscroll = {
+        let (view, frame) = (view.clone(), frame.clone());
+        move |_| {
+            if let Some(frame) = frame.cast::<Element>() {
+                view.set(view.scrolled(&frame));
+            }
+        }
+    };
+    let onwheel = {
+        let zoom = zoom.clone();
+        move |event: WheelEvent| {
+            // Pinching is told as the wheel with Ctrl; the wheel alone scrolls.
+            if browser::has_command(&event) {
+                event.prevent_default();
+                zoom.emit(if event.delta_y() < 0.0 { 1 } else { -1 });
+            }
+        }
+    };
+    let onkeydown = {
+        let zoom = zoom.clone();
+        move |event: KeyboardEvent| {
+            let by = match event.key().as_str() {
+                "+" | "=" => 1,
+                "-" => -1,
+                _ => return,
+            };
+            event.prevent_default();
+            zoom.emit(by);
+        }
+    };
     let under = {
         let (frame, drawn) = (frame.clone(), drawn.clone());
         move |event: &MouseEvent| {
@@ -117,11 +204,16 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     };
     // Whom the caption speaks of: the GPU under the pointer, else the picked one, else the first.
     let told = (*hovered).or(picked.map(Rank::get)).unwrap_or(0).min(world.saturating_sub(1));
-    let caption = group_caption(plan, &shown.report.traffic, *colour, Rank::new(told));
+    let traced = scene.map_or(*colour, Colour::Group);
+    let caption = group_caption(plan, &shown.report.traffic, traced, Rank::new(told));
+    let caption = caption.map(|caption| match scene {
+        Some(kind) => format!("{}. {caption}", moment(kind)),
+        None => caption,
+    });
     let inside = drawn.as_ref().as_ref().map(|picture| {
         let (width, height) = picture.geometry.size();
         let (rows, columns) = picture.geometry.rows_and_columns();
-        let lit = picked.is_some() || hovered.is_some();
+        let lit = picked.is_some() || hovered.is_some() || scene.is_some();
         html! {
             <svg
                 class={lit.then_some("lit")}
@@ -134,7 +226,9 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
                 viewBox={format!("0 0 {width} {height}")}
             >
                 <Cells picture={picture.clone()} />
-                if let Some(gpu) = *hovered {
+                if scene.is_some() {
+                    <Traced shown={shown.clone()} picture={picture.clone()} colour={traced} gpu={told} />
+                } else if let Some(gpu) = *hovered {
                     <Traced shown={shown.clone()} picture={picture.clone()} colour={*colour} {gpu} />
                 } else if let Some(rank) = *picked {
                     <Company shown={shown.clone()} picture={picture.clone()} {rank} />
@@ -147,8 +241,16 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     // Each part keeps its place while others come and go: yew tells children apart by their places.
     html! {
         <>
-            <p class="group-caption" aria-live="polite">{ caption }</p>
-            <div ref={frame} class="map-frame" {onclick} {onmousemove} {onmouseleave}>
+            <div class="map-bar">
+                <Zoom view={*view} gpus={world} {zoom} />
+                if !kinds.is_empty() {
+                    <button type="button" class="button small" aria-pressed={scene.is_some().to_string()} onclick={play}>
+                        { if scene.is_some() { "Stop" } else { "Play one step" } }
+                    </button>
+                }
+                <p class="group-caption" aria-live="polite">{ caption }</p>
+            </div>
+            <div ref={frame} class={classes!("map-frame", picked.map(|_| "with-gpu"))} {onclick} {onmousemove} {onmouseleave} {onscroll} {onwheel} {onkeydown}>
                 { inside.unwrap_or_default() }
                 if world > MOST_DRAWN {
                     <p class="soft">
@@ -161,16 +263,12 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     }
 }
 
-/// What is drawn of `shown`, `width` CSS pixels wide; nothing before that is known, or when there are too many GPUs.
-fn draw(shown: &Shown, colour: Colour, width: u32) -> Option<Picture> {
-    if width == 0 || shown.plan.layout().world_size > MOST_DRAWN {
-        return None;
-    }
-    let amounts = Amounts {
+/// What is known of the GPUs of each stage.
+fn amounts(shown: &Shown) -> Amounts {
+    Amounts {
         memory: shown.stages.iter().map(|stage| stage.reserved).collect(),
         traffic: shown.report.traffic.stages().iter().map(|stage| stage.wire).collect(),
-    };
-    Some(picture(&shown.plan, colour, &amounts, width))
+    }
 }
 
 fn legend(picture: &Picture) -> Html {

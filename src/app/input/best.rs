@@ -1,0 +1,35 @@
+//! The layouts that the search found for a model and GPUs, in the room beside their form.
+
+use yew::prelude::*;
+
+use crate::app::panels::{Front, Layouts};
+use crate::app::ui::Search;
+
+/// Layouts shown.
+const SHOWN: usize = 5;
+
+#[derive(Properties, PartialEq)]
+pub(super) struct Props {
+    pub search: Search,
+}
+
+/// The best layouts, and the picture of all that are on the front.
+#[component(Best)]
+pub(super) fn best(Props { search }: &Props) -> Html {
+    let Some(found) = &search.found else {
+        return html! { <p class="small soft" role="status">{ "Searching for the fastest layouts…" }</p> };
+    };
+    html! {
+        <section class="best" aria-labelledby="best-title">
+            <h3 id="best-title">
+                { if search.going { "Fastest layouts so far" } else { "Fastest layouts that fit" } }
+            </h3>
+            if found.best.is_empty() && !search.going {
+                <p>{ "None of the layouts fits on these GPUs." }</p>
+            } else {
+                <Layouts search={search.clone()} layouts={found.best.iter().take(SHOWN).cloned().collect::<Vec<_>>()} compact=true />
+            }
+            <Front search={search.clone()} found={found.clone()} />
+        </section>
+    }
+}

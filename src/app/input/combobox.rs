@@ -1,0 +1,127 @@
+//! The field for a model: names are offered as they are typed, and a pasted `config.json` is taken as it is.
+
+use shardscope::catalog::{hub_names, model_names};
+use yew::prelude::*;
+
+use crate::app::browser;
+
+/// Names offered at most.
+const OFFERED: usize = 8;
+
+#[derive(Properties, PartialEq)]
+pub(super) struct Props {
+    pub value: String,
+    /// Whether no plan starts from it.
+    pub invalid: bool,
+    pub onchange: Callback<String>,
+}
+
+/// Names that hold every word of what was typed, in any order; those that everyone asks for first.
+fn offered(typed: &str) -> Vec<&'static str> {
+    let typed = typed.trim().to_lowercase();
+    let words: Vec<&str> = typed.split(|sign: char| sign.is_whitespace() || sign == '-').collect();
+    let holds = |name: &&str| {
+        let name = name.to_lowercase();
+        words.iter().all(|word| name.contains(word))
+    };
+    model_names().chain(hub_names()).filter(holds).take(OFFERED).collect()
+}
+
+#[component(ModelBox)]
+pub(super) fn model_box(props: &Props) -> Html {
+    let open = use_state_eq(|| false);
+    let marked = use_state_eq(|| None::<usize>);
+    let names = use_memo(
+        (props.value.clone(), *open),
+        |(value, open)| {
+            if *open { offered(value) } else { Vec::new() }
+        },
+    );
+    // A whole name needs no more offers.
+    let whole = names.iter().any(|one| one.eq_ignore_ascii_case(props.value.trim()));
+    let shown = *open && !names.is_empty() && !whole;
+    let close = {
+        let (open, marked) = (open.setter(), marked.setter());
+        move || {
+            open.set(false);
+            marked.set(None);
+        }
+    };
+    let take = {
+        let (onchange, close) = (props.onchange.clone(), close.clone());
+        move |name: &'static str| {
+            onchange.emit(name.to_owned());
+            close();
+        }
+    };
+    let oninput = {
+        let (onchange, open, marked) = (props.onchange.clone(), open.setter(), marked.setter());
+        move |event: InputEvent| {
+            open.set(true);
+            marked.set(None);
+            onchange.emit(browser::value_of(&event));
+        }
+    };
+    let onkeydown = {
+        let (names, marked, take, close, open) =
+            (names.clone(), marked.clone(), take.clone(), close.clone(), open.setter());
+        move |event: KeyboardEvent| {
+            let last = names.len().saturating_sub(1);
+            match event.key().as_str() {
+                "ArrowDown" if !shown => open.set(true),
+                "ArrowDown" => marked.set(Some(marked.map_or(0, |at| if at == last { 0 } else { at + 1 }))),
+                "ArrowUp" if shown => {
+                    marked.set(Some(marked.map_or(last, |at| at.checked_sub(1).unwrap_or(last))))
+                }
+                "Enter" if shown => match marked.and_then(|at| names.get(at)) {
+                    Some(name) => take(name),
+                    None => return,
+                },
+                "Escape" if shown => close(),
+                _ => return,
+            }
+            event.prevent_default();
+        }
+    };
+    let option = |(place, name): (usize, &&'static str)| {
+        let (take, name) = (take.clone(), *name);
+        // The press would take the focus away from the field, which closes the list before the click.
+        let onmousedown = move |event: MouseEvent| {
+            event.prevent_default();
+            take(name);
+        };
+        html! {
+            <li
+                id={format!("model-{place}")}
+                role="option"
+                aria-selected={(*marked == Some(place)).to_string()}
+                {onmousedown}
+            >{ name }</li>
+        }
+    };
+    html! {
+        <div class="combobox">
+            <input
+                id="start-model"
+                class="field"
+                role="combobox"
+                aria-autocomplete="list"
+                aria-expanded={shown.to_string()}
+                aria-controls="models"
+                aria-activedescendant={marked.filter(|_| shown).map(|place| format!("model-{place}"))}
+                aria-invalid={props.invalid.to_string()}
+                aria-describedby="start-unknown"
+                autocomplete="off"
+                spellcheck="false"
+                placeholder="Llama-3.1-70B, a Hugging Face id, or a pasted config.json"
+                value={props.value.clone()}
+                {oninput}
+                {onkeydown}
+                onblur={move |_| close()}
+            />
+            <ul id="models" role="listbox" aria-label="Models" hidden={!shown}>
+                { for names.iter().enumerate().map(option) }
+            </ul>
+        </div>
+    }
+}

@@ -1,0 +1,85 @@
+//! How closely the map is looked at: levels from racks to single GPUs, by buttons, keys and the wheel, and what of it lies
+//! in the frame.
+
+use std::ops::Range;
+
+use shardscope::session::map::Geometry;
+use web_sys::Element;
+use yew::prelude::*;
+
+/// What is drawn above and below what is seen, so that scrolling meets no hole. Unit of lengths: CSS pixel.
+const BEYOND: u32 = 600;
+/// How far is scrolled before the next part is drawn.
+const BLOCK: i32 = 300;
+/// The height of the frame before it is known, and at most.
+const HIGHEST: u32 = 1_400;
+
+/// The part of the map that is looked at.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(super) struct View {
+    /// Levels closer than the whole.
+    pub closer: usize,
+    /// How far the frame is scrolled, in blocks.
+    block: i32,
+}
+
+impl View {
+    /// The same when the frame is scrolled.
+    pub(super) fn scrolled(self, frame: &Element) -> Self {
+        Self { block: frame.scroll_top() / BLOCK, ..self }
+    }
+
+    /// One level closer, or further with a negative one; within what there is for so many GPUs.
+    pub(super) fn zoomed(self, by: isize, gpus: u64) -> Self {
+        let closer = self.closer.saturating_add_signed(by).min(Geometry::levels(gpus));
+        Self { closer, ..self }
+    }
+
+    /// The nodes that are drawn.
+    pub(super) fn nodes(self, geometry: &Geometry) -> Range<u64> {
+        let top = u32::try_from(self.block.saturating_mul(BLOCK)).unwrap_or(0);
+        geometry.nodes_between(top.saturating_sub(BEYOND), top + HIGHEST + BEYOND)
+    }
+}
+
+/// Scrolls `frame` so that GPU `gpu` stands in its middle.
+pub(super) fn centre(frame: &Element, geometry: &Geometry, gpu: u64) {
+    let (x, y) = geometry.cell(gpu).middle();
+    let to = |place: u32, room: i32| i32::try_from(place).unwrap_or(i32::MAX) - room / 2;
+    frame.set_scroll_top(to(y, frame.client_height()));
+    frame.set_scroll_left(to(x, frame.client_width()));
+}
+
+#[derive(Properties, PartialEq)]
+pub(super) struct ZoomProps {
+    pub view: View,
+    pub gpus: u64,
+    pub zoom: Callback<isize>,
+}
+
+/// The buttons that look closer and further; nothing where every GPU has its words already.
+#[component(Zoom)]
+pub(super) fn zoom(props: &ZoomProps) -> Html {
+    let levels = Geometry::levels(props.gpus);
+    if levels == 0 {
+        return html!();
+    }
+    let button = |by: isize, sign: &'static str, label: &'static str, can: bool| {
+        let zoom = props.zoom.clone();
+        html! {
+            <button
+                type="button"
+                class="button small"
+                aria-label={label}
+                disabled={!can}
+                onclick={move |_| zoom.emit(by)}
+            >{ sign }</button>
+        }
+    };
+    html! {
+        <div class="zoom" role="group" aria-label="Zoom">
+            { button(1, "+", "closer", props.view.closer < levels) }
+            { button(-1, "−", "further", props.view.closer > 0) }
+        </div>
+    }
+}

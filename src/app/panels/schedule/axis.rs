@@ -1,0 +1,28 @@
+//! Moments of the step in words, and the time below the lanes.
+
+use shardscope::quantity::seconds;
+use shardscope::session::schedule::{StepTimeline, Viewport};
+use yew::prelude::*;
+
+/// Marks of the time axis.
+const TICKS: u32 = 4;
+
+/// A share of the whole step as a time.
+pub(super) fn moment(timeline: &StepTimeline, share: f64) -> String {
+    if share <= 0.0 {
+        return "0 s".to_owned();
+    }
+    seconds(timeline.total() * share)
+}
+
+/// The time below the lanes.
+pub(super) fn axis(timeline: &StepTimeline, window: Viewport) -> Html {
+    html! {
+        <ol class="time-axis" aria-hidden="true">
+            { for (0..=TICKS).map(|tick| {
+                let share = f64::from(tick) / f64::from(TICKS);
+                html! { <li>{ moment(timeline, window.from + window.length * share) }</li> }
+            }) }
+        </ol>
+    }
+}

@@ -1,0 +1,160 @@
+//! The lanes of the stages, each with what it does when; the pointer reads what runs.
+
+use shardscope::quantity::{decimal, seconds};
+use shardscope::session::PtrEq;
+use shardscope::session::schedule::{LANE, Picture, StepTimeline, Viewport, WIDTH};
+use web_sys::Element;
+use yew::prelude::*;
+
+use super::axis::{axis, moment};
+use super::pan::{Pan, ZOOM};
+use crate::app::browser;
+
+/// Most height of the lanes; more stages get narrower ones, without numbers. Unit: CSS pixel.
+const HIGHEST: u32 = 480;
+
+#[derive(Properties, PartialEq)]
+pub(super) struct Props {
+    pub timeline: PtrEq<StepTimeline>,
+    pub picture: Picture,
+    pub window: Viewport,
+    pub pan: Callback<Pan>,
+    /// Where the pointer is, as a share of the window.
+    pub cursor: Option<f64>,
+    pub move_cursor: Callback<Option<f64>>,
+}
+
+#[component(Lanes)]
+pub(super) fn lanes(props: &Props) -> Html {
+    let Props { timeline, picture, window, .. } = props;
+    let node = use_node_ref();
+    let told = use_state_eq(|| None::<String>);
+    let height = timeline.lanes() * LANE;
+    let shown = height.min(HIGHEST);
+    let numbers = if shown == height { picture.numbers.as_slice() } else { &[] };
+    let (first, last) = timeline.phases();
+    let phase = |moment: f64| {
+        let x = decimal(window.place(moment) * f64::from(WIDTH), 2);
+        html! { <line class="phase" x1={x.clone()} x2={x} y2={height.to_string()} /> }
+    };
+    let place = {
+        let node = node.clone();
+        move |x: i32, y: i32| {
+            let area = node.cast::<Element>()?.get_bounding_client_rect();
+            let share = (f64::from(x) - area.left()) / area.width().max(1.0);
+            let lane = (f64::from(y) - area.top()) / area.height().max(1.0);
+            Some((share.clamp(0.0, 1.0), lane.clamp(0.0, 0.999)))
+        }
+    };
+    let onpointermove = {
+        let (pan, cursor, told) = (props.pan.clone(), props.move_cursor.clone(), told.setter());
+        let (timeline, window, place, node) = (timeline.clone(), *window, place.clone(), node.clone());
+        move |event: PointerEvent| {
+            let Some((share, lane)) = place(event.client_x(), event.client_y()) else { return };
+            if event.buttons() == 1 {
+                let width =
+                    node.cast::<Element>().map_or(1.0, |node| node.get_bounding_client_rect().width());
+                return pan.emit(Pan::Shift(-f64::from(event.movement_x()) / width.max(1.0)));
+            }
+            cursor.emit(Some(share));
+            told.set(what_runs(&timeline, window, share, lane));
+        }
+    };
+    let onpointerleave = {
+        let (cursor, told) = (props.move_cursor.clone(), told.setter());
+        move |_| {
+            cursor.emit(None);
+            told.set(None);
+        }
+    };
+    let onkeydown = {
+        let pan = props.pan.clone();
+        move |event: KeyboardEvent| {
+            let Some(to) = Pan::of_key(&event.key()) else { return };
+            event.prevent_default();
+            pan.emit(to);
+        }
+    };
+    let onwheel = {
+        let (pan, place) = (props.pan.clone(), place.clone());
+        move |event: WheelEvent| {
+            if !browser::has_command(&event) {
+                return;
+            }
+            let Some((at, _)) = place(event.client_x(), event.client_y()) else { return };
+            event.prevent_default();
+            let factor = if event.delta_y() > 0.0 { ZOOM.sqrt() } else { 1.0 / ZOOM.sqrt() };
+            pan.emit(Pan::Zoom(factor, at));
+        }
+    };
+    let label = format!(
+        "Each of {} stages from top to bottom, its forward and backward passes from left to right; arrows move, plus and minus zoom",
+        timeline.lanes()
+    );
+    let readable = shown == height;
+    html! {
+        <div class="schedule-frame">
+            <ol class={classes!("lane-names", (!readable).then_some("many"))} aria-hidden="true">
+                { for (0..timeline.lanes()).filter(|lane| readable || *lane == 0 || lane + 1 == timeline.lanes()).map(|lane| html! {
+                    <li>{ format!("stage {lane}") }</li>
+                }) }
+            </ol>
+            <div
+                ref={node}
+                class="lanes"
+                role="img"
+                tabindex="0"
+                aria-label={label}
+                {onkeydown}
+                {onpointermove}
+                {onpointerleave}
+                {onwheel}
+            >
+                <svg
+                    class="lane-boxes"
+                    viewBox={format!("0 0 {WIDTH} {height}")}
+                    height={shown.to_string()}
+                    preserveAspectRatio="none"
+                >
+                    { for picture.paths.iter().map(|(work, path)| html! { <path class={work.class()} d={path.clone()} /> }) }
+                    { phase(first) }
+                    { phase(last) }
+                    { props.cursor.map(|at| line_at(at, height)).unwrap_or_default() }
+                </svg>
+                <svg class="lane-numbers" height={shown.to_string()}>
+                    { for numbers.iter().map(|number| html! {
+                        <text x={decimal(number.at * 100.0, 2) + "%"} y={(number.lane * LANE + 14).to_string()}>
+                            { number.micro_batch }
+                        </text>
+                    }) }
+                </svg>
+            </div>
+            { axis(timeline, *window) }
+            <p class="lane-told small soft" role="status">{ (*told).clone() }</p>
+        </div>
+    }
+}
+
+pub(super) fn line_at(share: f64, height: u32) -> Html {
+    let x = decimal(share * f64::from(WIDTH), 2);
+    html! { <line class="cursor-line" x1={x.clone()} x2={x} y2={height.to_string()} /> }
+}
+
+/// What the lane under the pointer does at its moment, in words.
+fn what_runs(timeline: &StepTimeline, window: Viewport, share: f64, lane: f64) -> Option<String> {
+    let stages = timeline.lanes();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let stage = (lane * f64::from(stages)) as u32;
+    let at = window.from + share * window.length;
+    let when = moment(timeline, at);
+    Some(match timeline.running(stage, at) {
+        Some(event) => format!(
+            "stage {stage} at {when}: {} of micro-batch {}{}, {}",
+            event.work.name(),
+            event.micro_batch,
+            if event.chunks > 1 { format!(", chunk {}", event.chunk) } else { String::new() },
+            seconds(event.takes)
+        ),
+        None => format!("stage {stage} at {when}: waits"),
+    })
+}
