@@ -305,7 +305,7 @@ impl Launch {
     }
 
     fn is_worldless(&self) -> bool {
-        self.world.nodes.is_none() && self.world.gpus_per_node.is_none()
+        self.world.nodes.is_none()
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Table {
     pub(super) not_modelled: Vec<NotModelled>,
     /// Settings whose stated value lacks a variable, which, and where.
     open: Vec<(Field, String, Option<Span>)>,
+    /// Variables that values lack which change no figure, or only through a setting that is asked for.
+    idle: Vec<String>,
     /// Settings whose stated value cannot be read: each has its own error, and is not missing beside it.
     unreadable: Vec<Field>,
     /// Settings that another question decides: the setting's name and that question's.
@@ -47,6 +49,7 @@ impl Table {
             questions: Vec::new(),
             not_modelled: Vec::new(),
             open: Vec::new(),
+            idle: Vec::new(),
             unreadable: Vec::new(),
             decided: Vec::new(),
         };
@@ -76,6 +79,7 @@ impl Table {
                 None => table.unknown_override(name),
             }
         }
+        table.ask_for_nothing_idle();
         table
     }
 
@@ -119,6 +123,7 @@ impl Table {
     /// A value that lacks a variable: asked for, and no default takes its place where it matters.
     fn open(&mut self, found: &Found, hole: &str) {
         if found.field.is_idle() {
+            self.idle.push(hole.to_owned());
             return;
         }
         self.clear(found.field);
@@ -174,6 +179,23 @@ impl Table {
             }
             !machines || others
         });
+    }
+
+    /// Takes back the questions for variables that decide no figure: of a tokenizer the vocabulary is asked for itself.
+    fn ask_for_nothing_idle(&mut self) {
+        let (open, idle) = (&self.open, &self.idle);
+        self.questions.retain(|question| {
+            !idle.contains(&question.name) || open.iter().any(|(_, hole, _)| *hole == question.name)
+        });
+    }
+
+    /// Gives the question for a variable a proposal, if it is still asked.
+    pub(super) fn propose(&mut self, variable: &str, proposal: &str) -> bool {
+        let asked = self.questions.iter_mut().find(|question| question.name == variable);
+        asked.is_some_and(|question| {
+            question.proposal.get_or_insert_with(|| proposal.to_owned());
+            true
+        })
     }
 
     /// Asks, once for each name and each question that decides it; a later proposal joins an earlier question.
