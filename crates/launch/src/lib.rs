@@ -1,6 +1,7 @@
 //! From pasted text to a plan: readers say what they found and never fail, [`resolve`] adds defaults
 //! and rules and checks the whole.
 
+mod answers;
 mod detect;
 mod door;
 pub mod export;
@@ -16,6 +17,7 @@ mod reading;
 mod resolve;
 mod surroundings;
 
+pub use answers::VARIABLES;
 pub use detect::{Kind, detect};
 pub use door::{Request, read, readings};
 pub use flags::plan_from_flags;

@@ -186,8 +186,8 @@ impl World {
     /// Variables by the names people use.
     fn variables(&mut self, script: &Script) {
         offer(&mut self.gpus_per_node, variable(script, PER_NODE), "the script's variable");
-        // Where the ranks are left open, a variable for nodes belongs to another way of launching.
-        if !matches!(self.world_size, Some(Said::Open(_))) {
+        // Where the program is told its ranks, a variable for nodes belongs to another way of launching.
+        if !matches!(self.world_size, Some(Said::Known(_))) {
             offer(&mut self.nodes, variable(script, NODES), "the script's variable");
         }
         let settled =

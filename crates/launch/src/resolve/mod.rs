@@ -20,6 +20,7 @@ mod switches;
 mod synonyms;
 mod table;
 mod tuning;
+mod variables;
 mod vocabulary;
 mod world;
 

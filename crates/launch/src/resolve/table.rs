@@ -80,6 +80,7 @@ impl Table {
             }
         }
         table.ask_for_nothing_idle();
+        super::variables::ask(&mut table);
         table
     }
 
@@ -187,6 +188,24 @@ impl Table {
         self.questions.retain(|question| {
             !idle.contains(&question.name) || open.iter().any(|(_, hole, _)| *hole == question.name)
         });
+    }
+
+    /// Settings that lack a variable by name, but for the machines.
+    pub(super) fn open_variables(&self) -> Vec<(Field, String)> {
+        let is_name = |hole: &str| {
+            hole.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                && hole.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        let open = self
+            .open
+            .iter()
+            .filter(|(field, hole, _)| !self.has(*field) && !MACHINES.contains(field) && is_name(hole));
+        open.map(|(field, hole, _)| (*field, hole.clone())).collect()
+    }
+
+    /// What is proposed for a question.
+    pub(super) fn proposal(&self, name: &str) -> Option<String> {
+        self.questions.iter().find(|question| question.name == name)?.proposal.clone()
     }
 
     /// Gives the question for a variable a proposal, if it is still asked.
