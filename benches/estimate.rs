@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use shardscope::estimate::{memory, memory_totals};
-use shardscope::intake::plan_from_flags;
+use shardscope::launch::plan_from_flags;
 use shardscope::report::report;
 
 #[path = "../speed/src/workloads.rs"]

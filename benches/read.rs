@@ -3,9 +3,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use shardscope::intake::{Request, read};
-use shardscope::shell::Environment;
-use shardscope::text::Source;
+use shardscope::bash::Environment;
+use shardscope::launch::{Request, read};
+use shardscope::source::Source;
 
 #[path = "../tests/suite/hostile.rs"]
 mod hostile;

@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use shardscope::plan::PipelineSchedule;
-use shardscope::quantity::Seconds;
 use shardscope::schedule::{ChunkTime, Order, Shape, StageDurations, elapsed};
+use shardscope::units::Seconds;
 
 /// Kind, stages, chunks, micro-batches.
 const SHAPES: [(PipelineSchedule, u32, u32, u32); 8] = [

@@ -1,10 +1,10 @@
 //! What a caller hands in: texts, settings, answers.
 
 use serde_json::{Map, Value};
-use shardscope::intake::{Request, Resolution, read};
-use shardscope::share::{Pasted, PastedText, Shared};
-use shardscope::shell::Environment;
-use shardscope::text::Source;
+use shardscope::bash::Environment;
+use shardscope::launch::{Request, Resolution, read};
+use shardscope::link::{Pasted, PastedText, Shared};
+use shardscope::source::Source;
 
 /// More text than this is not read. Unit: byte.
 const MAX_TEXT: usize = 4 << 20;

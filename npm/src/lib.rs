@@ -5,12 +5,12 @@ mod input;
 
 use input::Input;
 use serde::Serialize;
-use shardscope::quantity::{Bytes, Seconds};
+use shardscope::link::{self, Shared};
 use shardscope::report;
 use shardscope::report::document::{Document, Object};
 use shardscope::search::{Outcome, Walk};
 use shardscope::session::estimated;
-use shardscope::share::{self, Shared};
+use shardscope::units::{Bytes, Seconds};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// `{settings, questions, diagnostics}` of an input, with `schema`; `report` is null.
@@ -123,13 +123,13 @@ fn error(problem: &str) -> String {
 /// The fragment of a link that carries the input: by name when it is settings alone, else with its texts.
 #[wasm_bindgen]
 pub fn share(input: &str) -> String {
-    Input::parse(input).map_or_else(|_| String::new(), |input| share::encode(&input.shared()))
+    Input::parse(input).map_or_else(|_| String::new(), |input| link::encode(&input.shared()))
 }
 
 /// The input that a link's fragment carries, or `{"error": …}`.
 #[wasm_bindgen]
 pub fn open(fragment: &str) -> String {
-    match share::decode(fragment) {
+    match link::decode(fragment) {
         Ok(Some(Shared::Settings(settings))) => Input::of_settings(settings).to_json(),
         Ok(Some(Shared::Pasted(pasted))) => Input::of_pasted(pasted).to_json(),
         Ok(None) => error("the link carries nothing"),

@@ -2,7 +2,7 @@
 
 use pages::evidence::{Compared, PEERS, Run, compared, link, memories, runs, step_times};
 use shardscope::estimate::Memory;
-use shardscope::intake::Resolution;
+use shardscope::launch::Resolution;
 use shardscope::session::{Event, PtrEq, Shown, State, apply};
 
 /// What the page shows when a link is followed.

@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use shardscope::estimate::memory_totals;
 use shardscope::estimate::time::{exact_step_seconds, step_seconds};
-use shardscope::intake::plan_from_flags;
+use shardscope::launch::plan_from_flags;
 use shardscope::plan::Plan;
 use shardscope::report::report;
 use wasm_bindgen::prelude::wasm_bindgen;

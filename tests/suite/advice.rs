@@ -1,9 +1,9 @@
 //! Advice holds: its changes, applied to the settings, give the peak it promises.
 
 use shardscope::advice::advised;
-use shardscope::intake::{Request, Resolution, read};
-use shardscope::shell::Environment;
-use shardscope::text::Source;
+use shardscope::bash::Environment;
+use shardscope::launch::{Request, Resolution, read};
+use shardscope::source::Source;
 
 fn resolved(script: &str, overrides: &[(String, String)]) -> Resolution {
     let source = Source::new(script);

@@ -1,9 +1,9 @@
 //! The figures of the analysis tool of 2023: ours of its way of counting equal what it printed.
 
 use serde_json::Value;
-use shardscope::intake::plan_from_flags;
-use shardscope::quantity::Bytes;
+use shardscope::launch::plan_from_flags;
 use shardscope::report::analysis_tool::{tool_figures, tool_gb};
+use shardscope::units::Bytes;
 
 /// The runs of the tool that ended: configuration and what it printed, one a line.
 const RUNS: &str = include_str!("../data/megatron/analysis_tool.jsonl");

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use shardscope::estimate::parameters;
-use shardscope::text::Source;
+use shardscope::source::Source;
 
 use crate::formats::resolved;
 

@@ -4,11 +4,11 @@
 use shardscope::advice::advised;
 use shardscope::estimate::time::{Unknown, exact_step_seconds, step_seconds, time};
 use shardscope::estimate::{Law, time_fault};
-use shardscope::intake::{plan_from_flags, resolve};
+use shardscope::launch::{plan_from_flags, resolve};
 use shardscope::plan::{PipelineSchedule, Plan};
-use shardscope::quantity::Seconds;
 use shardscope::schedule::{ChunkTime, Order, Rehearsal, Shape, StageDurations, elapsed};
 use shardscope::search::Walk;
+use shardscope::units::Seconds;
 
 use super::plans;
 use super::random::Random;
@@ -200,7 +200,7 @@ fn schedules_and_chunks_agree_or_are_refused() {
             ("pipeline_schedule", kind),
         ];
         let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let reading = shardscope::intake::megatron::read(&shardscope::intake::Argument::split(&flags));
+        let reading = shardscope::launch::megatron::read(&shardscope::launch::Argument::split(&flags));
         let resolution = resolve(&[reading], &set);
         let errors = resolution.diagnostics.iter().filter(|said| said.severity.name() == "error");
         match resolution.plan {
@@ -281,7 +281,7 @@ fn random_plans_break_no_law() {
 #[test]
 fn what_no_machine_could_do_is_a_fault() {
     let flags = format!("{LLAMA_8B} --pipeline-model-parallel-size 2");
-    let reading = shardscope::intake::megatron::read(&shardscope::intake::Argument::split(&flags));
+    let reading = shardscope::launch::megatron::read(&shardscope::launch::Argument::split(&flags));
     let set = [("world_size", "16"), ("accelerator", "H100-SXM"), ("measured_matmul_tflops", "9000")];
     let resolution = resolve(&[reading], &set.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let plan = resolution.plan.expect("a plan");

@@ -2,9 +2,9 @@
 //! (`data/megatron/buffers.jsonl`: per rank and chunk the buffers, elements of the first 60 buckets).
 
 use serde_json::Value;
-use shardscope::anatomy::WeightGroup;
 use shardscope::estimate::traffic::{Buffer, buffers};
-use shardscope::intake::plan_from_flags;
+use shardscope::launch::plan_from_flags;
+use shardscope::operators::WeightGroup;
 
 fn shown(buffer: &Buffer) -> Value {
     let first: Vec<u64> = buffer.buckets.iter().copied().take(60).collect();

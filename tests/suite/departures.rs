@@ -1,15 +1,15 @@
 //! The 25 departures of the 2023 analysis tool: each with the tool's number, ours, and what sets them apart.
 
-use shardscope::intake::{Request, plan_from_flags, read};
+use shardscope::bash::Environment;
+use shardscope::launch::{Request, plan_from_flags, read};
 use shardscope::plan::Plan;
-use shardscope::quantity::Bytes;
 use shardscope::report::analysis_tool::{
     DEPARTURES, Figure, MEASURED, ToolFigures, ToolRow, compare, tool_figures,
 };
 use shardscope::report::{Report, report};
 use shardscope::session::measured_plan;
-use shardscope::shell::Environment;
-use shardscope::text::Source;
+use shardscope::source::Source;
+use shardscope::units::Bytes;
 
 /// The configuration whose output the tool was proposed with (32 layers; its script says 24).
 const PRINTED: &str = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 \

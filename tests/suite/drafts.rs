@@ -1,9 +1,9 @@
 //! Plans written by hand, for tests that need one without reading a script.
 
 use serde_json::Value;
-use shardscope::intake::resolve;
+use shardscope::launch::resolve;
 use shardscope::plan::*;
-use shardscope::quantity::{Bytes, BytesPerSecond, FlopsPerSecond};
+use shardscope::units::{Bytes, BytesPerSecond, FlopsPerSecond};
 
 /// The four parts of a plan, to be changed before they are checked.
 #[derive(Clone)]
@@ -75,6 +75,7 @@ fn cluster() -> Cluster {
         accelerator: Accelerator {
             name: "H100-SXM".into(),
             generation: "H100".into(),
+            capability: None,
             memory: Bytes::gib(80),
             memory_bandwidth: BytesPerSecond::tera(3.35),
             peaks: Peaks {

@@ -5,10 +5,10 @@ use shardscope::estimate::time::{exact_step_seconds, time};
 use shardscope::estimate::traffic::{Parallelism, Traffic, traffic};
 use shardscope::estimate::{memory, parameters};
 use shardscope::explain::Breakdown;
-use shardscope::intake::{Argument, megatron, resolve};
+use shardscope::launch::{Argument, megatron, resolve};
 use shardscope::plan::{PipelineSchedule, Plan};
-use shardscope::quantity::{Bytes, Seconds};
 use shardscope::schedule::Order;
+use shardscope::units::{Bytes, Seconds};
 
 use super::drafts::{draft, even_stages};
 use super::sweeping::sweep;

@@ -1,10 +1,10 @@
 //! What is written out says the same as what it was written from.
 
-use shardscope::intake::export::{bridge_command, deepspeed_json, edit, megatron_command};
-use shardscope::intake::{Request, Resolution, read};
+use shardscope::bash::Environment;
+use shardscope::launch::export::{bridge_command, deepspeed_json, edit, megatron_command};
+use shardscope::launch::{Request, Resolution, read};
 use shardscope::plan::Field;
-use shardscope::shell::Environment;
-use shardscope::text::Source;
+use shardscope::source::Source;
 
 use crate::random::Random;
 

@@ -1,7 +1,7 @@
 //! Settings at and beyond their bounds: refused with a sentence, or estimated without an overflow.
 
 use shardscope::estimate::{flops, memory, parameters};
-use shardscope::intake::{Argument, megatron, resolve};
+use shardscope::launch::{Argument, megatron, resolve};
 use shardscope::plan::{Field, Kind};
 
 use proptest::collection::vec;

@@ -2,10 +2,10 @@
 
 use shardscope::advice::advised;
 use shardscope::estimate::{flops, memory, parameters};
-use shardscope::intake::{Resolution, resolve};
+use shardscope::launch::{Resolution, resolve};
 use shardscope::plan::Plan;
 use shardscope::report::document;
-use shardscope::text::Source;
+use shardscope::source::Source;
 
 /// Llama-like: width 1024, 16 heads of 64, 4 key/value heads, MLP 2816, 8 layers.
 const WIDTH: u64 = 1024;

@@ -1,10 +1,10 @@
 //! Inputs that once froze the page, made here at their sizes: each is answered, or refused by a bound with a name.
 
-use shardscope::intake::{MAX_DIAGNOSTICS, MAX_TEXTS, Request, Resolution, read, resolve};
+use shardscope::bash::Environment;
+use shardscope::launch::{MAX_DIAGNOSTICS, MAX_TEXTS, Request, Resolution, read, resolve};
+use shardscope::link::{self, Pasted, PastedText, Shared};
 use shardscope::session::{Event, State, apply};
-use shardscope::share::{self, Pasted, PastedText, Shared};
-use shardscope::shell::Environment;
-use shardscope::text::Source;
+use shardscope::source::Source;
 
 use super::bounds::processor_seconds;
 
@@ -54,13 +54,13 @@ fn links_hold_so_many_files_and_settings() {
         (many_settings, "30000 settings; 512 are read"),
         (many_answers, "30000 answers; 512 are read"),
     ] {
-        let link = share::encode(&Shared::Pasted(pasted));
-        let refused = quickly("reading", || share::decode(&link)).expect_err("too many");
+        let link = link::encode(&Shared::Pasted(pasted));
+        let refused = quickly("reading", || link::decode(&link)).expect_err("too many");
         assert!(refused.0.contains(expected), "{}", refused.0);
         let said = followed(&link);
         assert!(said.contains(expected), "{said}");
     }
-    assert_eq!(share::MAX_TEXTS, MAX_TEXTS, "what a link holds is what is read");
+    assert_eq!(link::MAX_TEXTS, MAX_TEXTS, "what a link holds is what is read");
 }
 
 fn resolved(source: &Source, overrides: &[(String, String)]) -> Resolution {

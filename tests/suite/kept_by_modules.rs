@@ -2,8 +2,8 @@
 //! per layer, shared by layers, and outside of them.
 
 use serde_json::Value;
-use shardscope::anatomy::{Operator, Symbols, layer_operators};
 use shardscope::estimate::{kept_by_chunk, memory, parameters};
+use shardscope::operators::{Operator, Symbols, layer_operators};
 use shardscope::plan::*;
 
 use super::drafts::{Draft, draft, even_stages, flag, int};

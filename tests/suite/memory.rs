@@ -3,9 +3,9 @@
 use super::formula::evaluate_real;
 use shardscope::estimate::{Memory, memory, memory_totals};
 use shardscope::explain::Breakdown;
-use shardscope::intake::plan_from_flags;
+use shardscope::launch::plan_from_flags;
 use shardscope::plan::Plan;
-use shardscope::quantity::{Bytes, Quantity};
+use shardscope::units::{Bytes, Quantity};
 
 /// The four measured rows of the analysis tool's issue: tensor, pipeline, micro-batch, GiB
 /// (`torch.cuda.max_memory_allocated`, 8 H800).

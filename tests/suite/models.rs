@@ -2,7 +2,7 @@
 
 use shardscope::catalog::{find, hub_names, model, model_names};
 use shardscope::estimate::parameters;
-use shardscope::intake::{Found, Origin, Reading, resolve};
+use shardscope::launch::{Found, Origin, Reading, resolve};
 use shardscope::plan::{Field, Plan};
 
 fn plan(name: &str) -> Plan {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use shardscope::anatomy::{SectionKind, Symbols, sections};
 use shardscope::estimate::parameters;
+use shardscope::operators::{SectionKind, Symbols, sections};
 use shardscope::plan::*;
 
 use super::drafts::{Draft, cases, draft, even_stages, flag, int, stage_map};

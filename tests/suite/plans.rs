@@ -1,6 +1,6 @@
 //! Random plans, all features mixed: shapes, degrees, schedules, precisions, recomputation, sharding.
 
-use shardscope::intake::{Argument, megatron, resolve};
+use shardscope::launch::{Argument, megatron, resolve};
 use shardscope::plan::Plan;
 
 use super::random::Random;

@@ -2,11 +2,11 @@
 //! split and its micro-batch calculator: equal, refusals included.
 
 use serde_json::Value;
-use shardscope::intake::{
+use shardscope::launch::{
     Argument, Found, Origin, Resolution, Setting, SettingValue, megatron, plan_from_flags, resolve,
 };
 use shardscope::plan::{Field, StageMap, StageSizes, StageSplit};
-use shardscope::text::{Code, Severity};
+use shardscope::source::{Code, Severity};
 
 use super::drafts::int;
 

@@ -1,9 +1,9 @@
 //! Memory of reinforcement learning against figures worked out by hand from the engines' own rules.
 
 use shardscope::estimate::{PhaseKind, RlMemory, cached_token, memory, parameters};
-use shardscope::intake::resolve;
+use shardscope::launch::resolve;
 use shardscope::plan::Plan;
-use shardscope::quantity::Bytes;
+use shardscope::units::Bytes;
 
 /// Llama-like: width 1024, 16 heads of 64, 4 key/value heads, MLP 2816, 8 layers.
 const LAYERS: u64 = 8;

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 use shardscope::advice::advised;
-use shardscope::intake::{Argument, megatron, resolve};
+use shardscope::launch::{Argument, megatron, resolve};
 use shardscope::plan::{Layout, RankOrder};
 use shardscope::report::document::{Document, Lists};
-use shardscope::text::Source;
+use shardscope::source::Source;
 use shardscope::topology::{Groups, Rank};
 
 use super::bounds::processor_seconds;

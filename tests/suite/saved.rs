@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use shardscope::anatomy::{Operator, Saved, Symbols, layer_operators};
 use shardscope::estimate::kept_by_chunk;
+use shardscope::operators::{Operator, Saved, Symbols, layer_operators};
 use shardscope::plan::*;
 
 use super::drafts::{Draft, cases, draft, flag, int, stage_map};

@@ -7,8 +7,8 @@
 
 use serde_json::Value;
 use shardscope::plan::PipelineSchedule;
-use shardscope::quantity::Seconds;
 use shardscope::schedule::{Action, ChunkTime, Order, Shape, StageDurations, timeline, totals};
+use shardscope::units::Seconds;
 
 use super::random::Random;
 use super::sweeping::sweep;

@@ -2,7 +2,7 @@
 
 use shardscope::estimate::memory_totals;
 use shardscope::estimate::time::exact_step_seconds;
-use shardscope::intake::plan_from_flags;
+use shardscope::launch::plan_from_flags;
 use shardscope::plan::Plan;
 use shardscope::search::Walk;
 

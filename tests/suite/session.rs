@@ -1,8 +1,8 @@
 //! What the reader sees when the text is not what it should be, and what follows when it is.
 
-use shardscope::intake::Origin;
+use shardscope::launch::Origin;
 use shardscope::session::{EXAMPLE, Event, Hand, State, apply};
-use shardscope::text::{Diagnostic, Severity};
+use shardscope::source::{Diagnostic, Severity};
 
 /// The state after the box holds `text` for a while.
 fn after(text: &str) -> State {
@@ -70,7 +70,7 @@ fn a_script_without_a_launch_line_asks_for_the_machines() {
     let state = after(&text);
     let asked: Vec<&str> =
         state.answer.resolution.questions.iter().map(|asked| asked.name.as_str()).collect();
-    assert!(asked.contains(&"world_size"), "{asked:?}");
+    assert!(asked.contains(&"num_nodes"), "{asked:?}");
     let answered = |state, name: &str, value: &str| {
         apply(state, Event::Set { name: name.to_owned(), value: value.to_owned() })
     };

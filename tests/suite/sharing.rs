@@ -1,11 +1,11 @@
 //! Links of settings: the same plan without the script, with nothing that could be left out.
 
 use serde_json::Value;
-use shardscope::intake::{Request, Resolution, least_settings, read, resolve};
+use shardscope::bash::Environment;
+use shardscope::launch::{Request, Resolution, minimal_settings, read, resolve};
+use shardscope::link::{Shared, decode, encode};
 use shardscope::session::EXAMPLE;
-use shardscope::share::{Shared, decode, encode};
-use shardscope::shell::Environment;
-use shardscope::text::Source;
+use shardscope::source::Source;
 
 use super::drafts::int;
 use super::resolve::resolved;
@@ -13,13 +13,13 @@ use super::resolve::resolved;
 /// The link of `resolution` makes its plan, and that plan's link is the same again; gives the link.
 #[track_caller]
 fn check(id: &str, resolution: &Resolution) -> String {
-    let settings = least_settings(resolution).unwrap_or_else(|| panic!("{id}: settings cannot say it"));
+    let settings = minimal_settings(resolution).unwrap_or_else(|| panic!("{id}: settings cannot say it"));
     let link = encode(&Shared::Settings(settings));
     let Ok(Some(Shared::Settings(opened))) = decode(&link) else { panic!("{id}: {link} does not open") };
     let again = resolve(&[], &opened);
     assert_eq!(again.plan, resolution.plan, "{id}: {link}");
     assert!(again.questions.len() <= resolution.questions.len(), "{id}: {:?}", again.questions);
-    let second = least_settings(&again).expect("a plan");
+    let second = minimal_settings(&again).expect("a plan");
     assert_eq!(encode(&Shared::Settings(second)), link, "{id}: not canonical");
     link
 }
@@ -62,8 +62,8 @@ fn no_path_of_the_author_goes_into_a_link() {
 
 #[test]
 fn no_plan_has_no_link() {
-    assert_eq!(least_settings(&read_text("prose")), None);
-    assert_eq!(least_settings(&read_text("")), None);
+    assert_eq!(minimal_settings(&read_text("prose")), None);
+    assert_eq!(minimal_settings(&read_text("")), None);
 }
 
 #[test]

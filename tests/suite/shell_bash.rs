@@ -6,8 +6,8 @@
 use std::fmt::Write;
 use std::process::Command;
 
-use shardscope::shell::{Environment, Script, evaluate};
-use shardscope::text::Source;
+use shardscope::bash::{Environment, Script, evaluate};
+use shardscope::source::Source;
 
 use super::random::Random;
 

@@ -3,9 +3,9 @@
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use proptest::sample::{Index, select};
-use shardscope::intake::launch;
-use shardscope::shell::{Environment, Script};
-use shardscope::text::{Code, Severity, Source, render};
+use shardscope::bash::{Environment, Script};
+use shardscope::launch::launch;
+use shardscope::source::{Code, Severity, Source, render};
 
 use super::drawn::{Damage, config};
 use super::hostile::texts;

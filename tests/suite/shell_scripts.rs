@@ -7,9 +7,9 @@
 use std::fmt::Write;
 use std::fs;
 
-use shardscope::intake::launch::{Launch, Said, read};
-use shardscope::shell::Environment;
-use shardscope::text::{Source, Span};
+use shardscope::bash::Environment;
+use shardscope::launch::launch::{Launch, Said, read};
+use shardscope::source::{Source, Span};
 
 const FOLDER: &str = "tests/data/launch";
 

@@ -2,7 +2,7 @@
 //! Megatron's own (`distrib_optimizer.py`, `arguments.py:validate_args`), ZeRO's and FSDP's.
 
 use shardscope::estimate::memory;
-use shardscope::intake::plan_from_flags;
+use shardscope::launch::plan_from_flags;
 
 /// A GPT on 8 replicas: what each holds per parameter.
 #[track_caller]

@@ -107,7 +107,7 @@ fn larger_micro_batches_are_faster_and_measured_rates_count() {
     };
     let none = Measured::default();
     assert!(step(4, none) < step(2, none) && step(2, none) < step(1, none));
-    let slow = Measured { matmul: Some(shardscope::quantity::FlopsPerSecond::tera(300.0)), ..none };
+    let slow = Measured { matmul: Some(shardscope::units::FlopsPerSecond::tera(300.0)), ..none };
     assert!(step(4, slow) > 1.5 * step(4, none));
 }
 
@@ -185,7 +185,7 @@ fn what_cannot_be_known_is_named() {
 /// The length of a run, its price and its power come from the settings; tokens asked for go before the script's steps.
 #[test]
 fn a_training_is_priced() {
-    use shardscope::intake::{Argument, megatron, resolve};
+    use shardscope::launch::{Argument, megatron, resolve};
     const FLAGS: &str = "--num-layers 2 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --bf16 \
         --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 --vocab-size 50257 --world-size 8";
     let of = |more: &str, set: &[(&str, &str)]| {

@@ -4,13 +4,13 @@
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use shardscope::intake::plan_from_flags;
+use shardscope::launch::plan_from_flags;
 use shardscope::plan::{
     Accelerator, Cluster, ContextKind, Layout, Link as PlanLink, Measured, Peaks, PipelineSchedule,
     RankOrder, StageMap,
 };
-use shardscope::quantity::{Bytes, BytesPerSecond, FlopsPerSecond};
 use shardscope::topology::{GroupKind, Groups, Link, Rank, notation};
+use shardscope::units::{Bytes, BytesPerSecond, FlopsPerSecond};
 
 fn number(value: &Value, key: &str) -> Option<u64> {
     value.get(key).and_then(Value::as_u64)
@@ -53,6 +53,7 @@ fn cluster(gpus_per_node: u64, fast_domain: u64, gpus: u64) -> Cluster {
         accelerator: Accelerator {
             name: "X".into(),
             generation: "X".into(),
+            capability: None,
             memory: Bytes::gib(80),
             memory_bandwidth: BytesPerSecond::tera(3.0),
             peaks: Peaks {

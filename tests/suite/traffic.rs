@@ -2,13 +2,13 @@
 //! the wrong ones. The walk through whole schedules is in `traffic_walk.rs`.
 
 use super::formula::evaluate;
-use shardscope::anatomy::{Collective, Symbols};
 use shardscope::estimate::collective::Algorithm;
 use shardscope::estimate::traffic::{Detour, Operation, Parallelism, Traffic, traffic, warnings};
-use shardscope::intake::plan_from_flags;
+use shardscope::launch::plan_from_flags;
+use shardscope::operators::{Collective, Symbols};
 use shardscope::plan::{DpSharding, Plan};
-use shardscope::quantity::{Bytes, Count};
 use shardscope::topology::Link;
+use shardscope::units::{Bytes, Count};
 
 /// The 2023 tool's example as it printed it: 32 layers, vocabulary 50257 padded to 50432.
 const EXAMPLE: &str = "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --num-layers 32 \

@@ -25,18 +25,18 @@ const DEPTH: u32 = 64;
 impl Expression {
     /// Reads an expression; none where the text is not one.
     pub(crate) fn read(text: &'static str) -> Option<Self> {
-        let mut reader = Reader { rest: text, depth: 0 };
+        let mut reader = ExpressionParser { rest: text, depth: 0 };
         let expression = reader.choice()?;
         reader.rest.trim_start().is_empty().then_some(expression)
     }
 }
 
-struct Reader {
+struct ExpressionParser {
     rest: &'static str,
     depth: u32,
 }
 
-impl Reader {
+impl ExpressionParser {
     fn choice(&mut self) -> Option<Expression> {
         self.depth += 1;
         if self.depth > DEPTH {

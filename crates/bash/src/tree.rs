@@ -29,12 +29,12 @@ pub(crate) struct Pipeline {
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) span: Span,
-    pub(crate) kind: Kind,
+    pub(crate) kind: CommandForm,
     pub(crate) redirects: Vec<Redirect>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum CommandForm {
     Simple(Simple),
     If { arms: Vec<Arm>, otherwise: Option<List> },
     Case { subject: Word, arms: Vec<CaseArm> },

@@ -12,7 +12,7 @@ type Latent = [u32; 2];
 
 /// What models of one kind share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Family {
     /// LayerNorm, GELU, biases, learned positions, tied (GPT-2, GPT-3).
     Gpt,
     /// As `Gpt`, with rotary positions and an output layer of its own.
@@ -31,38 +31,26 @@ enum Kind {
 
 pub(crate) struct Row {
     pub(crate) name: &'static str,
-    kind: Kind,
+    kind: Family,
     shape: Shape,
     tied: bool,
     routed: Option<Routed>,
     latent: Option<Latent>,
 }
 
-const fn row(name: &'static str, kind: Kind, shape: Shape, tied: bool) -> Row {
+const fn row(name: &'static str, kind: Family, shape: Shape, tied: bool) -> Row {
     Row { name, kind, shape, tied, routed: None, latent: None }
 }
 
-const fn moe(name: &'static str, kind: Kind, shape: Shape, routed: Routed) -> Row {
+const fn moe(name: &'static str, kind: Family, shape: Shape, routed: Routed) -> Row {
     Row { name, kind, shape, tied: false, routed: Some(routed), latent: None }
 }
 
 const fn mla(name: &'static str, shape: Shape, routed: Routed, latent: Latent) -> Row {
-    Row { name, kind: Kind::DeepSeek, shape, tied: false, routed: Some(routed), latent: Some(latent) }
+    Row { name, kind: Family::DeepSeek, shape, tied: false, routed: Some(routed), latent: Some(latent) }
 }
 
-/// Layers, hidden size, heads, MLP width.
-pub(crate) fn sizes(row: &Row) -> [u64; 4] {
-    let [layers, hidden, ffn, heads, ..] = row.shape.map(u64::from);
-    [layers, hidden, heads, ffn]
-}
-
-/// Tokens of the vocabulary.
-pub(crate) fn vocabulary(row: &Row) -> u64 {
-    let [.., vocabulary, _] = row.shape;
-    u64::from(vocabulary)
-}
-
-use Kind::{Gpt, GptOss, Llama, NeoX, Qwen2, Qwen3};
+use Family::{Gpt, GptOss, Llama, NeoX, Qwen2, Qwen3};
 
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Row] = &[
@@ -169,7 +157,7 @@ pub(crate) fn settings(row: &Row) -> Vec<(Field, String)> {
 
 fn style(row: &Row, out: &mut Vec<(Field, String)>) {
     let mut say = |field: Field, value: &str| out.push((field, value.to_owned()));
-    let modern = !matches!(row.kind, Kind::Gpt | Kind::NeoX);
+    let modern = !matches!(row.kind, Family::Gpt | Family::NeoX);
     if row.shape[4] != row.shape[3] {
         say(Field::GroupQueryAttention, "true");
     }
@@ -179,13 +167,16 @@ fn style(row: &Row, out: &mut Vec<(Field, String)>) {
     say(Field::UntieEmbeddingsAndOutputWeights, if row.tied { "false" } else { "true" });
     say(Field::Swiglu, if modern { "true" } else { "false" });
     say(Field::Normalization, if modern { "RMSNorm" } else { "LayerNorm" });
-    say(Field::PositionEmbeddingType, if row.kind == Kind::Gpt { "learned_absolute" } else { "rope" });
-    say(Field::AddBiasLinear, if modern && row.kind != Kind::GptOss { "false" } else { "true" });
-    say(Field::QkLayernorm, if matches!(row.kind, Kind::Qwen3 | Kind::DeepSeek) { "true" } else { "false" });
-    if row.kind == Kind::Qwen2 {
+    say(Field::PositionEmbeddingType, if row.kind == Family::Gpt { "learned_absolute" } else { "rope" });
+    say(Field::AddBiasLinear, if modern && row.kind != Family::GptOss { "false" } else { "true" });
+    say(
+        Field::QkLayernorm,
+        if matches!(row.kind, Family::Qwen3 | Family::DeepSeek) { "true" } else { "false" },
+    );
+    if row.kind == Family::Qwen2 {
         say(Field::AddQkvBias, "true");
     }
-    if row.kind == Kind::GptOss {
+    if row.kind == Family::GptOss {
         say(Field::SoftmaxType, "learnable");
     }
     if modern {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use shardscope::intake::least_settings;
+use shardscope::intake::minimal_settings;
 use shardscope::share::{Pasted, Shared, encode};
 
 use crate::input;
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &LinkArguments) -> ExitCode {
             pasted.texts.iter_mut().filter(|text| text.name == "-").for_each(|text| text.name.clear());
             let shared = if arguments.settings_alone {
                 let answer = input::answer(&pasted);
-                let Some(least) = least_settings(&answer.resolution) else {
+                let Some(least) = minimal_settings(&answer.resolution) else {
                     tell(&answer.obstacles());
                     return refuse("the run makes no plan that settings alone could say");
                 };

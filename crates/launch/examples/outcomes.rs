@@ -5,7 +5,7 @@
 //! | outcome | what it means |
 //! |---|---|
 //! | full | a plan |
-//! | asked | no plan, and at most three questions whose proposals (and the name of a model) make one; what an answer opens counts too |
+//! | asked | no plan, and at most five questions whose proposals (and the name of a model) make one |
 //! | stopped | something that is not modelled is named, and the reader may go on without it |
 //! | helped | no plan, and the text says what is missing: more questions, a file by its name |
 //! | no way | no plan, and nothing to go on with |
@@ -20,7 +20,7 @@ use shardscope_plan::Field;
 use shardscope_source::{Code, Severity, Source};
 
 /// More questions than that are no answer.
-const FEW: usize = 3;
+const FEW: usize = 5;
 /// Outcomes, in the order of the table.
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];
 /// An answer to the question for the model.
@@ -112,49 +112,9 @@ fn outcome(name: &str, text: &str) -> (&'static str, String) {
     if !first.not_modelled.is_empty() {
         return ("stopped", why);
     }
-    if let Some(answered) = answered(name, text, &first) {
-        if answered.plan.is_some() {
-            return ("asked", why);
-        }
-        let then: Vec<&str> = answered
-            .diagnostics
-            .iter()
-            .filter(|said| said.severity == Severity::Error)
-            .map(|said| said.message.as_str())
-            .collect();
-        let more: Vec<&str> = answered.questions.iter().map(|question| question.name.as_str()).collect();
-        let outcome = if answered.not_modelled.is_empty() { "helped" } else { "stopped" };
-        return (outcome, format!("{why} THEN asks [{}]; {}", more.join(", "), then.join(" // ")));
-    }
-    let lost = [Code::NoTrainingCommand, Code::UnknownSettings];
-    let shown = first.diagnostics.iter().filter(|said| said.severity == Severity::Error);
-    let helped =
-        shown.clone().any(|said| said.hint.is_some()) && !shown.clone().any(|said| lost.contains(&said.code));
-    if helped || !asked.is_empty() { ("helped", why) } else { ("no way", why) }
-}
-
-/// What comes of it when the questions are answered as proposed, and those that the answers open; none where there are
-/// more than a few.
-fn answered(name: &str, text: &str, first: &Resolution) -> Option<Resolution> {
-    let (mut variables, mut overrides) = (Vec::new(), Vec::new());
-    let mut last: Option<Resolution> = None;
-    let mut count = 0;
-    loop {
-        let now = last.as_ref().unwrap_or(first);
-        let open: Vec<_> = now
-            .questions
-            .iter()
-            .filter(|question| {
-                let known = |(name, _): &&(String, String)| *name == question.name;
-                !variables.iter().any(|pair| known(&pair)) && !overrides.iter().any(|pair| known(&pair))
-            })
-            .cloned()
-            .collect();
-        count += open.len();
-        if open.is_empty() || count > FEW || now.plan.is_some() || !now.not_modelled.is_empty() {
-            return last;
-        }
-        for question in open {
+    if !asked.is_empty() && asked.len() <= FEW {
+        let (mut variables, mut overrides) = (Vec::new(), Vec::new());
+        for question in &first.questions {
             let proposal = question.proposal.clone().unwrap_or_else(|| "1".to_owned());
             if question.name == Field::Model.name() {
                 overrides.push((question.name.clone(), MODEL.to_owned()));
@@ -164,6 +124,21 @@ fn answered(name: &str, text: &str, first: &Resolution) -> Option<Resolution> {
                 variables.push((question.name.clone(), proposal));
             }
         }
-        last = Some(resolved(name, text, &variables, &overrides));
+        let answered = resolved(name, text, &variables, &overrides);
+        if answered.plan.is_some() {
+            return ("asked", why);
+        }
+        let then: Vec<&str> = answered
+            .diagnostics
+            .iter()
+            .filter(|said| said.severity == Severity::Error)
+            .map(|said| said.message.as_str())
+            .collect();
+        return ("helped", format!("{why} THEN {}", then.join(" // ")));
     }
+    let lost = [Code::NoTrainingCommand, Code::UnknownSettings];
+    let shown = first.diagnostics.iter().filter(|said| said.severity == Severity::Error);
+    let helped =
+        shown.clone().any(|said| said.hint.is_some()) && !shown.clone().any(|said| lost.contains(&said.code));
+    if helped || !asked.is_empty() { ("helped", why) } else { ("no way", why) }
 }

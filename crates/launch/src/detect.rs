@@ -11,7 +11,7 @@ const NAMED: usize = 6;
 
 /// A pasted text by its kind.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum TextKind {
     /// A shell script, or options without one.
     Script,
     /// A framework's settings file, as a tree.
@@ -28,7 +28,7 @@ pub enum Kind {
 
 /// Tells what a text is; `name` is its file name or empty, `base` where it starts in its source.
 #[must_use]
-pub fn detect(name: &str, text: &str, base: u32) -> Kind {
+pub fn detect(name: &str, text: &str, base: u32) -> TextKind {
     let mut content = Vec::new();
     for line in text.lines().map(str::trim_end) {
         let start = line.trim_start();
@@ -39,18 +39,15 @@ pub fn detect(name: &str, text: &str, base: u32) -> Kind {
             break;
         }
     }
-    let Some(first) = content.first() else { return Kind::Script };
+    let Some(first) = content.first() else { return TextKind::Script };
     if text.trim_start_matches('\u{feff}').starts_with("#!")
         || name.ends_with(".sh")
         || name.ends_with(".sbatch")
     {
-        return Kind::Script;
+        return TextKind::Script;
     }
     if super::log::is_log(text) {
-        return Kind::Log;
-    }
-    if let Some(why) = template(text) {
-        return Kind::Other(why);
+        return TextKind::Log;
     }
     let start = first.trim_start().trim_start_matches('\u{feff}');
     let is_json = start.starts_with('{') || name.ends_with(".json");
@@ -61,25 +58,25 @@ pub fn detect(name: &str, text: &str, base: u32) -> Kind {
     } else if name.ends_with(".yaml") || name.ends_with(".yml") || is_yaml(&content) {
         read_yaml(text, base)
     } else if name.ends_with(".py") || is_python(&content) {
-        return Kind::Python(text.to_owned());
+        return TextKind::Python(text.to_owned());
     } else if let (Some(model), [_]) = (model_name(start), content.as_slice()) {
-        return Kind::Model(model.to_owned());
+        return TextKind::Model(model.to_owned());
     } else {
-        return Kind::Script;
+        return TextKind::Script;
     };
     if let Some(program) = notebook(&tree) {
-        return Kind::Python(program);
+        return TextKind::Python(program);
     }
     match classify(&tree) {
-        Some(format) => Kind::Settings(format, tree),
+        Some(format) => TextKind::Settings(format, tree),
         None if start.starts_with('{')
             && !name.contains('.')
             && !start.contains(['"', ':'])
             && start.len() > 1 =>
         {
-            Kind::Script
+            TextKind::Script
         }
-        None => Kind::Other(unknown(&tree, if is_json { "JSON" } else { "settings" })),
+        None => TextKind::Other(unknown(&tree, if is_json { "JSON" } else { "settings" })),
     }
 }
 
@@ -165,50 +162,6 @@ fn notebook(tree: &Tree) -> Option<String> {
     (!cells.is_empty()).then_some(program)
 }
 
-/// A template of Helm: what it starts is known once `helm template` has filled it in, or by the scripts that it names.
-fn template(text: &str) -> Option<Diagnostic> {
-    if !text.contains("{{") || !text.contains(".Values.") {
-        return None;
-    }
-    let mut scripts: Vec<&str> = Vec::new();
-    for word in text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')) {
-        let name = word.rsplit('/').next().unwrap_or(word);
-        if (name.ends_with(".sh") || name.ends_with(".py")) && name.len() > 3 && !scripts.contains(&name) {
-            scripts.push(name);
-        }
-    }
-    scripts.retain(|name| name.contains("launch") || name.contains("train") || name.contains("run"));
-    let hint = match scripts.first() {
-        Some(script) => format!("paste {script}, which it runs, or what `helm template` prints"),
-        None => "paste what `helm template` prints, or the script that its containers run".to_owned(),
-    };
-    let message = "a Helm template: its machines and its command are filled in from values.yaml";
-    Some(Diagnostic::error(Code::NoTraining, message).hint(hint))
-}
-
-/// The values of a Helm chart: what they start stands in its templates.
-fn chart(root: &Node) -> Option<Diagnostic> {
-    let image = ["image", "workload.image", "image.repository"].iter().any(|path| root.at(path).is_some());
-    let around =
-        ["workload", "network", "volumes", "replicaCount", "resources", "tolerations", "nodeSelector"];
-    if !image || around.iter().filter(|key| root.get(key).is_some()).count() < 2 {
-        return None;
-    }
-    let gpus = root.at("workload.gpus").and_then(Node::whole);
-    let message = match gpus {
-        Some(gpus) => {
-            format!("values of a Helm chart, for {gpus} GPUs: what it starts stands in the chart's templates")
-        }
-        None => "values of a Helm chart: what it starts stands in the chart's templates".to_owned(),
-    };
-    let file = root.at("workload.configFile").and_then(Node::word);
-    let hint = match file {
-        Some(file) => format!("paste the launcher's script and {file}, or what `helm template` prints"),
-        None => "paste the script that it runs, or what `helm template` prints".to_owned(),
-    };
-    Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(root.span))
-}
-
 /// What there is to say of a Python program none of whose calls is known.
 pub(super) fn python() -> Diagnostic {
     let message = "this looks like Python, which is not evaluated here";
@@ -219,9 +172,6 @@ pub(super) fn python() -> Diagnostic {
 /// A settings file of no known framework: says what it has.
 fn unknown(tree: &Tree, what: &str) -> Diagnostic {
     let root = tree.documents.first();
-    if let Some(said) = root.and_then(chart) {
-        return said;
-    }
     let mut message = what.to_owned();
     for (at, entry) in root.map_or(&[][..], Node::entries).iter().take(NAMED).enumerate() {
         message.push_str(if at == 0 { " with the keys " } else { ", " });

@@ -10,6 +10,7 @@ use shardscope_plan::Plan;
 
 /// Every estimate of one plan.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Report {
     /// Parameters of the model and of each rank.
     pub parameters: Parameters,

@@ -46,14 +46,14 @@ struct Hop<const N: usize> {
 
 /// What is fixed about one chunk of one stage.
 #[derive(Clone, Copy)]
-struct Desk<const N: usize> {
+struct ChunkTiming<const N: usize> {
     forward: Hop<N>,
     backward: Hop<N>,
     /// Time of each action. Unit: second.
     work: [[f64; N]; 4],
 }
 
-impl<const N: usize> Desk<N> {
+impl<const N: usize> ChunkTiming<N> {
     fn of(shape: &Shape, durations: [&StageDurations; N], stage: u32, chunk: u32) -> Self {
         let part = shape.part(stage, chunk);
         let holder = |part: u32| shape.holder(part, chunk).0;
@@ -105,7 +105,7 @@ type Lack = (u32, u32);
 
 struct Run<'a, const N: usize> {
     order: &'a Order,
-    desks: Vec<Desk<N>>,
+    timings: Vec<ChunkTiming<N>>,
     progress: Vec<Progress<N>>,
     clocks: Vec<Clock<N>>,
     /// By stage, what it stands still for.
@@ -123,17 +123,17 @@ pub(super) fn run<const N: usize>(
 ) -> Vec<Clock<N>> {
     let shape = order.shape();
     let stages = shape.stages as usize;
-    let mut desks = Vec::with_capacity(stages * shape.chunks as usize);
+    let mut timings = Vec::with_capacity(stages * shape.chunks as usize);
     for stage in 0..shape.stages {
         for chunk in 0..shape.chunks {
-            desks.push(Desk::of(shape, durations, stage, chunk));
+            timings.push(ChunkTiming::of(shape, durations, stage, chunk));
         }
     }
     let start = Progress { passes: 0, ended: [0.0; N] };
     let clock = Clock { next: 0, free: [0.0; N], end: [0.0; N], first: [0.0; N], busy: [0.0; N] };
     let mut run = Run {
         order,
-        desks,
+        timings,
         progress: vec![start; shape.micro_batches as usize],
         clocks: vec![clock; stages],
         lacks: vec![None; stages],
@@ -152,14 +152,14 @@ impl<const N: usize> Run<'_, N> {
         let chunks = self.order.shape().chunks as usize;
         let events = self.order.stage(stage);
         let Some(mut clock) = self.clocks.get(place).copied() else { return };
-        let Some(desks) = self.desks.get(place * chunks..(place + 1) * chunks) else { return };
+        let Some(timings) = self.timings.get(place * chunks..(place + 1) * chunks) else { return };
         let progress = &mut self.progress;
         let mut lack = None;
         while let Some(&event) = events.get(clock.next) {
             let second = if event.joined { events.get(clock.next + 1).copied() } else { None };
             let mut start = clock.free;
             for event in [Some(event), second].into_iter().flatten() {
-                if let Err(missing) = wait(&mut start, desks, progress, event) {
+                if let Err(missing) = wait(&mut start, timings, progress, event) {
                     lack = Some(missing);
                 }
             }
@@ -167,8 +167,8 @@ impl<const N: usize> Run<'_, N> {
                 break;
             }
             let worked = |from: [f64; N], event: Event| {
-                let desk = desks.get(event.chunk as usize);
-                desk.map_or(from, |desk| sums(from, desk.work[event.action as usize]))
+                let timing = timings.get(event.chunk as usize);
+                timing.map_or(from, |timing| sums(from, timing.work[event.action as usize]))
             };
             let between = worked(start, event);
             let end = second.map_or(between, |event| worked(between, event));
@@ -186,7 +186,7 @@ impl<const N: usize> Run<'_, N> {
             }
             (clock.free, clock.end) = (end, end);
             for event in [Some(event), second].into_iter().flatten() {
-                let hop = desks.get(event.chunk as usize).and_then(|desk| desk.hop(event.action));
+                let hop = timings.get(event.chunk as usize).and_then(|timing| timing.hop(event.action));
                 let own = progress.get_mut(event.micro_batch as usize);
                 let (Some(hop), Some(own)) = (hop, own) else { continue };
                 clock.free = sums(clock.free, hop.sending);
@@ -219,11 +219,11 @@ fn sums<const N: usize>(mut one: [f64; N], other: [f64; N]) -> [f64; N] {
 /// Puts `start` off until `event` has all it needs, or tells what it lacks.
 fn wait<const N: usize>(
     start: &mut [f64; N],
-    desks: &[Desk<N>],
+    timings: &[ChunkTiming<N>],
     progress: &[Progress<N>],
     event: Event,
 ) -> Result<(), Lack> {
-    let hop = desks.get(event.chunk as usize).and_then(|desk| desk.hop(event.action));
+    let hop = timings.get(event.chunk as usize).and_then(|timing| timing.hop(event.action));
     let own = progress.get(event.micro_batch as usize);
     let (Some(hop), Some(own)) = (hop, own) else { return Ok(()) };
     if own.passes != hop.needs {

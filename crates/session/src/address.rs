@@ -1,7 +1,7 @@
 //! Links and the name of what is in hand.
 
 use super::{EXAMPLE, Hand, Shown, State};
-use shardscope_launch::least_settings;
+use shardscope_launch::minimal_settings;
 use shardscope_link::{Shared, encode, encode_pair};
 use shardscope_plan::Plan;
 use shardscope_units::{grouped, rounded};
@@ -43,7 +43,7 @@ fn link(shown: &Shown, state: &State) -> String {
 }
 
 fn shared(shown: &Shown) -> Option<Shared> {
-    least_settings(&shown.answer.resolution).map(Shared::Settings)
+    minimal_settings(&shown.answer.resolution).map(Shared::Settings)
 }
 
 /// A plan in a few words: `6.64B on 16 × H100-SXM, TP 2, PP 2, DP 4`.

@@ -81,7 +81,7 @@ pub fn estimated(resolution: &mut Resolution) -> Option<(Plan, Report)> {
 #[must_use]
 pub fn answer(hand: &Hand) -> (PtrEq<Answer>, Option<Shown>) {
     let source = hand.source();
-    let environment = hand.surroundings();
+    let environment = hand.shell_environment();
     let request = Request { source: &source, environment: &environment, overrides: &hand.settings };
     let mut resolution = read(&request);
     let found = estimated(&mut resolution);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Difference, EXAMPLE};
 use shardscope_bash::Environment;
 use shardscope_launch::formats::Role;
-use shardscope_launch::{Kind, detect};
+use shardscope_launch::{TextKind, detect};
 use shardscope_link::{Pasted, PastedText, Shared};
 use shardscope_plan::Field;
 use shardscope_source::Source;
@@ -78,8 +78,8 @@ impl Hand {
     /// completes a script (a model's or DeepSpeed's configuration) lies beside the one that is there.
     #[must_use]
     pub fn with_files(&self, mut files: Vec<File>) -> Self {
-        let kinds: Vec<Kind> = files.iter().map(|file| detect(&file.name, &file.text, 0)).collect();
-        let completes = |kind: &Kind| matches!(kind, Kind::Settings(format, _) if matches!(format.role(), Role::Engine | Role::Model));
+        let kinds: Vec<TextKind> = files.iter().map(|file| detect(&file.name, &file.text, 0)).collect();
+        let completes = |kind: &TextKind| matches!(kind, TextKind::Settings(format, _) if matches!(format.role(), Role::Engine | Role::Model));
         let has_own = !self.text.trim().is_empty() && &*self.text != EXAMPLE;
         if files.is_empty() || has_own && kinds.iter().all(completes) {
             let mut hand = self.clone();
@@ -87,7 +87,7 @@ impl Hand {
             hand.beside.extend(files);
             return hand;
         }
-        let script = kinds.iter().position(|kind| matches!(kind, Kind::Script));
+        let script = kinds.iter().position(|kind| matches!(kind, TextKind::Script));
         let first = files.remove(script.unwrap_or(0));
         Self { text: first.text, name: first.name, beside: files, ..Self::of("") }
     }
@@ -145,7 +145,7 @@ impl Hand {
 
     /// What the texts are read with.
     #[must_use]
-    pub fn surroundings(&self) -> Environment {
+    pub fn shell_environment(&self) -> Environment {
         Environment {
             variables: self.environment.clone(),
             arguments: self.arguments.split_ascii_whitespace().map(str::to_owned).collect(),

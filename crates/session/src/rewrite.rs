@@ -43,7 +43,7 @@ pub fn rewritten(hand: &Hand) -> Option<Rewritten> {
     if changes.is_empty() {
         return None;
     }
-    let edited = edit(&hand.source(), &hand.surroundings(), &changes);
+    let edited = edit(&hand.source(), &hand.shell_environment(), &changes);
     let several = edited.files.len() > 1;
     let mut marks = edited.marks;
     marks.sort_by(|(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));

@@ -9,12 +9,12 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use shardscope::intake::{Request, Resolution, read};
+use shardscope::bash::Environment;
+use shardscope::launch::{Request, Resolution, read};
 use shardscope::report::document::{Document, Lists};
 use shardscope::session::examples::gallery;
 use shardscope::session::{Hand, estimated};
-use shardscope::shell::Environment;
-use shardscope::text::Source;
+use shardscope::source::Source;
 
 /// Questions lead to others (a cluster's size to its layout), seldom more than twice.
 const ROUNDS: usize = 4;
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (number, example) in gallery().into_iter().flat_map(|chapter| chapter.examples).enumerate() {
         let hand: &Hand = &example.hand;
         let name = format!("gallery.{number:02}.{}", plain(&example.name));
-        write(&name, document(&hand.source(), &hand.surroundings(), &hand.settings).0)?;
+        write(&name, document(&hand.source(), &hand.shell_environment(), &hand.settings).0)?;
     }
     println!("{} documents", names.len());
     Ok(())

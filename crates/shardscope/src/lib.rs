@@ -1,69 +1,67 @@
-//! Shardscope's engine: from a launch script to memory, communication and time, each number explained.
+//! Whether an LLM training run fits in memory, what it sends over which links, and how fast it will be: read from the
+//! launch script, exact, and explained number by number.
 //!
-//! # The way of a script
+//! ```
+//! use shardscope::estimate;
+//! use shardscope::estimate::Verdict;
 //!
-//! ```text
-//! text ──intake──▶ Resolution { settings, questions, diagnostics, plan: Option<Plan> }
-//! Plan ──estimate──▶ parameters, memory, traffic, utilisation, time
-//!      ──report, advice, search──▶ Report, document, text; findings; layouts
-//!      ──session──▶ what a page shows; `apply(State, Event) -> State`
+//! let report = estimate(
+//!     "torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py --bf16 --tensor-model-parallel-size 2 \
+//!      --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 \
+//!      --micro-batch-size 1 --global-batch-size 32 --vocab-size 50257 --use-distributed-optimizer",
+//! )?;
+//! assert_eq!(report.memory.verdict, Verdict::Fits);
+//! assert!(report.memory.worst.peak_allocated < report.memory.capacity);
+//! assert!(report.time.lower_bound <= report.time.step && report.time.step <= report.time.upper_bound);
+//! # Ok::<(), shardscope::NoPlan>(())
 //! ```
 //!
-//! A [`plan::Plan`] is a model, a cluster, a layout and a recipe that Megatron would start: it can only be made by
-//! `Plan::new`, which refuses with a sentence and the nearest value that works. Everything behind it is a pure function
-//! of a plan, so that a number on the page can be had in a test, in the terminal and in JavaScript alike.
+//! [`estimate`](fn@estimate) takes one text. A [`Run`] takes several (a script with the model's `config.json`, a settings
+//! file of any framework, a log), settings on top, and variables that the script leaves to its environment; its [`Answer`]
+//! also holds what was read, from where, and what is open. Where a text makes no plan, [`NoPlan`] says why: there is no
+//! estimate of something that was not asked.
 //!
-//! # Rooms, from the ground up
+//! # Beneath
 //!
-//! Each imports only rooms above it in this list; there is no cycle.
+//! The crates of the engine stand below under their own names, for programs that need more than a report. What is at the top
+//! level here follows semantic versioning; these crates may change in any minor release. Types that will grow are
+//! `#[non_exhaustive]`.
 //!
-//! | room | what is in it | imports |
-//! |---|---|---|
-//! | [`quantity`] | bytes, counts, seconds, rates as types; their formats | |
-//! | [`text`] | sources of several files, spans, diagnostics, the nearest spelling | |
-//! | [`plan`] | settings by name, model, cluster, layout, recipe, their rules and limits, variants | quantity, text |
-//! | [`explain`] | formulas with symbols and sources, trees whose parents follow from their children; the glossary | quantity |
-//! | [`catalog`] | accelerators, nodes, models, tokenizers, each figure with its source | plan |
-//! | [`topology`] | ranks, groups of every kind, labels, links | plan |
-//! | [`schedule`] | orders of micro-batches of ten kinds, run under given durations | plan |
-//! | [`share`] | links: settings typed by hand, pasted texts deflated; bounded when read | text |
-//! | [`anatomy`] | per operator and facet: weights, tensors kept, held, messages, arithmetic | plan, explain |
-//! | [`intake`] | bash evaluated and never executed, settings files of every framework, Megatron's flags, resolving, exports, logs | plan, catalog |
-//! | [`estimate`] | parameters, memory at the peak, the ledger of messages, FLOPs, utilisation, the time of a step | anatomy, topology, schedule |
-//! | [`report`] | every estimate at once: the document, text, Markdown, CSV, comparison, the tool of 2023 beside ours | estimate, intake |
-//! | [`advice`] | rules whose every change was tried | report |
-//! | [`search`] | all layouts that Megatron would accept, walked in slices | estimate |
-//! | [`session`] | what a reader has in hand and sees; no screen | all of them |
-//!
-//! The page (`src/app` and `src/main.rs`, feature `web`) draws a [`session::State`] and computes nothing itself; its
-//! words are those of one language, a file in `src/app/words/`. `crates/cli`
-//! is the program for the terminal, `npm/` the engine for JavaScript, `pages/` writes the pages beside the main page (the guide, the evidence),
-//! `e2e/` the journeys in a browser.
-//!
-//! # Rules of the house
-//!
-//! - Bytes and counts are `u64` in types of their own, never `usize`; GiB and GB have formatters of their own.
-//! - No text of a user makes anything fail: readers return what they found and diagnostics with spans; loops, depth and
-//!   sizes are bounded ([`intake::shell`], [`plan`]'s limits).
-//! - A constant has a name, a unit and a source; a default shown has an origin ([`intake::Origin`]).
-//! - Names are Megatron's.
-//! - The page is weighed: see `e2e/src/weight.rs`. Tables and one function are lighter than code that repeats itself, and
-//!   mostly clearer.
+//! A [`plan::Plan`] is a model, a cluster, a layout and a recipe that the software would start: it can only be made by
+//! `Plan::new`, which refuses with every contradiction and the nearest values that work. Everything behind it is a pure
+//! function of a plan. ARCHITECTURE.md of the repository shows the way of a script and the arrows between the crates.
+
+mod answer;
+mod run;
+
+pub use answer::{Answer, NoPlan};
+pub use run::{Run, estimate};
+pub use shardscope_plan::{NotModelled, Origin, Plan, Question, Setting, SettingValue};
+pub use shardscope_report::Report;
+pub use shardscope_source::{Code, Diagnostic, Severity};
 
 pub use shardscope_advice as advice;
-pub use shardscope_bash as shell;
+pub use shardscope_bash as bash;
 pub use shardscope_catalog as catalog;
-pub use shardscope_config_tree as tree;
+pub use shardscope_config_tree as config_tree;
 pub use shardscope_estimate as estimate;
 pub use shardscope_explain as explain;
-pub use shardscope_launch as intake;
-pub use shardscope_link as share;
-pub use shardscope_operators as anatomy;
+pub use shardscope_launch as launch;
+pub use shardscope_link as link;
+pub use shardscope_operators as operators;
 pub use shardscope_plan as plan;
 pub use shardscope_report as report;
 pub use shardscope_schedule as schedule;
 pub use shardscope_search as search;
 pub use shardscope_session as session;
-pub use shardscope_source as text;
+pub use shardscope_source as source;
 pub use shardscope_topology as topology;
-pub use shardscope_units as quantity;
+pub use shardscope_units as units;
+
+// Names of earlier versions.
+#[doc(hidden)]
+pub use {
+    shardscope_bash as shell, shardscope_config_tree as tree, shardscope_launch as intake,
+    shardscope_link as share, shardscope_operators as anatomy, shardscope_source as text,
+    shardscope_units as quantity,
+};

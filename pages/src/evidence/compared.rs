@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use shardscope::estimate::time::time;
-use shardscope::intake::Resolution;
+use shardscope::launch::Resolution;
 
 use super::figures::Figures;
 use super::row::Row;

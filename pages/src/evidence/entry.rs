@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use shardscope::estimate::parameters;
-use shardscope::intake::Resolution;
+use shardscope::launch::Resolution;
 use shardscope::plan::{DpSharding, LayerKind, Plan, Recompute, Software};
-use shardscope::quantity::{Quantity, rounded};
+use shardscope::units::{Quantity, rounded};
 
 use super::compared::{Compared, Group, compared};
 use super::gaps::gap;

@@ -1,8 +1,8 @@
 //! The link that opens a run as a plan of the main page.
 
-use shardscope::intake::{Origin, Resolution, Setting, SettingValue, resolve};
+use shardscope::launch::{Origin, Resolution, Setting, SettingValue, resolve};
+use shardscope::link::{Shared, encode};
 use shardscope::plan::Field;
-use shardscope::share::{Shared, encode};
 
 /// The fragment of the link that makes the plan of `resolution` again, by the fewest settings; none where it made none, or
 /// where settings alone do not say it.

@@ -3,10 +3,10 @@
 use std::sync::OnceLock;
 
 use serde_json::Value;
+use shardscope::bash::Environment;
 use shardscope::estimate::{Memory, memory};
-use shardscope::intake::{Request, Resolution, read};
-use shardscope::shell::Environment;
-use shardscope::text::Source;
+use shardscope::launch::{Request, Resolution, read};
+use shardscope::source::Source;
 
 const RUNS: &str = include_str!("../../../tests/data/measured/memory.jsonl");
 

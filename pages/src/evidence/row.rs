@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use shardscope::intake::{Resolution, resolve};
+use shardscope::launch::{Resolution, resolve};
 use shardscope::plan::{Field, Number, Plan, Software};
 
 /// The development half of the measured step times.

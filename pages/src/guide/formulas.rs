@@ -3,14 +3,14 @@
 use std::sync::OnceLock;
 
 use maud::{Markup, html};
-use shardscope::anatomy::{Symbols, sections_of};
 use shardscope::estimate::collective::{Algorithm, explain_wire};
 use shardscope::estimate::time::time;
 use shardscope::estimate::traffic::{Operation, Parallelism, traffic};
 use shardscope::estimate::{flops, memory};
 use shardscope::explain::{Breakdown, Explanation, Formula, anchor};
-use shardscope::quantity::{Bytes, Seconds, grouped, seconds, size};
+use shardscope::operators::{Symbols, sections_of};
 use shardscope::session::plain;
+use shardscope::units::{Bytes, Seconds, grouped, seconds, size};
 
 use super::letters;
 use super::plans::{Named, plans};

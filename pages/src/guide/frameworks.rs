@@ -1,10 +1,10 @@
 //! What is read, and how else the engine can be had.
 
 use maud::{Markup, html};
-use shardscope::intake::formats::formats as read_formats;
-use shardscope::intake::megatron::{known_flags, known_releases};
+use shardscope::launch::formats::formats as read_formats;
+use shardscope::launch::megatron::{known_flags, known_releases};
 use shardscope::plan::Software;
-use shardscope::quantity::grouped;
+use shardscope::units::grouped;
 
 use super::write::{Chapter, Row, code, inline, pairs, plain, prose, table};
 
@@ -94,7 +94,10 @@ pub(super) fn elsewhere() -> Chapter {
             "The terminal",
             "`shardscope report --accelerator H100-SXM train.sh` prints the same as text, Markdown or JSON; `shardscope check train.sh` ends with 0 where the run fits and with 1 where it does not.",
         ),
-        ("Rust", "The crate's documentation begins with its architecture: `cargo doc --open`."),
+        (
+            "Rust",
+            "`shardscope::estimate(script)?` is the report; `cargo doc --open -p shardscope` tells the rest.",
+        ),
     ];
     let list: Vec<_> = all.iter().map(|(name, about)| (plain(name), inline(about))).collect();
     Chapter::new("elsewhere", "Beyond the page", pairs(&list))

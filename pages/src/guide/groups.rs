@@ -1,10 +1,10 @@
 //! Parallel groups.
 
 use maud::{Markup, html};
-use shardscope::intake::{Request, read};
-use shardscope::quantity::grouped;
+use shardscope::launch::{Request, read};
 use shardscope::session::Hand;
 use shardscope::topology::{GroupKind, Groups};
+use shardscope::units::grouped;
 
 use super::write::{Chapter, Row, code, inline, plain, prose, table};
 
@@ -56,7 +56,7 @@ pub(super) fn chapter() -> Chapter {
     let hand = Hand::of(&format!("torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {EXAMPLE}"));
     let source = hand.source();
     let resolution =
-        read(&Request { source: &source, environment: &hand.surroundings(), overrides: &hand.settings });
+        read(&Request { source: &source, environment: &hand.shell_environment(), overrides: &hand.settings });
     let mut rows = Vec::new();
     let mut cut = String::new();
     if let Some(plan) = &resolution.plan {

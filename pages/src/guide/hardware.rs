@@ -5,7 +5,7 @@ use shardscope::catalog::{accelerator, accelerator_names, platforms, usual_gpus_
 use shardscope::estimate::compute::calibration;
 use shardscope::explain::anchor;
 use shardscope::plan::Accelerator;
-use shardscope::quantity::{BytesPerSecond, FlopsPerSecond, decimal, grouped};
+use shardscope::units::{BytesPerSecond, FlopsPerSecond, decimal, grouped};
 
 use super::write::{Chapter, Row, plain, prose, table};
 

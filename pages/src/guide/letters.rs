@@ -1,7 +1,7 @@
 //! Formulas as HTML, and what their letters mean.
 
 use maud::{Markup, html};
-use shardscope::anatomy::LETTERS;
+use shardscope::operators::LETTERS;
 
 use super::write::{Chapter, prose};
 

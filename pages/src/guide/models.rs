@@ -4,11 +4,11 @@ use maud::html;
 use shardscope::catalog::{model, model_names};
 use shardscope::estimate::parameters;
 use shardscope::explain::anchor;
-use shardscope::intake::{Request, read};
+use shardscope::launch::{Request, read};
+use shardscope::link::{Shared, encode};
 use shardscope::plan::Field;
-use shardscope::quantity::{Quantity, grouped, rounded};
 use shardscope::session::Hand;
-use shardscope::share::{Shared, encode};
+use shardscope::units::{Quantity, grouped, rounded};
 
 use super::write::{Chapter, Row, plain, prose, table};
 
@@ -61,7 +61,7 @@ fn row(name: &'static str) -> Option<Row> {
     let hand = Hand::of_settings(asked);
     let source = hand.source();
     let plan =
-        read(&Request { source: &source, environment: &hand.surroundings(), overrides: &hand.settings })
+        read(&Request { source: &source, environment: &hand.shell_environment(), overrides: &hand.settings })
             .plan?;
     let counted = parameters(&plan);
     let active = if counted.active_per_token == counted.total {

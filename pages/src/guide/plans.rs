@@ -4,11 +4,11 @@
 use std::sync::OnceLock;
 
 use shardscope::catalog;
-use shardscope::intake::{Request, Setting, read};
+use shardscope::launch::{Request, Setting, read};
+use shardscope::link::{Shared, decode, encode};
 use shardscope::plan::Plan;
 use shardscope::session::Hand;
 use shardscope::session::examples::{Example, gallery};
-use shardscope::share::{Shared, decode, encode};
 
 use super::trainers::TRAINERS;
 
@@ -248,8 +248,11 @@ pub(super) fn plans() -> &'static [Named] {
 pub(super) fn refused() -> Vec<String> {
     let said = |name: &str, hand: &Hand| {
         let source = hand.source();
-        let resolution =
-            read(&Request { source: &source, environment: &hand.surroundings(), overrides: &hand.settings });
+        let resolution = read(&Request {
+            source: &source,
+            environment: &hand.shell_environment(),
+            overrides: &hand.settings,
+        });
         resolution.plan.is_none().then(|| format!("{name}: {:?}", resolution.diagnostics))
     };
     OTHERS.iter().chain(TRAINERS).filter_map(|(name, model, link)| said(name, &hand(model, link))).collect()
@@ -266,7 +269,7 @@ fn of_link(name: &str, model: &str, link: &str) -> Option<Named> {
 fn named(name: &str, about: &str, hand: &Hand) -> Option<Named> {
     let source = hand.source();
     let resolution =
-        read(&Request { source: &source, environment: &hand.surroundings(), overrides: &hand.settings });
+        read(&Request { source: &source, environment: &hand.shell_environment(), overrides: &hand.settings });
     let link = encode(&Shared::Settings(hand.settings.clone()));
     let (name, about) = (name.to_owned(), about.to_owned());
     Some(Named { name, about, link, plan: resolution.plan?, settings: resolution.settings })

@@ -1,10 +1,10 @@
 //! How the page is read.
 
 use maud::{Markup, html};
-use shardscope::intake::Origin;
+use shardscope::launch::Origin;
 use shardscope::plan::HEADROOM;
-use shardscope::quantity::percent;
 use shardscope::session::Use;
+use shardscope::units::percent;
 
 use super::write::{Chapter, inline, pairs, plain, prose};
 

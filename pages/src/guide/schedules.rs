@@ -2,8 +2,8 @@
 
 use maud::html;
 use shardscope::plan::PipelineSchedule;
-use shardscope::quantity::{Seconds, decimal, percent};
 use shardscope::schedule::{ChunkTime, Order, Shape, StageDurations, timeline};
+use shardscope::units::{Seconds, decimal, percent};
 
 use super::write::{Chapter, Row, code, inline, plain, prose, setting_link, table};
 

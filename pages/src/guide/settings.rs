@@ -1,12 +1,12 @@
 //! Every setting: what it is, what it may hold, which flags state it, what it is when nothing does.
 
 use maud::{Markup, html};
-use shardscope::intake::formats::keys;
-use shardscope::intake::megatron::flags_of;
-use shardscope::intake::{Origin, Setting, SettingValue};
+use shardscope::launch::formats::keys;
+use shardscope::launch::megatron::flags_of;
+use shardscope::launch::{Origin, Setting, SettingValue};
 use shardscope::plan::{Field, Kind};
-use shardscope::quantity::grouped;
 use shardscope::session::chapters as grouped_settings;
+use shardscope::units::grouped;
 
 use super::plans::plans;
 use super::write::{Chapter, code, joined, plain, prose};

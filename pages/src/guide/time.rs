@@ -6,7 +6,7 @@ use shardscope::estimate::compute::{CALIBRATED_ON, CALIBRATIONS, TILES};
 use shardscope::estimate::constants::{general, of_generation};
 use shardscope::estimate::flops;
 use shardscope::explain::anchor;
-use shardscope::quantity::{grouped, percent};
+use shardscope::units::{grouped, percent};
 
 use super::letters::expression;
 use super::plans::plans;

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use shardscope::estimate::memory;
 use shardscope::estimate::time::time;
-use shardscope::quantity::{percent, size};
 use shardscope::session::{Branch, Reason};
+use shardscope::units::{percent, size};
 
 use super::letters;
 use super::plans::plans;

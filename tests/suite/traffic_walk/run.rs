@@ -1,6 +1,6 @@
 //! A random run, in plain numbers, and its flags.
 
-use shardscope::intake::plan_from_flags;
+use shardscope::launch::plan_from_flags;
 use shardscope::plan::Plan;
 
 /// A small generator of numbers (xorshift64*), so that every run sees the same plans.

@@ -37,7 +37,7 @@ impl Evaluator<'_> {
         if !self.spend(expression.weight(), expression.origin().unwrap_or_default()) {
             return Err(NoNumber::Wrong(ArithmeticError::TooMuchWork));
         }
-        let mut reader = Reader {
+        let mut reader = ArithmeticParser {
             shell: self,
             value: expression,
             bytes: expression.text().as_bytes(),
@@ -58,7 +58,7 @@ impl Evaluator<'_> {
     }
 }
 
-struct Reader<'s, 'a, 'v> {
+struct ArithmeticParser<'s, 'a, 'v> {
     shell: &'s mut Evaluator<'a>,
     value: &'v Value,
     bytes: &'v [u8],
@@ -92,7 +92,7 @@ const OPERATORS: [(&str, u8); 19] = [
     ("%", 10),
 ];
 
-impl Reader<'_, '_, '_> {
+impl ArithmeticParser<'_, '_, '_> {
     /// Gives up: nothing is left to read, and nothing more is computed.
     fn fail(&mut self, why: ArithmeticError) -> i64 {
         self.fail_by(NoNumber::Wrong(why))

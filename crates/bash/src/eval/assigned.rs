@@ -1,6 +1,6 @@
 //! What a list of commands would assign, read off without running it.
 
-use super::super::tree::{Command, Kind, List, Part, Simple};
+use super::super::tree::{Command, CommandForm, List, Part, Simple};
 use shardscope_source::Span;
 
 /// Names looked for in one list.
@@ -28,8 +28,8 @@ fn walk(list: &List, out: &mut Vec<(String, Span)>) {
 
 fn visit(command: &Command, out: &mut Vec<(String, Span)>) {
     match &command.kind {
-        Kind::Simple(simple) => simple_names(simple, out),
-        Kind::If { arms, otherwise } => {
+        CommandForm::Simple(simple) => simple_names(simple, out),
+        CommandForm::If { arms, otherwise } => {
             for arm in arms {
                 walk(&arm.body, out);
             }
@@ -37,12 +37,15 @@ fn visit(command: &Command, out: &mut Vec<(String, Span)>) {
                 walk(list, out);
             }
         }
-        Kind::Case { arms, .. } => arms.iter().for_each(|arm| walk(&arm.body, out)),
-        Kind::For { body, .. }
-        | Kind::ForArithmetic { body, .. }
-        | Kind::While { body, .. }
-        | Kind::Group(body) => walk(body, out),
-        Kind::Function { .. } | Kind::Subshell(_) | Kind::Test(_) | Kind::Arithmetic(_) => {}
+        CommandForm::Case { arms, .. } => arms.iter().for_each(|arm| walk(&arm.body, out)),
+        CommandForm::For { body, .. }
+        | CommandForm::ForArithmetic { body, .. }
+        | CommandForm::While { body, .. }
+        | CommandForm::Group(body) => walk(body, out),
+        CommandForm::Function { .. }
+        | CommandForm::Subshell(_)
+        | CommandForm::Test(_)
+        | CommandForm::Arithmetic(_) => {}
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lists, pipelines, loops and calls.
 
 use super::super::limits;
-use super::super::tree::{Command, Joint, Kind, List, Pipeline, Statement, Word};
+use super::super::tree::{Command, CommandForm, Joint, List, Pipeline, Statement, Word};
 use super::super::value::Value;
 use super::assigned;
 use super::state::{Certainty, Evaluator, Flow, Positional, Status};
@@ -109,11 +109,13 @@ impl Evaluator<'_> {
 
     pub(crate) fn run_kind(&mut self, command: &Command) -> Flow {
         match &command.kind {
-            Kind::Simple(simple) => self.run_simple(simple, command.span),
-            Kind::If { arms, otherwise } => self.run_if(arms, otherwise.as_ref()),
-            Kind::Case { subject, arms } => self.run_case(subject, arms),
-            Kind::For { name, words, body } => self.run_for(name, words.as_deref(), body, command.span),
-            Kind::ForArithmetic { header, body } => {
+            CommandForm::Simple(simple) => self.run_simple(simple, command.span),
+            CommandForm::If { arms, otherwise } => self.run_if(arms, otherwise.as_ref()),
+            CommandForm::Case { subject, arms } => self.run_case(subject, arms),
+            CommandForm::For { name, words, body } => {
+                self.run_for(name, words.as_deref(), body, command.span)
+            }
+            CommandForm::ForArithmetic { header, body } => {
                 let [first, condition, step] = header;
                 let first = self.text_of(first);
                 let _ = self.number(&first, 0);
@@ -132,22 +134,24 @@ impl Evaluator<'_> {
                     let _ = self.number(&step, 0);
                 }
             }
-            Kind::While { condition, span, until, body } => self.run_while(condition, *span, *until, body),
-            Kind::Function { name, body } => {
+            CommandForm::While { condition, span, until, body } => {
+                self.run_while(condition, *span, *until, body)
+            }
+            CommandForm::Function { name, body } => {
                 self.functions.define(name, body);
                 self.status = Status::SUCCESS;
                 Flow::Next
             }
-            Kind::Group(body) => self.run_list(body),
-            Kind::Subshell(body) => {
+            CommandForm::Group(body) => self.run_list(body),
+            CommandForm::Subshell(body) => {
                 let flow = self.in_subshell(&mut |shell| shell.run_list(body));
                 if matches!(flow, Flow::Guard) { flow } else { Flow::Next }
             }
-            Kind::Test(tokens) => {
+            CommandForm::Test(tokens) => {
                 self.status = self.test_tokens(tokens);
                 Flow::Next
             }
-            Kind::Arithmetic(expression) => {
+            CommandForm::Arithmetic(expression) => {
                 self.status = self.arithmetic_status(expression, command.span);
                 Flow::Next
             }
@@ -259,7 +263,7 @@ fn is_constant(condition: &List) -> bool {
     match condition.as_slice() {
         [statement] if statement.rest.is_empty() && statement.first.stages.len() == 1 => {
             match &statement.first.stages[0].kind {
-                Kind::Simple(simple) => simple.words.len() == 1,
+                CommandForm::Simple(simple) => simple.words.len() == 1,
                 _ => false,
             }
         }

@@ -40,7 +40,8 @@ pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
     if text.len() > 500 {
         return None;
     }
-    let mut reader = Reader { bytes: text.as_bytes(), at: 0, depth: 0, dialect, scale, failed: false };
+    let mut reader =
+        ExpressionParser { bytes: text.as_bytes(), at: 0, depth: 0, dialect, scale, failed: false };
     reader.blanks();
     let number = reader.sum();
     if reader.failed || reader.at != text.len() {
@@ -64,7 +65,7 @@ pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
     })
 }
 
-struct Reader<'t> {
+struct ExpressionParser<'t> {
     bytes: &'t [u8],
     at: usize,
     depth: u32,
@@ -74,7 +75,7 @@ struct Reader<'t> {
     failed: bool,
 }
 
-impl Reader<'_> {
+impl ExpressionParser<'_> {
     fn fail(&mut self) -> Number {
         self.failed = true;
         self.bytes = &[];

@@ -58,7 +58,7 @@ impl Regex {
                 return Some(Self { anywhere: build(&regex_lite::escape(pattern))?, whole: None, length });
             }
             Syntax::Basic | Syntax::Extended => |start, end| {
-                let mut reader = Reader::new(pattern, syntax, start, end);
+                let mut reader = PatternParser::new(pattern, syntax, start, end);
                 reader.read()?;
                 Some((reader.out, reader.lengths))
             },
@@ -109,7 +109,7 @@ impl Regex {
 const NEVER: &str = "(?:\\b\\B)";
 
 /// Writes a POSIX pattern in regex-lite's syntax.
-struct Reader<'p> {
+struct PatternParser<'p> {
     signs: std::iter::Peekable<std::str::Chars<'p>>,
     syntax: Syntax,
     /// Whether `^` and `$` hold at the ends of the text.
@@ -125,7 +125,7 @@ struct Reader<'p> {
     out: String,
 }
 
-impl<'p> Reader<'p> {
+impl<'p> PatternParser<'p> {
     fn new(pattern: &'p str, syntax: Syntax, start: bool, end: bool) -> Self {
         Self {
             signs: pattern.chars().peekable(),

@@ -266,7 +266,7 @@ fn is_simple(list: &List, functions: &Functions) -> bool {
     ];
     let [statement] = list.as_slice() else { return false };
     let plain = |stage: &tree::Command| {
-        let tree::Kind::Simple(simple) = &stage.kind else { return false };
+        let tree::CommandForm::Simple(simple) = &stage.kind else { return false };
         let first = simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
         first.is_some_and(|first| !CHANGING.contains(&first) && functions.get(first).is_none())
     };

@@ -1,23 +1,23 @@
-use super::super::tree::{Arm, CaseArm, CaseEnding, Kind, List, Part, TestToken, Word};
+use super::super::tree::{Arm, CaseArm, CaseEnding, CommandForm, List, Part, TestToken, Word};
 use super::cursor::Parser;
 use super::word::Mode;
 use shardscope_source::Code;
 
 impl Parser<'_> {
     /// A compound command, if one starts here.
-    pub(crate) fn compound(&mut self) -> Option<Kind> {
+    pub(crate) fn compound(&mut self) -> Option<CommandForm> {
         let start = self.at;
         if self.peek() == Some(b'(') {
             if self.peek_at(1) == Some(b'(') && self.closes_arithmetic(self.at) {
                 self.at += 2;
-                return Some(Kind::Arithmetic(self.arithmetic()));
+                return Some(CommandForm::Arithmetic(self.arithmetic()));
             }
             self.at += 1;
             let body = self.nested_list();
             if !self.eat(")") {
                 self.fail(Code::UnclosedGroup, "this parenthesis is never closed", start);
             }
-            return Some(Kind::Subshell(body));
+            return Some(CommandForm::Subshell(body));
         }
         let word = self.keyword();
         if !matches!(word, "if" | "case" | "for" | "select" | "while" | "until" | "function" | "{" | "[[") {
@@ -31,11 +31,11 @@ impl Parser<'_> {
             "while" => self.while_loop(start, false),
             "until" => self.while_loop(start, true),
             "function" => self.function(start),
-            "[[" => Kind::Test(self.test_tokens(start)),
+            "[[" => CommandForm::Test(self.test_tokens(start)),
             _ => {
                 let body = self.nested_list();
                 self.expect("}", start, "this { is never closed by }");
-                Kind::Group(body)
+                CommandForm::Group(body)
             }
         };
         Some(kind)
@@ -57,7 +57,7 @@ impl Parser<'_> {
         }
     }
 
-    fn conditional(&mut self, start: usize) -> Kind {
+    fn conditional(&mut self, start: usize) -> CommandForm {
         let mut arms = Vec::new();
         loop {
             self.skip_lines();
@@ -73,7 +73,7 @@ impl Parser<'_> {
         }
         let otherwise = if self.eat_keyword("else") { Some(self.nested_list()) } else { None };
         self.expect("fi", start, "this if is never closed by fi");
-        Kind::If { arms, otherwise }
+        CommandForm::If { arms, otherwise }
     }
 
     /// The text from a byte up to here without the separators at its end.
@@ -83,7 +83,7 @@ impl Parser<'_> {
         self.span(from, from + length)
     }
 
-    fn case(&mut self, start: usize) -> Kind {
+    fn case(&mut self, start: usize) -> CommandForm {
         self.skip_lines();
         let subject = self.word();
         self.expect("in", start, "this case has no in");
@@ -99,7 +99,7 @@ impl Parser<'_> {
             }
             arms.push(self.case_arm(start));
         }
-        Kind::Case { subject, arms }
+        CommandForm::Case { subject, arms }
     }
 
     fn case_arm(&mut self, start: usize) -> CaseArm {
@@ -129,7 +129,7 @@ impl Parser<'_> {
         CaseArm { patterns, body, ending }
     }
 
-    fn for_loop(&mut self, start: usize) -> Kind {
+    fn for_loop(&mut self, start: usize) -> CommandForm {
         self.skip_blanks();
         if self.eat("((") {
             return self.for_arithmetic(start);
@@ -146,7 +146,7 @@ impl Parser<'_> {
             words = Some(self.words_to_line_end());
         }
         let body = self.loop_body(start);
-        Kind::For { name, words, body }
+        CommandForm::For { name, words, body }
     }
 
     fn words_to_line_end(&mut self) -> Vec<Word> {
@@ -162,7 +162,7 @@ impl Parser<'_> {
         }
     }
 
-    fn for_arithmetic(&mut self, start: usize) -> Kind {
+    fn for_arithmetic(&mut self, start: usize) -> CommandForm {
         let mut header: [Vec<Part>; 3] = Default::default();
         for (index, part) in header.iter_mut().enumerate() {
             *part = self.nested_parts(Mode::Arithmetic);
@@ -174,16 +174,16 @@ impl Parser<'_> {
             self.fail(Code::UnreadableLoop, "for (( is never closed by ))", start);
         }
         let body = self.loop_body(start);
-        Kind::ForArithmetic { header, body }
+        CommandForm::ForArithmetic { header, body }
     }
 
-    fn while_loop(&mut self, start: usize, until: bool) -> Kind {
+    fn while_loop(&mut self, start: usize, until: bool) -> CommandForm {
         self.skip_lines();
         let from = self.at;
         let condition = self.nested_list();
         let span = self.condition_span(from);
         let body = self.loop_body(start);
-        Kind::While { condition, span, until, body }
+        CommandForm::While { condition, span, until, body }
     }
 
     /// `do ... done`, or a group in braces.
@@ -202,7 +202,7 @@ impl Parser<'_> {
         body
     }
 
-    fn function(&mut self, start: usize) -> Kind {
+    fn function(&mut self, start: usize) -> CommandForm {
         self.skip_blanks();
         let word = self.word();
         let name = super::list::literal(&word.parts);

@@ -1,7 +1,7 @@
 use std::rc::Rc;
 
 use super::super::tree::{
-    Assigned, Assignment, Command, Element, Joint, Kind, List, Part, Pipeline, Simple, Statement,
+    Assigned, Assignment, Command, CommandForm, Element, Joint, List, Part, Pipeline, Simple, Statement,
 };
 use super::cursor::{Failure, Parser};
 use super::word::Mode;
@@ -181,7 +181,7 @@ impl Parser<'_> {
         Command { span: self.span(start, self.at), kind, redirects }
     }
 
-    fn simple(&mut self, redirects: &mut Vec<super::super::tree::Redirect>) -> Kind {
+    fn simple(&mut self, redirects: &mut Vec<super::super::tree::Redirect>) -> CommandForm {
         let start = self.at;
         let mut simple = Simple::default();
         let mut declaring = false;
@@ -231,7 +231,7 @@ impl Parser<'_> {
         if simple.words.is_empty() && simple.assignments.is_empty() && redirects.is_empty() {
             self.fail(Code::UnexpectedSign, "a command is expected here", self.at);
         }
-        Kind::Simple(simple)
+        CommandForm::Simple(simple)
     }
 
     /// An option where a command should stand: the line above ended its command too early.
@@ -264,7 +264,7 @@ impl Parser<'_> {
         rest.iter().find(|byte| !matches!(byte, b' ' | b'\t')).copied()
     }
 
-    fn definition(&mut self, start: usize, end: usize) -> Kind {
+    fn definition(&mut self, start: usize, end: usize) -> CommandForm {
         let name = self.text.get(start..end).unwrap_or("").to_owned();
         while self.peek() != Some(b')') && !self.at_end() {
             self.at += 1;
@@ -273,14 +273,14 @@ impl Parser<'_> {
         self.function_body(name)
     }
 
-    pub(crate) fn function_body(&mut self, name: String) -> Kind {
+    pub(crate) fn function_body(&mut self, name: String) -> CommandForm {
         self.skip_lines();
         let start = self.at;
         let body = self.command();
-        if matches!(body.kind, Kind::Simple(_)) {
+        if matches!(body.kind, CommandForm::Simple(_)) {
             self.fail(Code::UnreadableFunction, "a function needs a body in braces here", start);
         }
-        Kind::Function { name, body: Rc::new(body) }
+        CommandForm::Function { name, body: Rc::new(body) }
     }
 
     /// An assignment, if one starts here.

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use shardscope::intake::least_settings;
+use shardscope::intake::minimal_settings;
 use shardscope::share::{Pasted, PastedText, Shared, encode};
 
 use crate::beside::{Places, completed};
@@ -143,7 +143,7 @@ fn side(root: &Path, path: &str, changes: &Changes, gate: &Gate) -> Option<Side>
     }
     let Some((plan, found)) = answer.estimated() else { return Some(Side::Open(answer.obstacle())) };
     let figures = Box::new(Figures::of(&plan, &found, gate.share()));
-    let fragment = least_settings(&answer.resolution).map(|settings| encode(&Shared::Settings(settings)));
+    let fragment = minimal_settings(&answer.resolution).map(|settings| encode(&Shared::Settings(settings)));
     Some(Side::Plan { figures, fragment })
 }
 

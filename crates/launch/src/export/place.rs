@@ -43,7 +43,7 @@ pub(super) fn in_place(source: &Source, now: &Resolution, field: Field, value: &
 
 /// A switch taken out: its whole line where nothing else stands on it, else the word with the blanks before it.
 fn without(source: &Source, file: usize, span: Span) -> Change {
-    let place = Place::at(source, file, span);
+    let place = Anchor::at(source, file, span);
     let (line, word) =
         (place.of_line(), place.text.get(span.start as usize..span.end as usize).unwrap_or(""));
     let before = place.text.get(..place.line.start as usize).unwrap_or("");
@@ -129,7 +129,7 @@ pub(super) fn added(source: &Source, now: &Resolution, field: Field, value: &str
     let mut changes = Vec::new();
     for anchor in anchors.into_iter().take(ANCHORS) {
         let Some((file, span)) = local(source, anchor) else { continue };
-        let place = Place::at(source, file, span);
+        let place = Anchor::at(source, file, span);
         if let Some(words) = if place.is_dotted() { &dotted } else { &flag } {
             place.option(words, &mut changes);
         }
@@ -139,7 +139,7 @@ pub(super) fn added(source: &Source, now: &Resolution, field: Field, value: &str
 }
 
 /// A stated setting beside which another may be added.
-struct Place<'a> {
+struct Anchor<'a> {
     file: usize,
     text: &'a str,
     span: Span,
@@ -147,7 +147,7 @@ struct Place<'a> {
     line: Span,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Anchor<'a> {
     fn at(source: &'a Source, file: usize, span: Span) -> Self {
         let text = source.part_text(file);
         let start =

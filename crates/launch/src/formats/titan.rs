@@ -122,8 +122,7 @@ fn read_both(root: &Node, words: &[Argument]) -> Reading {
     finish(&scalars)
 }
 
-/// Reads these scalars as a configuration.
-pub(super) fn finish(scalars: &Scalars) -> Reading {
+fn finish(scalars: &Scalars) -> Reading {
     let mut leaves = Leaves::over(scalars);
     for (paths, field) in PLAIN {
         leaves.take(paths, *field);

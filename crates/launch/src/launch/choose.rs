@@ -1,8 +1,8 @@
 //! Which of a script's commands is the training.
 
 use super::chosen::Chosen;
+use super::command_line::{CommandLine, Launcher, told};
 use super::flag::{flag_name, is_spelt};
-use super::line::{Launcher, Line, told};
 use super::program::{Purpose, purpose};
 use super::tidy;
 use crate::formats;
@@ -25,14 +25,8 @@ const CORE: [&str; 12] = [
     "--bf16",
 ];
 
-/// Options that only trainers of transformers' models, and those of recipes by name, have.
-const TRAINER: [&str; 20] = [
-    "--module",
-    "--config",
-    "--recipe",
-    "--recipe-name",
-    "--model-recipe-name",
-    "--compute-dtype",
+/// Options that only trainers of transformers' models have.
+const TRAINER: [&str; 14] = [
     "--per-device-train-batch-size",
     "--model-name-or-path",
     "--gradient-accumulation-steps",
@@ -193,7 +187,7 @@ fn started(script: &Script, source: &Source) -> Option<Chosen> {
             diagnostics,
             ..Chosen::default()
         };
-        let line = Line::of(&chosen);
+        let line = CommandLine::of(&chosen);
         let launched = line
             .launcher()
             .is_some_and(|launcher| launcher != Launcher::Python || is_training(&chosen.words));

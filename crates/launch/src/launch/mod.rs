@@ -7,8 +7,8 @@
 mod ask;
 mod choose;
 mod chosen;
+mod command_line;
 mod flag;
-mod line;
 mod program;
 mod reading;
 mod said;
@@ -18,6 +18,6 @@ mod world;
 
 pub use choose::choose;
 pub use chosen::Chosen;
-pub use line::{Launcher, Line};
+pub use command_line::{CommandLine, Launcher};
 pub use reading::{Launch, read, read_part};
 pub use said::{Fact, Missing, Said, World};

@@ -3,10 +3,10 @@
 use super::ask;
 use super::choose::choose;
 use super::chosen::Chosen;
-use super::line::{Launcher, Line};
+use super::command_line::{CommandLine, Launcher};
 use super::program::{Purpose, purpose};
 use super::said::{Missing, Said, World};
-use crate::formats::{Command, read_command, recipes};
+use crate::formats::{Command, read_command};
 use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
@@ -29,7 +29,7 @@ pub struct Launch {
     /// Everything the script comes to.
     pub script: Script,
     /// The training command taken apart.
-    pub line: Line,
+    pub line: CommandLine,
     /// The machines it runs on.
     pub world: World,
     /// The words after the program, for a reader of their language.
@@ -40,8 +40,6 @@ pub struct Launch {
     doubts: Vec<(Branch, Vec<String>)>,
     /// Variables that hold options under conditions that are not decided.
     open_options: Vec<(HoleId, String)>,
-    /// The recipe that the reader names.
-    recipe: Option<String>,
     /// Whether the command names no setting of a training.
     bare: bool,
     /// What there is to say about the script and the choice of the command.
@@ -57,8 +55,6 @@ pub fn read(source: &Source, environment: &Environment) -> Launch {
 pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Launch {
     let script = shardscope_bash::evaluate_part(source, part, environment);
     let mut launch = Launch::default();
-    let recipe = environment.variables.iter().find(|(name, _)| name == recipes::RECIPE);
-    launch.recipe = recipe.map(|(_, value)| value.clone());
     let chosen = choose(&script, source);
     let fragment = chosen.as_ref().is_some_and(|chosen| chosen.fragment);
     for said in &script.diagnostics {
@@ -108,7 +104,7 @@ fn matters(name: &str) -> bool {
 
 impl Launch {
     fn take(&mut self, script: &Script, chosen: &Chosen) {
-        self.line = Line::of(chosen);
+        self.line = CommandLine::of(chosen);
         self.bare = chosen.bare;
         self.world = World::find(script, chosen, &self.line);
         self.diagnostics.extend_from_slice(&chosen.diagnostics);
@@ -230,13 +226,7 @@ impl Launch {
             words: &self.arguments,
             is_megatron: self.line.has(Launcher::Swift),
         };
-        let named = if command.is_megatron {
-            None
-        } else {
-            recipes::read_words(&self.arguments, self.recipe.as_deref())
-        };
-        let mut reading =
-            named.or_else(|| read_command(&command)).unwrap_or_else(|| megatron::read(&self.arguments));
+        let mut reading = read_command(&command).unwrap_or_else(|| megatron::read(&self.arguments));
         self.tell_purpose(&mut reading);
         // Where Ray starts the workers, the framework's own keys say on how many accelerators; the launcher starts one driver.
         let told = reading.value(Field::RlFramework).is_some()
@@ -275,10 +265,6 @@ impl Launch {
                 }
                 _ => {}
             }
-        }
-        if let (Some(Said::Known(_)), Some(Said::Known(_))) = (&self.world.nodes, &self.world.gpus_per_node) {
-            // The launch goes before the number of GPUs that a recipe is named after.
-            reading.keep(&|found| found.field != Field::WorldSize || found.origin != Origin::Catalog);
         }
         reading.questions.extend(ask::questions(&self.script, &holes));
         let mut diagnostics = self.diagnostics.clone();
@@ -319,7 +305,7 @@ impl Launch {
     }
 
     fn is_worldless(&self) -> bool {
-        self.world.nodes.is_none()
+        self.world.nodes.is_none() && self.world.gpus_per_node.is_none()
     }
 }
 

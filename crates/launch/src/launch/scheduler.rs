@@ -1,13 +1,13 @@
 //! What the lines addressed to a scheduler say of the world.
 
-use super::line::{Launcher, Line};
+use super::command_line::{CommandLine, Launcher};
 use super::said::{Said, World, named, offer, offer_number};
 use shardscope_bash::directives::{count, least, resource, slurms};
 use shardscope_bash::{Directive, Script, Value, Word};
 
 /// Takes nodes and accelerators per node from scheduler lines and from the options of `sbatch` itself. A scheduler's
 /// number also stands in for one that the script asks the running job for.
-pub(super) fn lines(world: &mut World, script: &Script, line: &Line, direct: bool) {
+pub(super) fn lines(world: &mut World, script: &Script, line: &CommandLine, direct: bool) {
     let mut told = World::default();
     slurm(&mut told, script, direct && line.has(Launcher::Srun));
     others(&mut told, script);

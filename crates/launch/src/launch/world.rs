@@ -1,7 +1,7 @@
 //! How many nodes, with how many accelerators each: every place that says so, in the order in which they are believed.
 
 use super::chosen::Chosen;
-use super::line::{Launcher, Line, option};
+use super::command_line::{CommandLine, Launcher, option};
 use super::said::{Said, World, named, offer, offer_number};
 use super::scheduler;
 use shardscope_bash::{Script, Value, Word};
@@ -15,20 +15,20 @@ enum Number {
 }
 
 /// A launcher's option that says a number.
-struct Place {
+struct CountOption {
     launcher: Launcher,
     number: Number,
     names: &'static [&'static str],
     how: &'static str,
 }
 
-const fn place(
+const fn count_option(
     launcher: Launcher,
     number: Number,
     names: &'static [&'static str],
     how: &'static str,
-) -> Place {
-    Place { launcher, number, names, how }
+) -> CountOption {
+    CountOption { launcher, number, names, how }
 }
 
 const TASKS: &[&str] = &["-np", "--np", "-n", "-c"];
@@ -36,26 +36,36 @@ const MPI_PER_NODE: &[&str] = &["-npernode", "--npernode", "-ppn", "--ppn", "-N"
 const HOST_FILE: &[&str] = &["--hostfile", "-H"];
 
 /// The options that say how many, by launcher; those of Swift are torchrun's.
-const PLACES: [Place; 14] = [
-    place(Launcher::Torch, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
-    place(Launcher::Torch, Number::PerNode, &["--nproc-per-node"], "the launcher's processes per node"),
-    place(Launcher::Swift, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
-    place(Launcher::Swift, Number::PerNode, &["--nproc-per-node"], "the launcher's processes per node"),
-    place(Launcher::Mpi, Number::Total, TASKS, "the processes that MPI starts"),
-    place(Launcher::Mpi, Number::PerNode, MPI_PER_NODE, "MPI's processes per node"),
-    place(Launcher::Aprun, Number::Total, TASKS, "the processes that MPI starts"),
-    place(Launcher::Aprun, Number::PerNode, &["-N"], "MPI's processes per node"),
-    place(Launcher::DeepSpeed, Number::Nodes, &["--num-nodes"], "DeepSpeed's nodes"),
-    place(Launcher::DeepSpeed, Number::PerNode, &["--num-gpus"], "DeepSpeed's GPUs per node"),
-    place(Launcher::Srun, Number::Nodes, &["--nodes", "-N"], "srun's nodes"),
-    place(Launcher::Srun, Number::PerNode, &["--ntasks-per-node"], "srun's tasks per node"),
-    place(Launcher::Srun, Number::Total, &["--ntasks", "-n"], "srun's tasks"),
-    place(Launcher::Accelerate, Number::Nodes, &["--num-machines"], "accelerate's machines"),
+const PLACES: [CountOption; 14] = [
+    count_option(Launcher::Torch, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
+    count_option(
+        Launcher::Torch,
+        Number::PerNode,
+        &["--nproc-per-node"],
+        "the launcher's processes per node",
+    ),
+    count_option(Launcher::Swift, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
+    count_option(
+        Launcher::Swift,
+        Number::PerNode,
+        &["--nproc-per-node"],
+        "the launcher's processes per node",
+    ),
+    count_option(Launcher::Mpi, Number::Total, TASKS, "the processes that MPI starts"),
+    count_option(Launcher::Mpi, Number::PerNode, MPI_PER_NODE, "MPI's processes per node"),
+    count_option(Launcher::Aprun, Number::Total, TASKS, "the processes that MPI starts"),
+    count_option(Launcher::Aprun, Number::PerNode, &["-N"], "MPI's processes per node"),
+    count_option(Launcher::DeepSpeed, Number::Nodes, &["--num-nodes"], "DeepSpeed's nodes"),
+    count_option(Launcher::DeepSpeed, Number::PerNode, &["--num-gpus"], "DeepSpeed's GPUs per node"),
+    count_option(Launcher::Srun, Number::Nodes, &["--nodes", "-N"], "srun's nodes"),
+    count_option(Launcher::Srun, Number::PerNode, &["--ntasks-per-node"], "srun's tasks per node"),
+    count_option(Launcher::Srun, Number::Total, &["--ntasks", "-n"], "srun's tasks"),
+    count_option(Launcher::Accelerate, Number::Nodes, &["--num-machines"], "accelerate's machines"),
 ];
 
 impl World {
     /// Finds the world of a launch.
-    pub fn find(script: &Script, chosen: &Chosen, line: &Line) -> Self {
+    pub fn find(script: &Script, chosen: &Chosen, line: &CommandLine) -> Self {
         let mut world = World::default();
         world.ray(line);
         world.options(line, if line.has(Launcher::Swift) { Launcher::Swift } else { Launcher::Torch });
@@ -70,10 +80,6 @@ impl World {
         let processes = line.option(Launcher::Accelerate, &["--num-processes"]);
         offer(&mut world.world_size, processes, "accelerate's processes");
         world.environment(chosen);
-        // Ranks that the program is told itself, as under mpirun without torchrun (`--rank`, `--world-size`).
-        if !line.has(Launcher::Torch) {
-            offer(&mut world.world_size, option(&line.arguments, &["--world-size"]), "the program's ranks");
-        }
         world.variables(script);
         world.defaults(script, line, chosen);
         world
@@ -88,7 +94,7 @@ impl World {
     }
 
     /// What a launcher's own options say.
-    fn options(&mut self, line: &Line, launcher: Launcher) {
+    fn options(&mut self, line: &CommandLine, launcher: Launcher) {
         for place in &PLACES {
             if place.launcher != launcher {
                 continue;
@@ -106,7 +112,7 @@ impl World {
     }
 
     /// What Ray's training actors take.
-    fn ray(&mut self, line: &Line) {
+    fn ray(&mut self, line: &CommandLine) {
         let nodes = option(&line.arguments, &["--actor-num-nodes"]);
         if line.has(Launcher::Ray) || nodes.is_some() {
             let how = "Ray's training actors";
@@ -115,7 +121,7 @@ impl World {
         }
     }
 
-    fn mpi(&mut self, script: &Script, line: &Line) {
+    fn mpi(&mut self, script: &Script, line: &CommandLine) {
         self.options(line, Launcher::Mpi);
         self.options(line, Launcher::Aprun);
         if let Some((value, by)) = line.option(Launcher::Mpi, &["--map-by", "-map-by"])
@@ -128,7 +134,7 @@ impl World {
         self.host_file(script, line.option(Launcher::Mpi, names));
     }
 
-    fn deepspeed(&mut self, script: &Script, line: &Line) {
+    fn deepspeed(&mut self, script: &Script, line: &CommandLine) {
         let launcher = Launcher::DeepSpeed;
         self.options(line, launcher);
         self.host_file(script, line.option(launcher, HOST_FILE));
@@ -186,10 +192,7 @@ impl World {
     /// Variables by the names people use.
     fn variables(&mut self, script: &Script) {
         offer(&mut self.gpus_per_node, variable(script, PER_NODE), "the script's variable");
-        // Where the program is told its ranks, a variable for nodes belongs to another way of launching.
-        if !matches!(self.world_size, Some(Said::Known(_))) {
-            offer(&mut self.nodes, variable(script, NODES), "the script's variable");
-        }
+        offer(&mut self.nodes, variable(script, NODES), "the script's variable");
         let settled =
             matches!((&self.nodes, &self.gpus_per_node), (Some(Said::Known(_)), Some(Said::Known(_))));
         if !settled && let Some(found) = variable(script, TOTAL) {
@@ -213,7 +216,7 @@ impl World {
     }
 
     /// What launchers do when nothing is said.
-    fn defaults(&mut self, script: &Script, line: &Line, chosen: &Chosen) {
+    fn defaults(&mut self, script: &Script, line: &CommandLine, chosen: &Chosen) {
         if chosen.fragment || self.world_size.is_some() {
             return;
         }

@@ -45,18 +45,18 @@ pub(super) struct Flag {
 }
 
 /// A line of the table with the letters of its name.
-struct Line {
+struct FlagRow {
     letters: u32,
     text: &'static str,
 }
 
 /// The table by name.
-fn sorted() -> &'static [Line] {
-    static SORTED: OnceLock<Vec<Line>> = OnceLock::new();
+fn sorted() -> &'static [FlagRow] {
+    static SORTED: OnceLock<Vec<FlagRow>> = OnceLock::new();
     SORTED.get_or_init(|| {
-        let mut lines: Vec<Line> = Vec::new();
+        let mut lines: Vec<FlagRow> = Vec::new();
         for text in TABLE.lines() {
-            lines.push(Line { letters: letters(name_of(text)), text });
+            lines.push(FlagRow { letters: letters(name_of(text)), text });
         }
         lines.sort_by(|a, b| dashed(name_of(a.text)).cmp(dashed(name_of(b.text))));
         lines
@@ -76,7 +76,7 @@ pub(super) fn near(name: &str) -> Option<&'static str> {
     let most = u32::try_from(name.len() / 4).unwrap_or(0).max(1);
     // A letter that only one of the two has costs an edit.
     let alike =
-        |line: &&Line| (own & !line.letters).count_ones().max((line.letters & !own).count_ones()) <= most;
+        |line: &&FlagRow| (own & !line.letters).count_ones().max((line.letters & !own).count_ones()) <= most;
     suggest(name, sorted().iter().filter(alike).map(|line| name_of(line.text)))
 }
 

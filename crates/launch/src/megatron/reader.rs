@@ -15,7 +15,7 @@ const LISTED: usize = 40;
 /// Reads the words of a Megatron-LM command. Words that are no flags (the program, its interpreter) are passed over.
 #[must_use]
 pub fn read(arguments: &[Argument]) -> Reading {
-    let mut reader = Reader { words: arguments, ..Reader::default() };
+    let mut reader = ArgumentReader { words: arguments, ..ArgumentReader::default() };
     while reader.at < reader.words.len() {
         reader.word();
     }
@@ -30,7 +30,7 @@ struct Idle {
 }
 
 #[derive(Default)]
-struct Reader<'a> {
+struct ArgumentReader<'a> {
     words: &'a [Argument],
     at: usize,
     reading: Reading,
@@ -48,7 +48,7 @@ struct Reader<'a> {
     ascend: bool,
 }
 
-impl Reader<'_> {
+impl ArgumentReader<'_> {
     fn word(&mut self) {
         let words = self.words;
         let Some(word) = words.get(self.at) else { return };
@@ -280,7 +280,7 @@ impl Reader<'_> {
     }
 }
 
-impl Reader<'_> {
+impl ArgumentReader<'_> {
     /// One note on all flags without influence, by reason.
     fn tell_idle(&mut self) {
         let mut idle = std::mem::take(&mut self.idle);

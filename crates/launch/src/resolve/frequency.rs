@@ -68,7 +68,7 @@ pub(super) fn pattern(text: &str, layers: u64) -> Result<Vec<bool>, BadFrequency
     if text.len() > LONGEST {
         return Err(BadFrequency::TooLong);
     }
-    let mut reader = Reader { rest: text.as_bytes(), most: count.saturating_add(1) };
+    let mut reader = ListParser { rest: text.as_bytes(), most: count.saturating_add(1) };
     let list = reader.sum(0).filter(|_| reader.peek().is_none()).ok_or(BadFrequency::NoList)?;
     match list.len().cmp(&count) {
         Ordering::Equal => Ok(list),
@@ -78,13 +78,13 @@ pub(super) fn pattern(text: &str, layers: u64) -> Result<Vec<bool>, BadFrequency
 }
 
 /// Sums, products and lists of a Python expression.
-struct Reader<'a> {
+struct ListParser<'a> {
     rest: &'a [u8],
     /// Elements after which a list is long enough to be refused.
     most: usize,
 }
 
-impl Reader<'_> {
+impl ListParser<'_> {
     fn peek(&mut self) -> Option<u8> {
         while let [b' ' | b'\t' | b'\'' | b'"', rest @ ..] = self.rest {
             self.rest = rest;

@@ -221,7 +221,7 @@ fn state(table: &mut Table, field: Field, names: &[String]) {
 #[cfg(test)]
 mod tests {
     use crate::Argument;
-    use crate::{Resolution, least_settings, megatron, resolve};
+    use crate::{Resolution, megatron, minimal_settings, resolve};
     use shardscope_plan::Marks;
     use shardscope_source::Code;
 
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(marks, Some(expected.clone()));
         assert_eq!(gone.not_modelled.len(), 1, "the document still names it");
         // A link of settings alone carries the mark.
-        let link = least_settings(&gone).expect("settings");
+        let link = minimal_settings(&gone).expect("settings");
         assert!(link.iter().any(|(name, _)| name == "without"), "{link:?}");
         let opened = resolve(&[], &link).plan.expect("a plan");
         assert_eq!(opened.recipe().marks, expected);

@@ -21,10 +21,6 @@ pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
             Some(layout)
         }
         Err(refused) => {
-            let small = [Code::WorldSize, Code::ExpertWorldSize];
-            if refused.iter().any(|contradiction| small.contains(&contradiction.code)) {
-                super::world::ask_for_more(table);
-            }
             table.refuse_all(refused);
             None
         }

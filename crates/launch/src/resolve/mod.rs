@@ -2,7 +2,6 @@
 
 mod batch;
 mod defaults;
-mod fitting;
 mod frequency;
 mod kernels;
 mod lacking;
@@ -20,7 +19,6 @@ mod switches;
 mod synonyms;
 mod table;
 mod tuning;
-mod variables;
 mod vocabulary;
 mod world;
 

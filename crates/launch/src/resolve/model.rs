@@ -4,7 +4,6 @@ use super::frequency::pattern;
 use super::table::{Table, listed_names};
 use crate::Question;
 use crate::SettingValue::{Bool, Int};
-use crate::formats::recipes::RECIPE;
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{
     Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, Field, LatentAttention, LinearBias,
@@ -78,9 +77,7 @@ fn missing(table: &mut Table) -> bool {
             unsaid.push_str(&format!("{} ({})", field.name(), field.about()));
         }
     }
-    // Which recipe is meant decides all of it.
-    let asked = table.questions.iter().any(|asked| asked.name == RECIPE);
-    if !unsaid.is_empty() && !asked {
+    if !unsaid.is_empty() {
         let hint = "add --".to_owned() + &listed_names(&absent, ", --").replace('_', "-");
         table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, table.anywhere());
         super::named::ask(table);

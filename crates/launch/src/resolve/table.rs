@@ -32,8 +32,6 @@ pub(super) struct Table {
     pub(super) not_modelled: Vec<NotModelled>,
     /// Settings whose stated value lacks a variable, which, and where.
     open: Vec<(Field, String, Option<Span>)>,
-    /// Variables that values lack which change no figure, or only through a setting that is asked for.
-    idle: Vec<String>,
     /// Settings whose stated value cannot be read: each has its own error, and is not missing beside it.
     unreadable: Vec<Field>,
     /// Settings that another question decides: the setting's name and that question's.
@@ -49,7 +47,6 @@ impl Table {
             questions: Vec::new(),
             not_modelled: Vec::new(),
             open: Vec::new(),
-            idle: Vec::new(),
             unreadable: Vec::new(),
             decided: Vec::new(),
         };
@@ -79,8 +76,6 @@ impl Table {
                 None => table.unknown_override(name),
             }
         }
-        table.ask_for_nothing_idle();
-        super::variables::ask(&mut table);
         table
     }
 
@@ -124,7 +119,6 @@ impl Table {
     /// A value that lacks a variable: asked for, and no default takes its place where it matters.
     fn open(&mut self, found: &Found, hole: &str) {
         if found.field.is_idle() {
-            self.idle.push(hole.to_owned());
             return;
         }
         self.clear(found.field);
@@ -180,41 +174,6 @@ impl Table {
             }
             !machines || others
         });
-    }
-
-    /// Takes back the questions for variables that decide no figure: of a tokenizer the vocabulary is asked for itself.
-    fn ask_for_nothing_idle(&mut self) {
-        let (open, idle) = (&self.open, &self.idle);
-        self.questions.retain(|question| {
-            !idle.contains(&question.name) || open.iter().any(|(_, hole, _)| *hole == question.name)
-        });
-    }
-
-    /// Settings that lack a variable by name, but for the machines.
-    pub(super) fn open_variables(&self) -> Vec<(Field, String)> {
-        let is_name = |hole: &str| {
-            hole.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-                && hole.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        };
-        let open = self
-            .open
-            .iter()
-            .filter(|(field, hole, _)| !self.has(*field) && !MACHINES.contains(field) && is_name(hole));
-        open.map(|(field, hole, _)| (*field, hole.clone())).collect()
-    }
-
-    /// What is proposed for a question.
-    pub(super) fn proposal(&self, name: &str) -> Option<String> {
-        self.questions.iter().find(|question| question.name == name)?.proposal.clone()
-    }
-
-    /// Gives the question for a variable a proposal, if it is still asked.
-    pub(super) fn propose(&mut self, variable: &str, proposal: &str) -> bool {
-        let asked = self.questions.iter_mut().find(|question| question.name == variable);
-        asked.is_some_and(|question| {
-            question.proposal.get_or_insert_with(|| proposal.to_owned());
-            true
-        })
     }
 
     /// Asks, once for each name and each question that decides it; a later proposal joins an earlier question.

@@ -25,7 +25,7 @@ pub use memory::{
     ShardedLayer, Worst,
 };
 pub use parameters::{Parameters, Rank};
-pub use settings::{Diagnostic, NotModelled, Place, Question, Setting, Value};
+pub use settings::{Diagnostic, NotModelled, Position, Question, Setting, Value};
 pub use time::{Schedule, Time, Training};
 pub use tool::{AnalysisTool, FlopsByConvention, Row};
 pub use topology::{Axis, Chunk, GroupsOfKind, LISTED, Labels, Lists, RanksByRule, Rule, Stage, Topology};
@@ -125,7 +125,7 @@ impl<'r> Document<'r> {
             code: Code::BadInput.name(),
             message: problem,
             hint: None,
-            place: Place::default(),
+            place: Position::default(),
         };
         Self {
             schema: SCHEMA,

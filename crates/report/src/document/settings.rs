@@ -18,7 +18,7 @@ pub struct Setting<'r> {
     pub flag: Option<&'r str>,
     /// Where it is written.
     #[serde(flatten)]
-    pub place: Place<'r>,
+    pub place: Position<'r>,
     /// A remark on how the value came about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'r str>,
@@ -43,7 +43,7 @@ impl Serialize for Value<'_> {
 
 /// Where something stands in the pasted text; nothing at all where it stands nowhere.
 #[derive(Debug, Default, Serialize)]
-pub struct Place<'r> {
+pub struct Position<'r> {
     /// From 1, in the file that `file` names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
@@ -58,7 +58,7 @@ pub struct Place<'r> {
     pub file: Option<&'r str>,
 }
 
-impl<'r> Place<'r> {
+impl<'r> Position<'r> {
     fn of(source: &'r Source, span: Option<Span>) -> Self {
         let Some(span) = span else { return Self::default() };
         let position = source.position(span.start);
@@ -101,7 +101,7 @@ pub struct Diagnostic<'r> {
     pub hint: Option<&'r str>,
     /// Where it stands.
     #[serde(flatten)]
-    pub place: Place<'r>,
+    pub place: Position<'r>,
 }
 
 /// A setting that changes figures and is not modelled.
@@ -117,7 +117,7 @@ pub struct NotModelled<'r> {
     pub message: &'r str,
     /// Where it stands.
     #[serde(flatten)]
-    pub place: Place<'r>,
+    pub place: Position<'r>,
 }
 
 pub(super) fn settings<'r>(
@@ -128,7 +128,7 @@ pub(super) fn settings<'r>(
         value: Value(&setting.value),
         origin: setting.origin.name(),
         flag: setting.flag.as_deref(),
-        place: Place::of(source, setting.span),
+        place: Position::of(source, setting.span),
         note: setting.note.as_deref(),
     };
     Object(settings.iter().map(|setting| (setting.name, one(setting))).collect())
@@ -152,7 +152,7 @@ impl<'r> Diagnostic<'r> {
             code: diagnostic.code.name(),
             message: &diagnostic.message,
             hint: diagnostic.hint.as_deref(),
-            place: Place::of(source, diagnostic.span),
+            place: Position::of(source, diagnostic.span),
         }
     }
 }
@@ -164,7 +164,7 @@ impl<'r> NotModelled<'r> {
             value: &item.value,
             effect: item.effect.name(),
             message: &item.message,
-            place: Place::of(source, item.span),
+            place: Position::of(source, item.span),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::example::{Chapter, Example, Measure, settings};
 use crate::Hand;
 
 /// What a line of a table says.
-struct Line {
+struct ScalingRow {
     name: &'static str,
     layers: u64,
     hidden: u64,
@@ -22,15 +22,15 @@ struct Line {
 
 type Numbers = [u64; 10];
 
-const fn line(name: &'static str, numbers: Numbers, measured: &'static str) -> Line {
+const fn line(name: &'static str, numbers: Numbers, measured: &'static str) -> ScalingRow {
     let [layers, hidden, heads, tensor, pipeline, chunks, nodes, micro, global, _] = numbers;
-    Line { name, layers, hidden, heads, tensor, pipeline, chunks, nodes, micro, global, measured }
+    ScalingRow { name, layers, hidden, heads, tensor, pipeline, chunks, nodes, micro, global, measured }
 }
 
 /// Layers, hidden, heads, TP, PP, chunks, nodes, micro-batch, global batch; the last number is the year.
 /// Chunks: Megatron-LM's examples/sc21/run_table_1.sh.
 #[rustfmt::skip]
-const NARAYANAN: [Line; 10] = [
+const NARAYANAN: [ScalingRow; 10] = [
     line("1.7B", [24, 2304, 24, 1, 1, 1, 4, 16, 512, 2021], "137 TFLOP/s per GPU"),
     line("3.6B", [30, 3072, 32, 2, 1, 1, 8, 16, 512, 2021], "138 TFLOP/s per GPU"),
     line("7.5B", [36, 4096, 32, 4, 1, 1, 16, 16, 512, 2021], "142 TFLOP/s per GPU"),
@@ -45,7 +45,7 @@ const NARAYANAN: [Line; 10] = [
 
 /// Batch sizes and recomputation: NeMo-Megatron launcher, conf/training/gpt3, of July 2022.
 #[rustfmt::skip]
-const AZURE: [Line; 20] = [
+const AZURE: [ScalingRow; 20] = [
     line("126M", [12, 768, 12, 1, 1, 1, 1, 4, 256, 2022], "0.9 s per step"),
     line("126M", [12, 768, 12, 1, 1, 1, 2, 4, 256, 2022], "0.5 s per step"),
     line("126M", [12, 768, 12, 1, 1, 1, 4, 4, 256, 2022], "0.2 s per step"),
@@ -83,7 +83,7 @@ pub(super) fn azure() -> Chapter {
     let small = "&bf16";
     // Sequence parallelism and recomputed core attention from 20B on, all of which have tensor parallelism.
     let large = "&bf16&recompute_granularity=selective&sequence_parallel";
-    let more = |line: &Line| if line.hidden < 6144 { small } else { large };
+    let more = |line: &ScalingRow| if line.hidden < 6144 { small } else { large };
     Chapter {
         title: "GPT on Azure, 2022",
         source: "NeMo Megatron 22.06 on Azure NDm A100 v4, Microsoft, October 2022",
@@ -92,8 +92,9 @@ pub(super) fn azure() -> Chapter {
 }
 
 /// The run of `line`, as a link says it, and `more` of it.
-fn example(line: &Line, more: &str, measure: Measure) -> Example {
-    let Line { name, layers, hidden, heads, tensor, pipeline, chunks, nodes, micro, global, measured } = line;
+fn example(line: &ScalingRow, more: &str, measure: Measure) -> Example {
+    let ScalingRow { name, layers, hidden, heads, tensor, pipeline, chunks, nodes, micro, global, measured } =
+        line;
     let mut link = format!(
         "/1?accelerator=A100-SXM-80GB&software=megatron_legacy&layers={layers}&hidden={hidden}&heads={heads}\
          &seq=2048&nodes={nodes}&gpus_per_node=8&tp={tensor}&pp={pipeline}&mbs={micro}&gbs={global}{more}"

@@ -1,13 +1,11 @@
 //! Every pasted text by its kind, each read by its reader, and their readings in the order in which they count.
 
-use super::answers::{fill, spread};
-use super::detect::{Kind, detect, python};
+use super::detect::{TextKind, detect, python};
+use super::environment;
 use super::formats::{
-    Dialect, Format, HuggingFace, Recipe, Role, Text, Trainer, Workload, classify, merge, nemo, read_python,
-    recipes,
+    Dialect, Format, HuggingFace, Role, Text, Trainer, Workload, classify, merge, read_python,
 };
 use super::named::take_model;
-use super::surroundings;
 use super::{Argument, Found, Origin, Question, Reading, launch};
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
@@ -16,9 +14,8 @@ use shardscope_source::{Code, Diagnostic, Severity, Source, Span};
 use std::collections::HashSet;
 
 /// What each text of a source says; later readings win.
-pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
+pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
     let (mut texts, mut scripts, mut remarks, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let environment = &spread(environment);
     let mut files: Vec<(Format, Tree)> = Vec::new();
     let mut experiments: HashSet<String> = HashSet::new();
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
@@ -31,8 +28,8 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
         let mut add =
             |format: Option<Format>, reading| texts.push(Text { name: part.name.clone(), format, reading });
         match detect(&part.name, text, part.span.start) {
-            Kind::Script => scripts.push(index),
-            Kind::Settings(format, tree) => {
+            TextKind::Script => scripts.push(index),
+            TextKind::Settings(format, tree) => {
                 if let Some(work) = format.workload(&tree, text, part.span.start) {
                     let (reading, launched) = job(source, index, work, environment);
                     add(Some(format), reading);
@@ -41,15 +38,7 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
                     }
                     continue;
                 }
-                let changes = tree
-                    .documents
-                    .first()
-                    .filter(|root| format == Format::of(&nemo::Nemo) && nemo::is_changes(root));
-                let mut reading = match changes {
-                    Some(root) => recipes::read_changes(root, named_recipe(environment), text),
-                    None => format.read_tree(&tree),
-                };
-                fill(&mut reading, environment);
+                let mut reading = format.read_tree(&tree);
                 let mut here = Vec::new();
                 let root = tree.documents.first();
                 for (name, span) in root.map(|root| format.bases(root)).unwrap_or_default() {
@@ -66,14 +55,9 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
                 add(Some(format), reading);
                 files.push((format, tree));
             }
-            Kind::Python(program) => {
+            TextKind::Python(program) => {
                 // The places of a notebook's cells are not those of its text.
                 let exact = program == text;
-                let asked = named_recipe(environment);
-                if let Some(reading) = recipes::read_recipes(&program, asked, part.span.start) {
-                    add(Some(Format::of(&Recipe)), reading);
-                    continue;
-                }
                 match read_python(&program, part.span.start) {
                     Some(mut reading) => {
                         if !exact {
@@ -86,9 +70,9 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
                     None => remarks.push(python()),
                 }
             }
-            Kind::Model(name) => add(Some(Format::of(&HuggingFace)), alone_by_name(&name, part.span)),
-            Kind::Log => remarks.push(log_note(part.span)),
-            Kind::Other(why) => remarks.push(why),
+            TextKind::Model(name) => add(Some(Format::of(&HuggingFace)), alone_by_name(&name, part.span)),
+            TextKind::Log => remarks.push(log_note(part.span)),
+            TextKind::Other(why) => remarks.push(why),
         }
     }
     texts.sort_by_cached_key(|text| (experiments.contains(&text.name), depth(&text.name, &order, 0)));
@@ -109,12 +93,6 @@ pub(super) fn gather(source: &Source, environment: &shell::Environment) -> Vec<R
     let mut readings = vec![Reading { diagnostics: remarks, ..Reading::default() }];
     readings.extend(merge(texts));
     readings
-}
-
-/// The recipe that the reader names.
-fn named_recipe(environment: &shell::Environment) -> Option<&str> {
-    let named = environment.variables.iter().find(|(name, _)| name == recipes::RECIPE);
-    named.map(|(_, value)| value.as_str())
 }
 
 /// Texts that are read at most: a training is launched by a handful of files.
@@ -207,7 +185,7 @@ fn script(
         }
     }
     let Some((part, launch)) = first else { return (Vec::new(), Vec::new()) };
-    let mut reading = surroundings::reading(&launch);
+    let mut reading = environment::reading(&launch);
     if !alone && launch.arguments.is_empty() {
         // Other texts may say all there is to say.
         for diagnostic in &mut reading.diagnostics {
@@ -299,5 +277,5 @@ fn job(
         files.push((known.name.as_str(), text));
     }
     let launch = launch::read_part(&Source::from_files(files), part, &given);
-    (work.reading, Some(surroundings::reading(&launch)))
+    (work.reading, Some(environment::reading(&launch)))
 }

@@ -10,7 +10,7 @@ type Named = Vec<(String, String)>;
 /// left out, but the accelerator, which is always said. None when there is no plan, or when settings alone
 /// cannot say it.
 #[must_use]
-pub fn least_settings(resolution: &Resolution) -> Option<Named> {
+pub fn minimal_settings(resolution: &Resolution) -> Option<Named> {
     let plan = resolution.plan.as_ref()?;
     let stated = |setting: &Setting| {
         let field = Field::named(setting.name);

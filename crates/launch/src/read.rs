@@ -1,6 +1,6 @@
-//! The one door for pasted texts: what they say, resolved.
+//! Reads pasted texts and resolves what they say.
 
-use super::gather::gather;
+use super::dispatch::dispatch;
 use super::{Reading, Resolution, resolve};
 use shardscope_bash as shell;
 use shardscope_source::{Code, Diagnostic, Source};
@@ -35,7 +35,7 @@ pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Readin
         let empty = Diagnostic::error(Code::NoText, "there is nothing to read yet").hint(hint);
         return vec![Reading { diagnostics: vec![empty], ..Reading::default() }];
     }
-    gather(source, environment)
+    dispatch(source, environment)
 }
 
 #[cfg(test)]

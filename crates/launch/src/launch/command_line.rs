@@ -32,7 +32,7 @@ pub enum Launcher {
 
 /// A launch line taken apart.
 #[derive(Clone, Debug, Default)]
-pub struct Line {
+pub struct CommandLine {
     /// Each launcher with its options, the one nearest to the program first.
     pub launchers: Vec<(Launcher, Vec<Word>)>,
     /// The training program.
@@ -63,10 +63,10 @@ const TORCH_VALUES: &[&str] = &[
 ];
 const TORCH_SWITCHES: &[&str] = &["--standalone", "--use-env", "--no-python"];
 
-impl Line {
+impl CommandLine {
     /// Takes the chosen command apart.
     pub fn of(chosen: &Chosen) -> Self {
-        let mut line = Line::default();
+        let mut line = CommandLine::default();
         let words = chosen.words.as_slice();
         if chosen.fragment {
             line.arguments = without_torch_options(words);
