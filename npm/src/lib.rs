@@ -64,7 +64,7 @@ pub fn search(input: &str, limit: u32, tries: u32) -> String {
         of,
         refused: walk.refused(),
         too_large: walk.too_large(),
-        best: walk.best().iter().take(limit).map(Layout::of).collect(),
+        best: walk.ranked().take(limit).map(Layout::of).collect(),
         frontier: walk.frontier().iter().take(limit).map(Layout::of).collect(),
     };
     json(&found)

@@ -27,8 +27,8 @@ const SCRIPT: &str = "worker.js";
 const TOLD: f64 = 100.0;
 /// Longest time searched at once by the page itself, so that a frame is not lost. Unit: millisecond.
 const SLICE: f64 = 12.0;
-/// Combinations tried between two looks at the clock.
-const AT_ONCE: u64 = 16;
+/// Things looked at between two looks at the clock: a shape with all its chunks takes a millisecond or two.
+const AT_ONCE: u64 = 1;
 
 /// This side of the engine in a worker; none in a page.
 pub(crate) fn scope() -> Option<DedicatedWorkerGlobalScope> {

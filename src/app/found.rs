@@ -70,7 +70,7 @@ impl Found {
             all,
             refused: walk.refused(),
             too_large: walk.too_large(),
-            best: walk.best().iter().map(Layout::of).collect(),
+            best: walk.ranked().map(Layout::of).collect(),
             frontier: walk.frontier().iter().map(Layout::of).collect(),
         }
     }

@@ -111,6 +111,7 @@ fn layout() -> Layout {
         distributed_optimizer_instances: 1,
         microbatch_group_size: 1,
         schedule: PipelineSchedule::OneForwardOneBackward,
+        split: StageSplit::EVEN,
         stages: even_stages(2, 1, 0),
     }
 }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use shardscope::launch::plan_from_flags;
 use shardscope::plan::{
     Accelerator, Cluster, ContextKind, Layout, Link as PlanLink, Measured, Peaks, PipelineSchedule,
-    RankOrder, StageMap,
+    RankOrder, StageMap, StageSplit,
 };
 use shardscope::topology::{GroupKind, Groups, Link, Rank, notation};
 use shardscope::units::{Bytes, BytesPerSecond, FlopsPerSecond};
@@ -39,6 +39,7 @@ pub(crate) fn layout(config: &Value) -> Layout {
         distributed_optimizer_instances: get("dist_opt_instances"),
         microbatch_group_size: pipeline,
         schedule: PipelineSchedule::OneForwardOneBackward,
+        split: StageSplit::EVEN,
         stages: StageMap { stages: Vec::new() },
     }
 }

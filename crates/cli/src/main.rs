@@ -14,6 +14,7 @@ mod manual;
 mod output;
 mod report;
 mod review;
+mod search;
 mod submit;
 
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ enum Command {
     Apply(apply::ApplyArguments),
     /// Explain numbers of a run: formula, this run's values, source.
     Explain(explain::ExplainArguments),
+    /// Find layouts of the same run that are faster, or that fit.
+    Search(search::SearchArguments),
     /// Make a link that opens a run in the page, or show what a link carries.
     Link(link::LinkArguments),
     /// Call sbatch with the same arguments after a look at the job; refuses only what it is asked to.
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Apply(arguments) => apply::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Search(arguments) => search::run(&arguments),
         Command::Link(arguments) => link::run(&arguments),
         Command::Submit(arguments) => submit::run(&arguments),
         Command::Review(arguments) => review::run(&arguments),

@@ -62,7 +62,7 @@ impl Default for Degrees {
             distributed_optimizer_instances: 1,
             microbatch_group_size: None,
             schedule: PipelineSchedule::OneForwardOneBackward,
-            split: StageSplit::Even { account_for_embedding: false, account_for_loss: false },
+            split: StageSplit::EVEN,
         }
     }
 }
@@ -124,6 +124,7 @@ impl Layout {
             distributed_optimizer_instances: degrees.distributed_optimizer_instances,
             microbatch_group_size: degrees.microbatch_group_size.unwrap_or(degrees.pipeline),
             schedule: degrees.schedule,
+            split: degrees.split.clone(),
             stages,
         })
     }

@@ -1,6 +1,6 @@
 //! How the work is cut over the ranks.
 
-use super::split::{Chunk, StageMap};
+use super::split::{Chunk, StageMap, StageSplit};
 
 /// Degrees of parallelism and their order. `data` and `expert_data` follow from the others.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +37,8 @@ pub struct Layout {
     pub microbatch_group_size: u64,
     /// In which order a stage works through its micro-batches.
     pub schedule: PipelineSchedule,
+    /// How the stages were asked for.
+    pub split: StageSplit,
     /// Which layers and ends are on which stage.
     pub stages: StageMap,
 }

@@ -2,6 +2,7 @@
 //! and [`Recipe`], and [`Plan`], the four checked together. Estimators take `&Plan` and cannot fail.
 
 mod asked;
+mod changes;
 mod checked;
 mod cluster;
 mod contradiction;

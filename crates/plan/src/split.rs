@@ -31,6 +31,11 @@ pub enum StageSplit {
     Layout(String),
 }
 
+impl StageSplit {
+    /// The same number of layers on each, nothing else counted.
+    pub const EVEN: Self = Self::Even { account_for_embedding: false, account_for_loss: false };
+}
+
 /// One model chunk of one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
@@ -362,7 +367,7 @@ fn index(count: u64) -> usize {
 mod tests {
     use super::{StageMap, StageSizes, StageSplit};
 
-    const EVEN: StageSplit = StageSplit::Even { account_for_embedding: false, account_for_loss: false };
+    const EVEN: StageSplit = StageSplit::EVEN;
 
     #[track_caller]
     fn check(sizes: (u64, u64, u64), split: &StageSplit, expected: &[&[(u64, u64)]]) {

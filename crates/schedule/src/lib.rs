@@ -10,6 +10,7 @@ mod dual;
 mod durations;
 mod event;
 mod flight;
+mod least;
 mod order;
 mod run;
 mod shape;

@@ -1,7 +1,17 @@
-//! Other cuts of the same run: every layout that could hold, walked in steps that can be stopped.
+//! Other cuts of the same run: every layout that the software could run, decided by branch and bound in steps that can be
+//! stopped.
 
+mod dimension;
+mod exhaust;
+mod floor;
+mod outcome;
 mod space;
 mod walk;
+mod why_not;
 
+pub use dimension::{Choices, Dimension, Values};
+pub use exhaust::{Exhausted, exhaust};
+pub use outcome::{Outcome, Tally};
 pub use space::Space;
-pub use walk::{Outcome, Walk};
+pub use walk::{Aim, Walk};
+pub use why_not::{Lack, Slower, WhyNot, why_not};

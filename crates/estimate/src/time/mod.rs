@@ -11,6 +11,7 @@
 
 mod budget;
 mod collective;
+mod draft;
 mod overlap;
 mod parts;
 mod spent;
@@ -20,6 +21,7 @@ mod unknown;
 mod whole;
 
 pub use budget::Training;
+pub use draft::{Draft, Sections};
 pub(crate) use tail::constants;
 pub use unknown::{Unknown, unknowns};
 pub use whole::{

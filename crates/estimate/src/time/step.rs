@@ -8,8 +8,8 @@ use super::tail::Tail;
 use crate::RankParameters;
 use crate::compute::{Calibration, Device, real};
 use crate::parameters::rank_parameters;
-use shardscope_operators::{Collective, Symbols};
-use shardscope_plan::{Plan, Software};
+use shardscope_operators::{Collective, SectionKind, Symbols, are_alike};
+use shardscope_plan::{Plan, Software, Stage};
 use shardscope_schedule::{ChunkTime, Placement, Rehearsal, Shape, StageDurations};
 use shardscope_topology::Groups;
 use shardscope_units::{Bytes, FlopsPerSecond, Quantity, Seconds};
@@ -21,6 +21,8 @@ pub(super) struct Run {
     pub(super) durations: StageDurations,
     pub(super) shape: Shape,
     pub(super) tail: Tail,
+    /// All passes of one micro-batch over all chunks, without what stands around a micro-batch.
+    pub(super) passes: Seconds,
     pub(super) tied: Seconds,
     pub(super) iteration: Seconds,
     /// Waiting for the slowest rank, as a share of the rest.
@@ -39,13 +41,32 @@ impl Run {
     }
 
     fn of(setting: &Setting<'_>) -> Self {
+        Self::knowing(setting, &mut Vec::new())
+    }
+
+    /// The same where the passes over some sections are known.
+    pub(super) fn knowing(setting: &Setting<'_>, known: &mut Vec<(SectionKind, ChunkParts)>) -> Self {
         let plan = setting.x.plan;
-        let (mut ranks, mut known) = (Vec::new(), Vec::new());
+        let mut ranks: Vec<RankParameters> = Vec::new();
+        let (mut passes, mut of_stage) = (Seconds::ZERO, Seconds::ZERO);
         let mut stages: Vec<Vec<ChunkParts>> = Vec::new();
+        let mut before: Option<&Stage> = None;
         for (index, stage) in (0..).zip(&plan.layout().stages.stages) {
+            // Most stages are as the one before.
+            if before.is_some_and(|before| are_equal(&setting.x, before, stage))
+                && let (Some(rank), Some(chunks)) = (ranks.last().copied(), stages.last().cloned())
+            {
+                ranks.push(RankParameters { pipeline_rank: index, ..rank });
+                stages.push(chunks);
+                passes += of_stage;
+                continue;
+            }
+            before = Some(stage);
             let rank = rank_parameters(&setting.x, index, stage);
             let mut chunks: Vec<ChunkParts> =
-                stage.chunks.iter().map(|chunk| setting.chunk(chunk, &mut known)).collect();
+                stage.chunks.iter().map(|chunk| setting.chunk(chunk, known)).collect();
+            of_stage = chunks.iter().map(ChunkParts::total).sum::<Seconds>();
+            passes += of_stage;
             setting.around_micro_batches(&rank, &mut chunks);
             stages.push(chunks);
             ranks.push(rank);
@@ -55,6 +76,7 @@ impl Run {
         let durations = setting.durations(&stages);
         Self {
             tail,
+            passes,
             tied: setting.tied(),
             iteration: setting.iteration(),
             straggling: setting.straggling(),
@@ -222,4 +244,10 @@ impl Setting<'_> {
             chunk.weight.other += added * share;
         }
     }
+}
+
+/// Whether two stages hold the same layers and ends.
+fn are_equal(x: &Symbols<'_>, one: &Stage, other: &Stage) -> bool {
+    one.chunks.len() == other.chunks.len()
+        && one.chunks.iter().zip(&other.chunks).all(|(one, other)| are_alike(x, one, other))
 }

@@ -41,6 +41,22 @@ pub(super) fn is_overruled(switch: Field, overrides: &[(String, String)]) -> boo
     overrides.iter().any(|(name, value)| Field::named(name) == Some(*field) && value != word)
 }
 
+/// Ways to say how many chunks a rank has, which exclude each other (`arguments.py:validate_args`).
+const CHUNKS: [Field; 3] = [
+    Field::VirtualPipelineModelParallelSize,
+    Field::NumVirtualStagesPerPipelineRank,
+    Field::NumLayersPerVirtualPipelineStage,
+];
+
+/// Whether the user says in another way what this setting of the text says: chunks per rank, which stages written out bring
+/// along.
+pub(super) fn is_displaced(stated: Field, set: &[Field]) -> bool {
+    CHUNKS.contains(&stated)
+        && set.iter().any(|other| {
+            *other != stated && (CHUNKS.contains(other) || *other == Field::PipelineModelParallelLayout)
+        })
+}
+
 const EVERY_LAYER: &str = "--checkpoint-activations recomputes every layer";
 
 pub(super) const MOE_LAYERS: &str =

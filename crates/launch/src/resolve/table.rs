@@ -1,7 +1,7 @@
 //! Every setting while it is being resolved: what was stated, then defaults, then what follows.
 
 use super::parse::{parse, says_nothing};
-use super::switches::is_overruled;
+use super::switches::{is_displaced, is_overruled};
 use crate::{Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Contradiction, Field, Setting, SettingValue};
 use shardscope_source::{Code, Diagnostic, Span, suggest};
@@ -64,7 +64,10 @@ impl Table {
         }
         for reading in readings {
             for found in &reading.found {
-                if !set.contains(&found.field) && !is_overruled(found.field, overrides) {
+                if !set.contains(&found.field)
+                    && !is_overruled(found.field, overrides)
+                    && !is_displaced(found.field, &set)
+                {
                     table.found(found);
                 }
             }

@@ -1,0 +1,183 @@
+//! The settings that turn one variant of a plan into another.
+
+use super::{DpSharding, Field, RankOrder, Recompute, RecomputeModule, Software, StageSplit, Variant};
+
+/// A value that takes a setting back.
+const NOTHING: &str = "";
+
+impl Variant {
+    /// The settings, by Megatron's names, that differ from those of `other`.
+    #[must_use]
+    pub fn changes_from(&self, other: &Self) -> Vec<(Field, String)> {
+        let mut changes = self.degrees_from(other);
+        if self.virtual_pipeline > 1 && other.virtual_pipeline <= 1 {
+            // Interleaving over two stages needs it, and Megatron-LM of 2023 has it off.
+            changes.push((Field::OverlapP2pComm, "true".to_owned()));
+        }
+        if self.schedule != other.schedule {
+            changes.push((Field::PipelineSchedule, self.schedule.name().to_owned()));
+        }
+        changes.extend(self.split_from(other));
+        if self.sharding != other.sharding {
+            changes.extend(self.sharding_from(other.sharding));
+        }
+        if self.recompute != other.recompute {
+            changes.extend(recompute_settings(&self.recompute));
+        }
+        let flags = [
+            (Field::SequenceParallel, self.sequence_parallel, other.sequence_parallel),
+            (
+                Field::UseTpPpDpMapping,
+                self.rank_order == RankOrder::TpCpEpPpDp,
+                other.rank_order == RankOrder::TpCpEpPpDp,
+            ),
+            (Field::OverlapGradReduce, self.overlap.grad_reduce, other.overlap.grad_reduce),
+            (Field::OverlapParamGather, self.overlap.param_gather, other.overlap.param_gather),
+            (Field::TpCommOverlap, self.overlap.tensor, other.overlap.tensor),
+            (Field::OverlapMoeExpertParallelComm, self.overlap.expert, other.overlap.expert),
+            (Field::MoeSharedExpertOverlap, self.overlap.shared_expert, other.overlap.shared_expert),
+        ];
+        for (field, ours, theirs) in flags {
+            if ours != theirs {
+                changes.push((field, ours.to_string()));
+            }
+        }
+        if self.fp8 != other.fp8 {
+            changes.extend(self.fp8_settings());
+        }
+        changes
+    }
+
+    /// The degrees and sizes that differ.
+    fn degrees_from(&self, other: &Self) -> Vec<(Field, String)> {
+        let mut changes = Vec::new();
+        let mut change = |field: Field, ours: u64, theirs: u64| {
+            if ours != theirs {
+                changes.push((field, ours.to_string()));
+            }
+        };
+        change(Field::TensorModelParallelSize, self.tensor, other.tensor);
+        change(Field::PipelineModelParallelSize, self.pipeline, other.pipeline);
+        // Chunks may have been given by their layers, which are others in other stages.
+        let same_stages = self.pipeline == other.pipeline && self.split_beside(other) == other.split;
+        let told = if same_stages || other.virtual_pipeline <= 1 { other.virtual_pipeline } else { 0 };
+        change(Field::VirtualPipelineModelParallelSize, self.virtual_pipeline, told);
+        change(Field::ContextParallelSize, self.context, other.context);
+        change(Field::ExpertModelParallelSize, self.expert, other.expert);
+        if self.has_experts && (self.tensor, self.expert_tensor) != (other.tensor, other.expert_tensor) {
+            // Not given, it is the tensor size; given, it stays whatever becomes of that: only saying it is safe.
+            change(Field::ExpertTensorParallelSize, self.expert_tensor, 0);
+        }
+        change(Field::MicroBatchSize, self.micro_batch_size, other.micro_batch_size);
+        let group = |of: &Self| of.group.filter(|_| of.pipeline == other.pipeline);
+        if group(self) != other.group {
+            let given = group(self).map_or_else(|| NOTHING.to_owned(), |group| group.to_string());
+            changes.push((Field::MicrobatchGroupSizePerVpStage, given));
+        }
+        changes
+    }
+
+    /// What says how layers are spread, where it differs.
+    fn split_from(&self, other: &Self) -> Vec<(Field, String)> {
+        let said = |split: &StageSplit| {
+            let nothing = || NOTHING.to_owned();
+            let count = |count: &Option<u64>| count.map_or_else(nothing, |count| count.to_string());
+            let mut said = [
+                (Field::AccountForEmbeddingInPipelineSplit, "false".to_owned()),
+                (Field::AccountForLossInPipelineSplit, "false".to_owned()),
+                (Field::DecoderFirstPipelineNumLayers, nothing()),
+                (Field::DecoderLastPipelineNumLayers, nothing()),
+                (Field::PipelineModelParallelLayout, nothing()),
+            ];
+            match split {
+                StageSplit::Even { account_for_embedding, account_for_loss } => {
+                    said[0].1 = account_for_embedding.to_string();
+                    said[1].1 = account_for_loss.to_string();
+                }
+                StageSplit::Ends { first, last } => {
+                    said[2].1 = count(first);
+                    said[3].1 = count(last);
+                }
+                StageSplit::Layout(text) => said[4].1.clone_from(text),
+            }
+            said
+        };
+        let (ours, theirs) = (said(&self.split_beside(other)), said(&other.split));
+        ours.into_iter().zip(theirs).filter(|(ours, theirs)| ours != theirs).map(|(ours, _)| ours).collect()
+    }
+
+    /// The flags of the sharding. Megatron says what goes beyond optimizer states through its FSDP.
+    fn sharding_from(&self, from: DpSharding) -> Vec<(Field, String)> {
+        let beyond = |of: DpSharding| matches!(of, DpSharding::Gradients | DpSharding::Parameters);
+        let stage = || (Field::ZeroStage, self.sharding.zero_stage().to_string());
+        let fsdp = |on: bool| (Field::UseMegatronFsdp, on.to_string());
+        let megatron = matches!(
+            self.software,
+            Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe
+        );
+        let distributed =
+            (Field::UseDistributedOptimizer, (self.sharding == DpSharding::OptimizerStates).to_string());
+        let strategy =
+            if self.sharding == DpSharding::Parameters { "optim_grads_params" } else { "optim_grads" };
+        match (megatron, beyond(self.sharding), beyond(from)) {
+            (true, true, _) => {
+                vec![fsdp(true), (Field::DataParallelShardingStrategy, strategy.to_owned())]
+            }
+            (true, false, true) => vec![fsdp(false), distributed],
+            (false, true, _) => vec![stage()],
+            (false, false, true) => vec![stage(), distributed],
+            (_, false, false) => vec![distributed],
+        }
+    }
+
+    fn fp8_settings(&self) -> Vec<(Field, String)> {
+        match &self.fp8 {
+            None => vec![(Field::Fp8, NOTHING.to_owned())],
+            Some(fp8) => vec![
+                (Field::Fp8, fp8.format.clone()),
+                (Field::Fp8Recipe, fp8.recipe.name().to_owned()),
+                (Field::Fp8ParamGather, fp8.param_gather.to_string()),
+            ],
+        }
+    }
+}
+
+/// The flags of a recomputation.
+fn recompute_settings(recompute: &Recompute) -> Vec<(Field, String)> {
+    let full = |method: &str, num_layers: u64| {
+        vec![
+            (Field::RecomputeGranularity, "full".to_owned()),
+            (Field::RecomputeMethod, method.to_owned()),
+            (Field::RecomputeNumLayers, num_layers.to_string()),
+        ]
+    };
+    match recompute {
+        Recompute::None => vec![(Field::RecomputeGranularity, NOTHING.to_owned())],
+        Recompute::Selective(modules) => {
+            let names: Vec<&str> = modules.iter().map(|module| module.name()).collect();
+            vec![
+                (Field::RecomputeGranularity, "selective".to_owned()),
+                (Field::RecomputeMethod, NOTHING.to_owned()),
+                (Field::RecomputeModules, names.join(" ")),
+            ]
+        }
+        Recompute::Uniform { num_layers, .. } => full("uniform", *num_layers),
+        Recompute::Block { num_layers, .. } => full("block", *num_layers),
+    }
+}
+
+impl RecomputeModule {
+    /// Its name in `--recompute-modules`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CoreAttention => "core_attn",
+            Self::MoeActivation => "moe_act",
+            Self::LayerNorm => "layernorm",
+            Self::MlaUpProjection => "mla_up_proj",
+            Self::Mlp => "mlp",
+            Self::Moe => "moe",
+            Self::SharedExperts => "shared_experts",
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What a search varies, and how far the reader lets it.
+
+/// Something that a search varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dimension {
+    /// Tensor parallel size.
+    Tensor,
+    /// Pipeline parallel size.
+    Pipeline,
+    /// Model chunks per rank.
+    VirtualPipeline,
+    /// How layers are spread over the stages.
+    Split,
+    /// Order of micro-batches on a stage.
+    Schedule,
+    /// Context parallel size.
+    Context,
+    /// Expert parallel size.
+    Expert,
+    /// Expert tensor parallel size.
+    ExpertTensor,
+    /// Sequences of a micro-batch.
+    MicroBatch,
+    /// Sequence parallelism.
+    SequenceParallel,
+    /// What data-parallel replicas share.
+    Sharding,
+    /// What is recomputed.
+    Recompute,
+    /// What communication hides behind compute.
+    Overlap,
+    /// Order in which ranks are numbered.
+    RankOrder,
+    /// Products in 8 bits.
+    Precision,
+}
+
+impl Dimension {
+    /// Every dimension with its name for readers and terminals.
+    pub const NAMED: [(Self, &'static str); 15] = [
+        (Self::Tensor, "tp"),
+        (Self::Pipeline, "pp"),
+        (Self::VirtualPipeline, "vpp"),
+        (Self::Split, "split"),
+        (Self::Schedule, "schedule"),
+        (Self::Context, "cp"),
+        (Self::Expert, "ep"),
+        (Self::ExpertTensor, "etp"),
+        (Self::MicroBatch, "mbs"),
+        (Self::SequenceParallel, "sp"),
+        (Self::Sharding, "sharding"),
+        (Self::Recompute, "recompute"),
+        (Self::Overlap, "overlap"),
+        (Self::RankOrder, "rank-order"),
+        (Self::Precision, "precision"),
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|(one, _)| *one == self).map_or("", |(_, name)| name)
+    }
+
+    /// The dimension of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
+    }
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// How far a dimension is varied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Values {
+    /// As in the plan.
+    Stated,
+    /// Whatever the software can say.
+    #[default]
+    Open,
+    /// The same between two sizes, both included. Without effect where a dimension has no sizes.
+    Between(u64, u64),
+}
+
+impl Values {
+    /// Whether `value` may be tried where the plan has `stated`.
+    pub(crate) fn allow(&self, value: u64, stated: u64) -> bool {
+        match self {
+            Self::Stated => value == stated,
+            Self::Open => true,
+            Self::Between(least, most) => (*least..=*most).contains(&value),
+        }
+    }
+
+    /// Whether anything but the plan's own may be tried.
+    pub(crate) fn vary(&self) -> bool {
+        *self != Self::Stated
+    }
+}
+
+/// How far each dimension is varied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choices([Values; Dimension::NAMED.len()]);
+
+impl Default for Choices {
+    /// Everything open that changes no number of the training; precision as stated.
+    fn default() -> Self {
+        Self([const { Values::Open }; Dimension::NAMED.len()]).with(Dimension::Precision, Values::Stated)
+    }
+}
+
+impl Choices {
+    /// Nothing varied, to open some dimensions of.
+    #[must_use]
+    pub fn stated() -> Self {
+        Self([const { Values::Stated }; Dimension::NAMED.len()])
+    }
+
+    /// The same with `values` for `dimension`.
+    #[must_use]
+    pub fn with(mut self, dimension: Dimension, values: Values) -> Self {
+        if let Some(slot) = self.0.get_mut(dimension.index()) {
+            *slot = values;
+        }
+        self
+    }
+
+    /// How far `dimension` is varied.
+    #[must_use]
+    pub fn of(&self, dimension: Dimension) -> &Values {
+        self.0.get(dimension.index()).unwrap_or(&Values::Stated)
+    }
+}

@@ -1,0 +1,81 @@
+//! The least memory that layouts can do with: weights, gradients and optimizer states, whatever is kept for backward.
+
+use super::space::Space;
+use shardscope_estimate::{Totals, memory_totals};
+use shardscope_plan::{DpSharding, Embeddings, Plan, Variant};
+use shardscope_units::{Bytes, Quantity};
+
+/// Where a floor lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Floor {
+    /// Above the device's memory: nothing of it fits.
+    Above,
+    /// Not above it.
+    Below,
+}
+
+/// What stays on a rank whatever is recomputed and however small the micro-batch. Gradients that are made anew in every step
+/// need not be there at the peak.
+fn resident(plan: &Plan, totals: &Totals) -> Bytes {
+    let anew = plan.recipe().software.semantics().makes_gradients_anew;
+    let gradients = if anew { Bytes::ZERO } else { totals.gradients };
+    totals.parameters + totals.optimizer + gradients
+}
+
+/// The shardings of `shape`'s leaves, each once.
+fn shardings(space: &Space, shape: &Variant) -> Vec<DpSharding> {
+    let mut out: Vec<DpSharding> = Vec::new();
+    for (sharding, _) in space.rests(shape) {
+        if !out.contains(&sharding) {
+            out.push(sharding);
+        }
+    }
+    out
+}
+
+/// The totals of `shape` under every sharding that its leaves have.
+fn totals(space: &Space, shape: &Variant) -> Vec<(Plan, Vec<Totals>)> {
+    shardings(space, shape)
+        .into_iter()
+        .filter_map(|sharding| {
+            let mut overlap = shape.overlap;
+            overlap.param_gather &= sharding != DpSharding::Replicated;
+            let plan = Variant { sharding, overlap, ..shape.clone() }.apply(&space.plan)?;
+            let totals = memory_totals(&plan);
+            Some((plan, totals))
+        })
+        .collect()
+}
+
+/// The floor of a cut with `shapes`: what all stages hold of weights, gradients and states is the same however layers are
+/// split, and some stage holds its even share. None where no shape is a plan.
+pub(crate) fn of_cut(space: &Space, shapes: &[Variant]) -> Option<Floor> {
+    // A tied embedding is there once where first and last stage are one rank's, and twice elsewhere.
+    let folded = shapes.iter().any(|shape| shape.schedule.own_chunks() == Some(2));
+    if folded && space.plan.model().embeddings == Embeddings::Tied {
+        return Some(Floor::Below);
+    }
+    let shape = shapes
+        .iter()
+        .find(|shape| shape.apply(&space.plan).is_some_and(|plan| plan.layout().copies() == 1))?;
+    let capacity = space.plan.cluster().accelerator.memory.number();
+    let above = totals(space, shape).iter().all(|(plan, totals)| {
+        let all: Bytes = totals.iter().map(|totals| resident(plan, totals)).sum();
+        let stages: f64 = totals.iter().map(|_| 1.0).sum();
+        // States are padded stage by stage, by far less than this.
+        all.number() / stages * (1.0 - PADDING) > capacity
+    });
+    Some(if above { Floor::Above } else { Floor::Below })
+}
+
+/// Share by which padding may differ between splits: buffers are rounded up to a few hundred elements per rank of the
+/// optimizer, of hundreds of millions.
+const PADDING: f64 = 1e-3;
+
+/// The floor of a shape, stage by stage.
+pub(crate) fn of_shape(space: &Space, plan: &Plan, shape: &Variant) -> Floor {
+    let capacity = plan.cluster().accelerator.memory;
+    let over =
+        |(plan, totals): &(Plan, Vec<Totals>)| totals.iter().any(|totals| resident(plan, totals) > capacity);
+    if totals(space, shape).iter().all(over) { Floor::Above } else { Floor::Below }
+}

@@ -1,0 +1,66 @@
+//! What may be recomputed, as far as the software can say it.
+
+use crate::dimension::{Choices, Dimension};
+use shardscope_plan::{AttentionKernel, Fp8Recipe, Plan, Recompute, RecomputeModule, Software, Variant};
+
+/// Every recomputation of a chunk of `layers` layers at most, nothing first and everything last.
+pub(super) fn recomputations(plan: &Plan, base: &Variant, choices: &Choices, layers: u64) -> Vec<Recompute> {
+    if !choices.of(Dimension::Recompute).vary() {
+        return vec![base.recompute.clone()];
+    }
+    let mut out = vec![Recompute::None];
+    out.extend(lists(plan).into_iter().map(Recompute::Selective));
+    if blocks(plan.recipe().software) {
+        out.extend((1..layers).map(|num_layers| Recompute::Block { num_layers, distribute: false }));
+    }
+    out.push(Recompute::Uniform { num_layers: 1, distribute: false });
+    if !out.contains(&base.recompute) {
+        out.push(base.recompute.clone());
+    }
+    out
+}
+
+/// Whether some of a chunk's layers can be recomputed whole.
+const fn blocks(software: Software) -> bool {
+    matches!(software, Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe)
+}
+
+/// Lists of modules that save anything in `plan` and that Megatron takes (`transformer_config.py:__post_init__`).
+fn lists(plan: &Plan) -> Vec<Vec<RecomputeModule>> {
+    let (model, recipe) = (plan.model(), plan.recipe());
+    let unfused = recipe.attention_kernel == AttentionKernel::Unfused;
+    let core = matches!(recipe.software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
+    if !core {
+        let legacy = recipe.software == Software::MegatronLegacy && unfused;
+        return if legacy { vec![vec![RecomputeModule::CoreAttention]] } else { Vec::new() };
+    }
+    // Delayed scaling has not seen what is computed again.
+    let delayed = recipe.fp8.as_ref().is_some_and(|fp8| fp8.recipe == Fp8Recipe::Delayed);
+    let experts = model.experts.as_ref();
+    let shared = experts.is_some_and(|experts| experts.shared_expert_intermediate_size.unwrap_or(0) > 0);
+    let dense = experts.is_none() || model.moe_layers() < model.num_layers;
+    let modules = [
+        (RecomputeModule::CoreAttention, unfused),
+        (RecomputeModule::LayerNorm, !delayed),
+        (RecomputeModule::MlaUpProjection, model.latent.is_some()),
+        (RecomputeModule::Mlp, dense),
+        (RecomputeModule::MoeActivation, experts.is_some() && recipe.moe.grouped_gemm && !delayed),
+        (RecomputeModule::SharedExperts, shared && !recipe.overlap.shared_expert),
+        (RecomputeModule::Moe, experts.is_some()),
+    ];
+    let mut lists: Vec<Vec<RecomputeModule>> = vec![Vec::new()];
+    for (module, _) in modules.into_iter().filter(|(_, takes)| *takes) {
+        // A whole MoE layer holds its activation and shared experts already.
+        let inside = |held: &RecomputeModule| {
+            matches!(held, RecomputeModule::MoeActivation | RecomputeModule::SharedExperts)
+        };
+        let more: Vec<Vec<RecomputeModule>> = lists
+            .iter()
+            .filter(|list| module != RecomputeModule::Moe || !list.iter().any(inside))
+            .map(|list| list.iter().copied().chain([module]).collect())
+            .collect();
+        lists.extend(more);
+    }
+    lists.retain(|list| !list.is_empty());
+    lists
+}

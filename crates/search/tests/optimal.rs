@@ -1,0 +1,105 @@
+//! The search against every layout of the same space, worked out one by one.
+
+mod pairs;
+
+use pairs::plan;
+use shardscope_search::{Choices, Dimension, Space, Values, Walk, exhaust};
+
+fn walk(space: Space) -> Walk {
+    let mut walk = Walk::over(space, 3);
+    while walk.step(64) {}
+    walk
+}
+
+/// Pairs, the dimensions opened, and the sizes that some of them are held to so that a test can try everything.
+const PAIRS: [(&str, &[Dimension], &[(Dimension, u64, u64)]); 12] = {
+    use Dimension as D;
+    [
+        (
+            "llama-3 8b, 8 H100",
+            &[D::Recompute, D::Sharding, D::MicroBatch, D::Overlap],
+            &[(D::Tensor, 1, 2), (D::MicroBatch, 1, 2)],
+        ),
+        (
+            "llama-3 8b, 64 H100",
+            &[D::Split, D::VirtualPipeline, D::Sharding],
+            &[(D::Pipeline, 1, 8), (D::MicroBatch, 1, 2)],
+        ),
+        (
+            "llama-3 70b, 128 H100",
+            &[D::Split, D::VirtualPipeline, D::SequenceParallel, D::RankOrder],
+            &[(D::Tensor, 4, 8), (D::Pipeline, 2, 8)],
+        ),
+        ("llama-3 405b, 16384 H100", &[D::Split, D::VirtualPipeline, D::Recompute], &[(D::Pipeline, 16, 16)]),
+        (
+            "gpt-3 175b, 512 A100",
+            &[D::VirtualPipeline, D::Recompute],
+            &[(D::Pipeline, 8, 8), (D::MicroBatch, 1, 1)],
+        ),
+        (
+            "gpt-3 175b, 1024 A100",
+            &[D::VirtualPipeline, D::Sharding],
+            &[(D::Pipeline, 4, 16), (D::MicroBatch, 1, 2)],
+        ),
+        (
+            "mixtral 8x7b, 64 H100",
+            &[D::Expert, D::ExpertTensor, D::Sharding],
+            &[(D::Tensor, 1, 4), (D::Pipeline, 1, 2), (D::MicroBatch, 1, 2)],
+        ),
+        ("qwen3 235b, 256 H100", &[D::Split, D::VirtualPipeline], &[(D::Pipeline, 4, 8)]),
+        ("deepseek-v3, 2048 H800", &[D::Recompute], &[]),
+        ("bloom 176b, 384 A100", &[D::Split, D::VirtualPipeline], &[(D::Pipeline, 8, 12)]),
+        (
+            "gpt-3 530b, 2240 A100",
+            &[D::VirtualPipeline, D::SequenceParallel, D::Sharding],
+            &[(D::Pipeline, 35, 35)],
+        ),
+        ("gpt-3 1t, 512 A100", &[D::VirtualPipeline, D::Sharding], &[(D::Pipeline, 32, 64)]),
+    ]
+};
+
+/// Branch and bound leaves out nothing that is better: over each of twelve spaces the fastest layout is the one that trying
+/// every layout finds, to the last bit, and as many are decided.
+#[test]
+fn the_fastest_is_the_one_that_trying_everything_finds() {
+    for (name, opened, ranges) in PAIRS {
+        let mut choices = Choices::stated();
+        for dimension in opened {
+            choices = choices.with(*dimension, Values::Open);
+        }
+        for (dimension, least, most) in ranges {
+            choices = choices.with(*dimension, Values::Between(*least, *most));
+        }
+        let space = Space::with(&plan(name), choices);
+        let found = walk(space.clone());
+        let all = exhaust(&space);
+        let step = |one: Option<&shardscope_search::Outcome>| one.map(|one| one.step.get());
+        println!(
+            "{name}: {:?} s of {} layouts ({} worked out)",
+            step(found.best().first()),
+            all.tally.decided(),
+            found.tally().estimated
+        );
+        assert!(all.tally.estimated > 0, "{name}: {:?}", all.tally);
+        assert_eq!(step(found.best().first()), step(all.best.as_ref()), "{name}");
+        // Layouts that take headroom are told only as far as nothing faster leaves it free.
+        if found.best().is_empty() {
+            assert_eq!(step(found.tight().first()), step(all.tight.as_ref()), "{name}");
+        }
+        let counted = all.tally.decided() - all.tally.refused();
+        let searched = found.tally().decided() - found.tally().refused();
+        assert!(searched >= counted, "{name}: {:?} for {:?}", found.tally(), all.tally);
+    }
+}
+
+/// The same over whole spaces, hours of work: `cargo test --release -p shardscope-search -- --ignored`.
+#[test]
+#[ignore = "tries some ten million layouts"]
+fn over_whole_spaces_too() {
+    for (name, ..) in PAIRS {
+        let space = Space::of(&plan(name));
+        let (found, all) = (walk(space.clone()), exhaust(&space));
+        let step = |one: Option<&shardscope_search::Outcome>| one.map(|one| one.step.get());
+        assert_eq!(step(found.best().first()), step(all.best.as_ref()), "{name}");
+    }
+}
