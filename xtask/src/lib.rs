@@ -18,4 +18,6 @@ pub mod process;
 pub mod reproducible;
 pub mod site;
 pub mod speed;
+pub mod versions;
 pub mod weight;
+pub mod wheel;

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask::phases::{self, Phase};
 use xtask::{
-    browser, deny, docs_tools, documents, hooks, install, javascript, page, reproducible, speed, weight,
+    browser, deny, docs_tools, documents, hooks, install, javascript, page, reproducible, speed, versions,
+    weight, wheel,
 };
 
 #[derive(Parser)]
@@ -52,6 +53,14 @@ enum Command {
         #[arg(long)]
         build: bool,
     },
+    /// Builds the Python wheel, installs it into an environment of its own and tests it there
+    Wheel,
+    /// Fails where the version is not everywhere that of the workspace; prints it
+    Version {
+        /// The tag of a release
+        #[arg(long)]
+        tag: Option<String>,
+    },
     /// Builds the release page into dist/, changed or not
     #[command(hide = true)]
     Build,
@@ -92,6 +101,8 @@ fn main() -> ExitCode {
         Command::Size { record } => weight::gate(record),
         Command::Npm { build: true } => javascript::build(),
         Command::Npm { .. } => javascript::build().and_then(|()| javascript::test()),
+        Command::Wheel => wheel::test(),
+        Command::Version { tag } => versions::check(tag.as_deref()),
         Command::Build => page::build(),
         Command::Deny => deny::check(),
         Command::Speed => speed::compare(),

@@ -29,7 +29,7 @@ pub enum Phase {
     Page,
     /// what the page weighs, compressed by brotli; fails above the limit
     Size,
-    /// the JavaScript package, built and held against the terminal in Node
+    /// the JavaScript package, built and held against the terminal in Node; the Python wheel, installed and called
     Package,
     /// the journeys of e2e/, on the page in dist/, in headless Chromium
     Browser,
@@ -76,7 +76,7 @@ impl Phase {
             Self::Deny => vec![xtask("deny")],
             Self::Page => vec![xtask("build")],
             Self::Size => vec![xtask("size")],
-            Self::Package => vec![xtask("npm")],
+            Self::Package => vec![xtask("npm"), xtask("wheel")],
         }
     }
 }

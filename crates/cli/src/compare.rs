@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
 use serde::Serialize;
 use shardscope::plan::Plan;
 use shardscope::report::compare::{Amount, Cause, Comparison, Line, SettingDifference, Side, compare_plans};
@@ -123,42 +124,62 @@ pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
 }
 
 /// Two runs and what differs, in bare numbers.
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Differences {
+    /// The run as it is.
     before: Figures,
+    /// The run as it would be.
     after: Figures,
+    /// Settings with different values, those that someone stated first.
     settings: Vec<SettingOf>,
+    /// Every figure of both.
     sections: Vec<SectionOf>,
+    /// The parts of the fullest GPU's memory that changed most.
     memory_causes: Vec<CauseOf>,
+    /// The parts of the step that changed most.
     time_causes: Vec<CauseOf>,
 }
 
-#[derive(Serialize)]
+/// A setting with two values.
+#[derive(Debug, Serialize, JsonSchema)]
 struct SettingOf {
+    /// Its name.
     name: &'static str,
+    /// Empty where it has no value.
     before: String,
+    /// Empty where it has no value.
     after: String,
+    /// Whether someone stated one of the two.
     stated: bool,
 }
 
-#[derive(Serialize)]
+/// Figures that belong together.
+#[derive(Debug, Serialize, JsonSchema)]
 struct SectionOf {
+    /// What they are about.
     title: &'static str,
     lines: Vec<LineOf>,
 }
 
 /// A figure of both: bytes, seconds, counts, rates a second or shares, as `unit` says.
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct LineOf {
+    /// What it is.
     label: String,
+    /// byte, second, count, per second, or share from 0 to 1.
     unit: &'static str,
+    /// None where the run has no such figure.
     before: Option<f64>,
+    /// None where the run has no such figure.
     after: Option<f64>,
 }
 
-#[derive(Serialize)]
+/// A part that changed.
+#[derive(Debug, Serialize, JsonSchema)]
 struct CauseOf {
+    /// Where it lies.
     path: String,
+    /// byte or second.
     unit: &'static str,
     before: f64,
     after: f64,

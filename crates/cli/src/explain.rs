@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use shardscope::report::document::Document;
@@ -27,7 +28,7 @@ pub(crate) struct ExplainArguments {
 }
 
 /// A number of the document with its formula.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Explained {
     /// Where it stands in the document.
     pub(crate) place: String,

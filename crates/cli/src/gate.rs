@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shardscope::estimate::{Memory, RankMemory, Verdict};
 use shardscope::plan::Plan;
@@ -51,14 +52,17 @@ pub(crate) fn percentage(text: &str) -> Result<f64, String> {
 }
 
 /// What a gate, a badge and a comment say of a run. Bare numbers in documents: bytes, seconds, shares.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Figures {
     /// `fits`, `tight` or `out_of_memory`.
     #[serde(serialize_with = "by_name")]
+    #[schemars(with = "String")]
     pub(crate) verdict: Verdict,
     /// On the fullest device, as nvidia-smi shows it. Unit: byte.
+    #[schemars(with = "u64")]
     pub(crate) peak_reserved: Bytes,
     /// Of the device. Unit: byte.
+    #[schemars(with = "u64")]
     pub(crate) capacity: Bytes,
     /// Share of the capacity that is to stay free.
     pub(crate) headroom: f64,
@@ -67,6 +71,7 @@ pub(crate) struct Figures {
     /// When it does.
     pub(crate) at: &'static str,
     /// Time of a step. Unit: second.
+    #[schemars(with = "f64")]
     pub(crate) step_seconds: Seconds,
     /// Over all devices.
     pub(crate) tokens_per_second: f64,

@@ -11,10 +11,16 @@ mod gate;
 mod input;
 mod link;
 mod manual;
+#[cfg(not(target_family = "wasm"))]
+mod mcp;
 mod output;
 mod report;
 mod review;
+<<<<<<< HEAD
 mod search;
+=======
+#[cfg(not(target_family = "wasm"))]
+>>>>>>> e8be863 (Agents and Python have the engine: an MCP server, a wheel with a typed module, one release workflow)
 mod submit;
 
 use std::process::ExitCode;
@@ -50,12 +56,16 @@ enum Command {
     /// Make a link that opens a run in the page, or show what a link carries.
     Link(link::LinkArguments),
     /// Call sbatch with the same arguments after a look at the job; refuses only what it is asked to.
+    #[cfg(not(target_family = "wasm"))]
     Submit(submit::SubmitArguments),
     /// Say what a change of a repository does to the runs it launches, as a comment for its review.
     Review(review::ReviewArguments),
     /// Print the id of the comment that `review` wrote, from the list of a pull request's comments on standard input.
     #[command(hide = true)]
     OwnComment,
+    /// Serve the engine's tools to an agent over standard input and output (Model Context Protocol).
+    #[cfg(not(target_family = "wasm"))]
+    Mcp,
     /// Draw a badge that says whether a run fits.
     Badge(badge::BadgeArguments),
     /// List the models that are known by name.
@@ -87,9 +97,12 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Search(arguments) => search::run(&arguments),
         Command::Link(arguments) => link::run(&arguments),
+        #[cfg(not(target_family = "wasm"))]
         Command::Submit(arguments) => submit::run(&arguments),
         Command::Review(arguments) => review::run(&arguments),
         Command::OwnComment => review::own_comment(),
+        #[cfg(not(target_family = "wasm"))]
+        Command::Mcp => mcp::run(),
         Command::Badge(arguments) => badge::run(&arguments),
         Command::Models(arguments) => catalog::models(&arguments),
         Command::Accelerators(arguments) => catalog::accelerators(&arguments),

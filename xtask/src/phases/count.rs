@@ -30,6 +30,22 @@ impl Count {
                 _ => {}
             }
         }
+        // Python's: `Ran 14 tests in 8.8s`, then `OK` or `FAILED (failures=1, errors=2)`
+        if let Some(ran) =
+            line.strip_prefix("Ran ").and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok())
+        {
+            self.passed += ran;
+        }
+        if let Some(closing) = line.strip_prefix("FAILED (") {
+            for pair in closing.trim_end_matches(')').split(", ") {
+                if let Some(("failures" | "errors", Ok(number))) =
+                    pair.split_once('=').map(|(word, number)| (word, number.parse::<u64>()))
+                {
+                    self.failed += number;
+                    self.passed = self.passed.saturating_sub(number);
+                }
+            }
+        }
         if let Some(start) = line.find("NOT CHECKED: ") {
             self.not_checked.insert(line[start..].to_owned());
         }
@@ -63,12 +79,14 @@ mod tests {
             "# pass 5",
             "ℹ fail 1",
             "# pass the salt",
+            "Ran 14 tests in 8.789s",
+            "FAILED (failures=1, errors=2)",
             "  NOT CHECKED: mkdocs",
             "  NOT CHECKED: mkdocs",
         ] {
             count.line(line);
         }
-        assert_eq!((count.passed(), count.failed()), (18, 3));
+        assert_eq!((count.passed(), count.failed()), (29, 6));
         assert_eq!(count.not_checked().collect::<Vec<_>>(), ["NOT CHECKED: mkdocs"]);
     }
 }

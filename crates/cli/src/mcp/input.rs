@@ -1,0 +1,221 @@
+//! What agents hand in.
+
+use std::collections::BTreeMap;
+
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+use serde_json::Value;
+use shardscope::plan::Plan;
+use shardscope::report::Report;
+use shardscope::share::{MAX_TEXT, MAX_TEXTS, Pasted, PastedText, decode};
+use shardscope::text::suggest;
+
+use crate::compare::Read;
+use crate::input::{Answer, Changes, answer, fragment, take};
+
+/// Layouts of a search listed where nobody asks for a number.
+const LAYOUTS: usize = 10;
+
+/// A training run: texts or a link, and changes to it.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub(super) struct Run {
+    /// The launch script (bash, sbatch) or settings file, whole and as it is.
+    #[serde(default)]
+    text: Option<String>,
+    /// Further files that the script names (DeepSpeed JSON, YAML, sourced scripts, a model's config.json), read together.
+    #[serde(default)]
+    files: Vec<File>,
+    /// A link of Shardscope's page, in the place of texts.
+    #[serde(default)]
+    link: Option<String>,
+    /// Accelerator in the catalog's spelling, for example "H100-SXM", "A100-SXM-80GB", "B200", "MI300X".
+    #[serde(default)]
+    accelerator: Option<String>,
+    /// Settings by Megatron-LM's names in snake case on top of what the texts say, for example {"tensor_model_parallel_size": 4,
+    /// "num_nodes": 8}. Memory is in bytes, times are in seconds.
+    #[serde(default)]
+    settings: BTreeMap<String, Value>,
+    /// Variables that the script takes from its environment.
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
+    /// The words after the script in its call.
+    #[serde(default)]
+    arguments: String,
+    /// Settings listed under not_modelled to go on without; the answer is marked with them.
+    #[serde(default)]
+    without: Vec<String>,
+    /// Arguments that there are not: an answer that left them out would be to another question.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    unknown: BTreeMap<String, Value>,
+}
+
+/// The arguments of a run, for who misspells one.
+const ARGUMENTS: [&str; 8] =
+    ["text", "files", "link", "accelerator", "settings", "environment", "arguments", "without"];
+
+/// A file by its name.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct File {
+    /// As the script names it.
+    name: String,
+    /// What it holds.
+    text: String,
+}
+
+impl Run {
+    /// # Errors
+    /// A sentence that says what to change in the call.
+    pub(super) fn pasted(&self) -> Result<Pasted, String> {
+        if let Some(name) = self.unknown.keys().next() {
+            return Err(match suggest(name, ARGUMENTS) {
+                Some(known) => format!("there is no argument {name}; did you mean {known}?"),
+                None => format!("there is no argument {name}; a run has {}", ARGUMENTS.join(", ")),
+            });
+        }
+        let mut pasted = Pasted::default();
+        if let Some(link) = &self.link {
+            let shared = decode(fragment(link).unwrap_or(link)).map_err(|error| error.0)?;
+            take(
+                &mut pasted,
+                shared.ok_or("the link carries nothing: hand in all of it, with what follows #")?,
+            );
+        }
+        let one = self.text.iter().map(|text| PastedText { name: String::new(), text: text.clone() });
+        let more = self.files.iter().map(|file| PastedText {
+            name: file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name).to_owned(),
+            text: file.text.clone(),
+        });
+        pasted.texts.extend(one.chain(more));
+        if pasted.texts.len() > MAX_TEXTS {
+            return Err(format!("{MAX_TEXTS} files are read; hand in the script and what it names"));
+        }
+        if pasted.texts.iter().map(|text| text.text.len()).sum::<usize>() > MAX_TEXT {
+            return Err(format!("{MAX_TEXT} bytes of text are read; hand in the script and what it names"));
+        }
+        let changes = Changes {
+            accelerator: self.accelerator.clone(),
+            settings: self.settings.iter().map(|(name, value)| (name.clone(), written(value))).collect(),
+            environment: self.environment.clone().into_iter().collect(),
+            words: (!self.arguments.is_empty()).then(|| self.arguments.clone()),
+            without: self.without.clone(),
+        };
+        changes.put_into(&mut pasted);
+        if pasted.texts.is_empty() && pasted.settings.is_empty() {
+            return Err("hand in the launch script as text, a link, or settings".to_owned());
+        }
+        Ok(pasted)
+    }
+
+    pub(super) fn answer(&self) -> Result<Answer, String> {
+        self.pasted().map(|pasted| answer(&pasted))
+    }
+
+    /// # Errors
+    /// Everything that keeps the run from a plan, with what would help.
+    pub(super) fn estimated(&self) -> Result<(Answer, Plan, Report), String> {
+        let mut answer = self.answer()?;
+        match answer.estimated() {
+            Some((plan, report)) => Ok((answer, plan, report)),
+            None => Err(no_plan(&answer)),
+        }
+    }
+
+    fn read(&self, changes: &BTreeMap<String, Value>) -> Result<Read, String> {
+        let mut run = self.clone();
+        run.settings.extend(changes.clone());
+        run.estimated().map(|(answer, plan, report)| Read { answer, plan, report })
+    }
+}
+
+fn no_plan(answer: &Answer) -> String {
+    let said = anstream::adapter::strip_str(&answer.obstacles()).to_string();
+    format!(
+        "the run makes no plan, so there are no figures. Answer each `open` setting through settings (its name stands in brackets), \
+         hand in the files that are named as missing, or correct the lines pointed at:\n{said}"
+    )
+}
+
+/// A setting's value as it is typed.
+fn written(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// `estimate`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct EstimateInput {
+    #[serde(flatten)]
+    pub(super) run: Run,
+    /// Parts of the whole document to add: settings, parameters, topology, memory, communication, utilisation, time, flops. They are
+    /// long; the answer has the figures most people ask for without them.
+    #[serde(default)]
+    pub(super) sections: Vec<String>,
+}
+
+/// `search`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct SearchInput {
+    #[serde(flatten)]
+    pub(super) run: Run,
+    /// Layouts listed at most [default: 10, most: 40].
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+impl SearchInput {
+    pub(super) fn limit(&self) -> usize {
+        self.limit.unwrap_or(LAYOUTS)
+    }
+}
+
+/// `compare`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CompareInput {
+    /// The run as it is.
+    before: Run,
+    /// The run as it would be; left out, it is `before` with `changes`.
+    #[serde(default)]
+    after: Option<Run>,
+    /// Settings changed in `after` alone, for example {"micro_batch_size": 2}.
+    #[serde(default)]
+    changes: BTreeMap<String, Value>,
+}
+
+impl CompareInput {
+    pub(super) fn sides(&self) -> Result<(Read, Read), String> {
+        if self.after.is_none() && self.changes.is_empty() {
+            return Err("hand in after, or changes to before".to_owned());
+        }
+        let before = self.before.read(&BTreeMap::new()).map_err(|why| format!("before: {why}"))?;
+        let after = self.after.as_ref().unwrap_or(&self.before);
+        let after = after.read(&self.changes).map_err(|why| format!("after: {why}"))?;
+        Ok((before, after))
+    }
+}
+
+/// `explain`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ExplainInput {
+    #[serde(flatten)]
+    pub(super) run: Run,
+    /// Words of the figure's place, all of which must be in it.
+    pub(super) of: String,
+}
+
+/// `link`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct LinkInput {
+    #[serde(flatten)]
+    pub(super) run: Run,
+    /// Address of the page; without it the link begins with # and is put behind one.
+    #[serde(default)]
+    pub(super) page: Option<String>,
+    /// Carry the plan's settings and nothing of the texts.
+    #[serde(default)]
+    pub(super) settings_only: bool,
+}

@@ -1,0 +1,41 @@
+//! The Python wheel: built by maturin, installed into an environment of its own, and tested there as a user calls it.
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use crate::packages::{pip, python_programs};
+use crate::process::{command, output, root, run, say, target_folder};
+
+/// What builds the wheel.
+const MATURIN: &str = "maturin>=1.9,<2";
+/// The client of the Model Context Protocol that meets `shardscope mcp`.
+const CLIENT: &str = "mcp>=2,<3";
+
+/// Builds a wheel of the development build and tests it.
+pub fn test() -> Result<()> {
+    let folder = target_folder().join("wheel");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    pip(MATURIN)?;
+    let maturin = python_programs().join("maturin");
+    say("building the Python wheel");
+    run(command(&maturin.to_string_lossy())
+        .args(["build", "--locked", "--profile", "dev", "--out"])
+        .arg(folder.join("out")))?;
+    let Some(wheel) =
+        fs::read_dir(folder.join("out"))?.filter_map(Result::ok).map(|entry| entry.path()).next()
+    else {
+        bail!("maturin built no wheel");
+    };
+    output(command("python3").args(["-m", "venv"]).arg(folder.join("environment")))
+        .context("a virtual environment for the wheel")?;
+    let python = folder.join("environment/bin/python").to_string_lossy().into_owned();
+    output(command(&python).args(["-m", "pip", "install", "--quiet", "--no-index"]).arg(&wheel))?;
+    // Without the client its tests say that they were not made.
+    let _ = output(command(&python).args(["-m", "pip", "install", "--quiet", CLIENT]));
+    run(command(&python)
+        .args(["-m", "unittest", "discover", "--start-directory"])
+        .arg(root().join("packages/python/tests"))
+        .env("PYTHONDONTWRITEBYTECODE", "1"))
+}
