@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use shardscope::intake::export::edit;
+use shardscope::launch::export::edit;
+use shardscope::link::{Pasted, PastedText};
 use shardscope::plan::Field;
-use shardscope::share::{Pasted, PastedText};
-use shardscope::text::{Source, suggest};
+use shardscope::source::{Source, suggest};
 use similar::{ChangeTag, TextDiff};
 
 use crate::input::{self, Changes, fragment};

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
 use shardscope::estimate::Verdict;
-use shardscope::quantity::percent;
+use shardscope::units::percent;
 
 use crate::gate::{Figures, words};
 use crate::input::Input;
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &BadgeArguments) -> ExitCode {
         tell(&answer.obstacles());
         return ExitCode::from(NO_PLAN);
     };
-    let figures = Figures::of(&plan, &found, None);
+    let figures = Figures::of(&plan, &found);
     let svg = drawn(&arguments.label, &said(&figures), colour(figures.verdict));
     match arguments.format {
         Format::Svg => print(&svg),

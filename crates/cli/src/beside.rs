@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use shardscope::share::{Pasted, PastedText};
-use shardscope::text::Code;
+use shardscope::link::{Pasted, PastedText};
+use shardscope::source::Code;
 
 use crate::input::{Answer, answer, bytes};
 

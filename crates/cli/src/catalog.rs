@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use shardscope::catalog::{accelerator, accelerator_names, find, model_names};
-use shardscope::quantity::{Bytes, BytesPerSecond, gib};
+use shardscope::units::{Bytes, BytesPerSecond, gib};
 
 use crate::output::{print, print_json};
 

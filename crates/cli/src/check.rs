@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use shardscope::quantity::seconds;
+use shardscope::plan::Field;
+use shardscope::units::seconds;
 
-use crate::gate::{FailOn, Figures, percentage, signed};
+use crate::gate::{FailOn, Figures, headroom, signed};
 use crate::input::{Answer, Changes, Input};
 use crate::output::{NO_PLAN, YELLOW, colour_of, coloured, harmless, print, print_json, refuse, tell};
 
@@ -39,15 +40,19 @@ pub(crate) struct Gate {
     /// What else than not fitting counts as a failure: oom, tight, or slower:5% beside --against.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "oom")]
     pub(crate) fail_on: Vec<FailOn>,
-    /// Percentage of an accelerator's memory that should stay free; with less a run is tight [default: memory_headroom, 4].
-    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    /// Percentage of an accelerator's memory that should stay free, up to 50; with less a run is tight [default: memory_headroom, 4].
+    #[arg(long, value_name = "PERCENT", value_parser = headroom)]
     pub(crate) headroom: Option<f64>,
 }
 
 impl Gate {
-    /// The headroom as a share.
-    pub(crate) fn share(&self) -> Option<f64> {
-        self.headroom.map(|percent| percent / 100.0)
+    /// `changes`, and the headroom among them: the engine applies it to every part of the verdict.
+    pub(crate) fn put_into(&self, changes: &Changes) -> Changes {
+        let mut changes = changes.clone();
+        if let Some(percent) = self.headroom {
+            changes.settings.push((Field::MemoryHeadroom.name().to_owned(), (percent / 100.0).to_string()));
+        }
+        changes
     }
 
     /// Whether it compares with another run.
@@ -102,8 +107,9 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
     if arguments.gate.compares() && arguments.against.against.is_none() {
         return refuse("--fail-on slower needs --against FILE, the run that it may not be slower than");
     }
+    let changes = arguments.gate.put_into(&arguments.input.changes);
     let against = match &arguments.against.against {
-        Some(file) => match baseline(file, &arguments.input.changes, &arguments.gate) {
+        Some(file) => match baseline(file, &changes) {
             Ok(figures) => Some(figures),
             Err(problem) => return refuse(&problem),
         },
@@ -112,7 +118,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
     let mut worst = 0;
     if arguments.each {
         for file in &arguments.input.files {
-            let one = Input { files: vec![file.clone()], changes: arguments.input.changes.clone() };
+            let one = Input { files: vec![file.clone()], changes: changes.clone() };
             let answer = match one.answer() {
                 Ok(answer) if answer.launches() => answer,
                 Ok(_) => continue,
@@ -121,7 +127,8 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
             worst = worst.max(arguments.say(Some(file), answer, against.as_ref()));
         }
     } else {
-        match arguments.input.answer() {
+        let all = Input { files: arguments.input.files.clone(), changes };
+        match all.answer() {
             Ok(answer) => worst = arguments.say(None, answer, against.as_ref()),
             Err(problem) => return refuse(&problem),
         }
@@ -133,19 +140,19 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
 ///
 /// # Errors
 /// A sentence that says why it has none.
-pub(crate) fn baseline(file: &str, changes: &Changes, gate: &Gate) -> Result<Figures, String> {
+pub(crate) fn baseline(file: &str, changes: &Changes) -> Result<Figures, String> {
     let mut answer = Input { files: vec![file.to_owned()], changes: changes.clone() }.answer()?;
     let Some((plan, found)) = answer.estimated() else {
         return Err(format!("{file}, to be compared with, makes no plan: {}", answer.obstacle()));
     };
-    Ok(Figures::of(&plan, &found, gate.share()))
+    Ok(Figures::of(&plan, &found))
 }
 
 impl CheckArguments {
     /// Says what one run comes to; its exit code.
     fn say(&self, file: Option<&str>, mut answer: Answer, against: Option<&Figures>) -> u8 {
         let found = answer.estimated();
-        let figures = found.map(|(plan, found)| Figures::of(&plan, &found, self.gate.share()));
+        let figures = found.map(|(plan, found)| Figures::of(&plan, &found));
         let failures =
             figures.as_ref().map(|figures| figures.failures(&self.gate.fail_on, against)).unwrap_or_default();
         let code = match &figures {

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
+use shardscope::link::Pasted;
 use shardscope::plan::Plan;
 use shardscope::report::compare::{Amount, Cause, Comparison, Line, SettingDifference, Side, compare_plans};
 use shardscope::report::{Report, text::inert};
-use shardscope::share::Pasted;
 
 use crate::beside::{Places, completed};
 use crate::gate::Figures;
@@ -207,8 +207,8 @@ pub(crate) fn document(before: &Read, after: &Read) -> Differences {
         stated: one.stated,
     };
     Differences {
-        before: Figures::of(&before.plan, &before.report, None),
-        after: Figures::of(&after.plan, &after.report, None),
+        before: Figures::of(&before.plan, &before.report),
+        after: Figures::of(&after.plan, &after.report),
         settings: comparison.settings.iter().map(setting).collect(),
         sections: comparison
             .sections

@@ -4,10 +4,10 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use shardscope::estimate::{Memory, RankMemory, Verdict};
+use shardscope::estimate::Verdict;
 use shardscope::plan::Plan;
-use shardscope::quantity::{Bytes, Seconds, gib, percent, seconds};
 use shardscope::report::Report;
+use shardscope::units::{Bytes, Seconds, gib, percent, seconds};
 
 /// Tokens in a billion of them, by which the price of a training is compared.
 const BILLION: f64 = 1e9;
@@ -51,6 +51,12 @@ pub(crate) fn percentage(text: &str) -> Result<f64, String> {
     (0.0..100.0).contains(&percent).then_some(percent).ok_or_else(|| "it is not from 0 to 100".to_owned())
 }
 
+/// A percentage that the setting `memory_headroom` takes.
+pub(crate) fn headroom(text: &str) -> Result<f64, String> {
+    let percent = percentage(text)?;
+    (percent <= 50.0).then_some(percent).ok_or_else(|| "it is not from 0 to 50".to_owned())
+}
+
 /// What a gate, a badge and a comment say of a run. Bare numbers in documents: bytes, seconds, shares.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Figures {
@@ -69,7 +75,7 @@ pub(crate) struct Figures {
     /// The pipeline rank that holds most.
     pub(crate) pipeline_rank: u64,
     /// When it does.
-    pub(crate) at: &'static str,
+    pub(crate) at: String,
     /// Time of a step. Unit: second.
     #[schemars(with = "f64")]
     pub(crate) step_seconds: Seconds,
@@ -95,19 +101,26 @@ fn by_name<S: serde::Serializer>(verdict: &Verdict, serializer: S) -> Result<S::
 }
 
 impl Figures {
-    /// The figures of a plan; with `headroom` (a share) in the place of the plan's own where it is given.
-    pub(crate) fn of(plan: &Plan, found: &Report, headroom: Option<f64>) -> Self {
+    /// The figures of a plan.
+    pub(crate) fn of(plan: &Plan, found: &Report) -> Self {
         let (memory, time, marks) = (&found.memory, &found.time, &plan.recipe().marks);
         let gpus = plan.layout().world_size;
+        let (mut peak, mut at) = (memory.worst.peak_reserved, memory.worst.at.to_owned());
+        // Reinforcement learning has phases beside the training's step, any of which may hold most.
+        for phase in memory.rl.iter().flat_map(|rl| &rl.phases) {
+            if phase.breakdown.value() > peak {
+                (peak, at) = (phase.breakdown.value(), phase.breakdown.label().to_owned());
+            }
+        }
         #[allow(clippy::cast_precision_loss)]
         let devices = gpus as f64;
         Self {
-            verdict: verdict(memory, headroom),
-            peak_reserved: memory.worst.peak_reserved,
+            verdict: memory.verdict,
+            peak_reserved: peak,
             capacity: memory.capacity,
-            headroom: headroom.unwrap_or(memory.headroom),
+            headroom: memory.headroom,
             pipeline_rank: memory.worst.pipeline_rank,
-            at: memory.worst.at,
+            at,
             step_seconds: time.step,
             tokens_per_second: time.tokens_per_second,
             mfu: time.mfu,
@@ -160,13 +173,6 @@ impl Figures {
             percent(self.mfu),
         )
     }
-}
-
-/// The verdict with another headroom than the plan's own, as a share.
-fn verdict(memory: &Memory, headroom: Option<f64>) -> Verdict {
-    let Some(share) = headroom else { return memory.verdict };
-    let of = |rank: &RankMemory| rank.totals.verdict(memory.capacity, share);
-    memory.ranks.iter().map(of).max().unwrap_or(memory.verdict)
 }
 
 /// A verdict in words.

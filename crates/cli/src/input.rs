@@ -3,13 +3,13 @@
 use std::io::Read;
 
 use clap::Args;
-use shardscope::intake::{Request, Resolution, read};
+use shardscope::bash::Environment;
+use shardscope::launch::{Request, Resolution, read};
+use shardscope::link::{self, Pasted, PastedText, Shared};
 use shardscope::plan::Plan;
 use shardscope::report::Report;
 use shardscope::session::estimated;
-use shardscope::share::{self, Pasted, PastedText, Shared};
-use shardscope::shell::Environment;
-use shardscope::text::{Code, Severity, Source, render};
+use shardscope::source::{Code, Severity, Source, render};
 
 use crate::beside::{Places, completed};
 use crate::output::{CYAN, RED, YELLOW, coloured, harmless};
@@ -210,7 +210,7 @@ pub(crate) fn fragment(operand: &str) -> Option<&str> {
 }
 
 fn take_link(pasted: &mut Pasted, fragment: &str) -> Result<(), String> {
-    match share::decode(fragment).map_err(|error| error.0)? {
+    match link::decode(fragment).map_err(|error| error.0)? {
         Some(shared) => {
             take(pasted, shared);
             Ok(())

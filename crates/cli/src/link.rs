@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use shardscope::intake::minimal_settings;
-use shardscope::share::{Pasted, Shared, encode};
+use shardscope::launch::minimal_settings;
+use shardscope::link::{Pasted, Shared, encode};
 
 use crate::input;
 use crate::output::{print, refuse, tell};

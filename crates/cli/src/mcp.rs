@@ -13,10 +13,10 @@ use output::{Estimate, Explanations, Found, Layout, Link};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
 use rmcp::{Json, ServerHandler, ServiceExt, tool, tool_handler, tool_router};
-use shardscope::intake::least_settings;
+use shardscope::launch::minimal_settings;
+use shardscope::link::{Shared, encode};
 use shardscope::report::document::Document;
 use shardscope::search::Walk;
-use shardscope::share::{Shared, encode};
 
 use crate::compare::{Differences, document};
 use crate::explain::explained;
@@ -111,7 +111,7 @@ impl Tools {
     fn link(&self, Parameters(input): Parameters<LinkInput>) -> Result<Json<Link>, String> {
         let shared = if input.settings_only {
             let (answer, ..) = input.run.estimated()?;
-            let least = least_settings(&answer.resolution);
+            let least = minimal_settings(&answer.resolution);
             Shared::Settings(least.ok_or("settings alone cannot say this plan; leave settings_only out")?)
         } else {
             let pasted = input.run.pasted()?;

@@ -56,7 +56,13 @@ fn review(arguments: &ReviewArguments) -> Result<ExitCode, String> {
     };
     let (before, after) = (root(&arguments.before)?, root(&arguments.after)?);
     let changed = paths(&arguments.paths)?;
-    let (runs, more) = runs::runs(&before, &after, &changed, &arguments.changes, &arguments.gate);
+    let (runs, more) = runs::runs(
+        &before,
+        &after,
+        &changed,
+        &arguments.gate.put_into(&arguments.changes),
+        &arguments.gate.fail_on,
+    );
     let comment = comment::written(&runs, more, arguments.page.as_deref());
     match &arguments.comment_file {
         Some(file) => std::fs::write(file, &comment)

@@ -8,11 +8,11 @@ use std::str::FromStr;
 
 use clap::Args;
 use sbatch::{Call, Export};
-use shardscope::share::{Pasted, PastedText};
+use shardscope::link::{Pasted, PastedText};
 
 use crate::beside::{Places, completed};
-use crate::check::{Against, FAILS, baseline};
-use crate::gate::{FailOn, Figures, percentage, words};
+use crate::check::{Against, FAILS, Gate, baseline};
+use crate::gate::{FailOn, Figures, headroom, words};
 use crate::input::{self, Changes};
 use crate::output::{NO_PLAN, YELLOW, colour_of, coloured, refuse, tell};
 
@@ -23,7 +23,7 @@ pub(crate) struct SubmitArguments {
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     refuse: Vec<Refusal>,
     /// Percentage of an accelerator's memory that should stay free [default: memory_headroom, 4].
-    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    #[arg(long, value_name = "PERCENT", value_parser = headroom)]
     headroom: Option<f64>,
     #[command(flatten)]
     against: Against,
@@ -122,13 +122,14 @@ fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Op
             Refusal::Open => None,
         })
         .collect();
-    let changes = Changes { accelerator: arguments.accelerator.clone(), ..Changes::default() };
-    let gate = crate::check::Gate { fail_on: fail_on.clone(), headroom: arguments.headroom };
+    let gate = Gate { fail_on: fail_on.clone(), headroom: arguments.headroom };
+    let changes =
+        gate.put_into(&Changes { accelerator: arguments.accelerator.clone(), ..Changes::default() });
     if gate.compares() && arguments.against.against.is_none() {
         return Err("--refuse slower needs --against FILE, the run that it may not be slower than".into());
     }
     let against = match &arguments.against.against {
-        Some(file) => Some(baseline(file, &changes, &gate)?),
+        Some(file) => Some(baseline(file, &changes)?),
         None => None,
     };
     let mut pasted = Pasted {
@@ -151,7 +152,7 @@ fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Op
         tell(&format!("shardscope: {}: {open}: {}\n", job.name, answer.obstacle()));
         return Ok(arguments.refuse.contains(&Refusal::Open).then_some(NO_PLAN));
     };
-    let figures = Figures::of(&plan, &found, gate.share());
+    let figures = Figures::of(&plan, &found);
     let verdict = words(figures.verdict);
     let line = figures.line().replacen(verdict, &coloured(verdict, colour_of(figures.verdict)), 1);
     tell(&format!("shardscope: {}: {line}\n", job.name));

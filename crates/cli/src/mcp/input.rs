@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
+use shardscope::link::{MAX_TEXT, MAX_TEXTS, Pasted, PastedText, decode};
 use shardscope::plan::Plan;
 use shardscope::report::Report;
-use shardscope::share::{MAX_TEXT, MAX_TEXTS, Pasted, PastedText, decode};
-use shardscope::text::suggest;
+use shardscope::source::suggest;
 
 use crate::compare::Read;
 use crate::input::{Answer, Changes, answer, fragment, take};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 use serde_json::Value;
-use shardscope::intake::Origin;
+use shardscope::launch::Origin;
 use shardscope::plan::Plan;
 use shardscope::report::Report;
 use shardscope::search::Outcome;
-use shardscope::text::{Severity, render};
+use shardscope::source::{Severity, render};
 
 use crate::explain::Explained;
 use crate::gate::Figures;
@@ -122,7 +122,7 @@ impl Estimate {
         Ok(Self {
             plan: found.is_some(),
             to_do: if found.is_some() { Vec::new() } else { to_do },
-            figures: found.map(|(plan, report)| Figures::of(plan, report, None)),
+            figures: found.map(|(plan, report)| Figures::of(plan, report)),
             stages: found.map(|(_, report)| stages(report)).unwrap_or_default(),
             step: found.map(|(_, report)| Step {
                 seconds: report.time.step.get(),

@@ -1,7 +1,7 @@
 //! The comment: one table, a row for each run.
 
-use shardscope::quantity::{decimal, gib, percent, seconds};
 use shardscope::report::text::inert;
+use shardscope::units::{decimal, gib, percent, seconds};
 
 use super::runs::{Run, Side};
 use crate::gate::{Figures, signed, words};
@@ -121,7 +121,7 @@ fn row(run: &Run, page: Option<&str>) -> String {
                 format!("{} → {}", gib(before.peak_reserved), of_capacity(after))
             };
             let time = change(before.step_seconds.get(), after.step_seconds.get(), |value| {
-                seconds(shardscope::quantity::Seconds::new(value))
+                seconds(shardscope::units::Seconds::new(value))
             });
             let mfu = if before.mfu == after.mfu {
                 percent(after.mfu)

@@ -2,12 +2,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use shardscope::intake::minimal_settings;
-use shardscope::share::{Pasted, PastedText, Shared, encode};
+use shardscope::launch::minimal_settings;
+use shardscope::link::{Pasted, PastedText, Shared, encode};
 
 use crate::beside::{Places, completed};
-use crate::check::Gate;
-use crate::gate::Figures;
+use crate::gate::{FailOn, Figures};
 use crate::input::{Changes, bytes};
 
 /// Runs of one change that are estimated; a change that touches more says how many are left out.
@@ -61,7 +60,7 @@ pub(super) fn runs(
     after: &Path,
     changed: &[String],
     changes: &Changes,
-    gate: &Gate,
+    fail_on: &[FailOn],
 ) -> (Vec<Run>, usize) {
     let mut paths: Vec<String> = Vec::new();
     let mut named: Vec<&str> = Vec::new();
@@ -82,7 +81,7 @@ pub(super) fn runs(
     let mut runs: Vec<Run> = Vec::new();
     let mut more = 0;
     for path in paths {
-        let sides = [side(before, &path, changes, gate), side(after, &path, changes, gate)];
+        let sides = [side(before, &path, changes), side(after, &path, changes)];
         let [was, is] = sides;
         // A script that names a changed file and says the same before and after is not met.
         let touched = changed.contains(&path) || !same(was.as_ref(), is.as_ref());
@@ -95,7 +94,7 @@ pub(super) fn runs(
         }
         let baseline = was.as_ref().and_then(Side::figures);
         let figures = is.as_ref().and_then(Side::figures);
-        let failures = figures.map(|figures| figures.failures(&gate.fail_on, baseline)).unwrap_or_default();
+        let failures = figures.map(|figures| figures.failures(fail_on, baseline)).unwrap_or_default();
         runs.push(Run { path, before: was, after: is, failures });
     }
     (runs, more)
@@ -125,7 +124,7 @@ fn is_of(path: &str, extensions: &[&str]) -> bool {
 }
 
 /// One side of a run; none where there is no such file or it launches nothing.
-fn side(root: &Path, path: &str, changes: &Changes, gate: &Gate) -> Option<Side> {
+fn side(root: &Path, path: &str, changes: &Changes) -> Option<Side> {
     let file = root.join(path).canonicalize().ok()?;
     // No link leads out of the checkout.
     if !file.starts_with(root) || !file.is_file() {
@@ -142,7 +141,7 @@ fn side(root: &Path, path: &str, changes: &Changes, gate: &Gate) -> Option<Side>
         return None;
     }
     let Some((plan, found)) = answer.estimated() else { return Some(Side::Open(answer.obstacle())) };
-    let figures = Box::new(Figures::of(&plan, &found, gate.share()));
+    let figures = Box::new(Figures::of(&plan, &found));
     let fragment = minimal_settings(&answer.resolution).map(|settings| encode(&Shared::Settings(settings)));
     Some(Side::Plan { figures, fragment })
 }

@@ -26,9 +26,13 @@ fn a_check_ends_with_its_verdict() {
     assert_eq!(verdict(&options, 0), format!("fits{}\n", line(&options)));
     let large = ["--accelerator", "V100-SXM2-32GB", "--set", "micro_batch_size=32"];
     assert_eq!(verdict(&large, 1), format!("does not fit{}\n", line(&large)));
-    // All memory but what is used is more than nothing, and less than all of it.
-    assert!(verdict(&["--accelerator", "H100-SXM", "--headroom", "99"], 0).starts_with("fits tightly"));
-    verdict(&["--accelerator", "H100-SXM", "--headroom", "99", "--fail-on", "tight"], 1);
+    // Two thirds of the memory leave a third free.
+    let full = ["--accelerator", "H100-SXM", "--set", "micro_batch_size=8"];
+    assert!(verdict(&full, 0).starts_with("fits: "));
+    let tight = [&full[..], &["--headroom", "50"]].concat();
+    assert!(verdict(&tight, 0).starts_with("fits tightly: "));
+    verdict(&[&tight[..], &["--fail-on", "tight"]].concat(), 1);
+    verdict(&["--headroom", "51"], 2);
     assert_eq!(printed(&["check", "-"], "", 2), "no plan\n");
 }
 

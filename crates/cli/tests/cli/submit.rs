@@ -96,7 +96,10 @@ fn a_job_is_refused_only_where_asked() {
         "{}",
         told(&output)
     );
-    let tight = ["--refuse", "tight", "--headroom", "99", &cluster.job];
+    let script = std::fs::read_to_string(&cluster.job).expect("the job");
+    let full =
+        cluster.folder.file("full.sbatch", &script.replace("micro-batch-size 4", "micro-batch-size 8"));
+    let tight = ["--refuse", "tight", "--headroom", "50", &full];
     assert_eq!((cluster.call(&tight, "").status.code(), cluster.seen()), (Some(1), None));
     let open = cluster.folder.file("open.sbatch", &SCRIPT.replace("--num-layers 24", "--num-layers $LAYERS"));
     assert_eq!(cluster.call(&[&open], "").status.code(), Some(0));
