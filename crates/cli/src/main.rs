@@ -16,11 +16,8 @@ mod mcp;
 mod output;
 mod report;
 mod review;
-<<<<<<< HEAD
 mod search;
-=======
 #[cfg(not(target_family = "wasm"))]
->>>>>>> e8be863 (Agents and Python have the engine: an MCP server, a wheel with a typed module, one release workflow)
 mod submit;
 
 use std::process::ExitCode;

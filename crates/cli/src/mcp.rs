@@ -67,17 +67,14 @@ impl Tools {
             more = walk.step(SLICE);
         }
         let (tried, of) = walk.progress();
-        let layouts = |outcomes: &[shardscope::search::Outcome]| {
-            outcomes.iter().take(input.limit()).map(Layout::of).collect()
-        };
         Ok(Json(Found {
             tried,
             of,
             complete: !more,
             refused: walk.refused(),
             too_large: walk.too_large(),
-            best: layouts(walk.best()),
-            frontier: layouts(walk.frontier()),
+            best: walk.ranked().take(input.limit()).map(Layout::of).collect(),
+            frontier: walk.frontier().iter().take(input.limit()).map(Layout::of).collect(),
         }))
     }
 
