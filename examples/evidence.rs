@@ -3,7 +3,7 @@
 //! with where the time goes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation)]
 
-use pages::evidence::{Compared, compared, summary};
+use pages::evidence::{Compared, Seen, anchored, compared, ranking, spreads, summary};
 use shardscope::estimate::time::time;
 
 fn main() {
@@ -11,6 +11,22 @@ fn main() {
     let compared = compared();
     if wanted.iter().any(|word| word == "--rows") {
         list(compared);
+    } else if wanted.iter().any(|word| word == "--intervals") {
+        for spread in spreads(compared) {
+            println!("{spread:?}");
+        }
+        println!("{:?}", anchored(compared));
+        for seen in [Seen::Fitted, Seen::Unseen] {
+            let of = ranking(compared, seen);
+            let tenth = of.regrets.get(of.groups * 9 / 10).copied().unwrap_or(0.0);
+            println!(
+                "{seen:?}: {} groups, {} pairs, {:.3} right, {:.3} picked, regret {tenth:.3}",
+                of.groups,
+                of.pairs,
+                of.share(),
+                of.picked()
+            );
+        }
     } else if wanted.is_empty() {
         print!("{}", summary(compared));
     } else {

@@ -111,6 +111,15 @@ export interface DimensionTraffic {
 }
 export interface Time {
   step_seconds: number;
+  /** What nine of ten measured steps of such plans lie in. */
+  interval: {
+    low_seconds: number;
+    high_seconds: number;
+    family: string;
+    rows: number;
+    sources: number;
+    narrowed_by: string[];
+  };
   lower_bound_seconds: number;
   upper_bound_seconds: number;
   tokens_per_second: number;

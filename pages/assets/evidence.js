@@ -11,7 +11,6 @@ const sections = [...document.querySelectorAll(".kind")].map((section) => {
     points: frames.map((frame) => frame[index]),
     words: row.textContent.toLowerCase(),
     error: Number(row.dataset.e),
-    aside: "aside" in row.dataset,
     shown: true,
   }));
   return { section, rows, lines: [...section.querySelectorAll("[data-of]")] };
@@ -51,7 +50,7 @@ function count(line, rows) {
     if (key[0] === "f") return one.row.dataset.source === key.slice(1);
     return true;
   };
-  const errors = rows.filter((one) => one.shown && !one.aside && counts(one)).map((one) => one.error);
+  const errors = rows.filter((one) => one.shown && counts(one)).map((one) => one.error);
   const cells = [...line.cells].slice(1);
   const said = figures(errors);
   cells.forEach((cell, index) => { cell.textContent = said[index]; });
@@ -159,7 +158,7 @@ function point(one, section) {
   const unit = section.id === "time" ? "s" : "GiB";
   const line = document.createElement("small");
   const what = one.row.cells[1].querySelector("small");
-  line.textContent = [cells[4], cells[5], cells[6], what ? what.textContent : "", one.aside ? "set aside" : ""].filter(Boolean).join(", ");
+  line.textContent = [cells[4], cells[5], cells[6], what ? what.textContent : ""].filter(Boolean).join(", ");
   chart.querySelector(".readout").append(`${cells[0]}: ${cells[1]} ${unit} measured, ${cells[2]} predicted, ${cells[3]} %`, line);
 }
 

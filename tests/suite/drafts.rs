@@ -228,7 +228,7 @@ fn recipe() -> Recipe {
         attention_mask: false,
         cublas_workspace: None,
         expandable_segments: false,
-        cuda_graphs: false,
+        cuda_graphs: CudaGraphs::None,
         budget: Budget::default(),
         marks: shardscope::plan::Marks::default(),
         left_out: LeftOut::default(),

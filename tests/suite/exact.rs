@@ -6,7 +6,7 @@ use shardscope::estimate::traffic::{Parallelism, Traffic, traffic};
 use shardscope::estimate::{memory, parameters};
 use shardscope::explain::Breakdown;
 use shardscope::launch::{Argument, megatron, resolve};
-use shardscope::plan::{PipelineSchedule, Plan};
+use shardscope::plan::{CudaGraphs, PipelineSchedule, Plan};
 use shardscope::schedule::Order;
 use shardscope::units::{Bytes, Seconds};
 
@@ -71,7 +71,7 @@ fn dualpipes_pieces_are_the_time_at_work() {
     }
     draft.recipe.num_micro_batches = 12;
     draft.recipe.global_batch_size = 12;
-    draft.recipe.cuda_graphs = true;
+    draft.recipe.cuda_graphs = CudaGraphs::Iteration;
     let plan = draft.plan();
     let time = time(&plan);
     let times = sweep(&Order::of(time.schedule.shape), &time.schedule.durations);

@@ -2,7 +2,7 @@
 
 use pages::evidence::Row;
 use shardscope::estimate::time::{Time, exact_step_seconds, step_seconds, time, unknowns};
-use shardscope::plan::{Fp8Recipe, Measured, Recompute};
+use shardscope::plan::{CudaGraphs, Fp8Recipe, Measured, Recompute};
 
 use super::drafts::{draft, even_stages, settled};
 
@@ -70,7 +70,7 @@ fn an_even_pipeline_is_as_efficient_as_the_formula_says() {
         draft.recipe.num_micro_batches = micro_batches;
         draft.recipe.global_batch_size = micro_batches;
         draft.recipe.overlap.pipeline = false;
-        draft.recipe.cuda_graphs = true;
+        draft.recipe.cuda_graphs = CudaGraphs::Iteration;
         let time = time(&draft.plan());
         let expected = 1.0 - micro_batches as f64 / (micro_batches + stages - 1) as f64;
         let bubble = time.bubble_fraction;
@@ -162,17 +162,21 @@ fn rates_follow_from_the_step() {
 /// What cannot be known is named where it applies, and only there.
 #[test]
 fn what_cannot_be_known_is_named() {
-    use Unknown::{Accelerator, ExpertBalance, Modules, Network, Prefetch};
+    use Unknown::{Accelerator, ExpertBalance, Modules, Network, Prefetch, Relative};
     use shardscope::estimate::time::Unknown;
     for row in Row::all() {
         let plan = row.try_plan().expect("a plan");
-        let named = unknowns(&plan);
+        let time = time(&plan);
+        let named = unknowns(&plan, &time);
         let expected = [
             (Accelerator, false),
+            (Relative, ["H20", "MI355X"].contains(&row.text("gpu"))),
+            (Unknown::Fp4, row.text("compute") == "nvfp4"),
             (ExpertBalance, row.is_moe()),
             (Network, plan.cluster().num_nodes >= 128),
             (Prefetch, row.sharded_weights()),
             (Modules, matches!(plan.recipe().recompute, Recompute::Selective(_))),
+            (Unknown::Host, time.waits("host").1 >= 0.05),
             (Unknown::Between, true),
         ];
         for (unknown, holds) in expected {

@@ -7,8 +7,8 @@ use super::memory::{framework, workspaces};
 use super::time::constants as time;
 use super::traffic::constants as traffic;
 
-const FOUND: &str = "found on the development half of the published runs, all rows of a generation together";
-const PRODUCTS: &str = "found on the development half of the published runs, all rows of a generation together; B200: SimuMax's large products under load";
+const FOUND: &str = "found on the development half of the published runs, all rows of a silicon together; which rows feel it is in the table below";
+const PRODUCTS: &str = "found on the development half of the published runs, all rows of a silicon together; which rows feel it is in the table below; B200: SimuMax's large products under load";
 const ASSUMED: &str = "assumed; no published row could tell";
 const NCCL: &str = "NCCL all-reduce bus bandwidth as measured on A100, H200 and B200 (ml-engineering, network chapter; SimuMax); elsewhere without a measurement of its own";
 const SMALL: &str = "NCCL small messages, nccl-tests";
@@ -40,7 +40,6 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
         network,
         network_start,
         network_hop,
-        host,
         user_buffer_overlap,
         contention,
         straggling,
@@ -137,7 +136,6 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
             "what every further rank of a ring over the network adds to the start of a collective",
             ASSUMED,
         ),
-        new(("host", micro(host), "µs"), "host time to issue one kernel from an eager training loop", FOUND),
         new(
             ("user_buffer_overlap", user_buffer_overlap, ""),
             "share of tensor-parallel traffic that --tp-comm-overlap hides",

@@ -26,6 +26,12 @@ pub enum Operator {
 }
 
 impl Operator {
+    /// Whether the host reads back from the device before it can issue the rest: the tokens of each expert.
+    #[must_use]
+    pub const fn reads_back(self) -> bool {
+        matches!(self, Self::Experts)
+    }
+
     /// The name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {

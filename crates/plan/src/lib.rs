@@ -41,9 +41,9 @@ pub use model::{
 pub use not_modelled::{Effect, NotModelled, NotRead};
 pub use number::Number;
 pub use recipe::{
-    AttentionKernel, Dispatcher, DpSharding, Fp8, Fp8Recipe, Fusions, HEADROOM, LoadBalancing, LossKind,
-    MoeRecipe, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule, Software,
-    StateFormat,
+    AttentionKernel, CudaGraphs, Dispatcher, DpSharding, Fp8, Fp8Recipe, Fusions, HEADROOM, LoadBalancing,
+    LossKind, MoeRecipe, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule,
+    Software, StateFormat,
 };
 pub use resolution::{Question, Resolution};
 pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantics, Rollout, RolloutEngine};

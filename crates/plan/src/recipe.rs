@@ -59,8 +59,8 @@ pub struct Recipe {
     pub cublas_workspace: Option<Bytes>,
     /// Whether PyTorch's allocator grows its segments (`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`).
     pub expandable_segments: bool,
-    /// Full-iteration or partial CUDA graphs (`--enable-cuda-graph`, `--cuda-graph-impl`).
-    pub cuda_graphs: bool,
+    /// What CUDA graphs capture (`--enable-cuda-graph`, `--cuda-graph-impl`).
+    pub cuda_graphs: CudaGraphs,
     /// How long the training is, and what it costs.
     pub budget: Budget,
     /// What is not counted of the device's memory.
@@ -386,6 +386,19 @@ pub struct MoeRecipe {
     pub expert_bias: bool,
     /// `--moe-router-pre-softmax`.
     pub pre_softmax: bool,
+}
+
+/// What CUDA graphs capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CudaGraphs {
+    /// Nothing.
+    #[default]
+    None,
+    /// Each layer, experts and their dispatch left out: the number of tokens of each is not known when a graph is captured
+    /// (`transformer_engine`, `local`).
+    Layers,
+    /// Forward and backward of all micro-batches (`full_iteration`).
+    Iteration,
 }
 
 /// `--moe-token-dispatcher-type`.

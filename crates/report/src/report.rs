@@ -38,6 +38,7 @@ pub struct Report {
 #[must_use]
 pub fn report(plan: &Plan) -> Report {
     let traffic = traffic(plan);
+    let time = time(plan);
     Report {
         detours: warnings(plan, &traffic),
         traffic,
@@ -45,8 +46,8 @@ pub fn report(plan: &Plan) -> Report {
         memory: memory(plan),
         parameters: shardscope_estimate::parameters(plan),
         flops: shardscope_estimate::flops(plan),
-        time: time(plan),
-        unknowns: unknowns(plan),
+        unknowns: unknowns(plan, &time),
+        time,
         utilisation: shardscope_estimate::utilisation(plan),
         advice: Vec::new(),
     }

@@ -39,7 +39,7 @@ pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
     say("Layout", cut(&shown.plan));
     say(
         "Step",
-        format!("{} ({} to {})", seconds(time.step), seconds(time.lower_bound), seconds(time.upper_bound)),
+        format!("{} ({} to {})", seconds(time.step), seconds(time.interval.low), seconds(time.interval.high)),
     );
     say("Tokens per second", rounded(time.tokens_per_second));
     say("Per GPU", format!("{}, MFU {}", tflops(time.model_rate), percent(time.mfu)));

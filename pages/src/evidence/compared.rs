@@ -2,13 +2,17 @@
 
 use std::sync::OnceLock;
 
+use shardscope::estimate::compute::Standing;
 use shardscope::estimate::time::time;
 use shardscope::launch::Resolution;
+use shardscope::plan::Plan;
 
 use super::figures::Figures;
+use super::left_out::seconds_without;
 use super::row::Row;
 
-/// Rows that are off by more than 15 %, or whose record forbids a target, with the reason.
+/// Rows that are off by more than 15 %, and rows whose record is in doubt, with the reason. A cause explains; it takes no row
+/// out of any statistic.
 const CAUSES: &str = include_str!("../../../tests/data/measured/causes.tsv");
 
 /// Rows for which accuracy is stated together.
@@ -20,6 +24,17 @@ pub enum Group {
     Azure,
     /// Korthikanti et al. 2022, table 5.
     Korthikanti,
+    /// An architecture or a family of machines, among the rows that constants were fitted on.
+    Fitted(Part),
+    /// The same among the sources of `NEVER_FITTED`.
+    Kept(Part),
+}
+
+/// What a row is counted under: one of these each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Every row.
+    All,
     /// Dense models on A100 or newer, weights not sharded over replicas.
     Dense,
     /// Routed experts.
@@ -30,40 +45,89 @@ pub enum Group {
     Volta,
     /// Ascend 910B.
     Ascend,
+    /// AMD Instinct.
+    Instinct,
 }
 
-impl Group {
-    /// Every group, as the README lists them.
-    pub const ALL: [Self; 8] = [
-        Self::Narayanan,
-        Self::Azure,
-        Self::Korthikanti,
-        Self::Dense,
-        Self::Experts,
-        Self::Sharded,
-        Self::Volta,
-        Self::Ascend,
-    ];
-
-    /// Whether `row` belongs to the group; a row may belong to a table and to an architecture.
-    pub fn holds(self, row: &Row) -> bool {
-        let family = row.text("family");
-        let part = if row.text("gpu").starts_with("V100") {
+impl Part {
+    /// Of `row`.
+    #[must_use]
+    pub fn of(row: &Row) -> Self {
+        let gpu = row.text("gpu");
+        if gpu.starts_with("V100") {
             Self::Volta
-        } else if row.text("gpu").starts_with("Ascend") {
+        } else if gpu.starts_with("Ascend") {
             Self::Ascend
+        } else if gpu.starts_with("MI") {
+            Self::Instinct
         } else if row.sharded_weights() {
             Self::Sharded
         } else if row.is_moe() {
             Self::Experts
         } else {
             Self::Dense
-        };
+        }
+    }
+
+    fn holds(self, row: &Row) -> bool {
+        self == Self::All || self == Self::of(row)
+    }
+
+    /// What tables call it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::All => "all rows",
+            Self::Dense => "dense, A100 and newer",
+            Self::Experts => "mixture of experts",
+            Self::Sharded => "sharded weights (FSDP, ZeRO-3)",
+            Self::Volta => "V100",
+            Self::Ascend => "Ascend 910B",
+            Self::Instinct => "AMD Instinct",
+        }
+    }
+}
+
+impl Group {
+    /// Every group, as the README lists them.
+    pub const ALL: [Self; 14] = [
+        Self::Narayanan,
+        Self::Azure,
+        Self::Korthikanti,
+        Self::Fitted(Part::Dense),
+        Self::Fitted(Part::Experts),
+        Self::Fitted(Part::Sharded),
+        Self::Fitted(Part::Volta),
+        Self::Fitted(Part::Ascend),
+        Self::Fitted(Part::All),
+        Self::Kept(Part::Dense),
+        Self::Kept(Part::Experts),
+        Self::Kept(Part::Ascend),
+        Self::Kept(Part::Instinct),
+        Self::Kept(Part::All),
+    ];
+
+    /// Whether `row` belongs to the group; a row may belong to a table and to an architecture.
+    pub fn holds(self, row: &Row) -> bool {
+        let family = row.family();
         match self {
             Self::Narayanan => family == "seed-narayanan2021-tab1",
             Self::Azure => family == "seed-azure-nemo-22.06",
             Self::Korthikanti => family == "korthikanti2022-tab5",
-            other => other == part,
+            Self::Fitted(part) => row.is_fitted() && part.holds(row),
+            Self::Kept(part) => !row.is_fitted() && part.holds(row),
+        }
+    }
+
+    /// What tables call it.
+    #[must_use]
+    pub fn title(self) -> String {
+        match self {
+            Self::Narayanan => "Narayanan et al. 2021, table 1 (1.7B to 1T)".to_owned(),
+            Self::Azure => "Azure NeMo Megatron 2022 (126M to 530B)".to_owned(),
+            Self::Korthikanti => "Korthikanti et al. 2022, table 5".to_owned(),
+            Self::Fitted(part) => part.title().to_owned(),
+            Self::Kept(part) => format!("never fitted: {}", part.title()),
         }
     }
 }
@@ -78,23 +142,27 @@ pub struct Compared {
     pub predicted: f64,
     /// Predicted over measured, less one.
     pub error: f64,
-    /// Why it is off, or why its record forbids a target.
+    /// The same with constants that its own source had no part in. Rows of sources never fitted, and of accelerators without
+    /// a fitted row, are so as they stand.
+    pub unseen: f64,
+    /// Why it is off, or why its record is in doubt.
     pub cause: Option<Cause>,
 }
 
 /// Why a row is off.
 #[derive(Clone, Copy, Debug)]
 pub struct Cause {
-    /// `record` (the record forbids a target), `known` or `unknown`.
+    /// `record` (another record of the same run disagrees, or a fact is missing), `known` or `unknown`.
     pub kind: &'static str,
     /// What it is.
     pub text: &'static str,
 }
 
 impl Compared {
-    /// Whether the record forbids a target: another record of the same run disagrees, or a fact is missing.
-    pub fn is_disputed(&self) -> bool {
-        self.cause.is_some_and(|cause| cause.kind == "record")
+    /// Whether published runs tell how fast the row's accelerator is.
+    pub fn is_calibrated(&self) -> bool {
+        let standing = |plan: &Plan| Standing::of(&plan.cluster().accelerator) == Standing::Measured;
+        self.resolution.plan.as_ref().is_some_and(standing)
     }
 }
 
@@ -110,7 +178,8 @@ fn compare(row: Row) -> Compared {
     let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{id}: {:?}", resolution.diagnostics));
     let predicted = time(plan).step.get();
     let error = predicted / row.measured() - 1.0;
-    Compared { predicted, error, cause: cause(id), row, resolution }
+    let unseen = seconds_without(row.family(), plan).map_or(error, |seconds| seconds / row.measured() - 1.0);
+    Compared { predicted, error, unseen, cause: cause(id), row, resolution }
 }
 
 /// The identifiers of all rows with a cause.
@@ -162,56 +231,16 @@ pub const PEERS: [Peer; 6] = [
     Peer { name: "llm-analysis", rows: "the same 48 rows", error: "median 21 to 26 %" },
 ];
 
-impl Group {
-    /// What tables call it.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Narayanan => "Narayanan et al. 2021, table 1 (1.7B to 1T)",
-            Self::Azure => "Azure NeMo Megatron 2022 (126M to 530B)",
-            Self::Korthikanti => "Korthikanti et al. 2022, table 5",
-            Self::Dense => "dense, A100 and newer",
-            Self::Experts => "mixture of experts",
-            Self::Sharded => "sharded weights (FSDP, ZeRO-3)",
-            Self::Volta => "V100",
-            Self::Ascend => "Ascend 910B",
-        }
-    }
-}
-
-/// Errors of the rows of `group`, those whose record forbids a target left out.
+/// Errors of the rows of `group`: of all of them.
 #[must_use]
 pub fn figures(compared: &[Compared], group: Group) -> Figures {
-    let rows = compared.iter().filter(|one| group.holds(&one.row) && !one.is_disputed());
+    let rows = compared.iter().filter(|one| group.holds(&one.row));
     Figures::of(rows.map(|one| one.error).collect())
 }
 
-/// The tables of the README, as Markdown.
-pub fn summary(compared: &[Compared]) -> String {
-    let mut out = "| published runs | rows | median error | 90 % of rows within | within 15 % | bias |\n\
-                   |---|---|---|---|---|---|\n"
-        .to_owned();
-    for group in Group::ALL {
-        let figures = figures(compared, group);
-        out += &format!(
-            "| {} | {} | {:.1} % | {:.1} % | {:.0} % | {:+.1} % |\n",
-            group.title(),
-            figures.rows,
-            100.0 * figures.median,
-            100.0 * figures.tenth,
-            100.0 * figures.near(),
-            100.0 * figures.bias
-        );
-    }
-    let disputed = compared.iter().filter(|one| one.is_disputed()).count();
-    out += &format!(
-        "\nOf {} rows {disputed} are left out because another record of the same run disagrees or a fact is missing; \
-         `tests/data/measured/causes.tsv` names them, and every other row that is off by more than 15 %.\n\n",
-        compared.len()
-    );
-    out += "| peer | on these rows | error of the step time |\n|---|---|---|\n";
-    for Peer { name, rows, error } in PEERS {
-        out += &format!("| {name} | {rows} | {error} |\n");
-    }
-    out
+/// The same with constants that each row's own source had no part in.
+#[must_use]
+pub fn figures_unseen(compared: &[Compared], group: Group) -> Figures {
+    let rows = compared.iter().filter(|one| group.holds(&one.row));
+    Figures::of(rows.map(|one| one.unseen).collect())
 }

@@ -103,10 +103,8 @@ pub struct Entry {
     pub predicted: f64,
     /// Lines of the statistics that the row counts in.
     pub groups: Vec<usize>,
-    /// Why it is off, or why its record forbids a target.
+    /// Why it is off, or why its record is in doubt.
     pub cause: Option<String>,
-    /// Whether its record forbids a target: it counts in no statistics.
-    pub aside: bool,
     /// The fragment that opens it as a plan.
     pub link: String,
 }
@@ -141,7 +139,6 @@ fn step_time(one: &Compared) -> Entry {
         predicted: one.predicted,
         groups: groups.map(|(index, _)| index).collect(),
         cause: one.cause.map(|cause| cause.text.to_owned()),
-        aside: one.is_disputed(),
         ..described(id, one.row.family(), &one.resolution)
     }
 }
@@ -189,7 +186,6 @@ fn described(id: &str, family: &str, resolution: &Resolution) -> Entry {
         predicted: 0.0,
         groups: Vec::new(),
         cause: None,
-        aside: false,
         link: link(resolution).unwrap_or_else(|| panic!("{id} has no link")),
     }
 }

@@ -8,9 +8,10 @@ use super::compared::{Group, PEERS};
 use super::entry::{Architecture, Entry, memories, step_times};
 use super::figures::Figures;
 use super::gaps::{MISSED_VERDICTS, NOT_ESTIMATED};
+use super::held;
 use super::memory::{Counted, runs};
 use super::plot::Plot;
-use super::sources::SOURCES;
+use super::sources::{NEVER_FITTED, SOURCES};
 use super::table::{Line, rows, statistics};
 use crate::page::Page;
 
@@ -35,7 +36,7 @@ fn body() -> Markup {
         picture: "Predicted step time over measured step time, both in seconds and on logarithmic axes. Most points lie within \
                   10 % of the diagonal; the table below has every one of them.",
         unit: "s",
-        groups: Group::ALL.iter().map(|group| group.title().to_owned()).collect(),
+        groups: Group::ALL.iter().map(|group| group.title()).collect(),
         entries: &times,
         after: peers(&times),
     };
@@ -52,6 +53,7 @@ fn body() -> Markup {
     };
     html! {
         (honesty(&times, &memory))
+        (held::section())
         (filters(&times, &memory))
         (section(&time_section))
         (section(&memory_section))
@@ -61,22 +63,21 @@ fn body() -> Markup {
 
 /// What the figures are worth, first.
 fn honesty(times: &[Entry], memory: &[Entry]) -> Markup {
-    let aside = times.iter().filter(|entry| entry.aside).count();
-    let off = times.iter().filter(|entry| !entry.aside && entry.error().abs() > 0.15).count();
+    let off = times.iter().filter(|entry| entry.error().abs() > 0.15).count();
+    let kept = times.iter().filter(|entry| NEVER_FITTED.contains(&entry.source.family)).count();
     html! {
         section.panel.honesty aria-labelledby="worth" {
             h2 #worth { "What these figures are worth" }
             ul {
                 li {
-                    "The engine's constants, one set for each generation of accelerators, were set with the " (times.len())
-                    " step times in view: this is the development half. About as many rows are kept apart, never seen, to check \
-                     the result. No constant belongs to a model, a paper or a row."
+                    "The engine's constants, one set for each generation of accelerators, were set with " (times.len() - kept)
+                    " of the " (times.len()) " step times in view. The other " (kept) " are of whole sources that were read when \
+                     the constants stood; their errors have lines of their own. No constant belongs to a model, a paper or a row."
                 }
                 li {
-                    (aside) " rows are set aside, hollow in the picture and not counted: another record of the same run \
-                    disagrees, or a fact is missing. Each says why."
+                    "Every row counts in every statistic: none is set aside. " (off) " step times are off by more than 15 %. Each \
+                    says why, or that no cause is known."
                 }
-                li { (off) " further rows are off by more than 15 %. Each says why, or that no cause is known." }
                 li {
                     "Memory is not fitted: its " (memory.len()) " figures follow from what the frameworks allocate. Rows off by \
                     more than their source's usual scatter say why."
@@ -196,7 +197,7 @@ fn legend(entries: &[Entry]) -> Markup {
 /// What other tools reach on the same rows.
 fn peers(times: &[Entry]) -> Markup {
     let ours = |families: &[&str]| {
-        let rows = times.iter().filter(|entry| !entry.aside && families.contains(&entry.source.family));
+        let rows = times.iter().filter(|entry| families.contains(&entry.source.family));
         Figures::of(rows.map(Entry::error).collect())
     };
     let tables =

@@ -121,7 +121,7 @@ impl Plot<'_> {
                 @for entry in self.entries {
                     @let (x, y) = place(entry);
                     @let kind = entry.architecture.key();
-                    use href={ "#" (self.key) "-" (kind) } class={ (kind) @if entry.aside { " aside" } }
+                    use href={ "#" (self.key) "-" (kind) } class=(kind)
                         x=(format!("{x:.1}")) y=(format!("{y:.1}")) {}
                 }
             }

@@ -6,7 +6,9 @@ use serde_json::Value;
 use shardscope::launch::{Resolution, resolve};
 use shardscope::plan::{Field, Number, Plan, Software};
 
-/// The development half of the measured step times.
+use super::sources::NEVER_FITTED;
+
+/// The measured step times.
 const STEPS: &str = include_str!("../../../tests/data/measured/steps.tsv");
 
 /// One published run.
@@ -55,6 +57,11 @@ impl Row {
     /// Where the row is from.
     pub fn family(&self) -> &'static str {
         self.text("family")
+    }
+
+    /// Whether constants were fitted with its source in view.
+    pub fn is_fitted(&self) -> bool {
+        !NEVER_FITTED.contains(&self.family())
     }
 
     /// Whether the model has routed experts.
@@ -180,7 +187,8 @@ impl Row {
         to.say(Field::MoeTokenDispatcherType, if flex { "flex" } else { "alltoall" });
         // ms-swift's models run their experts one after another.
         to.say(Field::MoeGroupedGemm, self.family() != "ms-swift");
-        to.say(Field::MoePermuteFusion, true);
+        // Recipes of 24.11 to 25.05 run the exchange and the permutation as PyTorch has them.
+        to.say(Field::MoePermuteFusion, flex || self.family() != "dgxc-benchmarking");
         to.say(Field::MoeRouterDtype, "fp32");
         // Weight that Megatron-LM's own recipes give the loss.
         to.say(Field::MoeAuxLossCoeff, "0.01");
@@ -207,7 +215,7 @@ impl Row {
         to.degree(Field::ContextParallelSize, self.number("cp"));
         to.degree(Field::ExpertModelParallelSize, self.number("ep"));
         if self.is_moe() {
-            to.say(Field::ExpertTensorParallelSize, self.maybe("etp").unwrap_or(1));
+            to.say(Field::ExpertTensorParallelSize, self.maybe("etp").unwrap_or(self.usual_expert_tensor()));
         }
         if self.yes("sp") && self.number("tp") > 1 {
             to.say(Field::SequenceParallel, true);
@@ -230,6 +238,12 @@ impl Row {
         } else {
             to.say(Field::PipelineModelParallelLayout, ragged(layers, parts));
         }
+    }
+
+    /// Megatron's own: experts are cut as the rest is, where that leaves room for their parallelism.
+    fn usual_expert_tensor(&self) -> u64 {
+        let [gpus, tensor, pipeline, expert] = ["gpus", "tp", "pp", "ep"].map(|column| self.number(column));
+        if (gpus / pipeline).is_multiple_of(tensor * expert) { tensor } else { 1 }
     }
 
     fn batch_and_formats(&self, to: &mut Settings) {

@@ -37,7 +37,7 @@ pub(super) fn statistics(caption: &str, lines: &[Line], entries: &[Entry]) -> Ma
         "Bias",
     ];
     let counted = lines.iter().map(|line| {
-        let counted = entries.iter().filter(|entry| !entry.aside && line.counts(entry));
+        let counted = entries.iter().filter(|entry| line.counts(entry));
         (line, Figures::of(counted.map(Entry::error).collect()))
     });
     html! {
@@ -113,13 +113,13 @@ fn row(entry: &Entry) -> Markup {
     html! {
         tr id=(entry.anchor) data-source=(entry.source.family) data-hardware=(entry.accelerator)
             data-architecture=(entry.architecture.key()) data-software=(entry.software) data-g=(groups.join(" "))
-            data-e=(format!("{:.6}", entry.error())) data-aside[entry.aside]
+            data-e=(format!("{:.6}", entry.error()))
         {
             th scope="row" {
                 a href={ "./#" (entry.link) } { (entry.id) }
                 small { a href=(entry.source.link) { (entry.source.name) } (place(entry)) }
                 @if let Some(cause) = &entry.cause {
-                    small.cause { @if entry.aside { "Set aside: " } (cause) }
+                    small.cause { (cause) }
                 }
             }
             td.number { (digits(entry.measured)) @if !entry.what.is_empty() { small { (entry.what) } } }

@@ -6,6 +6,7 @@ mod frameworks;
 mod glossary;
 mod groups;
 mod hardware;
+mod host;
 mod letters;
 mod models;
 mod plans;

@@ -8,6 +8,7 @@ use shardscope::estimate::flops;
 use shardscope::explain::anchor;
 use shardscope::units::{grouped, percent};
 
+use super::host::{felt, host};
 use super::letters::expression;
 use super::plans::plans;
 use super::write::{Chapter, Row, code, pairs, plain, prose, table};
@@ -35,8 +36,7 @@ pub(super) fn model() -> Chapter {
     );
     let kernels = prose(
         "Norms, activations, dropouts, casts, residual sums: bytes read and written, over the share of the memory bandwidth that \
-         streaming kernels reach, plus a launch for each. A pass is never shorter than the host needs to issue its kernels, \
-         unless CUDA graphs are on.",
+         streaming kernels reach, plus a launch for each.",
     );
     let messages = prose(
         "A collective takes its start, what every further hop adds, and its bytes [on the wire|wire] over the bandwidth of the slowest \
@@ -52,6 +52,7 @@ pub(super) fn model() -> Chapter {
         .part("Matrix products", products)
         .part("Attention", attention)
         .part("Memory-bound kernels", kernels)
+        .part("Waiting for the host", host())
         .part("Messages", messages)
         .part("Overlap and bounds", overlap)
 }
@@ -68,10 +69,12 @@ fn tiles() -> Markup {
 pub(super) fn constants() -> Chapter {
     let lead = prose(
         "What a data sheet does not say: the share of its figures that kernels reach, and fixed costs. One set for each generation \
-         of accelerators; none for a model, a row or a paper. An accelerator without a set of its own is taken as an A100 with \
-         its own data sheet. Your own measurements can take the place of the first ones, on the page under Time.",
+         of accelerators, those of one silicon pooled; none for a model, a row or a paper. An accelerator without a set of its own \
+         is taken as an A100 with its own data sheet, and its plans say that it is not calibrated. Your own measurements can take the place of the first ones, on the page under Time.",
     );
-    let mut chapter = Chapter::new("constants", "Constants", lead).part("By generation", generations());
+    let mut chapter = Chapter::new("constants", "Constants", lead)
+        .part("By generation", generations())
+        .part("Which rows tell them", felt());
     for (title, constants) in general() {
         chapter = chapter.part(title, listed(title, &constants));
     }

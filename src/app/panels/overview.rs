@@ -89,7 +89,7 @@ fn stats(shown: &Shown) -> Html {
             <Stat
                 name={html! { <Term name="step time">{ "Step time" }</Term> }}
                 figure={seconds(time.step)}
-                also={html!(format!("{} to {}", seconds(time.lower_bound), seconds(time.upper_bound)))}
+                also={html!(format!("{} to {}", seconds(time.interval.low), seconds(time.interval.high)))}
             />
             <Stat
                 name={html!("Tokens/s")}

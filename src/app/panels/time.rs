@@ -125,7 +125,9 @@ fn range(time: &Time) -> Html {
         <figure class="range">
             <figcaption>
                 <strong>{ seconds(time.step) }</strong>
-                { format!(" between {} and {}", seconds(time.lower_bound), seconds(time.upper_bound)) }
+                { format!(" nine of ten such runs take {} to {}; fully overlapped {}, nothing overlapped {}",
+                    seconds(time.interval.low), seconds(time.interval.high), seconds(time.lower_bound), seconds(time.upper_bound)) }
+                <small>{ format!("Narrower with {}.", time.interval.narrows.join("; ")) }</small>
             </figcaption>
             <svg class="bar" aria-hidden="true">
                 <rect class="band" x={at(low)} width={at(high - low)} height="100%" />

@@ -4,13 +4,21 @@
 mod attention;
 mod calibration;
 mod device;
+mod issue;
 mod matmul;
 mod section;
+mod share;
 
-pub use calibration::{CALIBRATED_ON, CALIBRATIONS, Calibration, MatmulRates, calibration, is_calibrated};
+pub use calibration::{
+    CALIBRATED_ON, CALIBRATIONS, Calibration, MEASURED, MatmulRates, Standing, calibration,
+};
 pub use device::Device;
+pub use issue::{
+    COMPILED, EAGER, GRAPHED, ISSUES, Issue, MEGATRON_CORE, MEGATRON_LEGACY, PROCESSORS, Processor,
+};
 pub use matmul::{Bound, Product, ProductTime, TILES, Tile};
 pub use section::{Cost, Passes, linear_products, passes};
+pub use share::Share;
 
 pub(crate) use attention::{FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT};
 pub(crate) use device::real;

@@ -4,12 +4,19 @@ use super::device::real;
 use super::{Device, Product};
 use crate::flops::repeated_share;
 use shardscope_operators::{Kernel, Matmul, Operator, Symbols, Work, work_of};
-use shardscope_plan::AttentionKernel;
+use shardscope_plan::{AttentionKernel, CudaGraphs};
 use shardscope_units::{Quantity, Seconds};
 
 /// Bytes moved per element when an input is cast to low precision: read in 16 bit, written once as it
 /// is and once transposed for the weight gradient (Transformer Engine's cast-transpose kernel).
 pub(crate) const CAST_BYTES: f64 = 3.0;
+
+/// Host time of a further kernel launched within one call, as a share of a kernel with a call of its own: the driver's 5 to
+/// 10 µs of some 50.
+pub(crate) const WITHIN_A_CALL: f64 = 0.15;
+/// Host time of the hooks of one parameter (accumulation into the main gradient, the bucket's count), as a share of an
+/// operator's. Assumed.
+pub(crate) const HOOKS: f64 = 0.5;
 
 /// Time by kind of arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -20,8 +27,12 @@ pub struct Cost {
     pub attention: Seconds,
     /// Memory-bound kernels.
     pub memory: Seconds,
+    /// Operators called: products with their gradients, kernels of one purpose.
+    pub operators: f64,
     /// Kernels launched.
     pub launches: f64,
+    /// All-reduces and exchanges called; each half of an all-reduce is half a one.
+    pub messages: f64,
 }
 
 impl Cost {
@@ -38,7 +49,9 @@ impl Cost {
             linear: self.linear * factor,
             attention: self.attention * factor,
             memory: self.memory * factor,
+            operators: self.operators * factor,
             launches: self.launches * factor,
+            messages: self.messages * factor,
         }
     }
 }
@@ -48,7 +61,9 @@ impl std::ops::AddAssign for Cost {
         self.linear += other.linear;
         self.attention += other.attention;
         self.memory += other.memory;
+        self.operators += other.operators;
         self.launches += other.launches;
+        self.messages += other.messages;
     }
 }
 
@@ -69,6 +84,18 @@ pub struct Passes {
 #[must_use]
 pub fn passes(device: &Device, x: &Symbols<'_>, operators: &[Operator]) -> Passes {
     let mut passes = Passes::default();
+    for operator in operators {
+        let mut own = Passes::default();
+        add_passes(device, x, std::slice::from_ref(operator), &mut own);
+        if x.recipe().cuda_graphs == CudaGraphs::Layers && !operator.reads_back() {
+            own.capture();
+        }
+        passes += own;
+    }
+    passes
+}
+
+fn add_passes(device: &Device, x: &Symbols<'_>, operators: &[Operator], passes: &mut Passes) {
     for work in work_of(x, operators) {
         let (forward, input, weight) = match &work {
             Work::Matmul(matmul) if matmul.kind.has_weight() => linear(device, x, matmul),
@@ -83,7 +110,26 @@ pub fn passes(device: &Device, x: &Symbols<'_>, operators: &[Operator]) -> Passe
         passes.input_gradient += input;
         passes.weight_gradient += weight;
     }
-    passes
+}
+
+impl Passes {
+    /// A captured graph is launched as one: the host issues nothing of it by itself.
+    fn capture(&mut self) {
+        for cost in
+            [&mut self.forward, &mut self.input_gradient, &mut self.weight_gradient, &mut self.selective]
+        {
+            (cost.operators, cost.launches) = (0.0, 0.0);
+        }
+    }
+}
+
+impl std::ops::AddAssign for Passes {
+    fn add_assign(&mut self, other: Self) {
+        self.forward += other.forward;
+        self.input_gradient += other.input_gradient;
+        self.weight_gradient += other.weight_gradient;
+        self.selective += other.selective;
+    }
 }
 
 /// The three products of a linear layer: forward, input gradient, weight gradient.
@@ -119,18 +165,24 @@ fn linear(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cos
     let cast = if forward.low { CAST_BYTES * real(matmul.batch) } else { 0.0 };
     // Without grouped products every expert is a launch of its own.
     let launches = if x.recipe().moe.grouped_gemm { 1 } else { matmul.batch };
-    let cost = |product: &Product, cast: f64| Cost {
+    // A grouped product runs a kernel for each expert from one call (`te_general_grouped_gemm`), and each expert's weight is a
+    // parameter of its own, with hooks of its own when its gradient is there.
+    let experts = if forward.grouped && launches == 1 { real(matmul.batch) } else { 0.0 };
+    let cost = |product: &Product, cast: f64, operators: f64| Cost {
         linear: Product { batch: matmul.batch / launches, ..*product }.time(device).time * real(launches),
         memory: device.kernel(cast, launches * u64::from(cast > 0.0)),
-        launches: real(launches),
+        operators: operators * real(launches),
+        launches: real(launches) + experts * WITHIN_A_CALL,
         ..Cost::default()
     };
-    let weight = if matmul.trains { cost(&weight, 0.0) } else { Cost::default() };
-    (cost(&forward, cast * m * k), cost(&input, cast * m * n), weight)
+    // One function works out both gradients.
+    let weight = if matmul.trains { cost(&weight, 0.0, experts * HOOKS) } else { Cost::default() };
+    (cost(&forward, cast * m * k, 1.0), cost(&input, cast * m * n, 1.0), weight)
 }
 
 fn attention(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cost) {
     let [m, n, k] = matmul.local;
+    // A fused kernel does both products at once.
     let (forward, backward, launches) = if x.recipe().attention_kernel == AttentionKernel::Unfused {
         let time = |m, n, k| {
             let width = real(x.width);
@@ -144,8 +196,13 @@ fn attention(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, 
     } else {
         (device.fused_forward(matmul), device.fused_backward(matmul), 0.5)
     };
-    let cost = |attention, launches| Cost { attention, launches, ..Cost::default() };
-    (cost(forward, launches), cost(backward, 2.0 * launches), Cost::default())
+    let cost = |attention, more| Cost {
+        attention,
+        operators: launches,
+        launches: launches * more,
+        ..Cost::default()
+    };
+    (cost(forward, 1.0), cost(backward, 2.0), Cost::default())
 }
 
 fn memory(device: &Device, x: &Symbols<'_>, kernel: &Kernel, work: &Work) -> (Cost, Cost, Cost) {
@@ -153,11 +210,11 @@ fn memory(device: &Device, x: &Symbols<'_>, kernel: &Kernel, work: &Work) -> (Co
     let unfused = x.recipe().attention_kernel == AttentionKernel::Unfused;
     let cost = |bytes: f64, launches: u64| {
         let time = device.kernel(bytes, launches);
-        let count = real(launches);
+        let (operators, launches) = (real(launches.min(1)), real(launches));
         if core && unfused {
-            Cost { attention: time, launches: count, ..Cost::default() }
+            Cost { attention: time, operators, launches, ..Cost::default() }
         } else {
-            Cost { memory: time, launches: count, ..Cost::default() }
+            Cost { memory: time, operators, launches, ..Cost::default() }
         }
     };
     (

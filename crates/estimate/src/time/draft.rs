@@ -31,7 +31,7 @@ impl Draft {
         let x = Symbols::of(plan);
         let device = Device::with(calibration(&plan.cluster().accelerator), plan.cluster(), plan.recipe());
         let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
-        let overlaps = Overlaps::of(plan, &device, bounds);
+        let overlaps = Overlaps::of(plan, bounds);
         Self(Run::knowing(&Setting { x, device, rings, overlaps }, &mut known.0))
     }
 

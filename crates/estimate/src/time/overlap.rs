@@ -1,9 +1,9 @@
 //! What communication hides behind arithmetic, and what that costs.
 
 use super::spent::Parts;
-use crate::compute::{Cost, Device};
+use crate::compute::{Cost, Device, GRAPHED, Issue};
 use shardscope_operators::Dimension;
-use shardscope_plan::{Plan, Recipe};
+use shardscope_plan::Plan;
 use shardscope_units::Seconds;
 
 /// How much is assumed to overlap.
@@ -25,25 +25,25 @@ pub(super) struct Overlaps {
     pub(super) tensor: bool,
     /// `--overlap-moe-expert-parallel-comm`.
     pub(super) expert: bool,
-    /// Host time per kernel.
-    pub(super) host: Seconds,
+    /// What the host spends on a kernel.
+    pub(super) issue: Issue,
 }
 
 impl Overlaps {
-    pub(super) fn of(plan: &Plan, device: &Device, bounds: Bounds) -> Self {
+    pub(super) fn of(plan: &Plan, bounds: Bounds) -> Self {
         let recipe = plan.recipe();
         Self {
             bounds,
             tensor: recipe.overlap.tensor && plan.layout().sequence_parallel,
             expert: recipe.overlap.expert,
-            host: host(recipe, device, bounds),
+            issue: issue(plan, bounds),
         }
     }
 }
 
-/// Captured graphs are issued at once.
-fn host(recipe: &Recipe, device: &Device, bounds: Bounds) -> Seconds {
-    if recipe.cuda_graphs || bounds == Bounds::Lower { Seconds::ZERO } else { device.calibration.host }
+/// What is left when everything overlaps waits for no host.
+fn issue(plan: &Plan, bounds: Bounds) -> Issue {
+    if bounds == Bounds::Lower { GRAPHED } else { Issue::of(plan.recipe(), &plan.cluster().accelerator) }
 }
 
 /// Communication of one pass over one section, by dimension: what stands alone and what may hide.

@@ -18,6 +18,7 @@ impl std::ops::AddAssign for Parts {
         self.context += other.context;
         self.expert += other.expert;
         self.data += other.data;
+        self.host += other.host;
         self.other += other.other;
     }
 }
@@ -37,6 +38,14 @@ pub(super) struct ChunkParts {
 impl ChunkParts {
     pub(super) fn total(&self) -> Seconds {
         self.forward.total() + self.backward.total() + self.weight.total() + self.again.total()
+    }
+}
+
+/// An all-reduce is a reduce-scatter and an all-gather.
+const fn whole(collective: Collective) -> f64 {
+    match collective {
+        Collective::AllGather | Collective::ReduceScatter => 0.5,
+        Collective::AllReduce | Collective::AllToAll | Collective::SendRecv | Collective::Broadcast => 1.0,
     }
 }
 
@@ -79,17 +88,27 @@ impl Setting<'_> {
             out.again += one.forward.scaled(recomputed);
             out.again += one.again.scaled(trained - recomputed);
         }
+        let pipelined = self.x.plan.layout().pipeline > 1;
+        let sends = if pipelined { self.overlaps.issue.message } else { Seconds::ZERO };
+        self.wait_for_host(&mut out, pipelined, sends);
         out
     }
 
     fn section(&self, section: &Section) -> ChunkParts {
-        let passes = passes(&self.device, &self.x, &section.operators);
+        let mut passes = passes(&self.device, &self.x, &section.operators);
         let mut forward = Traffic::default();
         let mut backward = Traffic::default();
         for message in messages_of(&self.x, &section.operators) {
             let ring = self.rings.of_dimension(message.dimension);
             let time = self.message(ring, &message) * real(message.calls);
-            let traffic = if message.pass == Pass::Forward { &mut forward } else { &mut backward };
+            let (traffic, pass) = if message.pass == Pass::Forward {
+                (&mut forward, &mut passes.forward)
+            } else {
+                (&mut backward, &mut passes.input_gradient)
+            };
+            if ring.size > 1 {
+                pass.messages += real(message.calls) * whole(message.collective);
+            }
             traffic.add(message.dimension, time, message.overlapped);
         }
         self.assemble(section, &passes, forward, backward)
@@ -136,16 +155,28 @@ impl Setting<'_> {
             weight: parts(passes.weight_gradient, Parts::default()),
             again: parts(passes.selective, Parts::default()),
         };
-        for pass in [&mut out.forward, &mut out.backward, &mut out.weight, &mut out.again] {
-            self.wait_for_host(pass);
+        if section.kind.routes(&self.x) {
+            // Rows of each expert are read back before its products are launched: the host cannot run ahead over them.
+            self.wait_for_host(&mut out, true, Seconds::ZERO);
         }
         out
     }
 
-    /// The device cannot run ahead of the host that issues its kernels.
-    fn wait_for_host(&self, parts: &mut Parts) {
-        let host = self.overlaps.host * parts.compute.launches;
-        let missing = host.get() - parts.total().get();
-        parts.other += Seconds::new(missing.max(0.0));
+    /// The device cannot run ahead of the host that issues its kernels; what the host is ahead by in one layer serves the
+    /// next. It stops between forward and backward where it waits for something: `stops`, for messages between stages that
+    /// take it `sends`. What of it a section has waited for already, its chunk does not wait for again.
+    fn wait_for_host(&self, out: &mut ChunkParts, stops: bool, sends: Seconds) {
+        let issue = &self.overlaps.issue;
+        let ahead = issue.ahead(&out.forward.compute);
+        let behind = issue.behind(&out.backward.compute)
+            + issue.behind(&out.weight.compute)
+            + issue.ahead(&out.again.compute);
+        let (first, second) = (ahead - out.forward.total(), behind - out.behind());
+        if stops {
+            out.forward.host += (first + sends).greater(Seconds::ZERO);
+            out.backward.host += (second + sends).greater(Seconds::ZERO);
+        } else {
+            out.backward.host += (first + second).greater(Seconds::ZERO);
+        }
     }
 }

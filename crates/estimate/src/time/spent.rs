@@ -16,13 +16,16 @@ pub(super) struct Parts {
     pub(super) expert: Seconds,
     /// Exposed gathering and scattering of sharded weights.
     pub(super) data: Seconds,
-    /// Waiting for the host to issue kernels, and memory traffic that stands between others.
+    /// Waiting for the host to issue kernels.
+    pub(super) host: Seconds,
+    /// Memory traffic that stands between others.
     pub(super) other: Seconds,
 }
 
 impl Parts {
     pub(super) fn total(&self) -> Seconds {
-        self.compute.total() + self.tensor + self.context + self.expert + self.data + self.other
+        let exposed = self.tensor + self.context + self.expert + self.data;
+        self.compute.total() + exposed + self.host + self.other
     }
 
     pub(super) fn scaled(self, factor: f64) -> Self {
@@ -32,6 +35,7 @@ impl Parts {
             context: self.context * factor,
             expert: self.expert * factor,
             data: self.data * factor,
+            host: self.host * factor,
             other: self.other * factor,
         }
     }

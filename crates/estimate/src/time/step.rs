@@ -36,7 +36,7 @@ impl Run {
         let x = Symbols::of(plan);
         let device = Device::with(calibration, plan.cluster(), plan.recipe());
         let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
-        let overlaps = Overlaps::of(plan, &device, bounds);
+        let overlaps = Overlaps::of(plan, bounds);
         Self::of(&Setting { x, device, rings, overlaps })
     }
 
@@ -65,7 +65,8 @@ impl Run {
             let rank = rank_parameters(&setting.x, index, stage);
             let mut chunks: Vec<ChunkParts> =
                 stage.chunks.iter().map(|chunk| setting.chunk(chunk, known)).collect();
-            of_stage = chunks.iter().map(ChunkParts::total).sum::<Seconds>();
+            // Without waiting for the host, which depends on how a plan is cut.
+            of_stage = chunks.iter().map(ChunkParts::busy).sum::<Seconds>();
             passes += of_stage;
             setting.around_micro_batches(&rank, &mut chunks);
             stages.push(chunks);
@@ -137,6 +138,12 @@ impl ChunkParts {
             all.again += chunk.again;
         }
         all
+    }
+
+    /// All of it but waiting for the host.
+    pub(super) fn busy(&self) -> Seconds {
+        let waits = self.forward.host + self.backward.host + self.weight.host + self.again.host;
+        self.total() - waits
     }
 
     /// Everything of the backward pass.

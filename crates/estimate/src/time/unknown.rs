@@ -1,19 +1,25 @@
 //! What the estimate cannot know, by name.
 
-use crate::compute::is_calibrated;
-use shardscope_plan::{DpSharding, Plan, Recompute};
+use super::interval::WAITING;
+use super::whole::Time;
+use crate::compute::Standing;
+use shardscope_plan::{DpSharding, Fp8Recipe, Plan, Recompute};
 use shardscope_schedule::{Rehearsal, Shape};
 
 /// A reason why the true step may differ from the estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// The accelerator's generation has no calibration set.
+    /// No published run tells how fast the accelerator is.
     Accelerator,
+    /// Only runs on relatives of it do.
+    Relative,
+    /// Products in nvfp4 are known from few runs.
+    Fp4,
     /// How evenly the router spreads tokens over experts.
     ExpertBalance,
     /// Other traffic on the network, its routing and stragglers, over many nodes.
     Network,
-    /// Host speed, where steps are short.
+    /// Host speed, where the device waits for it.
     Host,
     /// How well gathering of sharded weights is prefetched.
     Prefetch,
@@ -33,14 +39,21 @@ impl Unknown {
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::Accelerator => {
-                "This accelerator's real speed was not calibrated: shares of its data sheet are taken from \
-                 another generation. Enter a measured matrix product and all-reduce."
+                "Not calibrated: no published run tells how fast this accelerator is, and shares of its data sheet are taken \
+                 from another kind of part. The step time is within a factor of 2. Enter a measured matrix product and all-reduce."
             }
+            Self::Relative => {
+                "Not calibrated: published runs on this part are missing, and shares of its data sheet are taken from its \
+                 relatives. The step time is within a factor of 1.35. Enter a measured matrix product and all-reduce."
+            }
+            Self::Fp4 => "Products in nvfp4 are known from five published runs on GB300 alone.",
             Self::ExpertBalance => {
                 "Experts are assumed to get equal numbers of tokens; the busiest one sets the pace."
             }
             Self::Network => "Routing, other jobs and stragglers on the network are not modelled.",
-            Self::Host => "Steps this short depend on the host's speed; CUDA graphs remove that.",
+            Self::Host => {
+                "The device waits for the host: the step depends on its speed and on the software's Python, which CUDA graphs remove."
+            }
             Self::Prefetch => "Sharded weights are assumed to be gathered one unit ahead.",
             Self::Modules => "Selective recomputation is costed by the kernels of the named modules.",
             Self::Copies => {
@@ -59,7 +72,7 @@ const MANY_NODES: u64 = 128;
 
 /// What cannot be known about `plan`'s time.
 #[must_use]
-pub fn unknowns(plan: &Plan) -> Vec<Unknown> {
+pub fn unknowns(plan: &Plan, time: &Time) -> Vec<Unknown> {
     let recipe = plan.recipe();
     let mut out = Vec::new();
     let mut when = |holds: bool, unknown| {
@@ -67,11 +80,15 @@ pub fn unknowns(plan: &Plan) -> Vec<Unknown> {
             out.push(unknown);
         }
     };
-    when(!is_calibrated(&plan.cluster().accelerator), Unknown::Accelerator);
+    let standing = Standing::of(&plan.cluster().accelerator);
+    when(standing == Standing::Stranger, Unknown::Accelerator);
+    when(standing == Standing::Related, Unknown::Relative);
+    let fp4 = recipe.fp8.as_ref().is_some_and(|fp8| fp8.recipe == Fp8Recipe::Nvfp4);
+    when(fp4, Unknown::Fp4);
     when(plan.model().experts.is_some(), Unknown::ExpertBalance);
     when(plan.layout().copies() > 1, Unknown::Copies);
     when(plan.cluster().num_nodes >= MANY_NODES, Unknown::Network);
-    when(!recipe.cuda_graphs && recipe.num_micro_batches <= 2, Unknown::Host);
+    when(time.waits("host").1 >= WAITING, Unknown::Host);
     when(recipe.dp_sharding == DpSharding::Parameters, Unknown::Prefetch);
     when(matches!(recipe.recompute, Recompute::Selective(_)), Unknown::Modules);
     if !Rehearsal::of(Shape::of(plan)).is_exact() {

@@ -1,6 +1,7 @@
 //! The time of a step as it is reported.
 
 use super::budget::{Training, training};
+use super::interval::Interval;
 use super::overlap::Bounds;
 use super::spent::Parts;
 use super::step::Run;
@@ -16,9 +17,11 @@ use shardscope_units::{FlopsPerSecond, Quantity, Seconds};
 pub struct Time {
     /// The estimate.
     pub step: Seconds,
-    /// If everything overlapped that could.
+    /// What nine of ten measured steps of such plans lie in.
+    pub interval: Interval,
+    /// If everything overlapped that could: no forecast, but what the hardware leaves.
     pub lower_bound: Seconds,
-    /// If nothing overlapped.
+    /// If nothing overlapped: neither.
     pub upper_bound: Seconds,
     /// Where the estimate goes; its children add up to it.
     pub breakdown: Breakdown<Seconds>,
@@ -101,7 +104,9 @@ pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
     let share = |rate: FlopsPerSecond| rate.get() / peak.get().max(f64::MIN_POSITIVE);
     let (model_rate, hardware_rate) = (rate(flops.model), rate(flops.hardware));
     let bubble = breakdown.child("bubble").map_or(Seconds::ZERO, Breakdown::value);
+    let host = breakdown.child("host").map_or(Seconds::ZERO, Breakdown::value);
     Time {
+        interval: Interval::of(plan, step, host.get() / seconds),
         lower_bound: lowest.step(pipe_lowest),
         upper_bound: highest.step(pipe_highest).greater(step),
         step,
@@ -200,10 +205,15 @@ static OPTIMIZER: Formula = Formula::new(
     "Gradient norm, clipping, the update and the cast back: memory traffic of the rank's own shard.",
     MODEL,
 );
+static HOST: Formula = Formula::new(
+    "m·t",
+    "Time in which the device waits for the host to issue kernels: operators, kernels and messages of a pass, each with what \
+     the software spends on it, beyond the device's own time.",
+    MODEL,
+);
 static OTHER: Formula = Formula::new(
     "i + m·t + w",
-    "The fixed cost of an iteration; waiting for the host to issue kernels; gradients added outside of \
-     the products; waiting for the slowest of many ranks.",
+    "The fixed cost of an iteration; gradients added outside of the products; waiting for the slowest of many ranks.",
     MODEL,
 );
 
@@ -264,6 +274,7 @@ fn breakdown(run: &Run, pipe: Seconds, pipe_free: Seconds) -> Breakdown<Seconds>
             per_batch("expert", &PER_MICRO_BATCH, once.expert),
             optimizer,
             bubble,
+            per_batch("host", &HOST, once.host),
             other,
         ],
     )
@@ -284,6 +295,7 @@ pub fn part_words(label: &str) -> &str {
         "context" => "exposed CP communication",
         "expert" => "exposed EP communication",
         "bubble" => "pipeline bubble",
+        "host" => "waiting for the host",
         "recompute" => "recomputation",
         other => other,
     }

@@ -10,8 +10,8 @@ use super::table::Table;
 use super::tuning::{transformers, tuning};
 use crate::SettingValue::Bool;
 use shardscope_plan::{
-    AttentionKernel, Budget, Dispatcher, DpSharding, Field, LeftOut, LoadBalancing, Marks, Model, MoeRecipe,
-    Number, Offload, Overlap, Recipe, Software,
+    AttentionKernel, Budget, CudaGraphs, Dispatcher, DpSharding, Field, LeftOut, LoadBalancing, Marks, Model,
+    MoeRecipe, Number, Offload, Overlap, Recipe, Software,
 };
 
 /// What of the recipe follows without model or machines: stated even where these are missing, so that the reader sees it.
@@ -74,7 +74,11 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
             .word(Field::PytorchCudaAllocConf)
             .to_ascii_lowercase()
             .contains("expandable_segments:true"),
-        cuda_graphs: !matches!(table.word(Field::CudaGraphImpl), "" | "none"),
+        cuda_graphs: match table.word(Field::CudaGraphImpl) {
+            "" | "none" => CudaGraphs::None,
+            "full_iteration" => CudaGraphs::Iteration,
+            _ => CudaGraphs::Layers,
+        },
         budget: budget(table, batch),
         left_out: LeftOut::of(&table.words(Field::MemoryLeftOut)),
         headroom: table.real(Field::MemoryHeadroom).unwrap_or(0.0),

@@ -3,7 +3,7 @@
 
 use crate::shared::{activation, kernel, residual_addition};
 use crate::{Matmul, MatmulKind, Symbols, Work};
-use shardscope_plan::{Experts, RecomputeModule};
+use shardscope_plan::{Dispatcher, Experts, RecomputeModule};
 use shardscope_units::Bytes;
 
 const MOE: &[RecomputeModule] = &[RecomputeModule::Moe];
@@ -32,10 +32,12 @@ fn router(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
 }
 
 /// Tokens are copied once per chosen expert before the exchange, sorted by expert after it, and back
-/// again: each copy is read and written, forward and backward.
+/// again: each copy is read and written, forward and backward. DeepEP and HybridEP take tokens as they lie and add up what comes
+/// back: only the sorting by expert is left (`fused_a2a.py`).
 fn permutation(x: &Symbols<'_>, experts: &Experts) -> Work {
     let copies = x.s_local * experts.router_topk * x.h;
-    let sorts = if x.plan.layout().expert > 1 { 4 } else { 2 };
+    let alone = x.plan.layout().expert <= 1 || x.recipe().moe.dispatcher == Dispatcher::Flex;
+    let sorts = if alone { 2 } else { 4 };
     let passes = if x.recipe().moe.permute_fusion { 1 } else { 2 };
     let moved = x.bytes(2 * copies * sorts * passes);
     kernel("permute", [moved, moved], [3 * sorts * passes, 2 * sorts * passes])

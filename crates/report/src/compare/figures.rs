@@ -84,8 +84,8 @@ fn share(part: Bytes, whole: Bytes) -> Amount {
 /// Of a step.
 static TIME: [Figure; 8] = [
     figure("step", |of| Amount::Time(of.time.step), LESS),
-    figure("at best", |of| Amount::Time(of.time.lower_bound), LESS),
-    figure("at worst", |of| Amount::Time(of.time.upper_bound), LESS),
+    figure("fully overlapped", |of| Amount::Time(of.time.lower_bound), LESS),
+    figure("nothing overlapped", |of| Amount::Time(of.time.upper_bound), LESS),
     figure("tokens per second", |of| Amount::PerSecond(of.time.tokens_per_second), MORE),
     figure("tokens per second and GPU", |of| Amount::PerSecond(of.time.tokens_per_second_per_gpu), MORE),
     figure("MFU", |of| Amount::Share(of.time.mfu), MORE),

@@ -14,9 +14,11 @@ const TERA: f64 = 1e12;
 pub struct Time<'r> {
     /// The estimate.
     pub step_seconds: Seconds,
-    /// Everything that can overlap does.
+    /// What nine of ten measured steps of such plans lie in.
+    pub interval: Interval<'r>,
+    /// Fully overlapped: everything that can overlap does.
     pub lower_bound_seconds: Seconds,
-    /// Nothing overlaps.
+    /// Nothing overlapped.
     pub upper_bound_seconds: Seconds,
     /// Of all GPUs.
     pub tokens_per_second: f64,
@@ -50,6 +52,36 @@ pub struct Time<'r> {
     pub training: Option<Training>,
     /// What the time cannot know, a sentence each.
     pub unknowns: Vec<&'static str>,
+}
+
+/// The 90 % interval of the step, from the residuals of published runs.
+#[derive(Debug, Serialize)]
+pub struct Interval<'r> {
+    /// Lower end.
+    pub low_seconds: Seconds,
+    /// Upper end.
+    pub high_seconds: Seconds,
+    /// The family of software and hardware whose residuals it is from.
+    pub family: &'static str,
+    /// Published runs that tell it.
+    pub rows: u64,
+    /// Of how many sources.
+    pub sources: u64,
+    /// Facts that would narrow it.
+    pub narrowed_by: &'r [&'static str],
+}
+
+impl<'r> Interval<'r> {
+    fn of(interval: &'r time::Interval) -> Self {
+        Self {
+            low_seconds: interval.low,
+            high_seconds: interval.high,
+            family: interval.family.name,
+            rows: interval.family.rows,
+            sources: interval.family.sources,
+            narrowed_by: &interval.narrows,
+        }
+    }
 }
 
 /// The pipeline schedule.
@@ -90,6 +122,7 @@ impl<'r> Time<'r> {
         let conventions = time.flops.conventions();
         Self {
             step_seconds: time.step,
+            interval: Interval::of(&time.interval),
             lower_bound_seconds: time.lower_bound,
             upper_bound_seconds: time.upper_bound,
             tokens_per_second: time.tokens_per_second,

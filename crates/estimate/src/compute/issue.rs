@@ -1,0 +1,157 @@
+//! How long the host takes to issue the kernels of a pass: what the software runs around each operator, what each kernel of it
+//! costs to dispatch and launch, and what a message between ranks takes.
+//!
+//! None of it is a matter of the accelerator: the share of Python is the software's, the speed the processor's. Golden values
+//! of Megatron-LM's functional tests tell it best: models of 12 layers, 512 wide, whose arithmetic takes a few milliseconds
+//! of a step of 50 to 90 (`tests/data/measured/launch_bound.tsv`, held by `tests/suite/launch_bound.rs`). The same
+//! configurations on DGX H100, DGX A100 and GB200 give the ratios of the processors.
+
+use super::Cost;
+use shardscope_plan::{Accelerator, CudaGraphs, Recipe, Software};
+use shardscope_units::Seconds;
+
+/// What a software spends on the host.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Issue {
+    /// In a few words.
+    pub name: &'static str,
+    /// Around each operator, forward, on the processors of a DGX H100: modules, hooks and autograd functions in Python.
+    pub forward: Seconds,
+    /// The same backward: autograd's own thread runs no Python but in functions that are written in it.
+    pub backward: Seconds,
+    /// Of one kernel: dispatcher, allocator and driver.
+    pub kernel: Seconds,
+    /// Of one all-reduce or exchange between ranks, which goes on when the slowest of their hosts has issued it; half of it for
+    /// each half of an all-reduce.
+    pub message: Seconds,
+    /// Where that is from.
+    pub source: &'static str,
+}
+
+/// Dispatcher, autograd, allocator and driver: 5 to 25 µs from an operator's call to its launch.
+const KERNEL: Seconds = Seconds::microseconds(15.0);
+
+/// Megatron core: modules, specs, Transformer Engine's and Megatron's own autograd functions, all in Python both ways.
+pub const MEGATRON_CORE: Issue = Issue {
+    name: "Megatron core",
+    forward: Seconds::microseconds(70.0),
+    backward: Seconds::microseconds(70.0),
+    kernel: Seconds::microseconds(50.0),
+    message: Seconds::microseconds(150.0),
+    source: "Megatron-LM's functional tests of 2025 and 2026 on DGX H100, steps that only the host bounds; kernels: 5 to 25 µs \
+             from an operator's call to its launch (PyTorch's dispatcher, autograd, cudaLaunchKernel)",
+};
+
+/// Megatron-LM of 2020 to 2022 and what grew out of it: plain modules, few of their autograd functions in Python.
+pub const MEGATRON_LEGACY: Issue = Issue {
+    name: "Megatron-LM's first modules",
+    forward: Seconds::microseconds(45.0),
+    backward: Seconds::microseconds(35.0),
+    kernel: KERNEL,
+    message: Seconds::microseconds(750.0),
+    source: "operators: assumed between eager PyTorch and Megatron core; messages: three runs with small tensor-parallel layers \
+             (NeMo 22.06 at TP 8, BigScience's 1.3B at TP 2)",
+};
+
+/// PyTorch's own modules, uncompiled.
+pub const EAGER: Issue = Issue {
+    name: "eager PyTorch",
+    forward: Seconds::microseconds(40.0),
+    backward: Seconds::microseconds(15.0),
+    kernel: KERNEL,
+    message: Seconds::microseconds(100.0),
+    source: "assumed: two or three small operators (views, casts) beside each that the model counts, at 5 to 25 µs each; no \
+             fitted row could tell",
+};
+
+/// Layers compiled by torch.compile: one call from Python a graph, the kernels launched from generated code.
+pub const COMPILED: Issue = Issue {
+    name: "torch.compile",
+    forward: Seconds::microseconds(5.0),
+    backward: Seconds::microseconds(5.0),
+    kernel: Seconds::microseconds(5.0),
+    message: Seconds::microseconds(50.0),
+    source: "assumed: a launch of generated code takes what the driver does; no fitted row could tell",
+};
+
+/// Captured graphs are issued at once.
+pub const GRAPHED: Issue = Issue {
+    name: "CUDA graphs",
+    forward: Seconds::ZERO,
+    backward: Seconds::ZERO,
+    kernel: Seconds::ZERO,
+    message: Seconds::ZERO,
+    source: "a graph is launched as one (NVIDIA, CUDA Graph Best Practice for PyTorch)",
+};
+
+/// Every way of issuing, as the guide lists them.
+pub const ISSUES: [Issue; 5] = [MEGATRON_CORE, MEGATRON_LEGACY, EAGER, COMPILED, GRAPHED];
+
+/// The processors of the usual node of a generation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Processor {
+    /// The beginning of the generation's name.
+    pub generation: &'static str,
+    /// Time for the same Python, as a share of what a DGX H100's processors take.
+    pub share: f64,
+    /// Which processors, and where the share is from.
+    pub source: &'static str,
+}
+
+const fn processor(generation: &'static str, share: f64, source: &'static str) -> Processor {
+    Processor { generation, share, source }
+}
+
+/// Processors by generation of accelerator; the first that fits.
+pub const PROCESSORS: [Processor; 7] = [
+    processor("V100", 2.0, "Xeon Gold 6248 of Jean Zay's nodes; assumed, between DGX A100 and Kunpeng"),
+    processor(
+        "A100",
+        1.45,
+        "EPYC 7742 of DGX A100: median of 34 configurations of Megatron-LM's functional tests",
+    ),
+    processor("H100", 1.0, "Xeon Platinum 8480C of DGX H100"),
+    processor("GB", 1.2, "Grace: median of 34 configurations of Megatron-LM's functional tests"),
+    processor("B", 1.0, "Xeon Platinum 8570 of DGX B200; assumed as DGX H100"),
+    processor("Ascend", 2.0, "Kunpeng 920; assumed"),
+    processor("MI", 1.0, "EPYC of 2023 and newer; assumed as DGX H100"),
+];
+
+impl Issue {
+    /// How `recipe` issues its kernels on the usual node of `accelerator`.
+    #[must_use]
+    pub fn of(recipe: &Recipe, accelerator: &Accelerator) -> Self {
+        let whole = recipe.cuda_graphs == CudaGraphs::Iteration;
+        let issue = if whole { GRAPHED } else { Self::of_software(recipe.software) };
+        let found = PROCESSORS.iter().find(|one| accelerator.generation.starts_with(one.generation));
+        let share = found.map_or(1.0, |one| one.share);
+        Self {
+            forward: issue.forward * share,
+            backward: issue.backward * share,
+            kernel: issue.kernel * share,
+            message: issue.message * share,
+            ..issue
+        }
+    }
+
+    const fn of_software(software: Software) -> Self {
+        match software {
+            Software::MegatronCoreLocal | Software::MegatronCoreTe => MEGATRON_CORE,
+            Software::MegatronLegacy | Software::MegatronDeepspeed | Software::GptNeox => MEGATRON_LEGACY,
+            Software::Nanotron | Software::TorchFsdp | Software::HfTransformers => EAGER,
+            Software::Torchtitan => COMPILED,
+        }
+    }
+
+    /// Host time of arithmetic and messages that are issued by the forward code: a forward pass, or one done again.
+    #[must_use]
+    pub fn ahead(&self, cost: &Cost) -> Seconds {
+        self.forward * cost.operators + self.kernel * cost.launches + self.message * cost.messages
+    }
+
+    /// Host time of those that the backward pass issues.
+    #[must_use]
+    pub fn behind(&self, cost: &Cost) -> Seconds {
+        self.backward * cost.operators + self.kernel * cost.launches + self.message * cost.messages
+    }
+}

@@ -1,0 +1,89 @@
+//! What the host spends, and which rows tell each constant.
+
+use maud::{Markup, html};
+
+use shardscope::estimate::compute::{ISSUES, PROCESSORS};
+use shardscope::units::Seconds;
+
+use super::write::{Row, code, plain, prose, table};
+
+/// Written by `cargo run --example fit -- --sensitivity`.
+const SENSITIVITY: &str = include_str!("../../../tests/data/measured/sensitivity.tsv");
+
+/// How waiting for the host is worked out, with its constants.
+pub(super) fn host() -> Markup {
+    let about = prose(
+        "A pass is never shorter than the host needs to issue it: for each operator what the software runs around it, for each \
+         kernel dispatching and launching, for each message between ranks the call and the wait for the slowest host of the \
+         group. While the device is busy the host runs ahead, from layer to layer, and nothing of it shows; it cannot run ahead \
+         over experts, whose numbers of tokens it reads back, nor over messages between stages. CUDA graphs of whole iterations \
+         take all of it away, those of layers all but the experts'.",
+    );
+    let micro = |time: Seconds| plain(((time.get() * 1e7).round() / 10.0).to_string());
+    let issues: Vec<_> = ISSUES
+        .iter()
+        .map(|of| {
+            let source = html! { span.source { (of.source) } };
+            Row::new([
+                plain(of.name),
+                micro(of.forward),
+                micro(of.backward),
+                micro(of.kernel),
+                micro(of.message),
+                source,
+            ])
+        })
+        .collect();
+    let headings = [
+        "Software",
+        ">operator forward, µs",
+        ">backward, µs",
+        ">kernel, µs",
+        ">message, µs",
+        "Where that is from",
+    ];
+    let processors: Vec<_> = PROCESSORS
+        .iter()
+        .map(|of| {
+            let source = html! { span.source { (of.source) } };
+            Row::new([code(of.generation), plain(of.share.to_string()), source])
+        })
+        .collect();
+    html! {
+        (about)
+        (table("Host time by software", &headings, &issues))
+        (table("Host time by processor", &["Generation begins with", ">share", "Processors and source"], &processors))
+    }
+}
+
+/// By generation: how many rows feel each constant.
+pub(super) fn felt() -> Markup {
+    let about = prose(
+        "How many of a generation's rows feel a constant (a tenth less of it moves their step by more than half a per cent), from \
+         how many sources, and by how much the middle one of them moves. A constant that no row feels is assumed: it is that of \
+         another generation, or a published measurement of something else.",
+    );
+    let rows: Vec<_> = SENSITIVITY
+        .lines()
+        .skip(1)
+        .filter_map(|line| {
+            let [generation, constant, rows, sources, of, moves] = line.split('\t').collect::<Vec<_>>()[..]
+            else {
+                return None;
+            };
+            let found = match rows.parse::<u64>().ok()? {
+                0 => "assumed".to_owned(),
+                few if few < FEW => format!("{rows} of {of}: few"),
+                _ => format!("{rows} of {of}"),
+            };
+            let moves = moves.parse::<f64>().ok().filter(|moves| *moves > 0.0);
+            let moves = moves.map_or(String::new(), |moves| format!("{:.1} %", 100.0 * moves));
+            Some(Row::new([code(generation), code(constant), plain(found), plain(sources), plain(moves)]))
+        })
+        .collect();
+    let headings = ["Generation", "Constant", ">rows that feel it", ">sources", ">moves"];
+    html! { (about) (table("Constants and their rows", &headings, &rows)) }
+}
+
+/// Fewer rows than these cannot tell a constant well.
+const FEW: u64 = 6;

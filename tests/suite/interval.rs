@@ -1,0 +1,98 @@
+//! Intervals of the step time, the order of layouts, and what one measured step is worth: worked out again from the published
+//! runs, each against constants that its own source had no part in.
+
+use pages::evidence::{NEVER_FITTED, Row, Seen, compared, ranking, seconds_without, spreads};
+use shardscope::estimate::compute::MEASURED;
+use shardscope::estimate::time::{FAMILIES, time};
+
+/// The widths in the engine are those of the residuals, to a hundredth, and never narrower.
+#[test]
+fn widths_are_those_of_the_residuals() {
+    for (spread, family) in spreads(compared()).iter().zip(FAMILIES) {
+        println!(
+            "{}: {:.3} to {:.3}, covered {:.3}",
+            family.name, spread.below, spread.above, spread.covered
+        );
+        assert_eq!((spread.rows, spread.sources), (family.rows, family.sources), "{}", family.name);
+        assert!(
+            (0.0..0.011).contains(&(spread.below - family.below)),
+            "{}: {:.4}",
+            family.name,
+            spread.below
+        );
+        assert!(
+            (0.0..0.011).contains(&(family.above - spread.above)),
+            "{}: {:.4}",
+            family.name,
+            spread.above
+        );
+    }
+}
+
+/// Widths that come from all sources but one hold on that one: between 85 and 95 % of its rows, a family together.
+#[test]
+fn intervals_hold_on_sources_that_they_did_not_see() {
+    for spread in spreads(compared()) {
+        assert!(
+            (0.85..=0.95).contains(&spread.covered),
+            "{}: {:.3} of {} rows",
+            spread.family.name,
+            spread.covered,
+            spread.rows
+        );
+    }
+}
+
+/// The interval holds the estimate, is wider where the part is not calibrated, and names what would narrow it.
+#[test]
+fn every_interval_names_what_would_narrow_it() {
+    for row in Row::all().iter().step_by(7) {
+        let time = time(&row.try_plan().expect("a plan"));
+        let (id, interval) = (row.text("id"), &time.interval);
+        assert!(interval.low < time.step && time.step < interval.high, "{id}");
+        assert!(!interval.narrows.is_empty(), "{id}");
+        if !MEASURED.contains(&row.text("gpu")) {
+            assert!(interval.high.get() > 1.35 * time.step.get(), "{id}");
+            assert!(interval.narrows[0].contains("not calibrated"), "{id}");
+        }
+    }
+}
+
+/// Every source that constants were fitted on is left out once, so that its rows have a prediction without it.
+#[test]
+fn every_source_is_left_out_once() {
+    for one in compared() {
+        let (row, plan) = (&one.row, one.resolution.plan.as_ref().expect("a plan"));
+        let generation = &plan.cluster().accelerator.generation;
+        let without = seconds_without(row.family(), plan);
+        let kept = NEVER_FITTED.contains(&row.family());
+        assert_eq!(without.is_none(), kept, "{} on {generation}", row.text("id"));
+    }
+}
+
+/// Runs that the catalog calls measured are those of the rows, MI325X aside, whose rates are known without their batch.
+#[test]
+fn measured_accelerators_have_rows() {
+    for name in MEASURED {
+        let known = Row::all().iter().any(|row| row.text("gpu") == name && row.is_fitted());
+        assert_eq!(known, name != "MI325X", "{name}");
+    }
+}
+
+/// Layouts of one model, batch and machine are put in the order in which they were measured: what is reached now must stay.
+#[test]
+fn layouts_are_put_in_order() {
+    for (seen, right, picked) in [(Seen::Fitted, 0.91, 0.84), (Seen::Unseen, 0.90, 0.80)] {
+        let of = ranking(compared(), seen);
+        println!(
+            "{seen:?}: {} groups, {} pairs, {:.3} right, {:.3} picked",
+            of.groups,
+            of.pairs,
+            of.share(),
+            of.picked()
+        );
+        assert!(of.groups >= 80 && of.pairs >= 400, "{seen:?}");
+        assert!(of.share() >= right, "{seen:?}: {:.3} ordered right", of.share());
+        assert!(of.picked() >= picked, "{seen:?}: {:.3} picked within 3 %", of.picked());
+    }
+}
