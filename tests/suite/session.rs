@@ -70,7 +70,7 @@ fn a_script_without_a_launch_line_asks_for_the_machines() {
     let state = after(&text);
     let asked: Vec<&str> =
         state.answer.resolution.questions.iter().map(|asked| asked.name.as_str()).collect();
-    assert!(asked.contains(&"num_nodes"), "{asked:?}");
+    assert!(asked.contains(&"world_size"), "{asked:?}");
     let answered = |state, name: &str, value: &str| {
         apply(state, Event::Set { name: name.to_owned(), value: value.to_owned() })
     };

@@ -233,9 +233,26 @@ pub fn model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
     find(name).model().map(|model| (model.name(), model.settings()))
 }
 
+/// The vocabulary of the models of one shape (layers, hidden size, heads, MLP width), with the name of the first of them;
+/// none where no model of the catalog has that shape, and where they differ in it (Llama 2 and 3 of 70B).
+#[must_use]
+pub fn vocabulary_of_shape([layers, hidden, heads, ffn]: [u64; 4]) -> Option<(&'static str, u64)> {
+    let mut alike = ROWS.iter().filter(|row| rows::sizes(row) == [layers, hidden, heads, ffn]);
+    let first = alike.next()?;
+    let vocabulary = rows::vocabulary(first);
+    alike.all(|row| rows::vocabulary(row) == vocabulary).then_some((first.name, vocabulary))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{find, model, model_names};
+    use super::{find, model, model_names, vocabulary_of_shape};
+
+    #[test]
+    fn a_shape_tells_its_vocabulary_where_all_models_of_it_agree() {
+        assert_eq!(vocabulary_of_shape([40, 5120, 40, 13_824]), Some(("Llama-2-13B", 32_000)));
+        assert_eq!(vocabulary_of_shape([80, 8192, 64, 28_672]), None, "Llama 2 and 3");
+        assert_eq!(vocabulary_of_shape([40, 5120, 40, 13_825]), None);
+    }
 
     #[track_caller]
     fn check(asked: &str, expected: Option<&str>) {

@@ -50,6 +50,18 @@ const fn mla(name: &'static str, shape: Shape, routed: Routed, latent: Latent) -
     Row { name, kind: Family::DeepSeek, shape, tied: false, routed: Some(routed), latent: Some(latent) }
 }
 
+/// Layers, hidden size, heads, MLP width.
+pub(crate) fn sizes(row: &Row) -> [u64; 4] {
+    let [layers, hidden, ffn, heads, ..] = row.shape.map(u64::from);
+    [layers, hidden, heads, ffn]
+}
+
+/// Tokens of the vocabulary.
+pub(crate) fn vocabulary(row: &Row) -> u64 {
+    let [.., vocabulary, _] = row.shape;
+    u64::from(vocabulary)
+}
+
 use Family::{Gpt, GptOss, Llama, NeoX, Qwen2, Qwen3};
 
 #[rustfmt::skip]

@@ -1,11 +1,13 @@
 //! What comes of launch files, format by format: `cargo run -p shardscope-launch --example outcomes -- FOLDER [--each]`.
 //!
-//! Every folder directly below FOLDER is a format; every file below it is read by itself. The outcomes:
+//! Every folder directly below FOLDER is a format; every file below it is read by itself. With `--update ROOT` the files of
+//! `tests/data/public_files.tsv` are read, which `tools/public-files` fetches to ROOT, and that table and the guide's are
+//! written anew. The outcomes:
 //!
 //! | outcome | what it means |
 //! |---|---|
 //! | full | a plan |
-//! | asked | no plan, and at most five questions whose proposals (and the name of a model) make one |
+//! | asked | no plan, and at most three questions whose proposals (and the name of a model) make one; what an answer opens counts too |
 //! | stopped | something that is not modelled is named, and the reader may go on without it |
 //! | helped | no plan, and the text says what is missing: more questions, a file by its name |
 //! | no way | no plan, and nothing to go on with |
@@ -14,17 +16,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use shardscope_bash::Environment;
-use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::Field;
-use shardscope_source::{Code, Severity, Source};
+use outcome::outcome;
 
-/// More questions than that are no answer.
-const FEW: usize = 5;
+#[path = "../tests/outcome/mod.rs"]
+mod outcome;
+
 /// Outcomes, in the order of the table.
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];
-/// An answer to the question for the model.
-const MODEL: &str = "Qwen/Qwen2.5-7B";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
@@ -32,6 +30,9 @@ fn main() -> ExitCode {
         eprintln!("usage: outcomes FOLDER [--each]");
         return ExitCode::from(2);
     };
+    if folder == "--update" {
+        return update(Path::new(&words.next().unwrap_or_default()));
+    }
     let each = words.next().is_some();
     let mut table: BTreeMap<String, [usize; OUTCOMES.len()]> = BTreeMap::new();
     for (format, file) in files(Path::new(&folder)) {
@@ -59,6 +60,52 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Writes the outcomes of the public files and the guide's table of them.
+fn update(root: &Path) -> ExitCode {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let list = here.join("tests/data/public_files.tsv");
+    let Ok(text) = std::fs::read_to_string(&list) else { return ExitCode::FAILURE };
+    let mut lines = String::new();
+    let mut table: BTreeMap<String, [usize; OUTCOMES.len()]> = BTreeMap::new();
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [format, repository, path, commit, before] = cells.as_slice() else { continue };
+        let now = match outcome::of_public(root, repository, path) {
+            Some(now) => now,
+            None => {
+                eprintln!("{repository}/{path} is not at hand: {before} stays");
+                before
+            }
+        };
+        if let Some(at) = OUTCOMES.iter().position(|known| *known == now) {
+            table.entry((*format).to_owned()).or_default()[at] += 1;
+        }
+        lines.push_str(&format!("{format}\t{repository}\t{path}\t{commit}\t{now}\n"));
+    }
+    let mut guide = String::new();
+    let mut sum = [0; OUTCOMES.len()];
+    for (format, counts) in &table {
+        guide.push_str(&row(format, *counts));
+        for (sum, count) in sum.iter_mut().zip(counts) {
+            *sum += count;
+        }
+    }
+    guide.push_str(&row("all", sum));
+    let written = [(list, lines), (here.join("../../pages/src/guide/outcomes.tsv"), guide)];
+    for (path, text) in written {
+        if let Err(error) = std::fs::write(&path, text) {
+            eprintln!("{}: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn row(format: &str, counts: [usize; OUTCOMES.len()]) -> String {
+    let cells: Vec<String> = counts.iter().map(usize::to_string).collect();
+    format!("{format}\t{}\t{}\n", counts.iter().sum::<usize>(), cells.join("\t"))
+}
+
 fn line(format: &str, counts: [usize; OUTCOMES.len()]) {
     let cells: Vec<String> = counts.iter().map(usize::to_string).collect();
     println!("| {format} | {} | {} |", counts.iter().sum::<usize>(), cells.join(" | "));
@@ -82,63 +129,4 @@ fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     }
     out.sort();
     out
-}
-
-fn resolved(
-    name: &str,
-    text: &str,
-    variables: &[(String, String)],
-    overrides: &[(String, String)],
-) -> Resolution {
-    let source = Source::from_files([(name, text)]);
-    let environment = Environment { variables: variables.to_vec(), ..Environment::default() };
-    read(&Request { source: &source, environment: &environment, overrides })
-}
-
-fn outcome(name: &str, text: &str) -> (&'static str, String) {
-    let first = resolved(name, text, &[], &[]);
-    if let Some(plan) = &first.plan {
-        let marks = plan.recipe().marks.sentences().join(" ");
-        return ("full", marks);
-    }
-    let asked: Vec<String> = first.questions.iter().map(|question| question.name.clone()).collect();
-    let errors: Vec<&str> = first
-        .diagnostics
-        .iter()
-        .filter(|said| said.severity == Severity::Error)
-        .map(|said| said.message.as_str())
-        .collect();
-    let why = format!("asks [{}]; {}", asked.join(", "), errors.join(" // "));
-    if !first.not_modelled.is_empty() {
-        return ("stopped", why);
-    }
-    if !asked.is_empty() && asked.len() <= FEW {
-        let (mut variables, mut overrides) = (Vec::new(), Vec::new());
-        for question in &first.questions {
-            let proposal = question.proposal.clone().unwrap_or_else(|| "1".to_owned());
-            if question.name == Field::Model.name() {
-                overrides.push((question.name.clone(), MODEL.to_owned()));
-            } else if Field::named(&question.name).is_some() {
-                overrides.push((question.name.clone(), proposal));
-            } else {
-                variables.push((question.name.clone(), proposal));
-            }
-        }
-        let answered = resolved(name, text, &variables, &overrides);
-        if answered.plan.is_some() {
-            return ("asked", why);
-        }
-        let then: Vec<&str> = answered
-            .diagnostics
-            .iter()
-            .filter(|said| said.severity == Severity::Error)
-            .map(|said| said.message.as_str())
-            .collect();
-        return ("helped", format!("{why} THEN {}", then.join(" // ")));
-    }
-    let lost = [Code::NoTrainingCommand, Code::UnknownSettings];
-    let shown = first.diagnostics.iter().filter(|said| said.severity == Severity::Error);
-    let helped =
-        shown.clone().any(|said| said.hint.is_some()) && !shown.clone().any(|said| lost.contains(&said.code));
-    if helped || !asked.is_empty() { ("helped", why) } else { ("no way", why) }
 }

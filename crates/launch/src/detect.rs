@@ -49,6 +49,9 @@ pub fn detect(name: &str, text: &str, base: u32) -> TextKind {
     if super::log::is_log(text) {
         return TextKind::Log;
     }
+    if let Some(why) = template(text) {
+        return TextKind::Other(why);
+    }
     let start = first.trim_start().trim_start_matches('\u{feff}');
     let is_json = start.starts_with('{') || name.ends_with(".json");
     let tree = if is_json {
@@ -162,6 +165,50 @@ fn notebook(tree: &Tree) -> Option<String> {
     (!cells.is_empty()).then_some(program)
 }
 
+/// A template of Helm: what it starts is known once `helm template` has filled it in, or by the scripts that it names.
+fn template(text: &str) -> Option<Diagnostic> {
+    if !text.contains("{{") || !text.contains(".Values.") {
+        return None;
+    }
+    let mut scripts: Vec<&str> = Vec::new();
+    for word in text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')) {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        if (name.ends_with(".sh") || name.ends_with(".py")) && name.len() > 3 && !scripts.contains(&name) {
+            scripts.push(name);
+        }
+    }
+    scripts.retain(|name| name.contains("launch") || name.contains("train") || name.contains("run"));
+    let hint = match scripts.first() {
+        Some(script) => format!("paste {script}, which it runs, or what `helm template` prints"),
+        None => "paste what `helm template` prints, or the script that its containers run".to_owned(),
+    };
+    let message = "a Helm template: its machines and its command are filled in from values.yaml";
+    Some(Diagnostic::error(Code::NoTraining, message).hint(hint))
+}
+
+/// The values of a Helm chart: what they start stands in its templates.
+fn chart(root: &Node) -> Option<Diagnostic> {
+    let image = ["image", "workload.image", "image.repository"].iter().any(|path| root.at(path).is_some());
+    let around =
+        ["workload", "network", "volumes", "replicaCount", "resources", "tolerations", "nodeSelector"];
+    if !image || around.iter().filter(|key| root.get(key).is_some()).count() < 2 {
+        return None;
+    }
+    let gpus = root.at("workload.gpus").and_then(Node::whole);
+    let message = match gpus {
+        Some(gpus) => {
+            format!("values of a Helm chart, for {gpus} GPUs: what it starts stands in the chart's templates")
+        }
+        None => "values of a Helm chart: what it starts stands in the chart's templates".to_owned(),
+    };
+    let file = root.at("workload.configFile").and_then(Node::word);
+    let hint = match file {
+        Some(file) => format!("paste the launcher's script and {file}, or what `helm template` prints"),
+        None => "paste the script that it runs, or what `helm template` prints".to_owned(),
+    };
+    Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(root.span))
+}
+
 /// What there is to say of a Python program none of whose calls is known.
 pub(super) fn python() -> Diagnostic {
     let message = "this looks like Python, which is not evaluated here";
@@ -172,6 +219,9 @@ pub(super) fn python() -> Diagnostic {
 /// A settings file of no known framework: says what it has.
 fn unknown(tree: &Tree, what: &str) -> Diagnostic {
     let root = tree.documents.first();
+    if let Some(said) = root.and_then(chart) {
+        return said;
+    }
     let mut message = what.to_owned();
     for (at, entry) in root.map_or(&[][..], Node::entries).iter().take(NAMED).enumerate() {
         message.push_str(if at == 0 { " with the keys " } else { ", " });

@@ -1,9 +1,11 @@
 //! Every pasted text by its kind, each read by its reader, and their readings in the order in which they count.
 
+use super::answers::{fill, spread};
 use super::detect::{TextKind, detect, python};
 use super::environment;
 use super::formats::{
-    Dialect, Format, HuggingFace, Role, Text, Trainer, Workload, classify, merge, read_python,
+    Dialect, Format, HuggingFace, Recipe, Role, Text, Trainer, Workload, classify, merge, nemo, read_python,
+    recipes,
 };
 use super::named::take_model;
 use super::{Argument, Found, Origin, Question, Reading, launch};
@@ -16,6 +18,7 @@ use std::collections::HashSet;
 /// What each text of a source says; later readings win.
 pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
     let (mut texts, mut scripts, mut remarks, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let environment = &spread(environment);
     let mut files: Vec<(Format, Tree)> = Vec::new();
     let mut experiments: HashSet<String> = HashSet::new();
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
@@ -38,7 +41,15 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     }
                     continue;
                 }
-                let mut reading = format.read_tree(&tree);
+                let changes = tree
+                    .documents
+                    .first()
+                    .filter(|root| format == Format::of(&nemo::Nemo) && nemo::is_changes(root));
+                let mut reading = match changes {
+                    Some(root) => recipes::read_changes(root, named_recipe(environment), text),
+                    None => format.read_tree(&tree),
+                };
+                fill(&mut reading, environment);
                 let mut here = Vec::new();
                 let root = tree.documents.first();
                 for (name, span) in root.map(|root| format.bases(root)).unwrap_or_default() {
@@ -58,6 +69,11 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
             TextKind::Python(program) => {
                 // The places of a notebook's cells are not those of its text.
                 let exact = program == text;
+                let asked = named_recipe(environment);
+                if let Some(reading) = recipes::read_recipes(&program, asked, part.span.start) {
+                    add(Some(Format::of(&Recipe)), reading);
+                    continue;
+                }
                 match read_python(&program, part.span.start) {
                     Some(mut reading) => {
                         if !exact {
@@ -93,6 +109,12 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let mut readings = vec![Reading { diagnostics: remarks, ..Reading::default() }];
     readings.extend(merge(texts));
     readings
+}
+
+/// The recipe that the reader names.
+fn named_recipe(environment: &shell::Environment) -> Option<&str> {
+    let named = environment.variables.iter().find(|(name, _)| name == recipes::RECIPE);
+    named.map(|(_, value)| value.as_str())
 }
 
 /// Texts that are read at most: a training is launched by a handful of files.

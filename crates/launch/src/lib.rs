@@ -1,6 +1,7 @@
 //! From pasted text to a plan: readers say what they found and never fail, [`resolve`] adds defaults
 //! and rules and checks the whole.
 
+mod answers;
 mod detect;
 mod dispatch;
 mod environment;
@@ -16,6 +17,7 @@ mod read;
 mod reading;
 mod resolve;
 
+pub use answers::VARIABLES;
 pub use detect::{TextKind, detect};
 pub use dispatch::MAX_TEXTS;
 pub use flags::plan_from_flags;

@@ -89,8 +89,27 @@ fn a_recipe_by_name_is_not_fp32_on_one_gpu() {
     let bridge = script(
         "torchrun --nproc-per-node=8 --nnodes=4 run_recipe.py --recipe llama3_70b_pretrain_config train.micro_batch_size=1 model.seq_length=8192",
     );
-    stopped(&bridge, &["recipe"]);
-    assert_eq!(value(&bridge, Field::ParamsDtype), "bf16");
+    // What the function comes to: recipes/llama/h100/llama3.py of Megatron-Bridge.
+    assert!(bridge.plan.is_some(), "{:?}", bridge.diagnostics);
+    for (field, expected) in [
+        (Field::ParamsDtype, "bf16"),
+        (Field::NumLayers, "80"),
+        (Field::TensorModelParallelSize, "4"),
+        (Field::PipelineModelParallelSize, "4"),
+        (Field::VirtualPipelineModelParallelSize, "5"),
+        (Field::ContextParallelSize, "2"),
+        (Field::SequenceParallel, "true"),
+        (Field::UseDistributedOptimizer, "true"),
+        (Field::WorldSize, "32"),
+    ] {
+        assert_eq!(value(&bridge, field), expected, "{}", field.name());
+    }
+    stopped(
+        &script(
+            "nemo llm pretrain --factory llama3_8b trainer.num_nodes=1 trainer.devices=8 data.seq_length=8192",
+        ),
+        &["--factory"],
+    );
 }
 
 #[test]

@@ -164,6 +164,7 @@ fields! {
     QkPosEmbHeadDim "qk_pos_emb_head_dim" Count(0, MAX_HEAD_WIDTH), "rotated width of a query head";
     VHeadDim "v_head_dim" Count(1, MAX_HEAD_WIDTH), "width of a value head";
     NumExperts "num_experts" Count(0, MAX_EXPERTS), "routed experts of an MoE layer";
+    ExpertsOverData "experts_over_data" Flag, "experts sharded over the data-parallel ranks (megablocks)";
     MoeRouterTopk "moe_router_topk" Count(1, MAX_EXPERTS), "experts per token";
     MoeFfnHiddenSize "moe_ffn_hidden_size" Count(1, MAX_FFN), "inner width of one expert";
     MoeLayerFreq "moe_layer_freq" Text, "which layers are MoE layers";

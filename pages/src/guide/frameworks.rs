@@ -55,15 +55,15 @@ pub(super) fn scripts() -> Chapter {
         .part("Software", html! { (runs) (pairs(&software)) })
 }
 
-/// Counts by format, as `cargo run -p shardscope-launch --example outcomes -- FOLDER` prints them for 154 launch files of 26
-/// public repositories (22 November 2026), each read by itself.
+/// Counts by format of the launch files that `crates/launch/tests/data/public_files.tsv` lists, each read by itself.
+/// `tools/public-files --update` writes both; a test holds them against each other.
 const OUTCOMES: &str = include_str!("outcomes.tsv");
 
 fn outcomes() -> Markup {
     let rows: Vec<Row> = OUTCOMES.lines().map(|line| Row::new(line.split('\t').map(plain))).collect();
     let about = prose(
-        "Launch files of 26 public repositories, each read by itself, on 22 November 2026. Asked: at most five questions, whose \
-         proposals and the name of a model make the plan. Stopped: something that is not modelled is named, and the reader may go on \
+        "156 launch files of 26 public repositories, each read by itself. Asked: at most three questions, whose proposals and the \
+         name of a model make the plan, those included that an answer opens. Stopped: something that is not modelled is named, and the reader may go on \
          without it. Helped: the text says what is missing. No way: there is nothing to go on with.",
     );
     let headings = ["format", "files", "full", "asked", "stopped", "helped", "no way"];

@@ -46,8 +46,38 @@ fn read(root: &Node) -> Reading {
     let scalars = Scalars::of(root);
     let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);
-    leaves.reading.software = Some((Software::MegatronDeepspeed, "a DeepSpeed configuration".to_owned()));
+    leaves.reading.software = Some(match left_to_trainer(&mut leaves) {
+        true => (
+            Software::HfTransformers,
+            "a DeepSpeed configuration with \"auto\", which transformers fills in".to_owned(),
+        ),
+        false => (Software::MegatronDeepspeed, "a DeepSpeed configuration".to_owned()),
+    });
     leaves.finish("a DeepSpeed configuration")
+}
+
+/// "auto" is filled in by transformers' Trainer (`transformers/integrations/deepspeed.py`): by its own defaults where no
+/// argument says otherwise (`training_args.py`: a batch of 8, no accumulation), and in the format of the checkpoint.
+fn left_to_trainer(leaves: &mut Leaves<'_>) -> bool {
+    if !leaves.all().iter().any(|leaf| leaf.value == "auto") {
+        return false;
+    }
+    leaves.state(Field::DataParallelEngine, "deepspeed", Origin::Derived, "a DeepSpeed configuration");
+    let whose = "\"auto\": the Trainer's default";
+    let batch = [
+        ("train_micro_batch_size_per_gpu", Field::MicroBatchSize, "8"),
+        ("gradient_accumulation_steps", Field::NumMicroBatches, "1"),
+    ];
+    for (path, field, value) in batch {
+        if leaves.text(path).is_none_or(|said| said == "auto") {
+            leaves.state(field, value, Origin::Default, whose);
+        }
+    }
+    if leaves.text("bf16.enabled") == Some("auto") || leaves.text("fp16.enabled") == Some("auto") {
+        let note = "\"auto\": as checkpoints are, unless the Trainer is told --fp16";
+        leaves.state(Field::Bf16, "true", Origin::Default, note);
+    }
+    true
 }
 
 /// The keys of DeepSpeed, which GPT-NeoX takes among its own.

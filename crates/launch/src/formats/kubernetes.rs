@@ -1,6 +1,6 @@
 //! Kubernetes training jobs: how many machines, which variables, and the script or words that start
 //! the training. Kinds: PyTorchJob and MPIJob (Kubeflow training operator), TrainJob (Kubeflow trainer),
-//! Job and JobSet, Volcano's Job.
+//! Job and JobSet, Volcano's Job, HyperPodPyTorchJob.
 
 use super::reader::{Claim, Reader, Role};
 use super::workload::Workload;
@@ -38,7 +38,8 @@ impl Reader for Kubernetes {
 
 /// One group of equal pods.
 struct Pods<'a> {
-    count: u64,
+    /// How many; none where that is left to a variable (`replicas: $NUM_NODES`).
+    count: Option<u64>,
     place: Span,
     spec: &'a Node,
 }
@@ -63,9 +64,16 @@ fn read(tree: &Tree, text: &str, base: u32) -> Workload {
         return work;
     };
     let worker = pods.iter().rev().find_map(container);
-    let nodes: u64 = pods.iter().map(|pods| pods.count).sum();
+    let nodes: Option<u64> = pods.iter().map(|pods| pods.count).sum();
     let place = pods.iter().map(|pods| pods.place).next_back();
-    work.count(Field::NumNodes, nodes, "replicas", place);
+    match nodes {
+        Some(nodes) => work.count(Field::NumNodes, nodes, "replicas", place),
+        None => {
+            let mut found = Found::new(Field::NumNodes, String::new(), Origin::Script).by("replicas", place);
+            found.hole = Some("replicas".to_owned());
+            work.reading.take(found);
+        }
+    }
     let per_node = per_node(job, worker);
     if let Some((count, path, span)) = &per_node {
         work.count(Field::GpusPerNode, *count, path, Some(*span));
@@ -100,9 +108,13 @@ fn groups(job: &Node) -> Vec<Pods<'_>> {
             let group = pods(&entry.node, entry.node.get("replicas"), "template.spec");
             // The launcher of an MPI job trains nothing, and starts everything.
             found.extend(group.map(|pods| {
-                if launcher_only && entry.key == "Launcher" { Pods { count: 0, ..pods } } else { pods }
+                if launcher_only && entry.key == "Launcher" { Pods { count: Some(0), ..pods } } else { pods }
             }));
         }
+    }
+    // Amazon's HyperPodPyTorchJob.
+    for group in job.at("spec.replicaSpecs").map_or(&[][..], Node::items) {
+        found.extend(pods(group, group.get("replicas"), "template.spec"));
     }
     for task in job.at("spec.tasks").map_or(&[][..], Node::items) {
         found.extend(pods(task, task.get("replicas"), "template.spec"));
@@ -113,11 +125,7 @@ fn groups(job: &Node) -> Vec<Pods<'_>> {
     }
     if let Some(trainer) = job.at("spec.trainer") {
         let count = trainer.get("numNodes");
-        found.push(Pods {
-            count: count.and_then(Node::whole).unwrap_or(1),
-            place: count.unwrap_or(trainer).span,
-            spec: trainer,
-        });
+        found.push(Pods { count: counted(count), place: count.unwrap_or(trainer).span, spec: trainer });
     }
     if found.is_empty() {
         found.extend(pods(job, job.at("spec.parallelism"), "spec.template.spec"));
@@ -131,7 +139,12 @@ fn groups(job: &Node) -> Vec<Pods<'_>> {
 fn pods<'a>(group: &'a Node, count: Option<&Node>, spec: &str) -> Option<Pods<'a>> {
     let spec = group.at(spec)?;
     let place = count.map_or(group.span, |node| node.span);
-    Some(Pods { count: count.and_then(Node::whole).unwrap_or(1), place, spec })
+    Some(Pods { count: counted(count), place, spec })
+}
+
+/// One pod where nothing is said; none where it is left to a variable.
+fn counted(count: Option<&Node>) -> Option<u64> {
+    count.filter(|node| !node.is_null()).map_or(Some(1), Node::whole)
 }
 
 /// Accelerators of one pod: what the job says, or what its container asks for.
@@ -223,8 +236,11 @@ impl Workload {
     }
 
     /// Variables that the training operator sets in every pod; the container's own win.
-    fn operator(&mut self, nodes: u64, per_node: Option<u64>) {
-        let mut set = vec![("PET_NNODES", nodes), ("NNODES", nodes), ("WORLD_SIZE", nodes)];
+    fn operator(&mut self, nodes: Option<u64>, per_node: Option<u64>) {
+        let mut set = Vec::new();
+        if let Some(nodes) = nodes {
+            set.extend([("PET_NNODES", nodes), ("NNODES", nodes), ("WORLD_SIZE", nodes)]);
+        }
         if let Some(per_node) = per_node {
             set.extend([("PET_NPROC_PER_NODE", per_node), ("NPROC_PER_NODE", per_node)]);
         }

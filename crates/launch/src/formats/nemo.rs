@@ -84,7 +84,7 @@ const KEYS: &[&str] = &[
 
 /// NeMo 1, its launcher, NeMo 2 and Megatron-Bridge.
 #[derive(Debug)]
-pub(super) struct Nemo;
+pub(crate) struct Nemo;
 
 impl Reader for Nemo {
     fn name(&self) -> &'static str {
@@ -156,6 +156,18 @@ const PURPOSES: [&str; 6] = ["_config", "_pretrain", "_finetune", "_sft", "_peft
 /// Options that name a recipe or factory.
 const NAMING: [&str; 5] = ["--factory", "--recipe", "--recipe-name", "--recipe_name", "--model_recipe_name"];
 
+/// Whether a file only changes a recipe of Megatron-Bridge: its groups of settings, and no model's shape.
+pub(crate) fn is_changes(root: &Node) -> bool {
+    let shaped = ["model.num_layers", "model.hidden_size", "model.config.num_layers", "trainer"];
+    let groups = ["train", "ddp", "optimizer", "scheduler", "checkpoint"];
+    !shaped.iter().any(|path| root.at(path).is_some())
+        && groups
+            .iter()
+            .filter(|group| root.get(group).is_some_and(|node| !node.entries().is_empty()))
+            .count()
+            >= 2
+}
+
 /// What the words of NeMo 2 and Megatron-Bridge change is a recipe in Python; where none is named, another text names it.
 fn built_on(leaves: &mut Leaves<'_>) {
     let shaped = ["model.num_layers", "model.hidden_size", "model.config.num_layers"]
@@ -215,7 +227,8 @@ fn software(leaves: &mut Leaves<'_>, what: &str) -> Option<(Software, String)> {
     }
 }
 
-fn keys(leaves: &mut Leaves<'_>) {
+/// Takes what stands under NeMo's and Megatron-Bridge's keys.
+pub(super) fn keys(leaves: &mut Leaves<'_>) {
     named(leaves);
     leaves.take_all(OUTSIDE);
     for (key, field) in MODEL {

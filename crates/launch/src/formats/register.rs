@@ -12,6 +12,7 @@ use super::nanotron::Nanotron;
 use super::nemo::Nemo;
 use super::neox::GptNeox;
 use super::reader::{Command, Reader};
+use super::recipes::Recipe;
 use super::rl::RlFormat;
 use super::titan::Torchtitan;
 use super::trainer::{Dialect, Trainer};
@@ -44,6 +45,7 @@ const READERS: &[&dyn Reader] = &[
     &Nanotron,
     &Torchtitan,
     &Nemo,
+    &Recipe,
     &GptNeox,
     &Accelerate,
     &HuggingFace,

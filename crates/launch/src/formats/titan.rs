@@ -122,7 +122,8 @@ fn read_both(root: &Node, words: &[Argument]) -> Reading {
     finish(&scalars)
 }
 
-fn finish(scalars: &Scalars) -> Reading {
+/// Reads these scalars as a configuration.
+pub(super) fn finish(scalars: &Scalars) -> Reading {
     let mut leaves = Leaves::over(scalars);
     for (paths, field) in PLAIN {
         leaves.take(paths, *field);

@@ -25,8 +25,14 @@ const CORE: [&str; 12] = [
     "--bf16",
 ];
 
-/// Options that only trainers of transformers' models have.
-const TRAINER: [&str; 14] = [
+/// Options that only trainers of transformers' models, and those of recipes by name, have.
+const TRAINER: [&str; 20] = [
+    "--module",
+    "--config",
+    "--recipe",
+    "--recipe-name",
+    "--model-recipe-name",
+    "--compute-dtype",
     "--per-device-train-batch-size",
     "--model-name-or-path",
     "--gradient-accumulation-steps",

@@ -6,7 +6,7 @@ use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
 use super::program::{Purpose, purpose};
 use super::said::{Missing, Said, World};
-use crate::formats::{Command, read_command};
+use crate::formats::{Command, read_command, recipes};
 use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
@@ -40,6 +40,8 @@ pub struct Launch {
     doubts: Vec<(Branch, Vec<String>)>,
     /// Variables that hold options under conditions that are not decided.
     open_options: Vec<(HoleId, String)>,
+    /// The recipe that the reader names.
+    recipe: Option<String>,
     /// Whether the command names no setting of a training.
     bare: bool,
     /// What there is to say about the script and the choice of the command.
@@ -55,6 +57,8 @@ pub fn read(source: &Source, environment: &Environment) -> Launch {
 pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Launch {
     let script = shardscope_bash::evaluate_part(source, part, environment);
     let mut launch = Launch::default();
+    let recipe = environment.variables.iter().find(|(name, _)| name == recipes::RECIPE);
+    launch.recipe = recipe.map(|(_, value)| value.clone());
     let chosen = choose(&script, source);
     let fragment = chosen.as_ref().is_some_and(|chosen| chosen.fragment);
     for said in &script.diagnostics {
@@ -69,9 +73,25 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
             launch.tell_branches(&script, source.part_text(part), source);
         }
         None => {
-            let message = "no command with training options is found in this text";
-            let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";
-            launch.diagnostics.push(Diagnostic::error(Code::NoTrainingCommand, message).hint(hint));
+            let mut files: Vec<&str> = script
+                .missing_files
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .filter(|name| matters(name))
+                .collect();
+            files.dedup();
+            if let Some(first) = files.first() {
+                let message = format!(
+                    "no command with training options is found in this text, which reads files that are not here: {}",
+                    files.join(", ")
+                );
+                let hint = format!("paste or drop {first} beside this text");
+                launch.diagnostics.push(Diagnostic::error(Code::MissingFile, message).hint(hint));
+            } else {
+                let message = "no command with training options is found in this text";
+                let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";
+                launch.diagnostics.push(Diagnostic::error(Code::NoTrainingCommand, message).hint(hint));
+            }
         }
     }
     for (name, span) in &script.missing_files {
@@ -226,7 +246,13 @@ impl Launch {
             words: &self.arguments,
             is_megatron: self.line.has(Launcher::Swift),
         };
-        let mut reading = read_command(&command).unwrap_or_else(|| megatron::read(&self.arguments));
+        let named = if command.is_megatron {
+            None
+        } else {
+            recipes::read_words(&self.arguments, self.recipe.as_deref())
+        };
+        let mut reading =
+            named.or_else(|| read_command(&command)).unwrap_or_else(|| megatron::read(&self.arguments));
         self.tell_purpose(&mut reading);
         // Where Ray starts the workers, the framework's own keys say on how many accelerators; the launcher starts one driver.
         let told = reading.value(Field::RlFramework).is_some()
@@ -265,6 +291,10 @@ impl Launch {
                 }
                 _ => {}
             }
+        }
+        if let (Some(Said::Known(_)), Some(Said::Known(_))) = (&self.world.nodes, &self.world.gpus_per_node) {
+            // The launch goes before the number of GPUs that a recipe is named after.
+            reading.keep(&|found| found.field != Field::WorldSize || found.origin != Origin::Catalog);
         }
         reading.questions.extend(ask::questions(&self.script, &holes));
         let mut diagnostics = self.diagnostics.clone();
@@ -305,7 +335,7 @@ impl Launch {
     }
 
     fn is_worldless(&self) -> bool {
-        self.world.nodes.is_none() && self.world.gpus_per_node.is_none()
+        self.world.nodes.is_none()
     }
 }
 

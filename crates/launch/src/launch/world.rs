@@ -80,6 +80,10 @@ impl World {
         let processes = line.option(Launcher::Accelerate, &["--num-processes"]);
         offer(&mut world.world_size, processes, "accelerate's processes");
         world.environment(chosen);
+        // Ranks that the program is told itself, as under mpirun without torchrun (`--rank`, `--world-size`).
+        if !line.has(Launcher::Torch) {
+            offer(&mut world.world_size, option(&line.arguments, &["--world-size"]), "the program's ranks");
+        }
         world.variables(script);
         world.defaults(script, line, chosen);
         world
@@ -192,7 +196,10 @@ impl World {
     /// Variables by the names people use.
     fn variables(&mut self, script: &Script) {
         offer(&mut self.gpus_per_node, variable(script, PER_NODE), "the script's variable");
-        offer(&mut self.nodes, variable(script, NODES), "the script's variable");
+        // Where the program is told its ranks, a variable for nodes belongs to another way of launching.
+        if !matches!(self.world_size, Some(Said::Known(_))) {
+            offer(&mut self.nodes, variable(script, NODES), "the script's variable");
+        }
         let settled =
             matches!((&self.nodes, &self.gpus_per_node), (Some(Said::Known(_)), Some(Said::Known(_))));
         if !settled && let Some(found) = variable(script, TOTAL) {

@@ -186,12 +186,9 @@ const FORKS: &[Fork] = &[
     takes("moe-top-k", &[(Field::MoeRouterTopk, None)]),
     takes("moe-capacity-factor", &[(Field::MoeExpertCapacityFactor, None)]),
     takes("moe-loss-weight", &[(Field::MoeAuxLossCoeff, None)]),
-    lacking(
-        "moe-expert-model-parallelism",
-        Arity::On,
-        Effect::Communication,
-        "experts sharded over the data-parallel ranks (megablocks)",
-    ),
+    // Experts over the data-parallel ranks: as many as there are, and no more than experts (`megablocks/layers/mpu.py`,
+    // expert_sharding_degree). The degree is resolved with the world.
+    switch("moe-expert-model-parallelism", &[(Field::ExpertsOverData, Some("true"))]),
     lacking(
         "moe-weight-parallelism",
         Arity::On,

@@ -9,6 +9,7 @@ use shardscope_source::Code;
 /// The layout of the settings on `world_size` ranks; none when it cannot be formed.
 pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
     replicas(table, world_size);
+    experts_over_data(table);
     let num_layers = super::model::layers(table)?;
     let mtp_num_layers = table.number(Field::MtpNumLayers);
     let mut degrees = degrees(table, world_size)?;
@@ -21,6 +22,10 @@ pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
             Some(layout)
         }
         Err(refused) => {
+            let small = [Code::WorldSize, Code::ExpertWorldSize];
+            if refused.iter().any(|contradiction| small.contains(&contradiction.code)) {
+                super::world::ask_for_more(table);
+            }
             table.refuse_all(refused);
             None
         }
@@ -33,6 +38,17 @@ fn replicas(table: &mut Table, world_size: u64) {
     if world_size.is_multiple_of(of_one) && world_size > 0 {
         let rule = "world size / (TP x PP x CP)";
         table.overrule(Field::DataParallelSize, Int(world_size / of_one), rule);
+    }
+}
+
+/// megablocks shards its experts over the data-parallel ranks, as many of them as there are experts
+/// (`megablocks/layers/mpu.py`, expert_sharding_degree).
+fn experts_over_data(table: &mut Table) {
+    let experts = table.number(Field::NumExperts);
+    if table.on(Field::ExpertsOverData) && experts > 0 {
+        let degree = table.degree(Field::DataParallelSize).min(experts);
+        let rule = "the data-parallel ranks, and no more than experts (megablocks)";
+        table.overrule(Field::ExpertModelParallelSize, Int(degree), rule);
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod batch;
 mod defaults;
+mod fitting;
 mod frequency;
 mod kernels;
 mod lacking;
@@ -19,6 +20,7 @@ mod switches;
 mod synonyms;
 mod table;
 mod tuning;
+mod variables;
 mod vocabulary;
 mod world;
 

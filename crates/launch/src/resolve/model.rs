@@ -2,8 +2,9 @@
 
 use super::frequency::pattern;
 use super::table::{Table, listed_names};
-use crate::Question;
 use crate::SettingValue::{Bool, Int};
+use crate::formats::recipes::RECIPE;
+use crate::{Origin, Question};
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{
     Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, Field, LatentAttention, LinearBias,
@@ -77,7 +78,9 @@ fn missing(table: &mut Table) -> bool {
             unsaid.push_str(&format!("{} ({})", field.name(), field.about()));
         }
     }
-    if !unsaid.is_empty() {
+    // Which recipe is meant decides all of it.
+    let asked = table.questions.iter().any(|asked| asked.name == RECIPE);
+    if !unsaid.is_empty() && !asked {
         let hint = "add --".to_owned() + &listed_names(&absent, ", --").replace('_', "-");
         table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, table.anywhere());
         super::named::ask(table);
@@ -141,7 +144,16 @@ fn shape(table: &mut Table) {
         }
     }
     groups(table);
+    let longest = table.get(Field::MaxPositionEmbeddings);
+    let of_catalog = longest.is_some_and(|setting| setting.origin == Origin::Catalog);
     if let Some(sequence) = table.count(Field::SeqLength) {
+        if of_catalog
+            && table.number(Field::MaxPositionEmbeddings) < sequence
+            && position(table) != PositionEmbedding::LearnedAbsolute
+        {
+            let rule = "the sequence length: rotary positions have no table that would end";
+            table.overrule(Field::MaxPositionEmbeddings, Int(sequence), rule);
+        }
         let rule = "the sequence length, where nothing longer is asked for";
         table.derive(Field::MaxPositionEmbeddings, Int(sequence), rule);
     }

@@ -32,6 +32,8 @@ pub(super) struct Table {
     pub(super) not_modelled: Vec<NotModelled>,
     /// Settings whose stated value lacks a variable, which, and where.
     open: Vec<(Field, String, Option<Span>)>,
+    /// Variables that values lack which change no figure, or only through a setting that is asked for.
+    idle: Vec<String>,
     /// Settings whose stated value cannot be read: each has its own error, and is not missing beside it.
     unreadable: Vec<Field>,
     /// Settings that another question decides: the setting's name and that question's.
@@ -47,6 +49,7 @@ impl Table {
             questions: Vec::new(),
             not_modelled: Vec::new(),
             open: Vec::new(),
+            idle: Vec::new(),
             unreadable: Vec::new(),
             decided: Vec::new(),
         };
@@ -79,6 +82,8 @@ impl Table {
                 None => table.unknown_override(name),
             }
         }
+        table.ask_for_nothing_idle();
+        super::variables::ask(&mut table);
         table
     }
 
@@ -122,6 +127,7 @@ impl Table {
     /// A value that lacks a variable: asked for, and no default takes its place where it matters.
     fn open(&mut self, found: &Found, hole: &str) {
         if found.field.is_idle() {
+            self.idle.push(hole.to_owned());
             return;
         }
         self.clear(found.field);
@@ -177,6 +183,41 @@ impl Table {
             }
             !machines || others
         });
+    }
+
+    /// Takes back the questions for variables that decide no figure: of a tokenizer the vocabulary is asked for itself.
+    fn ask_for_nothing_idle(&mut self) {
+        let (open, idle) = (&self.open, &self.idle);
+        self.questions.retain(|question| {
+            !idle.contains(&question.name) || open.iter().any(|(_, hole, _)| *hole == question.name)
+        });
+    }
+
+    /// Settings that lack a variable by name, but for the machines.
+    pub(super) fn open_variables(&self) -> Vec<(Field, String)> {
+        let is_name = |hole: &str| {
+            hole.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                && hole.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        let open = self
+            .open
+            .iter()
+            .filter(|(field, hole, _)| !self.has(*field) && !MACHINES.contains(field) && is_name(hole));
+        open.map(|(field, hole, _)| (*field, hole.clone())).collect()
+    }
+
+    /// What is proposed for a question.
+    pub(super) fn proposal(&self, name: &str) -> Option<String> {
+        self.questions.iter().find(|question| question.name == name)?.proposal.clone()
+    }
+
+    /// Gives the question for a variable a proposal, if it is still asked.
+    pub(super) fn propose(&mut self, variable: &str, proposal: &str) -> bool {
+        let asked = self.questions.iter_mut().find(|question| question.name == variable);
+        asked.is_some_and(|question| {
+            question.proposal.get_or_insert_with(|| proposal.to_owned());
+            true
+        })
     }
 
     /// Asks, once for each name and each question that decides it; a later proposal joins an earlier question.
@@ -361,9 +402,43 @@ impl Table {
     /// Says what the plan refuses, pointing at the first setting at fault that the text states.
     pub(super) fn refuse_all(&mut self, contradictions: Vec<Contradiction>) {
         for contradiction in contradictions {
+            self.ask_for_nearest(&contradiction);
             let hint = contradiction.hint.unwrap_or_default();
             self.refuse(contradiction.code, &contradiction.fields, contradiction.message, &hint);
         }
+    }
+
+    /// Asks for the setting at fault with the nearest value that would work, where nobody has set one by hand.
+    fn ask_for_nearest(&mut self, contradiction: &Contradiction) {
+        let (Some(nearest), Some(field)) = (contradiction.nearest, contradiction.fields.first()) else {
+            return;
+        };
+        let by_hand = |field: &Field| self.get(*field).is_some_and(|setting| setting.origin == Origin::User);
+        let machines = contradiction.fields.iter().any(|field| MACHINES.contains(field));
+        if machines || contradiction.fields.iter().any(by_hand) {
+            return;
+        }
+        // Layers that do not divide over the stages are put into stages of unequal length rather than into fewer.
+        let last = self.last_stage().filter(|_| contradiction.code == Code::LayersOverPp);
+        let (field, value) =
+            last.map_or((*field, nearest), |last| (Field::DecoderLastPipelineNumLayers, last));
+        self.ask(Question {
+            name: field.name().to_owned(),
+            prompt: format!("{}? {}", field.about(), contradiction.message),
+            choices: Vec::new(),
+            proposal: Some(value.to_string()),
+        });
+    }
+
+    /// Layers of a last stage beside which the others divide evenly, as near to theirs as can be.
+    fn last_stage(&self) -> Option<u64> {
+        let (layers, stages) = (self.count(Field::NumLayers)?, self.degree(Field::PipelineModelParallelSize));
+        if stages < 2 || self.degree(Field::VirtualPipelineModelParallelSize) > 1 {
+            return None;
+        }
+        let even = layers / stages;
+        let fits = |last: &u64| (layers - last).is_multiple_of(stages - 1) && *last < layers;
+        (1..layers).filter(fits).min_by_key(|last| last.abs_diff(even))
     }
 
     /// Says that these settings cannot hold together, and what would work, if that is known.

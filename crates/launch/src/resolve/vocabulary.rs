@@ -47,8 +47,18 @@ fn tokenizer(table: &Table) -> Option<(u64, String)> {
 }
 
 fn propose(table: &mut Table) {
-    let note = "GPT-2's vocabulary, proposed where the text names no tokenizer that is known";
-    table.fill(Field::VocabSize, Int(PROPOSED), Origin::Default, note);
+    // A shape that is a known model's: its vocabulary is the likely one.
+    let shape = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads, Field::FfnHiddenSize]
+        .map(|field| table.number(field));
+    let alike = catalog::vocabulary_of_shape(shape);
+    let proposed = alike.map_or(PROPOSED, |(_, size)| size);
+    let note = match alike {
+        Some((name, _)) => {
+            format!("the vocabulary of {name}, whose shape this is; the text names no tokenizer")
+        }
+        None => "GPT-2's vocabulary, proposed where the text names no tokenizer that is known".to_owned(),
+    };
+    table.fill(Field::VocabSize, Int(proposed), Origin::Default, &note);
     // Whoever names the model answers this as well.
     if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
         return;
@@ -57,6 +67,6 @@ fn propose(table: &mut Table) {
         name: Field::VocabSize.name().to_owned(),
         prompt: "Vocabulary size? The text names no known tokenizer".to_owned(),
         choices: Vec::new(),
-        proposal: Some(PROPOSED.to_string()),
+        proposal: Some(proposed.to_string()),
     });
 }

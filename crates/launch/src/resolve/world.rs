@@ -1,5 +1,6 @@
 //! How many accelerators there are, and which.
 
+use super::fitting;
 use super::table::Table;
 use crate::SettingValue::{Int, Text};
 use crate::{Origin, Question};
@@ -141,7 +142,7 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
             split(table, world, Field::NumNodes, per_node)
         }
         (None, nodes, per_node) => {
-            open(table, nodes, per_node, block, usual);
+            open(table, nodes, per_node, usual);
             None
         }
     }
@@ -198,18 +199,44 @@ fn ask_per_node(table: &mut Table, usual: u64) {
     });
 }
 
-/// The number of accelerators is not known: says so and asks, with the smallest number that fits.
-fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, block: u64, usual: u64) {
-    table.ask_for_machines_by_name();
-    if per_node.is_none() {
-        ask_per_node(table, usual);
+fn ask_nodes(table: &mut Table, proposal: u64) {
+    table.ask(Question {
+        name: Field::NumNodes.name().to_owned(),
+        prompt: "Number of nodes?".to_owned(),
+        choices: Vec::new(),
+        proposal: Some(proposal.to_string()),
+    });
+}
+
+/// The layout does not fit on the accelerators that the text states, which many scripts leave at the one node of the machine
+/// they were written on: asks for nodes, with the smallest number that fits.
+pub(super) fn ask_for_more(table: &mut Table) {
+    const MACHINES: [Field; 3] = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
+    let set = |field: &Field| table.get(*field).is_some_and(|setting| setting.origin == Origin::User);
+    let Some(per_node) = table.count(Field::GpusPerNode) else { return };
+    if !MACHINES.iter().any(set) {
+        let fits = fitting::nodes(table, per_node);
+        ask_nodes(table, fits);
     }
-    if nodes.is_none() {
+}
+
+/// The number of accelerators is not known: says so and asks once, with the smallest number that fits.
+fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64) {
+    table.ask_for_machines_by_name();
+    let fits = fitting::nodes(table, per_node.unwrap_or(usual));
+    let all = table.left_to(Field::WorldSize).map(|(hole, _)| hole.to_owned());
+    if all.is_some_and(|hole| table.propose(&hole, &(fits * per_node.unwrap_or(usual)).to_string())) {
+        // A variable that decides more than the machines, such as the global batch: its answer says how many there are.
+    } else if nodes.is_some() {
+        ask_per_node(table, usual);
+    } else if per_node.is_some() {
+        ask_nodes(table, fits);
+    } else {
         table.ask(Question {
-            name: Field::NumNodes.name().to_owned(),
-            prompt: "Number of nodes?".to_owned(),
+            name: Field::WorldSize.name().to_owned(),
+            prompt: "On how many GPUs does it run, in all?".to_owned(),
             choices: Vec::new(),
-            proposal: Some(block.div_ceil(per_node.unwrap_or(usual).max(1)).max(1).to_string()),
+            proposal: Some((fits * usual).to_string()),
         });
     }
     let mut left = String::new();

@@ -2,7 +2,7 @@
 
 use super::row::Row;
 use crate::Origin;
-use crate::formats::leaves::Leaves;
+use crate::formats::leaves::{Leaf, Leaves};
 use shardscope_plan::{Field, Software};
 
 /// OLMo's settings file.
@@ -10,7 +10,7 @@ pub(in crate::formats) const OLMO: Row = Row {
     trainer: "OLMo",
     title: "a configuration of OLMo",
     about: "OLMo: shape, batch; its layers stop the verdict",
-    signs: &["model.d_model", "model.mlp_hidden_size", "global_train_batch_size"],
+    signs: &["model.d_model", "model.n_heads", "global_train_batch_size"],
     keys: &[
         (&["model.n_layers"], Field::NumLayers),
         (&["model.d_model"], Field::HiddenSize),
@@ -30,16 +30,18 @@ pub(in crate::formats) const OLMO: Row = Row {
 /// OLMo counts both halves of a gated MLP (`olmo/config.py`, ModelConfig).
 fn olmo(leaves: &mut Leaves<'_>) {
     let gated = leaves.text("model.activation_type") == Some("swiglu");
-    if let Some(leaf) = leaves.get("model.mlp_hidden_size")
-        && let Some(width) = leaf.whole()
-    {
+    // `mlp_ratio` counts where no width is given; its default is 4.
+    let stated = leaves.get("model.mlp_hidden_size").filter(|leaf| leaf.whole().is_some());
+    let ratio = leaves.get("model.mlp_ratio");
+    let hidden = leaves.reading.count(Field::HiddenSize);
+    let of_ratio =
+        hidden.zip(ratio.map_or(Some(4), Leaf::whole)).and_then(|(hidden, ratio)| hidden.checked_mul(ratio));
+    let width = stated.and_then(Leaf::whole).or(of_ratio);
+    let place = stated.or(ratio).or_else(|| leaves.get("model.d_model"));
+    if let (Some(width), Some(leaf)) = (width, place) {
         let own = if gated { width / 2 } else { width };
-        leaves.say_noted(
-            Field::FfnHiddenSize,
-            &own.to_string(),
-            leaf,
-            "OLMo counts both halves of a gated MLP",
-        );
+        let note = "OLMo counts both halves of a gated MLP";
+        leaves.say_noted(Field::FfnHiddenSize, &own.to_string(), leaf, note);
         if gated {
             leaves.switch(Field::Swiglu, true, leaf);
         }

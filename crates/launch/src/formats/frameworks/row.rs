@@ -51,7 +51,10 @@ impl Reader for Row {
         let scalars = Scalars::of(root);
         let mut leaves = Leaves::over(&scalars);
         for (paths, field) in self.keys {
-            leaves.take(paths, *field);
+            // A size of 0 says that nothing is packed.
+            let said: Vec<&str> =
+                paths.iter().filter(|path| leaves.whole(path) != Some(0)).copied().collect();
+            leaves.take(&said, *field);
         }
         common(&mut leaves, self);
         (self.extra)(&mut leaves);

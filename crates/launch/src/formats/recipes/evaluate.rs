@@ -1,0 +1,387 @@
+//! What a function of a program puts into the configuration that it returns: assignments to dotted names in order, calls of
+//! other functions of the program, and calls that a dialect knows. What else is called may change anything, and is told.
+
+use super::expression::{Argument, Expression, expression};
+use super::program::{Function, Statement};
+
+/// Calls inside calls that are followed.
+const DEEPEST: u32 = 8;
+/// Statements that are run in all.
+const MOST: u32 = 20_000;
+
+/// A value at the end of a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scalar {
+    /// As a settings file would write it; empty for `None`.
+    pub(super) text: String,
+    /// What it lacks.
+    pub(super) hole: Option<String>,
+    /// Where it was assigned, in bytes of the program.
+    pub(super) at: usize,
+}
+
+/// Values by path; the empty path is the value itself, or the name of the class that was called for it.
+pub(super) type Tree = Vec<(String, Scalar)>;
+
+/// Calls that are known without their source.
+pub(super) trait Calls {
+    /// What a call gives; none where it is not known.
+    fn value(&self, name: &str, arguments: &[(Option<String>, Tree)]) -> Option<Tree>;
+    /// What a call of this name assigns below its first argument; none where it is not known.
+    fn assigns(&self, name: &str, tree: &Tree) -> Option<Tree>;
+    /// Whether a call of this name is one of a class, whose keywords are what it holds.
+    fn is_class(&self, name: &str) -> bool {
+        let last = name.rsplit('.').next().unwrap_or(name).trim_start_matches('_');
+        last.starts_with(|first: char| first.is_ascii_uppercase())
+    }
+}
+
+/// What a function returns, and the calls on the way that may have changed it and are not known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) tree: Tree,
+    pub(super) unknown: Vec<String>,
+}
+
+/// Runs a function without arguments.
+pub(super) fn evaluate(functions: &[Function<'_>], calls: &dyn Calls, name: &str) -> Outcome {
+    let mut run = Run { functions, calls, left: MOST, depth: 0, unknown: Vec::new() };
+    let tree = match functions.iter().find(|function| function.name == name) {
+        Some(function) => run.call(function, Vec::new()).0,
+        None => Tree::new(),
+    };
+    // What is returned by a call that is not followed may be anything.
+    match tree.iter().find(|(path, scalar)| path.is_empty() && scalar.hole.is_some()) {
+        Some((_, scalar)) => run.unknown.extend(scalar.hole.clone()),
+        None if tree.is_empty() => run.unknown.push(name.to_owned()),
+        None => {}
+    }
+    Outcome { tree, unknown: run.unknown }
+}
+
+struct Run<'a> {
+    functions: &'a [Function<'a>],
+    calls: &'a dyn Calls,
+    left: u32,
+    depth: u32,
+    unknown: Vec<String>,
+}
+
+/// Values by name and path inside one function.
+struct Scope {
+    values: Tree,
+    at: usize,
+}
+
+impl Scope {
+    /// What stands under a name, paths relative to it.
+    fn below(&self, name: &str) -> Tree {
+        below(&self.values, name)
+    }
+
+    fn holds(&self, name: &str) -> bool {
+        self.values.iter().any(|(path, _)| is_below(path, name))
+    }
+
+    fn assign(&mut self, name: &str, tree: Tree) {
+        self.values.retain(|(path, _)| !is_below(path, name));
+        for (path, scalar) in tree {
+            let path = if path.is_empty() { name.to_owned() } else { format!("{name}.{path}") };
+            self.values.push((path, scalar));
+        }
+    }
+}
+
+fn is_below(path: &str, name: &str) -> bool {
+    path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The part of a tree under a name, paths relative to it.
+pub(super) fn below(tree: &Tree, name: &str) -> Tree {
+    let inside =
+        |path: &str| path.strip_prefix(name).map(|rest| rest.strip_prefix('.').unwrap_or(rest).to_owned());
+    tree.iter()
+        .filter(|(path, _)| is_below(path, name))
+        .filter_map(|(path, scalar)| Some((inside(path)?, scalar.clone())))
+        .collect()
+}
+
+/// The value at a path.
+pub(super) fn text<'t>(tree: &'t Tree, path: &str) -> Option<&'t str> {
+    tree.iter().rev().find(|(known, _)| known == path).map(|(_, scalar)| scalar.text.as_str())
+}
+
+/// A tree of one value.
+pub(super) fn scalar(text: &str) -> Tree {
+    vec![(String::new(), Scalar { text: text.to_owned(), ..Scalar::default() })]
+}
+
+/// A block under a condition: its indentation, and whether it runs (none: not decided, with what decides it).
+struct Block {
+    indent: usize,
+    runs: Result<bool, String>,
+    /// Whether one of the branches so far has run.
+    taken: bool,
+}
+
+impl Run<'_> {
+    /// What a call returns, and what it leaves in its parameters.
+    fn call(&mut self, function: &Function<'_>, arguments: Vec<(Option<String>, Tree)>) -> (Tree, Tree) {
+        if self.depth == DEEPEST {
+            self.unknown.push(function.name.to_owned());
+            return (Tree::new(), Tree::new());
+        }
+        self.depth += 1;
+        let mut scope = Scope { values: Tree::new(), at: 0 };
+        for (index, (name, default)) in function.parameters.iter().enumerate() {
+            let given = arguments
+                .iter()
+                .find(|(keyword, _)| keyword.as_ref() == Some(name))
+                .or_else(|| arguments.get(index).filter(|(keyword, _)| keyword.is_none()));
+            match (given, default) {
+                (Some((_, tree)), _) => scope.assign(name, tree.clone()),
+                (None, Some(default)) => {
+                    let tree = self.value(default, &mut scope);
+                    scope.assign(name, tree);
+                }
+                (None, None) => {}
+            }
+        }
+        let returned = self.body(function, &mut scope);
+        self.depth -= 1;
+        (returned, scope.values)
+    }
+
+    fn body(&mut self, function: &Function<'_>, scope: &mut Scope) -> Tree {
+        let mut blocks: Vec<Block> = Vec::new();
+        for statement in &function.body {
+            if self.left == 0 {
+                self.unknown.push(function.name.to_owned());
+                break;
+            }
+            self.left -= 1;
+            let keyword = statement.text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or("");
+            let continues = matches!(keyword, "elif" | "else" | "except" | "finally");
+            blocks.retain(|block| {
+                block.indent < statement.indent || (continues && block.indent == statement.indent)
+            });
+            if matches!(
+                keyword,
+                "if" | "elif" | "else" | "for" | "while" | "with" | "try" | "except" | "finally"
+            ) && statement.text.ends_with(':')
+            {
+                enter(&mut blocks, statement, keyword, scope);
+                continue;
+            }
+            if blocks.iter().any(|block| block.runs == Ok(false)) {
+                continue;
+            }
+            let undecided = blocks.iter().find_map(|block| block.runs.clone().err());
+            scope.at = statement.start;
+            match keyword {
+                "return" if undecided.is_none() => {
+                    let value = expression(statement.text.get("return".len()..).unwrap_or("").trim());
+                    return self.value(&value, scope);
+                }
+                "return" | "import" | "from" | "assert" | "raise" | "pass" | "del" | "def" | "class" => {}
+                _ => self.statement(statement.text, undecided, scope),
+            }
+        }
+        Tree::new()
+    }
+
+    /// An assignment or a call.
+    fn statement(&mut self, written: &str, undecided: Option<String>, scope: &mut Scope) {
+        let Some((target, value)) = assignment(written) else {
+            if let Expression::Call(name, arguments) = expression(written) {
+                self.effect(&name, &arguments, undecided, scope);
+            }
+            return;
+        };
+        let mut tree = self.value(&expression(value), scope);
+        if let Some(condition) = undecided {
+            tree = vec![(String::new(), Scalar { hole: Some(condition), at: scope.at, ..Scalar::default() })];
+        }
+        for (_, scalar) in &mut tree {
+            if scalar.at == 0 {
+                scalar.at = scope.at;
+            }
+        }
+        // An attribute of what was not there: `None` was replaced elsewhere.
+        scope.assign(target, tree);
+    }
+
+    /// A call for what it does to its first argument.
+    fn effect(&mut self, name: &str, arguments: &[Argument], undecided: Option<String>, scope: &mut Scope) {
+        let first = match arguments.first() {
+            Some((None, Expression::Name(first))) => first.clone(),
+            _ => return,
+        };
+        if !scope.holds(&first) {
+            return;
+        }
+        if let Some(condition) = undecided {
+            self.unknown.push(format!("{name} ({condition})"));
+            return;
+        }
+        if let Some(assigned) = self.calls.assigns(name, &scope.below(&first)) {
+            for (path, mut scalar) in assigned {
+                scalar.at = scope.at;
+                scope.assign(&format!("{first}.{path}"), vec![(String::new(), scalar)]);
+            }
+            return;
+        }
+        let functions = self.functions;
+        let Some(function) = functions.iter().find(|function| function.name == name) else {
+            self.unknown.push(name.to_owned());
+            return;
+        };
+        let given = self.given(arguments, scope);
+        let (_, left) = self.call(function, given);
+        if let Some((parameter, _)) = function.parameters.first() {
+            scope.assign(&first, below(&left, parameter));
+        }
+    }
+
+    fn given(&mut self, arguments: &[Argument], scope: &mut Scope) -> Vec<(Option<String>, Tree)> {
+        arguments.iter().map(|(keyword, value)| (keyword.clone(), self.value(value, scope))).collect()
+    }
+
+    fn value(&mut self, value: &Expression, scope: &mut Scope) -> Tree {
+        let at = scope.at;
+        let plain = |text: &str| vec![(String::new(), Scalar { text: text.to_owned(), hole: None, at })];
+        let open = |hole: &str| {
+            vec![(String::new(), Scalar { text: String::new(), hole: Some(hole.to_owned()), at })]
+        };
+        match value {
+            Expression::Text(text) | Expression::Number(text) => plain(text),
+            Expression::Name(name) => match name.as_str() {
+                "True" => plain("true"),
+                "False" => plain("false"),
+                "None" => plain(""),
+                name if scope.holds(name) => scope.below(name),
+                // A member of a module or enumeration, by its name.
+                name if name.contains('.') && !scope.holds(name.split('.').next().unwrap_or(name)) => {
+                    plain(name)
+                }
+                // An attribute that was never assigned has the default of its class.
+                name if name.contains('.') => Tree::new(),
+                name => self.calls.value(name, &[]).unwrap_or_else(|| open(name)),
+            },
+            Expression::List(items) => {
+                let mut words = Vec::with_capacity(items.len());
+                for item in items {
+                    match self.value(item, scope).as_slice() {
+                        [(path, only)] if path.is_empty() && only.hole.is_none() => {
+                            words.push(only.text.clone())
+                        }
+                        _ => return open("a list that is computed"),
+                    }
+                }
+                plain(&format!("[{}]", words.join(",")))
+            }
+            Expression::Call(name, arguments) => {
+                let given = self.given(arguments, scope);
+                let functions = self.functions;
+                if let Some(function) = functions.iter().find(|function| function.name == name) {
+                    return self.call(function, given).0;
+                }
+                if let Some(known) = self.calls.value(name, &given) {
+                    return known;
+                }
+                if self.calls.is_class(name) {
+                    let mut tree = plain(name);
+                    for (keyword, value) in given {
+                        let Some(keyword) = keyword else { continue };
+                        for (path, scalar) in value {
+                            let path =
+                                if path.is_empty() { keyword.clone() } else { format!("{keyword}.{path}") };
+                            tree.push((path, scalar));
+                        }
+                    }
+                    return tree;
+                }
+                open(&format!("{name}()"))
+            }
+            Expression::Unknown => open("an expression that is not read"),
+        }
+    }
+}
+
+/// Enters a block, or another branch of the one before.
+fn enter(blocks: &mut Vec<Block>, statement: &Statement<'_>, keyword: &str, scope: &Scope) {
+    let condition = statement.text.get(keyword.len()..).unwrap_or("").trim_end_matches(':').trim();
+    let branch = blocks
+        .last()
+        .filter(|block| block.indent == statement.indent)
+        .map(|block| (block.taken, block.runs.clone()));
+    if branch.is_some() {
+        blocks.pop();
+    }
+    let runs = match (keyword, &branch) {
+        ("elif" | "else", Some((true, _))) => Ok(false),
+        ("elif" | "else", Some((_, Err(condition)))) => Err(condition.clone()),
+        ("else", _) => Ok(true),
+        ("if" | "elif", _) => decided(condition, scope).ok_or_else(|| condition.to_owned()),
+        ("with" | "try", _) => Ok(true),
+        _ => Err(condition.to_owned()),
+    };
+    let taken = branch.is_some_and(|(taken, _)| taken) || runs == Ok(true);
+    blocks.push(Block { indent: statement.indent, runs, taken });
+}
+
+/// Whether a condition holds: comparisons of assigned values with literals.
+fn decided(condition: &str, scope: &Scope) -> Option<bool> {
+    let condition = condition.trim();
+    if let Some(rest) = condition.strip_prefix("not ") {
+        return decided(rest, scope).map(|holds| !holds);
+    }
+    let held = |name: &str| {
+        let tree = scope.below(name.trim());
+        tree.iter()
+            .find(|(path, _)| path.is_empty())
+            .map(|(_, scalar)| scalar.clone())
+            .filter(|scalar| scalar.hole.is_none())
+    };
+    for (word, wanted) in [(" is not None", false), (" is None", true)] {
+        if let Some(name) = condition.strip_suffix(word) {
+            return held(name).map(|scalar| scalar.text.is_empty() == wanted);
+        }
+    }
+    for sign in [">=", "<=", "==", "!=", ">", "<"] {
+        let Some((left, right)) = condition.split_once(sign) else { continue };
+        let left = held(left)?.text;
+        let right = match expression(right.trim()) {
+            Expression::Number(text) | Expression::Text(text) => text,
+            _ => return None,
+        };
+        let numbers = left.parse::<i64>().ok().zip(right.parse::<i64>().ok());
+        return match (sign, numbers) {
+            (">=", Some((left, right))) => Some(left >= right),
+            ("<=", Some((left, right))) => Some(left <= right),
+            (">", Some((left, right))) => Some(left > right),
+            ("<", Some((left, right))) => Some(left < right),
+            ("==", _) => Some(left == right),
+            ("!=", _) => Some(left != right),
+            _ => None,
+        };
+    }
+    if condition.contains(|c: char| c.is_whitespace() || matches!(c, '(' | '[')) {
+        return None;
+    }
+    held(condition).map(|scalar| !matches!(scalar.text.as_str(), "" | "false" | "0"))
+}
+
+/// Target and value of an assignment to a dotted name.
+fn assignment(written: &str) -> Option<(&str, &str)> {
+    let at = written.find('=')?;
+    let (target, value) = (written.get(..at)?, written.get(at + 1..)?);
+    if value.starts_with('=') {
+        return None;
+    }
+    // `name: Type = value`
+    let target = target.split_once(':').map_or(target, |(name, _)| name).trim();
+    let dotted = !target.is_empty()
+        && target.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
+    dotted.then(|| (target, value.trim()))
+}

@@ -1,0 +1,190 @@
+//! Configurations that Python functions return: recipes of Megatron-Bridge, torchtitan's registries. The functions are
+//! followed as far as they assign literals; nothing is executed.
+
+mod bridge;
+mod evaluate;
+mod expression;
+mod program;
+mod table;
+mod titan;
+mod words;
+
+use super::reader::Reader;
+use crate::{Question, Reading};
+use evaluate::{Outcome, evaluate};
+use program::Function;
+use shardscope_source::{Code, Diagnostic, Span};
+
+pub(crate) use words::{read_changes, read_words};
+
+/// Under which name the reader says which of several functions is meant.
+pub(crate) const RECIPE: &str = "recipe";
+/// Recipes offered at most.
+const OFFERED: usize = 200;
+
+/// Recipes of Megatron-Bridge and registries of torchtitan. Their texts are programs, and so not offered as settings.
+#[derive(Debug)]
+pub(crate) struct Recipe;
+
+impl Reader for Recipe {
+    fn name(&self) -> &'static str {
+        "a recipe in Python"
+    }
+
+    fn about(&self) -> &'static str {
+        "recipes of Megatron-Bridge and registries of torchtitan: functions that return a configuration, one of which is asked \
+         for; also by name (`--recipe`, `--model_recipe_name`, `--module` and `--config`)"
+    }
+}
+
+/// Which framework's functions a program has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Bridge,
+    Titan,
+}
+
+impl Kind {
+    /// Told by what the functions say they return.
+    fn of(function: &Function<'_>) -> Option<Self> {
+        match function.returns {
+            "ConfigContainer" => Some(Self::Bridge),
+            "Trainer.Config" => Some(Self::Titan),
+            _ => None,
+        }
+    }
+
+    fn evaluate(self, functions: &[Function<'_>], name: &str) -> Outcome {
+        match self {
+            Self::Bridge => evaluate(functions, &bridge::Bridge, name),
+            Self::Titan => evaluate(functions, &titan::Titan, name),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Bridge => "Megatron-Bridge",
+            Self::Titan => "torchtitan",
+        }
+    }
+}
+
+/// Reads a program of recipes; none where it has none. `asked` is the recipe that the reader names; `base` is where the
+/// program starts in its source.
+pub(crate) fn read_recipes(text: &str, asked: Option<&str>, base: u32) -> Option<Reading> {
+    let functions = program::functions(text);
+    let whole = |function: &&Function<'_>| {
+        !function.name.starts_with('_') && function.parameters.iter().all(|(_, default)| default.is_some())
+    };
+    let recipes: Vec<(&str, Kind)> = functions
+        .iter()
+        .filter(whole)
+        .filter_map(|function| Some((function.name, Kind::of(function)?)))
+        .collect();
+    let chosen = match recipes.as_slice() {
+        [] => return by_names(text, asked, base),
+        [only] => Some(*only),
+        _ => recipes.iter().find(|(name, _)| asked == Some(*name)).copied(),
+    };
+    let Some((name, kind)) = chosen else { return Some(which(&recipes, base)) };
+    let outcome = kind.evaluate(&functions, name);
+    // What a recipe calls in files that are not here is known of those that the framework ships.
+    let shipped =
+        (kind == Kind::Bridge && !outcome.unknown.is_empty()).then(|| table::outcome(name)).flatten();
+    let outcome = shipped.unwrap_or(outcome);
+    Some(match kind {
+        Kind::Bridge => bridge::read(&outcome, name, base, Vec::new()),
+        Kind::Titan => titan::read(&outcome, name, base),
+    })
+}
+
+/// The names of Megatron-Bridge's recipes that are known.
+#[must_use]
+pub fn recipe_names() -> Vec<&'static str> {
+    table::names().collect()
+}
+
+/// What a recipe puts into its configuration, by path, and the calls on the way that are not known.
+#[derive(Clone, Debug, Default)]
+pub struct RecipeSettings {
+    /// The function's name.
+    pub name: String,
+    /// Paths that the reader of recipes looks at, and values; empty values are `None`.
+    pub settings: Vec<(String, String)>,
+    /// Values that are computed, by path.
+    pub open: Vec<String>,
+    /// Calls that may change anything.
+    pub unknown: Vec<String>,
+}
+
+/// The settings of every recipe of a program, for the table of recipes by name. `beside` are the other files of the
+/// framework, whose functions the program may call.
+#[must_use]
+pub fn recipe_settings(text: &str, beside: &str) -> Vec<RecipeSettings> {
+    let mut functions = program::functions(text);
+    let own = functions.len();
+    functions.extend(program::functions(beside));
+    let recipes = functions.get(..own).unwrap_or(&[]).iter();
+    let kinds: Vec<(&str, Kind)> =
+        recipes.filter_map(|function| Some((function.name, Kind::of(function)?))).collect();
+    let mut out = Vec::new();
+    for (name, kind) in kinds.into_iter().filter(|(name, _)| !name.starts_with('_')) {
+        let outcome = kind.evaluate(&functions, name);
+        let used = (kind == Kind::Bridge).then(|| bridge::used(&outcome, name));
+        let Outcome { mut tree, unknown } = outcome;
+        tree.retain(|(path, _)| used.as_ref().is_none_or(|used| used.contains(path)));
+        let open =
+            tree.iter().filter(|(_, scalar)| scalar.hole.is_some()).map(|(path, _)| path.clone()).collect();
+        let settings = tree.into_iter().filter(|(_, scalar)| scalar.hole.is_none());
+        out.push(RecipeSettings {
+            name: name.to_owned(),
+            settings: settings.map(|(path, scalar)| (path, scalar.text)).collect(),
+            open,
+            unknown,
+        });
+    }
+    out
+}
+
+/// A program without recipes of its own that names ones of Megatron-Bridge, as its modules of aliases do; none where it
+/// calls something, which may change them.
+fn by_names(text: &str, asked: Option<&str>, base: u32) -> Option<Reading> {
+    if program::functions(text).iter().any(|function| !function.name.starts_with('_')) {
+        return None;
+    }
+    let mut named: Vec<(&str, Kind)> = Vec::new();
+    for word in text
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .filter(|word| word.ends_with("_config"))
+    {
+        if !named.iter().any(|(known, _)| *known == word) && table::outcome(word).is_some() {
+            named.push((word, Kind::Bridge));
+        }
+    }
+    let chosen = match named.as_slice() {
+        [] => return None,
+        [only] => Some(only.0),
+        _ => asked.filter(|asked| named.iter().any(|(name, _)| name == asked)),
+    };
+    match chosen {
+        Some(name) => table::outcome(name).map(|outcome| bridge::read(&outcome, name, base, Vec::new())),
+        None => Some(which(&named, base)),
+    }
+}
+
+/// Several recipes: asks which is meant. Ones for debugging come last.
+fn which(recipes: &[(&str, Kind)], base: u32) -> Reading {
+    let mut names: Vec<&str> = recipes.iter().map(|(name, _)| *name).take(OFFERED).collect();
+    names.sort_by_key(|name| name.contains("debug"));
+    let whose = recipes.first().map_or("", |(_, kind)| kind.name());
+    let message =
+        format!("{} recipes of {whose} are here, and which one is meant is not said", recipes.len());
+    let said = Diagnostic::error(Code::OpenValue, message).hint("name one of them").at(Span::new(base, base));
+    let question = Question {
+        name: RECIPE.to_owned(),
+        prompt: format!("Which recipe of {whose} is trained?"),
+        proposal: names.first().map(|name| (*name).to_owned()),
+        choices: names.into_iter().map(str::to_owned).collect(),
+    };
+    Reading { diagnostics: vec![said], questions: vec![question], ..Reading::default() }
+}

@@ -1,0 +1,139 @@
+//! The functions of a Python program and their statements, as text.
+
+use super::expression::{Expression, parameters};
+
+/// A statement: where it stands and how far it is indented. Lines that brackets hold together are one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Statement<'a> {
+    pub(super) start: usize,
+    pub(super) indent: usize,
+    pub(super) text: &'a str,
+}
+
+/// A function at the top of a program.
+#[derive(Clone, Debug)]
+pub(super) struct Function<'a> {
+    pub(super) name: &'a str,
+    /// What stands behind `->`.
+    pub(super) returns: &'a str,
+    /// Parameters with their defaults.
+    pub(super) parameters: Vec<(String, Option<Expression>)>,
+    pub(super) body: Vec<Statement<'a>>,
+}
+
+/// Functions read of one program.
+const MOST: usize = 4096;
+
+/// The functions of a program.
+pub(super) fn functions(text: &str) -> Vec<Function<'_>> {
+    let mut out: Vec<Function<'_>> = Vec::new();
+    let mut inside = false;
+    for statement in statements(text) {
+        if statement.indent > 0 {
+            if let Some(last) = out.last_mut().filter(|_| inside) {
+                last.body.push(statement);
+            }
+            continue;
+        }
+        let Some(rest) = statement.text.strip_prefix("def ").filter(|_| out.len() < MOST) else {
+            inside = false;
+            continue;
+        };
+        let Some((name, behind)) = rest.split_once('(').map(|(name, _)| (name, rest.get(name.len()..)))
+        else {
+            inside = false;
+            continue;
+        };
+        let returns =
+            statement.text.rsplit_once("->").map_or("", |(_, behind)| behind.trim_end_matches(':').trim());
+        let parameters = parameters(behind.unwrap_or(""));
+        out.push(Function { name: name.trim(), returns, parameters, body: Vec::new() });
+        inside = true;
+    }
+    out
+}
+
+/// The statements of a program, without comments of their own lines.
+fn statements(text: &str) -> Vec<Statement<'_>> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::new();
+    let (mut at, mut line) = (0, 0);
+    while at < bytes.len() {
+        let indent =
+            bytes.get(at..).unwrap_or(&[]).iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        at += indent;
+        line = line.max(at);
+        let start = at;
+        at = end(text, at);
+        let written = text.get(start..at).unwrap_or("").trim_end();
+        if !written.is_empty() && !written.starts_with('#') {
+            out.push(Statement { start, indent, text: written });
+        }
+        at += 1;
+    }
+    out
+}
+
+/// Where the statement that begins at `at` ends: the line end outside brackets and strings.
+fn end(text: &str, mut at: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut depth = 0_usize;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'#' => {
+                at += text.get(at..).and_then(|rest| rest.find('\n')).unwrap_or(text.len() - at);
+                continue;
+            }
+            b'"' | b'\'' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            b'\\' if bytes.get(at + 1) == Some(&b'\n') => at += 1,
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'\n' if depth == 0 => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// Behind the string that opens at `at`; three quotes may span lines.
+fn string_end(bytes: &[u8], at: usize) -> usize {
+    let quote = bytes[at];
+    let triple = bytes.get(at + 1) == Some(&quote) && bytes.get(at + 2) == Some(&quote);
+    let mut next = at + if triple { 3 } else { 1 };
+    while next < bytes.len() {
+        match bytes[next] {
+            b'\\' => next += 1,
+            b'\n' if !triple => return next,
+            sign if sign == quote => {
+                let closes =
+                    !triple || (bytes.get(next + 1) == Some(&quote) && bytes.get(next + 2) == Some(&quote));
+                if closes {
+                    return next + if triple { 3 } else { 1 };
+                }
+            }
+            _ => {}
+        }
+        next += 1;
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::functions;
+
+    #[test]
+    fn functions_with_their_parameters_and_statements() {
+        let text = "import x\n\ndef a(p: str = \"lora\", q=1) -> Config:\n    \"\"\"Doc\n    string.\"\"\"\n    cfg = b(\n        1,  # a )\n    )\n    if p:\n        cfg.x = 2\n    return cfg\n\nX = 1\n\ndef _b():\n    pass\n";
+        let found = functions(text);
+        let names: Vec<(&str, &str, usize, usize)> =
+            found.iter().map(|one| (one.name, one.returns, one.parameters.len(), one.body.len())).collect();
+        assert_eq!(names, [("a", "Config", 2, 5), ("_b", "", 0, 1)]);
+        let indents: Vec<usize> = found[0].body.iter().map(|statement| statement.indent).collect();
+        assert_eq!(indents, [4, 4, 4, 8, 4]);
+    }
+}

@@ -1,0 +1,202 @@
+//! Registries of torchtitan since February 2026: functions that return a `Trainer.Config`. They are read as its TOML files
+//! were, key by key; names and defaults: `torchtitan/config/configs.py`, `torchtitan/trainer.py` (commit of August 2026).
+
+use super::super::leaves::{Leaf, Scalars};
+use super::super::titan;
+use super::evaluate::{Calls, Outcome, Tree, scalar, text};
+use crate::named::take_model;
+use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
+use shardscope_plan::{Field, Software};
+use shardscope_source::Span;
+use std::cell::Cell;
+
+/// `TrainingConfig.num_tokens_per_microbatch_per_dp_rank`. Unit: token.
+const TOKENS: u64 = 16_384;
+/// `TrainingConfig.max_context_length`. Unit: token.
+const CONTEXT: u64 = 2048;
+
+/// The functions and classes that registries call.
+pub(super) struct Titan;
+
+impl Calls for Titan {
+    fn value(&self, name: &str, _: &[(Option<String>, Tree)]) -> Option<Tree> {
+        match name.rsplit('.').next().unwrap_or(name) {
+            "default_adamw" => Some(scalar("AdamW")),
+            // Learning rates, data and losses of a size that follows from the model.
+            "decoder_vocab_size" => Some(scalar("")),
+            _ => None,
+        }
+    }
+
+    fn assigns(&self, _: &str, _: &Tree) -> Option<Tree> {
+        None
+    }
+
+    fn is_class(&self, name: &str) -> bool {
+        // The registry of models: its first word is the flavor, converters change layers.
+        let last = name.rsplit('.').next().unwrap_or(name);
+        let class = last.trim_start_matches('_').starts_with(|first: char| first.is_ascii_uppercase());
+        class || last == "model_registry"
+    }
+}
+
+/// Keys that are the same under both names, and the one that the reader of TOML files knows.
+const SAME: &[(&str, &str)] = &[
+    ("training.max_context_length", "training.seq_len"),
+    ("training.steps", "training.steps"),
+    ("training.enable_cpu_offload", "training.enable_cpu_offload"),
+    ("training.mixed_precision_param", "training.mixed_precision_param"),
+    ("parallelism.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree"),
+    ("parallelism.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"),
+    ("parallelism.fsdp_reshard_after_forward", "parallelism.fsdp_reshard_after_forward"),
+    ("parallelism.tensor_parallel_degree", "parallelism.tensor_parallel_degree"),
+    ("parallelism.pipeline_parallel_degree", "parallelism.pipeline_parallel_degree"),
+    ("parallelism.pipeline_parallel_schedule", "parallelism.pipeline_parallel_schedule"),
+    ("parallelism.pipeline_parallel_layers_per_stage", "parallelism.pipeline_parallel_layers_per_stage"),
+    ("parallelism.context_parallel_degree", "parallelism.context_parallel_degree"),
+    ("parallelism.expert_parallel_degree", "parallelism.expert_parallel_degree"),
+    ("compile.enable", "compile.enable"),
+    ("compile.components", "compile.components"),
+    ("compile.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"),
+];
+
+/// Groups of keys that change no figure: data, logs, checkpoints, evaluation, learning rates.
+const IDLE: [&str; 9] = [
+    "dataloader",
+    "metrics",
+    "profiler",
+    "lr_scheduler",
+    "checkpoint",
+    "validator",
+    "comm",
+    "debug",
+    "hf_assets_path",
+];
+
+/// Reads what a registry's function returns.
+pub(super) fn read(outcome: &Outcome, name: &str, base: u32) -> Reading {
+    let value = |path: &str| text(&outcome.tree, path).unwrap_or("");
+    let mut leaves: Vec<Leaf> = Vec::new();
+    let mut push = |path: &str, text: &str, from: &str| {
+        let told = outcome.tree.iter().rev().find(|(known, _)| known == from).map(|(_, scalar)| scalar);
+        let at = told.and_then(|scalar| u32::try_from(scalar.at).ok()).filter(|at| *at > 0);
+        let place = at.map(|at| at.saturating_add(base));
+        leaves.push(Leaf {
+            path: path.to_owned(),
+            value: text.to_owned(),
+            span: place.map(|at| Span::new(at, at)),
+            hole: told.and_then(|scalar| scalar.hole.clone()),
+            used: Cell::new(false),
+        });
+    };
+    for (theirs, ours) in SAME {
+        if outcome.tree.iter().any(|(path, _)| path == theirs) {
+            push(ours, value(theirs), theirs);
+        }
+    }
+    let count = |path: &str, usual: u64| value(path).parse::<u64>().unwrap_or(usual);
+    let context = count("training.max_context_length", CONTEXT).max(1);
+    let micro = (count("training.num_tokens_per_microbatch_per_dp_rank", TOKENS) / context).max(1);
+    let tokens = "training.num_tokens_per_microbatch_per_dp_rank";
+    let slices = count("parallelism.num_pp_microbatches", 1);
+    let piped = count("parallelism.pipeline_parallel_degree", 1) > 1;
+    push("training.local_batch_size", &(micro * if piped { slices } else { 1 }).to_string(), tokens);
+    if piped {
+        push("parallelism.pipeline_parallel_microbatch_size", &micro.to_string(), tokens);
+    }
+    if let Ok(step) = value("training.num_tokens_per_train_step").parse::<u64>() {
+        push(
+            "training.global_batch_size",
+            &(step / context).to_string(),
+            "training.num_tokens_per_train_step",
+        );
+    }
+    // Where no policy is named, the trainer has the selective one.
+    let kept = "activation_checkpoint";
+    let named = outcome.tree.iter().any(|(path, _)| path == kept);
+    let policy = match value(kept) {
+        "" if named => "none",
+        said if said.contains("FullAC") => "full",
+        said if said.contains("MemoryBudget") => "memory_budget",
+        _ => "selective",
+    };
+    push("activation_checkpoint.mode", policy, kept);
+    if policy == "selective" {
+        push("activation_checkpoint.selective_ac_option", "op", kept);
+    }
+    let scalars = Scalars::from_leaves(leaves);
+    let mut reading = titan::finish(&scalars);
+    beside(&mut reading, outcome, name);
+    reading
+}
+
+/// What registries say beside the keys that TOML files had: the model, the loss, converters of layers.
+fn beside(reading: &mut Reading, outcome: &Outcome, name: &str) {
+    let value = |path: &str| text(&outcome.tree, path).unwrap_or("");
+    if value("loss").contains("ChunkedLossWrapper") {
+        reading.take(Found::new(Field::LossKind, "chunked", Origin::Derived).note("ChunkedLossWrapper"));
+    }
+    if value("training.dtype") == "bfloat16" {
+        let what = "training in bf16 without fp32 weights in torchtitan";
+        reading.not_modelled.push(NotModelled::new("training.dtype", "bfloat16", Effect::Memory, what));
+    }
+    for part in ["model_spec.converters", "model_converters", "override"] {
+        let told = outcome.tree.iter().find(|(path, _)| path == part);
+        if told.is_some_and(|(_, scalar)| scalar.hole.is_some() || scalar.text.len() > 2) {
+            let what = "converters of the model's layers (float8, MX, LoRA)";
+            reading.not_modelled.push(NotModelled::new(part, "", Effect::Memory, what));
+        }
+    }
+    let optimizer = outcome.tree.iter().rev().find(|(path, _)| path == "optimizer").map(|(_, scalar)| scalar);
+    if let Some(scalar) = optimizer
+        .filter(|scalar| !scalar.text.contains("AdamW") && !scalar.text.contains("OptimizersContainer"))
+    {
+        let said = if scalar.text.is_empty() { scalar.hole.as_deref().unwrap_or("") } else { &scalar.text };
+        let what = "what this optimizer keeps; Adam's states would be counted";
+        reading.not_modelled.push(NotModelled::new("optimizer", said, Effect::Memory, what));
+    }
+    for call in &outcome.unknown {
+        let what = "what this call changes of the configuration";
+        reading.not_modelled.push(NotModelled::new("recipe", call, Effect::Memory, what));
+    }
+    let assets = value("hf_assets_path");
+    let model = assets.rsplit('/').next().unwrap_or("");
+    // Assets of tests are a tokenizer's, and the model is one for debugging.
+    if !assets.contains("tests/") && !model.is_empty() {
+        take_model(reading, model, "hf_assets_path", None);
+    }
+    reading.software = Some((Software::Torchtitan, format!("{name}, a registry of torchtitan")));
+    let known = |path: &str| {
+        let group = path.split('.').next().unwrap_or("");
+        IDLE.contains(&group)
+            || SAME.iter().any(|(theirs, _)| *theirs == path)
+            || [
+                "loss",
+                "model_spec",
+                "optimizer",
+                "activation_checkpoint",
+                "compile",
+                "training",
+                "parallelism",
+                "",
+            ]
+            .contains(&path)
+            || path.starts_with("loss.")
+            || path.starts_with("activation_checkpoint.")
+            || [
+                "training.num_tokens_per_microbatch_per_dp_rank",
+                "training.num_tokens_per_train_step",
+                "training.dtype",
+                "training.max_norm",
+                "parallelism.num_pp_microbatches",
+                "model_spec.converters",
+                "model_spec.attn_backend",
+            ]
+            .contains(&path)
+    };
+    for (path, _) in &outcome.tree {
+        if !known(path) && !reading.not_read.iter().any(|one| one.name == *path) {
+            reading.not_read.push(NotRead::new(path, None));
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Commands that name a recipe of Megatron-Bridge: `run_recipe.py --recipe NAME key=value`, and its performance scripts
+//! (`--model_recipe_name qwen3_235b_a22b --gpu b200 --num_gpus 256 --compute_dtype bf16`, `scripts/performance`).
+
+use super::super::leaves::{Leaf, Scalars};
+use super::evaluate::Scalar;
+use super::{bridge, table, titan};
+use crate::{Argument, Found, Origin, Question, Reading};
+use shardscope_catalog as catalog;
+use shardscope_config_tree::Node;
+use shardscope_plan::Field;
+use shardscope_source::{Code, Diagnostic, Span};
+use std::cell::Cell;
+
+/// Options that name a recipe whole.
+const WHOLE: [&str; 2] = ["--recipe", "--recipe-name"];
+/// Options of the performance scripts that change a recipe, and the paths they change (`scripts/performance/utils/overrides.py`).
+const CHANGES: &[(&str, &str)] = &[
+    ("--tensor-model-parallel-size", "model.tensor_model_parallel_size"),
+    ("--pipeline-model-parallel-size", "model.pipeline_model_parallel_size"),
+    ("--context-parallel-size", "model.context_parallel_size"),
+    ("--virtual-pipeline-model-parallel-size", "model.virtual_pipeline_model_parallel_size"),
+    ("--expert-model-parallel-size", "model.expert_model_parallel_size"),
+    ("--expert-tensor-parallel-size", "model.expert_tensor_parallel_size"),
+    ("--pipeline-model-parallel-layout", "model.pipeline_model_parallel_layout"),
+    ("--global-batch-size", "train.global_batch_size"),
+    ("--micro-batch-size", "train.micro_batch_size"),
+    ("--seq-length", "model.seq_length"),
+    ("--use-megatron-fsdp", "ddp.use_megatron_fsdp"),
+    ("--cuda-graph-impl", "model.cuda_graph_impl"),
+    ("--moe-a2a-overlap", "model.overlap_moe_expert_parallel_comm"),
+    ("--num-layers", "model.num_layers"),
+    ("--hidden-size", "model.hidden_size"),
+    ("--num-moe-experts", "model.num_moe_experts"),
+    ("--recompute-modules", "model.recompute_modules"),
+    ("--moe-flex-dispatcher-backend", "model.moe_flex_dispatcher_backend"),
+];
+/// `--compute_dtype`'s words as they stand in names of recipes.
+const FORMATS: [(&str, &str); 5] =
+    [("bf16", "bf16"), ("fp8_cs", "fp8cs"), ("fp8_mx", "fp8mx"), ("fp8_sc", "fp8sc"), ("nvfp4", "nvfp4")];
+/// Recipes offered at most.
+const OFFERED: usize = 60;
+
+/// Reads such a command; none for any other, and where no recipe of that model is known. `asked` is the recipe that the
+/// reader names.
+pub(crate) fn read_words(words: &[Argument], asked: Option<&str>) -> Option<Reading> {
+    if let (Some((module, _)), Some((config, place))) = (option(words, "--module"), option(words, "--config"))
+    {
+        return registry(words, module, config, place, asked);
+    }
+    let named = WHOLE
+        .iter()
+        .find_map(|flag| option(words, flag))
+        .or_else(|| option(words, "--model-recipe-name").filter(|_| option(words, "--gpu").is_none()));
+    let (name, place) = match named {
+        Some(word) => (word.0.to_owned(), word.1),
+        None => performance(words)?,
+    };
+    let exact = table::outcome(&name).map(|outcome| (name.clone(), outcome));
+    let asked = asked.and_then(|asked| Some((asked.to_owned(), table::outcome(asked)?)));
+    let Some((name, outcome)) = exact.or(asked) else { return which(&name, place) };
+    let mut reading = bridge::read(&outcome, &name, 0, changes(words));
+    for found in &mut reading.found {
+        if found.span.is_none() && found.origin == Origin::Script {
+            // What the recipe sets stands where it is named.
+            found.span = place;
+            found.origin = Origin::Catalog;
+            found.note.get_or_insert_with(|| format!("set by {name} of Megatron-Bridge (August 2026)"));
+        }
+    }
+    machines(&mut reading, words);
+    Some(reading)
+}
+
+/// `torchtitan.train --module llama3 --config llama3_8b --training.steps 10`: a registry's configuration with changes.
+fn registry(
+    words: &[Argument],
+    module: &str,
+    config: &str,
+    place: Option<Span>,
+    asked: Option<&str>,
+) -> Option<Reading> {
+    let module = module.rsplit('.').next().unwrap_or(module);
+    let by_name = asked.and_then(|asked| asked.split_once('.'));
+    let known = table::titan(module, config)
+        .or_else(|| by_name.and_then(|(module, config)| table::titan(module, config)));
+    let Some(mut outcome) = known else {
+        let mut names: Vec<&str> =
+            table::titan_names().filter(|name| name.split('.').next() == Some(module)).collect();
+        names.sort_by_key(|name| name.contains("debug"));
+        let first = names.first()?;
+        let message = format!(
+            "{module}'s configuration {config} is not among those of torchtitan that are known (August 2026)"
+        );
+        let said = Diagnostic::error(Code::UnknownModel, message)
+            .hint("name the one it is like, or paste its Python");
+        let question = Question {
+            name: super::RECIPE.to_owned(),
+            prompt: format!("Which configuration of torchtitan is {config} most like?"),
+            proposal: Some((*first).to_owned()),
+            choices: names.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        return Some(Reading {
+            diagnostics: vec![said.at_some(place)],
+            questions: vec![question],
+            ..Reading::default()
+        });
+    };
+    for leaf in Scalars::of_words(words).all().iter().filter(|leaf| leaf.path.contains('.')) {
+        outcome.tree.retain(|(path, _)| *path != leaf.path);
+        let scalar = Scalar { text: leaf.value.clone(), hole: leaf.hole.clone(), at: 0 };
+        outcome.tree.push((leaf.path.clone(), scalar));
+    }
+    Some(titan::read(&outcome, config, 0))
+}
+
+/// The name that the performance scripts put together of model, task, GPUs and number format.
+fn performance(words: &[Argument]) -> Option<(String, Option<Span>)> {
+    let (model, place) = match option(words, "--model-recipe-name") {
+        Some((name, place)) => (name.to_owned(), place),
+        None => {
+            let (family, place) = option(words, "--model-name")?;
+            (format!("{family}_{}", option(words, "--model-size")?.0), place)
+        }
+    };
+    let (gpu, _) = option(words, "--gpu")?;
+    let task = option(words, "--task").map_or("pretrain", |(task, _)| task);
+    let task = if task == "lora" { "peft" } else { task };
+    let (gpus, _) = option(words, "--num-gpus")?;
+    let dtype = option(words, "--compute-dtype").map_or("bf16", |(dtype, _)| dtype);
+    let dtype = FORMATS.iter().find(|(word, _)| *word == dtype).map_or(dtype, |(_, name)| *name);
+    Some((format!("{model}_{task}_{gpus}gpu_{}_{dtype}_config", gpu.to_ascii_lowercase()), place))
+}
+
+/// Reads a file of settings that change a recipe (`run_recipe.py --config_file`): with the recipe that the reader names, or
+/// else a question for it. `text` is the file's.
+pub(crate) fn read_changes(root: &Node, asked: Option<&str>, text: &str) -> Reading {
+    if let Some(name) = asked
+        && let Some(outcome) = table::outcome(name)
+    {
+        let changes: Vec<Leaf> = Scalars::of(root).all().to_vec();
+        let mut reading = bridge::read(&outcome, name, 0, changes);
+        // The launch says how many machines; the recipe's own number is that of its own layout.
+        reading.keep(&|found| found.field != Field::WorldSize);
+        return reading;
+    }
+    let lower = text.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let alike = |name: &str| {
+        let of_name: Vec<&str> = name.split('_').filter(|word| word.len() > 1 && *word != "config").collect();
+        let shared = of_name.iter().filter(|word| words.contains(word)).count();
+        (shared, std::cmp::Reverse(of_name.len()))
+    };
+    let mut offered: Vec<&str> = table::names().collect();
+    offered.sort_by_key(|name| std::cmp::Reverse(alike(name)));
+    offered.truncate(OFFERED);
+    let message = "the recipe that these settings change is named in the launch, and not here";
+    let said =
+        Diagnostic::error(Code::OpenValue, message).hint("name the recipe, or add the line that launches it");
+    let question = Question {
+        name: super::RECIPE.to_owned(),
+        prompt: "Which recipe of Megatron-Bridge do these settings change?".to_owned(),
+        proposal: offered.first().map(|name| (*name).to_owned()),
+        choices: offered.into_iter().map(str::to_owned).collect(),
+    };
+    Reading { diagnostics: vec![said.at(root.span)], questions: vec![question], ..Reading::default() }
+}
+
+/// No recipe of that very name: offers those of the same model, the likeliest first; none where no such model is known.
+fn which(name: &str, place: Option<Span>) -> Option<Reading> {
+    // As many words in common at the start as there are: model, size, task.
+    let common =
+        |other: &str| name.split('_').zip(other.split('_')).take_while(|(one, two)| one == two).count();
+    let alike =
+        |other: &str| name.split('_').filter(|word| other.split('_').any(|theirs| theirs == *word)).count();
+    let mut offered: Vec<&str> = table::names().filter(|other| common(other) >= 2).collect();
+    offered.sort_by_key(|other| std::cmp::Reverse((common(other), alike(other))));
+    offered.truncate(OFFERED);
+    let first = offered.first()?;
+    let message = format!("{name} is not among the recipes of Megatron-Bridge that are known (August 2026)");
+    let said = Diagnostic::error(Code::UnknownModel, message);
+    let question = Question {
+        name: super::RECIPE.to_owned(),
+        prompt: format!("Which recipe is {name} most like? What the words say is changed in it"),
+        proposal: Some((*first).to_owned()),
+        choices: offered.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let hint = "name the one it is like, or paste the Python that defines it";
+    Some(Reading {
+        diagnostics: vec![said.hint(hint).at_some(place)],
+        questions: vec![question],
+        ..Reading::default()
+    })
+}
+
+/// What the words change: dotted keys, and the options of the performance scripts.
+fn changes(words: &[Argument]) -> Vec<Leaf> {
+    let is_key = |leaf: &&Leaf| leaf.path.contains('.') || leaf.path == "mixed_precision";
+    let mut leaves: Vec<Leaf> = Scalars::of_words(words).all().iter().filter(is_key).cloned().collect();
+    for (flag, path) in CHANGES {
+        let Some(word) = argument(words, flag) else { continue };
+        let value = word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value);
+        leaves.push(Leaf {
+            path: (*path).to_owned(),
+            value: if value == "None" { String::new() } else { value.to_ascii_lowercase() },
+            span: word.span,
+            hole: word.hole.clone(),
+            used: Cell::new(false),
+        });
+        if *path == "model.tensor_model_parallel_size" && word.hole.is_none() {
+            leaves.push(Leaf {
+                path: "model.sequence_parallel".to_owned(),
+                value: (value != "1").to_string(),
+                span: word.span,
+                hole: None,
+                used: Cell::new(false),
+            });
+        }
+    }
+    leaves
+}
+
+fn machines(reading: &mut Reading, words: &[Argument]) {
+    for (flag, field) in [("--num-gpus", Field::WorldSize), ("--gpus-per-node", Field::GpusPerNode)] {
+        if let Some((count, place)) = option(words, flag).filter(|(count, _)| count.parse::<u64>().is_ok()) {
+            reading.take(Found::new(field, count, Origin::Script).by(flag, place));
+        }
+    }
+    if let Some((gpu, place)) = option(words, "--gpu")
+        && let Some(accelerator) = catalog::accelerator_in(gpu)
+    {
+        reading.take(Found::new(Field::Accelerator, accelerator.name, Origin::Script).by("--gpu", place));
+    }
+}
+
+/// The word that holds an option's value: the next one, or the option's own behind `=`.
+fn argument<'w>(words: &'w [Argument], flag: &str) -> Option<&'w Argument> {
+    let at = words.iter().rposition(|word| {
+        let name = word.text.split('=').next().unwrap_or("");
+        name.len() == flag.len() && name.replace('_', "-") == flag
+    })?;
+    let word = words.get(at)?;
+    if word.text.contains('=') { Some(word) } else { words.get(at + 1) }
+}
+
+/// An option's known value and its place.
+fn option<'w>(words: &'w [Argument], flag: &str) -> Option<(&'w str, Option<Span>)> {
+    let word = argument(words, flag).filter(|word| word.hole.is_none())?;
+    let value = word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value);
+    Some((value.trim_matches(['"', '\'']), word.span))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_words;
+    use crate::Argument;
+    use shardscope_plan::Field;
+
+    #[track_caller]
+    fn check(line: &str, expected: &[(Field, &str)]) {
+        let reading = read_words(&Argument::split(line), None).expect("a recipe");
+        for (field, value) in expected {
+            assert_eq!(reading.value(*field), Some(*value), "{}", field.name());
+        }
+    }
+
+    #[test]
+    fn a_recipe_by_name_with_what_the_words_change() {
+        check(
+            "run_recipe.py --recipe llama3_70b_pretrain_config train.micro_batch_size=2 model.seq_length=16384",
+            &[
+                (Field::TensorModelParallelSize, "4"),
+                (Field::PipelineModelParallelSize, "4"),
+                (Field::ContextParallelSize, "2"),
+                (Field::SequenceParallel, "true"),
+                (Field::Bf16, "true"),
+                (Field::UseDistributedOptimizer, "true"),
+                (Field::NumLayers, "80"),
+                (Field::MicroBatchSize, "2"),
+                (Field::SeqLength, "16384"),
+            ],
+        );
+        check(
+            "setup_experiment.py --gpu b200 --model_family_name qwen --model_recipe_name qwen3_235b_a22b --gpus_per_node 8 \
+             --num_gpus 256 --compute_dtype bf16 --global_batch_size 4096 --expert_model_parallel_size 8",
+            &[
+                (Field::NumExperts, "128"),
+                (Field::GlobalBatchSize, "4096"),
+                (Field::ExpertModelParallelSize, "8"),
+                (Field::WorldSize, "256"),
+                (Field::Accelerator, "B200"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_like_others_is_asked_for() {
+        let reading =
+            read_words(&Argument::split("run_recipe.py --recipe llama3_70b_my_config"), None).expect("asked");
+        assert_eq!(reading.questions[0].name, "recipe");
+        assert!(reading.questions[0].choices.iter().all(|name| name.starts_with("llama3_70b")));
+        assert!(read_words(&Argument::split("run_recipe.py --recipe rocket_7b"), None).is_none());
+    }
+}
