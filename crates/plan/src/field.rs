@@ -291,13 +291,13 @@ fields! {
     DoubleQuantization "double_quantization" Flag, "constants of 4-bit blocks quantised once more";
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantised are held in fp32 (PEFT prepare_model_for_kbit_training)";
     TrainingObjective "training_objective" Word(&["sft", "dpo", "policy"]), "what the loss is computed from";
-    ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed"]), "where a preference loss has its reference from";
+    ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
     RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift"]), "framework of reinforcement learning that runs training and rollouts";
     RolloutEngine "rollout_engine" Word(&["vllm", "sglang"]), "engine that generates rollouts";
     RolloutTensorParallelSize "rollout_tensor_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size of the rollout engine";
     RolloutMemoryFraction "rollout_memory_fraction" Real(0.0, 1.0), "part of an accelerator's memory that the rollout engine is given (gpu_memory_utilization, mem_fraction_static)";
-    RolloutGpus "rollout_gpus" Count(0, MAX_WORLD), "accelerators that only generate; without it rollouts share those of the training";
+    RolloutGpus "rollout_gpus" Count(0, MAX_WORLD), "accelerators that only generate, 0 where they are not described; without it rollouts share those of the training";
     RolloutSleep "rollout_sleep" Flag, "the rollout engine gives back weights and cache while the model trains";
     RolloutCudaGraphs "rollout_cuda_graphs" Flag, "rollouts decode from CUDA graphs";
     RolloutSequences "rollout_sequences" Count(1, MAX_BATCH), "sequences that the rollout engine decodes at once at most";

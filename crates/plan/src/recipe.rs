@@ -89,6 +89,13 @@ impl Recipe {
         if self.transformers.engine == DataEngine::Ddp { self.params_dtype } else { self.compute_dtype() }
     }
 
+    /// Whether PyTorch's FSDP wraps modules of transformers.
+    #[must_use]
+    pub fn shards_by_fsdp(&self) -> bool {
+        self.software == Software::HfTransformers
+            && matches!(self.transformers.engine, DataEngine::Fsdp1 | DataEngine::Fsdp2)
+    }
+
     /// Whether products cast weights and inputs as they go (`torch.autocast` over weights of another format).
     #[must_use]
     pub fn autocasts(&self) -> bool {

@@ -15,7 +15,7 @@ pub struct Rollout {
     /// Part of an accelerator's memory that the engine is given (vLLM `gpu_memory_utilization`, SGLang
     /// `mem_fraction_static`), 0 to 1.
     pub fraction: f64,
-    /// Accelerators that only generate; none where rollouts run on those of the training.
+    /// Accelerators that only generate, 0 where they are not described; none where rollouts run on those of the training.
     pub own_gpus: Option<u64>,
     /// Whether the engine gives back weights and cache while the model trains.
     pub sleeps: bool,

@@ -139,6 +139,10 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         phases.push(phase(PhaseKind::WeightUpdate, update, Bytes::ZERO));
     }
 
+    // A server that the text does not describe is not estimated.
+    if rollout.own_gpus == Some(0) {
+        return Some(RlMemory { co_located: false, phases, engine, cache_rollouts });
+    }
     let mut generating = Vec::new();
     if shared {
         generating.extend(left);

@@ -18,6 +18,8 @@ pub(super) fn states(plan: &Plan, kinds: &[Kind], held: Held, shards: u64, out: 
         let stays = match kind.part {
             Part::Parameters if recipe.offload.parameters => 0.0,
             Part::Optimizer if recipe.offload.optimizer => 0.0,
+            // FSDP moves a shard's gradient to the host as soon as it is reduced (CPUOffload, CPUOffloadPolicy).
+            Part::Gradients | Part::Step if recipe.offload.parameters && recipe.shards_by_fsdp() => 0.0,
             Part::Optimizer => 1.0 - host,
             Part::Parameters | Part::Gradients | Part::Step => 1.0,
         };

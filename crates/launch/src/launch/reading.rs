@@ -241,9 +241,10 @@ impl Launch {
     /// What the launch states, its words read as Megatron's where no other format claims them.
     #[must_use]
     pub fn reading(&self) -> Reading {
+        let arguments = self.with_objective();
         let command = Command {
             program: self.line.trainer(),
-            words: &self.arguments,
+            words: &arguments,
             is_megatron: self.line.has(Launcher::Swift),
         };
         let named = if command.is_megatron {
@@ -305,6 +306,29 @@ impl Launch {
         reading
     }
 
+    /// The arguments, with what a trainer's command or program says of the objective (`trl grpo`, `grpo.py`).
+    fn with_objective(&self) -> Vec<Argument> {
+        let mut arguments = self.arguments.clone();
+        let named = self.line.told.as_ref().or(self.line.program.as_ref());
+        let stated = ["--rlhf", "--rl=", "--stage"];
+        let own = arguments.iter().any(|word| stated.iter().any(|start| word.text.starts_with(start)));
+        let Some(program) = named.filter(|_| !own) else { return arguments };
+        let name = shell::base_name(program.text()).trim_end_matches(".py").to_ascii_lowercase();
+        let grpo = name.split(['_', '-']).any(|part| part == "grpo");
+        if grpo
+            && !arguments
+                .iter()
+                .any(|word| word.text.starts_with("--rollout") || word.text.starts_with("actor"))
+        {
+            for text in ["--rl", "grpo"] {
+                let word =
+                    Argument { text: text.to_owned(), span: Some(program.origin()), ..Argument::default() };
+                arguments.push(word);
+            }
+        }
+        arguments
+    }
+
     /// A program that trains nothing, or something else, has no figures of training.
     fn tell_purpose(&self, reading: &mut Reading) {
         let Some(program) = self.line.told.as_ref().or(self.line.program.as_ref()) else { return };
@@ -321,7 +345,11 @@ impl Launch {
             );
             return;
         }
-        if transformers && reading.value(Field::TrainingObjective) == Some("dpo") {
+        let read = reading
+            .not_modelled
+            .iter()
+            .any(|item| matches!(item.name.as_str(), "rlhf_type" | "rl" | "stage"));
+        if transformers && (reading.value(Field::TrainingObjective).is_some() || read) {
             return;
         }
         let (effect, what) = match purpose(program.text()) {

@@ -238,8 +238,13 @@ impl World {
             one(&mut self.nodes, how);
         }
         let torch = line.has(Launcher::Torch) || line.has(Launcher::Swift);
-        if line.has(Launcher::Trainer) || line.launcher() == Some(Launcher::Python) {
+        // A trainer's own command is its program too, and no launcher in front of it.
+        let trainer = line.told.is_some() && !torch;
+        if trainer || line.launcher() == Some(Launcher::Python) {
             self.visible(script, chosen);
+        }
+        if trainer && self.gpus_per_node.is_some() {
+            one(&mut self.nodes, "the trainer stays on its node unless NNODES says otherwise");
         }
         if torch && !line.is_open(Launcher::Torch) {
             one(&mut self.nodes, "torchrun stays on its node unless told otherwise");

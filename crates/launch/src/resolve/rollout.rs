@@ -42,7 +42,7 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
     let own = match framework {
         RlFramework::Slime if sleeps => None,
         RlFramework::Slime => Some(table.number(Field::RolloutGpus).max(1)),
-        _ => table.count(Field::RolloutGpus).filter(|gpus| *gpus > 0),
+        _ => table.count(Field::RolloutGpus),
     };
     let offloaded: Vec<String> =
         table.words(Field::OffloadBetweenPhases).into_iter().map(str::to_owned).collect();

@@ -175,7 +175,8 @@ fn objective(table: &Table) -> Objective {
     let adapters = matches!(table.word(Field::TrainType), "lora" | "qlora");
     let reference = match table.word(Field::ReferenceModel) {
         "adapters" => Reference::Adapters,
-        "precomputed" => Reference::Precomputed,
+        // Nothing is held either where there is none (SimPO).
+        "precomputed" | "none" => Reference::Precomputed,
         "loaded" => Reference::Loaded,
         _ if adapters => Reference::Adapters,
         _ => Reference::Loaded,

@@ -95,9 +95,54 @@ fn targets(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.first(&["lora_target_modules", "lora_target", "target_modules"]) {
         // Lists, and names joined by commas or blanks; `all` is every linear layer.
         let all = matches!(leaf.value.as_str(), "all" | "all-linear" | "[all-linear]");
-        leaves.say(Field::LoraTargetModules, if all { "all-linear" } else { &leaf.value }, leaf);
+        match of_pattern(&leaf.value) {
+            Some(names) => {
+                let note = "of a pattern over every layer";
+                leaves.say_noted(Field::LoraTargetModules, &names.join(" "), leaf, note);
+            }
+            None => leaves.say(Field::LoraTargetModules, if all { "all-linear" } else { &leaf.value }, leaf),
+        }
     }
     if let Some(leaf) = leaves.yes("lora_target_linear") {
         leaves.say(Field::LoraTargetModules, "all-linear", leaf);
+    }
+}
+
+/// The names that a pattern over every layer of the decoder matches: `model.layers.[\d]+.(mlp|self_attn).(up|down|q|k)_proj`.
+/// None for names, and for patterns that pick layers, match another tower, or say it in another way.
+fn of_pattern(value: &str) -> Option<Vec<String>> {
+    /// What joins modules within a layer in such patterns, the wrapper of FSDP's checkpointing aside.
+    const MODULES: [&str; 3] = ["mlp", "self_attn", "cross_attn"];
+    let plain = value.replace('\\', "").replace("(_checkpoint_wrapped_module.)?", "");
+    let (layers, rest) =
+        ["layers.[d]+.(", "layers.d+.(", "layers.[0-9]+.("].iter().find_map(|sign| plain.split_once(sign))?;
+    let (modules, names) = rest.split_once(").(")?;
+    let (names, ending) = names.split_once(')')?;
+    let decoder = !layers.contains(['(', '|']) && !layers.contains("vis");
+    let known = modules.split('|').all(|module| MODULES.contains(&module));
+    (decoder && known && ending == "_proj")
+        .then(|| names.split('|').map(|name| format!("{name}_proj")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_pattern;
+
+    #[test]
+    fn patterns_over_every_layer_are_names() {
+        let names = of_pattern(r"model.language_model.layers.[\d]+.(mlp|self_attn).(up|down|q)_proj");
+        assert_eq!(names, Some(vec!["up_proj".to_owned(), "down_proj".to_owned(), "q_proj".to_owned()]));
+        let wrapped = r"model.layers.[\d]+.(_checkpoint_wrapped_module.)?(mlp|self_attn).(gate|v)_proj";
+        assert_eq!(of_pattern(wrapped), Some(vec!["gate_proj".to_owned(), "v_proj".to_owned()]));
+        for other in [
+            "q_proj",
+            "all-linear",
+            r".*\.layers\.(3|7|11)\.self_attn\.(q|k)_proj|.*\.mlp\.(gate|up)_proj",
+            r"model.visual.layers.[\d]+.(mlp|self_attn).(up|down)_proj",
+            r"(model.layers.\d+.(mlp).(gate|up)_proj|model.projector.linear_[12])",
+            r"model.layers.[\d]+.(mlp|mixer).(up|down)_proj",
+        ] {
+            assert_eq!(of_pattern(other), None, "{other}");
+        }
     }
 }

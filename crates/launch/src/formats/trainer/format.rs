@@ -47,6 +47,13 @@ impl Reader for Trainer {
             ),
             Dialect::LlamaFactory => {
                 either(&["model_name_or_path", "finetuning_type"], &["model_name_or_path", "cutoff_len"])
+                    .or_else(|| {
+                        either(
+                            &["model_name_or_path", "template", "infer_backend"],
+                            &["model_name_or_path", "export_dir"],
+                        )
+                    })
+                    .or_else(|| either(&["model", "model_class"], &["model", "peft_config", "train_dataset"]))
             }
             Dialect::Axolotl => either(&["base_model", "micro_batch_size"], &["base_model", "sequence_len"]),
             Dialect::Swift => {

@@ -3,6 +3,7 @@
 mod adapters;
 mod dialect;
 mod format;
+mod objective;
 mod place;
 mod python;
 mod read;

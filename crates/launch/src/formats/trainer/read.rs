@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
-use super::{adapters, words};
+use super::{adapters, objective, words};
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::named::{take_model, with_vision};
 use crate::{Argument, Effect, Found, NotModelled, Origin, Question, Reading};
@@ -30,11 +30,19 @@ pub(super) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
     attention(&mut leaves);
     liger(&mut leaves);
     packing(&mut leaves);
+    groups(&mut leaves);
     adapters::read(&mut leaves, dialect);
     spread(&mut leaves);
-    objective(&mut leaves);
+    sequences(&mut leaves);
+    objective::read(&mut leaves, dialect);
     let whose = format!("default of {}", dialect.name());
-    leaves.state_all(dialect.defaults(), Origin::Default, &whose);
+    let policy = leaves.reading.value(Field::TrainingObjective) == Some("policy");
+    for (field, value) in dialect.defaults() {
+        // The length of rollouts is asked for where it is not stated.
+        if !(policy && *field == Field::SeqLength) {
+            leaves.state(*field, value, Origin::Default, &whose);
+        }
+    }
     weights(&mut leaves, dialect);
     model(&mut leaves);
     open(&mut leaves, dialect);
@@ -248,13 +256,114 @@ fn liger(leaves: &mut Leaves<'_>) {
     for path in ["liger_layer_norm", "liger_cross_entropy"] {
         leaves.pass(path);
     }
+    let cut = leaves.yes("cut_cross_entropy");
+    if let Some(leaf) = cut {
+        leaves.say(Field::LossKind, "cce", leaf);
+    }
     let Some(first) = on.iter().flatten().next() else { return };
-    if on.iter().all(Option::is_some) {
+    let [rope, norm, gate, loss] = on.as_slice() else { return };
+    if [rope, norm, gate].iter().all(|part| part.is_some()) {
         leaves.switch(Field::LigerKernel, true, first);
+        if loss.is_none() && cut.is_none() {
+            leaves.say(Field::LossKind, "torch", first);
+        }
     } else {
         let what = "some of Liger's kernels without the others";
         let item = NotModelled::new(&first.path, "", Effect::Memory, what).at_some(first.span);
         leaves.reading.not_modelled.push(item);
+    }
+}
+
+/// LLaMA-Factory's second format names what spreads, adapts and quantises by groups (`src/llamafactory/v1/config`).
+fn groups(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("dist_config.name") {
+        match leaf.value.as_str() {
+            "fsdp2" => {
+                leaves.say(Field::DataParallelEngine, "fsdp2", leaf);
+                leaves.say(Field::ZeroStage, "3", leaf);
+            }
+            "deepspeed" => match leaves.get("dist_config.config_file") {
+                Some(file) => {
+                    leaves.say(Field::DataParallelEngine, "deepspeed", leaf);
+                    left_to_file(leaves, file);
+                }
+                None => leaves.say(Field::DataParallelEngine, "deepspeed", leaf),
+            },
+            other => {
+                let item = NotModelled::new(&leaf.path, other, Effect::Memory, "this way to spread a model");
+                leaves.reading.not_modelled.push(item.at_some(leaf.span));
+            }
+        }
+    }
+    if let Some(leaf) = leaves.get("peft_config.name") {
+        match leaf.value.as_str() {
+            "lora" => leaves.say(Field::TrainType, "lora", leaf),
+            "freeze" => leaves.say(Field::TrainType, "freeze", leaf),
+            other => {
+                let item =
+                    NotModelled::new(&leaf.path, other, Effect::Model, "adapters of another kind than LoRA");
+                leaves.reading.not_modelled.push(item.at_some(leaf.span));
+            }
+        }
+        leaves.take_all(&[
+            ("peft_config.r", Field::LoraRank),
+            ("peft_config.lora_alpha", Field::LoraAlpha),
+            ("peft_config.lora_dropout", Field::LoraDropout),
+            ("peft_config.freeze_trainable_layers", Field::TrainedLayers),
+        ]);
+        if let Some(leaf) = leaves.get("peft_config.target_modules") {
+            let all = matches!(leaf.value.as_str(), "all" | "all-linear" | "[all-linear]");
+            leaves.say(Field::LoraTargetModules, if all { "all-linear" } else { &leaf.value }, leaf);
+        }
+    } else if leaves.has("dist_config.name") || leaves.has("model_class") {
+        leaves.state(Field::TrainType, "full", Origin::Default, "without peft_config");
+    }
+    if let Some(leaf) = leaves.get("quant_config.quantization_bit") {
+        let kind = if leaf.whole() == Some(8) { "int8" } else { "nf4" };
+        leaves.say(Field::BaseQuantization, kind, leaf);
+        leaves.say(Field::TrainType, "qlora", leaf);
+    }
+    if let Some(leaf) = leaves.get("kernel_config.name").filter(|leaf| leaf.value == "liger_kernel") {
+        leaves.switch(Field::LigerKernel, true, leaf);
+    }
+    if let Some(leaf) = leaves.get("model_class").filter(|leaf| leaf.value != "llm") {
+        let item = NotModelled::new(
+            "model_class",
+            &leaf.value,
+            Effect::Model,
+            "another model than a decoder of text",
+        );
+        leaves.reading.not_modelled.push(item.at_some(leaf.span));
+    }
+    if leaves.has("model_class") {
+        leaves.pass_below(&[
+            "peft_config.",
+            "dist_config.",
+            "kernel_config.",
+            "quant_config.",
+            "batching_strategy",
+            "sample_backend",
+            "max_new_tokens",
+            "train_dataset",
+            "eval_dataset",
+        ]);
+        if let Some(leaf) = leaves.get("batching_strategy").filter(|leaf| leaf.value.contains("padding_free"))
+        {
+            leaves.switch(Field::Packing, true, leaf);
+        }
+    }
+    // Files that serve, convert or predict.
+    let other = [
+        ("export_dir", "a conversion of files, which trains nothing"),
+        ("infer_backend", "a program that generates text and trains nothing"),
+        ("export_quantization_bit", "a conversion of files, which trains nothing"),
+    ];
+    let trains = leaves.flag("do_train") == Some(true) || leaves.has("learning_rate");
+    for (path, what) in other {
+        if let Some(leaf) = leaves.get(path).filter(|_| !trains) {
+            let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
     }
 }
 
@@ -263,6 +372,22 @@ fn packing(leaves: &mut Leaves<'_>) {
         if let Some(leaf) = leaves.yes(path) {
             leaves.switch(Field::Packing, true, leaf);
         }
+    }
+}
+
+/// Sequences cut over ranks: Ulysses or a ring, both with flash attention. What is kept is in proportion to a rank's tokens.
+fn sequences(leaves: &mut Leaves<'_>) {
+    let keys = [
+        "sequence_parallel_size",
+        "sequence_parallel_degree",
+        "context_parallel_size",
+        "ulysses_size",
+        "dist_config.cp_size",
+    ];
+    if let Some(leaf) = leaves.first(&keys).filter(|leaf| leaf.whole().is_some_and(|ranks| ranks > 1)) {
+        leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
+        let ring = leaf.path.starts_with("context");
+        leaves.say(Field::CpCommType, if ring { "p2p" } else { "a2a" }, leaf);
     }
 }
 
@@ -334,9 +459,9 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     let offloads =
         said.contains("offload") || config(leaves, "offload_params").and_then(|(_, flag)| flag) == Some(true);
     if offloads {
-        let what = "weights, gradients and optimizer states on the host (FSDP)";
-        let item = NotModelled::new("fsdp_offload_params", "", Effect::Memory, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
+        // CPUOffload: shards of weights, gradients and states live on the host, and a layer at a time is gathered.
+        leaves.switch(Field::OffloadParam, true, leaf);
+        leaves.switch(Field::OffloadOptimizer, true, leaf);
     }
     if config(leaves, "activation_checkpointing").and_then(|(_, flag)| flag) == Some(true) {
         leaves.switch(Field::GradientCheckpointing, true, leaf);
@@ -372,30 +497,6 @@ fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
     });
 }
 
-/// What the loss is computed from.
-fn objective(leaves: &mut Leaves<'_>) {
-    let Some(leaf) = leaves.first(&["stage", "rlhf_type", "rl"]).filter(|leaf| leaf.flag() != Some(false))
-    else {
-        return;
-    };
-    match leaf.value.as_str() {
-        "sft" | "pt" | "pretrain" | "causal_lm" => {}
-        "dpo" => leaves.say(Field::TrainingObjective, "dpo", leaf),
-        _ => {
-            let what = "a training with rewards or preferences, and what it holds beside the model";
-            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
-            leaves.reading.not_modelled.push(item);
-        }
-    }
-    if let Some(leaf) =
-        leaves.get("task_type").filter(|leaf| leaf.value != "causal_lm" && leaf.value != "CAUSAL_LM")
-    {
-        let what = "a head in the place of the vocabulary's";
-        let item = NotModelled::new("task_type", &leaf.value, Effect::Model, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-    }
-}
-
 fn model(leaves: &mut Leaves<'_>) {
     let keys = [
         "model_name_or_path",
@@ -421,7 +522,8 @@ fn open(leaves: &mut Leaves<'_>, dialect: Dialect) {
     const USUAL: u64 = 2048;
     let longest = leaves.reading.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL);
     let mut ask = |field: Field, prompt: &str, proposal: String| {
-        if !leaves.reading.found.iter().any(|found| found.field == field) {
+        let asked = leaves.reading.questions.iter().any(|question| question.name == field.name());
+        if !asked && !leaves.reading.found.iter().any(|found| found.field == field) {
             leaves.reading.questions.push(Question {
                 name: field.name().to_owned(),
                 prompt: prompt.to_owned(),

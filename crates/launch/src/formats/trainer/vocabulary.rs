@@ -99,11 +99,15 @@ pub(super) const RULES: &[Rule] = &[
         "deepspeed deepspeed_config fsdp fsdp_config fsdp_transformer_layer_cls_to_wrap config_file fsdp_version",
         Own,
     ),
-    rule("stage rlhf_type rl task_type training_type", Own),
     rule(
-        "context_parallel_size sequence_parallel_size sequence_parallel_degree ulysses_size",
-        Lacks(Memory, PARALLEL, "1 null"),
+        "stage rlhf_type rl task_type training_type pref_loss beta max_prompt_length max_completion_length precompute_ref_log_probs cut_cross_entropy reward_model use_vllm \
+         vllm_mode vllm_gpu_memory_utilization vllm_tensor_parallel_size num_generations sleep_level vllm_enable_sleep_mode \
+         vllm_max_model_len vllm_max_model_length vllm_enforce_eager vllm_server_host vllm_server_base_url offload_model \
+         offload_optimizer rl_beta infer_backend export_dir \
+         export_quantization_bit model_class batching_strategy vllm_max_num_seqs",
+        Own,
     ),
+    rule("context_parallel_size sequence_parallel_size sequence_parallel_degree ulysses_size", Own),
     rule(
         "tensor_parallel_size tp_size dp_shard_size dp_replicate_size expert_parallel_size context_parapllel_size",
         Lacks(Memory, PARALLEL, "1 null"),
@@ -112,7 +116,6 @@ pub(super) const RULES: &[Rule] = &[
         "activation_offloading activation_cpu_offload layer_offloading",
         Lacks(Memory, "kept layer inputs that go to the host", ""),
     ),
-    rule("offload_optimizer offload_model", Idle("between training and generation")),
     rule("tiled_mlp use_tiled_mlp", Lacks(Memory, "an MLP that works piece by piece", "")),
     // Not modelled.
     rule(
@@ -120,7 +123,7 @@ pub(super) const RULES: &[Rule] = &[
         Lacks(Memory, ALLOCATION, ""),
     ),
     rule("use_muon", Lacks(Memory, "Muon in this trainer", "")),
-    rule("ref_model reward_model teacher_model ref_model_quantization_bit", Lacks(Memory, PREFERENCES, "")),
+    rule("teacher_model reward_model_plugin ref_model_quantization_bit", Lacks(Memory, PREFERENCES, "")),
     rule(
         "oft_block_size oft_rank use_vera boft_block_size vera_rank adalora_target_r",
         Lacks(OfModel, ADAPTERS, "0"),
@@ -131,7 +134,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("fp8 fp8_backend qat float8", Lacks(Memory, FP8, "")),
     rule(
-        "use_unsloth use_kernels use_sonicmoe use_scattermoe cut_cross_entropy use_megatron use_mca use_kt use_onebitllms llama4_linearized_experts quantize_moe_experts",
+        "use_unsloth use_kernels use_sonicmoe use_scattermoe use_megatron use_mca use_kt use_onebitllms llama4_linearized_experts quantize_moe_experts",
         Lacks(Memory, KERNELS, ""),
     ),
     rule(
@@ -155,13 +158,21 @@ pub(super) const RULES: &[Rule] = &[
         "use_rslora loraplus_lr_ratio loraplus_lr_embedding pissa_init pissa_iter pissa_convert init_lora_weights lora_bias lora_dtype lora_fan_in_fan_out lora_task_type peft_use_rslora create_new_adapter lora_model_dir adapter_name_or_path adapters lora_weight_path lora_on_cpu",
         Idle("the start or scale of adapters"),
     ),
+    rule(
+        "reward_funcs reward_weights log_completions overlong_filter epsilon epsilon_high dynamic_sample max_resample_times \
+         temperature top_p top_k repetition_penalty num_iterations scale_rewards importance_sampling_level kl_in_reward tau_pos \
+         tau_neg desirable_weight undesirable_weight stop_words steps_per_generation generation_batch_size \
+         vllm_server_port vllm_server_timeout vllm_limit_mm_per_prompt vllm_enable_prefix_caching delta advantage_estimator \
+         multi_turn_scheduler max_turns log_rollout_offpolicy_metrics check_model",
+        Idle("how rollouts are sampled and rewarded"),
+    ),
     rule("lora_mlp_kernel lora_qkv_kernel lora_o_kernel", Lacks(Memory, "fused kernels of adapters", "")),
     rule(
-        "pref_beta pref_loss beta loss_type rpo_alpha dpo_beta rl_beta label_smoothing use_dft_loss use_eaft_loss use_asft_loss asft_alpha kto_chosen_weight orpo_alpha",
+        "pref_beta loss_type rpo_alpha dpo_beta label_smoothing use_dft_loss use_eaft_loss use_asft_loss asft_alpha kto_chosen_weight orpo_alpha",
         Idle("the formula of the loss"),
     ),
     rule(
-        "template system chat_template conv_template version lazy_preprocess group_by_length train_on_inputs remove_unused_columns special_tokens tokens eot_tokens max_samples overwrite_cache tokenized_path dataset_mixer dataset_splits use_chat_template split_dataset_ratio load_from_cache_file streaming shuffle_merged_datasets skip_prepare_dataset split pad_to_multiple_of assistant_only_loss max_prompt_length truncation_mode truncation_strategy test_size columns packing_strategy eos_token completion_only_loss model_author model_name agent_template add_non_thinking_prefix enable_thinking processor_type datasets pretraining_dataset test_datasets is_llama_derived_model resize_token_embeddings_to_32x sample_packing_eff_est pad_to_sequence_len eval_sample_packing text_column mask_history neat val_size val_set_size media_dir buffer_size mix_strategy interleave_probs default_system gptq_groupsize gptq_model_v1 custom_register_path external_plugins cached_dataset train_type_data image_key",
+        "template system chat_template conv_template version lazy_preprocess group_by_length train_on_inputs remove_unused_columns special_tokens tokens eot_tokens max_samples overwrite_cache tokenized_path dataset_mixer dataset_splits use_chat_template split_dataset_ratio load_from_cache_file streaming shuffle_merged_datasets skip_prepare_dataset split pad_to_multiple_of assistant_only_loss truncation_mode truncation_strategy test_size columns packing_strategy eos_token completion_only_loss model_author model_name agent_template add_non_thinking_prefix enable_thinking processor_type datasets pretraining_dataset test_datasets is_llama_derived_model resize_token_embeddings_to_32x sample_packing_eff_est pad_to_sequence_len eval_sample_packing text_column mask_history neat val_size val_set_size media_dir buffer_size mix_strategy interleave_probs default_system gptq_groupsize gptq_model_v1 custom_register_path external_plugins cached_dataset train_type_data image_key",
         Idle(DATA),
     ),
     rule(
@@ -169,7 +180,7 @@ pub(super) const RULES: &[Rule] = &[
         Idle(EVALUATION),
     ),
     rule(
-        "num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type model_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model plugins torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage resize_vocab shift_attn rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef auto_find_batch_size full_finetune output_dir max_completion_length hub_model_revision dataset_kwargs ebft lora_ga ddp sleep_level batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
+        "num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type model_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model plugins torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage resize_vocab shift_attn rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef auto_find_batch_size full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
         Idle("what happens around the training"),
     ),
 ];
