@@ -8,13 +8,18 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{
     CanvasRenderingContext2d, Document, DragEvent, Element, HtmlAnchorElement, HtmlCanvasElement,
-    HtmlElement, HtmlImageElement, HtmlTextAreaElement, Storage, window,
+    HtmlElement, HtmlImageElement, HtmlTextAreaElement, Storage, Window,
 };
 
 /// Where what the reader gave is kept for the next visit.
 pub(crate) const INPUT: &str = "shardscope.hand";
 /// Where the choice of theme is kept; read by `index.html` before the first paint.
 pub(crate) const THEME: &str = "shardscope.theme";
+
+/// The window; none where the page is written by the machine that builds it, on which any call to a browser panics.
+pub(crate) fn window() -> Option<Window> {
+    if cfg!(target_arch = "wasm32") { web_sys::window() } else { None }
+}
 
 pub(crate) fn document() -> Option<Document> {
     window()?.document()

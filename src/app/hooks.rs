@@ -4,11 +4,12 @@ use gloo::events::{EventListener, EventListenerOptions};
 use shardscope::session::keep_hand;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
-use web_sys::{Element, Event, ResizeObserver, window};
+use web_sys::{Element, Event, ResizeObserver};
 use yew::prelude::*;
 
 use super::action::Action;
 use super::beside;
+use super::browser::window;
 use super::context::Dispatch;
 use super::ui::Search;
 

@@ -29,9 +29,16 @@ mod words;
 
 pub(crate) use beside::{scope as worker, serve};
 
-/// Takes over the static shell in `#app`.
+/// Takes over `#app` with what stands in it: the static shell, and the example's answer as the build wrote it.
 pub(crate) fn mount() {
     if let Some(shell) = browser::element("app") {
         yew::Renderer::<app::App>::with_root(shell).render();
     }
+}
+
+/// The page as somebody sees it who brings nothing: the example and its answer.
+#[cfg(feature = "prerender")]
+pub(crate) fn prerendered() -> String {
+    let page = yew::LocalServerRenderer::<app::App>::new().hydratable(false);
+    futures_executor::block_on(page.render())
 }

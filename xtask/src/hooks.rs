@@ -1,6 +1,7 @@
 //! What Trunk has done before and after its own work.
 mod digest;
 mod offline;
+mod prerender;
 mod seal;
 mod styles;
 
@@ -29,6 +30,9 @@ pub fn postbuild() -> Result<()> {
     let folder = env::var_os("TRUNK_STAGING_DIR").map_or_else(|| root().join("dist"), PathBuf::from);
     // `trunk serve` still changes its own script, which reloads the page, after this
     let reloading = env::var("TRUNK_PROFILE").is_ok_and(|profile| profile == "debug");
+    if !reloading {
+        prerender::write_first_answer(&folder.join("index.html"))?;
+    }
     for entry in fs::read_dir(&folder).with_context(|| format!("{} cannot be read", folder.display()))? {
         let page = entry?.path();
         if page.extension().is_some_and(|extension| extension == "html") {

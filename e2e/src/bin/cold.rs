@@ -30,32 +30,41 @@ struct Arguments {
     /// What the line adds to each answer, in milliseconds
     #[arg(long, default_value_t = 0.0)]
     latency: f64,
+    /// What stands behind the address, such as `#/1?...`: the way of somebody who follows a link
+    #[arg(long, default_value = "")]
+    link: String,
 }
 
 /// A browser that has only just been started has much of its own to do; a reader's has not.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// Set before the page loads: when the answer is in the document, and when it is on the screen.
+/// Set before the page loads: when the first answer is on the screen, which the build may have written into the page, and when
+/// the engine's own is in the document and on the screen.
 const WATCH: &str = "
     const seen = window.seen = {};
+    const painted = name => requestAnimationFrame(() => setTimeout(() => { seen[name] = performance.now() }));
     new MutationObserver((_, observer) => {
-        if (!document.querySelector('.verdict .big')) return;
+        const answers = [...document.querySelectorAll('.verdict .big')];
+        if (!seen.first && answers.some(answer => answer.checkVisibility())) {
+            seen.first = true;
+            painted('first_painted');
+        }
+        if (!answers.some(answer => !answer.closest('#first-answer'))) return;
         observer.disconnect();
         seen.answer = performance.now();
-        requestAnimationFrame(() => setTimeout(() => { seen.painted = performance.now() }));
+        painted('painted');
     }).observe(document, { childList: true, subtree: true });
     addEventListener('TrunkApplicationStarted', () => { seen.started = performance.now() });
 ";
 
 /// What a run took. Unit: millisecond from the start of the navigation.
 const READ: &str = "
-    const shell = performance.getEntriesByName('first-contentful-paint')[0];
     const engine = performance.getEntriesByType('resource').find(e => e.name.endsWith('.wasm'));
-    if (!seen.painted || !shell || !seen.started) return null;
-    return [shell.startTime, engine.responseEnd, seen.answer, seen.started, seen.painted]
+    if (!seen.painted || !seen.first_painted || !seen.started) return null;
+    return [seen.first_painted, engine.responseEnd, seen.answer, seen.started, seen.painted]
 ";
 const COLUMNS: [&str; 5] =
-    ["shell painted", "engine arrived", "answer there", "engine started", "answer painted"];
+    ["first answer painted", "engine arrived", "its answer there", "engine started", "its answer painted"];
 
 fn main() {
     let mut arguments = Arguments::parse();
@@ -112,7 +121,7 @@ fn once(site: &Scratch, arguments: &Arguments) -> Vec<f64> {
     let line = json!({ "offline": false, "latency": arguments.latency, "downloadThroughput": rate, "uploadThroughput": rate });
     page.devtools("Network.emulateNetworkConditions", line);
     sleep(SETTLED);
-    page.goto("");
+    page.goto(&arguments.link);
     page.until("the answer on the screen", || match page.js(READ, &[]) {
         Value::Array(times) => Some(times.iter().filter_map(Value::as_f64).collect::<Vec<f64>>()),
         _ => None,

@@ -59,3 +59,29 @@ fn an_engine_that_stops_says_so_and_leaves_the_text_in_the_box() {
     assert_eq!(page.value("textarea"), "--num-layers 7");
     assert_eq!(page.axe(), []);
 }
+
+#[test]
+fn what_the_build_wrote_into_the_page_is_what_the_engine_then_draws() {
+    let page = Page::open("");
+    let text = "const read = root => [...root.querySelectorAll('h1, .verdict, textarea, figure.stage-bars, figure.step-bar')].map(part => part.textContent);
+                const built = new DOMParser().parseFromString(await (await fetch('./')).text(), 'text/html');
+                const place = built.getElementById('first-answer');
+                return [read(place), read(document.getElementById('app')), place.hasAttribute('inert')]";
+    let compared = page.js(&format!("return (async () => {{ {text} }})()"), &[]);
+    assert!(compared[0].as_array().is_some_and(|parts| parts.len() == 5), "{compared}");
+    assert_eq!(compared[0], compared[1]);
+    assert_eq!(compared[2], true);
+}
+
+#[test]
+fn whoever_brings_a_plan_is_not_shown_the_example_meanwhile() {
+    let own = "return document.documentElement.classList.contains('has-own')";
+    let page = Page::open("");
+    assert_eq!(page.js(own, &[]), false);
+    page.fill("textarea", "--num-layers 7");
+    page.wait_text("#answer", "Missing information");
+    page.reload();
+    assert_eq!(page.js(own, &[]), true, "what was given last is the plan");
+    let linked = Page::open("?embed=verdict#/1?num_layers=2");
+    assert_eq!(linked.js(own, &[]), true);
+}
