@@ -1,20 +1,38 @@
-//! `shardscope search`: other layouts of the same run, from the terminal.
+//! `shardscope search`: what people ask before they launch, answered by searches for other layouts of the run.
+
+mod written;
 
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use shardscope::quantity::{gib, seconds};
-use shardscope::search::{Choices, Dimension, Outcome, Space, Values, Walk, exhaust};
+use shardscope::plan::Plan;
+use shardscope::search::{Choices, Dimension, Inquiry, Question, Space, Values, exhaust};
 
-use crate::input;
-use crate::output::{NO_PLAN, print, refuse};
+use crate::input::Input;
+use crate::output::{NO_PLAN, print, print_json, refuse, tell};
+use written::Written;
 
 /// `search`.
 #[derive(Args)]
 pub(crate) struct SearchArguments {
     #[command(flatten)]
-    input: input::Input,
-    /// Keep a dimension as in the plan: tp, pp, vpp, split, schedule, cp, ep, etp, mbs, sp, sharding, recompute, overlap, rank-order, precision.
+    input: Input,
+    /// What is asked.
+    #[arg(long, value_enum, default_value_t = Asked::Fastest)]
+    question: Asked,
+    /// For `cheapest`: tokens to train on, for example 15e12 [default: the run's own budget].
+    #[arg(long, value_name = "TOKENS")]
+    tokens: Option<f64>,
+    /// For `cheapest`: days that there are.
+    #[arg(long, value_name = "DAYS")]
+    days: Option<f64>,
+    /// For `cheapest`: price of an accelerator for an hour [default: the run's price_per_gpu_hour].
+    #[arg(long, value_name = "PRICE")]
+    price: Option<f64>,
+    /// For `cheapest` and `scaling`: nodes that there are [default: the run's own].
+    #[arg(long, value_name = "NODES")]
+    most_nodes: Option<u64>,
+    /// Keep a dimension as in the run: tp, pp, vpp, split, schedule, cp, ep, etp, mbs, sp, sharding, recompute, overlap, rank-order.
     #[arg(long, value_name = "DIMENSION", value_parser = dimension)]
     fix: Vec<Dimension>,
     /// Try sizes of a dimension between two bounds only, for example tp=1..4.
@@ -23,10 +41,10 @@ pub(crate) struct SearchArguments {
     /// Vary a dimension that is kept unless asked for: precision.
     #[arg(long, value_name = "DIMENSION", value_parser = dimension)]
     open: Vec<Dimension>,
-    /// Layouts shown.
+    /// Layouts listed.
     #[arg(long, default_value_t = 10)]
     limit: usize,
-    /// Work out every layout instead of leaving out by bounds: for comparing, slow.
+    /// Work out every layout instead of leaving out by bounds: to check the search by, slow.
     #[arg(long)]
     exhaustive: bool,
     /// How the answer is written.
@@ -35,9 +53,31 @@ pub(crate) struct SearchArguments {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
+enum Asked {
+    /// The fastest layout that fits on these machines.
+    Fastest,
+    /// The fewest accelerators of this kind that hold the run.
+    FewestGpus,
+    /// The number of nodes on which the tokens cost least.
+    Cheapest,
+    /// The longest sequence that fits.
+    LongestSequence,
+    /// The largest micro-batch that fits.
+    LargestMicroBatch,
+    /// The fastest layout from one node up to --most-nodes.
+    Scaling,
+    /// What one more node brings.
+    OneMoreNode,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
 enum Format {
     /// For reading in a terminal.
     Text,
+    /// Bare numbers in bytes, seconds, tokens.
+    Json,
+    /// For a pull request.
+    Markdown,
 }
 
 fn dimension(text: &str) -> Result<Dimension, String> {
@@ -55,48 +95,77 @@ fn range(text: &str) -> Result<(Dimension, u64, u64), String> {
     Ok((dimension(name)?, size(least)?, size(most)?))
 }
 
+/// Things looked at between two looks at whether there are more.
+const AT_ONCE: u64 = 256;
+
+impl SearchArguments {
+    fn choices(&self) -> Choices {
+        let open = self.open.iter().map(|dimension| (*dimension, Values::Open));
+        let fixed = self.fix.iter().map(|dimension| (*dimension, Values::Stated));
+        let ranged =
+            self.range.iter().map(|(dimension, least, most)| (*dimension, Values::Between(*least, *most)));
+        open.chain(fixed)
+            .chain(ranged)
+            .fold(Choices::default(), |choices, (dimension, values)| choices.with(dimension, values))
+    }
+
+    fn question(&self, plan: &Plan) -> Result<Question, String> {
+        let most_nodes = self.most_nodes.unwrap_or(plan.cluster().num_nodes);
+        Ok(match self.question {
+            Asked::Fastest => Question::Fastest,
+            Asked::FewestGpus => Question::FewestGpus,
+            Asked::LongestSequence => Question::LongestSequence,
+            Asked::LargestMicroBatch => Question::LargestMicroBatch,
+            Asked::Scaling => Question::Scaling { most_nodes },
+            Asked::OneMoreNode => Question::OneMoreNode,
+            Asked::Cheapest => {
+                let budget = &plan.recipe().budget;
+                let given = self.tokens.filter(|tokens| *tokens >= 1.0 && *tokens < MOST_TOKENS);
+                let tokens = match (given, self.tokens) {
+                    (Some(tokens), _) => whole(tokens),
+                    (None, Some(_)) => return Err("--tokens is no number of tokens".to_owned()),
+                    (None, None) => budget.tokens.ok_or("how many tokens? add --tokens")?,
+                };
+                let price = self.price.or(budget.price_per_gpu_hour);
+                let price = price.ok_or("what does an accelerator cost for an hour? add --price")?;
+                Question::Cheapest { tokens, days: self.days, price, most_nodes }
+            }
+        })
+    }
+}
+
+/// More tokens than these are no budget.
+const MOST_TOKENS: f64 = 1e18;
+
+/// A number of tokens as people write it (15e12), whole.
+fn whole(tokens: f64) -> u64 {
+    shardscope::quantity::Count::rounded_up(tokens).get()
+}
+
 /// Prints the answer, and diagnostics to standard error.
 pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     let answer = match arguments.input.answer() {
         Ok(answer) => answer,
         Err(problem) => return refuse(&problem),
     };
-    eprint!("{}", answer.problems());
+    tell(&answer.problems());
     let Some(plan) = &answer.resolution.plan else { return ExitCode::from(NO_PLAN) };
-    let mut choices = Choices::default();
-    for dimension in &arguments.open {
-        choices = choices.with(*dimension, Values::Open);
-    }
-    for dimension in &arguments.fix {
-        choices = choices.with(*dimension, Values::Stated);
-    }
-    for (dimension, least, most) in &arguments.range {
-        choices = choices.with(*dimension, Values::Between(*least, *most));
-    }
-    let space = Space::with(plan, choices);
-    let started = std::time::Instant::now();
+    let question = match arguments.question(plan) {
+        Ok(question) => question,
+        Err(problem) => return refuse(&problem),
+    };
     if arguments.exhaustive {
-        let found = exhaust(&space);
-        let mut text = format!("{:?} {:?}\n", found.tally, started.elapsed());
-        for one in found.best.iter().chain(&found.tight) {
-            text.push_str(&line(one));
-        }
-        print(&text);
+        let found = exhaust(&Space::with(plan, arguments.choices()));
+        print(&written::exhausted(&found));
         return ExitCode::SUCCESS;
     }
-    let mut walk = Walk::over(space, arguments.limit.max(1));
-    while walk.step(1024) {}
-    let mut text = format!("{:?} {:?} {:?}\n", walk.tally(), walk.progress(), started.elapsed());
-    for one in walk.ranked().take(arguments.limit) {
-        text.push_str(&line(one));
+    let mut inquiry = Inquiry::new(plan, question, arguments.choices());
+    while inquiry.step(AT_ONCE) {}
+    let written = Written::of(plan, &inquiry, arguments.limit);
+    match arguments.format {
+        Format::Text => print(&written.text()),
+        Format::Json => print_json(&written),
+        Format::Markdown => print(&written.markdown()),
     }
-    print(&text);
-    ExitCode::SUCCESS
-}
-
-fn line(one: &Outcome) -> String {
-    let changes: Vec<String> =
-        one.changes.iter().map(|(field, value)| format!("{}={value}", field.name())).collect();
-    let tight = if one.tight { " (headroom)" } else { "" };
-    format!("{} {}{tight} {}\n", seconds(one.step), gib(one.peak), changes.join(" "))
+    if written.is_answered() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,8 +1,8 @@
 //! A plan with another cut: what advice and search vary.
 
 use super::{
-    Contradiction, Degrees, DpSharding, Field, Fp8, Layout, Overlap, PipelineSchedule, Plan, RankOrder,
-    Recompute, Software, StageSplit,
+    Cluster, Contradiction, Degrees, DpSharding, Field, Fp8, Layout, Model, Overlap, PipelineSchedule, Plan,
+    RankOrder, Recompute, Software, StageSplit,
 };
 use shardscope_source::Code;
 
@@ -86,7 +86,20 @@ impl Variant {
     /// # Errors
     /// What Megatron refuses at start.
     pub fn checked(&self, plan: &Plan) -> Result<Plan, Vec<Contradiction>> {
-        let layout = self.layout(plan)?;
+        self.checked_on(plan, plan.model().clone(), plan.cluster().clone())
+    }
+
+    /// The same for `model` on `cluster` in place of the plan's own: another length of sequences, other machines.
+    ///
+    /// # Errors
+    /// What Megatron refuses at start.
+    pub fn checked_on(
+        &self,
+        plan: &Plan,
+        mut model: Model,
+        cluster: Cluster,
+    ) -> Result<Plan, Vec<Contradiction>> {
+        let layout = self.layout(plan, &model, cluster.gpus())?;
         let mut recipe = plan.recipe().clone();
         let batch = self.micro_batch_size.saturating_mul(layout.data);
         if batch == 0 || !recipe.global_batch_size.is_multiple_of(batch) {
@@ -108,11 +121,10 @@ impl Variant {
         recipe.overlap.pipeline = if same_chunks { self.overlap.pipeline } else { self.virtual_pipeline > 1 };
         recipe.overlap.tensor &= layout.sequence_parallel;
         recipe.fp8.clone_from(&self.fp8);
-        let mut model = plan.model().clone();
         if let Some(padding) = model.vocab_padding {
             model.padded_vocab_size = padding.padded(self.tensor);
         }
-        Plan::new(model, plan.cluster().clone(), layout, recipe)
+        Plan::new(model, cluster, layout, recipe)
     }
 
     /// `plan` with what this variant recomputes, shares and overlaps; its degrees and sizes are taken to be the plan's own.
@@ -129,10 +141,10 @@ impl Variant {
         Plan::new(plan.model().clone(), plan.cluster().clone(), plan.layout().clone(), recipe)
     }
 
-    fn layout(&self, plan: &Plan) -> Result<Layout, Vec<Contradiction>> {
-        let (old, model) = (plan.layout(), plan.model());
+    fn layout(&self, plan: &Plan, model: &Model, world_size: u64) -> Result<Layout, Vec<Contradiction>> {
+        let old = plan.layout();
         let degrees = Degrees {
-            world_size: old.world_size,
+            world_size,
             tensor: self.tensor,
             pipeline: self.pipeline,
             virtual_pipeline: match self.schedule.own_chunks() {

@@ -4,7 +4,9 @@
 mod dimension;
 mod exhaust;
 mod floor;
+mod other;
 mod outcome;
+mod question;
 mod space;
 mod walk;
 mod why_not;
@@ -12,6 +14,7 @@ mod why_not;
 pub use dimension::{Choices, Dimension, Values};
 pub use exhaust::{Exhausted, exhaust};
 pub use outcome::{Outcome, Tally};
+pub use question::{Inquiry, Question, Reached};
 pub use space::Space;
 pub use walk::{Aim, Walk};
 pub use why_not::{Lack, Slower, WhyNot, why_not};

@@ -106,10 +106,12 @@ impl Walk {
             aim: Aim::Fastest,
         };
         // The plan itself is the first answer: nothing slower is worth a look where it fits.
-        let (own, plan) = (walk.space.base().clone(), walk.space.plan.clone());
-        walk.leaf(&own, &plan);
-        walk.tally = Tally { refused: walk.tally.refused, ..Tally::default() };
-        walk.known.clear();
+        if walk.space.holds_base() {
+            let (own, plan) = (walk.space.base().clone(), walk.space.plan.clone());
+            walk.leaf(&own, &plan);
+            walk.tally = Tally { refused: walk.tally.refused, ..Tally::default() };
+            walk.known.clear();
+        }
         walk
     }
 

@@ -5,7 +5,7 @@ mod recomputations;
 mod rests;
 mod splits;
 
-use crate::dimension::{Choices, Dimension};
+use crate::dimension::{Choices, Dimension, Values};
 use shardscope_plan::hints::divisors;
 use shardscope_plan::{
     Dispatcher, DpSharding, Field, Fp8, Fp8Recipe, Overlap, PipelineSchedule, Plan, RankOrder, Recompute,
@@ -84,6 +84,21 @@ impl Space {
     #[must_use]
     pub fn base(&self) -> &Variant {
         &self.base
+    }
+
+    /// Whether the sizes of the plan itself are among those tried.
+    pub(crate) fn holds_base(&self) -> bool {
+        let base = &self.base;
+        let sizes = [
+            (Dimension::Tensor, base.tensor),
+            (Dimension::Pipeline, base.pipeline),
+            (Dimension::VirtualPipeline, base.virtual_pipeline),
+            (Dimension::Context, base.context),
+            (Dimension::Expert, base.expert),
+            (Dimension::ExpertTensor, base.expert_tensor),
+            (Dimension::MicroBatch, base.micro_batch_size),
+        ];
+        sizes.into_iter().all(|(dimension, size)| self.choices.of(dimension).allow(size, size))
     }
 
     /// How far each dimension is varied.
@@ -316,7 +331,7 @@ fn tensors(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
     let mut values = divisors(plan.model().num_attention_heads);
     // Beyond the fast links only where the reader asks for it by a range.
     let asked = |value: u64| match choices.of(Dimension::Tensor) {
-        crate::dimension::Values::Between(_, upper) => value <= *upper,
+        Values::Between(_, upper) => value <= *upper,
         _ => false,
     };
     values.retain(|value| *value <= most || asked(*value));
@@ -343,8 +358,8 @@ fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u64) -> Vec<(
     let sizes = allowed(choices, Dimension::Expert, base.expert, divisors(experts.num_experts));
     let widths: Vec<u64> = match choices.of(Dimension::ExpertTensor) {
         // Not given, it follows the tensor size.
-        crate::dimension::Values::Stated if base.expert_tensor == base.tensor => vec![tensor],
-        crate::dimension::Values::Stated => vec![base.expert_tensor],
+        Values::Stated if base.expert_tensor == base.tensor => vec![tensor],
+        Values::Stated => vec![base.expert_tensor],
         values => {
             let mut widths = divisors(tensor);
             widths.retain(|width| values.allow(*width, base.expert_tensor));
@@ -356,7 +371,8 @@ fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u64) -> Vec<(
 
 fn micro_batches(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
     let mut values = divisors(plan.recipe().global_batch_size);
-    values.retain(|value| *value <= MAX_MICRO_BATCH);
+    let ranged = matches!(choices.of(Dimension::MicroBatch), Values::Between(..));
+    values.retain(|value| *value <= MAX_MICRO_BATCH || ranged);
     allowed(choices, Dimension::MicroBatch, base.micro_batch_size, values)
 }
 

@@ -1,0 +1,274 @@
+//! The answer to a search as text, as a document and as a table.
+
+use serde::Serialize;
+use shardscope::plan::{Plan, Variant};
+use shardscope::quantity::{Bytes, Seconds, decimal, gib, grouped, rounded, seconds};
+use shardscope::search::{Exhausted, Inquiry, Outcome, Question, Reached, Tally, why_not};
+
+/// The answer.
+#[derive(Serialize)]
+pub(super) struct Written {
+    /// In one sentence.
+    answer: String,
+    /// Whether there is one.
+    answered: bool,
+    /// The fastest layouts, for `fastest` alone.
+    layouts: Vec<Layout>,
+    /// The row of sizes, for every other question.
+    sizes: Vec<Size>,
+    /// Why the run as it is is not the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why_not_as_it_is: Option<String>,
+    /// How the layouts of all searches were decided.
+    decided: Decided,
+}
+
+#[derive(Serialize)]
+struct Layout {
+    /// New values by the settings' names.
+    change: Vec<(&'static str, String)>,
+    /// Unit: byte.
+    peak_reserved: Bytes,
+    /// Whether it takes some of the headroom.
+    tight: bool,
+    /// Unit: second.
+    step_seconds: Seconds,
+}
+
+#[derive(Serialize)]
+struct Size {
+    size: u64,
+    gpus: u64,
+    layout: Option<Layout>,
+    tokens_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    days: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
+}
+
+#[derive(Serialize, Default)]
+struct Decided {
+    layouts: u64,
+    /// By the code of the reason.
+    refused: Vec<(&'static str, u64)>,
+    out_of_memory: u64,
+    slower_by_bound: u64,
+    worked_out: u64,
+}
+
+impl Layout {
+    fn of(outcome: &Outcome) -> Self {
+        Self {
+            change: outcome.changes.iter().map(|(field, value)| (field.name(), value.clone())).collect(),
+            peak_reserved: outcome.peak,
+            tight: outcome.tight,
+            step_seconds: outcome.step,
+        }
+    }
+
+    /// The settings as a reader types them behind `--set`; what is taken back stands bare.
+    fn changes(&self) -> String {
+        let one = |(name, value): &(&str, String)| match value.as_str() {
+            "" => format!("no {name}"),
+            value => format!("{name}={value}"),
+        };
+        let all: Vec<String> = self.change.iter().map(one).collect();
+        if all.is_empty() { "as it is".to_owned() } else { all.join(" ") }
+    }
+
+    fn flag(&self) -> &'static str {
+        if self.tight { ", takes some of the headroom" } else { "" }
+    }
+}
+
+impl Decided {
+    fn add(&mut self, tally: &Tally) {
+        self.layouts += tally.decided();
+        for (code, count) in &tally.refused {
+            match self.refused.iter_mut().find(|(known, _)| *known == code.name()) {
+                Some((_, known)) => *known += count,
+                None => self.refused.push((code.name(), *count)),
+            }
+        }
+        self.out_of_memory += tally.too_large;
+        self.slower_by_bound += tally.slower;
+        self.worked_out += tally.estimated;
+    }
+
+    fn sentence(&self) -> String {
+        let refused: Vec<String> =
+            self.refused.iter().map(|(code, count)| format!("{code} {}", grouped(*count))).collect();
+        let refused = if refused.is_empty() { "none".to_owned() } else { refused.join(", ") };
+        format!(
+            "{} layouts decided. Refused: {refused}. Out of memory: {}. Slower by a lower bound: {}. Worked out: {}.",
+            grouped(self.layouts),
+            grouped(self.out_of_memory),
+            grouped(self.slower_by_bound),
+            grouped(self.worked_out)
+        )
+    }
+}
+
+impl Written {
+    pub(super) fn of(plan: &Plan, inquiry: &Inquiry, limit: usize) -> Self {
+        let mut decided = Decided::default();
+        for one in inquiry.reached() {
+            decided.add(&one.tally);
+        }
+        let fastest = inquiry.question() == Question::Fastest;
+        let listed = inquiry.walk().filter(|_| fastest);
+        let layouts: Vec<Layout> =
+            listed.into_iter().flat_map(|walk| walk.ranked()).take(limit).map(Layout::of).collect();
+        let chosen = inquiry.chosen().and_then(|place| inquiry.reached().get(place));
+        let best = chosen.and_then(|one| one.outcome.as_ref()).filter(|_| fastest);
+        let why_not_as_it_is = best.filter(|best| !best.changes.is_empty()).and_then(|best| {
+            let best = best.variant.apply(plan)?;
+            Some(why_not(&Variant::of(plan).checked(plan), &best).sentence())
+        });
+        let sizes = if fastest { Vec::new() } else { inquiry.reached().iter().map(Size::of).collect() };
+        Self {
+            answer: sentence(plan, inquiry, chosen),
+            answered: chosen.is_some(),
+            layouts,
+            sizes,
+            why_not_as_it_is,
+            decided,
+        }
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.answered
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("{}\n", self.answer);
+        for layout in &self.layouts {
+            text += &format!(
+                "  {:>9}  {:>10}  {}{}\n",
+                seconds(layout.step_seconds),
+                gib(layout.peak_reserved),
+                layout.changes(),
+                layout.flag()
+            );
+        }
+        for size in &self.sizes {
+            text += &format!("  {}\n", size.line());
+        }
+        if let Some(why) = &self.why_not_as_it_is {
+            text += &format!("As it is: {why}.\n");
+        }
+        text + &self.decided.sentence() + "\n"
+    }
+
+    pub(super) fn markdown(&self) -> String {
+        let mut text = format!("{}\n\n", self.answer);
+        if !self.layouts.is_empty() {
+            text += "| step | peak | changes |\n|---:|---:|---|\n";
+        }
+        for layout in &self.layouts {
+            text += &format!(
+                "| {} | {} | {}{} |\n",
+                seconds(layout.step_seconds),
+                gib(layout.peak_reserved),
+                layout.changes().replace('|', "\\|"),
+                layout.flag()
+            );
+        }
+        for size in &self.sizes {
+            text += &format!("- {}\n", size.line().replace('|', "\\|"));
+        }
+        if let Some(why) = &self.why_not_as_it_is {
+            text += &format!("\nAs it is: {why}.\n");
+        }
+        text + "\n" + &self.decided.sentence() + "\n"
+    }
+}
+
+impl Size {
+    fn of(one: &Reached) -> Self {
+        Self {
+            size: one.size,
+            gpus: one.gpus,
+            layout: one.outcome.as_ref().map(Layout::of),
+            tokens_per_second: one.tokens_per_second,
+            days: one.days,
+            cost: one.cost,
+        }
+    }
+
+    fn line(&self) -> String {
+        let Some(layout) = &self.layout else {
+            return format!("{}: nothing fits", grouped(self.size));
+        };
+        let mut line = format!(
+            "{}: {}, {}, {} tokens/s{}",
+            grouped(self.size),
+            seconds(layout.step_seconds),
+            gib(layout.peak_reserved),
+            rounded(self.tokens_per_second),
+            layout.flag()
+        );
+        if let (Some(days), Some(cost)) = (self.days, self.cost) {
+            line += &format!(", {} days, cost {}", decimal(days, 1), rounded(cost));
+        }
+        line + "; " + &layout.changes()
+    }
+}
+
+fn sentence(plan: &Plan, inquiry: &Inquiry, chosen: Option<&Reached>) -> String {
+    let gpus = plan.cluster().gpus();
+    let name = &plan.cluster().accelerator.name;
+    let Some(one) = chosen else {
+        return match inquiry.question() {
+            Question::Cheapest { days: Some(days), .. } => {
+                format!("No number of nodes that was tried is done within {} days", decimal(days, 1))
+            }
+            _ => format!("Nothing fits on {} {name}", grouped(gpus)),
+        };
+    };
+    let step = one.outcome.as_ref().map_or(Seconds::ZERO, |outcome| outcome.step);
+    match inquiry.question() {
+        Question::Fastest => {
+            format!("The fastest layout on {} {name} takes {}", grouped(gpus), seconds(step))
+        }
+        Question::FewestGpus => format!("{} {name} hold the run, no fewer of those tried", grouped(one.gpus)),
+        Question::LongestSequence => format!("Sequences of {} tokens fit", grouped(one.size)),
+        Question::LargestMicroBatch => format!("Micro-batches of {} fit", grouped(one.size)),
+        Question::Cheapest { .. } => format!(
+            "{} {name} cost least: {} in {} days",
+            grouped(one.gpus),
+            rounded(one.cost.unwrap_or_default()),
+            decimal(one.days.unwrap_or_default(), 1)
+        ),
+        Question::Scaling { .. } => format!("From one node to {} {name}", grouped(one.gpus)),
+        Question::OneMoreNode => match inquiry.reached() {
+            [own, more] => format!(
+                "{} GPUs instead of {} bring {} tokens/s instead of {}",
+                grouped(more.gpus),
+                grouped(own.gpus),
+                rounded(more.tokens_per_second),
+                rounded(own.tokens_per_second)
+            ),
+            _ => "No larger number of nodes up to twice as many divides the batch and the model".to_owned(),
+        },
+    }
+}
+
+/// What trying everything came to.
+pub(super) fn exhausted(found: &Exhausted) -> String {
+    let mut decided = Decided::default();
+    decided.add(&found.tally);
+    let mut text = String::new();
+    for outcome in found.best.iter().chain(&found.tight) {
+        let layout = Layout::of(outcome);
+        text += &format!(
+            "{}  {}  {}{}\n",
+            seconds(layout.step_seconds),
+            gib(layout.peak_reserved),
+            layout.changes(),
+            layout.flag()
+        );
+    }
+    text + &decided.sentence() + "\n"
+}

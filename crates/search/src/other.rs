@@ -1,0 +1,80 @@
+//! The same run on other machines or with other sequences, as a plan to search around.
+
+use shardscope_plan::hints::divisors;
+use shardscope_plan::{Cluster, Field, Model, Plan, PositionEmbedding, Recompute, StageSplit, Variant};
+
+/// A plan made from the reader's, with the settings that make it.
+pub(crate) struct Other {
+    pub(crate) plan: Plan,
+    pub(crate) before: Vec<(Field, String)>,
+}
+
+/// `plan` on `nodes` nodes of `per_node` accelerators; none where no layout divides them.
+pub(crate) fn on_machines(plan: &Plan, nodes: u64, per_node: u64) -> Option<Other> {
+    let mut cluster = plan.cluster().clone();
+    // A fast-link domain of the node shrinks with it; a larger one stays.
+    if cluster.fast_domain <= cluster.gpus_per_node {
+        cluster.fast_domain = cluster.fast_domain.min(per_node);
+    }
+    (cluster.num_nodes, cluster.gpus_per_node) = (nodes, per_node);
+    let before = vec![
+        (Field::NumNodes, nodes.to_string()),
+        (Field::GpusPerNode, per_node.to_string()),
+        (Field::WorldSize, cluster.gpus().to_string()),
+    ];
+    some_layout(plan, plan.model(), &cluster).map(|plan| Other { plan, before })
+}
+
+/// `plan` with sequences of `length` tokens; none where its positions are a table that ends before.
+pub(crate) fn with_sequences(plan: &Plan, length: u64) -> Option<Other> {
+    let mut model = plan.model().clone();
+    let learned = model.position_embedding == PositionEmbedding::LearnedAbsolute;
+    if learned && model.max_position_embeddings < length {
+        return None;
+    }
+    model.seq_length = length;
+    let mut before = vec![(Field::SeqLength, length.to_string())];
+    if model.max_position_embeddings < length {
+        model.max_position_embeddings = length;
+        before.push((Field::MaxPositionEmbeddings, length.to_string()));
+    }
+    some_layout(plan, &model, plan.cluster()).map(|plan| Other { plan, before })
+}
+
+/// The plan's own layout where it divides, else the first that does: only a place to search from.
+fn some_layout(plan: &Plan, model: &Model, cluster: &Cluster) -> Option<Plan> {
+    let own = Variant::of(plan);
+    let of = |variant: &Variant| variant.checked_on(plan, model.clone(), cluster.clone()).ok();
+    if let Some(plan) = of(&own) {
+        return Some(plan);
+    }
+    let cuts = plan.recipe().software.semantics().cuts_models;
+    let domain = if cuts { cluster.fast_domain.max(cluster.gpus_per_node) } else { 1 };
+    let mut tensors = divisors(plan.model().num_attention_heads);
+    tensors.retain(|size| *size <= domain);
+    for pipeline in divisors(cluster.gpus()) {
+        if pipeline > if cuts { model.num_layers } else { 1 } {
+            break;
+        }
+        for &tensor in tensors.iter().rev() {
+            let variant = Variant {
+                tensor,
+                pipeline,
+                virtual_pipeline: own.schedule.own_chunks().filter(|_| pipeline > 1).unwrap_or(1),
+                group: None,
+                split: StageSplit::EVEN,
+                context: 1,
+                expert: 1,
+                expert_tensor: tensor,
+                sequence_parallel: tensor > 1,
+                micro_batch_size: 1,
+                recompute: Recompute::None,
+                ..own.clone()
+            };
+            if let Some(plan) = of(&variant) {
+                return Some(plan);
+            }
+        }
+    }
+    None
+}

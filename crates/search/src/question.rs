@@ -1,0 +1,312 @@
+//! The questions that people bring, each answered by searches over a row of plans: other numbers of machines, longer
+//! sequences, larger micro-batches. Worked on in steps, as a [`Walk`].
+
+use super::dimension::{Choices, Dimension, Values};
+use super::other::{self, Other};
+use super::outcome::{Outcome, Tally};
+use super::space::Space;
+use super::walk::{Aim, Walk};
+use shardscope_plan::hints::divisors;
+use shardscope_plan::{Field, Plan, Variant};
+
+/// What a reader wants to know.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Question {
+    /// The fastest layout that fits on these machines.
+    Fastest,
+    /// The fewest accelerators of this kind that hold the run.
+    FewestGpus,
+    /// The number of nodes on which `tokens` cost least, trained within `days` where that is stated, at `price` per
+    /// accelerator and hour.
+    Cheapest {
+        /// Tokens to train on.
+        tokens: u64,
+        /// Days that there are.
+        days: Option<f64>,
+        /// Money per accelerator and hour.
+        price: f64,
+        /// Nodes that there are.
+        most_nodes: u64,
+    },
+    /// The longest sequence that fits.
+    LongestSequence,
+    /// The largest micro-batch that fits.
+    LargestMicroBatch,
+    /// The fastest layout from one node up to so many, the global batch as it is.
+    Scaling {
+        /// Nodes up to which.
+        most_nodes: u64,
+    },
+    /// What one more node brings, or the next number of nodes that divides.
+    OneMoreNode,
+}
+
+/// One plan of the row and what was found around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reached {
+    /// What varies along the row: accelerators, tokens of a sequence, or sequences of a micro-batch.
+    pub size: u64,
+    /// Accelerators.
+    pub gpus: u64,
+    /// The best layout: the fastest that leaves the headroom free, else the fastest that fits; none where nothing does.
+    pub outcome: Option<Outcome>,
+    /// Tokens per second over all accelerators.
+    pub tokens_per_second: f64,
+    /// Days for the tokens asked about.
+    pub days: Option<f64>,
+    /// Money for them.
+    pub cost: Option<f64>,
+    /// How the layouts were decided.
+    pub tally: Tally,
+}
+
+/// A question under way.
+#[derive(Clone, Debug)]
+pub struct Inquiry {
+    question: Question,
+    plan: Plan,
+    choices: Choices,
+    origin: Variant,
+    /// Sizes still to be looked at, the next one last.
+    left: Vec<u64>,
+    walk: Option<(u64, Walk)>,
+    reached: Vec<Reached>,
+    /// Whether sizes are being narrowed down between the last that fails and the first that holds.
+    narrowing: bool,
+    kept: usize,
+    /// The layouts of the last walk, for lists.
+    last: Option<Walk>,
+}
+
+/// Most accelerators that a search for the fewest goes up to.
+const MAX_GPUS: u64 = 1 << 15;
+/// Longest sequence tried. Unit: token.
+const MAX_SEQUENCE: u64 = 1 << 24;
+/// Parts of a doubling into which the longest sequence is narrowed down.
+const PARTS: u64 = 8;
+
+impl Inquiry {
+    /// `question` about `plan`, every dimension varied as `choices` say.
+    #[must_use]
+    pub fn new(plan: &Plan, question: Question, choices: Choices) -> Self {
+        let (cluster, model) = (plan.cluster(), plan.model());
+        let (nodes, per_node) = (cluster.num_nodes, cluster.gpus_per_node);
+        let mut left = match question {
+            Question::Fastest => vec![cluster.gpus()],
+            Question::FewestGpus => {
+                let mut sizes = divisors(per_node);
+                let mut size = per_node * 2;
+                while size <= MAX_GPUS {
+                    sizes.push(size);
+                    size *= 2;
+                }
+                sizes
+            }
+            Question::Cheapest { most_nodes, .. } | Question::Scaling { most_nodes } => {
+                let mut sizes = Vec::new();
+                let mut count = 1;
+                while count < most_nodes {
+                    sizes.push(count * per_node);
+                    count *= 2;
+                }
+                sizes.push(most_nodes.max(1) * per_node);
+                sizes
+            }
+            Question::LongestSequence => {
+                let mut sizes = Vec::new();
+                let mut size = model.seq_length;
+                while size <= MAX_SEQUENCE {
+                    sizes.push(size);
+                    size *= 2;
+                }
+                sizes
+            }
+            Question::LargestMicroBatch => {
+                let mut sizes = divisors(plan.recipe().global_batch_size);
+                // The largest that fits is asked for: the first that does ends it.
+                sizes.reverse();
+                sizes
+            }
+            Question::OneMoreNode => (nodes..=nodes * 2).map(|count| count * per_node).collect(),
+        };
+        left.reverse();
+        Self {
+            question,
+            origin: Variant::of(plan),
+            plan: plan.clone(),
+            choices,
+            left,
+            walk: None,
+            reached: Vec::new(),
+            narrowing: false,
+            kept: 24,
+            last: None,
+        }
+    }
+
+    /// Looks at up to `count` more things; whether there are more.
+    pub fn step(&mut self, count: u64) -> bool {
+        if self.walk.is_none() && !self.begin() {
+            return false;
+        }
+        if let Some((size, mut walk)) = self.walk.take() {
+            if walk.step(count) {
+                self.walk = Some((size, walk));
+            } else {
+                self.finish(size, walk);
+            }
+        }
+        self.walk.is_some() || !self.left.is_empty()
+    }
+
+    /// The question.
+    #[must_use]
+    pub fn question(&self) -> Question {
+        self.question
+    }
+
+    /// What was reached so far, in the order of looking.
+    #[must_use]
+    pub fn reached(&self) -> &[Reached] {
+        &self.reached
+    }
+
+    /// The walk in hand, or the last one.
+    #[must_use]
+    pub fn walk(&self) -> Option<&Walk> {
+        self.walk.as_ref().map(|(_, walk)| walk).or(self.last.as_ref())
+    }
+
+    /// Begins the next walk that there is a plan for.
+    fn begin(&mut self) -> bool {
+        while let Some(size) = self.left.pop() {
+            let Some(Other { plan, before }) = self.at(size) else { continue };
+            let mut choices = self.choices.clone();
+            if self.question == Question::LargestMicroBatch {
+                choices = choices.with(Dimension::MicroBatch, Values::Between(size, size));
+            }
+            let space = Space::with(&plan, choices).told_from(&self.origin, before);
+            let aim = match self.question {
+                Question::FewestGpus | Question::LongestSequence | Question::LargestMicroBatch => {
+                    Aim::AnyThatFits
+                }
+                _ => Aim::Fastest,
+            };
+            self.walk = Some((size, Walk::over(space, self.kept).aiming(aim)));
+            return true;
+        }
+        false
+    }
+
+    /// The plan of a size.
+    fn at(&self, size: u64) -> Option<Other> {
+        let per_node = self.plan.cluster().gpus_per_node;
+        match self.question {
+            Question::LongestSequence if size != self.plan.model().seq_length => {
+                other::with_sequences(&self.plan, size)
+            }
+            Question::Fastest | Question::LongestSequence | Question::LargestMicroBatch => {
+                Some(Other { plan: self.plan.clone(), before: Vec::new() })
+            }
+            _ if size == self.plan.cluster().gpus() => {
+                Some(Other { plan: self.plan.clone(), before: Vec::new() })
+            }
+            _ if size < per_node => other::on_machines(&self.plan, 1, size),
+            _ => other::on_machines(&self.plan, size / per_node, per_node),
+        }
+    }
+
+    /// Takes what a walk came to, and sees what is left to look at.
+    fn finish(&mut self, size: u64, walk: Walk) {
+        let plan = &walk.space().plan;
+        let outcome = walk.ranked().next().cloned();
+        let free = outcome.as_ref().is_some_and(|one| !one.tight);
+        let tokens = plan.recipe().global_batch_size.saturating_mul(plan.model().seq_length);
+        let gpus = plan.layout().world_size;
+        let seconds = outcome.as_ref().map(|one| one.step.get());
+        let asked = match self.question {
+            Question::Cheapest { tokens, price, .. } => Some((tokens, price)),
+            _ => None,
+        };
+        let days = asked.and_then(|(all, _)| {
+            seconds.map(|step| real(all.div_ceil(tokens.max(1))) * step / SECONDS_PER_DAY)
+        });
+        let cost = asked.and_then(|(_, price)| days.map(|days| days * HOURS_PER_DAY * real(gpus) * price));
+        let tokens_per_second = seconds.map_or(0.0, |step| real(tokens) / step);
+        let tally = walk.tally().clone();
+        self.reached.push(Reached { size, gpus, outcome, tokens_per_second, days, cost, tally });
+        self.last = Some(walk);
+        match self.question {
+            Question::FewestGpus if free && !self.narrowing => self.narrow_gpus(size),
+            Question::FewestGpus | Question::LargestMicroBatch if free => self.left.clear(),
+            Question::LongestSequence if !free && !self.narrowing => self.narrow_sequence(size),
+            Question::LongestSequence if !free => self.left.clear(),
+            Question::OneMoreNode if self.reached.len() == 2 => self.left.clear(),
+            _ => {}
+        }
+    }
+
+    /// Sizes between the last that does not hold the run and `size`, which does: every number of nodes, the fewest first.
+    fn narrow_gpus(&mut self, size: u64) {
+        self.narrowing = true;
+        let per_node = self.plan.cluster().gpus_per_node;
+        self.left = (size / 2 + 1..size).filter(|size| size.is_multiple_of(per_node)).collect();
+        self.left.reverse();
+    }
+
+    /// Lengths between the last that fits and `size`, which does not, the shortest first.
+    fn narrow_sequence(&mut self, size: u64) {
+        self.narrowing = true;
+        let (fits, step) = (size / 2, size / 2 / PARTS);
+        let first = self.plan.model().seq_length;
+        self.left.clear();
+        if size > first && step > 0 {
+            self.left = (1..PARTS).map(|part| fits + part * step).rev().collect();
+        }
+    }
+
+    /// The place of the answer among what was reached; none while nothing holds.
+    #[must_use]
+    pub fn chosen(&self) -> Option<usize> {
+        let held = || {
+            let all = self.reached.iter().enumerate();
+            all.filter(|(_, one)| one.outcome.as_ref().is_some_and(|outcome| !outcome.tight))
+        };
+        let found = match self.question {
+            Question::FewestGpus => held().min_by_key(|(_, one)| one.gpus),
+            Question::LongestSequence | Question::LargestMicroBatch => held().max_by_key(|(_, one)| one.size),
+            Question::Cheapest { days, .. } => held()
+                .filter(|(_, one)| days.is_none_or(|most| one.days.is_some_and(|days| days <= most)))
+                .min_by(|(_, one), (_, other)| {
+                    let cost = |one: &Reached| one.cost.unwrap_or(f64::INFINITY);
+                    cost(one).total_cmp(&cost(other))
+                }),
+            Question::Scaling { .. } | Question::OneMoreNode => held()
+                .max_by(|(_, one), (_, other)| one.tokens_per_second.total_cmp(&other.tokens_per_second)),
+            Question::Fastest => self.reached.iter().enumerate().find(|(_, one)| one.outcome.is_some()),
+        };
+        found.map(|(place, _)| place)
+    }
+}
+
+/// Unit: second.
+const SECONDS_PER_DAY: f64 = 86_400.0;
+/// Unit: hour.
+const HOURS_PER_DAY: f64 = 24.0;
+
+#[allow(clippy::cast_precision_loss)]
+fn real(count: u64) -> f64 {
+    count as f64
+}
+
+impl Question {
+    /// What the sizes of its row are.
+    #[must_use]
+    pub const fn sizes(self) -> Field {
+        match self {
+            Self::LongestSequence => Field::SeqLength,
+            Self::LargestMicroBatch => Field::MicroBatchSize,
+            _ => Field::WorldSize,
+        }
+    }
+}

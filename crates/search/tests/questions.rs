@@ -1,0 +1,124 @@
+//! The questions that people bring.
+
+mod pairs;
+
+use pairs::{of_flags, plan, plan_with};
+use shardscope_plan::{DpSharding, Plan, Variant};
+use shardscope_search::{Choices, Dimension, Inquiry, Question, Values, Walk, WhyNot, why_not};
+use shardscope_source::Code;
+
+/// A model small enough for tests to search around.
+fn small(gpus: u64, more: &str) -> Plan {
+    let flags = format!(
+        "--num-layers 8 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 \
+         --micro-batch-size 1 --global-batch-size 64 --vocab-size 32000 --bf16 --swiglu --disable-bias-linear \
+         --normalization RMSNorm --position-embedding-type rope --use-distributed-optimizer {more}"
+    );
+    of_flags(gpus, "A100-SXM-40GB", &flags)
+}
+
+/// Tensor and pipeline sizes alone: enough to see a question answered.
+fn few() -> Choices {
+    let open = [Dimension::Tensor, Dimension::Pipeline, Dimension::Recompute];
+    open.into_iter()
+        .fold(Choices::stated(), |choices, dimension| choices.with(dimension, Values::Open))
+        .with(Dimension::MicroBatch, Values::Between(1, 2))
+}
+
+fn asked(plan: &Plan, question: Question) -> Inquiry {
+    let mut inquiry = Inquiry::new(plan, question, few());
+    while inquiry.step(16) {}
+    inquiry
+}
+
+#[test]
+fn the_fewest_gpus_hold_it_and_fewer_of_those_tried_do_not() {
+    let inquiry = asked(&small(8, ""), Question::FewestGpus);
+    let chosen = inquiry.chosen().expect("it fits somewhere");
+    let gpus = inquiry.reached()[chosen].gpus;
+    assert!(gpus < 8, "2e9 parameters at 18 bytes are 36 GB");
+    for reached in inquiry.reached() {
+        assert_eq!(reached.outcome.as_ref().is_some_and(|one| !one.tight), reached.gpus >= gpus);
+    }
+    // 175e9 parameters at 18 bytes are 3.2 TB: at least 37 devices of 85 GB.
+    let inquiry = asked(&plan("gpt-3 175b, 8 A100"), Question::FewestGpus);
+    let chosen = inquiry.chosen().expect("it fits somewhere");
+    let gpus = inquiry.reached()[chosen].gpus;
+    assert!((40..=128).contains(&gpus), "{gpus}");
+}
+
+#[test]
+fn the_longest_sequence_fits_and_the_next_does_not() {
+    let inquiry = asked(&small(8, ""), Question::LongestSequence);
+    let longest = inquiry.reached()[inquiry.chosen().expect("the run itself fits")].size;
+    assert!(longest >= 8_192, "{longest}");
+    let beyond = inquiry.reached().iter().filter(|one| one.size > longest);
+    assert!(
+        beyond.clone().count() > 0
+            && beyond.into_iter().all(|one| one.outcome.as_ref().is_none_or(|one| one.tight))
+    );
+}
+
+#[test]
+fn the_largest_micro_batch_is_told_with_its_layout() {
+    let inquiry = asked(&small(8, ""), Question::LargestMicroBatch);
+    let reached = &inquiry.reached()[inquiry.chosen().expect("the run itself fits")];
+    let outcome = reached.outcome.as_ref().expect("a layout");
+    assert_eq!(outcome.variant.micro_batch_size, reached.size);
+    assert!(reached.size >= 2);
+}
+
+#[test]
+fn cost_and_time_follow_from_the_step() {
+    let question = Question::Cheapest { tokens: 1_000_000_000, days: None, price: 2.0, most_nodes: 2 };
+    let inquiry = asked(&small(8, ""), question);
+    assert_eq!(inquiry.reached().iter().map(|one| one.gpus).collect::<Vec<_>>(), [8, 16]);
+    for one in inquiry.reached() {
+        let step = one.outcome.as_ref().expect("it fits").step.get();
+        let steps = 1_000_000_000_u64.div_ceil(64 * 4_096) as f64;
+        let days = steps * step / 86_400.0;
+        assert!((one.days.expect("days") / days - 1.0).abs() < 1e-12);
+        assert!((one.cost.expect("a cost") / (days * 24.0 * one.gpus as f64 * 2.0) - 1.0).abs() < 1e-12);
+    }
+    let chosen = inquiry.chosen().expect("an answer");
+    let cost = |place: usize| inquiry.reached()[place].cost.expect("a cost");
+    assert!((0..2).all(|other| cost(chosen) <= cost(other)));
+    // Nothing is done in a second.
+    let question = Question::Cheapest { tokens: 1_000_000_000, days: Some(1e-5), price: 2.0, most_nodes: 2 };
+    assert_eq!(asked(&small(8, ""), question).chosen(), None);
+    // More nodes are faster, and never by more than their number.
+    let scaling = asked(&small(8, ""), Question::Scaling { most_nodes: 4 });
+    let rates: Vec<f64> = scaling.reached().iter().map(|one| one.tokens_per_second).collect();
+    assert!(rates.windows(2).all(|pair| pair[1] > pair[0] && pair[1] < pair[0] * 2.05), "{rates:?}");
+}
+
+#[test]
+fn why_not_says_what_is_wrong() {
+    let base = plan_with("llama-3 8b, 8 H100", "");
+    let own = Variant::of(&base);
+    let mut walk = Walk::with(&base, few());
+    while walk.step(64) {}
+    let best = walk.best()[0].variant.apply(&base).expect("a plan");
+    let refused = Variant { tensor: 3, ..own.clone() };
+    assert!(
+        matches!(why_not(&refused.checked(&base), &best), WhyNot::Refused(why) if why[0].code == Code::WorldSize)
+    );
+    let replicated = Variant { sharding: DpSharding::Replicated, ..own.clone() };
+    match why_not(&replicated.checked(&base), &best) {
+        WhyNot::OutOfMemory(lack) => assert_eq!(lack.most.0, "optimizer states", "{lack:?}"),
+        other => panic!("{other:?}"),
+    }
+    let slow = Variant {
+        tensor: 8,
+        recompute: shardscope_plan::Recompute::Uniform { num_layers: 1, distribute: false },
+        ..own
+    };
+    match why_not(&slow.checked(&base), &best) {
+        WhyNot::Slower(slower) => {
+            assert!(slower.by.get() > 0.0);
+            assert!(slower.parts.iter().any(|(part, _)| part == "recompute"), "{:?}", slower.parts);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(why_not(&Ok(best.clone()), &best), WhyNot::AsGood);
+}
