@@ -46,6 +46,11 @@ pub fn framed(page: &Page) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="description" content=(page.about);
+                meta property="og:title" content={ (page.name) " · Shardscope" };
+                meta property="og:description" content=(page.about);
+                meta property="og:type" content="article";
+                meta property="og:image" content="card.png";
+                meta name="twitter:card" content="summary_large_image";
                 title { (page.name) " · Shardscope" }
                 script { (PreEscaped(THEME)) }
                 link rel="icon" type="image/svg+xml" href="icon.svg";

@@ -72,7 +72,7 @@ fn cutting_finer_never_helps_a_product_and_is_said_in_words() {
     }
     let proj = named(&eight, "linear_proj");
     assert!(proj.remarks.iter().any(|remark| matches!(remark, Remark::Sharding { .. })), "{proj:?}");
-    assert!(proj.note().expect("a note").contains("Sharding makes it small"));
+    assert!(proj.note().expect("a note").contains("Sharding lowers efficiency"));
 }
 
 #[test]

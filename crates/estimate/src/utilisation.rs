@@ -107,27 +107,27 @@ impl Remark {
     pub fn sentence(&self) -> String {
         match self {
             Self::Misaligned { name, size, multiple } => format!(
-                "{name} = {size} is no multiple of {multiple}: tensor cores need runs of 16 bytes and fall back \
-                 to slower kernels."
+                "{name} = {size} is not a multiple of {multiple}: Tensor Cores need 16-byte alignment and fall back to \
+                 slower kernels."
             ),
             Self::MemoryBound { intensity, ridge } => format!(
-                "It is bound by memory: {} FLOPs per byte where the accelerator needs {}.",
+                "Memory-bound: {} FLOPs per byte; the accelerator needs {} to be compute-bound.",
                 decimal(*intensity, 0),
                 decimal(*ridge, 0)
             ),
             Self::EmptyWave { tiles, multiprocessors, waves: 1 } => format!(
-                "It is too small: {tiles} tiles of the result for {multiprocessors} multiprocessors leave {} idle.",
+                "Too small: {tiles} output tiles on {multiprocessors} SMs leave {} idle.",
                 multiprocessors.saturating_sub(*tiles)
             ),
             Self::EmptyWave { tiles, multiprocessors, waves } => format!(
-                "{tiles} tiles need {waves} waves of {multiprocessors}; the last wave is mostly empty."
+                "{tiles} output tiles take {waves} waves of {multiprocessors}; the last wave is mostly idle."
             ),
             Self::EdgeTiles { fill } => format!(
-                "Tiles reach over the edge of the result: {} % of their area is wasted.",
+                "Tiles overhang the output: {}% of their area is wasted.",
                 decimal(100.0 * (1.0 - fill), 0)
             ),
             Self::Sharding { before, after } => format!(
-                "Sharding makes it small: {} % of peak uncut, {} % on one rank.",
+                "Sharding lowers efficiency: {}% of peak unsharded → {}% per rank.",
                 decimal(100.0 * before, 0),
                 decimal(100.0 * after, 0)
             ),

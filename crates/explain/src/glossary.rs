@@ -41,28 +41,28 @@ glossary! {
         "Labels of Shardscope; rank order as started by torchrun",
         ["label of a GPU"], ["rank", "gpus_per_node"];
     Split guide "world size":
-        "All GPUs of the run: nodes times GPUs per node.",
-        "The number of ranks: nodes times GPUs per node. The product of tensor, pipeline and context parallel sizes must divide it; what is left is the data-parallel size.",
+        "All GPUs of the run: nodes × GPUs per node.",
+        "The number of ranks: nodes × GPUs per node. It must be a multiple of TP · PP · CP; the quotient is the data-parallel size.",
         "megatron/training/arguments.py:validate_args",
         [], ["rank", "data-parallel group", "world_size"];
     Split page "data-parallel group":
-        "GPUs that hold the same part of different copies of the model. Each copy takes other samples; once per step the group adds up their gradients.",
-        "GPUs that hold the same part of different copies of the model. Each copy takes other samples of the global batch. Before the optimizer's step the group adds up its gradients, by an all-reduce or, where states are sharded, a reduce-scatter, so that all copies take the same step. Its size is not set but left over: world size / (TP · PP · CP).",
+        "GPUs that hold the same shard of different model replicas. Each replica reads different samples; once per step the group reduces their gradients.",
+        "GPUs that hold the same shard of different model replicas. Each replica reads different samples of the global batch. Before the optimizer step the group reduces its gradients, by an all-reduce or, where optimizer states are sharded, a reduce-scatter, so that all replicas take the same step. Its size is not set but follows: world size / (TP · PP · CP).",
         "Li et al. 2020 (PyTorch Distributed), section 3; megatron/core/parallel_state.py",
         ["DP", "data parallelism", "data-parallel size"], ["replica", "distributed optimizer", "all-reduce", "data_parallel_size"];
     Split guide "replica":
-        "One whole copy of the model, spread over the GPUs that together hold it: TP · PP · CP of them.",
-        "One whole copy of the model with the GPUs that together hold it: TP · PP of them hold its weights, and with context parallelism CP such sets work on one sequence. The data-parallel size is the number of replicas.",
+        "One copy of the model, sharded across TP · PP · CP GPUs.",
+        "One copy of the model and the GPUs that hold it: TP · PP of them hold its weights, and with context parallelism CP such sets work on one sequence. The data-parallel size is the number of replicas.",
         "megatron/core/parallel_state.py:get_model_parallel_group",
         ["model-parallel group"], ["data-parallel group"];
     Split page "tensor parallelism":
-        "Each layer's weight matrices are cut over the GPUs of a group, which exchange activations within every layer; best kept inside a node.",
-        "Each weight matrix of a layer is cut over the GPUs of a group: the first linear layer of a pair by columns, the second by rows, so that a pair needs one sum of activations in the forward pass and one in the backward pass. These messages come in every layer and mostly have no arithmetic to hide behind, which is why such a group is best kept inside a node. The number of attention heads must be a multiple of its size.",
+        "Each layer's weight matrices are sharded across the GPUs of a group, which communicate activations within every layer; best kept inside a node.",
+        "Each weight matrix of a layer is sharded across the GPUs of a group: the first linear layer of a pair by columns, the second by rows, so that a pair needs one reduction of activations in the forward pass and one in the backward pass. These collectives run in every layer and are mostly exposed, which is why such a group is best kept inside a node. The number of attention heads must be a multiple of its size.",
         "Shoeybi et al. 2019, section 3",
         ["TP", "tensor-parallel group", "tensor-parallel size"], ["sequence parallelism", "tensor_model_parallel_size"];
     Split guide "sequence parallelism":
-        "Norms and dropouts, which tensor parallelism repeats on each GPU of its group, run on a part of the tokens each: less memory for the same traffic.",
-        "Tensor parallelism alone leaves norms, dropouts and the residual stream whole on each GPU of the group. Sequence parallelism cuts them along the tokens over the same group. Each all-reduce becomes a reduce-scatter and an all-gather, which together send as much. It takes no GPUs of its own.",
+        "Norms and dropouts, which tensor parallelism replicates on each GPU of its group, are sharded along the sequence: less memory for the same traffic.",
+        "Tensor parallelism alone replicates norms, dropouts and the residual stream on each GPU of the group. Sequence parallelism shards them along the sequence across the same group. Each all-reduce becomes a reduce-scatter and an all-gather, which together send as much. It needs no GPUs of its own.",
         "Korthikanti et al. 2022, section 4.2.2",
         ["SP"], ["tensor parallelism", "sequence_parallel"];
     Split page "pipeline stage":
@@ -71,28 +71,28 @@ glossary! {
         "Huang et al. 2019 (GPipe), section 2; Narayanan et al. 2021, section 2.2",
         ["PP", "pipeline parallelism", "pipeline-parallel size"], ["bubble", "virtual pipeline", "pipeline_model_parallel_size"];
     Split guide "virtual pipeline":
-        "Each GPU holds several separate chunks of layers: it waits less, sends more often and holds more activations.",
-        "Each pipeline rank holds v separate chunks of layers, so that a micro-batch passes it v times. The bubble shrinks by v; messages between stages become v times as many, and more activations are in flight. Megatron calls the order interleaved 1F1B.",
+        "Each GPU holds several separate chunks of layers: a smaller bubble, more communication and more activations in flight.",
+        "Each pipeline rank holds v separate chunks of layers, so that a micro-batch passes it v times. The bubble shrinks by a factor of v; sends between stages become v times as many, and more activations are in flight. Megatron calls the order interleaved 1F1B.",
         "Narayanan et al. 2021, section 2.2.2",
         ["VPP", "VP", "interleaved schedule", "model chunks"], ["bubble", "in flight", "virtual_pipeline_model_parallel_size", "num_layers_per_virtual_pipeline_stage"];
     Split page "context parallelism":
-        "Each sequence is cut over the GPUs of a group, which exchange keys and values in attention. It makes room for long sequences.",
-        "Each sequence is cut over the GPUs of a group, in every layer. Only attention needs the other parts: keys and values go round in a ring (p2p), are gathered (all_gather), or heads are exchanged for tokens (a2a). Each GPU takes an early and a late piece of the sequence, so that the causal mask leaves all of them the same work. Weights are as on a data-parallel copy, and gradients are added up over data and context ranks together.",
+        "Each sequence is sharded across the GPUs of a group, which exchange keys and values in attention. It makes long sequences fit.",
+        "Each sequence is sharded across the GPUs of a group, in every layer. Only attention needs the other shards: keys and values pass around a ring (p2p), are gathered (all_gather), or heads are exchanged for tokens (a2a). Each GPU takes an early and a late piece of the sequence, which balances the causal mask. Weights are replicated as across data-parallel ranks, and gradients are reduced over data and context ranks together.",
         "Megatron Core documentation, Context Parallelism; Liu et al. 2023 (Ring Attention); Jacobs et al. 2023 (DeepSpeed Ulysses)",
         ["CP", "context-parallel size"], ["context_parallel_size", "cp_comm_type"];
     Split page "expert parallelism":
-        "The experts of a layer are spread over the GPUs of a group; tokens travel to their experts and back.",
-        "The experts of an MoE layer are spread over the GPUs of a group. Each token is sent to the GPUs that hold its experts and the results come back, in the forward and the backward pass. The group is taken from ranks that would otherwise hold copies of the same layer.",
+        "The experts of a layer are distributed across the GPUs of a group; tokens are sent to their experts and back.",
+        "The experts of an MoE layer are distributed across the GPUs of a group. Each token is sent to the GPUs that hold its experts and the results come back, in the forward and the backward pass. The group is taken from ranks that would otherwise hold copies of the same layer.",
         "Lepikhin et al. 2020 (GShard), section 3; megatron/core/transformer/moe/token_dispatcher.py",
         ["EP", "expert-parallel size"], ["dispatcher", "all-to-all", "expert_model_parallel_size"];
     Split page "expert tensor parallelism":
-        "Each expert's matrices are cut over so many GPUs, apart from how the dense layers are cut.",
-        "Each expert's matrices are cut over ETP GPUs, which may differ from the tensor-parallel size of attention and dense layers. Unset, Megatron takes the tensor-parallel size. Experts are often narrow, so that cutting them further makes inefficient products.",
+        "Number of GPUs that each expert's matrices are sharded across, set apart from TP of the dense layers.",
+        "Each expert's matrices are sharded across ETP GPUs, which may differ from the tensor-parallel size of attention and dense layers. Unset, Megatron takes the tensor-parallel size. Experts are often narrow, and sharding them further makes inefficient GEMMs.",
         "megatron/core/parallel_state.py:initialize_model_parallel",
         ["ETP"], ["expert parallelism", "expert_tensor_parallel_size"];
     Split guide "expert data parallelism":
-        "GPUs that hold the same part of the same experts; they add up those experts' gradients.",
-        "GPUs that hold the same part of the same experts and add up those experts' gradients. Its size is world size / (ETP · EP · PP), smaller than the group that adds up dense gradients wherever ETP · EP is above TP.",
+        "GPUs that hold the same shard of the same experts; they reduce those experts' gradients.",
+        "GPUs that hold the same shard of the same experts and reduce those experts' gradients. Its size is world size / (ETP · EP · PP), smaller than the group that reduces dense gradients wherever ETP · EP exceeds TP.",
         "megatron/core/parallel_state.py:initialize_model_parallel",
         ["EDP"], ["expert parallelism", "data-parallel group", "expert_data_parallel_size"];
     Split guide "rank order":
@@ -103,18 +103,18 @@ glossary! {
 
     // Batches and schedules.
     Schedule page "micro-batch":
-        "The sequences that go through one copy of the model at once. A step takes several and adds up their gradients.",
-        "The sequences that go through one replica of the model at once. Activations grow with its size, and so do the matrix products, up to where they are efficient. A step takes several micro-batches and adds up their gradients.",
+        "The sequences that one model replica processes at once. A step takes several and accumulates their gradients.",
+        "The sequences that one model replica processes at once. Activations grow with its size, and so do the GEMMs, up to where they are efficient. A step takes several micro-batches and accumulates their gradients.",
         "Narayanan et al. 2021, section 2.2; megatron/core/num_microbatches_calculator.py",
         ["MBS"], ["gradient accumulation", "micro_batch_size"];
     Schedule guide "global batch":
         "All sequences of one step: micro-batch size × micro-batches × data-parallel size.",
-        "All sequences from which one step of the optimizer is made: micro-batch size × number of micro-batches × data-parallel size. A run states it, and the number of micro-batches follows.",
+        "All sequences of one optimizer step: micro-batch size × number of micro-batches × data-parallel size. A run states it, and the number of micro-batches follows.",
         "megatron/core/num_microbatches_calculator.py",
         ["GBS"], ["micro-batch", "step", "global_batch_size", "num_micro_batches"];
     Schedule guide "gradient accumulation":
-        "Gradients of several micro-batches are added up before the weights change.",
-        "Gradients of several micro-batches are added up in the gradient buffer before they are reduced over data-parallel ranks and the weights change. With a pipeline it is what fills the stages.",
+        "Gradients of several micro-batches are summed before the optimizer step.",
+        "Gradients of several micro-batches are summed in the gradient buffer before they are reduced over data-parallel ranks and the optimizer steps. With pipeline parallelism it is what keeps the stages busy.",
         "megatron/core/num_microbatches_calculator.py; DeepSpeed documentation, gradient_accumulation_steps",
         ["accumulation steps"], ["micro-batch", "gradients"];
     Schedule guide "step":
@@ -123,13 +123,13 @@ glossary! {
         "megatron/training/training.py:train_step",
         ["iteration"], ["global batch"];
     Schedule page "bubble":
-        "Time in which a pipeline stage waits because the first micro-batch has not arrived yet, or the last has gone on.",
-        "Time in which a pipeline stage waits because the first micro-batch has not arrived yet, or the last has gone on. With p even stages, m micro-batches and v chunks per rank interleaved 1F1B waits (p − 1)/v turns, one turn being the forward and backward of a micro-batch on a stage; the part of the whole time is (p − 1)/(v · m + p − 1). Here it is taken from the schedule played out with the durations of the plan, for the stage with the most to do.",
+        "Time a pipeline stage is idle: before its first micro-batch arrives and after its last has left.",
+        "Time a pipeline stage is idle: before its first micro-batch arrives and after its last has left. With p even stages, m micro-batches and v chunks per rank, interleaved 1F1B idles (p − 1)/v slots, one slot being the forward and backward of a micro-batch on a stage: a fraction (p − 1)/(v · m + p − 1) of the step. Here it is taken from the simulated schedule with the durations of the plan, for the slowest stage.",
         "Narayanan et al. 2021, section 2.2",
         ["pipeline bubble"], ["warm-up", "virtual pipeline"];
     Schedule page "warm-up":
         "A stage's forward passes before its first backward pass; they fill the pipeline. In the cool-down only backward passes are left.",
-        "A stage's forward passes before its first backward pass, which fill the pipeline: under 1F1B p − 1 of them on the first of p stages and none on the last. In the steady state forward and backward passes take turns; in the cool-down only backward passes are left.",
+        "A stage's forward passes before its first backward pass, which fill the pipeline: under 1F1B p − 1 of them on the first of p stages and none on the last. In the steady state forward and backward passes alternate; in the cool-down only backward passes are left.",
         "Narayanan et al. 2021, section 2.2.1; megatron/core/pipeline_parallel/schedules.py",
         ["cool-down", "steady state"], ["bubble", "1F1B"];
     Schedule page "in flight":
@@ -138,18 +138,18 @@ glossary! {
         "Narayanan et al. 2021, section 2.2.1; Korthikanti et al. 2022, section 4.2.3",
         ["outstanding micro-batches"], ["activations", "pipeline stage"];
     Schedule guide "1F1B":
-        "One forward, one backward: after warm-up each stage does them in turns, so that few micro-batches are in flight.",
-        "One forward, one backward: after its warm-up each stage takes forward and backward passes in turns. It waits as long as GPipe does, but holds at most as many micro-batches as there are stages.",
+        "One forward, one backward: after warm-up each stage alternates them, so that few micro-batches are in flight.",
+        "One forward, one backward: after its warm-up each stage alternates forward and backward passes. Its bubble is that of GPipe, but at most as many micro-batches are in flight as there are stages.",
         "Narayanan et al. 2021, section 2.2.1 (PipeDream-Flush)",
         ["one forward one backward", "PipeDream-Flush"], ["GPipe", "in flight", "pipeline_schedule"];
     Schedule guide "GPipe":
-        "All forward passes of a step, then all backward passes: simple, and every micro-batch is held at once.",
+        "All forward passes of a step, then all backward passes: simple, with every micro-batch in flight at once.",
         "All forward passes of a step, then all backward passes: each stage holds the activations of every micro-batch at once.",
         "Huang et al. 2019, section 2.2",
         [], ["1F1B", "pipeline_schedule"];
     Schedule guide "zero bubble":
-        "Backward passes cut in two: gradients of inputs, which the stage before waits for, and of weights, which fill gaps.",
-        "A backward pass is cut in two: gradients of inputs, for which the stage before waits, and gradients of weights, for which no other stage does and which therefore fill gaps. ZB-H1 holds as much as 1F1B, ZB-H2 up to about twice as much for a smaller bubble, ZB-V has the small bubble at about the memory of 1F1B, with two chunks folded into a V.",
+        "Backward passes are split in two: input gradients, which the previous stage waits for, and weight gradients, which fill the bubble.",
+        "A backward pass is split in two: input gradients, which the previous stage waits for, and weight gradients, which no other stage waits for and which therefore fill the bubble. ZB-H1 holds as much as 1F1B, ZB-H2 up to about twice as much for a smaller bubble, ZB-V has the small bubble at about the memory of 1F1B, with two chunks folded into a V.",
         "Qi et al. 2023 (Zero Bubble Pipeline Parallelism)",
         ["ZB-H1", "ZB-H2", "ZB-V"], ["bubble", "V schedules", "pipeline_schedule"];
     Schedule guide "V schedules":
@@ -159,19 +159,19 @@ glossary! {
         ["V-half", "V-min"], ["zero bubble", "in flight", "pipeline_schedule"];
     Schedule guide "DualPipe":
         "Micro-batches enter the pipeline from both ends; each GPU holds two parts of the model.",
-        "Micro-batches enter the pipeline from both ends at once, so that forward passes of one direction run beside backward passes of the other and hide its messages. Each rank holds two parts of the model; DualPipeV folds it so that one copy is enough.",
+        "Micro-batches enter the pipeline from both ends at once, so that forward passes of one direction overlap with backward passes of the other and hide its communication. Each rank holds two parts of the model; DualPipeV folds it so that one copy is enough.",
         "DeepSeek-AI 2024 (DeepSeek-V3), section 3.2.1",
         ["DualPipeV"], ["bubble", "expert parallelism", "pipeline_schedule"];
 
     // Memory.
     Memory page "parameters":
-        "The weights in the format in which layers use them. The optimizer may keep a wider copy.",
+        "The weights in the format that layers compute with. The optimizer may keep an fp32 copy.",
         "The weights of the layers on this GPU in the format in which layers use them, mostly 16 bits. With mixed precision the optimizer keeps a wider copy, which is counted with it.",
         "Micikevicius et al. 2018, section 3.1; megatron/core/optimizer/optimizer.py",
         ["weights"], ["master weights", "params_dtype"];
     Memory page "gradients":
-        "The buffer in which gradients of all micro-batches of a step are added up, an element per weight, often in fp32.",
-        "The buffer in which the gradients of all micro-batches of a step are added up, an element for each weight of the GPU. Megatron takes fp32 with bf16 training unless told otherwise. It stays for the whole run, unless gradients are sharded.",
+        "The buffer in which gradients of all micro-batches of a step accumulate, one element per weight, often fp32.",
+        "The buffer in which the gradients of all micro-batches of a step accumulate, one element for each weight on the GPU. Megatron takes fp32 with bf16 training unless told otherwise. It stays for the whole run, unless gradients are sharded.",
         "megatron/core/distributed/param_and_grad_buffer.py",
         ["main gradients", "gradient buffer"], ["bucket", "gradient accumulation", "grads_dtype"];
     Memory page "optimizer states":
@@ -190,8 +190,8 @@ glossary! {
         "Korthikanti et al. 2022, section 4",
         ["saved tensors"], ["in flight", "recompute"];
     Memory page "temporaries":
-        "What is alive only for a moment at the peak: gradients of activations, gathered inputs, workspaces.",
-        "What is alive only for a moment, at the fullest one: gradients of activations, inputs gathered again for the backward pass, the loss's copies of the logits, workspaces of kernels. The peak is the moment at which all together are most.",
+        "Short-lived tensors at the peak: gradients of activations, gathered inputs, workspaces.",
+        "Short-lived tensors at the peak: gradients of activations, inputs gathered again for the backward pass, the loss's copies of the logits, kernel workspaces. The peak is the moment at which the sum of everything is largest.",
         "Order of allocations in the framework's modules; each leaf names its file",
         ["transient memory"], ["activations", "workspace"];
     Memory page "allocated":
@@ -225,18 +225,18 @@ glossary! {
         "PyTorch documentation, CUDA semantics: PYTORCH_CUDA_ALLOC_CONF",
         ["allocator's slack"], ["reserved", "fits"];
     Memory page "fits":
-        "Whether the fullest GPU stays within its device's memory. Tight: within it, but so little is left that fragmentation may break it.",
-        "Whether the fullest GPU, at its fullest moment, stays within what its driver shows as total memory. Tight: it does, but so little is left that fragmentation, which differs from run to run, may end it in an out-of-memory error.",
+        "Whether the peak rank stays within its GPU's memory. Tight: it does, but with so little headroom that fragmentation may cause an out-of-memory error.",
+        "Whether the peak rank, at its peak, stays within what the driver shows as total memory. Tight: it does, but with so little headroom that fragmentation, which differs from run to run, may cause an out-of-memory error.",
         "Verdict of Shardscope; margins from reserved and allocated figures of published runs",
         ["OOM", "out of memory", "tight"], ["reserved", "fragmentation"];
     Memory page "GiB":
-        "2^30 bytes; a GB is 10^9, 7 % less. Memory is given in GiB here, bandwidth in GB/s.",
-        "2^30 = 1,073,741,824 bytes; a GB is 10^9 bytes, 7 % less. Memory is given in GiB here and bandwidth in GB/s, as drivers and data sheets do. An accelerator of 80 GB on paper may show 79.6 GiB or 80 GiB: the catalog has what the driver shows.",
+        "2^30 bytes; a GB is 10^9, 7% less. Memory is given in GiB here, bandwidth in GB/s.",
+        "2^30 = 1,073,741,824 bytes; a GB is 10^9 bytes, 7% less. Memory is given in GiB here and bandwidth in GB/s, as drivers and data sheets do. An accelerator of 80 GB on paper may show 79.6 GiB or 80 GiB: the catalog has what the driver shows.",
         "IEC 80000-13:2008, clause 4",
         ["GB", "MiB"], ["allocated"];
     Memory page "recompute":
-        "Activations are dropped and computed again for the backward pass: less memory, more arithmetic. Selective: parts of layers; full: whole layers.",
-        "Activations are dropped after the forward pass and computed again when the backward pass needs them: less memory, more arithmetic. Selective recomputation repeats parts of a layer that take much room and little arithmetic, by default the attention core; full recomputation keeps only the inputs of layers and repeats one forward pass.",
+        "Activations are dropped and recomputed for the backward pass: less memory, more compute. Selective: parts of layers; full: whole layers.",
+        "Activations are dropped after the forward pass and recomputed when the backward pass needs them: less memory, more compute. Selective recomputation repeats the parts of a layer that take much memory and little compute, by default core attention; full recomputation keeps only the inputs of layers and repeats one forward pass.",
         "Chen et al. 2016 (sublinear memory cost); Korthikanti et al. 2022, section 5",
         ["activation checkpointing", "recomputation"], ["activations", "HFU", "recompute_granularity", "recompute_modules"];
     Memory page "distributed optimizer":
@@ -255,8 +255,8 @@ glossary! {
         "Zhao et al. 2023 (PyTorch FSDP), section 3",
         ["fully sharded data parallel"], ["ZeRO", "use_torch_fsdp2", "use_megatron_fsdp"];
     Memory guide "bucket":
-        "A piece of the gradient buffer that is reduced in one message, as soon as all its gradients are there.",
-        "A piece of the gradient buffer that is reduced in one message, as soon as the gradients of all its weights are there. Several buckets let the reduction of the first run beside the backward pass of the rest.",
+        "A piece of the gradient buffer that is reduced by one collective, as soon as all its gradients are ready.",
+        "A piece of the gradient buffer that is reduced by one collective, as soon as the gradients of all its weights are ready. Several buckets let the reduction of the first overlap with the backward pass of the rest.",
         "Li et al. 2020 (PyTorch Distributed), section 3.2.3; megatron/core/distributed/param_and_grad_buffer.py",
         ["gradient bucket"], ["gradients", "overlap", "overlap_grad_reduce"];
     Memory guide "CPU offload":
@@ -267,28 +267,28 @@ glossary! {
 
     // Communication.
     Communication page "collective":
-        "A message in which all GPUs of a group take part, such as an all-reduce. Its calls must come in the same order on each.",
-        "A message in which all ranks of a group take part. Libraries such as NCCL carry it out as a ring, a tree or inside the switch. All ranks must call it in the same order, and each waits for the slowest.",
+        "Communication in which all GPUs of a group take part, such as an all-reduce. All must call it in the same order.",
+        "Communication in which all ranks of a group take part. Libraries such as NCCL run it as a ring, a tree or in the switch. All ranks must call it in the same order, and each waits for the slowest.",
         "NCCL documentation, Collective Operations",
         [], ["all-reduce", "all-gather", "reduce-scatter", "all-to-all"];
     Communication page "all-reduce":
-        "Every GPU of a group gives a tensor and gets the sum of all.",
-        "Every rank of a group gives a tensor and gets the sum of all. A ring over n ranks sends 2(n − 1)/n of it from each: a reduce-scatter and an all-gather one after the other.",
+        "Every GPU of a group contributes a tensor and receives the sum of all.",
+        "Every rank of a group contributes a tensor and receives the sum of all. A ring over n ranks sends 2(n − 1)/n of it from each: a reduce-scatter and an all-gather one after the other.",
         "NCCL documentation, Collective Operations; nccl-tests, PERFORMANCE.md",
         [], ["reduce-scatter", "all-gather", "wire"];
     Communication page "all-gather":
-        "Every GPU of a group gives its piece and gets all pieces.",
-        "Every rank of a group gives its piece and gets all pieces. A ring over n ranks sends (n − 1)/n of the gathered tensor from each.",
+        "Every GPU of a group contributes its shard and receives all shards.",
+        "Every rank of a group contributes its shard and receives all shards. A ring over n ranks sends (n − 1)/n of the gathered tensor from each.",
         "NCCL documentation, Collective Operations; nccl-tests, PERFORMANCE.md",
         [], ["reduce-scatter", "wire"];
     Communication page "reduce-scatter":
-        "Every GPU of a group gives a tensor and gets its piece of the sum.",
-        "Every rank of a group gives a tensor and gets its own piece of the sum of all. A ring over n ranks sends (n − 1)/n of the tensor from each.",
+        "Every GPU of a group contributes a tensor and receives its shard of the sum.",
+        "Every rank of a group contributes a tensor and receives its own shard of the sum. A ring over n ranks sends (n − 1)/n of the tensor from each.",
         "NCCL documentation, Collective Operations; nccl-tests, PERFORMANCE.md",
         [], ["all-gather", "wire"];
     Communication page "all-to-all":
-        "Every GPU of a group sends another piece to each of the others: how tokens reach their experts.",
-        "Every rank of a group sends another piece to each of the others: how tokens reach their experts, and how heads are exchanged for tokens in attention. Of what a rank gives, (n − 1)/n leaves it.",
+        "Every GPU of a group sends a different piece to each of the others: how tokens reach their experts.",
+        "Every rank of a group sends a different piece to each of the others: how tokens reach their experts, and how heads are exchanged for tokens in attention. Of what a rank gives, (n − 1)/n leaves it.",
         "NCCL documentation, Point-to-point Operations; nccl-tests, PERFORMANCE.md",
         [], ["expert parallelism", "wire"];
     Communication page "point-to-point":
@@ -297,8 +297,8 @@ glossary! {
         "NCCL documentation, Point-to-point Operations; megatron/core/pipeline_parallel/p2p_communication.py",
         ["send and receive", "p2p"], ["pipeline stage", "context parallelism"];
     Communication page "wire":
-        "What leaves a GPU for a message when it goes round as a ring: an all-reduce over n GPUs sends 2(n−1)/n of its size from each.",
-        "What leaves each rank for one message, which differs from the message's size: a ring all-reduce over n ranks sends 2(n − 1)/n of it from each, an all-gather or reduce-scatter (n − 1)/n. Trees send as much in fewer steps; a switch that adds up needs about half.",
+        "What a GPU sends for a collective run as a ring: an all-reduce over n GPUs sends 2(n−1)/n of its payload from each.",
+        "What each rank sends for one collective, which differs from its payload: a ring all-reduce over n ranks sends 2(n − 1)/n of it from each, an all-gather or reduce-scatter (n − 1)/n. Trees send as much in fewer steps; in-switch reduction needs about half.",
         "nccl-tests, PERFORMANCE.md; NVIDIA SHARP documentation",
         ["bytes on the wire", "ring", "tree", "in-switch"], ["collective", "bus bandwidth"];
     Communication guide "bus bandwidth":
@@ -307,8 +307,8 @@ glossary! {
         "nccl-tests, PERFORMANCE.md",
         ["busbw"], ["wire", "measured_fast_bus_gbps", "measured_network_bus_gbps"];
     Communication page "overlap":
-        "Messages that travel while the GPU computes are hidden; only the exposed part, which it has to wait for, costs time.",
-        "Messages that travel while the GPU computes are hidden; only the exposed part, which it has to wait for, costs time. Both share memory bandwidth and multiprocessors, so that hiding is not free.",
+        "Communication that runs while the GPU computes is overlapped; only the exposed part, which it has to wait for, costs time.",
+        "Communication that runs while the GPU computes is overlapped; only the exposed part, which it has to wait for, costs time. Both share memory bandwidth and SMs, so that overlap is not free.",
         "Narayanan et al. 2021, section 4; overlap flags of megatron/training/arguments.py",
         ["exposed time", "hidden"], ["bucket", "overlap_grad_reduce", "overlap_param_gather", "tp_comm_overlap"];
     Communication guide "NVLink":
@@ -335,7 +335,7 @@ glossary! {
     // Arithmetic and time.
     Speed page "step time":
         "Time of one step. Its bounds: if all communication that can overlap did so at no cost, and if none did.",
-        "Time from one update of the weights to the next, without evaluation and checkpoints. The estimate stands between two bounds: all communication that can hide does so at no cost, and nothing hides. The estimate follows what the run's flags let overlap.",
+        "Time from one update of the weights to the next, without evaluation and checkpoints. The estimate stands between two bounds: all communication that can overlap does so at no cost, and none overlaps. The estimate follows what the run's flags let overlap.",
         "Shardscope's step-time model (estimate/time)",
         ["lower bound", "upper bound"], ["overlap", "step"];
     Speed guide "TFLOP/s":
@@ -344,38 +344,38 @@ glossary! {
         "NVIDIA data sheets; figures in the hardware catalog",
         ["TFLOPS", "FLOPs", "dense peak"], ["MFU"];
     Speed page "model FLOPs":
-        "Arithmetic that a step needs: every matrix product once forward and twice backward, nothing that is repeated.",
-        "Arithmetic that a step needs whatever the framework does: every matrix product once in the forward pass and twice in the backward pass, nothing that is recomputed. Conventions differ in whether attention counts in full or only the half that a causal mask leaves; the page lists each.",
+        "FLOPs that a step needs: every GEMM once forward and twice backward, without recomputation.",
+        "FLOPs that a step needs whatever the framework does: every GEMM once in the forward pass and twice in the backward pass, without recomputation. Conventions differ in whether attention counts in full or only the half that a causal mask leaves; the page lists each.",
         "Chowdhery et al. 2022 (PaLM), appendix B; Korthikanti et al. 2022, appendix A",
         [], ["hardware FLOPs", "MFU"];
     Speed page "hardware FLOPs":
-        "Arithmetic that is really done: model FLOPs and what is recomputed.",
-        "Arithmetic that is really done: model FLOPs and the forward passes that recomputation repeats.",
+        "FLOPs that the device executes: model FLOPs plus recomputation.",
+        "FLOPs that the device executes: model FLOPs plus the forward passes that recomputation repeats.",
         "Korthikanti et al. 2022, section 5",
         [], ["model FLOPs", "recompute", "HFU"];
     Speed page "MFU":
         "Model FLOPs per second as a share of the accelerator's dense peak. Recomputation does not count.",
-        "Model FLOPs utilisation: model FLOPs of a step over its time, as a share of the accelerators' dense peak. Recomputation does not count, so that it tells how fast training gets on. Two figures compare only if both count FLOPs alike and divide by the same peak.",
+        "Model FLOPs utilisation: model FLOPs of a step over its time, as a share of the accelerators' dense peak. Recomputation does not count, so that it measures training progress. Two figures compare only if both count FLOPs alike and divide by the same peak.",
         "Chowdhery et al. 2022 (PaLM), appendix B",
         ["model FLOPs utilisation"], ["HFU", "model FLOPs"];
     Speed page "HFU":
-        "The same as MFU with recomputed work counted: how busy the accelerator is, not how fast training gets on.",
-        "Hardware FLOPs utilisation: as MFU, with recomputed work counted. It tells how busy the accelerators are, not how fast training gets on.",
+        "MFU with recomputation counted: how busy the accelerator is, not how fast training progresses.",
+        "Hardware FLOPs utilisation: as MFU, with recomputation counted. It tells how busy the accelerators are, not how fast training progresses.",
         "Chowdhery et al. 2022 (PaLM), appendix B; Korthikanti et al. 2022, section 6",
         ["hardware FLOPs utilisation"], ["MFU", "hardware FLOPs"];
     Speed page "FLOP/byte":
-        "Arithmetic per byte moved. Below the accelerator's own ratio of peak to bandwidth, memory is the limit, not arithmetic.",
-        "Arithmetic intensity: operations per byte moved between memory and multiprocessors. An accelerator's peak divided by its memory bandwidth is its ridge: below it memory is the limit (memory-bound), above it arithmetic (compute-bound). Drawn over intensity the two limits look like a roof.",
+        "FLOPs per byte moved. Below the accelerator's ratio of peak FLOP/s to bandwidth a kernel is memory-bound, above it compute-bound.",
+        "Arithmetic intensity: operations per byte moved between memory and multiprocessors. An accelerator's peak divided by its memory bandwidth is its ridge: below it a kernel is memory-bound, above it compute-bound. Plotted over intensity the two limits form a roofline.",
         "Williams et al. 2009 (Roofline)",
         ["arithmetic intensity", "roofline", "ridge", "memory-bound", "compute-bound"], ["tile", "TFLOP/s"];
     Speed page "tile":
-        "A product is computed in tiles of its result. A tile that reaches over the edge is computed whole and partly thrown away.",
-        "A matrix product is computed in tiles of its result, one by each multiprocessor at a time. A tile that reaches over the edge of the result is computed whole and partly thrown away: tile quantisation. Sizes that are multiples of 128 or 256 avoid it.",
+        "A GEMM is computed in tiles of its output. A tile that overhangs the edge is computed whole and partly wasted.",
+        "A GEMM is computed in tiles of its output, one per SM at a time. A tile that overhangs the edge of the output is computed whole and partly wasted: tile quantization. Sizes that are multiples of 128 or 256 avoid it.",
         "NVIDIA, Matrix Multiplication Background User's Guide, section Tile Quantization",
         ["tile quantisation"], ["wave"];
     Speed page "wave":
-        "As many tiles as the accelerator has multiprocessors run at once. A last wave of few tiles takes as long as a full one.",
-        "As many tiles as the accelerator has multiprocessors run at once, wave after wave. A last wave of few tiles takes as long as a full one: wave quantisation. It is felt where there are few waves, as sharding makes products small.",
+        "As many tiles as the accelerator has SMs run at once. A last wave of few tiles takes as long as a full one.",
+        "As many tiles as the accelerator has SMs run at once, wave after wave. A last wave of few tiles takes as long as a full one: wave quantization. It matters where there are few waves, as when sharding makes GEMMs small.",
         "NVIDIA, Matrix Multiplication Background User's Guide, section Wave Quantization",
         ["wave quantisation"], ["tile"];
 
@@ -387,7 +387,7 @@ glossary! {
         ["hidden states"], ["sequence parallelism", "hidden_size"];
     Model guide "grouped-query attention":
         "Several query heads share one head of keys and values: smaller projections, fewer keys and values to keep and send.",
-        "Several query heads share one head of keys and values, so that projections, kept tensors and messages of context parallelism shrink. With one shared head for all it is multi-query attention.",
+        "Several query heads share one head of keys and values, so that projections, saved activations and context-parallel communication shrink. With one shared head for all it is multi-query attention.",
         "Ainslie et al. 2023, section 2.2",
         ["GQA", "multi-query attention", "MQA"], ["num_query_groups"];
     Model guide "multi-latent attention":
@@ -407,12 +407,12 @@ glossary! {
         ["fused attention"], ["activations"];
     Model guide "MoE":
         "Mixture of experts: in place of one MLP a layer has many, of which each token uses a few.",
-        "Mixture of experts: in place of one MLP a layer has many (experts), of which a router picks a few for each token. Parameters grow with the number of experts, arithmetic per token only with those used.",
+        "Mixture of experts: in place of one MLP a layer has many (experts), of which a router picks a few for each token. Parameters grow with the number of experts, compute per token only with those used.",
         "Shazeer et al. 2017; Fedus et al. 2022 (Switch Transformers)",
         ["mixture of experts"], ["top-k", "expert parallelism", "num_experts"];
     Model guide "top-k":
         "How many experts the router picks for each token.",
-        "How many experts the router picks for each token. Each token's vector is copied, sent and computed so many times.",
+        "How many experts the router picks for each token. Each token's vector is sent to and computed by k experts.",
         "Shazeer et al. 2017, section 2.1; megatron/core/transformer/moe/router.py",
         ["router"], ["MoE", "moe_router_topk"];
     Model guide "dispatcher":
@@ -422,7 +422,7 @@ glossary! {
         ["token dispatcher"], ["expert parallelism", "all-to-all", "moe_token_dispatcher_type"];
     Model guide "capacity factor":
         "How many tokens an expert takes at most, relative to an even share; others are dropped.",
-        "How many tokens an expert takes at most, as a multiple of an even share; those above it are dropped. With padding every expert computes exactly so many. Without a factor none is dropped, and figures here assume an even load.",
+        "How many tokens an expert takes at most, as a multiple of an even share; those above it are dropped. With padding every expert computes exactly that many. Without a factor none is dropped, and figures here assume an even load.",
         "Lepikhin et al. 2020 (GShard), section 2.2; megatron/core/transformer/moe/moe_utils.py:get_capacity",
         ["expert capacity"], ["MoE", "moe_expert_capacity_factor"];
     Model guide "shared experts":

@@ -138,8 +138,8 @@ fn alone_by_name(name: &str, span: Span) -> Reading {
             .note("as checkpoints are, unless another text says otherwise"),
     );
     for (field, prompt, proposal) in [
-        (Field::SeqLength, "On sequences of how many tokens is it trained?", longest.min(USUAL)),
-        (Field::MicroBatchSize, "How many sequences has a micro-batch?", 1),
+        (Field::SeqLength, "Sequence length?", longest.min(USUAL)),
+        (Field::MicroBatchSize, "Micro-batch size?", 1),
     ] {
         reading.questions.push(Question {
             name: field.name().to_owned(),

@@ -28,7 +28,7 @@ pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
             / shardscope_units::Quantity::number(accelerator.memory).max(1.0);
         say("Verdict", worst.fit.words().to_ascii_lowercase());
         say(
-            "Fullest GPU",
+            "Peak rank",
             format!("{} of {} ({})", gib(worst.reserved), gib(accelerator.memory), percent(share)),
         );
     }

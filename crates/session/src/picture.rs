@@ -120,7 +120,7 @@ pub fn bars_svg(shown: &Shown) -> String {
     let capacity = shown.plan.cluster().accelerator.memory;
     if let Some(worst) = shown.worst() {
         let verdict = format!(
-            "{}: the fullest GPU, of stage {}, needs {} of {}",
+            "{}: on pipeline stage {}, peak {} of {}",
             worst.fit.words(),
             worst.stage,
             gib(worst.reserved),

@@ -31,7 +31,7 @@ pub fn detour_sentence(warning: &TrafficWarning, report: &Report) -> String {
     };
     let (waits, share) = report.time.waits(kind);
     format!(
-        "{what}: {} per GPU and iteration, of which {} is not hidden behind compute. Every step waits {} for such messages, {} of it.",
+        "{what}: {} per GPU per step, of which {} is exposed: {} of the step ({}).",
         size(warning.wire),
         size(warning.exposed),
         seconds(waits),

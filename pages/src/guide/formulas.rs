@@ -30,7 +30,7 @@ const CHAPTERS: [(&str, &str, &str); 6] = [
     ),
     (
         "passing",
-        "Memory: alive in passing",
+        "Memory: temporaries",
         "What is alive only while a pass of an operator runs. The peak is where these, what is kept and what is held are most together.",
     ),
     (

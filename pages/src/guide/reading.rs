@@ -12,10 +12,10 @@ use super::write::{Chapter, inline, pairs, plain, prose};
 pub(super) fn chapter() -> Chapter {
     let headroom = percent(HEADROOM);
     let first = prose(
-        "Paste a launch script, or begin from the gallery. The first screen answers three questions: whether the fullest GPU \
+        "Paste a launch script, or begin from the gallery. The first screen answers three questions: whether the peak rank \
          [fits], how long a step takes and between which [bounds|step time], and where the memory of each [stage|pipeline \
-         stage] goes. Below it each panel answers one more: memory to the tensor, time, the schedule, every message, every \
-         group, every matrix product, and other layouts.",
+         stage] goes. Below it each panel answers one more: memory to the tensor, time, the schedule, every collective, every \
+         group, every GEMM, and other layouts.",
     );
     let why = prose(
         "Every figure in a table is a button: it opens the formula behind it, the values of its symbols in this plan, and the \
@@ -23,7 +23,7 @@ pub(super) fn chapter() -> Chapter {
          published run put in.",
     );
     let verdict = prose(&format!(
-        "It fits if the fullest GPU stays within what the driver shows as total memory, at the fullest moment of the step. Where \
+        "It fits if the peak rank stays within what the driver shows as total memory, at the peak of the step. Where \
          less than {headroom} of it stays free (`memory_headroom`) the verdict is tight: [fragmentation] differs from run to run. What is needed is never \
          cut at what there is."
     ));
@@ -38,12 +38,12 @@ pub(super) fn chapter() -> Chapter {
 fn uses() -> Vec<(Markup, Markup)> {
     let about = |kind: Use| match kind {
         Use::Parameters => "The [weights|parameters] of the layers on the GPU, as layers use them.",
-        Use::Gradients => "The buffer in which [gradients] of all micro-batches are added up.",
+        Use::Gradients => "The buffer in which [gradients] of all micro-batches accumulate.",
         Use::Optimizer => {
             "[Optimizer states], with the [master weights]; the GPU's own part where they are sharded."
         }
         Use::Activations => "What forward passes keep for backward, for every micro-batch [in flight].",
-        Use::Temporaries => "What is alive only at the [moment of the peak|temporaries].",
+        Use::Temporaries => "Short-lived tensors [at the peak|temporaries].",
         Use::Framework => "What the device holds [beside torch's tensors|framework memory].",
     };
     Use::ALL.iter().map(|kind| (plain(kind.name()), inline(about(*kind)))).collect()
@@ -79,7 +79,7 @@ fn certainty() -> Vec<(Markup, Markup)> {
     let all = [
         (
             "counted",
-            "Parameters, groups, messages, schedules, FLOPs: equal to what the frameworks themselves count or make.",
+            "Parameters, groups, collectives, schedules, FLOPs: equal to what the frameworks themselves count or run.",
         ),
         (
             "worked out tensor by tensor",

@@ -30,7 +30,7 @@ pub(super) fn chapter() -> Chapter {
     };
     let step = html! { ul.worked { (branch(&Branch::of_time(&time(&named.plan).breakdown), 0)) } };
     Chapter::new("worked", "One plan all the way", lead)
-        .part("Memory of its fullest GPU", fullest)
+        .part("Memory of its peak rank", fullest)
         .part("Time of its step", step)
 }
 

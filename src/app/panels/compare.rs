@@ -4,10 +4,11 @@ use shardscope::quantity::{decimal, gib, seconds};
 use shardscope::report::compare::{
     Amount, Cause, Comparison, Line, Section as Numbers, SettingDifference, Side, compare_plans,
 };
-use shardscope::session::{Event, Shown, title};
+use shardscope::session::{Event, PtrEq, Shown, title};
 use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps};
+use super::schedule::MiniSchedule;
 use crate::app::context::{AppContext, send, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Icon, Sign, Wide, heads};
@@ -50,6 +51,7 @@ fn compare(PlanProps { shown }: &PlanProps) -> Html {
             <>
                 { causes("Largest changes in step time", &comparison.time_causes) }
                 { causes("Largest changes in peak memory", &comparison.memory_causes) }
+                { schedules(&pinned.shown, shown) }
                 { settings(&comparison.settings) }
                 { numbers(&comparison, *all) }
                 <button type="button" class="button" aria-expanded={all.to_string()} onclick={toggle}>
@@ -86,6 +88,29 @@ fn one(name: &'static str, shown: &Shown) -> Html {
             <dt>{ name }</dt>
             <dd>{ title(shown) }<span class="soft">{ line.unwrap_or_default() }</span></dd>
         </div>
+    }
+}
+
+/// One step of each plan, above each other and as wide as they are long.
+fn schedules(pinned: &PtrEq<Shown>, now: &PtrEq<Shown>) -> Html {
+    let length = |shown: &Shown| shown.report.time.step.get();
+    let wide = length(pinned).max(length(now));
+    let step = |name: &'static str, shown: &PtrEq<Shown>| {
+        html! {
+            <figure class="step-of">
+                <figcaption class="small">
+                    { name }<span class="soft">{ format!(" {}, {}", shown.report.time.schedule.name, seconds(shown.report.time.step)) }</span>
+                </figcaption>
+                <MiniSchedule shown={shown.clone()} {wide} />
+            </figure>
+        }
+    };
+    html! {
+        <>
+            <h3 class="sub">{ "One step of each" }</h3>
+            { step("Pinned", pinned) }
+            { step("Now", now) }
+        </>
     }
 }
 

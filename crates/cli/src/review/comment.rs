@@ -15,7 +15,7 @@ pub(super) fn written(runs: &[Run], more: usize, page: Option<&str>) -> String {
         return String::new();
     }
     let mut out = format!("{MARK}\n### {}\n\n", title(runs));
-    out += "| run | verdict | fullest GPU | step | MFU | GPU-hours per 10⁹ tokens |\n|---|---|---:|---:|---:|---:|\n";
+    out += "| run | verdict | peak memory | step | MFU | GPU-hours per 10⁹ tokens |\n|---|---|---:|---:|---:|---:|\n";
     for run in runs {
         out += &row(run, page);
     }

@@ -7,7 +7,7 @@ fn a_run_beside_itself_with_a_setting_changed() {
     let with = ["compare", "-", "--with", "tensor_model_parallel_size=4"];
     let text = printed(&with, SCRIPT, 0);
     assert!(
-        text.starts_with("Settings\n  tensor_model_parallel_size  2 → 4\n\nMemory of the fullest GPU\n"),
+        text.starts_with("Settings\n  tensor_model_parallel_size  2 → 4\n\nMemory of the peak rank\n"),
         "{text}"
     );
     for title in

@@ -181,23 +181,23 @@ fn name(shape: &Shape) -> &'static str {
 
 const MODEL: &str = "Shardscope's step-time model (estimate/time)";
 static PER_MICRO_BATCH: Formula =
-    Formula::new("m·t", "So much of every micro-batch on the stage with the most to do.", MODEL);
+    Formula::new("m·t", "Time per micro-batch × micro-batches, on the slowest stage.", MODEL);
 static TENSOR: Formula =
-    Formula::new("m·t", "Tensor-parallel messages that no arithmetic hides, on the slowest stage.", MODEL);
+    Formula::new("m·t", "Exposed tensor-parallel communication, on the slowest stage.", MODEL);
 static PIPELINE: Formula = Formula::new(
     "T - Tf",
-    "What messages between stages add to the time of the pipeline: with them and without.",
+    "Exposed pipeline communication: the pipeline's time with stage-to-stage sends less its time without.",
     MODEL,
 );
 static BUBBLE: Formula = Formula::new(
     "Tf - m·t",
-    "The time of the pipeline in which its slowest stage waits for others: warm-up and cool-down.",
+    "Pipeline bubble: the time the slowest stage is idle in warm-up and cool-down.",
     MODEL,
 );
 static DATA: Formula = Formula::new(
     "g + e + m·t",
-    "Gradient reduction and gathering of weights beyond what they hide behind; the tied embedding's \
-     all-reduce; and, with sharded weights, what every micro-batch waits for them.",
+    "Exposed gradient reduce-scatter and parameter all-gather; the all-reduce of tied embeddings; and, with \
+     sharded weights, what every micro-batch waits for.",
     MODEL,
 );
 static OPTIMIZER: Formula = Formula::new(

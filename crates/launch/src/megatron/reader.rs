@@ -257,7 +257,7 @@ impl ArgumentReader<'_> {
         let parts = ["--", name, " is not a flag of Megatron-LM, and is not read"];
         self.say(Severity::Warning, Code::UnknownFlag, &parts, word.span);
         if let Some(said) = self.reading.diagnostics.last_mut() {
-            said.hint = Some(format!("--{near} is the nearest"));
+            said.hint = Some(format!("did you mean --{near}?"));
         }
     }
 

@@ -37,9 +37,7 @@ pub(super) fn ask_for_optimizer(table: &mut Table) {
     let name = table.word(Field::Optimizer).to_owned();
     table.ask(Question {
         name: Field::Optimizer.name().to_owned(),
-        prompt: format!(
-            "What {name} holds for each parameter is not modelled. Which optimizer comes nearest?"
-        ),
+        prompt: format!("What {name} holds for each parameter is not modelled. Which optimizer is closest?"),
         choices: KNOWN.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
         proposal: None,
     });

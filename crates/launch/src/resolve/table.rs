@@ -92,7 +92,7 @@ impl Table {
         let names = Field::ALL.iter().map(|field| field.name());
         let message = format!("there is no setting {name}; it is left out");
         let near = suggest(name, names);
-        let hint = near.map_or(String::new(), |near| format!("{near} is the nearest"));
+        let hint = near.map_or(String::new(), |near| format!("did you mean {near}?"));
         self.say(Diagnostic::warning(Code::UnknownSetting, message), &hint, None);
     }
 

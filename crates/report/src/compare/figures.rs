@@ -74,7 +74,7 @@ fn memory(before: &Report, after: &Report) -> Section {
             });
         }
     }
-    Section { title: "Memory of the fullest GPU", lines }
+    Section { title: "Memory of the peak rank", lines }
 }
 
 fn share(part: Bytes, whole: Bytes) -> Amount {

@@ -7,16 +7,16 @@ use shardscope_units::{Bytes, gib, mib, percent};
 
 pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
     let verdict = match memory.verdict {
-        Verdict::Fits => "It fits",
-        Verdict::Tight => "It fits, but tightly,",
-        Verdict::OutOfMemory => "It does not fit",
+        Verdict::Fits => "Fits",
+        Verdict::Tight => "Tight",
+        Verdict::OutOfMemory => "Out of memory",
     };
     sheet.heading("Verdict");
     if let Some(rl) = &memory.rl {
         return write_phases(sheet, plan, memory, rl, verdict);
     }
     sheet.line(&format!(
-        "{verdict} on {}: the fullest GPU (stage {}) shows {} of {} at its peak ({}), {} of it allocated by torch.",
+        "{verdict} on {}: peak rank on stage {}, {} of {} reserved ({}), {} of it allocated by torch.",
         plan.cluster().accelerator.name,
         memory.worst.pipeline_rank,
         gib(memory.worst.peak_reserved),
@@ -28,16 +28,14 @@ pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
     let free = memory.capacity.less(memory.worst.peak_reserved);
     match memory.verdict {
         Verdict::Fits => {}
-        Verdict::Tight if over > Bytes::ZERO => sheet.line(&format!(
-            "Tight: {} more than the device has, which the allocator must give back of what it caches.",
-            gib(over)
-        )),
+        Verdict::Tight if over > Bytes::ZERO => sheet
+            .line(&format!("Tight: {} over capacity, which the caching allocator must release.", gib(over))),
         Verdict::Tight => sheet.line(&format!(
-            "Tight: {} stay free, less than the {} of the device that are to (memory_headroom).",
+            "Tight: {} free, less than the headroom of {} (memory_headroom).",
             gib(free),
             percent(memory.headroom)
         )),
-        Verdict::OutOfMemory => sheet.line(&format!("{} more than the device has.", gib(over))),
+        Verdict::OutOfMemory => sheet.line(&format!("{} over capacity.", gib(over))),
     }
     for sentence in plan.recipe().marks.sentences() {
         sheet.line(&sentence);

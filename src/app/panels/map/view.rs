@@ -8,11 +8,11 @@ use web_sys::Element;
 use yew::prelude::*;
 
 /// What is drawn above and below what is seen, so that scrolling meets no hole. Unit of lengths: CSS pixel.
-const BEYOND: u32 = 600;
+const BEYOND: u32 = 350;
 /// How far is scrolled before the next part is drawn.
 const BLOCK: i32 = 300;
-/// The height of the frame before it is known, and at most.
-const HIGHEST: u32 = 1_400;
+/// The height of the frame before it is known.
+const USUAL: u32 = 800;
 
 /// The part of the map that is looked at.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -21,12 +21,15 @@ pub(super) struct View {
     pub closer: usize,
     /// How far the frame is scrolled, in blocks.
     block: i32,
+    /// How high the frame is; 0 before it is known.
+    high: u32,
 }
 
 impl View {
     /// The same when the frame is scrolled.
     pub(super) fn scrolled(self, frame: &Element) -> Self {
-        Self { block: frame.scroll_top() / BLOCK, ..self }
+        let high = u32::try_from(frame.client_height()).unwrap_or(0);
+        Self { block: frame.scroll_top() / BLOCK, high, ..self }
     }
 
     /// One level closer, or further with a negative one; within what there is for so many GPUs.
@@ -38,7 +41,7 @@ impl View {
     /// The nodes that are drawn.
     pub(super) fn nodes(self, geometry: &Geometry) -> Range<u64> {
         let top = u32::try_from(self.block.saturating_mul(BLOCK)).unwrap_or(0);
-        geometry.nodes_between(top.saturating_sub(BEYOND), top + HIGHEST + BEYOND)
+        geometry.nodes_between(top.saturating_sub(BEYOND), top + self.high.max(USUAL) + BEYOND)
     }
 }
 

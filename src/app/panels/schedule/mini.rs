@@ -1,5 +1,6 @@
 //! The whole step, small, for the first screen.
 
+use shardscope::quantity::decimal;
 use shardscope::session::schedule::{LANE, StepTimeline, Viewport, WIDTH, Work};
 use shardscope::session::{PtrEq, Shown};
 use yew::prelude::*;
@@ -10,6 +11,9 @@ use crate::app::widgets::Swatch;
 #[derive(Properties, PartialEq)]
 pub(in crate::app::panels) struct MiniProps {
     pub shown: PtrEq<Shown>,
+    /// The time that the whole width stands for; none: the step's own. Unit: second.
+    #[prop_or_default]
+    pub wide: Option<f64>,
 }
 
 /// Most height of the small picture. Unit: CSS pixel.
@@ -17,11 +21,12 @@ const MINI_HIGHEST: u32 = 96;
 
 /// The whole step, small.
 #[component(MiniSchedule)]
-pub(in crate::app::panels) fn mini_schedule(MiniProps { shown }: &MiniProps) -> Html {
+pub(in crate::app::panels) fn mini_schedule(MiniProps { shown, wide }: &MiniProps) -> Html {
     let timeline = use_memo(shown.clone(), |shown| StepTimeline::of(shown));
     let picture = timeline.picture(Viewport::WHOLE);
     let height = timeline.lanes() * LANE;
     let drawn = height.min(MINI_HIGHEST);
+    let share = wide.map_or(1.0, |wide| timeline.total().get() / wide.max(f64::MIN_POSITIVE));
     html! {
         <div class="schedule-frame mini">
             <ol class={classes!("lane-names", (drawn < height).then_some("many"))} aria-hidden="true">
@@ -34,12 +39,15 @@ pub(in crate::app::panels) fn mini_schedule(MiniProps { shown }: &MiniProps) -> 
                     class="lane-boxes"
                     viewBox={format!("0 0 {WIDTH} {height}")}
                     height={drawn.to_string()}
+                    width={decimal(share.min(1.0) * 100.0, 2) + "%"}
                     preserveAspectRatio="none"
                 >
                     { for picture.paths.iter().map(|(work, path)| html! { <path class={work.class()} d={path.clone()} /> }) }
                 </svg>
             </div>
-            { axis(&timeline, Viewport::WHOLE) }
+            if wide.is_none() {
+                { axis(&timeline, Viewport::WHOLE) }
+            }
         </div>
     }
 }

@@ -161,10 +161,9 @@ fn recompute(leaves: &mut Leaves<'_>, software: Software, leaf: &Leaf) {
 }
 
 fn ask(leaves: &mut Leaves<'_>) {
-    for (field, prompt, proposal) in [
-        (Field::SeqLength, "On sequences of how many tokens is it trained?", "4096"),
-        (Field::MicroBatchSize, "How many sequences has a micro-batch?", "1"),
-    ] {
+    for (field, prompt, proposal) in
+        [(Field::SeqLength, "Sequence length?", "4096"), (Field::MicroBatchSize, "Micro-batch size?", "1")]
+    {
         if !leaves.reading.found.iter().any(|found| found.field == field) {
             leaves.reading.questions.push(Question {
                 name: field.name().to_owned(),

@@ -170,12 +170,8 @@ fn ask(leaves: &mut Leaves<'_>) {
     const USUAL: u64 = 4096;
     let longest = leaves.reading.count(Field::MaxPositionEmbeddings);
     let questions = [
-        (
-            Field::SeqLength,
-            "On sequences of how many tokens is it trained?",
-            longest.unwrap_or(USUAL).min(USUAL),
-        ),
-        (Field::MicroBatchSize, "How many sequences has a micro-batch?", 1),
+        (Field::SeqLength, "Sequence length?", longest.unwrap_or(USUAL).min(USUAL)),
+        (Field::MicroBatchSize, "Micro-batch size?", 1),
     ];
     for (field, prompt, proposal) in questions {
         leaves.reading.questions.push(Question {

@@ -30,8 +30,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     ask(
         leaves,
         &[
-            (Field::MicroBatchSize, "How many sequences has a micro-batch of the actor?", "1"),
-            (Field::SeqLength, "How long are prompt and response together?", "4096"),
+            (Field::MicroBatchSize, "Micro-batch size of the actor?", "1"),
+            (Field::SeqLength, "Prompt plus response length, in tokens?", "4096"),
         ],
     );
     leaves.pass_below(&["rl_config.", "generate_config.", "defaults", "ref_config.", "reward_config."]);

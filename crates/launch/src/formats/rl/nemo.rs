@@ -120,17 +120,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     ask(
         leaves,
         &[
-            (
-                Field::MicroBatchSize,
-                "How many sequences has a micro-batch (policy.train_micro_batch_size)?",
-                "1",
-            ),
-            (Field::SeqLength, "How long are samples (policy.max_total_sequence_length)?", "4096"),
-            (
-                Field::GlobalBatchSize,
-                "How many sequences has a step (policy.train_global_batch_size)?",
-                "512",
-            ),
+            (Field::MicroBatchSize, "Micro-batch size (policy.train_micro_batch_size)?", "1"),
+            (Field::SeqLength, "Sequence length (policy.max_total_sequence_length)?", "4096"),
+            (Field::GlobalBatchSize, "Global batch size (policy.train_global_batch_size)?", "512"),
         ],
     );
     leaves.pass_below(&[

@@ -47,7 +47,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     model(leaves, &["actor.model_name_or_path", "model.model_name_or_path"]);
     if leaves.reading.value(Field::MaxTokensPerGpu).is_none() {
-        ask(leaves, &[(Field::MicroBatchSize, "How many sequences has a micro-batch?", "1")]);
+        ask(leaves, &[(Field::MicroBatchSize, "Micro-batch size?", "1")]);
     }
     leaves.pass_below(&[
         "ckpt.",

@@ -39,12 +39,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     beside(leaves, megatron);
     model(leaves, &["actor_rollout_ref.model.path"]);
     let open = [
-        (
-            Field::MicroBatchSize,
-            "How many sequences has a micro-batch of the actor (ppo_micro_batch_size_per_gpu)?",
-            "1",
-        ),
-        (Field::SeqLength, "How long are prompt and response together?", "1024"),
+        (Field::MicroBatchSize, "Micro-batch size of the actor (ppo_micro_batch_size_per_gpu)?", "1"),
+        (Field::SeqLength, "Prompt plus response length, in tokens?", "1024"),
     ];
     let packed = leaves.reading.value(Field::MaxTokensPerGpu).is_some();
     if !packed {

@@ -71,5 +71,5 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "model.fsdp_config.offload_params",
     ]);
     model(leaves, &["model.partial_pretrain", "model.path"]);
-    ask(leaves, &[(Field::SeqLength, "To how many tokens are samples cut?", "1024")]);
+    ask(leaves, &[(Field::SeqLength, "Sequence length samples are truncated to?", "1024")]);
 }

@@ -532,12 +532,12 @@ fn open(leaves: &mut Leaves<'_>, dialect: Dialect) {
             });
         }
     };
-    ask(Field::SeqLength, "To how many tokens are samples cut or packed?", longest.min(USUAL).to_string());
+    ask(
+        Field::SeqLength,
+        "Sequence length samples are truncated or packed to?",
+        longest.min(USUAL).to_string(),
+    );
     if dialect == Dialect::Swift {
-        ask(
-            Field::NumMicroBatches,
-            "Over how many micro-batches are gradients accumulated?",
-            "16".to_owned(),
-        );
+        ask(Field::NumMicroBatches, "Gradient accumulation steps?", "16".to_owned());
     }
 }
