@@ -4,6 +4,7 @@ mod address;
 mod answer;
 mod branch;
 mod copies;
+mod difference;
 mod example;
 pub mod examples;
 mod hand;
@@ -33,6 +34,7 @@ pub use address::{cut, file_stem, fragment, script_link, settings_link, title};
 pub use answer::{Answer, Shown, answer, estimated};
 pub use branch::{Branch, Reason, plain};
 pub use copies::{LONG_LINK, frame, verdict_lines, verdict_markdown};
+pub use difference::Difference;
 pub use example::EXAMPLE;
 pub use hand::{File, Hand};
 pub use keep::{keep, keep_hand, restore};
@@ -50,7 +52,7 @@ pub use stages::{explain_memory, stage_memories};
 pub use start::{Choice, Objective, model_settings, start};
 pub use state::{Event, Pinned, Refused, State, apply};
 pub use step_breakdown::{StepPart, step_parts};
-pub use steps::{Difference, Steps};
+pub use steps::Steps;
 pub use tool::{MeasuredLine, ToolBlock, ToolLine, measured_lines, measured_plan, tool_blocks};
 pub use traffic::{
     detour_sentence, dimension_line, explain_message, explain_wire, link_name, written_groups,

@@ -1,60 +1,17 @@
 //! A plan from a model and a cluster alone: the first usual layout that fits, to be changed by its settings.
 
+mod choice;
+mod said;
 mod tuned;
 
+pub use choice::{Choice, Objective};
+
 use super::Hand;
+use said::{Named, count, say};
 use shardscope_catalog as catalog;
 use shardscope_estimate::memory_totals;
 use shardscope_launch::resolve;
 use shardscope_plan::{Field, Plan};
-
-/// What the reader picks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// A model of the catalog by any of its names, or the text of its `config.json`.
-    pub model: String,
-    /// What is trained of it.
-    pub objective: Objective,
-    /// An accelerator of the catalog.
-    pub accelerator: String,
-    /// Accelerators in all, as many in each node as is usual.
-    pub gpus: u64,
-    /// Tokens of one sample; no more than the model has positions for.
-    pub sequence: u64,
-}
-
-/// What is trained.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Objective {
-    /// Everything, from the start, by Megatron-LM.
-    #[default]
-    PreTrain,
-    /// Everything, on examples, by the Trainer of transformers.
-    FullFineTune,
-    /// Low-rank adapters beside frozen weights.
-    Lora,
-    /// The same beside weights of 4 bits.
-    QLora,
-    /// Adapters by direct preference optimisation.
-    Dpo,
-}
-
-impl Objective {
-    /// All of them, in the order they are offered.
-    pub const ALL: [Self; 5] = [Self::PreTrain, Self::FullFineTune, Self::Lora, Self::QLora, Self::Dpo];
-
-    /// What it is called.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PreTrain => "Pre-train",
-            Self::FullFineTune => "Full fine-tune",
-            Self::Lora => "LoRA",
-            Self::QLora => "QLoRA",
-            Self::Dpo => "DPO, LoRA",
-        }
-    }
-}
 
 /// The shape of the model that `name` names, or that it is the `config.json` of.
 ///
@@ -74,8 +31,6 @@ const STEP_TOKENS: u64 = 4 << 20;
 
 /// Most layouts that are tried.
 const MOST_TRIED: usize = 200;
-
-type Named = Vec<(String, String)>;
 
 /// How the model is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,16 +85,6 @@ fn first_that_fits(tried: impl IntoIterator<Item = Named>) -> Option<Hand> {
 fn fits(plan: &Plan) -> bool {
     let capacity = plan.cluster().accelerator.memory;
     memory_totals(plan).iter().all(|rank| rank.peak_required <= capacity)
-}
-
-/// `settings` says `name` once more, and nothing else of it.
-fn say(settings: &mut Named, name: &str, value: &str) {
-    settings.retain(|(other, _)| other != name);
-    settings.push((name.to_owned(), value.to_owned()));
-}
-
-fn count(settings: &mut Named, name: &str, value: u64) {
-    say(settings, name, &value.to_string());
 }
 
 /// As many accelerators in a node as is usual, or the most below that into which all of them divide.

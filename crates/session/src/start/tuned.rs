@@ -1,6 +1,7 @@
 //! Fine-tuning by the Trainer of transformers: what is usual, the least sharded way first.
 
-use super::{Choice, Named, Objective, count, say};
+use super::choice::{Choice, Objective};
+use super::said::{Named, count, say};
 
 /// Sequences of one step where nobody says: Tulu 3's supervised fine-tuning (arXiv 2411.15124).
 const STEP_SEQUENCES: u64 = 128;

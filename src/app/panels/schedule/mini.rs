@@ -9,7 +9,7 @@ use super::axis::axis;
 use crate::app::widgets::Swatch;
 
 #[derive(Properties, PartialEq)]
-pub(in crate::app::panels) struct MiniProps {
+pub(crate) struct MiniProps {
     pub shown: PtrEq<Shown>,
     /// The time that the whole width stands for; none: the step's own. Unit: second.
     #[prop_or_default]
@@ -21,7 +21,7 @@ const MINI_HIGHEST: u32 = 96;
 
 /// The whole step, small.
 #[component(MiniSchedule)]
-pub(in crate::app::panels) fn mini_schedule(MiniProps { shown, wide }: &MiniProps) -> Html {
+pub(crate) fn mini_schedule(MiniProps { shown, wide }: &MiniProps) -> Html {
     let timeline = use_memo(shown.clone(), |shown| StepTimeline::of(shown));
     let picture = timeline.picture(Viewport::WHOLE);
     let height = timeline.lanes() * LANE;
@@ -53,7 +53,7 @@ pub(in crate::app::panels) fn mini_schedule(MiniProps { shown, wide }: &MiniProp
 }
 
 /// The names of the kinds of work that a plan has, as a legend.
-pub(in crate::app::panels) fn work_legend(shown: &Shown) -> Html {
+pub(crate) fn work_legend(shown: &Shown) -> Html {
     let timeline = StepTimeline::of(shown);
     html! {
         <>

@@ -1,0 +1,49 @@
+//! What a plan is started from.
+
+/// What the reader picks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// A model of the catalog by any of its names, or the text of its `config.json`.
+    pub model: String,
+    /// What is trained of it.
+    pub objective: Objective,
+    /// An accelerator of the catalog.
+    pub accelerator: String,
+    /// Accelerators in all, as many in each node as is usual.
+    pub gpus: u64,
+    /// Tokens of one sample; no more than the model has positions for.
+    pub sequence: u64,
+}
+
+/// What is trained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Objective {
+    /// Everything, from the start, by Megatron-LM.
+    #[default]
+    PreTrain,
+    /// Everything, on examples, by the Trainer of transformers.
+    FullFineTune,
+    /// Low-rank adapters beside frozen weights.
+    Lora,
+    /// The same beside weights of 4 bits.
+    QLora,
+    /// Adapters by direct preference optimisation.
+    Dpo,
+}
+
+impl Objective {
+    /// All of them, in the order they are offered.
+    pub const ALL: [Self; 5] = [Self::PreTrain, Self::FullFineTune, Self::Lora, Self::QLora, Self::Dpo];
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PreTrain => "Pre-train",
+            Self::FullFineTune => "Full fine-tune",
+            Self::Lora => "LoRA",
+            Self::QLora => "QLoRA",
+            Self::Dpo => "DPO, LoRA",
+        }
+    }
+}
