@@ -52,7 +52,7 @@ impl Fingerprint {
 }
 
 /// The digest of all that the page is made of: every file that git does not ignore, other than documents and what lies in
-/// [`NOT_OF_THE_PAGE`], and the versions of the tools.
+/// `NOT_OF_THE_PAGE`, and the versions of the tools.
 pub fn inputs() -> Result<String> {
     let mut walk = WalkBuilder::new(root());
     walk.hidden(false).filter_entry(|entry| {

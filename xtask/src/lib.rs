@@ -15,6 +15,7 @@ mod packages;
 pub mod page;
 pub mod phases;
 pub mod process;
+pub mod publish;
 pub mod reproducible;
 pub mod site;
 pub mod speed;

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask::phases::{self, Phase};
 use xtask::{
-    browser, deny, docs_tools, documents, hooks, install, javascript, page, reproducible, speed, versions,
-    weight, wheel,
+    browser, deny, docs_tools, documents, hooks, install, javascript, page, publish, reproducible, speed,
+    versions, weight, wheel,
 };
 
 #[derive(Parser)]
@@ -66,6 +66,8 @@ enum Command {
     Build,
     /// Checks licences, sources and known faults of the dependencies
     Deny,
+    /// Packs and compiles the crates as `cargo publish` would; uploads nothing
+    Publish,
     /// Times estimates as WebAssembly against natively; fails above 2.5 times as long
     Speed,
     /// Builds the page twice from nothing and fails where the bytes differ
@@ -105,6 +107,7 @@ fn main() -> ExitCode {
         Command::Version { tag } => versions::check(tag.as_deref()),
         Command::Build => page::build(),
         Command::Deny => deny::check(),
+        Command::Publish => publish::dry_run(),
         Command::Speed => speed::compare(),
         Command::Reproducible => reproducible::check(),
         Command::Documents { save: true, .. } => documents::save(),

@@ -25,6 +25,10 @@ pub enum Phase {
     Deny,
     /// the engine's tests, examples and documentation; the pages beside the main page; these commands
     Engine,
+    /// rustdoc on every library, warnings as errors
+    Docs,
+    /// the crates as they would be published: packed, unpacked and compiled, in their order
+    Publish,
     /// the release page, built by Trunk into dist/
     Page,
     /// what the page weighs, compressed by brotli; fails above the limit
@@ -45,7 +49,13 @@ impl Phase {
         match self {
             Self::LintWeb | Self::Page | Self::Package => Some(For::Page),
             Self::Browser => Some(For::Tests),
-            Self::Format | Self::Lint | Self::Deny | Self::Engine | Self::Size => None,
+            Self::Format
+            | Self::Lint
+            | Self::Deny
+            | Self::Engine
+            | Self::Docs
+            | Self::Publish
+            | Self::Size => None,
         }
     }
 
@@ -72,6 +82,13 @@ impl Phase {
                 vec![all]
             }
             Self::Browser => vec![cargo(["test", "--locked", "--package", "e2e", "--no-fail-fast"])],
+            Self::Docs => {
+                let mut docs =
+                    cargo(["doc", "--locked", "--no-deps", "--workspace", "--lib", "--exclude", "e2e"]);
+                docs.env("RUSTDOCFLAGS", "-D warnings");
+                vec![docs]
+            }
+            Self::Publish => vec![xtask("publish")],
             // in a process of its own, so that what it says is watched too
             Self::Deny => vec![xtask("deny")],
             Self::Page => vec![xtask("build")],

@@ -20,7 +20,7 @@ const WORKLOADS: [&str; 5] =
     ["W1 GPT 2023", "W2 Llama-2 70B", "W3 GPT-3 175B", "W4 Mixtral 8x7B", "W5 DeepSeek-V3"];
 const WORKS: [&str; 4] = ["totals", "quick step", "exact step", "report"];
 
-/// Builds both and prints the table; fails where one takes more than [`LIMIT`] times as long.
+/// Builds both and prints the table; fails where one takes more than `LIMIT` times as long.
 pub fn compare() -> Result<()> {
     install::install(For::Page)?;
     install::install(For::Node)?;

@@ -15,7 +15,7 @@ pub struct Parts {
     pub other: u64,
 }
 
-/// The sizes of a decoder. Sizes that differ between layers are those of the first; see [`Gap::SizesPerLayer`].
+/// The sizes of a decoder. Sizes that differ between layers are those of the first; see [`Gap::SizesPerLayer`](crate::Gap::SizesPerLayer).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
     /// Layers.

@@ -1,13 +1,14 @@
 //! Bash as it is written, read statically: every word of every command with its place in the text, unknowns kept as named holes.
 //!
 //! Nothing is executed and nothing is read from the machine. Loops, expansions, recursion and output are bounded by
-//! [`limits`]; what a text leaves open (unset variables, positional parameters, the output of programs) becomes a
+//! named limits; what a text leaves open (unset variables, positional parameters, the output of programs) becomes a
 //! [`Hole`] inside the [`Value`]s that depend on it.
 
 pub mod directives;
 mod eval;
 mod limits;
 mod notes;
+mod origin;
 mod parse;
 mod script;
 mod tree;

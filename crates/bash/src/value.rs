@@ -1,50 +1,9 @@
 use std::rc::Rc;
 
+pub(crate) use super::origin::Mark;
+use super::origin::joins;
+pub use super::origin::{HoleId, Origin};
 use shardscope_source::Span;
-
-/// Which hole of [`Script::holes`](super::Script::holes).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HoleId(pub u32);
-
-/// Where a piece of a value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// The literal text where it was written, or the expression that computed it.
-    pub span: Span,
-    /// The place of the last expansion (`$NUM_LAYERS`) that put it into a longer text, next to its flag.
-    pub via: Option<Span>,
-    /// Whether the piece is the text under `span`, byte for byte.
-    pub exact: bool,
-    /// Whether it came from outside: the environment or the call line; it has no place in the text then.
-    pub given: bool,
-    /// Index of the undecided branch that could have given another value.
-    pub doubt: Option<u16>,
-}
-
-impl Origin {
-    /// Text standing at `span`.
-    pub const fn written(span: Span) -> Self {
-        Self { span, via: None, exact: true, given: false, doubt: None }
-    }
-
-    /// Text computed from what stands at `span`.
-    pub const fn computed(span: Span) -> Self {
-        Self { span, via: None, exact: false, given: false, doubt: None }
-    }
-
-    /// Text from outside.
-    pub const fn given() -> Self {
-        Self { span: Span::new(0, 0), via: None, exact: false, given: true, doubt: None }
-    }
-}
-
-/// Where one piece of a value's text ends and where it comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) end: u32,
-    pub(crate) origin: Origin,
-    pub(crate) hole: Option<HoleId>,
-}
 
 /// Text after expansion, each piece of it pointing at its source; what is not known stands in it as a named hole.
 /// Copies share their text.
@@ -370,17 +329,6 @@ impl<'a> Iterator for Pieces<'a> {
         (self.start, self.marks) = (mark.end, rest);
         Some(Piece { text, origin: mark.origin, hole: mark.hole })
     }
-}
-
-/// Whether a piece continues the one before it in the source.
-fn joins(last: &Mark, next: Origin) -> bool {
-    last.hole.is_none()
-        && last.origin.exact
-        && next.exact
-        && last.origin.span.end == next.span.start
-        && last.origin.via == next.via
-        && last.origin.doubt == next.doubt
-        && !next.given
 }
 
 /// What separates words: blanks and line ends, also the no-break and zero-width kinds a browser pastes.

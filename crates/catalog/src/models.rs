@@ -29,7 +29,7 @@ enum Source {
 }
 
 impl Model {
-    /// The catalog's name of it.
+    /// Name in the catalog.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self.0 {
@@ -114,7 +114,7 @@ pub fn of_config(text: &str) -> Result<Vec<(Field, String)>, Vec<String>> {
 pub enum Named {
     /// The model of this very name.
     Known(Model),
-    /// The model under another name of its, which changes no size of it.
+    /// Another name of the same model: all sizes are equal.
     Alias(Model),
     /// None of that name.
     Unknown {

@@ -6,7 +6,7 @@ use shardscope_source::Span;
 pub struct Node {
     /// Where it stands, quotes and brackets included.
     pub span: Span,
-    /// What it is.
+    /// The parsed value.
     pub value: Value,
 }
 

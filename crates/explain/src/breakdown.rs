@@ -67,7 +67,7 @@ impl<Q: Quantity> Breakdown<Q> {
         self
     }
 
-    /// What it is called.
+    /// Label of the node.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.label

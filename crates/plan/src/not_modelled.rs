@@ -5,13 +5,13 @@ use shardscope_source::Span;
 /// What a setting that is not modelled would change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// What the model is, or which part of it is trained.
+    /// Architecture, or the set of trained parameters.
     Model,
-    /// What is held in memory.
+    /// Device memory.
     Memory,
-    /// What is sent.
+    /// Communication volume.
     Communication,
-    /// How long a step takes.
+    /// Step time.
     Time,
 }
 

@@ -1,6 +1,6 @@
 //! One piece of work of one stage.
 
-/// What is done.
+/// Kind of work in a pipeline schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// Forward.
@@ -41,7 +41,7 @@ impl Action {
 /// One piece of work: what, for which micro-batch, on which chunk of the rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What is done.
+    /// Kind of work.
     pub action: Action,
     /// Model chunk of the rank, from 0; the direction in DualPipe.
     pub chunk: u32,

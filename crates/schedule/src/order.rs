@@ -93,11 +93,14 @@ fn pairs(shape: &Shape, stage: u32) -> Vec<Event> {
     let last = shape.chunks - 1;
     let steps = forward_steps(shape);
     let mut events = Vec::with_capacity(2 * steps.len());
+    // Backward steps follow the forward ones at a distance of `warmup`: warm-up, steady state and cool-down are one loop, in
+    // which first only the forward and at last only the backward is there.
     for index in 0..steps.len() + warmup {
         if let Some((batch, chunk)) = steps.get(index) {
             events.push(Event::new(Action::Forward, *batch, *chunk));
         }
         if let Some((batch, chunk)) = index.checked_sub(warmup).and_then(|index| steps.get(index)) {
+            // Micro-batches come back in the order they went, through the chunks from the last to the first.
             events.push(Event::new(Action::Backward, *batch, last - chunk));
         }
     }

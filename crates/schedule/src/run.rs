@@ -36,7 +36,8 @@ struct Progress<const N: usize> {
 struct Hop<const N: usize> {
     /// Passes that a micro-batch has behind it when this one can begin.
     needs: u32,
-    /// The stage whose turn it is then; the stage itself at the last part, and none behind the first.
+    /// The stage that may go on once this pass has ended: the next one's holder. At the last part that is the stage itself,
+    /// which turns the micro-batch round; behind the first part there is none.
     to: Option<u32>,
     /// How long what it needs is under way. Unit: second.
     delay: [f64; N],
@@ -80,6 +81,7 @@ impl<const N: usize> ChunkTiming<N> {
                 delay: delays(after),
                 sending: sending(before),
             },
+            // In the order of `Action`, which indexes it.
             work: [
                 times.map(|time| time.forward.get()),
                 times.map(|time| time.backward.get() + time.weight.get()),
@@ -137,6 +139,7 @@ pub(super) fn run<const N: usize>(
         progress: vec![start; shape.micro_batches as usize],
         clocks: vec![clock; stages],
         lacks: vec![None; stages],
+        // The first stage is taken up first: only it has work that waits for nothing.
         due: (0..shape.stages).rev().collect(),
     };
     while let Some(stage) = run.due.pop() {
@@ -156,6 +159,7 @@ impl<const N: usize> Run<'_, N> {
         let progress = &mut self.progress;
         let mut lack = None;
         while let Some(&event) = events.get(clock.next) {
+            // Joined events run as one: neither begins before both have what they need.
             let second = if event.joined { events.get(clock.next + 1).copied() } else { None };
             let mut start = clock.free;
             for event in [Some(event), second].into_iter().flatten() {
@@ -189,12 +193,15 @@ impl<const N: usize> Run<'_, N> {
                 let hop = timings.get(event.chunk as usize).and_then(|timing| timing.hop(event.action));
                 let own = progress.get_mut(event.micro_batch as usize);
                 let (Some(hop), Some(own)) = (hop, own) else { continue };
+                // Blocking sends hold up the sender's next event, not the time at which the receiver has the result.
                 clock.free = sums(clock.free, hop.sending);
                 *own = Progress { passes: hop.needs + 1, ended: end };
                 let waits = hop.to.and_then(|to| Some((to, self.lacks.get_mut(to as usize)?)));
                 if let Some((to, lack)) = waits
                     && *lack == Some((event.micro_batch, hop.needs + 1))
                 {
+                    // It goes on from its own clock once this stage stops: events are timed by what they wait for, so the
+                    // order in which stages are taken up changes no time.
                     *lack = None;
                     self.due.push(to);
                 }
@@ -226,6 +233,7 @@ fn wait<const N: usize>(
     let hop = timings.get(event.chunk as usize).and_then(|timing| timing.hop(event.action));
     let own = progress.get(event.micro_batch as usize);
     let (Some(hop), Some(own)) = (hop, own) else { return Ok(()) };
+    // A micro-batch goes through its parts in one order only, so a count of passes says where it is.
     if own.passes != hop.needs {
         return Err((event.micro_batch, hop.needs));
     }

@@ -157,11 +157,14 @@ impl Shape {
         let behind = (self.stages - 1).saturating_sub(stage);
         let warmup = match self.kind {
             PipelineSchedule::GPipe => self.steps(),
+            // Twice 1F1B's: more micro-batches in flight for no bubble (Qi et al. 2023, ZB-H2).
             PipelineSchedule::ZeroBubbleH2 => 2 * behind,
             _ if self.chunks > 1 => {
                 if self.all_warmup_when_few && self.micro_batches == self.stages {
                     self.steps()
                 } else {
+                    // A micro-batch's first backward comes after its group has been through all chunks but the last, and
+                    // twice the distance to the last stage: there and back.
                     let further = (self.chunks - 1).saturating_mul(self.group);
                     (2 * behind).saturating_add(further).saturating_add(u32::from(self.extra_warmup))
                 }

@@ -24,7 +24,7 @@ const LEAST_FILL: u64 = 16;
 /// An event with its times from the start of the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timed {
-    /// What.
+    /// Event that runs.
     pub event: Event,
     /// When it begins.
     pub start: Seconds,

@@ -7,7 +7,7 @@ use shardscope_units::{Quantity, Seconds, decimal, grouped, seconds};
 /// A labelled number with the parts it is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Branch {
-    /// What it is.
+    /// Label of the part.
     pub label: String,
     /// The number with its unit, all `times` counted.
     pub value: String,

@@ -35,7 +35,7 @@ pub struct Hand {
 pub struct File {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Content of the file.
     pub text: Rc<str>,
 }
 

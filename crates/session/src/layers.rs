@@ -7,7 +7,7 @@ use shardscope_units::{Bytes, grouped, size};
 /// One line of the layer tree: a part of the whole model beside what one GPU holds of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerLine {
-    /// What it is.
+    /// Name of the layer or part.
     pub name: &'static str,
     /// How many equal ones there are.
     pub times: u64,

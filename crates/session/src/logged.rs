@@ -10,7 +10,7 @@ pub const LOG: &str = "training.log";
 /// One figure, measured and predicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// What.
+    /// Name of the figure.
     pub name: &'static str,
     /// By the log.
     pub measured: String,

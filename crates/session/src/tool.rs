@@ -19,7 +19,7 @@ pub struct ToolBlock {
 /// A line of the tool's output beside ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolLine {
-    /// What is counted.
+    /// Label of the row.
     pub label: &'static str,
     /// As the tool counts.
     pub tool: String,

@@ -227,13 +227,17 @@ impl Groups {
             GroupKind::Pipeline => dense(&[Pipeline]),
             GroupKind::Data => dense(&[Replica]),
             GroupKind::Context => dense(&[Middle]),
+            // Gradients of dense weights are summed over context ranks as well: each has other tokens of the same sequence.
             GroupKind::DataContext => dense(&[Middle, Replica]),
             GroupKind::Model => dense(&[Tensor, Pipeline]),
             GroupKind::TensorContext => dense(&[Tensor, Middle]),
             GroupKind::TensorData => dense(&[Tensor, Replica]),
             GroupKind::TensorDataContext => dense(&[Tensor, Middle, Replica]),
+            // Tied embeddings: the first stage looks tokens up in the weight that the last one multiplies with.
             GroupKind::Embedding => self.ends(2),
             GroupKind::PositionEmbedding => self.ends(1),
+            // Experts have a grid of their own: its middle axis is EP where the dense one has CP, and its data ranks are what
+            // ETP x EP x PP leaves of the world.
             GroupKind::Expert => expert(&[Middle]),
             GroupKind::ExpertTensor => expert(&[Tensor]),
             GroupKind::TensorExpert => expert(&[Tensor, Middle]),
@@ -256,6 +260,7 @@ impl Groups {
         let mut pattern = split(&self.grid.dense, &[Name::Pipeline], Cut::Partial);
         for axis in &mut pattern.members.0 {
             let stages = axis.size;
+            // The stride reaches from the first stage to the last; with one stage both ends are the same rank.
             let size = kept.min(stages);
             *axis = Axis { size, stride: axis.stride * (stages - 1).max(1) };
         }
@@ -276,6 +281,7 @@ impl Groups {
     fn level(&self, level: usize) -> Pattern {
         let mut pattern = self.pattern(GroupKind::Context);
         let size = self.levels.get(level).copied().unwrap_or(1).max(1);
+        // Levels are nested from the inside: a level's members are as far apart as the levels below it are wide.
         let unit = self.levels.iter().take(level).fold(1, |product, size| product * (*size).max(1));
         pattern.cut = Cut::Slices { size, unit };
         pattern

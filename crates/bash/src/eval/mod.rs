@@ -6,6 +6,7 @@ mod assigned;
 mod braces;
 mod branch;
 mod builtins;
+mod columns;
 mod condition;
 mod control;
 mod finish;

@@ -65,7 +65,7 @@ pub struct Product {
 /// The time of a product and what it is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProductTime {
-    /// All of it.
+    /// Total time.
     pub time: Seconds,
     /// 2 m n k.
     pub flops: Flops,

@@ -36,7 +36,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// All of it.
+    /// Total time: linear layers, attention, memory-bound kernels.
     #[must_use]
     pub fn total(&self) -> Seconds {
         self.linear + self.attention + self.memory

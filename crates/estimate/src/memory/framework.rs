@@ -118,7 +118,7 @@ pub(super) struct Load {
     pub(super) part: Count,
 }
 
-/// What is beside the allocated.
+/// Device memory beside the tensors in use: CUDA context and communicators, DeepSpeed's flat buffers, the allocator's slack.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Framework {
     /// Held outside of torch's allocator.

@@ -91,9 +91,9 @@ impl Place {
 pub struct Operation {
     /// The layer or buffer it belongs to.
     pub name: &'static str,
-    /// What is sent of it.
+    /// Tensor that is sent.
     pub tensor: &'static str,
-    /// What is done.
+    /// Collective operation.
     pub collective: Collective,
     /// Where in the step.
     pub place: Place,
@@ -233,7 +233,7 @@ pub struct DimensionTraffic {
     pub group_size: u64,
     /// The slowest link they cross.
     pub link: Link,
-    /// What is sent.
+    /// Messages.
     pub operations: Vec<Operation>,
     /// Totals of one rank, by stage.
     pub stages: Vec<Totals>,

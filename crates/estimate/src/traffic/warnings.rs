@@ -20,7 +20,7 @@ pub enum Detour {
 /// One warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrafficWarning {
-    /// What.
+    /// Kind of detour.
     pub detour: Detour,
     /// The link that is used.
     pub link: Link,

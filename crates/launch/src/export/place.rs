@@ -14,11 +14,11 @@ const ANCHORS: usize = 6;
 /// A piece of a file to be replaced.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Change {
-    /// Which file.
+    /// Index of the file.
     pub(super) file: usize,
-    /// Which bytes of it.
+    /// Byte range within the file.
     pub(super) span: Span,
-    /// By what.
+    /// Replacement text.
     pub(super) text: String,
 }
 

@@ -5,6 +5,7 @@ mod forks;
 mod idle;
 mod reader;
 mod release;
+mod remarks;
 mod renamed;
 mod software;
 mod spell;

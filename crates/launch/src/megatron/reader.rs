@@ -2,15 +2,13 @@
 
 use super::flags::{self, Arity, Flag};
 use super::forks;
+use super::remarks::{Idle, LISTED, listed, without_influence};
 use super::renamed;
 use super::software::{Signs, software};
 use super::{idle, unmodelled};
 use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Kind};
 use shardscope_source::{Code, Diagnostic, Severity, Span};
-
-/// Flags listed by name in one note at most.
-const LISTED: usize = 40;
 
 /// Reads the words of a Megatron-LM command. Words that are no flags (the program, its interpreter) are passed over.
 #[must_use]
@@ -20,13 +18,6 @@ pub fn read(arguments: &[Argument]) -> Reading {
         reader.word();
     }
     reader.finish()
-}
-
-/// A flag without influence, and why.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Idle {
-    why: &'static str,
-    flag: String,
 }
 
 #[derive(Default)]
@@ -266,11 +257,18 @@ impl ArgumentReader<'_> {
             let dashed = written.replace('_', "-");
             self.note(Code::Underscores, &["--", &written, " is read as --", &dashed], span);
         }
-        self.tell_idle();
+        let idle = std::mem::take(&mut self.idle);
+        self.reading.diagnostics.extend(without_influence(idle, self.first_idle));
         let unknown = std::mem::take(&mut self.unknown);
         let many = " flags are no flags of Megatron-LM or of a fork that is known, and are not read: ";
         let single = " is no flag of Megatron-LM or of a fork that is known, and is not read";
-        self.listed(Code::UnknownFlags, many, single, unknown, self.first_unknown);
+        self.reading.diagnostics.extend(listed(
+            Code::UnknownFlags,
+            many,
+            single,
+            unknown,
+            self.first_unknown,
+        ));
         if self.ascend && self.reading.value(Field::Accelerator).is_none() {
             let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived);
             self.reading.take(found.note("MindSpeed's own flags: it runs on Ascend accelerators"));
@@ -281,60 +279,6 @@ impl ArgumentReader<'_> {
 }
 
 impl ArgumentReader<'_> {
-    /// One note on all flags without influence, by reason.
-    fn tell_idle(&mut self) {
-        let mut idle = std::mem::take(&mut self.idle);
-        idle.sort();
-        idle.dedup();
-        let mut listed = String::new();
-        let mut last = "";
-        for (index, Idle { why, flag }) in idle.iter().enumerate() {
-            if index == LISTED {
-                listed.push_str(", …");
-                break;
-            }
-            listed.push_str(match index {
-                0 => "",
-                _ if *why == last => ", ",
-                _ => "; ",
-            });
-            if *why != last {
-                listed.push_str(why);
-                listed.push_str(": ");
-                last = why;
-            }
-            listed.push_str(flag);
-        }
-        let span = self.first_idle;
-        match idle.len() {
-            0 => {}
-            1 => self.note(Code::NoInfluence, &["a flag that changes none of the figures. ", &listed], span),
-            count => {
-                let count = count.to_string();
-                self.note(
-                    Code::NoInfluence,
-                    &[&count, " flags that change none of the figures. ", &listed],
-                    span,
-                );
-            }
-        }
-    }
-
-    /// One note on many flags.
-    fn listed(&mut self, code: Code, many: &str, one: &str, mut flags: Vec<String>, span: Option<Span>) {
-        flags.sort();
-        flags.dedup();
-        match flags.as_slice() {
-            [] => {}
-            [single] => self.note(code, &[single, one], span),
-            all => {
-                let shown = all.get(..LISTED).unwrap_or(all).join(", ");
-                let more = if all.len() > LISTED { ", …" } else { "" };
-                self.note(code, &[&all.len().to_string(), many, &shown, more], span);
-            }
-        }
-    }
-
     fn note(&mut self, code: Code, parts: &[&str], span: Option<Span>) {
         self.say(Severity::Note, code, parts, span);
     }

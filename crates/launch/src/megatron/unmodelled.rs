@@ -12,7 +12,7 @@ pub(super) struct Unmodelled {
     pub(super) effect: Effect,
     /// Values at which it changes nothing, joined by blanks; a switch that is off never does.
     harmless: &'static str,
-    /// What it is.
+    /// Description that follows "not modelled:".
     pub(super) message: &'static str,
 }
 

@@ -50,7 +50,7 @@ impl Figure {
 pub struct ToolRow {
     /// The tool's block.
     pub section: &'static str,
-    /// What is counted.
+    /// Label of the row.
     pub label: &'static str,
     /// As the tool counts.
     pub tool: Figure,

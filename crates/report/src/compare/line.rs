@@ -14,7 +14,7 @@ pub struct Section {
 /// One number of both plans.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What it is.
+    /// Label of the figure.
     pub label: String,
     /// Of the pinned plan; none where it has no such number.
     pub before: Option<Amount>,

@@ -152,7 +152,7 @@ pub struct SavedActivations {
 /// A part of the model: a layer, a weight.
 #[derive(Debug, Serialize)]
 pub struct Layer<'r> {
-    /// What it is called.
+    /// Name of the layer.
     pub name: &'static str,
     /// How many equal ones its parent has, where they are several.
     #[serde(skip_serializing_if = "Option::is_none")]

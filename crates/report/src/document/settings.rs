@@ -113,7 +113,7 @@ pub struct NotModelled<'r> {
     pub value: &'r str,
     /// What it would change: `model`, `memory`, `communication` or `time`.
     pub effect: &'static str,
-    /// What it is.
+    /// Description that follows "not modelled:".
     pub message: &'r str,
     /// Where it stands.
     #[serde(flatten)]

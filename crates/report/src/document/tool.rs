@@ -23,7 +23,7 @@ pub struct AnalysisTool {
 pub struct Row {
     /// The tool's block.
     pub section: &'static str,
-    /// What is counted.
+    /// Label of the row.
     pub label: &'static str,
     /// `count` or `bytes`.
     pub unit: &'static str,

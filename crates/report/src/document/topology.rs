@@ -71,7 +71,7 @@ pub struct Rule {
 /// Places along an axis.
 #[derive(Debug, Serialize)]
 pub struct Axis {
-    /// How many.
+    /// Number of groups.
     pub count: u64,
     /// Ranks from one to the next.
     pub stride: u64,
@@ -108,10 +108,10 @@ pub struct RanksByRule {
 /// How much of what has an entry for each rank is written out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lists {
-    /// All of it up to [`LISTED`] ranks, beyond by rule with the first of each.
+    /// Every rank up to [`LISTED`] of them; above that, the rule that gives the groups and the first of each kind.
     #[default]
     Short,
-    /// All of it.
+    /// Every rank.
     Full,
 }
 

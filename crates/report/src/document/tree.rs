@@ -36,7 +36,7 @@ impl Serialize for Number {
 /// TREE of the contract: a value with the parts that make it up. A parent's value is computed from its children.
 #[derive(Debug, Serialize)]
 pub struct Tree<'r, Q> {
-    /// What it is called.
+    /// Label of the node.
     pub label: &'r str,
     /// The quantity, all `times` counted: bytes, parameters or seconds.
     pub value: Q,

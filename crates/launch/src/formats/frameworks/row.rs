@@ -11,11 +11,11 @@ use shardscope_plan::{Field, Software};
 /// A trainer with a settings file of its own.
 #[derive(Debug)]
 pub(in crate::formats) struct Row {
-    /// What it is called.
+    /// Name of the trainer.
     pub(super) trainer: &'static str,
     /// What its file is called, with an article.
     pub(super) title: &'static str,
-    /// What is read of it.
+    /// Which settings are read, for the guide.
     pub(super) about: &'static str,
     /// Paths that all must be there.
     pub(super) signs: &'static [&'static str],
@@ -25,9 +25,9 @@ pub(in crate::formats) struct Row {
     pub(super) models: &'static [&'static str],
     /// What its runs keep and send, as far as that is known.
     pub(super) software: Software,
-    /// What of it is not modelled; none where its layers are transformers' own.
+    /// What its own layers save that is not modelled; none where it trains models of transformers.
     pub(super) lacking: Option<&'static str>,
-    /// What needs more than a look.
+    /// Settings that do not map key by key.
     pub(super) extra: fn(&mut Leaves<'_>),
 }
 

@@ -21,7 +21,7 @@ pub(crate) enum Dialect {
 pub(super) type Defaults = &'static [(Field, &'static str)];
 
 impl Dialect {
-    /// What it is called.
+    /// Name of the trainer.
     #[must_use]
     pub(super) const fn name(self) -> &'static str {
         match self {

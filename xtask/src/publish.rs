@@ -1,0 +1,33 @@
+//! Whether the crates could be published as they are.
+use serde_json::Value;
+
+use anyhow::{Context, Result};
+
+use crate::process::{cargo, note, output, run, say};
+
+/// Packs every crate that is for crates.io, unpacks it and compiles it from there, those that others need first: cargo takes
+/// the members of the workspace in the place of the registry's, which has none of them before the first release. Nothing is
+/// uploaded.
+///
+/// # Errors
+/// Where a manifest lacks what crates.io asks for, a file is not in its package, or a package does not compile by itself.
+pub fn dry_run() -> Result<()> {
+    let packages = published()?;
+    say(&format!("packing and compiling {} crates", packages.len()));
+    let mut publish = cargo(["publish", "--dry-run", "--locked", "--allow-dirty", "--quiet"]);
+    for package in &packages {
+        publish.args(["--package", package]);
+    }
+    run(&mut publish)?;
+    note(&format!("would be published: {}", packages.join(", ")));
+    Ok(())
+}
+
+/// The members that may be published.
+fn published() -> Result<Vec<String>> {
+    let mut metadata = cargo(["metadata", "--format-version", "1", "--no-deps"]);
+    let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
+    let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
+    let may = |package: &&Value| package["publish"].is_null();
+    Ok(packages.iter().filter(may).filter_map(|package| Some(package["name"].as_str()?.to_owned())).collect())
+}
