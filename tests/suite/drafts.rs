@@ -60,6 +60,7 @@ fn model() -> Model {
         attention_softmax: AttentionSoftmax::Vanilla,
         latent: None,
         experts: None,
+        mixers: Mixers::default(),
         mtp_num_layers: 0,
         arrangement: Arrangement::default(),
     }

@@ -103,6 +103,7 @@ fn shape(model: &mut Model, case: &Value) {
         fused_gate_up: arch == "phi3",
         parallel_residual: arch == "gpt_neox",
         post_norms: gemma,
+        fp32_norms: gemma,
         attention_softcap: gemma,
         final_softcap: gemma,
         fp32_routing: arch == "mixtral",

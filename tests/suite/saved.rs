@@ -183,7 +183,9 @@ fn saver(x: &Symbols<'_>, operator: Operator, saved: &Saved) -> &'static str {
         (Operator::Embedding, _) => "embedding.word_embeddings",
         (Operator::OutputLayer, "output_layer input") => "output_layer",
         (Operator::OutputLayer, _) => "loss",
-        (Operator::MtpProjection, _) => panic!("no case has it"),
+        (Operator::WindowedAttention | Operator::Linear(_) | Operator::MtpProjection, _) => {
+            panic!("no case has it")
+        }
     }
 }
 

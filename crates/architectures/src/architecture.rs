@@ -5,7 +5,7 @@ use shardscope_config_tree::Node;
 use crate::evaluate::{Evaluation, MOST_LAYERS, Stop, Used};
 use crate::gap::Gap;
 use crate::rules::{Defaults, definitions};
-use crate::shape::{Arrangement, Latent, Parts, Routed, Shape};
+use crate::shape::{Arrangement, Latent, Linear, Parts, Routed, Shape};
 
 /// Keys under which composite configurations keep their text model.
 const TEXT_KEYS: [&str; 5] =
@@ -163,6 +163,7 @@ fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
             fused_gate_up: e.holds_at("fused_gate_up", 0)?,
             parallel_residual: e.holds_at("parallel", 0)?,
             post_norms: shape.norms > 2,
+            fp32_norms: e.holds("fp32_norms")?,
             attention_softcap: e.holds("attn_logit_softcapping")?,
             final_softcap: e.holds("final_logit_softcapping")?,
         },
@@ -198,12 +199,20 @@ fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
             width: e.size_at("fe", index)?,
             shared_width: e.size_at("fs", index)?,
             shared_gate: e.holds_at("shared_gate", index)?,
+            latent: if e.defines("w") && e.defines("blocks") {
+                Some(e.size_at("w", index)?).filter(|width| Some(*width) != e.size_at("h", index).ok())
+            } else {
+                None
+            },
             layers: pattern,
         }),
         None => None,
     };
     let attending = e.size("attending")?;
     let windowed = e.size("windowed")?;
+    let linear = e.words("linear")?.concat();
+    let signs = (0..layers).map(|index| e.word_at("sign", index)).collect::<Result<String, _>>()?;
+    let blocks = blocks(e, layers)?;
     Ok(Shape {
         layers,
         hidden: first("h")?,
@@ -235,8 +244,49 @@ fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
         tied: e.holds("tied")?,
         latent,
         routed,
-        windowed: (windowed > 0).then_some((windowed, e.size("window")?)),
+        mixers: signs,
+        window: if windowed > 0 { Some((e.size("window")?, e.holds("chunked")?)) } else { None },
+        linear: if linear.is_empty() { None } else { Some(linear_sizes(e, linear)?) },
+        output_gate: says("output_gate")?,
+        blocks,
     })
+}
+
+fn linear_sizes(e: &Evaluation<'_>, kind: String) -> Result<Linear, Stop> {
+    let mut biases = Vec::new();
+    for name in ["in_bias", "conv_bias_too", "out_bias"] {
+        if e.defines(name) {
+            biases.extend(e.words(name)?);
+        }
+    }
+    Ok(Linear {
+        kind,
+        key_heads: e.size("key_heads")?,
+        value_heads: e.size("value_heads")?,
+        key_width: e.size("key_width")?,
+        value_width: e.size("value_width")?,
+        convolution: e.size("convolution")?,
+        rank: e.size("linear_rank")?,
+        biases,
+        norm: e.holds("linear_norm")?,
+    })
+}
+
+/// The pattern of layers of one block each, in Megatron's signs, where the type has such layers.
+fn blocks(e: &Evaluation<'_>, layers: u64) -> Result<Option<String>, Stop> {
+    if !e.holds("blocks")? {
+        return Ok(None);
+    }
+    let sign = |index| {
+        let is = |name| e.holds_at(name, index);
+        Ok(match () {
+            () if is("is_mamba")? => 'M',
+            () if is("is_attention")? => '*',
+            () if is("is_moe")? => 'E',
+            () => '-',
+        })
+    };
+    (0..layers).map(sign).collect::<Result<String, Stop>>().map(Some)
 }
 
 /// What of it the engine has no layers for: what the rules name, what the sizes show, and, so that nothing is
@@ -262,7 +312,7 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
     let norms = e.size_at("qk_norm", 0)?;
     let conditions = [
         (Gap::PostNorms, shape.norms > 2),
-        (Gap::ParallelBlocks, shape.norms == 1 && !gaps.contains(&Gap::SingleBlockLayers)),
+        (Gap::ParallelBlocks, shape.norms == 1 && shape.blocks.is_none()),
         (Gap::NormsWithoutWeights, shape.norm_weights == 0),
         (Gap::NormsOverHeads, norms > 0 && norms != heads * shape.norm_weights && gaps.is_empty()),
         (
@@ -270,7 +320,6 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
             !matches!(shape.biases, [false, false, false] | [true, false, false] | [true, true, true]),
         ),
         (Gap::ValueWidth, shape.latent.is_none() && e.size_at("dv", 0)? != shape.head_width),
-        (Gap::WindowedAttention, shape.windowed.is_some()),
     ];
     for (gap, there) in conditions {
         if there && !gaps.contains(&gap) {

@@ -111,6 +111,11 @@ impl<'c> Evaluation<'c> {
         })
     }
 
+    /// A definition of layer `index` as one word.
+    pub(crate) fn word_at(&self, name: &'static str, index: u64) -> Result<String, Stop> {
+        self.within(index, || Ok(self.words(name)?.concat()))
+    }
+
     /// Whether the type defines a name.
     pub(crate) fn defines(&self, name: &str) -> bool {
         self.definitions.contains_key(name)

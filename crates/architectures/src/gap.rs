@@ -4,32 +4,26 @@
 /// estimated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gap {
-    /// Linear attention with a gated delta rule (Qwen3-Next, Qwen3.5, Kimi-Linear, OLMo hybrid).
-    GatedDeltaNet,
     /// Linear attention of the lightning kind (MiniMax-01).
     LightningAttention,
-    /// State-space layers of the first kind (Mamba, Jamba).
+    /// Nothing but state-space layers of the first kind (Mamba, Falcon-Mamba).
     Mamba,
-    /// State-space layers of the second kind (Nemotron-H, Granite 4, Falcon-H1, Bamba).
+    /// Nothing but state-space layers of the second kind (Mamba-2).
     Mamba2,
     /// Real-gated recurrent units (RecurrentGemma).
     Recurrent,
     /// Short convolutions in place of attention (LFM2).
     ShortConvolution,
-    /// Layers of one block each, either mixer or MLP (Nemotron-H).
-    SingleBlockLayers,
     /// Attention to selected tokens, with an indexer (DeepSeek-V3.2, GLM-5, MiniMax-M3).
     SparseAttention,
     /// Attention to compressed tokens (DeepSeek-V4).
     CompressedAttention,
-    /// A gate on the attention's output (Qwen3-Next, AFMoE, Step 3.5).
+    /// A gate on the attention's output with a weight of its own (AFMoE, Step 3.5).
     GatedAttention,
     /// Attention to another model's tokens (Llama 3.2 Vision).
     CrossAttention,
     /// Two attentions with shared queries, subtracted (DiffLlama).
     DifferentialAttention,
-    /// Layers that attend to a window or a chunk.
-    WindowedAttention,
     /// Sizes that differ between layers.
     SizesPerLayer,
     /// Keys and values of another layer (Gemma 3n, Gemma 4).
@@ -72,19 +66,16 @@ pub enum Gap {
 
 /// Gaps by the words that the rules call them, and what they are in words.
 const WORDS: &[(Gap, &str, &str)] = &[
-    (Gap::GatedDeltaNet, "gated_delta_net", "linear attention (gated delta rule)"),
     (Gap::LightningAttention, "lightning_attention", "linear attention (lightning)"),
     (Gap::Mamba, "mamba", "state-space layers (Mamba)"),
     (Gap::Mamba2, "mamba2", "state-space layers (Mamba-2)"),
     (Gap::Recurrent, "recurrent", "recurrent layers (RG-LRU)"),
     (Gap::ShortConvolution, "short_convolution", "short convolutions in place of attention"),
-    (Gap::SingleBlockLayers, "single_block_layers", "layers of one block each"),
     (Gap::SparseAttention, "sparse_attention", "attention to tokens that an indexer selects"),
     (Gap::CompressedAttention, "compressed_attention", "attention to compressed tokens"),
     (Gap::GatedAttention, "gated_attention", "a gate on the attention's output"),
     (Gap::CrossAttention, "cross_attention", "cross-attention layers"),
     (Gap::DifferentialAttention, "differential_attention", "differential attention"),
-    (Gap::WindowedAttention, "windowed_attention", "layers that attend to a window"),
     (Gap::SizesPerLayer, "sizes_per_layer", "sizes that differ between layers"),
     (Gap::SharedKeysAndValues, "shared_keys_and_values", "keys and values shared between layers"),
     (Gap::PerLayerEmbeddings, "per_layer_embeddings", "embeddings for every layer"),
@@ -117,8 +108,7 @@ impl Gap {
     pub fn is_another_layer(self) -> bool {
         !matches!(
             self,
-            Self::WindowedAttention
-                | Self::Softcap
+            Self::Softcap
                 | Self::PostNorms
                 | Self::ParallelBlocks
                 | Self::NormsWithoutWeights
@@ -133,7 +123,7 @@ impl Gap {
     /// Whether it changes the number of parameters.
     #[must_use]
     pub fn is_counted(self) -> bool {
-        !matches!(self, Self::WindowedAttention | Self::Softcap | Self::PlainQueryKeyNorms)
+        !matches!(self, Self::Softcap | Self::PlainQueryKeyNorms)
     }
 
     /// Its name in documents.

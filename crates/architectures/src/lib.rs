@@ -17,4 +17,4 @@ pub use architecture::{Architecture, Refusal};
 pub use evaluate::{Stop, Used};
 pub use gap::Gap;
 pub use rules::model_types;
-pub use shape::{Arrangement, Latent, Parts, Routed, Shape};
+pub use shape::{Arrangement, Latent, Linear, Parts, Routed, Shape};

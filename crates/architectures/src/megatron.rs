@@ -1,6 +1,6 @@
 //! What Megatron's layers count for a shape: the engine's own count, from the sizes alone.
 
-use crate::shape::Shape;
+use crate::shape::{Linear, Shape};
 
 /// Parameters of a model of Megatron's layers with these sizes, padding of the vocabulary off, without
 /// multi-token prediction. None where sizes are beyond counting.
@@ -27,7 +27,8 @@ pub(crate) fn parameters(shape: &Shape) -> Option<u64> {
             queries + h * (rank + rotated) + rank + rank * heads * (plain + value) + heads * value * h
         }
         None => {
-            let width = (heads + 2 * groups) * d;
+            let queries = if shape.output_gate { 2 * heads } else { heads };
+            let width = (queries + 2 * groups) * d;
             h * width + qkv_bias * width + heads * d * h + all_bias * h
         }
     };
@@ -35,6 +36,7 @@ pub(crate) fn parameters(shape: &Shape) -> Option<u64> {
         attention += if shape.query_key_norms { 2 * d * weights } else { 0 };
     }
     attention += if shape.sinks { heads } else { 0 };
+    let linear = shape.linear.as_ref().map_or(0, |mixer| linear_mixer(mixer, h));
     let gate: u128 = if shape.gated { 2 } else { 1 };
     let mlp = |width: u128| (gate + 1) * h * width + all_bias * (gate * width + h);
     let dense = mlp(u128::from(shape.ffn));
@@ -46,13 +48,72 @@ pub(crate) fn parameters(shape: &Shape) -> Option<u64> {
                 0 => 0,
                 width => mlp(u128::from(width)) + if routed.shared_gate { h } else { 0 },
             };
-            let moe = h * experts + experts * mlp(u128::from(routed.width)) + shared;
+            let routed_experts = match routed.latent.map(u128::from) {
+                Some(latent) => experts * (gate + 1) * latent * u128::from(routed.width) + 2 * h * latent,
+                None => experts * mlp(u128::from(routed.width)),
+            };
+            let moe = h * experts + routed_experts + shared;
             (routed.layers.iter().filter(|moe| **moe).count() as u128, moe)
         }
         None => (0, 0),
     };
     let ends = u128::from(shape.vocabulary) * h * if shape.tied { 1 } else { 2 };
     let positions = u128::from(shape.positions) * h;
-    let all = layers * (attention + norms * norm) + moe_layers * moe + (layers - moe_layers) * dense;
+    let all = match &shape.blocks {
+        // One block and one norm a layer.
+        Some(blocks) => blocks.chars().fold(0, |all, sign| {
+            all + norm
+                + match sign {
+                    'M' => linear,
+                    '*' => attention,
+                    'E' => moe,
+                    _ => dense,
+                }
+        }),
+        None => {
+            let mixers = shape.mixers.chars().fold(0, |all, sign| {
+                all + match sign {
+                    'M' => linear,
+                    'P' => linear + attention,
+                    _ => attention,
+                }
+            });
+            mixers + layers * norms * norm + moe_layers * moe + (layers - moe_layers) * dense
+        }
+    };
     u64::try_from(all + norm + ends + positions).ok()
+}
+
+/// Parameters of a linear mixer in layers of width `h`.
+fn linear_mixer(mixer: &Linear, h: u128) -> u128 {
+    let of = u128::from;
+    let (heads, key_width, value_width) = (of(mixer.value_heads), of(mixer.key_width), of(mixer.value_width));
+    let (keys, values, rank) = (of(mixer.key_heads) * key_width, heads * value_width, of(mixer.rank));
+    let bias = |name: &str, width: u128| if mixer.biases.iter().any(|bias| bias == name) { width } else { 0 };
+    let convolved = 2 * keys + values;
+    let convolution = |width: u128| width * of(mixer.convolution) + bias("conv1d", width);
+    let output = values * h + bias("out_proj", h);
+    let norm = |width: u128| if mixer.norm { width } else { 0 };
+    match mixer.kind.as_str() {
+        "mamba" => {
+            let small = rank + 2 * key_width;
+            let projections =
+                2 * h * values + bias("in_proj", 2 * values) + values * small + rank * values + values;
+            projections + convolution(values) + values * key_width + values + output + norm(small)
+        }
+        "mamba2" => {
+            let projected = 2 * values + 2 * keys + heads;
+            let projection = h * projected + bias("in_proj", projected);
+            projection + convolution(convolved) + 3 * heads + norm(values) + output
+        }
+        "kimi_delta_attention" => {
+            let decay = heads * key_width;
+            let low = 2 * h * rank + rank * (decay + values);
+            h * (convolved + heads) + low + convolution(convolved) + heads + decay + value_width + output
+        }
+        _ => {
+            let projection = h * (2 * keys + 2 * values + 2 * heads);
+            projection + convolution(convolved) + 2 * heads + value_width + output
+        }
+    }
 }

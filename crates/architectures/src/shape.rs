@@ -58,8 +58,17 @@ pub struct Shape {
     pub latent: Option<Latent>,
     /// Routed experts.
     pub routed: Option<Routed>,
-    /// Layers that attend to a window, and its tokens.
-    pub windowed: Option<(u64, u64)>,
+    /// What mixes tokens in each layer, a sign each: `*` attention, `w` attention to a window, `M` the linear mixer, `P`
+    /// attention and the linear mixer side by side.
+    pub mixers: String,
+    /// Tokens of the window, and whether it is a chunk that does not slide.
+    pub window: Option<(u64, bool)>,
+    /// The linear mixer of layers that have one.
+    pub linear: Option<Linear>,
+    /// Whether the attention's output has a gate as wide as the queries, made by their projection.
+    pub output_gate: bool,
+    /// Layers of one block each, in Megatron's signs: `M`, `*`, `-` an MLP, `E` experts.
+    pub blocks: Option<String>,
 }
 
 /// How the library's modules are arranged, beyond their sizes.
@@ -73,6 +82,8 @@ pub struct Arrangement {
     pub parallel_residual: bool,
     /// Norms stand behind attention and MLP too.
     pub post_norms: bool,
+    /// Norms multiply by one plus their weight in fp32.
+    pub fp32_norms: bool,
     /// Attention scores go through a tanh.
     pub attention_softcap: bool,
     /// Logits go through a tanh.
@@ -94,6 +105,29 @@ pub struct Latent {
     pub value_width: u64,
 }
 
+/// Sizes of a linear mixer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Linear {
+    /// Its name.
+    pub kind: String,
+    /// Heads of queries and keys; groups of Mamba-2.
+    pub key_heads: u64,
+    /// Heads of values.
+    pub value_heads: u64,
+    /// Width of a key head; the state of Mamba.
+    pub key_width: u64,
+    /// Width of a value head.
+    pub value_width: u64,
+    /// Tokens of its convolution.
+    pub convolution: u64,
+    /// Rank of its low-rank projections; 0 without.
+    pub rank: u64,
+    /// Its linear layers that have a bias: `in_proj`, `conv1d`, `out_proj`.
+    pub biases: Vec<String>,
+    /// Whether a norm stands behind its scan.
+    pub norm: bool,
+}
+
 /// Sizes of the routed part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routed {
@@ -107,6 +141,8 @@ pub struct Routed {
     pub shared_width: u64,
     /// Whether the shared ones are gated.
     pub shared_gate: bool,
+    /// Width in which experts work, where that is narrower than the residual stream.
+    pub latent: Option<u64>,
     /// Which layers have experts.
     pub layers: Vec<bool>,
 }

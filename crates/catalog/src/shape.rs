@@ -1,7 +1,7 @@
 //! The shape of a model as settings, in Megatron's words.
 
 use shardscope_architectures::{Architecture, Routed, Shape};
-use shardscope_plan::Field;
+use shardscope_plan::{Field, Mixers};
 
 /// The settings that a shape is, in the order of a reading.
 #[must_use]
@@ -37,6 +37,7 @@ pub fn settings(architecture: &Architecture) -> Vec<(Field, String)> {
     } else if let Some(longest) = shape.longest {
         out.count(Field::MaxPositionEmbeddings, longest);
     }
+    mixers(&mut out, shape);
     arrangement(&mut out, architecture);
     out.0
 }
@@ -95,6 +96,9 @@ fn experts(out: &mut Settings, routed: &Routed) {
         out.count(Field::MoeSharedExpertIntermediateSize, routed.shared_width);
         out.flag(Field::MoeSharedExpertGate, routed.shared_gate);
     }
+    if let Some(latent) = routed.latent {
+        out.count(Field::MoeLatentSize, latent);
+    }
     if let Some(pattern) = pattern(&routed.layers) {
         out.say(Field::MoeLayerFreq, &pattern);
     }
@@ -115,6 +119,39 @@ fn pattern(layers: &[bool]) -> Option<String> {
     Some(format!("[{}]", marks.join(",")))
 }
 
+/// What mixes tokens in each layer, where that is not attention in all of them.
+fn mixers(out: &mut Settings, shape: &Shape) {
+    match &shape.blocks {
+        Some(blocks) => out.say(Field::HybridOverridePattern, blocks),
+        None => {
+            let signs = Mixers::read(&shape.mixers).map(|mixers| Mixers::write(&mixers));
+            if let Some(signs) = signs.filter(|signs| !signs.is_empty()) {
+                out.say(Field::MixerPattern, &signs);
+            }
+        }
+    }
+    if let Some((tokens, chunked)) = shape.window {
+        out.count(Field::AttentionWindow, tokens);
+        out.flag(Field::ChunkedAttention, chunked);
+    }
+    if shape.output_gate {
+        out.flag(Field::AttentionOutputGate, true);
+    }
+    let Some(linear) = &shape.linear else { return };
+    out.say(Field::LinearMixer, &linear.kind);
+    out.count(Field::LinearNumKeyHeads, linear.key_heads);
+    out.count(Field::LinearNumValueHeads, linear.value_heads);
+    out.count(Field::LinearKeyHeadDim, linear.key_width);
+    out.count(Field::LinearValueHeadDim, linear.value_width);
+    out.count(Field::LinearConvKernelDim, linear.convolution);
+    out.count(Field::LinearRank, linear.rank);
+    out.say(
+        Field::LinearBiases,
+        &if linear.biases.is_empty() { "none".to_owned() } else { linear.biases.join(" ") },
+    );
+    out.flag(Field::LinearNorm, linear.norm);
+}
+
 /// How the library's own modules are arranged, which what they keep for backward depends on.
 fn arrangement(out: &mut Settings, architecture: &Architecture) {
     let arranged = architecture.arrangement;
@@ -123,6 +160,7 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
         (Field::FusedGateUp, arranged.fused_gate_up),
         (Field::ParallelResidual, arranged.parallel_residual),
         (Field::PostNorms, arranged.post_norms),
+        (Field::Fp32Norms, arranged.fp32_norms),
         (Field::AttentionSoftcap, arranged.attention_softcap),
         (Field::FinalSoftcap, arranged.final_softcap),
     ] {

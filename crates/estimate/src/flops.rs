@@ -3,7 +3,9 @@
 
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, Work, frozen_counts, sections, work_of};
-use shardscope_plan::{Activation, Model, Plan, Recompute, RecomputeModule, Software};
+use shardscope_plan::{
+    Activation, FeedForward, LayerKind, LinearKind, Model, Plan, Recompute, RecomputeModule, Software,
+};
 use shardscope_units::Flops;
 
 static MODEL: Formula = Formula {
@@ -176,16 +178,15 @@ fn megatron(plan: &Plan) -> Flops {
     let [h, s] = [model.hidden_size, model.seq_length].map(number);
     let depths = number(model.mtp_num_layers);
     let gate = if model.activation.is_gated() { 3.0 } else { 2.0 };
-    let mut moe = number(model.moe_layers());
-    let mut dense = number(model.num_layers) - moe;
-    let last = model.num_layers.saturating_sub(1);
-    if model.experts.as_ref().is_some_and(|experts| experts.is_moe_layer(last)) {
-        moe += depths;
-    } else {
-        dense += depths;
-    }
+    let last = model.layer_kind(model.num_layers.saturating_sub(1));
+    let count = |asked: &dyn Fn(LayerKind) -> bool| {
+        number(model.count_layers(asked)) + if asked(last) { depths } else { 0.0 }
+    };
+    let dense = count(&|kind| kind.feed_forward == FeedForward::Dense);
+    let moe = count(&|kind| kind.feed_forward == FeedForward::Moe);
     let mlp = h * number(model.ffn_hidden_size) * gate * dense + megatron_experts(model, gate) * moe;
-    let attention = megatron_attention(model) * (number(model.num_layers) + depths);
+    let attention = megatron_attention(model) * count(&|kind| kind.mixer.attends())
+        + megatron_linear(model) * count(&|kind| kind.mixer.is_linear());
     let joining = depths * (3.0 * h + 2.0 * h * h);
     let logits = h * number(model.padded_vocab_size) * (depths + 1.0);
     Flops::new(6.0 * batch * s * (mlp + attention + joining + logits))
@@ -223,12 +224,30 @@ fn megatron_attention(model: &Model) -> f64 {
     queries + pairs + heads * value * h + s * heads * (query + value) / 2.0
 }
 
+/// Multiply-adds of one linear mixer per token: projections and scan, and of a gated delta rule the convolution
+/// (`mamba_layer_flops`; the `gated_delta_net` branch of `num_floating_point_operations`).
+fn megatron_linear(model: &Model) -> f64 {
+    let Some(linear) = &model.mixers.linear else { return 0.0 };
+    let [h, keys, values, heads] =
+        [model.hidden_size, linear.keys(), linear.values(), linear.value_heads].map(number);
+    let [key, value] = [linear.key_width, linear.value_width].map(number);
+    let projections = h * (2.0 * keys + 2.0 * values + heads) + h * values;
+    match linear.kind {
+        LinearKind::Mamba2 | LinearKind::Mamba => projections + 3.5 * values * key,
+        LinearKind::GatedDeltaNet | LinearKind::KimiDelta => {
+            let convolution = number(linear.convolution) * (2.0 * keys + values);
+            projections + h * heads + convolution + 4.0 * heads * value * value
+        }
+    }
+}
+
 /// Narayanan's closed form, where its assumptions hold.
 fn narayanan(plan: &Plan) -> Option<Flops> {
     let model = plan.model();
     let plain = model.activation == Activation::Gelu
         && model.experts.is_none()
         && model.latent.is_none()
+        && model.mixers.pattern.is_empty()
         && model.num_query_groups == model.num_attention_heads
         && model.ffn_hidden_size == 4 * model.hidden_size
         && model.kv_channels * model.num_attention_heads == model.hidden_size;

@@ -63,17 +63,18 @@ fn adapters(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<Weight> {
 
 /// The linear layers of `operator` as the model's own modules have them.
 fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
-    use LinearModule::{Down, Gate, Key, Output, OutputLayer, Query, Up, Value};
+    use LinearModule::{Down, Gate, Key, Mixer, Output, OutputLayer, Query, Up, Value};
     let (wide, narrow) = (x.a * x.d, x.k * x.d);
     let arrangement = &x.model().arrangement;
     match operator {
-        Operator::SelfAttention => {
+        Operator::SelfAttention | Operator::WindowedAttention => {
             let account = Account::Attention;
+            let gated = if x.model().mixers.output_gate { 2 * wide } else { wide };
             let mut out = if arrangement.fused_qkv {
                 vec![(Query, account, [x.h, wide + 2 * narrow])]
             } else {
                 vec![
-                    (Query, account, [x.h, wide]),
+                    (Query, account, [x.h, gated]),
                     (Key, account, [x.h, narrow]),
                     (Value, account, [x.h, narrow]),
                 ]
@@ -90,6 +91,18 @@ fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
                 out.extend([(Gate, account, [x.h, x.f]), (Up, account, [x.h, x.f])]);
             }
             out
+        }
+        Operator::Experts if x.moe.shared > 0 => {
+            let (account, width) = (Account::SharedExperts, x.moe.shared);
+            let first = [Gate, Up].map(|module| (module, account, [x.h, width]));
+            let mut out = vec![(Down, account, [width, x.h])];
+            out.extend(first.into_iter().take(usize::from(x.gate == 2) + 1));
+            out
+        }
+        Operator::Linear(_) => {
+            let (keys, values) = (x.linear.keys(), x.linear.values());
+            let inner = 2 * keys + 2 * values + 2 * x.linear.value_heads;
+            vec![(Mixer, Account::Attention, [x.h, inner]), (Mixer, Account::Attention, [values, x.h])]
         }
         Operator::OutputLayer => vec![(OutputLayer, Account::OutputLayer, [x.h, x.v])],
         _ => Vec::new(),

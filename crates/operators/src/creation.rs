@@ -27,11 +27,9 @@ impl Creation {
         let place = |kind| kinds.iter().position(|(other, _)| *other == kind);
         let mut order: Vec<usize> = Vec::new();
         order.extend(place(SectionKind::Embedding).or(place(SectionKind::MtpEmbedding)));
-        let layers = [LayerKind::Dense, LayerKind::Moe].map(|kind| place(SectionKind::Layer(kind)));
-        order.extend(chunk.layers.clone().filter_map(|index| match x.model().layer_kind(index) {
-            LayerKind::Dense => layers[0],
-            LayerKind::Moe => layers[1],
-        }));
+        let layers = LayerKind::ALL.map(|kind| place(SectionKind::Layer(kind)));
+        let kinds_in_order = chunk.layers.clone().map(|index| x.model().layer_kind(index));
+        order.extend(kinds_in_order.filter_map(|kind| layers[kind.index()]));
         order.extend(place(SectionKind::FinalNorm));
         if let Some(mtp) = place(SectionKind::Mtp) {
             let depths = counts.get(mtp).copied().unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use super::{
     Held, Message, Operator, Saved, Symbols, Weight, Work, adapters, attention, eager, embedding, experts,
-    latent_attention, mlp, mtp, norm, output_layer, sampled,
+    latent_attention, linear, mlp, mtp, norm, output_layer, sampled,
 };
 
 /// The facet `$name` of the operator that `$operator` is.
@@ -12,7 +12,9 @@ macro_rules! facet {
             Self::Embedding => embedding::$name($x),
             Self::InputNorm | Self::PreMlpNorm | Self::FinalNorm => norm::$name($operator, $x),
             Self::SelfAttention => attention::$name($x),
+            Self::WindowedAttention => attention::$name(&$x.windowed()),
             Self::LatentAttention => latent_attention::$name($x),
+            Self::Linear(kind) => linear::$name(kind, $x),
             Self::Mlp => mlp::$name($x),
             Self::Experts => experts::$name($x),
             Self::OutputLayer => output_layer::$name($x),

@@ -1,7 +1,7 @@
 //! What the letters of the formulas mean, for those who read them without a plan at hand.
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 43] = [
+pub const LETTERS: [(&str, &str); 51] = [
     ("s", "tokens of a sequence on one rank: sequence length / c"),
     ("b", "sequences of a micro-batch"),
     ("n", "tokens of a micro-batch on one rank: s · b"),
@@ -39,6 +39,14 @@ pub const LETTERS: [(&str, &str); 43] = [
     ("dn", "unrotated width of a query head"),
     ("dr", "rotated width of a query head"),
     ("dv", "width of a value head"),
+    ("hk", "query and key heads of a linear mixer on one rank; Mamba-2's groups"),
+    ("hv", "value heads of a linear mixer on one rank; Mamba-2's heads"),
+    ("dk", "width of a key head of a linear mixer; a state-space layer's state"),
+    ("dl", "width of a value head of a linear mixer"),
+    ("lk", "width of all queries, or of all keys, of a linear mixer on one rank: hk · dk"),
+    ("lv", "width of all values of a linear mixer on one rank: hv · dl"),
+    ("lc", "tokens of a linear mixer's convolution"),
+    ("lr", "rank of a linear mixer's low-rank projections"),
     ("r", "rank of LoRA's adapters"),
     ("Ba", "bytes of an element of LoRA's adapters"),
     ("Bc", "bytes of an element in matrix products: 2 under autocast, else B"),

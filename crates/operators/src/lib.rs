@@ -15,9 +15,11 @@ mod facets;
 mod held;
 mod latent_attention;
 mod letters;
+mod linear;
 mod message;
 mod mlp;
 mod mtp;
+mod names;
 mod norm;
 mod operator;
 mod output_layer;
@@ -26,6 +28,7 @@ mod sampled;
 mod section;
 mod shape;
 mod shared;
+mod sizes;
 mod stack;
 mod symbols;
 mod work;
@@ -37,9 +40,10 @@ pub use message::{Collective, Dimension, Message, Pass};
 pub use operator::Operator;
 pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup, WeightPart, WeightRole};
 pub use shape::Shape;
+pub use sizes::{ExpertSizes, LatentSizes, LinearSizes};
 pub use stack::{
     Section, SectionKind, are_alike, frozen_counts, layer_operators, messages_of, section_counts, sections,
     sections_of, work_of,
 };
-pub use symbols::{ExpertSizes, LatentSizes, Symbols};
+pub use symbols::Symbols;
 pub use work::{Kernel, Matmul, MatmulKind, Work};

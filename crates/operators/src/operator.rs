@@ -1,5 +1,7 @@
 //! The operators of a transformer.
 
+use shardscope_plan::LinearKind;
+
 /// A piece of a transformer with weights, kept tensors, arithmetic and messages of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
@@ -9,8 +11,12 @@ pub enum Operator {
     InputNorm,
     /// Self-attention with its projections, its residual addition included.
     SelfAttention,
+    /// Self-attention to a window or a chunk of the sequence.
+    WindowedAttention,
     /// Multi-latent attention, its residual addition included.
     LatentAttention,
+    /// Linear attention or a state-space mixer, its residual addition included.
+    Linear(LinearKind),
     /// Norm before the MLP.
     PreMlpNorm,
     /// Dense MLP, its residual addition included.
@@ -39,7 +45,9 @@ impl Operator {
             Self::Embedding => "embedding",
             Self::InputNorm => "input_layernorm",
             Self::SelfAttention => "self_attention",
+            Self::WindowedAttention => "windowed_attention",
             Self::LatentAttention => "multi_latent_attention",
+            Self::Linear(kind) => kind.name(),
             Self::PreMlpNorm => "pre_mlp_layernorm",
             Self::Mlp => "mlp",
             Self::Experts => "moe",

@@ -29,7 +29,7 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     Some(match operator {
         Operator::InputNorm => vec![Saved::new("layer input", &[x.s_local, x.h], x.residual_width, &INPUT)],
         Operator::PreMlpNorm => Vec::new(),
-        Operator::SelfAttention => {
+        Operator::SelfAttention | Operator::WindowedAttention => {
             let mut out = vec![
                 Saved::new("query", &wide, x.width, &QUERY),
                 Saved::new("value", &[x.n, x.k * x.d], x.width, &VALUE),
@@ -49,6 +49,7 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
         }
         Operator::Embedding
         | Operator::LatentAttention
+        | Operator::Linear(_)
         | Operator::Experts
         | Operator::FinalNorm
         | Operator::OutputLayer

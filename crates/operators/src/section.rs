@@ -1,6 +1,6 @@
 //! What estimators ask of a section: they fold over sections and never match on their kind.
 
-use super::{Operator, Pass, SectionKind, Symbols};
+use super::{Operator, SectionKind, Symbols};
 use shardscope_plan::LayerKind;
 
 impl SectionKind {
@@ -72,25 +72,6 @@ impl SectionKind {
             Self::OutputLayer if x.tied() => vec![self, Self::Embedding],
             Self::Embedding if x.tied() => Vec::new(),
             _ => vec![self],
-        }
-    }
-
-    /// Its place in a pass, in words.
-    #[must_use]
-    pub const fn in_pass(self, pass: Pass) -> &'static str {
-        match (self, pass) {
-            (Self::Embedding | Self::MtpEmbedding, Pass::Forward) => "embedding, forward",
-            (Self::Embedding | Self::MtpEmbedding, Pass::Backward) => "embedding, backward",
-            (Self::Layer(LayerKind::Dense), Pass::Forward) => "each dense layer, forward",
-            (Self::Layer(LayerKind::Dense), Pass::Backward) => "each dense layer, backward",
-            (Self::Layer(LayerKind::Moe), Pass::Forward) => "each MoE layer, forward",
-            (Self::Layer(LayerKind::Moe), Pass::Backward) => "each MoE layer, backward",
-            (Self::FinalNorm, Pass::Forward) => "final norm, forward",
-            (Self::FinalNorm, Pass::Backward) => "final norm, backward",
-            (Self::Mtp, Pass::Forward) => "each multi-token-prediction depth, forward",
-            (Self::Mtp, Pass::Backward) => "each multi-token-prediction depth, backward",
-            (Self::OutputLayer, Pass::Forward) => "output layer and loss, forward",
-            (Self::OutputLayer, Pass::Backward) => "output layer and loss, backward",
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Kernel, Matmul, MatmulKind, Symbols, Work};
 use shardscope_plan::{AttentionKernel, LinearBias, RecomputeModule};
-use shardscope_units::Bytes;
+use shardscope_units::{Bytes, Count, Quantity};
 
 const CORE: &[RecomputeModule] = &[RecomputeModule::CoreAttention];
 
@@ -20,6 +20,7 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
     let model = x.model();
     let keys = model.seq_length;
     let (local, full) = (x.b * x.a, x.b * model.num_attention_heads);
+    let seen = Seen::of(x);
     let product = |name, kind, inner, outer| {
         Work::Matmul(Matmul {
             name,
@@ -28,16 +29,16 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
             full_batch: full,
             full: [keys, outer, inner],
             kind,
-            share: 0.5,
+            share: seen.share,
             modules: CORE,
             trains: false,
         })
     };
-    let mut work = vec![product("attention_scores", MatmulKind::Scores, widths.query, keys)];
+    let mut work = vec![product("attention_scores", MatmulKind::Scores, widths.query, seen.keys)];
     if x.recipe().attention_kernel == AttentionKernel::Unfused {
         work.extend(softmax(x, local * x.s * keys));
     }
-    work.push(product("attention_values", MatmulKind::Values, keys, widths.value));
+    work.push(product("attention_values", MatmulKind::Values, seen.keys, widths.value));
     if x.recipe().attention_kernel == AttentionKernel::Unfused {
         let context = x.bytes(2 * x.n * x.a * widths.value);
         let pack = x.bytes(2 * x.n * packed);
@@ -45,6 +46,28 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
     }
     Work::within(&mut work, CORE);
     work
+}
+
+/// The keys that a query is multiplied with, and the part of these products that its mask keeps.
+struct Seen {
+    keys: u64,
+    share: f64,
+}
+
+impl Seen {
+    /// A causal query sees half of the sequence on average. Of a window of w tokens, which a kernel for windows alone
+    /// multiplies with, it sees all but what lies in front of the first token: w s - w²/2 pairs of s w. Of a chunk,
+    /// half. A kernel that is given a mask multiplies with every key.
+    fn of(x: &Symbols<'_>) -> Self {
+        let keys = x.model().seq_length;
+        let Some(window) = x.window else { return Self { keys, share: 0.5 } };
+        let [all, tokens] = [keys, window.tokens].map(|tokens| Count::new(tokens).number());
+        let share = if window.chunked { 0.5 } else { 1.0 - tokens / (2.0 * all) };
+        match x.recipe().attention_kernel {
+            AttentionKernel::Flash | AttentionKernel::Fused => Self { keys: window.tokens, share },
+            AttentionKernel::Sdpa | AttentionKernel::Unfused => Self { keys, share: share * tokens / all },
+        }
+    }
 }
 
 /// Softmax and dropout over `scores` materialised elements. The fused causal kernel reads the lower

@@ -1,18 +1,34 @@
 //! The operators of a layer and of a chunk, in order.
 
 use super::{Message, Operator, Symbols, Weight, Work};
-use shardscope_plan::{Chunk, LayerKind, Stage};
+use shardscope_plan::{Chunk, FeedForward, LayerKind, Mixer, Stage};
 
 /// The operators of one transformer layer, in order.
 #[must_use]
-pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> [Operator; 4] {
+pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Vec<Operator> {
     let attention =
         if x.model().latent.is_some() { Operator::LatentAttention } else { Operator::SelfAttention };
-    let mlp = match kind {
-        LayerKind::Dense => Operator::Mlp,
-        LayerKind::Moe => Operator::Experts,
-    };
-    [Operator::InputNorm, attention, Operator::PreMlpNorm, mlp]
+    let linear = x.model().mixers.linear.map(|linear| Operator::Linear(linear.kind));
+    let mut operators = Vec::with_capacity(5);
+    if kind.mixer != Mixer::None {
+        operators.push(Operator::InputNorm);
+    }
+    match kind.mixer {
+        Mixer::Attention => operators.push(attention),
+        Mixer::Windowed => operators.push(Operator::WindowedAttention),
+        Mixer::Linear => operators.extend(linear),
+        Mixer::Both => {
+            operators.push(attention);
+            operators.extend(linear);
+        }
+        Mixer::None => {}
+    }
+    match kind.feed_forward {
+        FeedForward::Dense => operators.extend([Operator::PreMlpNorm, Operator::Mlp]),
+        FeedForward::Moe => operators.extend([Operator::PreMlpNorm, Operator::Experts]),
+        FeedForward::None => {}
+    }
+    operators
 }
 
 /// What a run of operators in a chunk is.
@@ -35,41 +51,32 @@ pub enum SectionKind {
 
 impl SectionKind {
     /// Every kind, in the order of a chunk.
-    pub const ALL: [Self; 7] = [
-        Self::Embedding,
-        Self::Layer(LayerKind::Dense),
-        Self::Layer(LayerKind::Moe),
-        Self::FinalNorm,
-        Self::MtpEmbedding,
-        Self::Mtp,
-        Self::OutputLayer,
-    ];
+    pub const ALL: [Self; LayerKind::ALL.len() + 5] = {
+        let mut all = [Self::Embedding; LayerKind::ALL.len() + 5];
+        let mut at = 0;
+        while at < LayerKind::ALL.len() {
+            all[at + 1] = Self::Layer(LayerKind::ALL[at]);
+            at += 1;
+        }
+        let rest = [Self::FinalNorm, Self::MtpEmbedding, Self::Mtp, Self::OutputLayer];
+        at = 0;
+        while at < rest.len() {
+            all[LayerKind::ALL.len() + 1 + at] = rest[at];
+            at += 1;
+        }
+        all
+    };
 
     /// Its place in [`SectionKind::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         match self {
             Self::Embedding => 0,
-            Self::Layer(LayerKind::Dense) => 1,
-            Self::Layer(LayerKind::Moe) => 2,
-            Self::FinalNorm => 3,
-            Self::MtpEmbedding => 4,
-            Self::Mtp => 5,
-            Self::OutputLayer => 6,
-        }
-    }
-
-    /// The name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Embedding => "embedding",
-            Self::Layer(LayerKind::Dense) => "dense layer",
-            Self::Layer(LayerKind::Moe) => "moe layer",
-            Self::FinalNorm => "final norm",
-            Self::MtpEmbedding => "embedding for multi-token prediction",
-            Self::Mtp => "multi-token prediction",
-            Self::OutputLayer => "output layer and loss",
+            Self::Layer(kind) => 1 + kind.index(),
+            Self::FinalNorm => LayerKind::ALL.len() + 1,
+            Self::MtpEmbedding => LayerKind::ALL.len() + 2,
+            Self::Mtp => LayerKind::ALL.len() + 3,
+            Self::OutputLayer => LayerKind::ALL.len() + 4,
         }
     }
 
@@ -78,7 +85,7 @@ impl SectionKind {
     pub fn operators(self, x: &Symbols<'_>) -> Vec<Operator> {
         match self {
             Self::Embedding | Self::MtpEmbedding => vec![Operator::Embedding],
-            Self::Layer(kind) => layer_operators(x, kind).to_vec(),
+            Self::Layer(kind) => layer_operators(x, kind),
             Self::FinalNorm => vec![Operator::FinalNorm],
             Self::Mtp => {
                 // A depth holds a layer of the last decoder layer's kind.
@@ -149,20 +156,17 @@ impl Section {
 /// How often each kind comes in a chunk, in the order of [`SectionKind::ALL`].
 #[must_use]
 pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.len()] {
-    let all = chunk.layers.end.saturating_sub(chunk.layers.start);
-    let moe = match &x.model().experts {
-        Some(experts) => chunk.layers.clone().map(|index| u64::from(experts.is_moe_layer(index))).sum(),
-        None => 0,
-    };
-    [
-        u64::from(chunk.embedding),
-        all.saturating_sub(moe),
-        moe,
-        u64::from(has_final_norm(x, chunk)),
-        u64::from(chunk.mtp_layers > 0 && !chunk.embedding),
-        chunk.mtp_layers,
-        u64::from(chunk.output_layer),
-    ]
+    let mut counts = [0; SectionKind::ALL.len()];
+    let mut add = |kind: SectionKind, times: u64| counts[kind.index()] += times;
+    for index in chunk.layers.clone() {
+        add(SectionKind::Layer(x.model().layer_kind(index)), 1);
+    }
+    add(SectionKind::Embedding, u64::from(chunk.embedding));
+    add(SectionKind::FinalNorm, u64::from(has_final_norm(x, chunk)));
+    add(SectionKind::MtpEmbedding, u64::from(chunk.mtp_layers > 0 && !chunk.embedding));
+    add(SectionKind::Mtp, chunk.mtp_layers);
+    add(SectionKind::OutputLayer, u64::from(chunk.output_layer));
+    counts
 }
 
 /// Of these how many are layers in front of the first that trains: they hold weights and nothing else.

@@ -4,10 +4,11 @@
 //! `d` head width, `A = a·d`, `K = k·d`, `f` MLP width on this rank, `V` vocabulary on this rank, `B` bytes
 //! of a 16-bit (or 32-bit) element.
 
+use super::sizes::{ExpertSizes, LatentSizes, LinearSizes};
 use shardscope_explain::{Explanation, Formula};
 use shardscope_plan::{
-    BaseTraining, Embeddings, ExpertKernel, Experts, LogProbs, Lora, Model, Number, Plan, Recipe, Recompute,
-    RecomputeModule,
+    BaseTraining, Embeddings, ExpertKernel, LogProbs, Lora, Model, Number, Plan, Recipe, Recompute,
+    RecomputeModule, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -53,6 +54,10 @@ pub struct Symbols<'a> {
     pub moe: ExpertSizes,
     /// Sizes of multi-latent attention; all 0 without it.
     pub latent: LatentSizes,
+    /// Sizes of the linear mixer; all 0 without one.
+    pub linear: LinearSizes,
+    /// How far attention sees; none: the whole sequence.
+    pub window: Option<Window>,
     /// Whether the residual stream is cut over the tensor ranks.
     pub sequence_parallel: bool,
     /// Ranks over which a sequence is cut, c.
@@ -71,46 +76,6 @@ pub struct Symbols<'a> {
     pub input_gradient: bool,
     /// Whether a layer's own weights train, adapters aside.
     pub trains: bool,
-}
-
-/// Sizes of a mixture-of-experts layer on one rank, tokens spread evenly over experts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExpertSizes {
-    /// All routed experts, E.
-    pub experts: u64,
-    /// Experts of one token.
-    pub topk: u64,
-    /// Copies of tokens that this rank sends, T.
-    pub sent: u64,
-    /// Copies of tokens that this rank's experts receive, R.
-    pub received: u64,
-    /// Router entries of the all-gather dispatcher: gathered tokens times local experts, M.
-    pub map: u64,
-    /// Width of one expert on this rank, fm.
-    pub ffn: u64,
-    /// Width of the shared experts on this rank, fs.
-    pub shared: u64,
-    /// Width of what experts read and write: hidden, or latent where they have a narrower space, hm.
-    pub hidden: u64,
-    /// Bytes of a routing probability, Bp.
-    pub probability: u64,
-    /// Ranks that hold an expert of one token, at most.
-    pub fan: u64,
-}
-
-/// Widths of multi-latent attention.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LatentSizes {
-    /// Query latent, ql; 0 without one.
-    pub query: u64,
-    /// Key/value latent, kl.
-    pub key_value: u64,
-    /// Unrotated part of a head, dn.
-    pub plain: u64,
-    /// Rotated part of a head, dr.
-    pub rotary: u64,
-    /// Value head, dv.
-    pub value: u64,
 }
 
 impl<'a> Symbols<'a> {
@@ -145,6 +110,8 @@ impl<'a> Symbols<'a> {
             qkv: qkv_width(model, t),
             moe: ExpertSizes::of(plan),
             latent: LatentSizes::of(model),
+            linear: LinearSizes::of(model, t),
+            window: None,
             sequence_parallel: layout.sequence_parallel,
             context: layout.context,
             recomputing: true,
@@ -171,6 +138,7 @@ impl<'a> Symbols<'a> {
         self.v = model.padded_vocab_size;
         self.qkv = qkv_width(model, 1);
         self.moe = ExpertSizes::unsharded(self.plan);
+        self.linear = LinearSizes::of(model, 1);
         self.sequence_parallel = false;
         self.context = 1;
         self
@@ -180,6 +148,13 @@ impl<'a> Symbols<'a> {
     #[must_use]
     pub fn recomputed(mut self) -> Self {
         self.recomputing = false;
+        self
+    }
+
+    /// The same in a layer that attends to a window of the sequence.
+    #[must_use]
+    pub fn windowed(mut self) -> Self {
+        self.window = self.model().mixers.window.filter(|window| window.tokens <= self.model().seq_length);
         self
     }
 
@@ -230,7 +205,7 @@ impl<'a> Symbols<'a> {
     /// The value of the symbol called `name` in a formula's expression.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<u64> {
-        let (moe, latent) = (&self.moe, &self.latent);
+        let (moe, latent, linear) = (&self.moe, &self.latent, &self.linear);
         Some(match name {
             "s" => self.s,
             "b" => self.b,
@@ -264,6 +239,14 @@ impl<'a> Symbols<'a> {
             "dn" => latent.plain,
             "dr" => latent.rotary,
             "dv" => latent.value,
+            "hk" => linear.key_heads,
+            "hv" => linear.value_heads,
+            "dk" => linear.key_width,
+            "dl" => linear.value_width,
+            "lk" => linear.keys(),
+            "lv" => linear.values(),
+            "lc" => linear.convolution,
+            "lr" => linear.rank,
             "c" => self.plan.layout().context,
             "e" => self.plan.layout().expert,
             "et" => self.plan.layout().expert_tensor,
@@ -343,7 +326,9 @@ impl<'a> Symbols<'a> {
 /// Width of the storage behind the fused QKV output on one rank.
 fn qkv_width(model: &Model, t: u64) -> u64 {
     let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
-    let rows = if groups >= t { heads / t + 2 * (groups / t) } else { heads + 2 * groups };
+    // A gate is as wide as the queries.
+    let queries = if model.mixers.output_gate { 2 * heads } else { heads };
+    let rows = if groups >= t { queries / t + 2 * (groups / t) } else { queries + 2 * groups };
     rows * model.kv_channels
 }
 
@@ -358,89 +343,4 @@ fn adapter_width(recipe: &Recipe, lora: Lora) -> u64 {
 fn rotated(model: &Model) -> u64 {
     let share = model.arrangement.rotary_percent.clamp(0.0, 1.0);
     if share >= 1.0 { model.kv_channels } else { (Count::new(model.kv_channels).number() * share) as u64 }
-}
-
-/// How experts and tokens are cut.
-struct Cut {
-    tokens: u64,
-    tensor: u64,
-    expert: u64,
-    expert_tensor: u64,
-    sequence_parallel: bool,
-}
-
-impl ExpertSizes {
-    fn of(plan: &Plan) -> Self {
-        let layout = plan.layout();
-        let recipe = plan.recipe();
-        let sequences = recipe.micro_batch_size * recipe.tuning.objective.sequences();
-        let tokens = plan.model().seq_length / layout.context * sequences;
-        let cut = Cut {
-            tokens: if layout.sequence_parallel { tokens / layout.tensor } else { tokens },
-            tensor: layout.tensor,
-            expert: layout.expert,
-            expert_tensor: layout.expert_tensor,
-            sequence_parallel: layout.sequence_parallel,
-        };
-        Self::cut(plan, &cut)
-    }
-
-    fn unsharded(plan: &Plan) -> Self {
-        let recipe = plan.recipe();
-        let tokens = plan.model().seq_length * recipe.micro_batch_size * recipe.tuning.objective.sequences();
-        Self::cut(plan, &Cut { tokens, tensor: 1, expert: 1, expert_tensor: 1, sequence_parallel: false })
-    }
-
-    fn cut(plan: &Plan, cut: &Cut) -> Self {
-        let (model, recipe) = (plan.model(), plan.recipe());
-        let Some(experts) = &model.experts else { return Self::default() };
-        let sent = sent(recipe, experts, cut.tokens);
-        let gathered = cut.tokens * cut.expert_tensor * cut.expert;
-        Self {
-            experts: experts.num_experts,
-            topk: experts.router_topk,
-            sent,
-            received: sent * if cut.sequence_parallel { cut.expert_tensor } else { 1 },
-            map: gathered * (experts.num_experts / cut.expert.max(1)),
-            ffn: experts.ffn_hidden_size / cut.expert_tensor.max(1),
-            shared: experts.shared_expert_intermediate_size.unwrap_or(0) / cut.tensor.max(1),
-            hidden: experts.latent_size.unwrap_or(model.hidden_size),
-            probability: probability(plan),
-            fan: experts.router_topk.min(cut.expert) * cut.expert_tensor,
-        }
-    }
-}
-
-/// Bytes of a routing probability: as the router is told, or as the modules of transformers have it.
-fn probability(plan: &Plan) -> u64 {
-    let recipe = plan.recipe();
-    if !recipe.software.semantics().eager_modules {
-        return recipe.moe.router_dtype.width();
-    }
-    let width = recipe.params_dtype.width();
-    let compute = recipe.transformers.autocast.map_or(width, Number::width).min(width);
-    if plan.model().arrangement.fp32_routing { Number::Fp32.width() } else { compute }
-}
-
-/// Copies of `tokens` tokens that go to experts: top-k of each, or what the capacity factor allows and pads to
-/// (`megatron/core/transformer/moe/moe_utils.py:get_capacity`).
-fn sent(recipe: &Recipe, experts: &Experts, tokens: u64) -> u64 {
-    let chosen = tokens * experts.router_topk;
-    let Some(factor) = recipe.moe.capacity_factor else { return chosen };
-    let share = Count::new(chosen).number() / Count::new(experts.num_experts.max(1)).number();
-    let capacity = Count::rounded_up(share * factor).get().saturating_mul(experts.num_experts);
-    if recipe.moe.pad_to_capacity { capacity } else { capacity.min(chosen) }
-}
-
-impl LatentSizes {
-    fn of(model: &Model) -> Self {
-        let Some(latent) = model.latent else { return Self::default() };
-        Self {
-            query: latent.q_lora_rank.unwrap_or(0),
-            key_value: latent.kv_lora_rank,
-            plain: latent.qk_head_dim,
-            rotary: latent.qk_pos_emb_head_dim,
-            value: latent.v_head_dim,
-        }
-    }
 }

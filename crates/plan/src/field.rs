@@ -174,11 +174,29 @@ fields! {
     MoeSharedExpertGate "moe_shared_expert_gate" Flag, "gate of the shared experts";
     MoeLatentSize "moe_latent_size" Count(1, MAX_HIDDEN), "narrower width in which experts work";
     MtpNumLayers "mtp_num_layers" Count(0, MAX_MTP), "multi-token-prediction depths";
+    // What mixes tokens in each layer.
+    MixerPattern "mixer_pattern" Text, "what mixes tokens in each layer, repeated to the last: * attention, w windowed attention, M the linear mixer, P both, - none";
+    HybridOverridePattern "hybrid_override_pattern" Text, "layers of one block each: M Mamba-2, * attention, - MLP, E experts";
+    AttentionWindow "attention_window" Count(1, MAX_SEQUENCE), "tokens that a windowed layer sees, its own included";
+    ChunkedAttention "chunked_attention" Flag, "windows that do not slide: the sequence is cut into chunks";
+    WindowAttnSkipFreq "window_attn_skip_freq" Text, "every how many layers attention is not windowed, or a list of 1 for windowed";
+    AttentionOutputGate "attention_output_gate" Flag, "a gate on the attention's output, made beside the queries";
+    LinearMixer "linear_mixer" Word(&["gated_delta_net", "kimi_delta_attention", "mamba2", "mamba"]), "kind of linear attention or state-space layer";
+    LinearAttentionFreq "linear_attention_freq" Text, "every how many layers attention is not linear, or a list of 1 for linear";
+    LinearNumKeyHeads "linear_num_key_heads" Count(1, MAX_HEADS), "query and key heads of a linear mixer; Mamba-2's groups";
+    LinearNumValueHeads "linear_num_value_heads" Count(1, MAX_HEADS), "value heads of a linear mixer; Mamba-2's heads";
+    LinearKeyHeadDim "linear_key_head_dim" Count(1, MAX_HEAD_WIDTH), "width of a key head of a linear mixer; a state-space layer's state";
+    LinearValueHeadDim "linear_value_head_dim" Count(1, MAX_HIDDEN), "width of a value head of a linear mixer";
+    LinearConvKernelDim "linear_conv_kernel_dim" Count(0, 64), "tokens of a linear mixer's convolution";
+    LinearRank "linear_rank" Count(0, MAX_HIDDEN), "rank of a linear mixer's low-rank projections";
+    LinearBiases "linear_biases" Words, "linear layers of a linear mixer that have a bias: in_proj, conv1d, out_proj";
+    LinearNorm "linear_norm" Flag, "a norm behind a linear mixer's scan";
     // How a model's published modules are arranged.
     FusedQkv "fused_qkv" Flag, "one projection for queries, keys and values in the model's own modules";
     FusedGateUp "fused_gate_up" Flag, "one projection for both halves of a gated MLP in the model's own modules";
     ParallelResidual "parallel_residual" Flag, "attention and MLP read the same residual stream";
     PostNorms "post_norms" Flag, "norms behind attention and MLP too";
+    Fp32Norms "fp32_norms" Flag, "norms that multiply by one plus their weight in fp32";
     AttentionSoftcap "attention_softcap" Flag, "attention scores through a tanh";
     FinalSoftcap "final_softcap" Flag, "logits through a tanh";
     Fp32Routing "fp32_routing" Flag, "routing weights in fp32";

@@ -9,6 +9,7 @@ mod contradiction;
 mod degrees;
 mod field;
 pub mod hints;
+mod layers;
 mod layout;
 pub mod limits;
 mod marks;
@@ -32,11 +33,12 @@ pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
 pub use degrees::Degrees;
 pub use field::{Field, Kind};
+pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers, Window};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use marks::Marks;
 pub use model::{
-    Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, LatentAttention, LayerKind, LinearBias,
-    Model, Normalization, PositionEmbedding, VocabPadding,
+    Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, LatentAttention, LinearBias, Model,
+    Normalization, PositionEmbedding, VocabPadding,
 };
 pub use not_modelled::{Effect, NotModelled, NotRead};
 pub use number::Number;

@@ -1,5 +1,7 @@
 //! The transformer's shape, in Megatron's words.
 
+use crate::layers::{FeedForward, LayerKind, Mixer, Mixers};
+
 /// A decoder-only transformer. All sizes are of the whole, unsharded model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -41,6 +43,8 @@ pub struct Model {
     pub latent: Option<LatentAttention>,
     /// Mixture of experts, when used.
     pub experts: Option<Experts>,
+    /// What mixes tokens in each layer.
+    pub mixers: Mixers,
     /// Multi-token-prediction depths (`--mtp-num-layers`).
     pub mtp_num_layers: u64,
     /// How the modules of a layer are arranged.
@@ -59,6 +63,8 @@ pub struct Arrangement {
     pub parallel_residual: bool,
     /// A norm behind attention and one behind the MLP too (Gemma 2), of weights held around zero.
     pub post_norms: bool,
+    /// Norms that multiply by one plus their weight in fp32 (Gemma, Qwen3-Next).
+    pub fp32_norms: bool,
     /// Scores through a tanh (Gemma 2).
     pub attention_softcap: bool,
     /// Logits through a tanh (Gemma 2).
@@ -76,6 +82,7 @@ impl Default for Arrangement {
             fused_gate_up: false,
             parallel_residual: false,
             post_norms: false,
+            fp32_norms: false,
             attention_softcap: false,
             final_softcap: false,
             fp32_routing: false,
@@ -88,16 +95,31 @@ impl Model {
     /// The kind of layer `index` (from 0).
     #[must_use]
     pub fn layer_kind(&self, index: u64) -> LayerKind {
-        match &self.experts {
-            Some(experts) if experts.is_moe_layer(index) => LayerKind::Moe,
-            _ => LayerKind::Dense,
-        }
+        let mixer = self.mixers.of(index);
+        let feed_forward = match &self.experts {
+            _ if self.mixers.single_block && mixer != Mixer::None => FeedForward::None,
+            Some(experts) if experts.is_moe_layer(index) => FeedForward::Moe,
+            _ => FeedForward::Dense,
+        };
+        LayerKind { mixer, feed_forward }
+    }
+
+    /// How many of the layers `asked` says yes to.
+    #[must_use]
+    pub fn count_layers(&self, asked: impl Fn(LayerKind) -> bool) -> u64 {
+        (0..self.num_layers).map(|index| u64::from(asked(self.layer_kind(index)))).sum()
     }
 
     /// How many of the layers are MoE layers.
     #[must_use]
     pub fn moe_layers(&self) -> u64 {
-        (0..self.num_layers).map(|index| u64::from(self.layer_kind(index) == LayerKind::Moe)).sum()
+        self.count_layers(|kind| kind.feed_forward == FeedForward::Moe)
+    }
+
+    /// Whether a layer has attention.
+    #[must_use]
+    pub fn attends(&self) -> bool {
+        self.count_layers(|kind| kind.mixer.attends()) > 0
     }
 
     /// 2 when the MLP is gated (two input projections fused in one), else 1.
@@ -127,29 +149,6 @@ impl VocabPadding {
     #[must_use]
     pub fn padded(self, tensor: u64) -> u64 {
         self.size.next_multiple_of(shardscope_units::product(self.multiple, tensor).max(1))
-    }
-}
-
-/// What a transformer layer has behind its attention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LayerKind {
-    /// A dense MLP.
-    Dense,
-    /// Routed experts.
-    Moe,
-}
-
-impl LayerKind {
-    /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Dense, Self::Moe];
-
-    /// Its place in [`LayerKind::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        match self {
-            Self::Dense => 0,
-            Self::Moe => 1,
-        }
     }
 }
 

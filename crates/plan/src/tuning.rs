@@ -113,6 +113,8 @@ pub enum LinearModule {
     Experts,
     /// `lm_head`, which `all-linear` leaves out.
     OutputLayer,
+    /// `in_proj` and `out_proj` of a linear mixer.
+    Mixer,
 }
 
 /// A set of linear layers.
@@ -121,7 +123,7 @@ pub struct LoraModules(u16);
 
 impl LoraModules {
     /// Every linear layer of the layers, experts included (`all-linear`).
-    pub const ALL: Self = Self(0xff);
+    pub const ALL: Self = Self(0x2ff);
 
     /// The same with `module`.
     #[must_use]

@@ -127,8 +127,6 @@ codes! {
     NoTrainingCommand = "no-training-command",
     /// A setting without an effect on the estimate, which it may have in the run.
     NotEstimated = "not-estimated",
-    /// Layers that attend to a window, estimated as attending to all tokens.
-    WindowedAttention = "windowed-attention",
     /// A model's configuration lacks a key that its type needs, or holds what it cannot take.
     BadConfiguration = "bad-configuration",
     /// A Python file where a launch script is wanted.
@@ -266,6 +264,8 @@ codes! {
     MoeFfnOverEtp = "moe-ffn-over-etp",
     /// A pattern of expert layers that is none.
     MoeLayerFreq = "moe-layer-freq",
+    /// A pattern of layers' mixers that is none.
+    LayerPattern = "layer-pattern",
     /// Experts under TP without sequence parallelism.
     MoeSequenceParallel = "moe-sequence-parallel",
     /// Multi-token prediction with an embedding it cannot use.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use shardscope::estimate::parameters;
 use shardscope::launch::Resolution;
-use shardscope::plan::{DpSharding, LayerKind, Plan, Recompute, Software};
+use shardscope::plan::{DpSharding, FeedForward, Plan, Recompute, Software};
 use shardscope::units::{Quantity, rounded};
 
 use super::compared::{Compared, Group, compared};
@@ -243,8 +243,9 @@ fn shape(plan: &Plan) -> String {
     let mut text = format!("{total}, {} × {}", model.num_layers, model.hidden_size);
     if let Some(experts) = &model.experts {
         text += &format!(", {} of {} experts", experts.router_topk, experts.num_experts);
-        let dense =
-            (0..model.num_layers).filter(|layer| model.layer_kind(*layer) == LayerKind::Dense).count();
+        let dense = (0..model.num_layers)
+            .filter(|layer| model.layer_kind(*layer).feed_forward == FeedForward::Dense)
+            .count();
         if dense > 0 {
             text += &format!(", {dense} layers dense");
         }

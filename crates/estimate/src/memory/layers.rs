@@ -2,7 +2,7 @@
 
 use super::kept::layers_kept;
 use shardscope_operators::{Operator, Saved, SectionKind, Shape, Symbols, Weight, sections};
-use shardscope_plan::{LayerKind, Plan};
+use shardscope_plan::{FeedForward, LayerKind, Plan};
 use shardscope_units::{Bytes, Count};
 
 /// What a part has: parameters, their bytes, and what it keeps for one micro-batch.
@@ -146,12 +146,23 @@ fn kept(x: &Symbols<'_>, unsharded: &Symbols<'_>, operator: Operator) -> Vec<Lay
 }
 
 /// Bytes kept by one layer of each kind for one micro-batch on one rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedActivations {
-    /// A layer with a dense MLP; none where the model has none.
+    /// The fullest layer with a dense MLP; none where the model has none.
     pub dense: Option<Bytes>,
-    /// A layer with experts; none where the model has none.
+    /// The fullest layer with experts; none where the model has none.
     pub moe: Option<Bytes>,
+    /// Each kind that the model has, by its name.
+    pub kinds: Vec<(&'static str, Bytes)>,
+}
+
+impl SavedActivations {
+    /// Each kind by its name, where one of them is another than attention with a dense MLP or with experts.
+    pub fn other_kinds(&self) -> impl Iterator<Item = (&'static str, Bytes)> + '_ {
+        let plain = [LayerKind::DENSE, LayerKind::MOE].map(|kind| SectionKind::Layer(kind).name());
+        let others = self.kinds.iter().any(|(name, _)| !plain.contains(name));
+        self.kinds.iter().copied().filter(move |_| others)
+    }
 }
 
 /// What one layer of each kind keeps under `plan`; of a recomputed layer, its part of the kept input.
@@ -170,7 +181,15 @@ pub fn saved_activations(plan: &Plan) -> SavedActivations {
         }
     };
     let model = plan.model();
-    let has = |kind| (0..model.num_layers).any(|index| model.layer_kind(index) == kind);
-    let [dense, moe] = LayerKind::ALL.map(|kind| has(kind).then(|| kept(kind)));
-    SavedActivations { dense, moe }
+    let mut saved = SavedActivations::default();
+    for kind in LayerKind::ALL.into_iter().filter(|kind| model.count_layers(|layer| layer == *kind) > 0) {
+        let bytes = kept(kind);
+        saved.kinds.push((SectionKind::Layer(kind).name(), bytes));
+        match kind.feed_forward {
+            FeedForward::Dense => saved.dense = saved.dense.max(Some(bytes)),
+            FeedForward::Moe => saved.moe = saved.moe.max(Some(bytes)),
+            FeedForward::None => {}
+        }
+    }
+    saved
 }

@@ -38,13 +38,10 @@ const VISION: &str = "a vision model beside or in place of the decoder";
 
 /// All of them. Sources: `megatron/training/arguments.py` of core 0.19 and the code that reads each flag.
 const UNMODELLED: &[Unmodelled] = &[
-    flag("attention-output-gate", Model, "", "a gate behind attention, with weights of its own"),
-    flag("experimental-attention-variant", Model, "", VARIANT),
-    flag("linear-attention-freq", Model, "", HYBRID),
+    flag("experimental-attention-variant", Model, "gated_delta_net", VARIANT),
     flag("heterogeneous-layers-config-path", Model, "", "layers that differ by a configuration file"),
     flag("heterogeneous-layers-config-encoded-json", Model, "", "layers that differ by a configuration"),
     flag("hybrid-layer-pattern", Model, "", HYBRID),
-    flag("hybrid-override-pattern", Model, "", HYBRID),
     flag("hybrid-attention-ratio", Model, "0.0 0", HYBRID),
     flag("hybrid-mlp-ratio", Model, "0.0 0", HYBRID),
     flag("mtp-hybrid-override-pattern", Model, "", HYBRID),
@@ -56,7 +53,6 @@ const UNMODELLED: &[Unmodelled] = &[
     flag("retro-add-retriever", Model, "", RETRO),
     flag("vision-pretraining", Model, "", VISION),
     flag("qk-l2-norm", Memory, "", "norms of queries and keys without weights"),
-    flag("window-attn-skip-freq", Time, "", "layers that alternate between windowed and full attention"),
     flag("freeze-all-layers", Model, "", "frozen layers; all weights would be counted as trained"),
     flag("logits-load-dir", Model, "", "distillation from another model's logits"),
     flag("perform-rl-step", Memory, "", RL),

@@ -7,6 +7,7 @@ mod frequency;
 mod kernels;
 mod lacking;
 mod layout;
+mod mixers;
 mod model;
 mod named;
 mod parse;

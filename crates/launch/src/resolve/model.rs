@@ -18,6 +18,7 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
     shape(table);
     let vocabulary = super::vocabulary::padded(table);
     let experts = experts(table);
+    let mixers = if missing { None } else { super::mixers::mixers(table) };
     if missing {
         return None;
     }
@@ -53,6 +54,7 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         },
         latent: latent(table),
         experts: experts?,
+        mixers: mixers?,
         mtp_num_layers: table.number(Field::MtpNumLayers),
         arrangement: arrangement(table),
     })
@@ -241,6 +243,7 @@ fn arrangement(table: &Table) -> Arrangement {
         fused_gate_up: table.on(Field::FusedGateUp),
         parallel_residual: table.on(Field::ParallelResidual),
         post_norms: table.on(Field::PostNorms),
+        fp32_norms: table.on(Field::Fp32Norms),
         attention_softcap: table.on(Field::AttentionSoftcap),
         final_softcap: table.on(Field::FinalSoftcap),
         fp32_routing: table.on(Field::Fp32Routing),
@@ -299,6 +302,9 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
 
 /// Which layers are MoE layers; none when the settings contradict each other.
 fn moe_layers(table: &mut Table) -> Option<Vec<bool>> {
+    if let Some(pattern) = super::mixers::experts(table) {
+        return Some(pattern);
+    }
     let stated = table.count(Field::NumLayers)?;
     let asked = table.word(Field::MoeLayerFreq).to_owned();
     let dense: u64 = table.word(Field::FirstKDenseReplace).parse().unwrap_or(0);

@@ -11,5 +11,5 @@ pub(super) use self::core::{Core, Operand, core};
 pub(super) use held::held;
 pub(super) use messages::messages;
 pub(super) use saved::{residual_mask, saved};
-pub(super) use weights::{projection, sinks, weights};
+pub(super) use weights::{gate, projection, sinks, weights};
 pub(super) use work::work;

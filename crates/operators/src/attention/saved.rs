@@ -37,6 +37,9 @@ static SIN: Formula = Formula::new(
     "Sines for the rotation of queries and of keys, without a batch dimension.",
     ROPE,
 );
+static UNGATED: Formula =
+    Formula::new("n·A·B", "The attention's output before the gate, for the gate's gradient.", ATTENTION);
+static GATE: Formula = Formula::new("n·A·B", "The gate before its sigmoid.", ATTENTION);
 static MASK: Formula =
     Formula::new("S·h", "Dropout mask of the residual addition, one byte each.", ATTENTION);
 
@@ -48,8 +51,22 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     out.extend(qk_norms(x));
     out.extend(rotation(x));
     out.extend(core(x, &core_of(x)));
+    out.extend(output_gate(x));
     out.extend(residual_mask(x));
     out
+}
+
+/// What the gate keeps beside the gated output, which the output projection reads: the attention's own output and the
+/// gate in fp32, its sigmoid (`megatron/core/transformer/attention.py:_apply_output_gate`, core 0.16).
+fn output_gate(x: &Symbols<'_>) -> Vec<Saved> {
+    if !x.model().mixers.output_gate {
+        return Vec::new();
+    }
+    let wide = [x.n, x.a * x.d];
+    vec![
+        Saved::new("gated attention output", &wide, x.width, &UNGATED),
+        Saved::new("output gate", &wide, x.width, &GATE),
+    ]
 }
 
 /// Whether queries and keys are rotated.

@@ -6,7 +6,7 @@ use shardscope_plan::{AttentionSoftmax, LinearBias, Model};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let model = x.model();
-    let rows = qkv_rows(model);
+    let rows = qkv_rows(model) + gate(x, model.num_attention_heads);
     let mut out = vec![Weight::column("linear_qkv.weight", Account::Attention, [rows, x.h], x.t)];
     if model.linear_bias != LinearBias::None {
         out.push(Weight::split_vector("linear_qkv.bias", Account::Attention, rows, x.t));
@@ -24,6 +24,11 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
 /// Rows of the unsharded fused projection: queries, keys and values.
 fn qkv_rows(model: &Model) -> u64 {
     (model.num_attention_heads + 2 * model.num_query_groups) * model.kv_channels
+}
+
+/// Rows of the gate of `heads` heads that the projection makes beside the queries; 0 without.
+pub(crate) fn gate(x: &Symbols<'_>, heads: u64) -> u64 {
+    if x.model().mixers.output_gate { heads * x.d } else { 0 }
 }
 
 /// One learned softmax sink per query head, when there are any.

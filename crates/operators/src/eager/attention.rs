@@ -9,6 +9,7 @@ use shardscope_plan::AttentionKernel;
 
 const EAGER: &str = "transformers: eager_attention_forward";
 const SDPA: &str = "aten/src/ATen/native/transformers/attention.cpp:scaled_dot_product_attention";
+const GATED: &str = "transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextAttention.forward";
 const FLASH: &str = "flash_attn/flash_attn_interface.py:FlashAttnFunc.forward";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
@@ -25,10 +26,16 @@ static BUFFER: Formula =
 static REPEATED: Formula = Formula::new("n·A·Bc", "Keys or values, repeated for every query head.", EAGER);
 static OUT: Formula =
     Formula::new("n·A·Bc", "The attention's output, which the output projection reads.", SDPA);
+static GATE: Formula = Formula::new("n·A·Bc", "The gate's sigmoid.", GATED);
+static UNGATED: Formula =
+    Formula::new("n·A·Bc", "A copy of the attention's output, for the gate's gradient.", GATED);
 static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, fp32.", SDPA);
 static RNG: Formula = Formula::new("16", "State of the random numbers, two int64.", FLASH);
-static PADDING: Formula =
-    Formula::new("b·s·s·Bc", "The mask that padding makes, added to the scores of every head.", SDPA);
+static PADDING: Formula = Formula::new(
+    "b·s·s·Bc",
+    "The mask that padding or a window makes, added to the scores of every head.",
+    SDPA,
+);
 static TANH: Formula = Formula::new("a·s·s·b·Bc", "The capped scores.", EAGER);
 static SOFTMAX: Formula = Formula::new("4·a·s·s·b", "The attention probabilities in fp32.", EAGER);
 static PROBABILITIES: Formula = Formula::new("a·s·s·b·Bc", "The probabilities in 16 bits.", EAGER);
@@ -41,15 +48,29 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     if x.model().arrangement.fused_qkv {
         QKV.run(tape, input, [x.h, wide + 2 * narrow]);
     } else {
-        QUERY.run(tape, input, [x.h, wide]);
+        QUERY.run(tape, input, [x.h, if x.model().mixers.output_gate { 2 * wide } else { wide }]);
         KEY.run(tape, input, [x.h, narrow]);
         VALUE.run(tape, input, [x.h, narrow]);
     }
     norm::query_and_key(tape, &flow);
     core(tape, &flow);
-    // A fused projection's queries come out of a concatenation; the kernel's output takes their layout, so that the
-    // projection reads a copy. Eager attention transposes too.
-    let copied = x.recipe().attention_kernel == AttentionKernel::Unfused || x.model().arrangement.fused_qkv;
+    // Queries of a fused projection or of a rotation of a part of each head come out of a concatenation; the kernel's
+    // output takes their layout, so that what reads it reads a copy. Eager attention transposes too.
+    let (kernel, arrangement) = (x.recipe().attention_kernel, &x.model().arrangement);
+    let joined = arrangement.fused_qkv || (kernel == AttentionKernel::Sdpa && x.rotated < x.d);
+    let copied = kernel == AttentionKernel::Unfused || joined;
+    let gated = x.model().mixers.output_gate;
+    if gated {
+        tape.keep(flow.attention, "output gate", &[x.n, wide], x.compute_width, &GATE);
+        tape.keep(
+            flow.attention && copied,
+            "gated attention output",
+            &[x.n, wide],
+            x.compute_width,
+            &UNGATED,
+        );
+    }
+    let copied = copied || gated;
     let shared = if copied { None } else { Some(RESULT) };
     OUTPUT.run(tape, Input { shared, needed: flow.attention, cast: true }, [wide, x.h]);
     norm::post(tape, flow.projected);
@@ -71,7 +92,10 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
     let (x, any) = (tape.x, flow.attention);
     let width = x.compute_width;
     let (wide, narrow) = ([x.n, x.a, x.d], [x.n, x.k, x.d]);
-    let masked = x.recipe().transformers.padding_mask && kernel == AttentionKernel::Sdpa;
+    // A window that is no shorter than the sequence needs a mask too; causality alone does not
+    // (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`).
+    let masked =
+        (x.recipe().transformers.padding_mask || x.window.is_some()) && kernel == AttentionKernel::Sdpa;
     tape.keep(any, "query", &wide, width, &QUERIES);
     if masked && x.k < x.a {
         tape.keep(any, "key", &wide, width, &REPEATED);

@@ -1,13 +1,14 @@
 //! A mixture of experts: softmax and choice, the experts' products over sorted tokens, the weighted sum.
 
 use super::flow::{Flow, is_adapted};
-use super::linear::{Input, ROUTER};
+use super::linear::{Input, ROUTER, SHARED_DOWN, SHARED_GATE, SHARED_UP};
 use super::tape::Tape;
 use shardscope_explain::Formula;
 use shardscope_plan::{ExpertKernel, LinearModule};
 
 const ROUTING: &str = "transformers/models/mixtral/modeling_mixtral.py:MixtralTopKRouter";
 const EXPERTS: &str = "transformers/integrations/moe.py";
+const SHARED_EXPERT: &str = "transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextSparseMoeBlock";
 const PARAMETERS: &str = "peft/tuners/lora/layer.py:ParamWrapper";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
@@ -38,6 +39,11 @@ static FIRST_COPIES: Formula =
     Formula::new("2·T·fm·h·Bx", "A copy of the first weight for every copy of a token.", EXPERTS);
 static SECOND_COPIES: Formula =
     Formula::new("T·fm·h·Bx", "A copy of the second weight for every copy of a token.", EXPERTS);
+static SHARED: Formula =
+    Formula::new("n·fs·Bc", "One of the shared experts' gate, activated gate and other half.", SHARED_EXPERT);
+static SHARED_OUTPUT: Formula =
+    Formula::new("n·h·Bc", "The shared experts' output, for their gate's gradient.", SHARED_EXPERT);
+static SWITCH: Formula = Formula::new("n·Bc", "The sigmoid that switches the shared experts.", SHARED_EXPERT);
 static CASTS: Formula = Formula::new("6·E·fm·h", "The experts' weights in 16 bits.", EXPERTS);
 static MERGED_ROUTER: Formula =
     Formula::new("E·h·Bc", "The router's weight with its adapter added.", PARAMETERS);
@@ -72,6 +78,27 @@ pub(super) fn experts(tape: &mut Tape<'_, '_>) {
     }
     routing(tape);
     products(tape, flow.norm2, x.trains || adapted);
+    if x.moe.shared > 0 {
+        shared(tape, flow.norm2);
+    }
+}
+
+/// The shared experts, an MLP of their own; with a gate of one column their output waits for the gate's gradient.
+fn shared(tape: &mut Tape<'_, '_>, needed: bool) {
+    let x = tape.x;
+    let (width, inner) = (x.compute_width, [x.n, x.moe.shared]);
+    let input = Input { shared: Some(NORMED), needed, cast: false };
+    let gate = SHARED_GATE.run(tape, input, [x.h, x.moe.shared]);
+    let up = SHARED_UP.run(tape, input, [x.h, x.moe.shared]);
+    tape.keep(gate, "shared gate", &inner, width, &SHARED);
+    tape.keep(up && !x.recipe().transformers.liger, "shared activated gate", &inner, width, &SHARED);
+    tape.keep(gate, "shared up", &inner, width, &SHARED);
+    let down = Input { shared: None, needed: gate || up, cast: true };
+    let result = SHARED_DOWN.run(tape, down, [x.moe.shared, x.h]);
+    if x.model().experts.as_ref().is_some_and(|experts| experts.shared_expert_gate) {
+        tape.keep(result, "shared output", &[x.n, x.h], width, &SHARED_OUTPUT);
+        tape.keep(result, "shared expert's gate", &[x.n], width, &SWITCH);
+    }
 }
 
 /// PEFT adapts router and experts as parameters: the sum of weight and adapter is made, and kept.

@@ -68,11 +68,11 @@ pub(crate) fn held(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Held>> {
     Some(match operator {
         Operator::Embedding => embedding(x),
         Operator::InputNorm | Operator::PreMlpNorm | Operator::FinalNorm => norm(x),
-        Operator::SelfAttention => attention(x),
+        Operator::SelfAttention | Operator::WindowedAttention => attention(x),
         Operator::Mlp => mlp(x),
         Operator::Experts => experts(x),
         Operator::OutputLayer => output_layer(x),
-        Operator::LatentAttention | Operator::MtpProjection => return None,
+        Operator::LatentAttention | Operator::Linear(_) | Operator::MtpProjection => return None,
     })
 }
 

@@ -98,6 +98,11 @@ linears! {
     FIRST Gate "fc1" "h" "f";
     DOWN Down "down_proj" "f" "h";
     ROUTER Experts "router" "h" "E";
+    SHARED_GATE Gate "shared_expert.gate_proj" "h" "fs";
+    SHARED_UP Up "shared_expert.up_proj" "h" "fs";
+    SHARED_DOWN Down "shared_expert.down_proj" "fs" "h";
+    IN_PROJ Mixer "in_proj" "h" "2·lk + 2·lv + 2·hv";
+    OUT_PROJ Mixer "out_proj" "lv" "h";
     OUTPUT_LAYER OutputLayer "lm_head" "h" "V";
 }
 

@@ -11,6 +11,7 @@ mod experts;
 mod flow;
 mod held;
 mod linear;
+mod linear_mixer;
 mod mlp;
 mod norm;
 mod saved;

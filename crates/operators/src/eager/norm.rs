@@ -3,6 +3,7 @@
 
 use super::flow::Flow;
 use super::tape::Tape;
+use crate::Symbols;
 use shardscope_explain::Formula;
 use shardscope_plan::Normalization;
 
@@ -30,6 +31,12 @@ static QUERY_NORMED: Formula = Formula::new("n·A·Bc", "The normalised queries.
 static KEY_INPUT: Formula = Formula::new("4·n·K", "The keys in fp32.", RMS);
 static KEY_DEVIATION: Formula = Formula::new("4·n·k", "One statistic for each key head, fp32.", RMS);
 static KEY_NORMED: Formula = Formula::new("n·K·Bc", "The normalised keys.", RMS);
+
+static QUERY_AND_GATE: Formula =
+    Formula::new("8·n·A", "The queries, and the gate beside them, in fp32.", GEMMA);
+static QUERY_FP32: Formula = Formula::new("4·n·A", "The normalised queries in fp32.", GEMMA);
+static KEY_FP32: Formula = Formula::new("4·n·K", "The normalised keys in fp32.", GEMMA);
+static HEAD_SCALE: Formula = Formula::new("4·d", "One plus the weight of a norm of heads, in fp32.", GEMMA);
 
 /// Names of what a norm keeps.
 struct Names {
@@ -93,13 +100,18 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     } else {
         tape.keep(needed, names.input, &wide, FLOAT, &INPUT);
         tape.keep(needed, names.statistics, &rows, FLOAT, &DEVIATION);
-        if x.model().arrangement.post_norms {
+        if is_fp32(x) {
             tape.keep(trains, names.normed, &wide, FLOAT, &NORMED_FP32);
             tape.keep(needed, names.scale, &[x.h], FLOAT, &SCALE);
         } else {
             tape.keep(trains, names.normed, &wide, x.width, &NORMED);
         }
     }
+}
+
+/// Whether norms multiply by one plus their weight in fp32.
+fn is_fp32(x: &Symbols<'_>) -> bool {
+    x.model().arrangement.fp32_norms
 }
 
 /// The norms of queries and keys, head by head.
@@ -109,10 +121,19 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
         return;
     }
     let trains = x.trains;
-    tape.keep(flow.query, "query norm input", &[x.n, x.a, x.d], FLOAT, &QUERY_INPUT);
+    let normed = if is_fp32(x) { [&QUERY_FP32, &KEY_FP32] } else { [&QUERY_NORMED, &KEY_NORMED] };
+    let (width, scale) = if is_fp32(x) { (FLOAT, true) } else { (x.compute_width, false) };
+    // In fp32 there is nothing to cast: the norm reads a view of queries and gate together.
+    if x.model().mixers.output_gate && x.compute_width == FLOAT {
+        tape.keep(flow.query, "query norm input", &[x.n, 2 * x.a, x.d], FLOAT, &QUERY_AND_GATE);
+    } else {
+        tape.keep(flow.query, "query norm input", &[x.n, x.a, x.d], FLOAT, &QUERY_INPUT);
+    }
     tape.keep(flow.query, "query norm statistics", &[x.n, x.a], FLOAT, &QUERY_DEVIATION);
-    tape.keep(trains, "normalised queries", &[x.n, x.a, x.d], x.compute_width, &QUERY_NORMED);
+    tape.keep(trains, "normalised queries", &[x.n, x.a, x.d], width, normed[0]);
     tape.keep(flow.key, "key norm input", &[x.n, x.k, x.d], FLOAT, &KEY_INPUT);
     tape.keep(flow.key, "key norm statistics", &[x.n, x.k], FLOAT, &KEY_DEVIATION);
-    tape.keep(trains, "normalised keys", &[x.n, x.k, x.d], x.compute_width, &KEY_NORMED);
+    tape.keep(trains, "normalised keys", &[x.n, x.k, x.d], width, normed[1]);
+    tape.keep(flow.query && scale, "query norm weight plus one", &[x.d], FLOAT, &HEAD_SCALE);
+    tape.keep(flow.key && scale, "key norm weight plus one", &[x.d], FLOAT, &HEAD_SCALE);
 }

@@ -1,7 +1,7 @@
 //! What each operator keeps.
 
 use super::tape::Tape;
-use super::{attention, ends, experts, mlp, norm};
+use super::{attention, ends, experts, linear_mixer, mlp, norm};
 use crate::{Operator, Saved, Symbols};
 
 /// What `operator` keeps where the software runs such modules; none where it runs others.
@@ -9,17 +9,23 @@ pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     if !x.recipe().software.semantics().eager_modules {
         return None;
     }
-    let mut tape = Tape::new(x);
+    let windowed = x.windowed();
+    let mut tape = Tape::new(if operator == Operator::WindowedAttention { &windowed } else { x });
     match operator {
         Operator::Embedding => ends::embedding(&mut tape),
         Operator::InputNorm => norm::input(&mut tape),
-        Operator::SelfAttention => attention::attention(&mut tape),
+        Operator::SelfAttention | Operator::WindowedAttention => attention::attention(&mut tape),
         Operator::PreMlpNorm => norm::pre_mlp(&mut tape),
         Operator::Mlp => mlp::mlp(&mut tape),
         Operator::Experts => experts::experts(&mut tape),
         Operator::FinalNorm => norm::last(&mut tape),
         Operator::OutputLayer => ends::output_layer(&mut tape),
         // No module of transformers is modelled for these: as in Megatron.
+        Operator::Linear(kind) => {
+            if !linear_mixer::mixer(&mut tape, kind) {
+                return None;
+            }
+        }
         Operator::LatentAttention | Operator::MtpProjection => return None,
     }
     Some(tape.saved)

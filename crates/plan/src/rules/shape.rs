@@ -3,7 +3,7 @@
 use super::refusals::{Division, Refusals};
 use crate::contradiction::Rule;
 use crate::hints::{divisors, listed, nearest_of};
-use crate::{ContextKind, Field, LayerKind, Plan, PositionEmbedding};
+use crate::{ContextKind, FeedForward, Field, Plan, PositionEmbedding};
 use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
@@ -19,7 +19,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         fields: &[Field::TensorModelParallelSize, Field::NumAttentionHeads],
     });
     groups(plan, refusals);
-    let dense = (0..model.num_layers).any(|layer| model.layer_kind(layer) == LayerKind::Dense);
+    let dense = model.count_layers(|kind| kind.feed_forward == FeedForward::Dense) > 0;
     if dense {
         refusals.divides(&Division {
             code: Code::FfnOverTp,

@@ -1,6 +1,7 @@
 //! `report.memory`. All sizes are bytes.
 
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 use super::topology::{Labels, Lists};
 use super::tree::{Explanations, Tree};
@@ -147,6 +148,9 @@ pub struct SavedActivations {
     pub dense: Option<Bytes>,
     /// A layer of experts.
     pub moe: Option<Bytes>,
+    /// Each kind of layer by its name, where there are others than attention with a dense MLP or with experts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub kinds: BTreeMap<&'static str, Bytes>,
 }
 
 /// A part of the model: a layer, a weight.
@@ -223,6 +227,7 @@ impl<'r> Memory<'r> {
             saved_activations: SavedActivations {
                 dense: memory.saved_activations.dense,
                 moe: memory.saved_activations.moe,
+                kinds: memory.saved_activations.other_kinds().collect(),
             },
             rollout: memory.rl.as_ref().map(Rollouts::of),
         }

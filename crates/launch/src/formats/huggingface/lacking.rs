@@ -21,24 +21,12 @@ pub(super) fn left_out(architecture: &Architecture) -> Vec<Diagnostic> {
     let stopping = architecture.stopping();
     let rest = || architecture.gaps.iter().filter(|gap| !stopping.contains(gap));
     let mut said: Vec<Diagnostic> = Vec::new();
-    let small: Vec<&str> =
-        rest().filter(|gap| **gap != Gap::WindowedAttention).map(|gap| gap.words()).collect();
+    let small: Vec<&str> = rest().map(|gap| gap.words()).collect();
     if !small.is_empty() {
         let name = &architecture.model_type;
         let name = if name.is_empty() { "the model" } else { name };
         let message = format!("{name} has {}, not estimated yet", small.join(", "));
         said.push(Diagnostic::warning(Code::NotEstimated, message));
-    }
-    // Layers that attend to a window keep what others keep, and do less.
-    if let Some((layers, window)) =
-        architecture.shape.windowed.filter(|_| rest().any(|gap| *gap == Gap::WindowedAttention))
-    {
-        let message = format!(
-            "{layers} of {} layers attend to the last {window} tokens; estimated as attending to all: what they \
-             keep is the same, and longer sequences take less time than estimated",
-            architecture.shape.layers
-        );
-        said.push(Diagnostic::note(Code::WindowedAttention, message));
     }
     said
 }

@@ -1,0 +1,89 @@
+//! Linear mixers as the modules of transformers run them on the kernels of flash-linear-attention and mamba_ssm.
+
+use super::flow::Flow;
+use super::linear::{IN_PROJ, Input, OUT_PROJ};
+use super::tape::Tape;
+use crate::linear::CHUNK;
+use shardscope_explain::Formula;
+use shardscope_plan::LinearKind;
+
+const MODULE: &str = "transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextGatedDeltaNet";
+const RULE: &str = "fla/ops/gated_delta_rule/chunk.py:ChunkGatedDeltaRuleFunction";
+const NORM: &str = "transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextRMSNormGated";
+const SCAN: &str = "mamba_ssm/ops/triton/ssd_combined.py:MambaSplitConv1dScanCombinedFn";
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+/// Name of the tensor that the projections read.
+const NORMED: &str = "mixer input";
+
+static CONVOLVED: Formula = Formula::new("n·(2·lk + lv)·Bc", "The convolution's input.", MODULE);
+static UNIT: Formula = Formula::new("n·lk·Bc", "Queries or keys, of unit length.", RULE);
+static LENGTHS: Formula = Formula::new("4·n·hk", "The inverse length of each query or key head, fp32.", RULE);
+static VALUE: Formula = Formula::new("n·lv·Bc", "The values.", RULE);
+static INVERSE: Formula =
+    Formula::new("64·n·hv·Bc", "The inverse of a chunk's own products, 64 columns for each token.", RULE);
+static STEP: Formula = Formula::new("n·hv·Bc", "The step, behind its sigmoid.", RULE);
+static DECAY: Formula =
+    Formula::new("12·n·hv", "The decay before and behind softplus and summed in its chunk, fp32.", RULE);
+static RATE: Formula = Formula::new("8·hv", "The exponential of A and its negative, fp32.", MODULE);
+static NORM_INPUT: Formula = Formula::new("4·n·lv", "The rule's output in fp32.", NORM);
+static DEVIATION: Formula = Formula::new("4·n·hv", "The norm's inverse deviation, fp32.", NORM);
+static NORM_OUTPUT: Formula =
+    Formula::new("n·lv·Bc", "The normalised output, for the weight's gradient.", NORM);
+static WEIGHTED: Formula = Formula::new("n·lv·Bc", "The norm's output, for the gate's gradient.", NORM);
+static GATE: Formula = Formula::new("8·n·lv", "The gate before and behind its activation, fp32.", NORM);
+static PROJECTED: Formula =
+    Formula::new("n·(2·lv + 2·lk + hv)·Bc", "The projection's output: gate, values, B, C and step.", SCAN);
+static SCANNED: Formula = Formula::new("n·lv·Bc", "The scan's output before the gate.", SCAN);
+static GROUPS: Formula =
+    Formula::new("4·n·hk", "The inverse deviation of each group; the norm is inside the kernel.", SCAN);
+
+/// What `kind` keeps; whether it is one that these modules have.
+pub(super) fn mixer(tape: &mut Tape<'_, '_>, kind: LinearKind) -> bool {
+    match kind {
+        LinearKind::GatedDeltaNet => gated_delta_net(tape),
+        LinearKind::Mamba2 => mamba2(tape),
+        // As the package's own layer.
+        LinearKind::KimiDelta | LinearKind::Mamba => return false,
+    }
+    true
+}
+
+fn gated_delta_net(tape: &mut Tape<'_, '_>) {
+    let (x, sizes) = (tape.x, tape.x.linear);
+    let (keys, values, heads) = (sizes.keys(), sizes.values(), sizes.value_heads);
+    let (w, flow) = (x.compute_width, Flow::of(x));
+    let input = Input { shared: Some(NORMED), needed: flow.norm1, cast: false };
+    let any = IN_PROJ.run(tape, input, [x.h, 2 * keys + 2 * values + 2 * heads]);
+    let trains = x.trains;
+    tape.keep(any, "convolution input", &[x.n, 2 * keys + values], w, &CONVOLVED);
+    tape.keep(any, "query", &[x.n, keys], w, &UNIT);
+    tape.keep(any, "key", &[x.n, keys], w, &UNIT);
+    tape.keep(any, "query lengths", &[x.n, sizes.key_heads], FLOAT, &LENGTHS);
+    tape.keep(any, "key lengths", &[x.n, sizes.key_heads], FLOAT, &LENGTHS);
+    tape.keep(any, "value", &[x.n, values], w, &VALUE);
+    tape.keep(any, "inverse of the chunks", &[x.n, heads, CHUNK], w, &INVERSE);
+    tape.keep(any, "step", &[x.n, heads], w, &STEP);
+    tape.keep(any, "decay", &[3, x.n, heads], FLOAT, &DECAY);
+    tape.keep(trains || any, "rate", &[2, heads], FLOAT, &RATE);
+    tape.keep(any, "norm input in fp32", &[x.n, values], FLOAT, &NORM_INPUT);
+    tape.keep(any, "norm statistics", &[x.n, heads], FLOAT, &DEVIATION);
+    tape.keep(trains, "normalised output", &[x.n, values], w, &NORM_OUTPUT);
+    tape.keep(any, "weighted output", &[x.n, values], w, &WEIGHTED);
+    tape.keep(any, "gate in fp32", &[2, x.n, values], FLOAT, &GATE);
+    OUT_PROJ.run(tape, Input { shared: None, needed: any, cast: true }, [values, x.h]);
+}
+
+/// Norm and output projection are inside the kernel, which computes them again.
+fn mamba2(tape: &mut Tape<'_, '_>) {
+    let (x, sizes) = (tape.x, tape.x.linear);
+    let (keys, values) = (sizes.keys(), sizes.values());
+    let projected = 2 * values + 2 * keys + sizes.value_heads;
+    let input = Input { shared: Some(NORMED), needed: Flow::of(x).norm1, cast: false };
+    let any = IN_PROJ.run(tape, input, [x.h, projected]);
+    let w = x.compute_width;
+    tape.keep(any, "projected input", &[x.n, projected], w, &PROJECTED);
+    tape.keep(any, "scanned output", &[x.n, values], w, &SCANNED);
+    let norm = x.model().mixers.linear.is_some_and(|linear| linear.norm);
+    tape.keep(any && norm, "norm statistics", &[x.n, sizes.key_heads], FLOAT, &GROUPS);
+}

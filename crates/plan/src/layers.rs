@@ -1,0 +1,252 @@
+//! Which layers a model has: what mixes tokens in each of them, and what stands behind.
+
+/// What mixes tokens in a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mixer {
+    /// Attention to the whole sequence.
+    Attention,
+    /// Attention to a window or a chunk of it.
+    Windowed,
+    /// Linear attention or a state-space layer, of the model's kind.
+    Linear,
+    /// Attention and the linear mixer side by side, added together (Falcon-H1).
+    Both,
+    /// Nothing: the layer is an MLP alone (Nemotron-H).
+    None,
+}
+
+impl Mixer {
+    /// Every mixer.
+    pub const ALL: [Self; 5] = [Self::Attention, Self::Windowed, Self::Linear, Self::Both, Self::None];
+
+    /// The sign of it in a pattern of layers; Megatron's signs where it has them
+    /// (`megatron/core/ssm/mamba_hybrid_layer_allocation.py:Symbols`).
+    #[must_use]
+    pub const fn sign(self) -> char {
+        match self {
+            Self::Attention => '*',
+            Self::Windowed => 'w',
+            Self::Linear => 'M',
+            Self::Both => 'P',
+            Self::None => '-',
+        }
+    }
+
+    /// The mixer of a sign.
+    #[must_use]
+    pub fn of_sign(sign: char) -> Option<Self> {
+        Self::ALL.into_iter().find(|mixer| mixer.sign() == sign)
+    }
+
+    /// Whether it has attention heads.
+    #[must_use]
+    pub const fn attends(self) -> bool {
+        matches!(self, Self::Attention | Self::Windowed | Self::Both)
+    }
+
+    /// Whether it has the linear mixer.
+    #[must_use]
+    pub const fn is_linear(self) -> bool {
+        matches!(self, Self::Linear | Self::Both)
+    }
+}
+
+/// What stands behind the mixer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FeedForward {
+    /// A dense MLP.
+    Dense,
+    /// Routed experts.
+    Moe,
+    /// Nothing: the layer is a mixer alone (Nemotron-H, Mamba).
+    None,
+}
+
+impl FeedForward {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Dense, Self::Moe, Self::None];
+}
+
+/// What a transformer layer is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LayerKind {
+    /// What mixes tokens.
+    pub mixer: Mixer,
+    /// What stands behind it.
+    pub feed_forward: FeedForward,
+}
+
+impl LayerKind {
+    /// Attention and a dense MLP.
+    pub const DENSE: Self = Self { mixer: Mixer::Attention, feed_forward: FeedForward::Dense };
+    /// Attention and routed experts.
+    pub const MOE: Self = Self { mixer: Mixer::Attention, feed_forward: FeedForward::Moe };
+    /// Every kind, mixer by mixer.
+    pub const ALL: [Self; Mixer::ALL.len() * FeedForward::ALL.len()] = {
+        let mut all = [Self::DENSE; Mixer::ALL.len() * FeedForward::ALL.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = Self {
+                mixer: Mixer::ALL[at / FeedForward::ALL.len()],
+                feed_forward: FeedForward::ALL[at % FeedForward::ALL.len()],
+            };
+            at += 1;
+        }
+        all
+    };
+
+    /// Its place in [`LayerKind::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.mixer as usize * FeedForward::ALL.len() + self.feed_forward as usize
+    }
+}
+
+/// How far a windowed layer sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Tokens of the window, a query's own included; of a chunk.
+    pub tokens: u64,
+    /// Whether the sequence is cut into chunks that do not see each other (Llama 4), else the window slides.
+    pub chunked: bool,
+}
+
+/// What mixes tokens, layer by layer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mixers {
+    /// The mixers of the first layers, repeated to the last; none: attention in every layer.
+    pub pattern: Vec<Mixer>,
+    /// How far windowed layers see.
+    pub window: Option<Window>,
+    /// The linear mixer of the model.
+    pub linear: Option<LinearMixer>,
+    /// Whether a layer is one block: one with a mixer has no MLP, and one without a mixer has nothing else
+    /// (Nemotron-H; Megatron's `--hybrid-override-pattern`).
+    pub single_block: bool,
+    /// Whether the attention's output is multiplied by a gate that its query projection makes beside the queries
+    /// (`--attention-output-gate`; Qwen3-Next).
+    pub output_gate: bool,
+}
+
+impl Mixers {
+    /// The mixer of layer `index` (from 0).
+    #[must_use]
+    pub fn of(&self, index: u64) -> Mixer {
+        let length = self.pattern.len() as u64;
+        let place = index.checked_rem(length).and_then(|place| usize::try_from(place).ok());
+        place.and_then(|place| self.pattern.get(place)).copied().unwrap_or(Mixer::Attention)
+    }
+
+    /// Reads a pattern of signs; none where one of them is no mixer's.
+    #[must_use]
+    pub fn read(signs: &str) -> Option<Vec<Mixer>> {
+        signs.chars().map(Mixer::of_sign).collect()
+    }
+
+    /// The shortest pattern that repeats to `mixers`, as signs; empty where all are attention.
+    #[must_use]
+    pub fn write(mixers: &[Mixer]) -> String {
+        if mixers.iter().all(|mixer| *mixer == Mixer::Attention) {
+            return String::new();
+        }
+        let repeats = |period: &usize| mixers.iter().zip(mixers.iter().skip(*period)).all(|(a, b)| a == b);
+        let period = (1..mixers.len()).find(repeats).unwrap_or(mixers.len());
+        mixers.iter().take(period).map(|mixer| mixer.sign()).collect()
+    }
+}
+
+/// Which linear mixer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinearKind {
+    /// Gated delta rule (Qwen3-Next, Qwen3.5, OLMo hybrid): Yang et al. 2024.
+    GatedDeltaNet,
+    /// Kimi delta attention (Kimi-Linear): a gate for every channel of a key.
+    KimiDelta,
+    /// Mamba-2 (Nemotron-H, Granite 4, Bamba, Falcon-H1): Dao and Gu 2024. Keys are its C, queries its B, key heads its
+    /// groups, the key width its state.
+    Mamba2,
+    /// Mamba (Jamba): Gu and Dao 2023. One value head of all channels; the key width is its state.
+    Mamba,
+}
+
+impl LinearKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::GatedDeltaNet, Self::KimiDelta, Self::Mamba2, Self::Mamba];
+
+    /// The word of a setting.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GatedDeltaNet => "gated_delta_net",
+            Self::KimiDelta => "kimi_delta_attention",
+            Self::Mamba2 => "mamba2",
+            Self::Mamba => "mamba",
+        }
+    }
+}
+
+/// A mixer whose work grows with the sequence's length alone, with the sizes of the whole, unsharded layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinearMixer {
+    /// Which.
+    pub kind: LinearKind,
+    /// Heads of queries and keys (`--linear-num-key-heads`; Mamba-2's groups).
+    pub key_heads: u64,
+    /// Heads of values (`--linear-num-value-heads`; Mamba-2's heads).
+    pub value_heads: u64,
+    /// Width of a query or key head (`--linear-key-head-dim`; a state-space layer's state).
+    pub key_width: u64,
+    /// Width of a value head (`--linear-value-head-dim`).
+    pub value_width: u64,
+    /// Tokens of the convolution (`--linear-conv-kernel-dim`); 0 without.
+    pub convolution: u64,
+    /// Rank of the step's or the gate's low-rank projection; 0 without.
+    pub rank: u64,
+    /// Biases of the input projection, of the convolution, and of the output projection.
+    pub biases: [bool; 3],
+    /// Whether a norm stands behind the mixer, in front of the output projection.
+    pub norm: bool,
+}
+
+impl LinearMixer {
+    /// Width of all queries, and of all keys.
+    #[must_use]
+    pub const fn keys(&self) -> u64 {
+        self.key_heads * self.key_width
+    }
+
+    /// Width of all values.
+    #[must_use]
+    pub const fn values(&self) -> u64 {
+        self.value_heads * self.value_width
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LayerKind, Mixer, Mixers};
+
+    #[test]
+    fn kinds_stand_at_their_index() {
+        for (index, kind) in LayerKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind.index(), index);
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_written_as_short_as_it_repeats() {
+        let read = |signs: &str| Mixers::read(signs).unwrap_or_default();
+        assert_eq!(Mixers::write(&read("wwwww*wwwww*ww")), "wwwww*");
+        assert_eq!(Mixers::write(&read("MMM*MMM*MM")), "MMM*");
+        assert_eq!(Mixers::write(&read("M-M-M*-")), "M-M-M*-");
+        assert_eq!(Mixers::write(&read("****")), "");
+        assert_eq!(Mixers::write(&read("wwww")), "w");
+        assert_eq!(Mixers::read("M?"), None);
+        let mixers = Mixers { pattern: read("w*"), ..Mixers::default() };
+        assert_eq!(
+            [0, 1, 2].map(|index| mixers.of(index)),
+            [Mixer::Windowed, Mixer::Attention, Mixer::Windowed]
+        );
+        assert_eq!(Mixers::default().of(7), Mixer::Attention);
+    }
+}

@@ -1,0 +1,129 @@
+"""Records what autograd keeps of hybrid models of transformers, layer by layer, on a CPU.
+
+    pip install torch==2.15.0 transformers==5.23.0
+    python hybrid_layers.py > ../data/activations/hybrid.jsonl
+
+The kernels of flash-linear-attention and causal-conv1d need a GPU. Stand-ins take their place that keep what the
+packages' sources say theirs keep (fla-core 0.6.0 ChunkGatedDeltaRuleFunction, causal-conv1d CausalConv1dFn); everything
+around them is transformers' own. Every tensor that autograd
+packs is taken once per storage, parameters left out, and counted to the layer whose forward packs it first.
+"""
+
+import collections
+import importlib
+import json
+import platform
+
+import torch
+import transformers
+from transformers import AutoConfig, AutoModelForCausalLM
+
+CHUNK = 64
+
+
+class Keep(torch.autograd.Function):
+    """Keeps tensors and returns one of a shape."""
+
+    @staticmethod
+    def forward(ctx, make, *inputs):
+        kept, out = make(*inputs)
+        ctx.save_for_backward(*kept)
+        ctx.inputs = len(inputs)
+        return out
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return (None,) * (1 + ctx.inputs)
+
+
+def convolution(x, weight, bias=None, activation=None, **_):
+    """Keeps its input as it comes (causal_conv1d_interface.py:CausalConv1dFn)."""
+    return Keep.apply(lambda x: ([x], torch.empty_like(x)), x)
+
+
+def delta_rule(query, key, value, g, beta, **_):
+    """Keeps unit queries and keys with their lengths, values, the summed decay, the step and the chunks' inverse; inputs
+    are made contiguous first (fla input_guard)."""
+    def make(q, k, v, g, beta):
+        q, k, v, g, beta = (t.contiguous() for t in (q, k, v, g, beta))
+        lengths = [torch.empty(t.shape[:-1], dtype=torch.float32) for t in (q, k)]
+        inverse = torch.empty(*v.shape[:3], CHUNK, dtype=k.dtype)
+        kept = [torch.empty_like(q), lengths[0], torch.empty_like(k), lengths[1], v, torch.empty_like(g), beta, inverse]
+        return kept, torch.empty_like(v)
+    return Keep.apply(make, query, key, value, g, beta), None
+
+
+def stand_in(model_type):
+    module = importlib.import_module(f"transformers.models.{model_type}.modeling_{model_type}")
+    for name, function in dict(causal_conv1d_fn=convolution, torch_chunk_gated_delta_rule=delta_rule).items():
+        if hasattr(module, name):
+            setattr(module, name, function)
+
+
+def record(case):
+    torch.manual_seed(0)
+    stand_in(case["type"].removesuffix("_text"))
+    dtype = torch.float32 if case["dtype"] == "fp32" else torch.bfloat16
+    settings = AutoConfig.for_model(case["type"], **case["config"], use_cache=False, attn_implementation=case["attn"])
+    model = AutoModelForCausalLM.from_config(settings).to(dtype).train()
+    own = {p.untyped_storage().data_ptr() for p in [*model.parameters(), *model.buffers()]}
+    place, users, held, notes = [], collections.defaultdict(set), {}, {}
+    layers = next(m for name, m in model.named_modules() if name.endswith("layers"))
+    for index, layer in enumerate(layers):
+        layer.register_forward_pre_hook(lambda *_, index=index: place.append(f"layer{index}"))
+        layer.register_forward_hook(lambda *_: place.pop() and None)
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own and storage.nbytes():
+            held[storage.data_ptr()] = storage
+            notes.setdefault(storage.data_ptr(), f"{list(tensor.shape)} {str(tensor.dtype)[6:]}")
+            users[storage.data_ptr()].add(place[-1] if place else "outside")
+        return tensor
+
+    tokens = torch.randint(0, settings.vocab_size, (case["b"], case["s"]))
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        model(input_ids=tokens, labels=tokens.clone()).loss
+    kept, detail = collections.Counter(), collections.defaultdict(list)
+    for address, places in users.items():
+        inside = places - {"outside"}
+        where = "shared" if len(inside) > 1 else next(iter(inside or places))
+        kept[where] += held[address].nbytes()
+        detail[where].append(f"{held[address].nbytes()} {notes[address]}")
+    return dict(kept=kept, parameters=sum(p.numel() for p in model.parameters())), detail
+
+
+COMMON = dict(num_hidden_layers=4, hidden_size=128, intermediate_size=352, vocab_size=1000, max_position_embeddings=4096)
+HEADS = dict(num_attention_heads=4, num_key_value_heads=2, head_dim=32)
+CASES = {
+    "qwen3_5_text": dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=24,
+                         linear_value_head_dim=32, **HEADS),
+    "qwen3_next": dict(linear_num_key_heads=4, linear_num_value_heads=4, linear_key_head_dim=24, num_experts=4,
+                       linear_value_head_dim=32, num_experts_per_tok=2, moe_intermediate_size=96,
+                       shared_expert_intermediate_size=80, **HEADS),
+    "gemma3_text": dict(sliding_window=40, layer_types=["sliding_attention"] * 3 + ["full_attention"], **HEADS),
+    "mistral": dict(sliding_window=40, **HEADS),
+}
+
+if __name__ == "__main__":
+    import sys
+    versions = dict(torch=torch.__version__, transformers=transformers.__version__, python=platform.python_version())
+    if "--detail" not in sys.argv:
+        print(json.dumps(dict(what="Bytes that autograd keeps of hybrid models, by tests/record/hybrid_layers.py",
+                              versions=versions)))
+    for model_type, sizes in CASES.items():
+        for attn in ["sdpa", "eager"]:
+            for dtype, b, s in [("bf16", 1, 128), ("bf16", 3, 64), ("fp32", 2, 192)]:
+                case = dict(id=f"{model_type}-{attn}-{dtype}-b{b}-s{s}", type=model_type, attn=attn, dtype=dtype, b=b, s=s,
+                            config={**COMMON, **sizes})
+                try:
+                    recorded, detail = record(case)
+                except Exception as error:
+                    print("failed", case["id"], repr(error)[:300], file=sys.stderr)
+                    continue
+                if "--detail" in sys.argv:
+                    print(case["id"], dict(recorded["kept"]))
+                    for layer in ("layer0", "layer3", "shared"):
+                        print("  ", layer, *sorted(detail[layer], key=lambda d: -int(d.split()[0])), sep="\n      ")
+                    break
+                print(json.dumps({**case, **recorded}))

@@ -1,0 +1,72 @@
+//! What hybrid models of transformers keep for backward, layer by layer: windowed attention, gated attention and gated
+//! delta nets, recorded by `tests/record/hybrid_layers.py` (versions stand in the first line of its output). A pasted
+//! configuration goes the whole way to the kept bytes.
+
+use serde_json::Value;
+use shardscope::operators::{Symbols, layer_operators};
+use shardscope::source::Source;
+
+use crate::formats::resolved;
+
+const RECORDED: &str = include_str!("../data/activations/hybrid.jsonl");
+
+#[test]
+fn every_recorded_layer_keeps_what_the_engine_says() {
+    let mut layers = 0;
+    for line in RECORDED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let id = case["id"].as_str().unwrap();
+        let mut config = case["config"].clone();
+        config["model_type"] = case["type"].clone();
+        if id.starts_with("qwen3") {
+            // The default of the type's configuration class.
+            config["partial_rotary_factor"] = 0.25.into();
+        }
+        let set = [
+            ("software", "hf_transformers".to_owned()),
+            ("seq_length", case["s"].to_string()),
+            ("micro_batch_size", case["b"].to_string()),
+            ("world_size", "1".to_owned()),
+            ("params_dtype", case["dtype"].as_str().unwrap().to_owned()),
+            ("autocast", "none".to_owned()),
+            ("attn_implementation", case["attn"].as_str().unwrap().to_owned()),
+            ("experts_implementation", "grouped_mm".to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value));
+        let text = config.to_string();
+        let resolution = resolved(&Source::from_files([("config.json", text.as_str())]), &set);
+        let plan = resolution.plan.unwrap_or_else(|| panic!("{id}: {:?}", resolution.diagnostics));
+        let x = Symbols::of(&plan);
+        for index in 0..plan.model().num_layers {
+            let kind = plan.model().layer_kind(index);
+            let kept = layer_operators(&x, kind).into_iter().flat_map(|operator| operator.saved(&x));
+            let mut kept: u64 = kept.map(|saved| saved.bytes.get()).sum();
+            // Cosines and sines belong to whichever layer alone rotates so; the engine counts them once for all. Positions
+            // in three dimensions (Qwen3.5) come with the batch.
+            let tokens = if id.starts_with("qwen3_5") { x.n } else { x.s };
+            let rotates =
+                (0..plan.model().num_layers).filter(|at| plan.model().layer_kind(*at).mixer == kind.mixer);
+            if kind.mixer.attends() && rotates.count() == 1 {
+                kept += 2 * tokens * x.rotated * x.width;
+            }
+            // Qwen3-Next norms the chosen probabilities in fp32, which the engine knows of Mixtral alone: 4·n·(topk + 1)
+            // bytes of this layer are not counted.
+            if id.starts_with("qwen3_next") {
+                kept += 4 * x.n * (x.moe.topk + 1);
+                // In fp32 its gate is a view of the fused projection's whole output, held for it: not counted either.
+                if case["dtype"] == "fp32" && kind.mixer.is_linear() {
+                    kept += 4 * x.n * (2 * x.linear.keys() + x.linear.values());
+                }
+            }
+            let recorded = case["kept"][format!("layer{index}")].as_u64().unwrap();
+            assert_eq!(kept, recorded, "{id}, layer {index}");
+            layers += 1;
+        }
+        assert_eq!(
+            shardscope::estimate::parameters(&plan).total.get(),
+            case["parameters"].as_u64().unwrap(),
+            "{id}"
+        );
+    }
+    assert!(layers >= 64, "{layers}");
+}
