@@ -13,9 +13,6 @@ use super::browser::{self, window};
 use super::panel_id::PanelId;
 use super::state::AppState;
 use super::ui::{InputTab, Theme, UiState};
-use shardscope::session::map::{Colour, colour_named, colour_slug, find_gpu};
-use shardscope::session::{Choice, Event, Hand, Shown, State, Steps, apply, fragment, keep, restore};
-use shardscope::topology::Rank;
 
 /// Whether the page is in a frame of another.
 pub(crate) fn is_embedded() -> bool {
