@@ -6,7 +6,9 @@ mod beside;
 mod catalog;
 mod check;
 mod compare;
+mod contribute;
 mod explain;
+mod export;
 mod gate;
 mod input;
 mod link;
@@ -50,6 +52,10 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Find layouts of the same run that are faster, or that fit.
     Search(search::SearchArguments),
+    /// Write the plan as another framework's command or file, and say what it cannot say.
+    Export(export::ExportArguments),
+    /// Make a row of evidence from a run's script and log: settings and measurements, nothing of the script.
+    Contribute(contribute::ContributeArguments),
     /// Make a link that opens a run in the page, or show what a link carries.
     Link(link::LinkArguments),
     /// Call sbatch with the same arguments after a look at the job; refuses only what it is asked to.
@@ -93,6 +99,8 @@ fn main() -> ExitCode {
         Command::Apply(arguments) => apply::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Search(arguments) => search::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Contribute(arguments) => contribute::run(&arguments),
         Command::Link(arguments) => link::run(&arguments),
         #[cfg(not(target_family = "wasm"))]
         Command::Submit(arguments) => submit::run(&arguments),

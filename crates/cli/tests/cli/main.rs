@@ -4,6 +4,7 @@
 mod apply;
 mod badge;
 mod compare;
+mod export;
 mod gate;
 mod review;
 mod submit;
@@ -176,6 +177,8 @@ fn shells_and_man_know_the_commands() {
         "compare",
         "apply",
         "explain",
+        "export",
+        "contribute",
         "link",
         "submit",
         "review",

@@ -1,15 +1,18 @@
 //! What DeepSpeed's JSON says of a plan. The model's shape and the layout stay on the command line.
 
-use super::round::{Exported, written};
+use super::megatron_command;
+use super::round::{Exported, unsaid, written};
 use crate::Resolution;
 use shardscope_plan::Field;
 
-/// DeepSpeed's configuration of the plan. Its bf16 optimizer always shards its states: stage 0 cannot be said with bf16.
+/// DeepSpeed's configuration of the plan, to lie beside its command. Both are read again together: what they do not say is
+/// named. Stage 0 is among it with bf16, whose optimizer always shards its states, and so is every plan of other software.
 #[must_use]
 pub fn deepspeed_json(resolution: &Resolution) -> Exported {
-    let sharded = written(resolution, Field::Bf16) == "true" && written(resolution, Field::ZeroStage) == "0";
-    let unsaid = if sharded { vec![Field::ZeroStage] } else { Vec::new() };
-    Exported { text: json(resolution), unsaid }
+    let text = json(resolution);
+    let command = megatron_command(resolution).text;
+    let unsaid = unsaid(resolution, &[("run.sh", &command), ("ds_config.json", &text)]);
+    Exported { text, unsaid }
 }
 
 fn json(resolution: &Resolution) -> String {

@@ -61,11 +61,8 @@ pub(super) fn write(target: &Resolution, spell: Spell<'_>, lay: Lay<'_>) -> Expo
     let first = Field::ALL.iter().copied().filter(stated).collect();
     add(target, first, spell, &mut said);
     for _ in 0..ROUNDS {
-        let now = again(target, &lay(&said));
-        let same = now.plan.as_ref().zip(target.plan.as_ref()).is_some_and(|(now, wanted)| {
-            now.clone().marked(Marks::default()) == wanted.clone().marked(Marks::default())
-        });
-        if same {
+        let now = again(target, &[("", &lay(&said))]);
+        if same_plan(target, &now) {
             return Exported { text: lay(&said), unsaid: Vec::new() };
         }
         let lacking =
@@ -75,8 +72,26 @@ pub(super) fn write(target: &Resolution, spell: Spell<'_>, lay: Lay<'_>) -> Expo
         }
     }
     let text = lay(&said);
-    let unsaid = differing(target, &again(target, &text));
+    let unsaid = unsaid(target, &[("", &text)]);
     Exported { text, unsaid }
+}
+
+/// The settings that `files` say otherwise than the plan of `target`; none where they make the identical plan. Where no setting
+/// tells the two apart, the software does: what its readers assume of a plan stands in none.
+pub(super) fn unsaid(target: &Resolution, files: &[(&str, &str)]) -> Vec<Field> {
+    let now = again(target, files);
+    if same_plan(target, &now) {
+        return Vec::new();
+    }
+    let differing = differing(target, &now);
+    if differing.is_empty() { vec![Field::Software] } else { differing }
+}
+
+/// Whether both make one plan, whatever their readers marked it with.
+fn same_plan(target: &Resolution, now: &Resolution) -> bool {
+    now.plan.as_ref().zip(target.plan.as_ref()).is_some_and(|(now, wanted)| {
+        now.clone().marked(Marks::default()) == wanted.clone().marked(Marks::default())
+    })
 }
 
 fn add(target: &Resolution, fields: Vec<Field>, spell: Spell<'_>, said: &mut Vec<(Field, String)>) -> usize {
@@ -96,10 +111,10 @@ pub(super) fn written(resolution: &Resolution, field: Field) -> String {
     resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default()
 }
 
-/// What a text comes to on the machine of the target.
-fn again(target: &Resolution, text: &str) -> Resolution {
+/// What texts come to on the machine of the target.
+fn again(target: &Resolution, files: &[(&str, &str)]) -> Resolution {
     let overrides = [(Field::Accelerator.name().to_owned(), written(target, Field::Accelerator))];
-    let (source, environment) = (Source::new(text), Environment::default());
+    let (source, environment) = (Source::from_files(files.iter().copied()), Environment::default());
     read(&Request { source: &source, environment: &environment, overrides: &overrides })
 }
 

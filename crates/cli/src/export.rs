@@ -1,0 +1,63 @@
+//! `shardscope export`: the plan in another framework's words.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use shardscope::launch::export::{bridge_command, deepspeed_json, megatron_command};
+
+use crate::check::FAILS;
+use crate::input::Input;
+use crate::output::{NO_PLAN, YELLOW, coloured, print, refuse, tell};
+
+/// `export`.
+#[derive(Args)]
+pub(crate) struct ExportArguments {
+    /// In whose words.
+    #[arg(long, value_enum)]
+    to: Target,
+    /// Print also what says another plan than this one; what it cannot say is named on standard error in any case.
+    #[arg(long)]
+    partial: bool,
+    #[command(flatten)]
+    input: Input,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Target {
+    /// A Megatron-LM command.
+    Megatron,
+    /// A Megatron-Bridge command with its overrides.
+    Bridge,
+    /// DeepSpeed's JSON, to lie beside the Megatron command.
+    Deepspeed,
+}
+
+/// Prints the plan; with 1 nothing, where reading it back would give another plan.
+pub(crate) fn run(arguments: &ExportArguments) -> ExitCode {
+    let answer = match arguments.input.answer() {
+        Ok(answer) => answer,
+        Err(problem) => return refuse(&problem),
+    };
+    if answer.resolution.plan.is_none() {
+        tell(&answer.obstacles());
+        return ExitCode::from(NO_PLAN);
+    }
+    let exported = match arguments.to {
+        Target::Megatron => megatron_command(&answer.resolution),
+        Target::Bridge => bridge_command(&answer.resolution),
+        Target::Deepspeed => deepspeed_json(&answer.resolution),
+    };
+    if exported.unsaid.is_empty() {
+        print(&exported.text);
+        return ExitCode::SUCCESS;
+    }
+    let names: Vec<&str> = exported.unsaid.iter().map(|field| field.name()).collect();
+    let cannot = coloured("it cannot say", YELLOW);
+    tell(&format!("{cannot}: {}\n", names.join(", ")));
+    if arguments.partial {
+        print(&exported.text);
+        return ExitCode::SUCCESS;
+    }
+    tell("read back it would be another plan; --partial prints it all the same\n");
+    ExitCode::from(FAILS)
+}

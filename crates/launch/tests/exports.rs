@@ -1,0 +1,97 @@
+//! Every fixture that makes a plan, written out by every export: what is read back is the identical plan, or the export names
+//! what it cannot say.
+#![allow(clippy::expect_used)]
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use shardscope_bash::Environment;
+use shardscope_launch::export::{Exported, bridge_command, deepspeed_json, megatron_command};
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::{Field, Marks, Plan};
+use shardscope_source::Source;
+
+/// Names and texts.
+type Files = Vec<(String, String)>;
+
+fn resolved(files: &[(String, String)], overrides: &[(String, String)]) -> Resolution {
+    let source = Source::from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+    read(&Request { source: &source, environment: &Environment::default(), overrides })
+}
+
+/// The plan without what the reader said of it.
+fn bare(resolution: &Resolution) -> Option<Plan> {
+    resolution.plan.clone().map(|plan| plan.marked(Marks::default()))
+}
+
+fn machine(resolution: &Resolution) -> Vec<(String, String)> {
+    let name = resolution.setting(Field::Accelerator).map(|setting| setting.value.written());
+    vec![("accelerator".to_owned(), name.unwrap_or_default())]
+}
+
+/// Scripts one by one, and the files of each case together.
+fn fixtures() -> Vec<(String, Files)> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+    let text = |path: &Path| {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(path).unwrap_or_default())
+    };
+    let listed = |folder: &Path| {
+        let mut paths: Vec<_> = std::fs::read_dir(folder)
+            .expect("fixtures")
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        paths.sort();
+        paths
+    };
+    let mut all = Vec::new();
+    for path in listed(&data.join("launch")) {
+        if path.extension().is_some_and(|extension| extension == "sh") {
+            all.push((path.display().to_string(), vec![text(&path)]));
+        }
+    }
+    for case in listed(&data.join("formats/cases")) {
+        let aside = ["expected", "source", "environment", "overrides"];
+        let files: Vec<_> =
+            listed(&case).iter().filter(|path| path.is_file()).map(|path| text(path)).collect();
+        let files = files.into_iter().filter(|(name, _)| !aside.contains(&name.as_str())).collect();
+        all.push((case.display().to_string(), files));
+    }
+    all
+}
+
+#[test]
+fn every_fixture_reads_back_equal_or_is_told_not_to() {
+    let (mut written, mut equal, mut told, mut silent) = (0, 0, 0, String::new());
+    for (name, files) in fixtures() {
+        let target = resolved(&files, &[]);
+        let Some(wanted) = bare(&target) else { continue };
+        let command = megatron_command(&target);
+        // DeepSpeed's file lies beside a command, which says the model and the layout.
+        let beside = ("run.sh".to_owned(), command.text.clone());
+        let exports: [(&str, &str, Exported, Files); 3] = [
+            ("Megatron-LM", "run.sh", command, Vec::new()),
+            ("Megatron-Bridge", "run.sh", bridge_command(&target), Vec::new()),
+            ("DeepSpeed", "ds_config.json", deepspeed_json(&target), vec![beside]),
+        ];
+        for (export, file, exported, mut files) in exports {
+            written += 1;
+            files.push((file.to_owned(), exported.text.clone()));
+            let again = resolved(&files, &machine(&target));
+            if bare(&again).as_ref() == Some(&wanted) {
+                equal += 1;
+            } else if exported.unsaid.is_empty() {
+                let _ = writeln!(
+                    silent,
+                    "{export} of {name} reads back otherwise and says nothing:\n{}",
+                    exported.text
+                );
+            } else {
+                told += 1;
+            }
+        }
+    }
+    println!("{written} exports: {equal} read back equal, {told} name what they cannot say");
+    assert!(written >= 90, "only {written} exports of fixtures");
+    assert!(silent.is_empty(), "{silent}");
+}
