@@ -210,13 +210,14 @@ fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
             "aprun" => Launcher::Aprun,
             "ray" if next == "job" => Launcher::Ray,
             "accelerate" if next == "launch" => Launcher::Accelerate,
+            "accelerate.commands.launch" => Launcher::Accelerate,
             "megatron" if matches!(next, "sft" | "pt" | "rlhf") => Launcher::Swift,
             name if is_trainer(name, next) => Launcher::Trainer,
             "python3.10" | "python3.11" | "python3.12" => Launcher::Python,
             name if name.starts_with("python") && !name.contains('.') => Launcher::Python,
             _ => continue,
         };
-        if launcher == Launcher::Torch
+        if matches!(launcher, Launcher::Torch | Launcher::Accelerate)
             && let Some((_, Launcher::Python)) = starts.last()
         {
             starts.pop();
@@ -237,7 +238,8 @@ fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize
             return Some((at, at + 1));
         }
         let module = at > 0 && words.get(at - 1).is_some_and(|before| before.text() == "-m");
-        if module && !word.text().starts_with("torch.distributed") {
+        let launches = ["torch.distributed", "accelerate.commands.launch"];
+        if module && !launches.iter().any(|launcher| word.text().starts_with(launcher)) {
             return Some((at, at + 1));
         }
     }

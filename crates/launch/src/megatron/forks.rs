@@ -184,7 +184,11 @@ const FORKS: &[Fork] = &[
     // megablocks.
     takes("moe-num-experts", &[(Field::NumExperts, None)]),
     takes("moe-top-k", &[(Field::MoeRouterTopk, None)]),
-    takes("moe-capacity-factor", &[(Field::MoeExpertCapacityFactor, None)]),
+    // Tokens are gathered into as many rows as the capacity gives each expert (`megablocks/layers/moe.py`, binned_gather).
+    takes(
+        "moe-capacity-factor",
+        &[(Field::MoeExpertCapacityFactor, None), (Field::MoePadExpertInputToCapacity, Some("true"))],
+    ),
     takes("moe-loss-weight", &[(Field::MoeAuxLossCoeff, None)]),
     // Experts over the data-parallel ranks: as many as there are, and no more than experts (`megablocks/layers/mpu.py`,
     // expert_sharding_degree). The degree is resolved with the world.
