@@ -162,7 +162,7 @@ fn linear_mixer(table: &mut Table) -> Option<LinearMixer> {
     }
     table.default(Field::LinearNumValueHeads, Int(32), why);
     let biases = table.words(Field::LinearBiases);
-    let has = |name: &str| biases.iter().any(|word| *word == name);
+    let has = |name: &str| biases.contains(&name);
     // MambaMixer has a bias in its convolution alone.
     let stated = table.has(Field::LinearBiases);
     let biases = [has("in_proj"), if stated { has("conv1d") } else { state_space }, has("out_proj")];
