@@ -55,6 +55,7 @@ impl<'a> Stated<'a> {
     fn of(readings: &'a [Reading], overrides: &[(String, String)]) -> Self {
         let (overrides, more) = bounded(overrides);
         let mut table = Table::stated(readings, &overrides);
+        variables::ask(&mut table);
         if more > 0 {
             let message = format!("and {more} more settings that there are not; they are left out");
             table.diagnostics.push(Diagnostic::warning(Code::UnknownSetting, message));

@@ -83,7 +83,6 @@ impl Table {
             }
         }
         table.ask_for_nothing_idle();
-        super::variables::ask(&mut table);
         table
     }
 

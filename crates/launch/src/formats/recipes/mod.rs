@@ -15,10 +15,9 @@ use evaluate::{Outcome, evaluate};
 use program::Function;
 use shardscope_source::{Code, Diagnostic, Span};
 
+pub(crate) use table::RECIPE;
 pub(crate) use words::{read_changes, read_words};
 
-/// Under which name the reader says which of several functions is meant.
-pub(crate) const RECIPE: &str = "recipe";
 /// Recipes offered at most.
 const OFFERED: usize = 200;
 

@@ -6,6 +6,8 @@
 
 use super::evaluate::{Outcome, Scalar, Tree};
 
+/// Under which name the reader says which of several functions is meant.
+pub(crate) const RECIPE: &str = "recipe";
 const TABLE: &str = include_str!("bridge.tsv");
 const TITAN: &str = include_str!("titan.tsv");
 /// Names for names that are followed.
