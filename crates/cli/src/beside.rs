@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use shardscope::link::{Pasted, PastedText};
 use shardscope::source::Code;
 
-use crate::input::{Answer, answer, bytes};
+use crate::answer::{Answer, answer};
+use crate::files::bytes;
 
 /// Files that are fetched at most for one run.
 const MOST: usize = 16;

@@ -1,21 +1,12 @@
 //! What the commands that estimate a run are given: files, standard input or a link, and changes to them.
 
-use std::io::Read;
-
 use clap::Args;
-use shardscope::bash::Environment;
-use shardscope::launch::{Request, Resolution, read};
 use shardscope::link::{self, Pasted, PastedText, Shared};
-use shardscope::plan::Plan;
-use shardscope::report::Report;
-use shardscope::session::estimated;
-use shardscope::source::{Code, Severity, Source, render};
 
+pub(crate) use crate::answer::{Answer, answer, environment};
 use crate::beside::{Places, completed};
-use crate::output::{CYAN, RED, YELLOW, coloured, harmless};
-
-/// A larger file is refused; no launch script comes near. Unit: byte.
-pub(crate) const MAX_FILE: u64 = 4 << 20;
+use crate::files::contents;
+pub(crate) use crate::files::{MAX_FILE, bytes};
 
 /// A run, and what is changed of it.
 #[derive(Args, Clone, Debug, Default)]
@@ -51,16 +42,6 @@ pub(crate) struct Changes {
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("it is not NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
-}
-
-/// What was read, and what it came to.
-pub(crate) struct Answer {
-    /// The texts, for places in them.
-    pub(crate) source: Source,
-    /// Plan, settings, questions and diagnostics.
-    pub(crate) resolution: Resolution,
-    /// Files that were read because the texts name them.
-    pub(crate) beside: Vec<String>,
 }
 
 impl Input {
@@ -119,89 +100,6 @@ impl Changes {
     }
 }
 
-/// What `pasted` comes to.
-pub(crate) fn answer(pasted: &Pasted) -> Answer {
-    let texts = pasted.texts.iter().map(|text| (text.name.as_str(), text.text.as_str()));
-    let source = Source::from_files(texts);
-    let request = Request { source: &source, environment: &environment(pasted), overrides: &pasted.settings };
-    let resolution = read(&request);
-    Answer { source, resolution, beside: Vec::new() }
-}
-
-/// What the texts of `pasted` take from outside.
-pub(crate) fn environment(pasted: &Pasted) -> Environment {
-    Environment {
-        variables: pasted.environment.clone(),
-        arguments: pasted.arguments.split_ascii_whitespace().map(Into::into).collect(),
-    }
-}
-
-/// What says that a text starts no training, as against one that starts a training and leaves something open.
-const NO_LAUNCH: [Code; 6] = [
-    Code::NoTrainingCommand,
-    Code::NoTraining,
-    Code::NotAScript,
-    Code::NoText,
-    Code::Python,
-    Code::UnknownSettings,
-];
-
-impl Answer {
-    /// The plan and its estimates; what keeps the text from them is among the diagnostics.
-    pub(crate) fn estimated(&mut self) -> Option<(Plan, Report)> {
-        estimated(&mut self.resolution)
-    }
-
-    /// The diagnostics, each with the place that it points to.
-    pub(crate) fn problems(&self) -> String {
-        let mut out = String::new();
-        for file in &self.beside {
-            let note = coloured("note", CYAN);
-            out += &format!("{note}: {} is read as well, which the text names\n\n", harmless(file));
-        }
-        for diagnostic in &self.resolution.diagnostics {
-            let shown = harmless(&render(&self.source, diagnostic));
-            let colour = match diagnostic.severity {
-                Severity::Error => RED,
-                Severity::Warning => YELLOW,
-                Severity::Note => CYAN,
-            };
-            match shown.split_once(':') {
-                Some((kind, rest)) => out += &format!("{}:{rest}\n", coloured(kind, colour)),
-                None => out += &(shown + "\n"),
-            }
-        }
-        out
-    }
-
-    /// The diagnostics and the questions: what keeps the text from a plan.
-    pub(crate) fn obstacles(&self) -> String {
-        let mut out = self.problems();
-        for question in &self.resolution.questions {
-            out += &format!("open: {} ({})\n", harmless(&question.prompt), harmless(&question.name));
-        }
-        out
-    }
-
-    /// The gravest obstacle in one line.
-    pub(crate) fn obstacle(&self) -> String {
-        let resolution = &self.resolution;
-        let error = resolution.diagnostics.iter().find(|said| said.severity == Severity::Error);
-        let said = match (error, resolution.questions.first()) {
-            (Some(error), _) => error.message.clone(),
-            (None, Some(question)) => question.prompt.clone(),
-            (None, None) => "it says too little of a training".to_owned(),
-        };
-        harmless(&said)
-    }
-
-    /// Whether the text starts a training at all.
-    pub(crate) fn launches(&self) -> bool {
-        let said = &self.resolution.diagnostics;
-        !said.iter().any(|diagnostic| NO_LAUNCH.contains(&diagnostic.code))
-    }
-}
-
 /// The fragment of an address of the page, where `operand` is one and no file.
 pub(crate) fn fragment(operand: &str) -> Option<&str> {
     let (before, fragment) = operand.split_once('#')?;
@@ -230,28 +128,4 @@ pub(crate) fn take(pasted: &mut Pasted, shared: Shared) {
             pasted.arguments = carried.arguments;
         }
     }
-}
-
-/// The bytes of a file or of standard input.
-///
-/// # Errors
-/// A sentence that says why it cannot be read.
-pub(crate) fn bytes(file: &str) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    // One more than is read, to know a larger file.
-    let most = MAX_FILE + 1;
-    let read = if file == "-" {
-        std::io::stdin().lock().take(most).read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(file).and_then(|open| open.take(most).read_to_end(&mut bytes))
-    };
-    read.map_err(|error| format!("{file} cannot be read: {error}"))?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(format!("{file} is larger than {} MiB, more than is read", MAX_FILE >> 20));
-    }
-    Ok(bytes)
-}
-
-fn contents(file: &str) -> Result<String, String> {
-    bytes(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,5 +1,6 @@
 //! Shardscope in the terminal. Nothing is sent anywhere: no command opens a connection.
 
+mod answer;
 mod apply;
 mod badge;
 mod beside;
@@ -9,6 +10,7 @@ mod compare;
 mod contribute;
 mod explain;
 mod export;
+mod files;
 mod gate;
 mod input;
 mod link;

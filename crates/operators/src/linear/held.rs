@@ -60,7 +60,7 @@ pub(crate) fn held(kind: LinearKind, x: &Symbols<'_>) -> Vec<Held> {
     first.extend(weight.then(|| Saved::new("in_proj weight gradient", &[wide, x.h], x.width, &WEIGHT)));
     let own = |saved: &Saved| saved.name != "in_proj input";
     let given_back: Bytes =
-        super::saved(kind, x).iter().filter(|saved| own(saved)).map(|saved| saved.bytes).sum();
+        super::kinds::saved(kind, x).iter().filter(|saved| own(saved)).map(|saved| saved.bytes).sum();
     vec![
         Held::new("backward of out_proj", Bytes::ZERO, last),
         Held::new("backward of the scan", Bytes::ZERO, scan),
