@@ -93,6 +93,27 @@ fn four_bit_weights_have_their_constants() {
 }
 
 #[test]
+fn muon_holds_one_momentum_for_adapters_and_nothing_for_frozen_weights() {
+    let muon: Vec<_> = QV.iter().chain(&[("optimizer", "muon")]).copied().collect();
+    // fp32 adapters, one momentum in the same format.
+    assert_eq!(memory(&plan(&muon)).ranks[0].totals.optimizer.get(), 4 * ADAPTERS);
+    let adam = memory(&plan(&QV)).ranks[0].totals.optimizer.get();
+    assert_eq!(adam, 8 * ADAPTERS);
+}
+
+#[test]
+fn fsdp_that_offloads_holds_no_shards_on_the_device() {
+    let shards = [("data_parallel_engine", "fsdp2"), ("gpus_per_node", "8"), ("autocast", "bf16")];
+    let offloads =
+        [shards[0], shards[1], shards[2], ("offload_param", "true"), ("offload_optimizer", "true")];
+    let totals = |set: &[(&str, &str)]| memory(&plan(set)).ranks.swap_remove(0).totals;
+    let (kept, moved) = (totals(&shards), totals(&offloads));
+    assert_eq!((moved.parameters.get(), moved.gradients.get(), moved.optimizer.get()), (0, 0, 0));
+    assert!(kept.parameters.get() > 0 && kept.optimizer.get() > 0);
+    assert_eq!(moved.activations, kept.activations);
+}
+
+#[test]
 fn frozen_weights_have_no_gradient_products() {
     let full = flops(&plan(&[])).model.get();
     let tuned = flops(&plan(&QV)).model.get();

@@ -254,3 +254,45 @@ fn megatron_under_another_trainers_name_is_no_trainer_of_transformers() {
         &["bridge-hf-model"],
     );
 }
+
+#[test]
+fn what_a_trainer_spreads_or_trains_otherwise_is_not_taken_for_data_parallelism() {
+    let swift = "swift sft --model Qwen/Qwen2.5-7B-Instruct --tuner_type lora --max_length 2048 --learning_rate 1e-4 \
+        --gradient_accumulation_steps 8 --per_device_train_batch_size 1";
+    // One process over two devices, and two processes over four.
+    stopped(&script(&format!("CUDA_VISIBLE_DEVICES=0,1 {swift}")), &["CUDA_VISIBLE_DEVICES"]);
+    stopped(
+        &script(&format!("CUDA_VISIBLE_DEVICES=0,1,2,3 NPROC_PER_NODE=2 {swift}")),
+        &["CUDA_VISIBLE_DEVICES"],
+    );
+    let each = script(&format!("CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 {swift}"));
+    assert_eq!(value(&each, Field::WorldSize), "2");
+    assert!(each.plan.is_some(), "{:?}", each.diagnostics);
+    stopped(
+        &script(&format!("CUDA_VISIBLE_DEVICES=0 {swift} --lisa_activated_layers 2")),
+        &["lisa_activated_layers"],
+    );
+    stopped(&script(&format!("CUDA_VISIBLE_DEVICES=0 {swift} --tuner_backend unsloth")), &["tuner_backend"]);
+}
+
+#[test]
+fn what_accelerate_shards_stands_in_a_file_that_is_asked_for() {
+    let text = "accelerate launch --num_processes 8 --config_file configs/fsdp2.yaml train.py --model_name_or_path Qwen/Qwen2.5-7B \
+        --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --max_length 2048 --bf16 true --num_train_epochs 1";
+    let resolution = script(text);
+    assert!(resolution.plan.is_none(), "the file decides what ranks share");
+    assert!(resolution.questions.iter().any(|question| question.name == "zero_stage"));
+}
+
+#[test]
+fn rollouts_are_counted_over_all_accelerators_of_the_cluster() {
+    let text = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=$HOME/models/Qwen/Qwen3-8B \
+        actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size=16 \
+        actor_rollout_ref.rollout.n=4 trainer.n_gpus_per_node=8 trainer.nnodes=2";
+    let resolution = script(text);
+    // One driver is started; Ray puts workers on all of them. 16 sequences over 16 ranks are one each.
+    let [world, micro, global] = [Field::WorldSize, Field::MicroBatchSize, Field::GlobalBatchSize]
+        .map(|field| value(&resolution, field));
+    assert_eq!([world.as_str(), &micro, &global], ["16", "1", "256"]);
+    assert_eq!(value(&resolution, Field::NumLayers), "36");
+}

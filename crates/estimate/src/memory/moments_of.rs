@@ -16,8 +16,13 @@ pub(super) type OfOptimizer = (&'static str, u64, Of);
 /// The states of `optimizer` for the parameters `of`, with moments of `widths` bytes where they are plain numbers.
 pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of) -> Vec<OfOptimizer> {
     let [first, second] = widths;
+    let plain_of = of;
+    let of = if of == Of::TrainedPart { Of::Trained } else { of };
     match optimizer.states {
-        StateFormat::Plain => plain(optimizer.kind, [first, second], of),
+        StateFormat::Plain => match optimizer.kind {
+            OptimizerKind::Muon => plain(optimizer.kind, [first, second], plain_of),
+            kind => plain(kind, [first, second], of),
+        },
         StateFormat::EightBit | StateFormat::Float8 => in_blocks(optimizer.kind, 1, EIGHT_BIT_BLOCK, of),
         // Two moments of half a byte each.
         StateFormat::FourBit => vec![
@@ -38,6 +43,11 @@ fn plain(kind: OptimizerKind, [first, second]: [u64; 2], of: Of) -> Vec<OfOptimi
                 ("slow first moment", first, of),
                 ("second moment", second, of),
             ]
+        }
+        // Adapters are matrices alone; of a model that trains in part, what is no matrix is not told apart.
+        OptimizerKind::Muon if of == Of::Adapters => vec![("momentum", first, of)],
+        OptimizerKind::Muon if of == Of::TrainedPart => {
+            vec![("first moment", first, Of::Trained), ("second moment", second, Of::Trained)]
         }
         OptimizerKind::Muon => vec![
             ("momentum", first, Of::Linear),

@@ -63,7 +63,8 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         if deepspeed {
             add("fp32 copies of what trains", Part::Optimizer, width, true, of);
         }
-        for (name, width, of) in moments_of::states(recipe.optimizer, [width; 2], of) {
+        let whose = if of == Of::Trained && !tuning.is_full() { Of::TrainedPart } else { of };
+        for (name, width, of) in moments_of::states(recipe.optimizer, [width; 2], whose) {
             // Counted for weights and adapters together.
             let together = matches!(of, Of::Sides | Of::Squares | Of::Blocks(_));
             if !(together && blocks) {

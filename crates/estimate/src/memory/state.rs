@@ -251,6 +251,8 @@ pub(super) enum Of {
     Rest,
     /// The model's own that train.
     Trained,
+    /// The same, where others of the model's own are frozen.
+    TrainedPart,
     /// Adapters.
     Adapters,
     /// Frozen ones in a number format.
@@ -276,7 +278,7 @@ impl Of {
             Self::All => held.all,
             Self::Linear | Self::Copies => held.linear,
             Self::Rest => Count::new(held.all.get().saturating_sub(held.linear.get())),
-            Self::Trained => held.trained,
+            Self::Trained | Self::TrainedPart => held.trained,
             Self::Adapters => held.adapters,
             Self::Plain => held.plain(),
             Self::Model => Count::new(held.all.get().saturating_sub(held.adapters.get())),

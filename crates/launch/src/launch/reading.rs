@@ -255,6 +255,7 @@ impl Launch {
         let mut reading =
             named.or_else(|| read_command(&command)).unwrap_or_else(|| megatron::read(&self.arguments));
         self.tell_purpose(&mut reading);
+        self.tell_device_map(&mut reading);
         // Where Ray starts the workers, the framework's own keys say on how many accelerators; the launcher starts one driver.
         let told = reading.value(Field::RlFramework).is_some()
             && reading.found.iter().any(|found| found.field == Field::GpusPerNode);
@@ -306,9 +307,35 @@ impl Launch {
         reading
     }
 
+    /// ms-swift starts NPROC_PER_NODE processes, one where that is not set, and spreads a model over the devices that each
+    /// can see (`device_map`).
+    fn tell_device_map(&self, reading: &mut Reading) {
+        let swift = self.line.told.is_some() && shell::base_name(self.line.trainer()) == "swift";
+        let (true, Some(visible)) = (swift, self.world.visible) else { return };
+        let Some(Said::Known(fact)) = &self.world.gpus_per_node else { return };
+        // The devices themselves stand for processes where nothing else does.
+        let processes = if fact.by.contains("VISIBLE") { 1 } else { fact.value };
+        if visible > processes {
+            let what = "a model spread over devices layer by layer (device_map)";
+            let value = format!("{visible} devices, {processes} processes");
+            let item = NotModelled::new("CUDA_VISIBLE_DEVICES", &value, Effect::Memory, what);
+            reading.not_modelled.push(item.at_some(fact.span));
+        }
+    }
+
     /// The arguments, with what a trainer's command or program says of the objective (`trl grpo`, `grpo.py`).
     fn with_objective(&self) -> Vec<Argument> {
         let mut arguments = self.arguments.clone();
+        // What accelerate shares over ranks stands in its own file.
+        let file = self.line.option(Launcher::Accelerate, &["--config-file"]);
+        if let Some((value, word)) =
+            file.filter(|_| arguments.iter().all(|word| !word.text.starts_with("--deepspeed")))
+        {
+            let span = Some(word.origin());
+            for text in ["--config_file", value.text()] {
+                arguments.push(Argument { text: text.to_owned(), span, ..Argument::default() });
+            }
+        }
         let named = self.line.told.as_ref().or(self.line.program.as_ref());
         let stated = ["--rlhf", "--rl=", "--stage"];
         let own = arguments.iter().any(|word| stated.iter().any(|start| word.text.starts_with(start)));

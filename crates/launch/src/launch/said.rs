@@ -47,6 +47,8 @@ pub struct World {
     pub gpus_per_node: Option<Said>,
     /// Accelerators in all.
     pub world_size: Option<Said>,
+    /// Devices that a trainer's own command can see, where it is said.
+    pub visible: Option<u64>,
 }
 
 /// A word that only names something.

@@ -208,7 +208,7 @@ impl World {
     }
 
     /// `CUDA_VISIBLE_DEVICES=0,1 command`: the devices that a trainer on one node can see.
-    fn visible(&mut self, script: &Script, chosen: &Chosen) {
+    fn see(&mut self, script: &Script, chosen: &Chosen) {
         const NAMES: [&str; 2] = ["CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"];
         let is_named = |name: &str| NAMES.contains(&name);
         let prefixed =
@@ -217,6 +217,7 @@ impl World {
         let Some(value) = prefixed.or_else(|| set?.values.last().cloned()) else { return };
         let Some(devices) = value.known().filter(|text| !text.is_empty()) else { return };
         let count = devices.split(',').filter(|device| !device.trim().is_empty()).count() as u64;
+        self.visible = Some(count);
         let by = named("CUDA_VISIBLE_DEVICES", value.origin().unwrap_or_default());
         offer_number(&mut self.gpus_per_node, count, &value, &by, "the devices that it can see");
         offer_number(&mut self.nodes, 1, &value, &by, "one node, unless told otherwise");
@@ -241,7 +242,7 @@ impl World {
         // A trainer's own command is its program too, and no launcher in front of it.
         let trainer = line.told.is_some() && !torch;
         if trainer || line.launcher() == Some(Launcher::Python) {
-            self.visible(script, chosen);
+            self.see(script, chosen);
         }
         if trainer && self.gpus_per_node.is_some() {
             one(&mut self.nodes, "the trainer stays on its node unless NNODES says otherwise");

@@ -418,6 +418,16 @@ fn spread(leaves: &mut Leaves<'_>) {
     }
     fsdp(leaves);
     if let Some(leaf) = leaves.get("config_file") {
+        let name = leaf.value.to_ascii_lowercase();
+        let engine = if name.contains("fsdp") {
+            Some("fsdp2")
+        } else {
+            ["zero", "deepspeed", "ds_"].iter().any(|sign| name.contains(sign)).then_some("deepspeed")
+        };
+        if let Some(engine) = engine {
+            let why = "as the file of accelerate is called";
+            leaves.state(Field::DataParallelEngine, engine, Origin::Derived, why);
+        }
         left_to_file(leaves, leaf);
     }
 }

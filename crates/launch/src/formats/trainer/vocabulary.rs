@@ -119,9 +119,10 @@ pub(super) const RULES: &[Rule] = &[
     rule("tiled_mlp use_tiled_mlp", Lacks(Memory, "an MLP that works piece by piece", "")),
     // Not modelled.
     rule(
-        "use_galore use_badam use_adam_mini use_apollo use_llama_pro mixture_of_depths mod_choice lisa_step_interval lisa_n_layers relora relora_steps galore_rank_max unfrozen_parameters",
+        "use_galore use_badam use_adam_mini use_apollo use_llama_pro mixture_of_depths mod_choice lisa_step_interval lisa_n_layers lisa_activated_layers relora relora_steps galore_rank_max unfrozen_parameters",
         Lacks(Memory, ALLOCATION, ""),
     ),
+    rule("tuner_backend", Lacks(Memory, KERNELS, "peft")),
     rule("use_muon", Lacks(Memory, "Muon in this trainer", "")),
     rule("teacher_model reward_model_plugin ref_model_quantization_bit", Lacks(Memory, PREFERENCES, "")),
     rule(
