@@ -48,5 +48,6 @@ mod time;
 mod topology;
 mod traffic;
 mod traffic_walk;
+mod tuned_runs;
 mod utilisation;
 mod words;

@@ -130,6 +130,8 @@ const FORKS: &[Fork] = &[
     takes("lora-register-forward-hook", &[]),
     switch("use-peft", &[(Field::TrainType, LORA)]),
     takes("tuner-type", &[(Field::TrainType, None)]),
+    // ms-swift's longest sample, to which packs are filled.
+    takes("max-length", &[(Field::SeqLength, None)]),
     switch("freeze-ViT", &[(Field::FrozenModules, Some("vision"))]),
     switch("freeze-LM", &[(Field::FrozenModules, Some("llm"))]),
     switch("freeze-vit", &[(Field::FrozenModules, Some("vision"))]),
