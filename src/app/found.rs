@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use shardscope::plan::{Field, Recompute};
-use shardscope::quantity::{Bytes, Seconds};
 use shardscope::search::{Outcome, Walk};
+use shardscope::units::{Bytes, Seconds};
 
 /// Layouts of the list that are handed on.
 const LISTED: usize = 12;

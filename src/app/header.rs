@@ -1,7 +1,7 @@
 //! The bar above the page, and the notice about a link that could not be opened.
 
+use shardscope::link::LinkError;
 use shardscope::session::Event;
-use shardscope::share::LinkError;
 use yew::prelude::*;
 
 use super::action::Action;

@@ -1,7 +1,7 @@
 //! Places of the script, shown in its box.
 
 use shardscope::session::{Answer, utf16_offset};
-use shardscope::text::Span;
+use shardscope::source::Span;
 
 use super::browser;
 

@@ -1,10 +1,10 @@
 //! The sheet from which a plan goes elsewhere: links, copies, frames, files.
 
-use shardscope::intake::export::{Exported, bridge_command, deepspeed_json, megatron_command};
+use shardscope::launch::export::{Exported, bridge_command, deepspeed_json, megatron_command};
+use shardscope::link::MAX_LINK;
 use shardscope::session::{
     LONG_LINK, PtrEq, Shown, State, frame, script_link, settings_link, title, verdict_markdown,
 };
-use shardscope::share::MAX_LINK;
 use yew::prelude::*;
 
 use super::action::Action;

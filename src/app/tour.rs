@@ -1,8 +1,8 @@
 //! The guided tour: a card that leads from part to part of the page and stays out of its way. Each panel has its own
 //! step.
 
-use shardscope::quantity::{gib, seconds};
 use shardscope::session::Shown;
+use shardscope::units::{gib, seconds};
 use yew::prelude::*;
 
 use super::action::Action;

@@ -139,7 +139,7 @@ const MOST_TOKENS: f64 = 1e18;
 
 /// A number of tokens as people write it (15e12), whole.
 fn whole(tokens: f64) -> u64 {
-    shardscope::quantity::Count::rounded_up(tokens).get()
+    shardscope::units::Count::rounded_up(tokens).get()
 }
 
 /// Prints the answer, and diagnostics to standard error.

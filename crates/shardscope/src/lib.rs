@@ -57,11 +57,3 @@ pub use shardscope_session as session;
 pub use shardscope_source as source;
 pub use shardscope_topology as topology;
 pub use shardscope_units as units;
-
-// Names of earlier versions.
-#[doc(hidden)]
-pub use {
-    shardscope_bash as shell, shardscope_config_tree as tree, shardscope_launch as intake,
-    shardscope_link as share, shardscope_operators as anatomy, shardscope_source as text,
-    shardscope_units as quantity,
-};

@@ -1,9 +1,9 @@
 //! The one change to make next, in a sentence, with what it comes to.
 
 use shardscope::plan::Field;
-use shardscope::quantity::{Bytes, Seconds, gib, seconds};
 use shardscope::report::Finding;
 use shardscope::session::{Event, Fit, Hand, PtrEq, Shown, change_line, patched};
+use shardscope::units::{Bytes, Seconds, gib, seconds};
 use yew::prelude::*;
 
 use crate::app::action::Action;

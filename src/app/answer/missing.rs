@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use shardscope::session::{EXAMPLE, Event, Hand, State};
-use shardscope::text::Severity;
+use shardscope::source::Severity;
 use yew::prelude::*;
 
 use crate::app::action::Action;

@@ -1,7 +1,7 @@
 //! The first thing to see: does it fit, by how much, and what the last change did to it.
 
-use shardscope::quantity::{Bytes, Quantity, Seconds, gib, rounded, seconds};
 use shardscope::session::{Fit, PtrEq, Shown, cut};
+use shardscope::units::{Bytes, Quantity, Seconds, gib, rounded, seconds};
 use yew::prelude::*;
 
 use crate::app::widgets::{Icon, Sign};

@@ -1,7 +1,7 @@
 //! What there is to say about the text, each line leading to its place.
 
 use shardscope::session::{Answer, PtrEq};
-use shardscope::text::{Diagnostic, Severity};
+use shardscope::source::{Diagnostic, Severity};
 use yew::prelude::*;
 
 use crate::app::place::show;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use shardscope::session::{Answer, Event, Piece, PtrEq, pieces};
-use shardscope::text::Severity;
+use shardscope::source::Severity;
 use web_sys::HtmlTextAreaElement;
 use yew::prelude::*;
 

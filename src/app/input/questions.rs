@@ -1,6 +1,6 @@
 //! What the text leaves open, as fields with a proposal, and what stops the verdict, with the way on.
 
-use shardscope::intake::{NotModelled, Question};
+use shardscope::launch::{NotModelled, Question};
 use shardscope::plan::Field;
 use shardscope::session::{Answer, Event, PtrEq};
 use yew::prelude::*;

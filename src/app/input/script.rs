@@ -1,10 +1,10 @@
 //! The launch script, the files beside it, and what there is to say about them.
 
 use gloo::file::FileList;
-use shardscope::intake::{Origin, SettingValue};
-use shardscope::quantity::grouped;
+use shardscope::launch::{Origin, SettingValue};
 use shardscope::session::{Answer, EXAMPLE, Event, Hand, PtrEq};
-use shardscope::text::Severity;
+use shardscope::source::Severity;
+use shardscope::units::grouped;
 use web_sys::HtmlInputElement;
 use yew::prelude::*;
 

@@ -1,9 +1,9 @@
 //! What could be better, each change already estimated, one press away.
 
 use shardscope::plan::Field;
-use shardscope::quantity::{gib, seconds};
 use shardscope::report::Finding;
 use shardscope::session::{Event, Fit};
+use shardscope::units::{gib, seconds};
 use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps};

@@ -3,8 +3,8 @@
 use shardscope::estimate::collective::Algorithm;
 use shardscope::estimate::traffic::{DimensionTraffic, Operation, Totals};
 use shardscope::plan::Plan;
-use shardscope::quantity::{grouped, size};
 use shardscope::session::{Shown, detour_sentence, dimension_line, link_name, written_groups};
+use shardscope::units::{grouped, size};
 use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps, Story};

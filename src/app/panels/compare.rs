@@ -1,10 +1,10 @@
 //! The pinned plan beside the one shown: what differs, by how much, and why.
 
-use shardscope::quantity::{decimal, gib, seconds};
 use shardscope::report::compare::{
     Amount, Cause, Comparison, Line, Section as Numbers, SettingDifference, Side, compare_plans,
 };
 use shardscope::session::{Event, PtrEq, Shown, title};
+use shardscope::units::{decimal, gib, seconds};
 use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps};

@@ -1,7 +1,7 @@
 //! Layouts as a picture: peak memory by step time, with the front of those that none beats in both. The pointer reads a
 //! point, a click shows its plan, and one more compares it with the plan that the search began with.
 
-use shardscope::quantity::{decimal, gib, seconds};
+use shardscope::units::{decimal, gib, seconds};
 use yew::prelude::*;
 
 use super::layouts::{capacity, change};

@@ -2,7 +2,7 @@
 
 use shardscope::estimate::compute::Bound;
 use shardscope::estimate::{Sizes, Utilisation};
-use shardscope::quantity::{Quantity, decimal, grouped, mib, percent};
+use shardscope::units::{Quantity, decimal, grouped, mib, percent};
 use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps};

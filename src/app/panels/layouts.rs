@@ -1,6 +1,6 @@
 //! Layouts that a search found, as a table or a short list. Taking one shows its plan and leaves the list.
 
-use shardscope::quantity::{Bytes, Quantity, decimal, gib, seconds};
+use shardscope::units::{Bytes, Quantity, decimal, gib, seconds};
 use yew::prelude::*;
 
 use crate::app::action::Action;

@@ -2,8 +2,8 @@
 
 use shardscope::estimate::{Totals, memory_doubts};
 use shardscope::plan::{Field, LeftOut};
-use shardscope::quantity::{Bytes, gib, grouped};
 use shardscope::session::{Event, Shown, StageMemory, Use, explain_memory};
+use shardscope::units::{Bytes, gib, grouped};
 use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps, Story};

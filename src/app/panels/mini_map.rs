@@ -1,9 +1,9 @@
 //! The first nodes of the cluster, small: rest on a GPU to see its group.
 
-use shardscope::quantity::grouped;
 use shardscope::session::map::{Colour, group_caption, relations};
 use shardscope::session::{Event, Shown};
 use shardscope::topology::{GroupKind, Groups, Rank};
+use shardscope::units::grouped;
 use yew::prelude::*;
 
 use super::map_chips::chips;

@@ -1,7 +1,7 @@
 //! The first screen: the figures everyone asks for, memory by stage, the cluster, one step.
 
-use shardscope::quantity::{Count, Quantity, grouped, percent, rounded, seconds, tflops};
 use shardscope::session::Shown;
+use shardscope::units::{Count, Quantity, grouped, percent, rounded, seconds, tflops};
 use yew::prelude::*;
 
 use super::mini_map::MiniMap;

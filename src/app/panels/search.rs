@@ -1,6 +1,6 @@
 //! Other layouts for the same model on the same machines, tried in slices so that the page stays quick.
 
-use shardscope::quantity::grouped;
+use shardscope::units::grouped;
 use yew::prelude::*;
 
 use super::front::Front;

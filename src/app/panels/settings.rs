@@ -1,7 +1,7 @@
 //! Every setting as it was understood: its value, where it comes from, and a control to try another.
 
 use gloo::timers::callback::Timeout;
-use shardscope::intake::Origin;
+use shardscope::launch::Origin;
 use shardscope::session::{Chapter, Event, Row, State, chapters};
 use yew::prelude::*;
 

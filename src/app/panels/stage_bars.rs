@@ -1,7 +1,7 @@
 //! A stacked bar for each pipeline stage against what the accelerator holds; stages that are alike share one.
 
-use shardscope::quantity::gib;
 use shardscope::session::{Shown, StageMemory, Use};
+use shardscope::units::gib;
 use yew::prelude::*;
 
 use super::panel::PlanProps;

@@ -1,7 +1,7 @@
 //! The parts of a step, the longest first, as one bar.
 
-use shardscope::quantity::{decimal, percent};
 use shardscope::session::{StepPart, step_parts};
+use shardscope::units::{decimal, percent};
 use yew::prelude::*;
 
 use super::panel::PlanProps;

@@ -1,8 +1,8 @@
 //! How long a step takes, and where it goes.
 
 use shardscope::estimate::time::Time;
-use shardscope::quantity::{Count, FlopsPerSecond, Quantity, decimal, percent, rounded, seconds, tflops};
 use shardscope::session::{Branch, Shown};
+use shardscope::units::{Count, FlopsPerSecond, Quantity, decimal, percent, rounded, seconds, tflops};
 use yew::prelude::*;
 
 use super::own_figures::{OwnFigures, OwnLog};
@@ -91,7 +91,7 @@ fn step_time(PlanProps { shown }: &PlanProps) -> Html {
 fn conventions(shown: &Shown) -> Html {
     let time = &shown.report.time;
     let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
-    let figures = |flops: Option<shardscope::quantity::Flops>| match flops {
+    let figures = |flops: Option<shardscope::units::Flops>| match flops {
         Some(flops) => {
             let rate = FlopsPerSecond::new(flops.get() / time.step.get() / gpus);
             [format!("{:.3e}", flops.get()), tflops(rate), percent(rate.get() / time.peak.get())]

@@ -1,7 +1,7 @@
 //! A stage's memory as a stacked bar. Its pieces are named in the legend; colour and pattern tell them apart.
 
-use shardscope::quantity::{Bytes, Quantity, decimal, gib};
 use shardscope::session::Use;
+use shardscope::units::{Bytes, Quantity, decimal, gib};
 use yew::prelude::*;
 
 #[derive(Properties, PartialEq)]

@@ -1,7 +1,7 @@
 //! A breakdown that opens: each number shows its formula, the symbols with their values, and its source.
 
-use shardscope::quantity::decimal;
 use shardscope::session::{Branch, Reason};
+use shardscope::units::decimal;
 use yew::prelude::*;
 
 #[derive(Properties, PartialEq)]

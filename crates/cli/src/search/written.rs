@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use shardscope::plan::{Plan, Variant};
-use shardscope::quantity::{Bytes, Seconds, decimal, gib, grouped, rounded, seconds};
 use shardscope::search::{Exhausted, Inquiry, Outcome, Question, Reached, Tally, why_not};
+use shardscope::units::{Bytes, Seconds, decimal, gib, grouped, rounded, seconds};
 
 /// The answer.
 #[derive(Serialize)]

@@ -9,12 +9,12 @@ mod play;
 mod table;
 mod view;
 
-use shardscope::quantity::{gib, grouped};
 use shardscope::session::map::{
     Amounts, Colour, Detail, Geometry, MOST_DRAWN, Picture, about, group_caption, picture_of,
 };
 use shardscope::session::{Event, PtrEq, Shown};
 use shardscope::topology::Rank;
+use shardscope::units::{gib, grouped};
 use web_sys::Element;
 use yew::prelude::*;
 

@@ -1,8 +1,8 @@
 //! The map as a table, a page at a time.
 
-use shardscope::quantity::gib;
 use shardscope::session::map::{GpuLine, all_groups, gpu_lines, relation_name, relations};
 use shardscope::session::{PtrEq, Shown};
+use shardscope::units::gib;
 use web_sys::Element;
 use yew::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Moments of the step in words, and the time below the lanes.
 
-use shardscope::quantity::seconds;
 use shardscope::session::schedule::{StepTimeline, Viewport};
+use shardscope::units::seconds;
 use yew::prelude::*;
 
 /// Marks of the time axis.

@@ -1,8 +1,8 @@
 //! How a stage's memory rises and falls with the schedule, under the same cursor.
 
-use shardscope::quantity::{decimal, size};
 use shardscope::session::schedule::{CURVE, StepTimeline, Viewport, WIDTH};
 use shardscope::session::{PtrEq, Shown};
+use shardscope::units::{decimal, size};
 use yew::prelude::*;
 
 use super::lanes::line_at;

@@ -1,8 +1,8 @@
 //! The lanes of the stages, each with what it does when; the pointer reads what runs.
 
-use shardscope::quantity::{decimal, seconds};
 use shardscope::session::PtrEq;
 use shardscope::session::schedule::{LANE, Picture, StepTimeline, Viewport, WIDTH};
+use shardscope::units::{decimal, seconds};
 use web_sys::Element;
 use yew::prelude::*;
 

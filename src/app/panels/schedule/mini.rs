@@ -1,8 +1,8 @@
 //! The whole step, small, for the first screen.
 
-use shardscope::quantity::decimal;
 use shardscope::session::schedule::{LANE, StepTimeline, Viewport, WIDTH, Work};
 use shardscope::session::{PtrEq, Shown};
+use shardscope::units::decimal;
 use yew::prelude::*;
 
 use super::axis::axis;

@@ -9,9 +9,9 @@ mod pan;
 
 pub(super) use mini::{MiniSchedule, work_legend};
 
-use shardscope::quantity::{grouped, percent};
 use shardscope::session::PtrEq;
 use shardscope::session::schedule::{StepTimeline, Viewport};
+use shardscope::units::{grouped, percent};
 use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps, Story};

@@ -1,7 +1,7 @@
 //! The other schedules that the plan could have.
 
-use shardscope::quantity::{gib, grouped, percent, seconds};
 use shardscope::session::schedule::{Alternative, alternatives};
+use shardscope::units::{gib, grouped, percent, seconds};
 use web_sys::Element;
 use yew::prelude::*;
 
