@@ -81,6 +81,7 @@ macro_rules! fields {
     };
 }
 
+use super::layers::LinearKind;
 use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
     MAX_POSITIONS, MAX_SEQUENCE, MAX_VOCAB, MAX_WORLD,
@@ -181,7 +182,7 @@ fields! {
     ChunkedAttention "chunked_attention" Flag, "windows that do not slide: the sequence is cut into chunks";
     WindowAttnSkipFreq "window_attn_skip_freq" Text, "every how many layers attention is not windowed, or a list of 1 for windowed";
     AttentionOutputGate "attention_output_gate" Flag, "a gate on the attention's output, made beside the queries";
-    LinearMixer "linear_mixer" Word(&["gated_delta_net", "kimi_delta_attention", "mamba2", "mamba"]), "kind of linear attention or state-space layer";
+    LinearMixer "linear_mixer" Word(LinearKind::NAMES), "kind of linear attention or state-space layer";
     LinearAttentionFreq "linear_attention_freq" Text, "every how many layers attention is not linear, or a list of 1 for linear";
     LinearNumKeyHeads "linear_num_key_heads" Count(1, MAX_HEADS), "query and key heads of a linear mixer; Mamba-2's groups";
     LinearNumValueHeads "linear_num_value_heads" Count(1, MAX_HEADS), "value heads of a linear mixer; Mamba-2's heads";

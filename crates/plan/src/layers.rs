@@ -173,7 +173,18 @@ impl LinearKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::GatedDeltaNet, Self::KimiDelta, Self::Mamba2, Self::Mamba];
 
-    /// The word of a setting.
+    /// The words of the setting, in the order of [`LinearKind::ALL`].
+    pub const NAMES: &'static [&'static str] = &{
+        let mut names = [""; Self::ALL.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = Self::ALL[at].name();
+            at += 1;
+        }
+        names
+    };
+
+    /// The word of the setting.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

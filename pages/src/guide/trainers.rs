@@ -202,4 +202,59 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "Qwen3-8B",
         "bf16&gbs=512&mbs=1&tp=2&nodes=1&seq=4096&sequence_parallel&use_distributed_optimizer&rl_framework=nemo_rl&rollout_engine=vllm&rollout_tensor_parallel_size=1&rollout_memory_fraction=0.6&rollout_sleep&offload_between_phases=weights%20gradients%20optimizer",
     ),
+    (
+        "Llama 3 8B with three gated delta nets for every gated attention",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=2&nodes=2&seq=8192&tp=2&sequence_parallel&linear_attention_freq=4&linear_mixer=gated_delta_net&attention_output_gate&use_flash_attn",
+    ),
+    (
+        "the same in Megatron's own layers, with dropout",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=2&nodes=2&seq=8192&software=megatron_core_local&tp=2&linear_attention_freq=4&linear_mixer=gated_delta_net&hidden_dropout=0.1&gradient_accumulation_fusion=false",
+    ),
+    (
+        "the same in nanotron",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=2&nodes=2&seq=8192&software=nanotron&tp=2&sequence_parallel&mixer_pattern=MMM*&linear_mixer=gated_delta_net",
+    ),
+    (
+        "Llama 3 8B with Mamba-2, the sequence cut",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=2&nodes=2&seq=8192&tp=2&cp=2&sequence_parallel&mixer_pattern=MMM*&linear_mixer=mamba2",
+    ),
+    (
+        "Llama 3 8B with Mamba",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=2&nodes=2&seq=8192&mixer_pattern=MMM*&linear_mixer=mamba&linear_num_key_heads=1&linear_num_value_heads=1&linear_key_head_dim=16&linear_value_head_dim=8192&linear_rank=256&linear_biases=conv1d&linear_norm",
+    ),
+    (
+        "Llama 3 8B with Kimi delta attention",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=2&nodes=2&seq=8192&mixer_pattern=MMM*&linear_mixer=kimi_delta_attention&linear_num_key_heads=32&linear_num_value_heads=32&linear_rank=128",
+    ),
+    (
+        "the same in nanotron, gathered",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=2&nodes=2&seq=8192&software=nanotron&tp=2&sequence_parallel&mixer_pattern=MMM*&linear_mixer=kimi_delta_attention&linear_num_key_heads=32&linear_num_value_heads=32&linear_rank=128",
+    ),
+    (
+        "Gated delta nets and gated attention under transformers, attention eager",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=eager&mixer_pattern=MMM*&linear_mixer=gated_delta_net&attention_output_gate&qk_layernorm&fp32_norms",
+    ),
+    (
+        "the same in fp32",
+        "Llama-3-8B",
+        "params_dtype=fp32&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&autocast=none&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=gated_delta_net&attention_output_gate&qk_layernorm&fp32_norms",
+    ),
+    (
+        "Mamba-2 under transformers",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=mamba2",
+    ),
+    (
+        "Experts with a shared one that a gate switches, under transformers",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa&num_experts=8&moe_router_topk=2&moe_ffn_hidden_size=1024&moe_shared_expert_intermediate_size=2048&moe_shared_expert_gate",
+    ),
 ];

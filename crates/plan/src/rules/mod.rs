@@ -4,6 +4,7 @@
 mod batch;
 mod bounds;
 mod experts;
+mod mixers;
 mod parallel;
 mod refusals;
 mod shape;
@@ -19,6 +20,7 @@ pub(super) fn refused(plan: &Plan) -> Vec<Contradiction> {
     // Sizes beyond the bounds are not worth dividing.
     if refusals.0.is_empty() {
         shape::check(plan, &mut refusals);
+        mixers::check(plan, &mut refusals);
         experts::check(plan, &mut refusals);
         parallel::check(plan, &mut refusals);
         batch::check(plan, &mut refusals);

@@ -1,0 +1,163 @@
+//! Properties of every plan, drawn at random over models, layouts and trainers: sums hold, nothing panics, more of what
+//! costs never costs less, and nothing between steps is above the peak.
+//!
+//! Runs over 300 plans; `SHARDSCOPE_PLANS=100000` asks for more.
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+use shardscope::estimate::time::time;
+use shardscope::estimate::traffic::traffic;
+use shardscope::estimate::{flops, memory, parameters};
+use shardscope::explain::{Breakdown, Rule};
+use shardscope::launch::resolve;
+use shardscope::plan::Plan;
+use shardscope::units::Bytes;
+
+use crate::drawn::config;
+
+/// Plans of a normal run.
+const PLANS: u32 = 300;
+/// Settings that every plan has.
+const COMMON: &str = "hidden_size=1024 num_attention_heads=16 vocab_size=32000 swiglu=true normalization=RMSNorm \
+    position_embedding_type=rope add_bias_linear=false group_query_attention=true num_query_groups=4 bf16=true \
+    accelerator=H100-SXM gpus_per_node=8 global_batch_size=64 untie_embeddings_and_output_weights=true";
+
+/// What may be drawn for each: settings of one alternative joined by blanks.
+const DRAWN: &[&[&str]] = &[
+    &["num_layers=4", "num_layers=8", "num_layers=12"],
+    &["seq_length=512", "seq_length=2048", "seq_length=4096"],
+    &["micro_batch_size=1", "micro_batch_size=2", "micro_batch_size=4"],
+    &["num_nodes=1", "num_nodes=2"],
+    &["", "tensor_model_parallel_size=2", "tensor_model_parallel_size=4 sequence_parallel=true"],
+    &["", "pipeline_model_parallel_size=2", "pipeline_model_parallel_size=4"],
+    &["", "", "context_parallel_size=2"],
+    &["", "use_distributed_optimizer=true", "zero_stage=1", "zero_stage=2", "zero_stage=3"],
+    &[
+        "",
+        "recompute_granularity=full recompute_method=uniform recompute_num_layers=1",
+        "recompute_granularity=full recompute_method=block recompute_num_layers=2",
+        "recompute_granularity=selective",
+    ],
+    &[
+        "",
+        "",
+        "num_experts=8 moe_router_topk=2 moe_ffn_hidden_size=512",
+        "num_experts=8 moe_ffn_hidden_size=512 moe_layer_freq=2 moe_shared_expert_intermediate_size=512",
+    ],
+    &[
+        "",
+        "mixer_pattern=www* attention_window=256",
+        "mixer_pattern=w attention_window=1024 chunked_attention=true",
+        "linear_attention_freq=4 attention_output_gate=true",
+        "mixer_pattern=MM* linear_mixer=mamba2",
+        "mixer_pattern=P linear_mixer=mamba2",
+        "mixer_pattern=MMM* linear_mixer=kimi_delta_attention linear_rank=64 linear_num_key_heads=16 \
+         linear_num_value_heads=16",
+        "mixer_pattern=M* linear_mixer=mamba linear_num_key_heads=1 linear_num_value_heads=1 linear_key_head_dim=16 \
+         linear_value_head_dim=2048 linear_rank=64",
+    ],
+    &[
+        "",
+        "",
+        "software=megatron_core_local",
+        "software=torchtitan",
+        "software=nanotron",
+        "software=hf_transformers train_type=full",
+        "software=hf_transformers train_type=lora lora_rank=16 lora_target_modules=all-linear",
+        "software=hf_transformers train_type=qlora lora_rank=16 lora_target_modules=all-linear base_quantization=nf4",
+    ],
+    &["", "", "attention_kernel=flash", "attention_kernel=unfused"],
+    &["", "", "hidden_dropout=0.1", "optimizer=sgd", "optimizer=lion", "optimizer=muon"],
+];
+
+/// The choices of a plan, by their places in [`DRAWN`].
+fn choices() -> impl Strategy<Value = Vec<usize>> {
+    DRAWN.iter().map(|alternatives| 0..alternatives.len()).collect::<Vec<_>>()
+}
+
+fn settings(chosen: &[usize], more: &str) -> Vec<(String, String)> {
+    let drawn = DRAWN.iter().zip(chosen).map(|(alternatives, place)| alternatives[*place]);
+    let words = COMMON.split_ascii_whitespace().chain(drawn.flat_map(str::split_ascii_whitespace));
+    let pairs = words.chain(more.split_ascii_whitespace()).filter_map(|word| word.split_once('='));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn plan(chosen: &[usize], more: &str) -> Option<Plan> {
+    resolve(&[], &settings(chosen, more)).plan
+}
+
+/// Every parent is what its children make.
+fn check_sums(node: &Breakdown<Bytes>) {
+    let children = node.children();
+    let one: u64 = match node.rule() {
+        Rule::Leaf => return,
+        Rule::Sum => children.iter().map(|child| child.value().get()).sum(),
+        Rule::Greatest => children.iter().map(|child| child.value().get()).max().unwrap_or(0),
+    };
+    assert_eq!(node.value().get(), one * node.multiplicity(), "{}", node.label());
+    for child in children {
+        check_sums(child);
+    }
+}
+
+/// What holds of one plan; its worst peak.
+fn check(plan: &Plan) -> u64 {
+    let memory = memory(plan);
+    for rank in &memory.ranks {
+        let totals = &rank.totals;
+        let parts =
+            [totals.parameters, totals.gradients, totals.optimizer, totals.activations, totals.temporaries];
+        let sum: u64 = parts.iter().map(|bytes| bytes.get()).sum();
+        assert_eq!(sum, totals.peak_allocated.get(), "the terms of the peak");
+        assert_eq!(rank.breakdown.value(), totals.peak_reserved);
+        assert!(totals.peak_reserved >= totals.peak_allocated);
+        assert!(
+            totals.between_steps <= totals.peak_allocated,
+            "between steps {:?} and {:?} at the peak",
+            totals.between_steps,
+            totals.peak_allocated
+        );
+        check_sums(&rank.breakdown);
+    }
+    let counted = parameters(plan);
+    assert!(counted.active_per_token <= counted.total);
+    let of = flops(plan);
+    assert!(of.causal <= of.model && of.model <= of.hardware, "{of:?}");
+    let step = time(plan).step.get();
+    assert!(step.is_finite() && step > 0.0, "{step}");
+    assert!(traffic(plan).dimensions.iter().all(|of| !of.operations.is_empty()));
+    memory.worst.peak_allocated.get()
+}
+
+#[test]
+fn every_plan_adds_up_and_more_never_costs_less() {
+    let asked = std::env::var("SHARDSCOPE_PLANS").ok().and_then(|plans| plans.parse().ok());
+    let wanted = asked.unwrap_or(PLANS);
+    let mut runner = TestRunner::new(config(1));
+    let strategy = choices();
+    let (mut plans, mut drawn) = (0, 0_u32);
+    while plans < wanted {
+        drawn += 1;
+        assert!(drawn < 100 + 20 * wanted, "{plans} plans of {drawn} drawn");
+        let chosen = strategy.new_tree(&mut runner).expect("choices").current();
+        let Some(one) = plan(&chosen, "") else { continue };
+        let told = || settings(&chosen, "");
+        let peak = match std::panic::catch_unwind(|| check(&one)) {
+            Ok(peak) => peak,
+            Err(why) => {
+                eprintln!("{:?}", told());
+                std::panic::resume_unwind(why);
+            }
+        };
+        plans += 1;
+        // Twice the tokens of a micro-batch, and twice the layers of every stage, never take less.
+        let (tokens, layers) = (one.model().seq_length, one.model().num_layers);
+        for more in [format!("seq_length={}", 2 * tokens), format!("num_layers={}", 2 * layers)] {
+            if let Some(other) = plan(&chosen, &more) {
+                let larger = memory(&other).worst.peak_allocated.get();
+                assert!(larger >= peak, "{more}: {larger} below {peak}, {:?}", told());
+            }
+        }
+    }
+    println!("{plans} plans of {drawn} drawn");
+}
