@@ -27,7 +27,9 @@ pub fn advised(plan: &Plan) -> Result<Report, Fault> {
 pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
     let advisor = Advisor::new(plan, report);
     let mut findings = rules::out_of_memory::findings(&advisor);
-    let rest: [fn(&Advisor<'_>) -> Option<Finding>; 8] = [
+    findings.extend(rules::best_change::finding(&advisor));
+    let rest: [fn(&Advisor<'_>) -> Option<Finding>; 9] = [
+        rules::unfused_attention::finding,
         rules::optimizer_not_sharded::finding,
         rules::sequence_parallel_off::finding,
         rules::tensor_leaves_domain::finding,
@@ -37,8 +39,10 @@ pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
         rules::deep_bubble::finding,
         rules::lower_tensor::finding,
     ];
-    for finding in rest {
-        findings.extend(finding(&advisor));
-    }
+    let mut others: Vec<Finding> = rest.iter().filter_map(|rule| rule(&advisor)).collect();
+    // The fastest first; what promises no time stands behind.
+    let seconds = |one: &Finding| one.expected.step.map_or(f64::INFINITY, shardscope_units::Seconds::get);
+    others.sort_by(|one, other| seconds(one).total_cmp(&seconds(other)));
+    findings.extend(others);
     findings
 }

@@ -2,7 +2,7 @@
 
 use super::space::Space;
 use shardscope_estimate::{Totals, memory_totals};
-use shardscope_plan::{DpSharding, Embeddings, Plan, Variant};
+use shardscope_plan::{DpSharding, Embeddings, Plan, StageSplit, Variant};
 use shardscope_units::{Bytes, Quantity};
 
 /// Where a floor lies.
@@ -78,4 +78,29 @@ pub(crate) fn of_shape(space: &Space, plan: &Plan, shape: &Variant) -> Floor {
     let over =
         |(plan, totals): &(Plan, Vec<Totals>)| totals.iter().any(|totals| resident(plan, totals) > capacity);
     if totals(space, shape).iter().all(over) { Floor::Above } else { Floor::Below }
+}
+
+/// Fewer accelerators than these cannot hold weights, gradients and optimizer states, each of them once, whatever else is
+/// done: what one replica without data parallelism holds, over what a device has. None where there is no such replica.
+#[must_use]
+pub fn least_gpus(plan: &Plan) -> Option<u64> {
+    let own = Variant::of(plan);
+    let mut cluster = plan.cluster().clone();
+    (cluster.num_nodes, cluster.gpus_per_node) = (1, own.tensor);
+    // One stage, where a tied embedding is there once, and DualPipe's other copy is not.
+    let variant = Variant {
+        pipeline: 1,
+        virtual_pipeline: 1,
+        group: None,
+        split: StageSplit::EVEN,
+        context: 1,
+        expert: 1,
+        expert_tensor: own.tensor,
+        micro_batch_size: 1,
+        ..own
+    };
+    let one = variant.checked_on(plan, plan.model().clone(), cluster).ok()?;
+    let all: Bytes = memory_totals(&one).iter().map(|totals| resident(&one, totals)).sum();
+    let bytes = all.get().saturating_mul(one.layout().tensor);
+    Some(bytes.div_ceil(plan.cluster().accelerator.memory.get().max(1)))
 }

@@ -2,6 +2,7 @@
 //! stopped.
 
 mod dimension;
+mod edits;
 mod exhaust;
 mod floor;
 mod other;
@@ -12,9 +13,11 @@ mod walk;
 mod why_not;
 
 pub use dimension::{Choices, Dimension, Values};
+pub use edits::{Edited, one_edit, single_edits, three_edits, two_edits};
 pub use exhaust::{Exhausted, exhaust};
+pub use floor::least_gpus;
 pub use outcome::{Outcome, Tally};
 pub use question::{Inquiry, Question, Reached};
-pub use space::Space;
+pub use space::{Edit, Space};
 pub use walk::{Aim, Walk};
 pub use why_not::{Lack, Slower, WhyNot, why_not};

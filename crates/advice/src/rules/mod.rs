@@ -1,5 +1,6 @@
 //! The rules.
 
+pub(super) mod best_change;
 pub(super) mod deep_bubble;
 pub(super) mod experts_cross_network;
 pub(super) mod lower_tensor;
@@ -9,3 +10,4 @@ pub(super) mod pipeline_inside_data_outside;
 pub(super) mod recompute_too_much;
 pub(super) mod sequence_parallel_off;
 pub(super) mod tensor_leaves_domain;
+pub(super) mod unfused_attention;

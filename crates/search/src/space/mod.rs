@@ -1,9 +1,13 @@
 //! Every layout worth trying, from the degrees down to flags: a kernel is what one layer's time depends on, a cut adds the
 //! number of stages, a shape their sizes, chunks and order, and a leaf what is recomputed, shared and overlapped.
 
+mod edits;
 mod recomputations;
 mod rests;
 mod splits;
+
+pub use edits::Edit;
+pub(crate) use edits::singles;
 
 use crate::dimension::{Choices, Dimension, Values};
 use shardscope_plan::hints::divisors;

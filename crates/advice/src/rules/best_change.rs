@@ -1,0 +1,37 @@
+//! The single change that saves most.
+
+use crate::finding::Advisor;
+use shardscope_report::{Expected, Finding};
+use shardscope_search::one_edit;
+use shardscope_units::{gib, percent, seconds};
+
+/// Less than this share of a step is not worth a change.
+const WORTH: f64 = 0.01;
+
+/// The fastest of all plans that fit and differ by one change, where it saves anything worth the change.
+pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
+    if !advisor.report.memory.fits {
+        return None;
+    }
+    let now = advisor.report.time.step;
+    let best = one_edit(advisor.plan, 1).into_iter().find(|one| !one.tight)?;
+    let saved = now - best.step;
+    let share = saved.get() / now.get().max(f64::MIN_POSITIVE);
+    if share < WORTH {
+        return None;
+    }
+    Some(Finding {
+        code: "best-change",
+        message: format!(
+            "{}: {} per step, {} less; peak {}",
+            best.words.join(", and "),
+            seconds(best.step),
+            percent(share),
+            gib(best.peak)
+        ),
+        why: "the fastest of all layouts that fit and differ from this one by a single change; each was estimated"
+            .to_owned(),
+        change: best.changes,
+        expected: Expected { peak_reserved: Some(best.peak), step: Some(best.step) },
+    })
+}

@@ -1,0 +1,150 @@
+//! Cases in which the first suggestion used to be another than the best, or none: each beside every single change, worked out.
+
+#![allow(clippy::expect_used, reason = "a test that cannot go on should stop with the value at hand")]
+
+use shardscope_advice::advised;
+use shardscope_estimate::time::exact_step_seconds;
+use shardscope_estimate::{Verdict, memory_totals};
+use shardscope_launch::{Argument, megatron, resolve};
+use shardscope_plan::Plan;
+use shardscope_report::Finding;
+use shardscope_search::{single_edits, three_edits, two_edits};
+
+const LLAMA: &str = "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear \
+    --untie-embeddings-and-output-weights --group-query-attention --num-query-groups 8 --seq-length 8192 \
+    --max-position-embeddings 8192 --vocab-size 128256 --bf16";
+const LLAMA_8B: &str = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --ffn-hidden-size 14336";
+const LLAMA_70B: &str = "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --ffn-hidden-size 28672";
+const GPT3: &str = "--num-layers 96 --hidden-size 12288 --num-attention-heads 96 --seq-length 2048 \
+    --max-position-embeddings 2048 --vocab-size 51200 --micro-batch-size 1 --global-batch-size 64 --bf16 \
+    --use-distributed-optimizer --tensor-model-parallel-size 8 --sequence-parallel";
+const DEEPSEEK: &str = "--num-layers 61 --hidden-size 7168 --num-attention-heads 128 --ffn-hidden-size 18432 --swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear --untie-embeddings-and-output-weights --seq-length 4096 --max-position-embeddings 4096 --vocab-size 129280 --multi-latent-attention --q-lora-rank 1536 --kv-lora-rank 512 --qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128 --qk-layernorm --num-experts 256 --moe-router-topk 8 --moe-ffn-hidden-size 2048 --moe-shared-expert-intermediate-size 2048 --moe-layer-freq ([0]*3+[1]*58) --moe-grouped-gemm --moe-token-dispatcher-type alltoall --micro-batch-size 1 --global-batch-size 15360 --bf16 --use-distributed-optimizer --expert-model-parallel-size 64 --expert-tensor-parallel-size 1 --pipeline-model-parallel-size 16 --decoder-first-pipeline-num-layers 3 --decoder-last-pipeline-num-layers 2 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
+
+fn plan(gpus: u64, accelerator: &str, flags: &str) -> Plan {
+    let set = [
+        ("world_size", gpus.to_string()),
+        ("gpus_per_node", "8".to_owned()),
+        ("accelerator", accelerator.to_owned()),
+    ];
+    let set = set.map(|(name, value)| (name.to_owned(), value));
+    let resolution = resolve(&[megatron::read(&Argument::split(flags))], &set);
+    let said = format!("{:?}", resolution.diagnostics);
+    resolution.plan.expect(&said)
+}
+
+/// The fastest of all single changes that fit with the headroom free, each worked out whole; and of those that take some.
+fn brute(plan: &Plan) -> [Option<f64>; 2] {
+    let capacity = plan.cluster().accelerator.memory;
+    let mut best = [None, None];
+    for edit in single_edits(plan) {
+        let Some(changed) = edit.variant.apply(plan) else { continue };
+        let totals = memory_totals(&changed);
+        let verdict = totals.iter().map(|one| one.verdict(capacity, changed.recipe().headroom)).max();
+        let peak = totals.iter().map(|one| one.peak_reserved).max();
+        let place = match verdict {
+            Some(Verdict::Fits) => 0,
+            Some(Verdict::Tight) if peak <= Some(capacity) => 1,
+            _ => continue,
+        };
+        let step = exact_step_seconds(&changed).get();
+        if best[place].is_none_or(|best| step < best) {
+            best[place] = Some(step);
+        }
+    }
+    best
+}
+
+fn advice(plan: &Plan) -> Vec<Finding> {
+    advised(plan).expect("an estimate").advice
+}
+
+#[track_caller]
+fn first(plan: &Plan, code: &str) -> f64 {
+    let advice = advice(plan);
+    let first = advice.first().expect("a suggestion");
+    assert_eq!(first.code, code, "{}", first.message);
+    let step = first.expected.step.expect("a time").get();
+    let [free, tight] = brute(plan);
+    assert_eq!(Some(step), free.or(tight), "{}", first.message);
+    println!("{}", first.message);
+    step
+}
+
+#[test]
+fn what_does_not_fit_gets_the_best_single_change_first() {
+    let none = format!(
+        "{LLAMA_8B} {LLAMA} --micro-batch-size 1 --global-batch-size 128 --use-distributed-optimizer"
+    );
+    first(&plan(8, "H100-SXM", &none), "out-of-memory");
+    // Only full recomputation, 51.7 s, was named; a smaller micro-batch takes 35.
+    let large = format!(
+        "{LLAMA_70B} {LLAMA} --micro-batch-size 8 --global-batch-size 512 --use-distributed-optimizer \
+         --tensor-model-parallel-size 8 --pipeline-model-parallel-size 4 --sequence-parallel"
+    );
+    let step = first(&plan(128, "H100-SXM", &large), "out-of-memory");
+    assert!(step < 36.0, "{step}");
+}
+
+#[test]
+fn what_needs_two_changes_gets_two() {
+    let replicated = format!(
+        "{LLAMA_8B} {LLAMA} --micro-batch-size 4 --global-batch-size 128 --tensor-model-parallel-size 2"
+    );
+    let plan = plan(8, "H100-SXM", &replicated);
+    let advice = advice(&plan);
+    let first = advice.first().expect("a suggestion");
+    let step = first.expected.step.expect("a time").get();
+    assert!(first.code == "out-of-memory" && step < 16.2, "{}", first.message);
+    let two = two_edits(&plan, 1).first().map(|one| one.step.get()).expect("a pair");
+    let three = three_edits(&plan, 1).first().map(|one| one.step.get()).expect("three");
+    println!("two {two}, three {three}");
+    assert!(two < 16.2 && three < 13.3 && three <= two);
+}
+
+#[test]
+fn what_fits_gets_the_best_single_change() {
+    // Nothing was said of 19.5 s: fewer layers beside the loss take 14.5; PP 2, 13.2 s, takes some of the headroom.
+    let deep = format!(
+        "{LLAMA_8B} {LLAMA} --micro-batch-size 1 --global-batch-size 128 --use-distributed-optimizer \
+         --pipeline-model-parallel-size 8"
+    );
+    let step = first(&plan(8, "H100-SXM", &deep), "best-change");
+    assert!(step < 14.6, "{step}");
+    // VPP 2, 3.17 s, was named; VPP 12 takes 2.70.
+    let bubble = format!("{GPT3} --pipeline-model-parallel-size 8");
+    let step = first(&plan(512, "A100-SXM-80GB", &bubble), "best-change");
+    assert!(step < 2.75, "{step}");
+}
+
+#[test]
+fn full_recomputation_gives_way_to_selective() {
+    // Nothing was said of 68.7 s; selective recomputation takes 34 to 39.
+    let step = first(&plan(2_048, "H800-SXM", DEEPSEEK), "best-change");
+    assert!(step < 60.0, "{step}");
+}
+
+#[test]
+fn what_is_hopeless_is_told_how_many_gpus_it_takes() {
+    let advice = advice(&plan(8, "A100-SXM-80GB", GPT3));
+    let first = advice.first().expect("a suggestion");
+    assert_eq!(first.code, "more-gpus");
+    // 175e9 parameters at 18 bytes are 3.2 TB, over 85 GB of a device.
+    assert!(
+        ["37", "38", "39"].iter().any(|least| first.message.contains(&format!("at least {least} "))),
+        "{}",
+        first.message
+    );
+}
+
+#[test]
+fn scores_in_memory_are_told_of() {
+    let unfused = format!(
+        "{LLAMA_8B} {LLAMA} --micro-batch-size 1 --global-batch-size 128 --use-distributed-optimizer \
+         --tensor-model-parallel-size 2 --sequence-parallel --attention-backend unfused"
+    );
+    let plan = plan(8, "A100-SXM-80GB", &unfused);
+    let advice = advice(&plan);
+    let flash = advice.iter().find(|one| one.code == "unfused-attention").expect("the rule");
+    let report = advised(&plan).expect("an estimate");
+    assert!(flash.expected.step < Some(report.time.step));
+}

@@ -1,0 +1,111 @@
+//! The best change of one, two and three settings.
+
+use super::space::{Edit, Space, singles};
+use super::walk::fit;
+use shardscope_estimate::Verdict;
+use shardscope_estimate::time::{Draft, Sections};
+use shardscope_plan::{Field, Plan, Variant};
+use shardscope_units::{Bytes, Seconds};
+
+/// A plan with a few settings changed, worked out as a report does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edited {
+    /// The changes, in words.
+    pub words: Vec<String>,
+    /// The plan with them.
+    pub variant: Variant,
+    /// The settings that make it.
+    pub changes: Vec<(Field, String)>,
+    /// Peak on the fullest device.
+    pub peak: Bytes,
+    /// Whether it takes some of the headroom.
+    pub tight: bool,
+    /// Time of a step.
+    pub step: Seconds,
+}
+
+/// Pairs that a third change is tried beside.
+const BEAM: usize = 6;
+
+/// The `shown` fastest plans that fit and differ from `plan` by one change, those that leave the headroom free first.
+#[must_use]
+pub fn one_edit(plan: &Plan, shown: usize) -> Vec<Edited> {
+    let own = Variant::of(plan);
+    let edits = singles(&Space::of(plan), &own);
+    best(plan, edits.into_iter().map(|edit| (vec![edit.words(&own)], edit.variant)), shown)
+}
+
+/// The same by two changes of different dimensions.
+#[must_use]
+pub fn two_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
+    let space = Space::of(plan);
+    let own = Variant::of(plan);
+    let mut pairs: Vec<(Vec<String>, Variant)> = Vec::new();
+    for first in singles(&space, &own) {
+        for second in singles(&space, &first.variant) {
+            // The same two changes the other way round are the same plan; and a change back is none.
+            if second.dimension > first.dimension && second.variant != own {
+                pairs.push((vec![first.words(&own), second.words(&first.variant)], second.variant));
+            }
+        }
+    }
+    best(plan, pairs.into_iter(), shown)
+}
+
+/// By three changes: a third beside each of the fastest pairs. The best of all three need not be among them.
+#[must_use]
+pub fn three_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
+    let space = Space::of(plan);
+    let own = Variant::of(plan);
+    let mut all: Vec<(Vec<String>, Variant)> = Vec::new();
+    for pair in two_edits(plan, BEAM) {
+        for third in singles(&space, &pair.variant) {
+            let mut words = pair.words.clone();
+            words.push(third.words(&pair.variant));
+            if third.variant != own && !all.iter().any(|(_, known)| *known == third.variant) {
+                all.push((words, third.variant));
+            }
+        }
+    }
+    best(plan, all.into_iter(), shown)
+}
+
+/// The `shown` best of `tried`: bounded first, and run through only where the bound is below what is kept.
+fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown: usize) -> Vec<Edited> {
+    let own = Variant::of(plan);
+    let capacity = plan.cluster().accelerator.memory;
+    let mut held = Vec::new();
+    for (words, variant) in tried {
+        let Some(changed) = variant.apply(plan) else { continue };
+        let (peak, verdict) = fit(&changed);
+        // A device shows no more than it has: what is reserved beyond it has to be given back all the time.
+        if verdict == Verdict::OutOfMemory || peak > capacity {
+            continue;
+        }
+        let draft = Draft::of(&changed, &mut Sections::default());
+        held.push((verdict == Verdict::Tight, draft.least(), draft, words, variant, peak));
+    }
+    held.sort_by(|one, other| {
+        (one.0, one.1.get()).partial_cmp(&(other.0, other.1.get())).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let mut kept: Vec<Edited> = Vec::new();
+    let key = |one: &Edited| (one.tight, one.step.get());
+    for (tight, least, draft, words, variant, peak) in held {
+        if kept.len() >= shown && kept.last().is_some_and(|last| key(last) <= (tight, least.get())) {
+            continue;
+        }
+        let step = draft.exact();
+        let changes = variant.changes_from(&own);
+        let edited = Edited { words, variant, changes, peak, tight, step };
+        let place = kept.partition_point(|one| key(one) <= key(&edited));
+        kept.insert(place, edited);
+        kept.truncate(shown);
+    }
+    kept
+}
+
+/// Single changes, for tests that try them all.
+#[must_use]
+pub fn single_edits(plan: &Plan) -> Vec<Edit> {
+    singles(&Space::of(plan), &Variant::of(plan))
+}

@@ -1,0 +1,209 @@
+//! Single changes of a plan: one setting, with what has to follow it.
+
+use super::{
+    Space, contexts, experts, micro_batches, orders, pipelines, recomputations, rests, schedules, splits,
+    tensors,
+};
+use crate::dimension::{Choices, Dimension};
+use shardscope_plan::{Plan, Recompute, StageSplit, Variant};
+
+/// One change, and the dimension that it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// Of which dimension.
+    pub dimension: Dimension,
+    /// The plan with it alone.
+    pub variant: Variant,
+}
+
+/// Every single change of `from` that leaves a plan around `space`'s.
+pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
+    let (plan, choices) = (&space.plan, &space.choices);
+    let mut out: Vec<Edit> = Vec::new();
+    let mut take = |dimension: Dimension, variant: Variant| {
+        if variant != *from {
+            out.push(Edit { dimension, variant });
+        }
+    };
+    for tensor in tensors(plan, from, choices) {
+        take(Dimension::Tensor, with_tensor(from, tensor));
+    }
+    for pipeline in pipelines(plan, from, choices) {
+        take(Dimension::Pipeline, with_pipeline(plan, from, choices, pipeline));
+    }
+    let own = from.schedule.own_chunks().filter(|_| from.pipeline > 1);
+    for (split, virtual_pipeline) in splits::ways(plan, from, choices, from.pipeline, own) {
+        if split == from.split {
+            take(Dimension::VirtualPipeline, Variant { virtual_pipeline, group: None, ..from.clone() });
+        } else if virtual_pipeline == from.virtual_pipeline {
+            take(Dimension::Split, Variant { split, ..from.clone() });
+        }
+    }
+    for context in contexts(plan, from, choices) {
+        take(Dimension::Context, Variant { context, ..from.clone() });
+    }
+    for (expert, expert_tensor) in experts(plan, from, choices, from.tensor) {
+        if expert_tensor == from.expert_tensor {
+            take(Dimension::Expert, Variant { expert, ..from.clone() });
+        } else if expert == from.expert {
+            take(Dimension::ExpertTensor, Variant { expert_tensor, ..from.clone() });
+        }
+    }
+    for micro_batch_size in micro_batches(plan, from, choices) {
+        take(Dimension::MicroBatch, Variant { micro_batch_size, ..from.clone() });
+    }
+    if from.tensor > 1 {
+        take(
+            Dimension::SequenceParallel,
+            Variant { sequence_parallel: !from.sequence_parallel, ..from.clone() },
+        );
+    }
+    let parts = from.pipeline * from.virtual_pipeline;
+    let layers = plan.model().num_layers.div_ceil(parts.max(1));
+    for recompute in recomputations::recomputations(plan, from, choices, layers) {
+        take(Dimension::Recompute, Variant { recompute, ..from.clone() });
+    }
+    for (sharding, overlap) in rests::rests(plan, from, choices, from) {
+        if sharding == from.sharding {
+            take(Dimension::Overlap, Variant { overlap, ..from.clone() });
+        } else {
+            let mut overlap = from.overlap;
+            overlap.param_gather &= sharding != shardscope_plan::DpSharding::Replicated;
+            take(Dimension::Sharding, Variant { sharding, overlap, ..from.clone() });
+        }
+    }
+    for overlap in space.overlaps(from, from.sequence_parallel) {
+        take(Dimension::Overlap, Variant { overlap, ..from.clone() });
+    }
+    for rank_order in orders(plan, from, choices) {
+        take(Dimension::RankOrder, Variant { rank_order, ..from.clone() });
+    }
+    if from.pipeline > 1 {
+        for schedule in schedules(plan, from, choices) {
+            let virtual_pipeline = schedule.own_chunks().unwrap_or(1);
+            if schedule != from.schedule {
+                take(
+                    Dimension::Schedule,
+                    Variant { schedule, virtual_pipeline, group: None, ..from.clone() },
+                );
+            }
+        }
+    }
+    out
+}
+
+/// Expert tensor and sequence parallelism follow the tensor size as they stand beside it now.
+fn with_tensor(from: &Variant, tensor: u64) -> Variant {
+    let expert_tensor = if from.expert_tensor == from.tensor { tensor } else { from.expert_tensor };
+    let sequence_parallel = tensor > 1 && (from.sequence_parallel || from.tensor == 1);
+    let mut variant = Variant { tensor, expert_tensor, sequence_parallel, ..from.clone() };
+    variant.overlap.tensor &= sequence_parallel;
+    variant
+}
+
+/// Another number of stages, split as now where that divides, else evenly, else the first way there is; chunks as now where
+/// they divide, else one.
+fn with_pipeline(plan: &Plan, from: &Variant, choices: &Choices, pipeline: u64) -> Variant {
+    let own = from.schedule.own_chunks().filter(|_| pipeline > 1);
+    let ways = splits::ways(plan, from, choices, pipeline, own);
+    let rank = |(split, chunks): &(StageSplit, u64)| {
+        let chunks_kept = *chunks == if pipeline > 1 { from.virtual_pipeline } else { 1 };
+        (*split != from.split && *split != StageSplit::EVEN, !chunks_kept, *chunks)
+    };
+    let best = ways.into_iter().min_by_key(rank);
+    let (split, virtual_pipeline) = best.unwrap_or((StageSplit::EVEN, 1));
+    let group = from.group.filter(|_| pipeline == from.pipeline);
+    Variant { pipeline, split, virtual_pipeline, group, ..from.clone() }
+}
+
+impl Edit {
+    /// What it changes of `from`, in the words that readers use: `TP 4 → 8`.
+    #[must_use]
+    pub fn words(&self, from: &Variant) -> String {
+        let to = &self.variant;
+        let sizes = [
+            ("TP", from.tensor, to.tensor),
+            ("PP", from.pipeline, to.pipeline),
+            ("VPP", from.virtual_pipeline, to.virtual_pipeline),
+            ("CP", from.context, to.context),
+            ("EP", from.expert, to.expert),
+            ("MBS", from.micro_batch_size, to.micro_batch_size),
+        ];
+        let mut said: Vec<String> = Vec::new();
+        for (name, old, new) in sizes {
+            if old != new {
+                said.push(format!("{name} {old} → {new}"));
+            }
+        }
+        if self.dimension == Dimension::ExpertTensor {
+            said.push(format!("expert TP {} → {}", from.expert_tensor, to.expert_tensor));
+        }
+        if from.sequence_parallel != to.sequence_parallel && self.dimension == Dimension::SequenceParallel {
+            said.push(format!("sequence parallelism {}", on(to.sequence_parallel)));
+        }
+        if from.sharding != to.sharding {
+            said.push(format!("ZeRO stage {} → {}", from.sharding.zero_stage(), to.sharding.zero_stage()));
+        }
+        if from.schedule != to.schedule {
+            said.push(format!("schedule {} → {}", from.schedule.name(), to.schedule.name()));
+        }
+        if self.dimension == Dimension::Split {
+            said.push(split(&to.split));
+        }
+        if from.rank_order != to.rank_order {
+            said.push("the other order of ranks".to_owned());
+        }
+        if from.recompute != to.recompute {
+            said.push(recomputed(&to.recompute));
+        }
+        let flags = [
+            ("overlapped gradient reduction", from.overlap.grad_reduce, to.overlap.grad_reduce),
+            ("overlapped parameter gather", from.overlap.param_gather, to.overlap.param_gather),
+            ("overlapped TP communication", from.overlap.tensor, to.overlap.tensor),
+            ("overlapped expert communication", from.overlap.expert, to.overlap.expert),
+        ];
+        for (name, old, new) in flags {
+            if old != new && self.dimension == Dimension::Overlap {
+                said.push(format!("{name} {}", on(new)));
+            }
+        }
+        said.join(", ")
+    }
+}
+
+fn split(split: &StageSplit) -> String {
+    let size = |size: &Option<u64>| size.map_or_else(|| "as many".to_owned(), |size| size.to_string());
+    match split {
+        StageSplit::Even { account_for_embedding: true, account_for_loss: true } => {
+            "embedding and loss counted as layers of their stages".to_owned()
+        }
+        StageSplit::Even { account_for_embedding: true, .. } => {
+            "the embedding counted as a layer of the first stage".to_owned()
+        }
+        StageSplit::Even { account_for_loss: true, .. } => {
+            "the loss counted as a layer of the last stage".to_owned()
+        }
+        StageSplit::Even { .. } => "layers spread evenly over stages".to_owned(),
+        StageSplit::Ends { first, last } => {
+            format!("{} layers on the first stage and {} on the last", size(first), size(last))
+        }
+        StageSplit::Layout(text) => format!("pipeline layout {text}"),
+    }
+}
+
+const fn on(flag: bool) -> &'static str {
+    if flag { "on" } else { "off" }
+}
+
+fn recomputed(recompute: &Recompute) -> String {
+    match recompute {
+        Recompute::None => "no recomputation".to_owned(),
+        Recompute::Selective(modules) => {
+            let names: Vec<&str> = modules.iter().map(|module| module.name()).collect();
+            format!("selective recomputation of {}", names.join(", "))
+        }
+        Recompute::Uniform { .. } => "full recomputation".to_owned(),
+        Recompute::Block { num_layers: 1, .. } => "recompute 1 layer of every chunk".to_owned(),
+        Recompute::Block { num_layers, .. } => format!("recompute {num_layers} layers of every chunk"),
+    }
+}
