@@ -4,7 +4,7 @@ use shardscope::estimate::memory_totals;
 use shardscope::estimate::time::exact_step_seconds;
 use shardscope::launch::plan_from_flags;
 use shardscope::plan::Plan;
-use shardscope::search::Walk;
+use shardscope::search::{Choices, Dimension, Values, Walk};
 
 fn plan(gpus: u64, more: &str) -> Plan {
     let flags = format!(
@@ -15,10 +15,19 @@ fn plan(gpus: u64, more: &str) -> Plan {
     plan_from_flags(&flags, gpus, 8, "H100-SXM").expect("a plan")
 }
 
+/// Some of the space: what a test has the time for without optimisation.
+fn some() -> Choices {
+    Choices::default()
+        .with(Dimension::Context, Values::Stated)
+        .with(Dimension::RankOrder, Values::Stated)
+        .with(Dimension::MicroBatch, Values::Between(1, 2))
+        .with(Dimension::Pipeline, Values::Between(1, 4))
+}
+
 #[test]
 fn results_are_plans_that_fit_and_the_plan_itself_is_among_the_tried() {
     let plan = plan(16, "");
-    let mut walk = Walk::new(&plan);
+    let mut walk = Walk::with(&plan, some());
     while walk.step(64) {}
     let (tried, all) = walk.progress();
     assert_eq!(tried, all);
@@ -42,9 +51,9 @@ fn results_are_plans_that_fit_and_the_plan_itself_is_among_the_tried() {
 #[test]
 fn however_it_is_cut_it_comes_to_the_same() {
     let plan = plan(8, "--num-experts 8 --expert-model-parallel-size 2");
-    let mut whole = Walk::new(&plan);
+    let mut whole = Walk::with(&plan, some());
     while whole.step(u64::MAX) {}
-    let mut cut = Walk::new(&plan);
+    let mut cut = Walk::with(&plan, some());
     while cut.step(7) {}
     assert_eq!(whole.tally(), cut.tally());
     assert_eq!(whole.best(), cut.best());

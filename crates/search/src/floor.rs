@@ -2,7 +2,7 @@
 
 use super::space::Space;
 use shardscope_estimate::{Totals, memory_totals};
-use shardscope_plan::{DpSharding, Embeddings, Plan, StageSplit, Variant};
+use shardscope_plan::{Embeddings, Plan, StageSplit, Variant};
 use shardscope_units::{Bytes, Quantity};
 
 /// Where a floor lies.
@@ -22,24 +22,12 @@ fn resident(plan: &Plan, totals: &Totals) -> Bytes {
     totals.parameters + totals.optimizer + gradients
 }
 
-/// The shardings of `shape`'s leaves, each once.
-fn shardings(space: &Space, shape: &Variant) -> Vec<DpSharding> {
-    let mut out: Vec<DpSharding> = Vec::new();
-    for (sharding, _) in space.rests(shape) {
-        if !out.contains(&sharding) {
-            out.push(sharding);
-        }
-    }
-    out
-}
-
 /// The totals of `shape` under every sharding that its leaves have.
 fn totals(space: &Space, shape: &Variant) -> Vec<(Plan, Vec<Totals>)> {
-    shardings(space, shape)
+    space
+        .rests(shape)
         .into_iter()
-        .filter_map(|sharding| {
-            let mut overlap = shape.overlap;
-            overlap.param_gather &= sharding != DpSharding::Replicated;
+        .filter_map(|(sharding, overlap)| {
             let plan = Variant { sharding, overlap, ..shape.clone() }.apply(&space.plan)?;
             let totals = memory_totals(&plan);
             Some((plan, totals))
@@ -48,24 +36,24 @@ fn totals(space: &Space, shape: &Variant) -> Vec<(Plan, Vec<Totals>)> {
 }
 
 /// The floor of a cut with `shapes`: what all stages hold of weights, gradients and states is the same however layers are
-/// split, and some stage holds its even share. None where no shape is a plan.
-pub(crate) fn of_cut(space: &Space, shapes: &[Variant]) -> Option<Floor> {
+/// split, and some stage holds its even share. None where no shape is a plan. As a share of the device's memory; above 1 nothing fits.
+pub(crate) fn of_cut(space: &Space, shapes: &[Variant]) -> Option<f64> {
     // A tied embedding is there once where first and last stage are one rank's, and twice elsewhere.
     let folded = shapes.iter().any(|shape| shape.schedule.own_chunks() == Some(2));
     if folded && space.plan.model().embeddings == Embeddings::Tied {
-        return Some(Floor::Below);
+        return Some(0.0);
     }
     let shape = shapes
         .iter()
         .find(|shape| shape.apply(&space.plan).is_some_and(|plan| plan.layout().copies() == 1))?;
     let capacity = space.plan.cluster().accelerator.memory.number();
-    let above = totals(space, shape).iter().all(|(plan, totals)| {
+    let share = |(plan, totals): &(Plan, Vec<Totals>)| {
         let all: Bytes = totals.iter().map(|totals| resident(plan, totals)).sum();
         let stages: f64 = totals.iter().map(|_| 1.0).sum();
         // States are padded stage by stage, by far less than this.
-        all.number() / stages * (1.0 - PADDING) > capacity
-    });
-    Some(if above { Floor::Above } else { Floor::Below })
+        all.number() / stages * (1.0 - PADDING) / capacity
+    };
+    totals(space, shape).iter().map(share).reduce(f64::min)
 }
 
 /// Share by which padding may differ between splits: buffers are rounded up to a few hundred elements per rank of the

@@ -19,6 +19,9 @@ use shardscope_units::{Bytes, Seconds};
 /// Cuts kept, each with its fastest layout.
 const KEPT: usize = 24;
 
+/// Where weights, gradients and states fill so much of the device on an even stage, the fullest stage is looked at, too.
+const NEAR: f64 = 0.6;
+
 /// Something to be looked at.
 #[derive(Clone, Debug)]
 enum Task {
@@ -185,13 +188,14 @@ impl Walk {
             return;
         }
         let shapes = self.space.shapes(&bounded.cut);
-        if floor::of_cut(&self.space, &shapes) == Some(Floor::Above) {
+        let floor = floor::of_cut(&self.space, &shapes).unwrap_or(0.0);
+        if floor > 1.0 {
             self.tally.too_large += shapes.iter().map(|shape| self.space.leaves_of_shape(shape)).sum::<u64>();
             return;
         }
         for shape in shapes {
             match shape.checked(&self.space.plan) {
-                Ok(plan) if floor::of_shape(&self.space, &plan, &shape) == Floor::Above => {
+                Ok(plan) if floor > NEAR && floor::of_shape(&self.space, &plan, &shape) == Floor::Above => {
                     self.tally.too_large += self.space.leaves_of_shape(&shape);
                 }
                 Ok(plan) => {

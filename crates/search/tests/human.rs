@@ -1,0 +1,107 @@
+//! Layouts that people ran or published are found or beaten, the search beginning from one stage and nothing recomputed.
+//! Beside each other, as printed: the step of the published layout and that of the search.
+
+mod pairs;
+
+use pairs::plan;
+use shardscope_estimate::Verdict;
+use shardscope_estimate::memory_totals;
+use shardscope_estimate::time::exact_step_seconds;
+use shardscope_plan::{Plan, Recompute, RecomputeModule, StageSplit, Variant};
+use shardscope_search::{Choices, Dimension, Space, Values, Walk};
+
+/// The layout as it was run: that of the pair's flags, and what the flags leave out.
+fn published(name: &str, plan: &Plan) -> Variant {
+    let own = Variant::of(plan);
+    match name {
+        // Llama 3 (2024), table 4: TP 8, PP 16, one layer less on the first and the last stage; interleaved.
+        "llama-3 405b, 16384 H100" => Variant {
+            pipeline: 16,
+            virtual_pipeline: 8,
+            split: StageSplit::Even { account_for_embedding: true, account_for_loss: true },
+            ..own
+        },
+        // Narayanan et al. (2021), table 1 scaled to 512 GPUs: TP 8, PP 8, interleaved.
+        "gpt-3 175b, 512 A100" => Variant { virtual_pipeline: 3, ..own },
+        // DeepSeek-V3 (2024), sections 3.2 and 3.2.3: EP 64, PP 16; norms and MLA's up-projections recomputed.
+        "deepseek-v3, 2048 H800" => Variant {
+            recompute: Recompute::Selective(vec![
+                RecomputeModule::LayerNorm,
+                RecomputeModule::MlaUpProjection,
+            ]),
+            ..own
+        },
+        _ => own,
+    }
+}
+
+/// One stage, nothing recomputed.
+fn scratch(published: &Variant) -> Variant {
+    Variant {
+        pipeline: 1,
+        virtual_pipeline: 1,
+        group: None,
+        split: StageSplit::EVEN,
+        recompute: Recompute::None,
+        sequence_parallel: published.tensor > 1,
+        expert: 1,
+        expert_tensor: published.tensor,
+        ..published.clone()
+    }
+}
+
+#[test]
+fn published_layouts_are_found_or_beaten() {
+    use Dimension as D;
+    // What the published layouts are held to, so that a test without optimisation has the time.
+    let held: [(&str, &[(D, u64, u64)]); 7] = [
+        (
+            "llama-3 405b, 16384 H100",
+            &[(D::Tensor, 8, 8), (D::Pipeline, 16, 16), (D::Context, 1, 2), (D::MicroBatch, 1, 1)],
+        ),
+        ("gpt-3 175b, 512 A100", &[(D::Tensor, 8, 8), (D::Pipeline, 1, 8), (D::MicroBatch, 1, 2)]),
+        ("bloom 176b, 384 A100", &[(D::Tensor, 4, 4), (D::Pipeline, 1, 12), (D::MicroBatch, 1, 2)]),
+        ("gpt-3 1t, 512 A100", &[(D::Tensor, 8, 8), (D::Pipeline, 1, 64), (D::MicroBatch, 1, 1)]),
+        (
+            "mixtral 8x7b, 64 H100",
+            &[(D::Tensor, 1, 2), (D::Pipeline, 1, 2), (D::Expert, 8, 8), (D::MicroBatch, 1, 1)],
+        ),
+        (
+            "qwen3 235b, 256 H100",
+            &[(D::Tensor, 2, 2), (D::Pipeline, 8, 8), (D::Expert, 32, 32), (D::MicroBatch, 1, 1)],
+        ),
+        (
+            "deepseek-v3, 2048 H800",
+            &[(D::Tensor, 1, 1), (D::Pipeline, 16, 16), (D::Expert, 64, 64), (D::MicroBatch, 1, 1)],
+        ),
+    ];
+    for (name, ranges) in held {
+        let stated = plan(name);
+        let human = published(name, &stated);
+        let ran = human.apply(&stated).expect("a published layout");
+        let totals = memory_totals(&ran);
+        let capacity = ran.cluster().accelerator.memory;
+        let fits = totals.iter().all(|one| one.verdict(capacity, ran.recipe().headroom) == Verdict::Fits);
+        let theirs = exact_step_seconds(&ran).get();
+        // Where no batch divides over as many replicas, the search begins from the published number of stages.
+        let from = scratch(&human).apply(&stated);
+        let from = from.or_else(|| Variant { recompute: Recompute::None, ..human.clone() }.apply(&stated));
+        let from = from.expect("a plan");
+        let mut choices = Choices::default()
+            .with(D::Context, Values::Between(1, 1))
+            .with(D::ExpertTensor, Values::Between(1, 1))
+            .with(D::RankOrder, Values::Stated);
+        for (dimension, least, most) in ranges {
+            choices = choices.with(*dimension, Values::Between(*least, *most));
+        }
+        let mut walk = Walk::over(Space::with(&from, choices), 1);
+        while walk.step(64) {}
+        let ours = walk.best().first().map(|one| one.step.get());
+        println!(
+            "{name}: published {theirs:.3} s (fits: {fits}), searched {ours:?} s, {} decided",
+            walk.tally().decided()
+        );
+        let ours = ours.expect("a layout");
+        assert!(ours <= theirs || !fits, "{name}: {ours} s for {theirs} s");
+    }
+}
