@@ -21,6 +21,9 @@ const ROUNDS: usize = 4;
 
 type Settings = Vec<(String, String)>;
 
+/// A text to read: its name, its files by name, and what is set beside them.
+type Fixture = (String, Vec<(String, String)>, Settings);
+
 fn main() -> Result<(), Box<dyn Error>> {
     let folder: PathBuf = std::env::args_os().nth(1).ok_or("which folder?")?.into();
     fs::create_dir_all(&folder)?;
@@ -82,8 +85,8 @@ fn answered(
     (all.len() > settings.len()).then_some(all)
 }
 
-/// Every text of `tests/data` that is read: its name, its files, and what is set beside them.
-fn fixtures() -> Result<Vec<(String, Settings, Settings)>, Box<dyn Error>> {
+/// Every text of `tests/data` that is read.
+fn fixtures() -> Result<Vec<Fixture>, Box<dyn Error>> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
     let mut found = Vec::new();
     for path in listed(&data.join("launch"))? {
