@@ -3,7 +3,7 @@
 //! packed rows are. Nothing is fitted to these rows.
 
 use shardscope::estimate::memory;
-use shardscope::intake::resolve;
+use shardscope::launch::resolve;
 
 struct Row {
     script: String,
