@@ -1,7 +1,9 @@
 // The package against the terminal: the same input gives the same document.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
 import * as shardscope from "../dist/node.js";
 
@@ -69,4 +71,37 @@ test("a search finds layouts that fit", () => {
 test("the report for people names its verdict", () => {
   assert.match(shardscope.report(script), /fits on/);
   assert.match(shardscope.report(script, "markdown"), /^## Verdict/);
+});
+
+/** `npx shardscope` with these words; its exit code, output and errors. */
+function command(words, input = "") {
+  const program = new URL("../dist/command.js", import.meta.url).pathname;
+  const told = spawnSync(process.execPath, [program, ...words], { input, encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } });
+  return [told.status, told.stdout, told.stderr];
+}
+
+test("the command is the program of the terminal", () => {
+  const folder = mkdtempSync(join(tmpdir(), "shardscope-"));
+  const file = join(folder, "train.sh");
+  writeFileSync(file, script);
+  for (const [words, input] of [
+    [["check", "--accelerator", "H100-SXM", file], ""],
+    [["check", "-"], script],
+    [["check", "--accelerator", "V100-SXM2-16GB", "-"], script],
+    [["check", "-"], "echo\n"],
+    [["compare", file, "--with", "micro_batch_size=2"], ""],
+    [["apply", "micro_batch_size=2", file], ""],
+    [["report", "no-such-file.sh"], ""],
+    [["accelerators", "H100"], ""],
+  ]) {
+    const own = spawnSync(process.env.SHARDSCOPE_REPORT, words, { input, encoding: "utf8" });
+    const [status, stdout, stderr] = command(words, input);
+    assert.equal(status, own.status, words.join(" "));
+    assert.equal(stdout, own.stdout, words.join(" "));
+    // The words of the system's own errors differ.
+    assert.equal(stderr.split(":")[0], own.stderr.split(":")[0], words.join(" "));
+  }
+  assert.equal(command(["apply", "--in-place", "micro_batch_size=2", file])[0], 0);
+  assert.match(readFileSync(file, "utf8"), /--micro-batch-size 2 /);
+  rmSync(folder, { recursive: true });
 });

@@ -72,8 +72,13 @@ fn wasm_bindgen_version() -> Result<String> {
 
 /// The Rust target of the page: `rust-toolchain.toml` asks for it, but rustup heeds that only where it may install by itself.
 fn target() -> Result<()> {
+    target_of(WASM)
+}
+
+/// A Rust target, installed where it is missing.
+pub fn target_of(target: &str) -> Result<()> {
     let folder = output(
-        Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).current_dir(root()),
+        Command::new("rustc").args(["--print", "target-libdir", "--target", target]).current_dir(root()),
     )?;
     let std = |entry: std::io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with("libstd-"))
@@ -83,11 +88,11 @@ fn target() -> Result<()> {
     }
     if find("rustup").is_none() {
         bail!(
-            "Rust's std for {WASM} is missing: install your system's package of it, or Rust from https://rustup.rs"
+            "Rust's std for {target} is missing: install your system's package of it, or Rust from https://rustup.rs"
         );
     }
-    timed(&format!("the Rust target {WASM} (rustup)"), || {
-        output(command("rustup").args(["target", "add", WASM])).map(drop)
+    timed(&format!("the Rust target {target} (rustup)"), || {
+        output(command("rustup").args(["target", "add", target])).map(drop)
     })
 }
 

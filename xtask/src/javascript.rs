@@ -8,7 +8,10 @@ use crate::install::{self, For, WASM};
 use crate::process::{cargo, command, root, run, say, target_folder};
 
 /// What the package has from `npm/` as it is.
-const FILES: [&str; 5] = ["index.js", "index.d.ts", "node.js", "package.json", "README.md"];
+const FILES: [&str; 6] = ["index.js", "index.d.ts", "node.js", "command.js", "package.json", "README.md"];
+
+/// The target of the program that Node runs.
+const WASI: &str = "wasm32-wasip1";
 
 /// Builds the package.
 pub fn build() -> Result<()> {
@@ -24,6 +27,10 @@ pub fn build() -> Result<()> {
     run(command("wasm-bindgen").args(["--target", "web", "--out-dir"]).arg(&out).arg(module))?;
     let engine = out.join("shardscope_js_bg.wasm");
     run(command("wasm-opt").arg("-O3").arg(&engine).arg("-o").arg(&engine))?;
+    install::target_of(WASI)?;
+    run(&mut cargo(["build", "--release", "--locked", "--package", "shardscope-cli", "--target", WASI]))?;
+    let program = target_folder().join(WASI).join("release/shardscope.wasm");
+    run(command("wasm-opt").arg("-Oz").arg(program).arg("-o").arg(out.join("shardscope.wasm")))?;
     for file in FILES {
         fs::copy(from.join(file), out.join(file)).with_context(|| format!("npm/{file}"))?;
     }

@@ -75,8 +75,15 @@ pub(crate) fn harmless(text: &str) -> String {
 }
 
 /// Columns of the terminal that standard output is; none where it is a file or a pipe.
+#[cfg(not(target_family = "wasm"))]
 fn width() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(columns, _)| usize::from(columns.0))
+}
+
+/// WASI does not tell how wide a terminal is.
+#[cfg(target_family = "wasm")]
+const fn width() -> Option<usize> {
+    None
 }
 
 /// Lines of prose folded at `width`, their following lines set in. Lines that align columns (two blanks inside) stay whole.

@@ -78,6 +78,7 @@ fn title(runs: &[Run]) -> String {
         (0, 1) if open == 0 => "The changed run fits".to_owned(),
         (0, _) if open == 0 => format!("All {all} changed runs fit"),
         (0, _) => format!("{} of {all} changed runs fit", all - open),
+        (_, 1) => "The changed run does not fit".to_owned(),
         (large, _) => {
             format!("{large} of {all} changed runs {} not fit", if large == 1 { "does" } else { "do" })
         }

@@ -8,6 +8,7 @@ mod export;
 mod gate;
 mod review;
 mod submit;
+mod tutorials;
 
 use std::io::Write;
 use std::path::PathBuf;
