@@ -6,11 +6,14 @@ use shardscope_bash::Environment;
 /// The name of the question for several variables at once; its answer is `NAME=value` words.
 pub const VARIABLES: &str = "variables";
 
+/// Variables taken of one answer at most.
+const MOST: usize = 256;
+
 /// The environment with the variables of such an answer, none of which takes the place of one given by itself.
 pub(super) fn spread(environment: &Environment) -> Environment {
     let mut out = environment.clone();
     let line = environment.variables.iter().find(|(name, _)| name == VARIABLES);
-    for word in line.map_or("", |(_, line)| line).split_ascii_whitespace() {
+    for word in line.map_or("", |(_, line)| line).split_ascii_whitespace().take(MOST) {
         if let Some((name, value)) = word.split_once('=')
             && !out.variables.iter().any(|(known, _)| known == name)
         {

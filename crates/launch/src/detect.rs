@@ -170,10 +170,16 @@ fn template(text: &str) -> Option<Diagnostic> {
     if !text.contains("{{") || !text.contains(".Values.") {
         return None;
     }
+    /// Scripts looked at, to name one.
+    const SCRIPTS: usize = 64;
     let mut scripts: Vec<&str> = Vec::new();
     for word in text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')) {
         let name = word.rsplit('/').next().unwrap_or(word);
-        if (name.ends_with(".sh") || name.ends_with(".py")) && name.len() > 3 && !scripts.contains(&name) {
+        if (name.ends_with(".sh") || name.ends_with(".py"))
+            && name.len() > 3
+            && scripts.len() < SCRIPTS
+            && !scripts.contains(&name)
+        {
             scripts.push(name);
         }
     }

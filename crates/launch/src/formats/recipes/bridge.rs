@@ -156,6 +156,9 @@ impl Calls for Bridge {
                 // A number format by its name alone keeps its own.
                 let named = text(tree, "mixed_precision.grad_reduce_in_fp32").is_none();
                 out.retain(|(path, _)| !named || !path.starts_with("mixed_precision."));
+                if name == "_llama_benchmark_common" {
+                    out.extend(rows(&[("model.moe_token_dispatcher_type", "alltoall")]));
+                }
                 Some(out)
             }
             // Without a dispatcher named nothing changes; where the GPU has it, experts are dispatched by it.

@@ -6,8 +6,13 @@ use super::program::{Function, Statement};
 
 /// Calls inside calls that are followed.
 const DEEPEST: u32 = 8;
-/// Statements that are run in all.
-const MOST: u32 = 20_000;
+/// Work in all: values looked at by the statements that are run. Recipes take some 40,000 with all that they call.
+const MOST: usize = 200_000;
+/// Work of a statement beside the values.
+const STATEMENT: usize = 20;
+
+/// Values that one configuration holds at most; recipes have some two hundred.
+const LARGEST: usize = 2_000;
 
 /// A value at the end of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,7 +67,7 @@ pub(super) fn evaluate(functions: &[Function<'_>], calls: &dyn Calls, name: &str
 struct Run<'a> {
     functions: &'a [Function<'a>],
     calls: &'a dyn Calls,
-    left: u32,
+    left: usize,
     depth: u32,
     unknown: Vec<String>,
 }
@@ -85,6 +90,12 @@ impl Scope {
 
     fn assign(&mut self, name: &str, tree: Tree) {
         self.values.retain(|(path, _)| !is_below(path, name));
+        if self.values.len() + tree.len() > LARGEST {
+            let hole = Some("a configuration that is too large".to_owned());
+            self.values.push((name.to_owned(), Scalar { hole, at: self.at, ..Scalar::default() }));
+            self.values.truncate(LARGEST);
+            return;
+        }
         for (path, scalar) in tree {
             let path = if path.is_empty() { name.to_owned() } else { format!("{name}.{path}") };
             self.values.push((path, scalar));
@@ -159,7 +170,7 @@ impl Run<'_> {
                 self.unknown.push(function.name.to_owned());
                 break;
             }
-            self.left -= 1;
+            self.spend(STATEMENT + scope.values.len());
             let keyword = statement.text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or("");
             let continues = matches!(keyword, "elif" | "else" | "except" | "finally");
             blocks.retain(|block| {
@@ -243,6 +254,10 @@ impl Run<'_> {
         }
     }
 
+    fn spend(&mut self, work: usize) {
+        self.left = self.left.saturating_sub(work);
+    }
+
     fn given(&mut self, arguments: &[Argument], scope: &mut Scope) -> Vec<(Option<String>, Tree)> {
         arguments.iter().map(|(keyword, value)| (keyword.clone(), self.value(value, scope))).collect()
     }
@@ -293,10 +308,17 @@ impl Run<'_> {
                     let mut tree = plain(name);
                     for (keyword, value) in given {
                         let Some(keyword) = keyword else { continue };
+                        self.spend(value.len());
+                        if self.left == 0 {
+                            return open("a configuration that is too large");
+                        }
                         for (path, scalar) in value {
                             let path =
                                 if path.is_empty() { keyword.clone() } else { format!("{keyword}.{path}") };
                             tree.push((path, scalar));
+                        }
+                        if tree.len() > LARGEST {
+                            return open("a configuration that is too large");
                         }
                     }
                     return tree;

@@ -151,11 +151,18 @@ fn by_names(text: &str, asked: Option<&str>, base: u32) -> Option<Reading> {
     if program::functions(text).iter().any(|function| !function.name.starts_with('_')) {
         return None;
     }
+    /// Names looked up at most; modules of aliases have a dozen.
+    const MOST: usize = 64;
     let mut named: Vec<(&str, Kind)> = Vec::new();
+    let mut looked_up = 0;
     for word in text
         .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .filter(|word| word.ends_with("_config"))
     {
+        looked_up += 1;
+        if looked_up > MOST {
+            break;
+        }
         if !named.iter().any(|(known, _)| *known == word) && table::outcome(word).is_some() {
             named.push((word, Kind::Bridge));
         }
@@ -186,4 +193,41 @@ fn which(recipes: &[(&str, Kind)], base: u32) -> Reading {
         choices: names.into_iter().map(str::to_owned).collect(),
     };
     Reading { diagnostics: vec![said], questions: vec![question], ..Reading::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_recipes;
+    use std::time::{Duration, Instant};
+
+    /// Far above what it takes optimised: tests run without.
+    const LONG: Duration = Duration::from_secs(3);
+
+    #[test]
+    fn hostile_programs_end_soon() {
+        let of = |body: &str| format!("def a() -> ConfigContainer:\n{body}    return cfg\n");
+        let mut names = String::new();
+        let mut assigned = String::from("    cfg = X()\n");
+        for number in 0..40_000 {
+            names.push_str(&format!("import x{number}_config\n"));
+            assigned.push_str(&format!("    cfg.a{number} = {number}\n"));
+        }
+        let doubled = "    cfg = X(a=cfg, b=cfg)\n".repeat(5_000);
+        let called = "    cfg = a()\n    b(cfg)\n".repeat(5_000);
+        let nested = format!("    cfg = {}1{}\n", "X(a=".repeat(100_000), ")".repeat(100_000));
+        let texts = [
+            names,
+            of(&assigned),
+            of(&doubled),
+            of(&called),
+            of(&nested),
+            of(&"    if a > b:\n".repeat(50_000)),
+        ];
+        for text in texts {
+            let start = Instant::now();
+            let _ = read_recipes(&text, None, 0);
+            let took = start.elapsed();
+            assert!(took < LONG, "{took:?} for {}", text.get(..60).unwrap_or(""));
+        }
+    }
 }

@@ -10,6 +10,7 @@ use shardscope_config_tree::Node;
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Span};
 use std::cell::Cell;
+use std::collections::HashSet;
 
 /// Options that name a recipe whole.
 const WHOLE: [&str; 2] = ["--recipe", "--recipe-name"];
@@ -37,6 +38,8 @@ const CHANGES: &[(&str, &str)] = &[
 /// `--compute_dtype`'s words as they stand in names of recipes.
 const FORMATS: [(&str, &str); 5] =
     [("bf16", "bf16"), ("fp8_cs", "fp8cs"), ("fp8_mx", "fp8mx"), ("fp8_sc", "fp8sc"), ("nvfp4", "nvfp4")];
+/// Longest name of a recipe that is compared with others. Unit: byte.
+const LONGEST: usize = 200;
 /// Recipes offered at most.
 const OFFERED: usize = 60;
 
@@ -144,10 +147,10 @@ pub(crate) fn read_changes(root: &Node, asked: Option<&str>, text: &str) -> Read
         return reading;
     }
     let lower = text.to_ascii_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let words: HashSet<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     let alike = |name: &str| {
         let of_name: Vec<&str> = name.split('_').filter(|word| word.len() > 1 && *word != "config").collect();
-        let shared = of_name.iter().filter(|word| words.contains(word)).count();
+        let shared = of_name.iter().filter(|word| words.contains(*word)).count();
         (shared, std::cmp::Reverse(of_name.len()))
     };
     let mut offered: Vec<&str> = table::names().collect();
@@ -167,6 +170,9 @@ pub(crate) fn read_changes(root: &Node, asked: Option<&str>, text: &str) -> Read
 
 /// No recipe of that very name: offers those of the same model, the likeliest first; none where no such model is known.
 fn which(name: &str, place: Option<Span>) -> Option<Reading> {
+    if name.len() > LONGEST {
+        return None;
+    }
     // As many words in common at the start as there are: model, size, task.
     let common =
         |other: &str| name.split('_').zip(other.split('_')).take_while(|(one, two)| one == two).count();
