@@ -10,7 +10,7 @@ use gloo::events::EventListener;
 use gloo::timers::callback::Timeout;
 use js_sys::{Object, Reflect};
 use shardscope::plan::Plan;
-use shardscope::search::Walk;
+use shardscope::search::{Choices, Inquiry, Question, Walk};
 use shardscope::session::{State, restore};
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent, Worker, WorkerOptions, WorkerType};
@@ -49,6 +49,21 @@ pub(crate) fn serve(scope: &DedicatedWorkerGlobalScope) {
         }
     }
     tell(scope, Some(&walk));
+    // Where nothing fits, the next question is how many would do.
+    if walk.ranked().next().is_none()
+        && let Some(needs) = enough(&shown.plan)
+    {
+        let found = Found { needs: Some(needs), ..Found::of(&walk) };
+        let _ = scope.post_message(&JsValue::from(serde_json::to_string(&found).unwrap_or_default()));
+    }
+}
+
+/// The fewest accelerators of this kind that hold the run.
+fn enough(plan: &Plan) -> Option<u64> {
+    let mut inquiry = Inquiry::new(plan, Question::FewestGpus, Choices::default());
+    while inquiry.step(u64::MAX) {}
+    let chosen = inquiry.chosen()?;
+    inquiry.reached().get(chosen).map(|reached| reached.gpus)
 }
 
 /// Nothing told means that the page must search by itself.

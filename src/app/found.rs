@@ -11,13 +11,19 @@ const LISTED: usize = 12;
 /// What the search has found so far.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Found {
-    /// Combinations tried, and all there are.
+    /// Things looked at, and all that are known so far: only how far the search is.
     pub tried: u64,
     pub all: u64,
-    /// Combinations that the software refuses.
+    /// Layouts that the software refuses.
     pub refused: u64,
     /// Layouts that run out of memory.
     pub too_large: u64,
+    /// Layouts that cannot be faster than what was found, by a lower bound of their step.
+    pub slower: u64,
+    /// Layouts that were worked out as the report does.
+    pub estimated: u64,
+    /// Accelerators of this kind that would hold the run, where none of the layouts fits and that is known.
+    pub needs: Option<u64>,
     /// Those that fit, the fastest first; behind them those that take some of the headroom.
     pub best: Vec<Layout>,
     /// Those of which none is both smaller and faster, the fastest first.
@@ -70,6 +76,9 @@ impl Found {
             all,
             refused: walk.refused(),
             too_large: walk.too_large(),
+            slower: walk.tally().slower,
+            estimated: walk.tally().estimated,
+            needs: None,
             best: walk.ranked().map(Layout::of).collect(),
             frontier: walk.frontier().iter().map(Layout::of).collect(),
         }

@@ -67,7 +67,7 @@ fn honesty(times: &[Entry], memory: &[Entry]) -> Markup {
     let kept = times.iter().filter(|entry| NEVER_FITTED.contains(&entry.source.family)).count();
     html! {
         section.panel.honesty aria-labelledby="worth" {
-            h2 #worth { "What these figures are worth" }
+            h2 #worth { "How to read these numbers" }
             ul {
                 li {
                     "The engine's constants, one set for each generation of accelerators, were set with " (times.len() - kept)

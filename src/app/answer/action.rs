@@ -21,6 +21,8 @@ pub(crate) struct Props {
     pub found: Option<std::rc::Rc<Found>>,
     /// Whether it goes on.
     pub searching: bool,
+    /// What it has to say where nothing fits.
+    pub none_fits: String,
     /// Whether only a plan that does not fit is worth the room.
     pub brief: bool,
 }
@@ -100,7 +102,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
     let Some(best) = best(shown, props.found.as_deref()) else {
         let said = match (lacking, count) {
             (true, _) if props.searching => "No single change makes it fit; searching whole layouts…",
-            (true, _) => "No layout of this plan fits on these GPUs.",
+            (true, _) => props.none_fits.as_str(),
             (false, 0) => "Nothing to suggest: no single change makes it faster.",
             (false, _) => "No single change makes it faster; there are remarks.",
         };

@@ -2,7 +2,7 @@
 
 use yew::prelude::*;
 
-use crate::app::panels::{Front, Layouts};
+use crate::app::panels::{Front, Layouts, none_fits};
 use crate::app::ui::Search;
 
 /// Layouts shown.
@@ -25,7 +25,7 @@ pub(super) fn best(Props { search }: &Props) -> Html {
                 { if search.going { "Fastest layouts so far" } else { "Fastest layouts that fit" } }
             </h3>
             if found.best.is_empty() && !search.going {
-                <p>{ "None of the layouts fits on these GPUs." }</p>
+                <p>{ none_fits(search) }</p>
             } else {
                 <Layouts search={search.clone()} layouts={found.best.iter().take(SHOWN).cloned().collect::<Vec<_>>()} compact=true />
             }

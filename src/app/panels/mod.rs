@@ -26,6 +26,7 @@ mod tool;
 
 pub(crate) use front::Front;
 pub(crate) use layouts::Layouts;
+pub(crate) use search::none_fits;
 
 use shardscope::session::{PtrEq, Shown};
 use yew::prelude::*;

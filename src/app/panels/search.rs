@@ -34,8 +34,8 @@ fn search_panel(PlanProps { .. }: &PlanProps) -> Html {
         <>
             { "All valid TP × PP × CP × EP × VPP layouts for the same model and GPUs, with micro-batch, " }
             <Term name="recompute">{ "recomputation" }</Term>{ " and " }
-            <Term name="distributed optimizer">{ "sharding" }</Term>{ "; the fastest that " }
-            <Term name="fits">{ "fit" }</Term>{ "." }
+            <Term name="distributed optimizer">{ "sharding" }</Term>{ "; every one is decided, the fastest that " }
+            <Term name="fits">{ "fit" }</Term>{ " are listed." }
         </>
     };
     html! {
@@ -58,28 +58,41 @@ fn results(ResultsProps { search }: &ResultsProps) -> Html {
     let Some(found) = &search.found else {
         return html! { <p class="small soft" role="status">{ "Searching…" }</p> };
     };
-    let (tried, all, refused, too_large) = (found.tried, found.all, found.refused, found.too_large);
-    let fit = tried.saturating_sub(refused).saturating_sub(too_large);
+    let decided = found.refused + found.too_large + found.slower + found.estimated;
     html! {
         <>
             <p class="small soft searched" role="status">
                 { if search.going { "Searching: " } else { "" } }
                 { format!(
-                    "{} of {} combinations; {} invalid, {} out of memory, {} fit",
-                    grouped(tried), grouped(all), grouped(refused), grouped(too_large), grouped(fit)
+                    "{} layouts decided: {} invalid, {} out of memory, {} ruled out by a lower bound on their step time, {} estimated",
+                    grouped(decided), grouped(found.refused), grouped(found.too_large), grouped(found.slower), grouped(found.estimated)
                 ) }
             </p>
             if search.going {
-                <progress class="progress" aria-label="Search" max={all.to_string()} value={tried.to_string()} />
+                <progress class="progress" aria-label="Search" max={found.all.to_string()} value={found.tried.to_string()} />
             }
             if found.best.is_empty() {
                 if !search.going {
-                    <p>{ "None of them fits." }</p>
+                    <p>{ none_fits(search) }</p>
                 }
             } else {
                 <Front search={search.clone()} found={found.clone()} />
                 <Layouts search={search.clone()} layouts={found.listed().to_vec()} />
             }
         </>
+    }
+}
+
+/// That nothing fits, and what would.
+pub(crate) fn none_fits(search: &Search) -> String {
+    let cluster = search.base.shown.plan.cluster();
+    let (gpus, name) = (cluster.gpus(), &cluster.accelerator.name);
+    match search.found.as_ref().and_then(|found| found.needs) {
+        Some(needs) => format!(
+            "No layout fits on {} × {name}: the run needs at least {} of them.",
+            grouped(gpus),
+            grouped(needs)
+        ),
+        None => format!("No layout fits on {} × {name}.", grouped(gpus)),
     }
 }
