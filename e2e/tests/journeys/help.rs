@@ -77,7 +77,7 @@ fn a_term_is_explained_where_it_stands() {
     let page = Page::open("");
     panel(&page, "time");
     page.click_text("#time .term", "bubble");
-    page.wait_text("#why", "a pipeline stage waits");
+    page.wait_text("#why", "a pipeline stage is idle");
     assert_eq!(page.text("#why h2").to_ascii_lowercase(), "bubble");
     assert_eq!(page.attribute("#why a", "href").as_deref(), Some("guide.html#term-bubble"));
     assert_eq!(page.axe(), []);
