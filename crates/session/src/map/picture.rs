@@ -117,8 +117,10 @@ fn rows(plan: &Plan, geometry: &Geometry, nodes: &Range<u64>) -> Vec<Row> {
     while first < nodes.end {
         let area = geometry.node(first);
         let gpus = first * per_node..((first + across) * per_node).min(geometry.gpus());
-        let stages = || gpus.clone().map(|gpu| groups.coordinates(Rank::new(gpu)).pipeline);
-        let span = (stages().min().unwrap_or(0), stages().max().unwrap_or(0));
+        let span = gpus.fold((u64::MAX, 0), |(least, most): (u64, u64), gpu| {
+            let stage = groups.coordinates(Rank::new(gpu)).pipeline;
+            (least.min(stage), most.max(stage))
+        });
         let name = (geometry.detail() < Detail::Number).then(|| node_name(plan, first));
         let bottom = area.y + area.height;
         let fresh = last != Some(span);
