@@ -229,9 +229,12 @@ export interface Outcome {
   step_seconds: number;
 }
 export interface Search {
+  /** Parts of the space looked at, and all of them; each holds up to thousands of layouts. */
   tried: number;
   of: number;
+  /** Layouts that the software refuses. */
   refused: number;
+  /** Layouts that run out of memory. */
   too_large: number;
   best: Outcome[];
   frontier: Outcome[];

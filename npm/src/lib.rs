@@ -43,7 +43,7 @@ pub fn report_text(input: &str, markdown: bool) -> String {
 }
 
 /// The layouts that a search finds: `{tried, of, refused, too_large, best: […], frontier: […]}`, at most `limit` of
-/// each; `tries` bounds the work (0: all combinations). An error is `{"error": …}`.
+/// each; `tries` bounds the work (0: the whole space). An error is `{"error": …}`.
 #[wasm_bindgen]
 pub fn search(input: &str, limit: u32, tries: u32) -> String {
     let input = match Input::parse(input) {
@@ -73,7 +73,7 @@ pub fn search(input: &str, limit: u32, tries: u32) -> String {
 /// What a search found.
 #[derive(Serialize)]
 struct Found<'w> {
-    /// Layouts estimated so far, and those that there are.
+    /// Parts of the space looked at, and all of them.
     tried: u64,
     of: u64,
     /// Those that the framework refuses, and those that do not fit.

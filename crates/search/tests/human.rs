@@ -50,11 +50,14 @@ fn scratch(published: &Variant) -> Variant {
     }
 }
 
+/// Dimensions and the sizes between which they are varied.
+type Ranges = &'static [(Dimension, u64, u64)];
+
 #[test]
 fn published_layouts_are_found_or_beaten() {
     use Dimension as D;
     // What the published layouts are held to, so that a test without optimisation has the time.
-    let held: [(&str, &[(D, u64, u64)]); 7] = [
+    let held: [(&str, Ranges); 7] = [
         (
             "llama-3 405b, 16384 H100",
             &[(D::Tensor, 8, 8), (D::Pipeline, 16, 16), (D::Context, 1, 2), (D::MicroBatch, 1, 1)],

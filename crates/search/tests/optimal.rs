@@ -3,6 +3,9 @@
 mod pairs;
 
 use pairs::plan;
+use shardscope_estimate::memory_totals;
+use shardscope_estimate::time::exact_step_seconds;
+use shardscope_plan::{DpSharding, Overlap, Variant};
 use shardscope_search::{Choices, Dimension, Space, Values, Walk, exhaust};
 
 fn walk(space: Space) -> Walk {
@@ -11,8 +14,11 @@ fn walk(space: Space) -> Walk {
     walk
 }
 
+/// Dimensions and the sizes between which they are varied.
+type Ranges = &'static [(Dimension, u64, u64)];
+
 /// Pairs, the dimensions opened, and the sizes that some of them are held to so that a test can try everything.
-const PAIRS: [(&str, &[Dimension], &[(Dimension, u64, u64)]); 12] = {
+const PAIRS: [(&str, &[Dimension], Ranges); 12] = {
     use Dimension as D;
     [
         (
@@ -92,7 +98,34 @@ fn the_fastest_is_the_one_that_trying_everything_finds() {
     }
 }
 
-/// The same over whole spaces, hours of work: `cargo test --release -p shardscope-search -- --ignored`.
+/// What the space leaves out: reductions that overlap less than they could take no less time, and no less memory.
+#[test]
+fn overlapped_reductions_are_never_worse() {
+    let mut compared = 0;
+    for (name, ..) in PAIRS {
+        let plan = plan(name);
+        let own = Variant::of(&plan);
+        for sharding in [DpSharding::OptimizerStates, DpSharding::Replicated] {
+            for micro_batch_size in [1, 2, 4] {
+                let with = |grad_reduce: bool, param_gather: bool| {
+                    let overlap = Overlap { grad_reduce, param_gather, ..own.overlap };
+                    Variant { sharding, micro_batch_size, overlap, ..own.clone() }.apply(&plan)
+                };
+                let most = with(true, sharding == DpSharding::OptimizerStates);
+                let less = [with(false, false), with(true, false)];
+                for less in less.into_iter().flatten() {
+                    let most = most.as_ref().expect("what runs with less overlap runs with more");
+                    assert!(exact_step_seconds(most) <= exact_step_seconds(&less), "{name}");
+                    assert_eq!(memory_totals(most), memory_totals(&less), "{name}");
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 60, "{compared}");
+}
+
+/// The fastest over whole spaces, hours of work: `cargo test --release -p shardscope-search -- --ignored`.
 #[test]
 #[ignore = "tries some ten million layouts"]
 fn over_whole_spaces_too() {

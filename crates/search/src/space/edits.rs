@@ -172,7 +172,11 @@ impl Edit {
 }
 
 fn split(split: &StageSplit) -> String {
-    let size = |size: &Option<u64>| size.map_or_else(|| "as many".to_owned(), |size| size.to_string());
+    let size = |size: &Option<u64>| match size {
+        None => "as many layers".to_owned(),
+        Some(1) => "1 layer".to_owned(),
+        Some(size) => format!("{size} layers"),
+    };
     match split {
         StageSplit::Even { account_for_embedding: true, account_for_loss: true } => {
             "embedding and loss counted as layers of their stages".to_owned()
@@ -185,7 +189,7 @@ fn split(split: &StageSplit) -> String {
         }
         StageSplit::Even { .. } => "layers spread evenly over stages".to_owned(),
         StageSplit::Ends { first, last } => {
-            format!("{} layers on the first stage and {} on the last", size(first), size(last))
+            format!("{} on the first stage and {} on the last", size(first), size(last))
         }
         StageSplit::Layout(text) => format!("pipeline layout {text}"),
     }

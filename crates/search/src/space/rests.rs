@@ -53,7 +53,7 @@ fn shardings(plan: &Plan, base: &Variant, choices: &Choices, p: u64) -> Vec<DpSh
 }
 
 /// The overlap of reductions: as stated, or the most that the software does where the reader leaves it open. More of it never
-/// takes longer (`tests/suite/search.rs` holds that against random plans) and changes no byte of memory.
+/// takes longer (`crates/search/tests/optimal.rs` holds that against the pairs) and changes no byte of memory.
 fn overlaps(plan: &Plan, choices: &Choices, stated: Overlap, sharding: DpSharding) -> Overlap {
     let sharded = sharding != DpSharding::Replicated;
     let core = matches!(plan.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
