@@ -7,6 +7,7 @@ mod objective;
 mod place;
 mod python;
 mod read;
+mod spread;
 mod vocabulary;
 mod words;
 

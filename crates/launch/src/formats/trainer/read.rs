@@ -2,10 +2,10 @@
 
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
-use super::{adapters, objective, words};
+use super::{adapters, objective, spread, words};
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::named::{take_model, with_vision};
-use crate::{Argument, Effect, Found, NotModelled, Origin, Question, Reading};
+use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic, Span};
@@ -30,10 +30,10 @@ pub(super) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
     attention(&mut leaves);
     liger(&mut leaves);
     packing(&mut leaves);
-    groups(&mut leaves);
+    spread::groups(&mut leaves);
     adapters::read(&mut leaves, dialect);
-    spread(&mut leaves);
-    sequences(&mut leaves);
+    spread::spread(&mut leaves);
+    spread::sequences(&mut leaves);
     objective::read(&mut leaves, dialect);
     let whose = format!("default of {}", dialect.name());
     let policy = leaves.reading.value(Field::TrainingObjective) == Some("policy");
@@ -274,237 +274,12 @@ fn liger(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// LLaMA-Factory's second format names what spreads, adapts and quantises by groups (`src/llamafactory/v1/config`).
-fn groups(leaves: &mut Leaves<'_>) {
-    if let Some(leaf) = leaves.get("dist_config.name") {
-        match leaf.value.as_str() {
-            "fsdp2" => {
-                leaves.say(Field::DataParallelEngine, "fsdp2", leaf);
-                leaves.say(Field::ZeroStage, "3", leaf);
-            }
-            "deepspeed" => match leaves.get("dist_config.config_file") {
-                Some(file) => {
-                    leaves.say(Field::DataParallelEngine, "deepspeed", leaf);
-                    left_to_file(leaves, file);
-                }
-                None => leaves.say(Field::DataParallelEngine, "deepspeed", leaf),
-            },
-            other => {
-                let item = NotModelled::new(&leaf.path, other, Effect::Memory, "this way to spread a model");
-                leaves.reading.not_modelled.push(item.at_some(leaf.span));
-            }
-        }
-    }
-    if let Some(leaf) = leaves.get("peft_config.name") {
-        match leaf.value.as_str() {
-            "lora" => leaves.say(Field::TrainType, "lora", leaf),
-            "freeze" => leaves.say(Field::TrainType, "freeze", leaf),
-            other => {
-                let item =
-                    NotModelled::new(&leaf.path, other, Effect::Model, "adapters of another kind than LoRA");
-                leaves.reading.not_modelled.push(item.at_some(leaf.span));
-            }
-        }
-        leaves.take_all(&[
-            ("peft_config.r", Field::LoraRank),
-            ("peft_config.lora_alpha", Field::LoraAlpha),
-            ("peft_config.lora_dropout", Field::LoraDropout),
-            ("peft_config.freeze_trainable_layers", Field::TrainedLayers),
-        ]);
-        if let Some(leaf) = leaves.get("peft_config.target_modules") {
-            let all = matches!(leaf.value.as_str(), "all" | "all-linear" | "[all-linear]");
-            leaves.say(Field::LoraTargetModules, if all { "all-linear" } else { &leaf.value }, leaf);
-        }
-    } else if leaves.has("dist_config.name") || leaves.has("model_class") {
-        leaves.state(Field::TrainType, "full", Origin::Default, "without peft_config");
-    }
-    if let Some(leaf) = leaves.get("quant_config.quantization_bit") {
-        let kind = if leaf.whole() == Some(8) { "int8" } else { "nf4" };
-        leaves.say(Field::BaseQuantization, kind, leaf);
-        leaves.say(Field::TrainType, "qlora", leaf);
-    }
-    if let Some(leaf) = leaves.get("kernel_config.name").filter(|leaf| leaf.value == "liger_kernel") {
-        leaves.switch(Field::LigerKernel, true, leaf);
-    }
-    if let Some(leaf) = leaves.get("model_class").filter(|leaf| leaf.value != "llm") {
-        let item = NotModelled::new(
-            "model_class",
-            &leaf.value,
-            Effect::Model,
-            "another model than a decoder of text",
-        );
-        leaves.reading.not_modelled.push(item.at_some(leaf.span));
-    }
-    if leaves.has("model_class") {
-        leaves.pass_below(&[
-            "peft_config.",
-            "dist_config.",
-            "kernel_config.",
-            "quant_config.",
-            "batching_strategy",
-            "sample_backend",
-            "max_new_tokens",
-            "train_dataset",
-            "eval_dataset",
-        ]);
-        if let Some(leaf) = leaves.get("batching_strategy").filter(|leaf| leaf.value.contains("padding_free"))
-        {
-            leaves.switch(Field::Packing, true, leaf);
-        }
-    }
-    // Files that serve, convert or predict.
-    let other = [
-        ("export_dir", "a conversion of files, which trains nothing"),
-        ("infer_backend", "a program that generates text and trains nothing"),
-        ("export_quantization_bit", "a conversion of files, which trains nothing"),
-    ];
-    let trains = leaves.flag("do_train") == Some(true) || leaves.has("learning_rate");
-    for (path, what) in other {
-        if let Some(leaf) = leaves.get(path).filter(|_| !trains) {
-            let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
-            leaves.reading.not_modelled.push(item);
-        }
-    }
-}
-
 fn packing(leaves: &mut Leaves<'_>) {
     for path in ["packing", "sample_packing", "padding_free", "neat_packing"] {
         if let Some(leaf) = leaves.yes(path) {
             leaves.switch(Field::Packing, true, leaf);
         }
     }
-}
-
-/// Sequences cut over ranks: Ulysses or a ring, both with flash attention. What is kept is in proportion to a rank's tokens.
-fn sequences(leaves: &mut Leaves<'_>) {
-    let keys = [
-        "sequence_parallel_size",
-        "sequence_parallel_degree",
-        "context_parallel_size",
-        "ulysses_size",
-        "dist_config.cp_size",
-    ];
-    if let Some(leaf) = leaves.first(&keys).filter(|leaf| leaf.whole().is_some_and(|ranks| ranks > 1)) {
-        leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
-        let ring = leaf.path.starts_with("context");
-        leaves.say(Field::CpCommType, if ring { "p2p" } else { "a2a" }, leaf);
-    }
-}
-
-/// How the model is spread over accelerators: the files and words of DeepSpeed and FSDP.
-fn spread(leaves: &mut Leaves<'_>) {
-    if let Some(leaf) =
-        leaves.first(&["deepspeed", "deepspeed_config"]).filter(|leaf| leaf.flag() != Some(false))
-    {
-        let engine = Found::new(Field::DataParallelEngine, "deepspeed", Origin::Script);
-        leaves.reading.take(engine.by(leaf.path.as_str(), leaf.span));
-        let named = leaf.value.as_str();
-        match (named.strip_prefix("zero"), named.contains(['/', '.'])) {
-            // ms-swift's own files by their short names.
-            (Some(rest), false) => {
-                leaves.say(Field::ZeroStage, rest.get(..1).unwrap_or(rest), leaf);
-                if rest.contains("offload") {
-                    leaves.switch(Field::OffloadOptimizer, true, leaf);
-                    leaves.switch(Field::OffloadParam, rest.starts_with('3'), leaf);
-                }
-            }
-            _ => left_to_file(leaves, leaf),
-        }
-    }
-    for path in ["deepspeed", "fsdp", "fsdp_config"] {
-        for leaf in leaves.all().iter().filter(|leaf| leaf.path.starts_with(path)) {
-            leaf.used.set(true);
-        }
-    }
-    fsdp(leaves);
-    if let Some(leaf) = leaves.get("config_file") {
-        let name = leaf.value.to_ascii_lowercase();
-        let engine = if name.contains("fsdp") {
-            Some("fsdp2")
-        } else {
-            ["zero", "deepspeed", "ds_"].iter().any(|sign| name.contains(sign)).then_some("deepspeed")
-        };
-        if let Some(engine) = engine {
-            let why = "as the file of accelerate is called";
-            leaves.state(Field::DataParallelEngine, engine, Origin::Derived, why);
-        }
-        left_to_file(leaves, leaf);
-    }
-}
-
-/// The words of `--fsdp`, and the keys of its configuration (`transformers/training_args.py`).
-fn fsdp(leaves: &mut Leaves<'_>) {
-    let config = |leaves: &Leaves<'_>, key: &str| {
-        let paths = [format!("fsdp_config.{key}"), format!("fsdp_config.fsdp_{key}")];
-        paths.iter().find_map(|path| leaves.get(path)).map(|leaf| (leaf.value.clone(), leaf.flag()))
-    };
-    let words = leaves
-        .all()
-        .iter()
-        .find(|leaf| leaf.path == "fsdp" && !leaf.value.is_empty() && leaf.flag() != Some(false));
-    let Some(leaf) = words.or_else(|| leaves.all().iter().find(|leaf| leaf.path.starts_with("fsdp_config")))
-    else {
-        return;
-    };
-    let said = leaf.value.as_str();
-    let version = config(leaves, "version")
-        .or_else(|| leaves.get("fsdp_version").map(|leaf| (leaf.value.clone(), None)));
-    let second = version.is_some_and(|(version, _)| version == "2");
-    leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
-    let strategy = config(leaves, "sharding_strategy").map(|(word, _)| word).unwrap_or_default();
-    let reshards = config(leaves, "reshard_after_forward").and_then(|(_, flag)| flag);
-    let keeps =
-        said.contains("shard_grad_op") || strategy == "SHARD_GRAD_OP" || (second && reshards == Some(false));
-    let stage = match () {
-        () if said.contains("no_shard") || strategy == "NO_SHARD" => "0",
-        () if keeps => "2",
-        () => "3",
-    };
-    leaves.say(Field::ZeroStage, stage, leaf);
-    if said.contains("hybrid") || strategy.starts_with("HYBRID") {
-        let what = "sharding inside nodes with copies between them (HSDP)";
-        let item = NotModelled::new(&leaf.path, said, Effect::Memory, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-    }
-    let offloads =
-        said.contains("offload") || config(leaves, "offload_params").and_then(|(_, flag)| flag) == Some(true);
-    if offloads {
-        // CPUOffload: shards of weights, gradients and states live on the host, and a layer at a time is gathered.
-        leaves.switch(Field::OffloadParam, true, leaf);
-        leaves.switch(Field::OffloadOptimizer, true, leaf);
-    }
-    if config(leaves, "activation_checkpointing").and_then(|(_, flag)| flag) == Some(true) {
-        leaves.switch(Field::GradientCheckpointing, true, leaf);
-    }
-}
-
-/// What data-parallel ranks share stands in a file that is named: it is asked for, with what its name suggests.
-fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
-    let name = leaf.value.rsplit('/').next().unwrap_or(&leaf.value).to_owned();
-    let lower = name.to_ascii_lowercase();
-    let stage = ["3", "2", "1", "0"].into_iter().find(|stage| {
-        ["zero", "z", "stage", "zero_", "zero-", "stage_", "ds_z"]
-            .iter()
-            .any(|lead| lower.contains(&format!("{lead}{}", *stage)))
-    });
-    let suggested = stage.or_else(|| lower.contains("fsdp").then_some("3"));
-    let mut found =
-        Found::new(Field::ZeroStage, String::new(), Origin::Script).by(leaf.path.as_str(), leaf.span);
-    found.hole = Some(name.clone());
-    if leaves.reading.value(Field::ZeroStage).is_none() {
-        leaves.reading.take(found);
-    }
-    leaves.reading.questions.push(Question {
-        name: Field::ZeroStage.name().to_owned(),
-        prompt: [
-            "Which ZeRO stage does ",
-            &name,
-            " set (0 none, 1 optimizer states, 2 and gradients, 3 and weights)?",
-        ]
-        .concat(),
-        choices: ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
-        proposal: suggested.map(str::to_owned),
-    });
 }
 
 fn model(leaves: &mut Leaves<'_>) {
