@@ -196,6 +196,22 @@ fn layers_of_another_kind_stop_the_verdict() {
 }
 
 #[test]
+fn a_pattern_of_hybrid_layers_is_a_plan() {
+    let more = "--is-hybrid-model --spec megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec --num-layers 6 \
+        --hybrid-override-pattern M-M*M- --mamba-num-heads 16 --mamba-head-dim 64 --mamba-num-groups 4 --mamba-state-dim 64";
+    let resolution = script(&launch("pretrain_mamba.py", more));
+    let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+    let mixers = &plan.model().mixers;
+    let linear = mixers.linear.expect("a mixer");
+    let sizes =
+        [linear.value_heads, linear.value_width, linear.key_heads, linear.key_width, linear.convolution];
+    assert_eq!(sizes, [16, 64, 4, 64, 4]);
+    assert!(mixers.single_block && linear.norm);
+    assert_eq!(plan.model().count_layers(|kind| kind.mixer.is_linear()), 3);
+    assert_eq!(plan.model().count_layers(|kind| kind.mixer.attends()), 1);
+}
+
+#[test]
 fn an_option_that_nobody_knows_marks_the_verdict() {
     let resolution = script(&launch("pretrain_gpt.py", "--my-own-attention 3 --wandb-project x --save /a"));
     let marks = resolution.plan.as_ref().map(|plan| plan.recipe().marks.clone()).unwrap_or_default();

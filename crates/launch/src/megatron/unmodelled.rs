@@ -151,7 +151,7 @@ const UNMODELLED: &[Unmodelled] = &[
 
 /// Layer specifications that are the transformer's own, or say what other flags say as well
 /// (`megatron/core/models/gpt/gpt_layer_specs.py`; MindSpeed-LLM `mindspeed_llm/tasks/models/spec/`).
-const PLAIN_SPECS: [&str; 12] = [
+const PLAIN_SPECS: [&str; 13] = [
     "megatron.core.models.gpt.gpt_layer_specs",
     "local",
     "te",
@@ -164,6 +164,8 @@ const PLAIN_SPECS: [&str; 12] = [
     "ling_spec",
     "bailing_spec",
     "seed_oss_spec",
+    // Layers of one block each; which ones the pattern says, and the mixers' sizes stand in flags.
+    "mamba_stack_spec",
 ];
 
 /// The flag of a name without dashes, if it is not modelled at this value.

@@ -148,7 +148,13 @@ pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field,
 /// Says each setting that is not modelled, once; whether the reader goes on without all of them, and with which marks.
 pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled>, Option<Marks>) {
     let mut items: Vec<NotModelled> = Vec::new();
+    // With a pattern of layers, the switch and the program for hybrid layers say nothing more.
+    let told = table.has(Field::HybridOverridePattern);
+    let program = |item: &NotModelled| item.is_called("program") && item.value.contains("mamba");
     for item in std::mem::take(&mut table.not_modelled) {
+        if told && (item.is_called("is-hybrid-model") || program(&item)) {
+            continue;
+        }
         if !items.iter().any(|known| known.is_called(&item.name)) {
             items.push(item);
         }
