@@ -1,9 +1,7 @@
 //! Single changes of a plan: one setting, with what has to follow it.
 
-use super::{
-    Space, contexts, experts, micro_batches, orders, pipelines, recomputations, rests, schedules, splits,
-    tensors,
-};
+use super::values::{Space, contexts, experts, micro_batches, orders, pipelines, schedules, tensors};
+use super::{recomputations, rests, splits};
 use crate::dimension::{Choices, Dimension};
 use shardscope_plan::{Plan, Recompute, StageSplit, Variant};
 

@@ -1,0 +1,431 @@
+//! The values each dimension takes around a plan.
+
+use super::{recomputations, rests, splits};
+use crate::dimension::{Choices, Dimension, Values};
+use shardscope_plan::hints::divisors;
+use shardscope_plan::{
+    Dispatcher, DpSharding, Field, Fp8, Fp8Recipe, Overlap, PipelineSchedule, Plan, RankOrder, Recompute,
+    Software, Variant,
+};
+use shardscope_source::Code;
+
+/// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
+const MAX_PIPELINE: u64 = 128;
+/// Shortest sequence left on a rank by context parallelism. Unit: token.
+const MIN_LOCAL_SEQUENCE: u64 = 1024;
+/// Largest micro-batch tried.
+const MAX_MICRO_BATCH: u64 = 16;
+
+/// The values each dimension takes.
+#[derive(Clone, Debug)]
+pub struct Space {
+    pub(crate) plan: Plan,
+    pub(crate) base: Variant,
+    /// What changes are told from: the reader's own plan, and what was changed of it before the search.
+    origin: Variant,
+    before: Vec<(Field, String)>,
+    pub(super) choices: Choices,
+    kernels: Vec<Variant>,
+    pipeline: Vec<u64>,
+    orders: Vec<RankOrder>,
+    schedules: Vec<PipelineSchedule>,
+    /// Kernels that no plan can have, by the reason.
+    pub(crate) refused: Vec<(Code, u64)>,
+}
+
+impl Space {
+    /// The space around `plan`: same model, machines, batch and optimizer; everything else that changes no number of the
+    /// training is open.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        Self::with(plan, Choices::default())
+    }
+
+    /// The same with each dimension fixed, ranged or open as `choices` say.
+    #[must_use]
+    pub fn with(plan: &Plan, choices: Choices) -> Self {
+        let base = Variant::of(plan);
+        let mut space = Self {
+            pipeline: pipelines(plan, &base, &choices),
+            orders: orders(plan, &base, &choices),
+            schedules: schedules(plan, &base, &choices),
+            plan: plan.clone(),
+            origin: base.clone(),
+            before: Vec::new(),
+            base,
+            choices,
+            kernels: Vec::new(),
+            refused: Vec::new(),
+        };
+        space.fill_kernels();
+        space
+    }
+
+    /// The same where the plan was made from another by `before`: changes are told from that one, whose variant is `origin`.
+    #[must_use]
+    pub fn told_from(mut self, origin: &Variant, before: Vec<(Field, String)>) -> Self {
+        self.origin = origin.clone();
+        self.before = before;
+        self
+    }
+
+    /// The settings that turn the reader's plan into `variant`.
+    pub(crate) fn changes(&self, variant: &Variant) -> Vec<(Field, String)> {
+        let mut changes = self.before.clone();
+        changes.extend(variant.changes_from(&self.origin));
+        changes
+    }
+
+    /// Where the search starts.
+    #[must_use]
+    pub fn base(&self) -> &Variant {
+        &self.base
+    }
+
+    /// Whether the sizes of the plan itself are among those tried.
+    pub(crate) fn holds_base(&self) -> bool {
+        let base = &self.base;
+        let sizes = [
+            (Dimension::Tensor, base.tensor),
+            (Dimension::Pipeline, base.pipeline),
+            (Dimension::VirtualPipeline, base.virtual_pipeline),
+            (Dimension::Context, base.context),
+            (Dimension::Expert, base.expert),
+            (Dimension::ExpertTensor, base.expert_tensor),
+            (Dimension::MicroBatch, base.micro_batch_size),
+        ];
+        sizes.into_iter().all(|(dimension, size)| self.choices.of(dimension).allow(size, size))
+    }
+
+    /// How far each dimension is varied.
+    #[must_use]
+    pub fn choices(&self) -> &Choices {
+        &self.choices
+    }
+
+    /// The kernels: all that a layer's time depends on, nothing recomputed, on one stage.
+    pub(crate) fn kernels(&self) -> &[Variant] {
+        &self.kernels
+    }
+
+    /// The cuts of a kernel: numbers of stages and orders of ranks that divide the world.
+    pub(crate) fn cuts(&self, kernel: &Variant) -> Vec<Variant> {
+        let layout = self.plan.layout();
+        let mut cuts = Vec::new();
+        for &pipeline in &self.pipeline {
+            let dense = kernel.tensor * kernel.context * pipeline;
+            let sparse = kernel.expert_tensor * kernel.expert * pipeline;
+            let divides = |size: u64| layout.world_size.is_multiple_of(size);
+            if !divides(dense) || (self.plan.model().experts.is_some() && !divides(sparse)) {
+                continue;
+            }
+            let batch = kernel.micro_batch_size.saturating_mul(layout.world_size / dense);
+            if !self.plan.recipe().global_batch_size.is_multiple_of(batch) {
+                continue;
+            }
+            for &rank_order in &self.orders {
+                // Without a pipeline there is nothing to order; with one the other order wants equal sizes
+                // (`parallel_state.py`).
+                let takes = rank_order == RankOrder::TpCpEpDpPp
+                    || kernel.tensor * kernel.context == kernel.expert_tensor * kernel.expert;
+                if rank_order == self.base.rank_order || pipeline > 1 && takes {
+                    cuts.push(Variant { pipeline, rank_order, ..kernel.clone() });
+                }
+            }
+        }
+        cuts
+    }
+
+    /// The shapes of a cut: every schedule, split and number of chunks, nothing recomputed.
+    pub(crate) fn shapes(&self, cut: &Variant) -> Vec<Variant> {
+        let mut shapes = Vec::new();
+        for &schedule in &self.schedules {
+            if cut.pipeline == 1 && schedule != self.base.schedule {
+                continue;
+            }
+            let own = schedule.own_chunks().filter(|_| cut.pipeline > 1);
+            for (split, virtual_pipeline) in
+                splits::ways(&self.plan, &self.base, &self.choices, cut.pipeline, own)
+            {
+                let same =
+                    cut.pipeline == self.base.pipeline && virtual_pipeline == self.base.virtual_pipeline;
+                let group = self.base.group.filter(|_| same);
+                shapes.push(Variant { schedule, split, virtual_pipeline, group, ..cut.clone() });
+            }
+        }
+        shapes
+    }
+
+    /// What may be recomputed of a shape.
+    pub(crate) fn recomputations(&self, shape: &Variant) -> Vec<Recompute> {
+        let parts = shape.pipeline * shape.virtual_pipeline;
+        let layers = self.plan.model().num_layers.div_ceil(parts.max(1));
+        let mut all = recomputations::recomputations(&self.plan, &self.base, &self.choices, layers);
+        if shape.overlap.expert {
+            // Two micro-batches at once leave no whole layer to recompute (`transformer_config.py:__post_init__`).
+            all.retain(|one| !matches!(one, Recompute::Uniform { .. } | Recompute::Block { .. }));
+        }
+        all
+    }
+
+    /// Sharding and overlap that a shape may have.
+    pub(crate) fn rests(&self, shape: &Variant) -> Vec<(DpSharding, Overlap)> {
+        rests::rests(&self.plan, &self.base, &self.choices, shape)
+    }
+
+    /// How many leaves a cut has.
+    pub(crate) fn leaves(&self, cut: &Variant) -> u64 {
+        self.shapes(cut).iter().map(|shape| self.leaves_of_shape(shape)).sum()
+    }
+
+    /// How many leaves a shape has.
+    pub(crate) fn leaves_of_shape(&self, shape: &Variant) -> u64 {
+        self.recomputations(shape).len() as u64 * self.rests(shape).len() as u64
+    }
+
+    /// Every leaf, refused ones too, one after the other: what a search without bounds would try.
+    pub fn every(&self) -> impl Iterator<Item = Variant> + '_ {
+        let cuts = self.kernels.iter().flat_map(|kernel| self.cuts(kernel));
+        let shapes = cuts.flat_map(|cut| self.shapes(&cut));
+        shapes.flat_map(|shape| {
+            let rests = self.rests(&shape);
+            let recomputed = self.recomputations(&shape).into_iter();
+            recomputed
+                .flat_map(|recompute| {
+                    rests.iter().map({
+                        let shape = &shape;
+                        move |(sharding, overlap)| Variant {
+                            recompute: recompute.clone(),
+                            sharding: *sharding,
+                            overlap: *overlap,
+                            ..shape.clone()
+                        }
+                    })
+                })
+                .collect::<Vec<_>>()
+        })
+    }
+
+    fn refuse(&mut self, code: Code) {
+        match self.refused.iter_mut().find(|(known, _)| *known == code) {
+            Some((_, count)) => *count += 1,
+            None => self.refused.push((code, 1)),
+        }
+    }
+
+    fn fill_kernels(&mut self) {
+        let world = self.plan.layout().world_size;
+        let moe = self.plan.model().experts.is_some();
+        for tensor in tensors(&self.plan, &self.base, &self.choices) {
+            for context in contexts(&self.plan, &self.base, &self.choices) {
+                if !world.is_multiple_of(tensor * context) {
+                    self.refuse(Code::WorldSize);
+                    continue;
+                }
+                for (expert, expert_tensor) in experts(&self.plan, &self.base, &self.choices, tensor) {
+                    if moe && !world.is_multiple_of(expert * expert_tensor) {
+                        self.refuse(Code::ExpertWorldSize);
+                        continue;
+                    }
+                    for micro_batch_size in micro_batches(&self.plan, &self.base, &self.choices) {
+                        self.fill_flags(Variant {
+                            tensor,
+                            context,
+                            expert,
+                            expert_tensor,
+                            micro_batch_size,
+                            pipeline: 1,
+                            virtual_pipeline: 1,
+                            recompute: Recompute::None,
+                            // Bounds of time are taken where no weights are gathered.
+                            sharding: match self.base.sharding {
+                                DpSharding::Parameters => DpSharding::OptimizerStates,
+                                stated => stated,
+                            },
+                            ..self.base.clone()
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The kernel with every combination of its flags.
+    fn fill_flags(&mut self, kernel: Variant) {
+        let stated = &self.base;
+        let cut = kernel.tensor > 1;
+        let sequence: &[bool] = match self.choices.of(Dimension::SequenceParallel).vary() {
+            _ if !cut => &[false],
+            true => &[true, false],
+            // Stated for a tensor size of 1 it says nothing of others.
+            false if stated.tensor == 1 || stated.sequence_parallel => &[true],
+            false => &[false],
+        };
+        let mut kernels = Vec::new();
+        for &sequence_parallel in sequence {
+            for overlap in self.overlaps(&kernel, sequence_parallel) {
+                for fp8 in precisions(&self.plan, stated, &self.choices) {
+                    kernels.push(Variant { sequence_parallel, overlap, fp8, ..kernel.clone() });
+                }
+            }
+        }
+        for kernel in kernels {
+            if kernel.expert > 1 && kernel.tensor > 1 && !kernel.sequence_parallel {
+                self.refuse(Code::MoeSequenceParallel);
+            } else {
+                self.kernels.push(kernel);
+            }
+        }
+    }
+
+    /// What of a layer's own messages hides behind its products.
+    pub(super) fn overlaps(&self, kernel: &Variant, sequence_parallel: bool) -> Vec<Overlap> {
+        let recipe = self.plan.recipe();
+        let stated = self.base.overlap;
+        let possible = Overlap { tensor: stated.tensor && sequence_parallel, ..stated };
+        let mut out = vec![possible];
+        if !self.choices.of(Dimension::Overlap).vary() || recipe.software != Software::MegatronCoreTe {
+            return out;
+        }
+        let domain = self.plan.cluster().fast_domain.max(self.plan.cluster().gpus_per_node);
+        if sequence_parallel && kernel.tensor <= domain {
+            out.push(Overlap { tensor: true, ..possible });
+        }
+        // `--overlap-moe-expert-parallel-comm` (`transformer_config.py:__post_init__`).
+        let takes = kernel.expert > 1
+            && matches!(recipe.moe.dispatcher, Dispatcher::AllToAll | Dispatcher::Flex)
+            && !stated.shared_expert
+            && self.plan.model().mtp_num_layers <= 1;
+        if takes {
+            let both: Vec<Overlap> = out.iter().map(|one| Overlap { expert: true, ..*one }).collect();
+            out.extend(both);
+        }
+        out.sort_unstable_by_key(|one| (one.tensor, one.expert));
+        out.dedup();
+        out
+    }
+}
+
+/// Whether the software cuts models over ranks.
+fn cuts(plan: &Plan) -> bool {
+    plan.recipe().software.semantics().cuts_models
+}
+
+/// `values` that `dimension` allows, with the plan's own.
+fn allowed(choices: &Choices, dimension: Dimension, stated: u64, values: Vec<u64>) -> Vec<u64> {
+    let mut values = values;
+    values.push(stated);
+    values.sort_unstable();
+    values.dedup();
+    values.retain(|value| choices.of(dimension).allow(*value, stated));
+    values
+}
+
+pub(super) fn tensors(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
+    let domain = plan.cluster().fast_domain.max(plan.cluster().gpus_per_node);
+    let most = if !cuts(plan) { 1 } else { domain };
+    let mut values = divisors(plan.model().num_attention_heads);
+    // Beyond the fast links only where the reader asks for it by a range.
+    let asked = |value: u64| match choices.of(Dimension::Tensor) {
+        Values::Between(_, upper) => value <= *upper,
+        _ => false,
+    };
+    values.retain(|value| *value <= most || asked(*value));
+    allowed(choices, Dimension::Tensor, base.tensor, values)
+}
+
+pub(super) fn contexts(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
+    let sequence = plan.model().seq_length;
+    let mut values = vec![1];
+    if cuts(plan) {
+        values.extend(
+            divisors(sequence / 2).into_iter().filter(|value| sequence / value >= MIN_LOCAL_SEQUENCE),
+        );
+    }
+    allowed(choices, Dimension::Context, base.context, values)
+}
+
+/// Expert parallel and expert tensor parallel sizes.
+pub(super) fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u64) -> Vec<(u64, u64)> {
+    let Some(experts) = &plan.model().experts else { return vec![(1, tensor)] };
+    if !cuts(plan) {
+        return vec![(base.expert, base.expert_tensor)];
+    }
+    let sizes = allowed(choices, Dimension::Expert, base.expert, divisors(experts.num_experts));
+    let widths: Vec<u64> = match choices.of(Dimension::ExpertTensor) {
+        // Not given, it follows the tensor size.
+        Values::Stated if base.expert_tensor == base.tensor => vec![tensor],
+        Values::Stated => vec![base.expert_tensor],
+        values => {
+            let mut widths = divisors(tensor);
+            widths.retain(|width| values.allow(*width, base.expert_tensor));
+            widths
+        }
+    };
+    sizes.into_iter().flat_map(|expert| widths.iter().map(move |width| (expert, *width))).collect()
+}
+
+pub(super) fn micro_batches(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
+    let mut values = divisors(plan.recipe().global_batch_size);
+    let ranged = matches!(choices.of(Dimension::MicroBatch), Values::Between(..));
+    values.retain(|value| *value <= MAX_MICRO_BATCH || ranged);
+    allowed(choices, Dimension::MicroBatch, base.micro_batch_size, values)
+}
+
+pub(super) fn pipelines(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
+    let most = if cuts(plan) { MAX_PIPELINE.min(plan.model().num_layers) } else { 1 };
+    let mut values = divisors(plan.layout().world_size);
+    values.retain(|value| *value <= most);
+    allowed(choices, Dimension::Pipeline, base.pipeline, values)
+}
+
+pub(super) fn orders(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<RankOrder> {
+    let megatron = matches!(plan.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
+    if choices.of(Dimension::RankOrder).vary() && megatron {
+        vec![RankOrder::TpCpEpDpPp, RankOrder::TpCpEpPpDp]
+    } else {
+        vec![base.rank_order]
+    }
+}
+
+/// The schedules that the plan's software has: forks of Megatron with zero bubbles are told by the schedule in use.
+pub(super) fn schedules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<PipelineSchedule> {
+    use PipelineSchedule as P;
+    let own = vec![base.schedule];
+    if !choices.of(Dimension::Schedule).vary() {
+        return own;
+    }
+    match (plan.recipe().software, base.schedule) {
+        (
+            Software::MegatronCoreTe | Software::MegatronCoreLocal | Software::MegatronLegacy,
+            P::ZeroBubbleH1
+            | P::ZeroBubbleH2
+            | P::ZeroBubbleV
+            | P::VHalf
+            | P::VMin
+            | P::OneForwardOneBackwardV,
+        ) => vec![
+            P::OneForwardOneBackward,
+            P::ZeroBubbleH1,
+            P::ZeroBubbleH2,
+            P::ZeroBubbleV,
+            P::VHalf,
+            P::VMin,
+            P::OneForwardOneBackwardV,
+        ],
+        (_, P::DualPipe | P::DualPipeV) => vec![P::OneForwardOneBackward, P::DualPipe, P::DualPipeV],
+        (Software::Torchtitan, _) => vec![P::OneForwardOneBackward, P::GPipe, P::ZeroBubbleV, P::DualPipeV],
+        _ => own,
+    }
+}
+
+/// bf16 as stated and, where the device has it and the reader opens it, Transformer Engine's fp8.
+fn precisions(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<Option<Fp8>> {
+    let mut out = vec![base.fp8.clone()];
+    let has = plan.cluster().accelerator.peaks.fp8.is_some();
+    let te = plan.recipe().software == Software::MegatronCoreTe;
+    if choices.of(Dimension::Precision).vary() && base.fp8.is_none() && has && te {
+        out.push(Some(Fp8 { format: "hybrid".to_owned(), recipe: Fp8Recipe::Delayed, param_gather: false }));
+    }
+    out
+}
