@@ -232,7 +232,10 @@ fn sentence(plan: &Plan, inquiry: &Inquiry, chosen: Option<&Reached>) -> String 
         Question::Fastest => {
             format!("The fastest layout on {} {name} takes {}", grouped(gpus), seconds(step))
         }
-        Question::FewestGpus => format!("{} {name} hold the run, no fewer of those tried", grouped(one.gpus)),
+        Question::FewestGpus => format!(
+            "{} {name} hold the run, no fewer of those tried; layouts shown fit, and need not be the fastest",
+            grouped(one.gpus)
+        ),
         Question::LongestSequence => format!("Sequences of {} tokens fit", grouped(one.size)),
         Question::LargestMicroBatch => format!("Micro-batches of {} fit", grouped(one.size)),
         Question::Cheapest { .. } => format!(
