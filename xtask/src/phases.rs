@@ -27,7 +27,7 @@ pub enum Phase {
     Engine,
     /// rustdoc on every library, warnings as errors
     Docs,
-    /// the crates as they would be published: packed, unpacked and compiled, in their order
+    /// the crates as they would be published: packed, unpacked and compiled, in their order; only where it is named
     Publish,
     /// the release page, built by Trunk into dist/
     Page,
@@ -42,6 +42,12 @@ pub enum Phase {
 impl Phase {
     fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// Whether it runs only where it is named: every crate is compiled once more, alone, which takes minutes and finds what only
+    /// a release meets. Continuous integration has a job for it.
+    fn is_for_releases(self) -> bool {
+        self == Self::Publish
     }
 
     /// What must be installed before.
@@ -109,12 +115,12 @@ fn xtask(command: &str) -> Command {
     own
 }
 
-/// Runs `phases`, or all. A phase that fails does not stop the next, and nothing is skipped in silence. The last line counts.
+/// Runs `phases`, or all but those for releases. A phase that fails does not stop the next, and nothing is skipped in silence. The last line counts.
 pub fn run(phases: &[Phase]) -> Result<()> {
     let wanted: Vec<Phase> = Phase::value_variants()
         .iter()
         .copied()
-        .filter(|phase| phases.is_empty() || phases.contains(phase))
+        .filter(|phase| phases.contains(phase) || phases.is_empty() && !phase.is_for_releases())
         .collect();
     let needs: Vec<For> = wanted.iter().filter_map(|phase| phase.needs()).collect();
     if needs.contains(&For::Tests) {
