@@ -63,7 +63,7 @@ fn an_engine_that_stops_says_so_and_leaves_the_text_in_the_box() {
 #[test]
 fn what_the_build_wrote_into_the_page_is_what_the_engine_then_draws() {
     let page = Page::open("");
-    let text = "const read = root => [...root.querySelectorAll('h1, .verdict, textarea, figure.stage-bars, figure.step-bar')].map(part => part.textContent);
+    let text = "const read = root => [...root.querySelectorAll('h1, .verdict, textarea, figure.stage-bars, figure.step-bar')].map(part => part.value ?? part.textContent);
                 const built = new DOMParser().parseFromString(await (await fetch('./')).text(), 'text/html');
                 const place = built.getElementById('first-answer');
                 return [read(place), read(document.getElementById('app')), place.hasAttribute('inert')]";

@@ -272,6 +272,8 @@ pub(super) fn chapters() -> Vec<Chapter> {
 /// The words for a part whose name is one of the document's.
 fn title_of(part: &str) -> &str {
     match part {
+        // Formulas of no part of a layer or of the document.
+        "" => "Phases of reinforcement learning",
         "parameters" => "Weights",
         "activations" => "Recomputed runs of layers",
         "tensor" => "Tensor and sequence parallel",
