@@ -299,7 +299,7 @@ fn on_a_phone_everything_has_room() {
     page.wait_gone("#share");
     page.prefer_dark(true);
     input(&page, "examples");
-    page.wait_text(".gallery", "Models you know");
+    page.wait_text(".gallery", "Popular models");
     page.screenshot("phone-gallery-dark");
     assert_eq!(page.axe(), []);
 }
