@@ -64,7 +64,8 @@ pub(super) fn statistics(caption: &str, lines: &[Line], entries: &[Entry]) -> Ma
 }
 
 fn cells(figures: &Figures) -> [String; 8] {
-    let [five, ten, fifteen] = figures.within.map(|share| format!("{:.0} %", 100.0 * share));
+    // Halves are rounded up, as the page's script does when it counts anew; `{:.0}` alone would round them to even.
+    let [five, ten, fifteen] = figures.within.map(|share| format!("{:.0} %", (100.0 * share).round()));
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     [
         figures.rows.to_string(),
