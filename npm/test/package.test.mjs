@@ -69,7 +69,7 @@ test("a search finds layouts that fit", () => {
 });
 
 test("the report for people names its verdict", () => {
-  assert.match(shardscope.report(script), /fits on/);
+  assert.match(shardscope.report(script), /Fits on/);
   assert.match(shardscope.report(script, "markdown"), /^## Verdict/);
 });
 
