@@ -4,8 +4,8 @@ use super::answers::{fill, spread};
 use super::detect::{TextKind, detect, python};
 use super::environment;
 use super::formats::{
-    Dialect, Format, HuggingFace, Recipe, Role, Text, Trainer, Workload, classify, merge, nemo, read_python,
-    recipes,
+    Accelerate, Dialect, Format, HuggingFace, Recipe, Role, Text, Trainer, Workload, classify, merge, nemo,
+    read_launcher, read_python, recipes,
 };
 use super::named::take_model;
 use super::{Argument, Found, Origin, Question, Reading, launch};
@@ -220,6 +220,15 @@ fn script(
     let mut texts = Vec::new();
     for file in &launch.script.files {
         texts.extend(written(file));
+    }
+    let says = |flags: [&str; 2]| {
+        launch.arguments.iter().any(|word| flags.contains(&word.text.split('=').next().unwrap_or("")))
+    };
+    // A file that DeepSpeed is given by the program goes before the launcher's.
+    if !says(["--deepspeed", "--deepspeed_config"])
+        && let Some(reading) = read_launcher(&launch.accelerate, says(["--bf16", "--fp16"]))
+    {
+        texts.push(Text { name: name.clone(), format: Some(Format::of(&Accelerate)), reading });
     }
     texts.push(Text { name, format: None, reading });
     (texts, launch.arguments)

@@ -57,3 +57,59 @@ fn a_layout_larger_than_the_machines_asks_for_as_many_as_it_fills() {
     let layout = "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 2 --global-batch-size 48";
     asks(&format!("torchrun --nproc_per_node 8 pretrain_gpt.py {layout} {OPTIONS}"), &[("num_nodes", "2")]);
 }
+
+#[test]
+fn what_accelerate_launch_is_told_counts_where_the_program_is_told_nothing() {
+    let tuned = "train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --gradient_accumulation_steps 8 \
+        --max_seq_length 2048 --num_train_epochs 1";
+    let said = |options: &str| {
+        let text = format!("accelerate launch --num_processes 8 --num_machines 1 {options} {tuned}");
+        let source = Source::new(&text);
+        read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+    };
+    let value = |resolution: &Resolution, field| {
+        resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default()
+    };
+    let bare = said("");
+    assert_eq!([value(&bare, Field::Autocast), value(&bare, Field::ZeroStage)], ["none", "0"]);
+    let fsdp = said("--mixed_precision bf16 --use_fsdp --fsdp_sharding_strategy SHARD_GRAD_OP");
+    let shown = [Field::Bf16, Field::ZeroStage, Field::DataParallelEngine].map(|field| value(&fsdp, field));
+    assert_eq!(shown, ["true", "2", "fsdp1"]);
+    let zero = said("--mixed_precision=bf16 --use_deepspeed --zero_stage 3 --offload_optimizer_device cpu");
+    let shown = [Field::ZeroStage, Field::DataParallelEngine, Field::OffloadOptimizer]
+        .map(|field| value(&zero, field));
+    assert_eq!(shown, ["3", "deepspeed", "true"]);
+    let named = said("--use_deepspeed --deepspeed_config_file configs/stage2.conf");
+    let asked = named.questions.iter().find(|question| question.name == "zero_stage").expect("a question");
+    assert_eq!(asked.proposal.as_deref(), Some("2"));
+    // The program's own precision goes before that of its launcher.
+    let source =
+        Source::new(&format!("accelerate launch --num_processes 8 --mixed_precision bf16 {tuned} --fp16"));
+    let own = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+    assert_eq!(value(&own, Field::Autocast), "fp16");
+}
+
+#[test]
+fn a_command_behind_two_dashes_runs_on_the_machines_of_the_job() {
+    let text = "uv run python mason.py --cluster a --num_nodes 2 --gpus 8 -- source setup.sh \\&\\& accelerate launch \
+        --mixed_precision bf16 --use_deepspeed --deepspeed_config_file stage3.conf open_instruct/dpo_tune_cache.py \
+        --model_name_or_path Qwen/Qwen2.5-7B --max_seq_length 2048 --per_device_train_batch_size 1";
+    let source = Source::new(text);
+    let resolution = read(&Request {
+        source: &source,
+        environment: &Environment::default(),
+        overrides: &[("zero_stage".to_owned(), "3".to_owned())],
+    });
+    let plan = resolution.plan.as_ref().expect("a plan");
+    assert_eq!(plan.cluster().gpus(), 16);
+    let value = |field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
+    let shown = [Field::TrainingObjective, Field::ReferenceModel, Field::DataParallelEngine].map(value);
+    assert_eq!(shown, ["dpo", "precomputed", "deepspeed"]);
+    // Its reinforcement learning is none of TRL's.
+    let source = Source::new(
+        "python mason.py --num_nodes 1 --gpus 8 -- python open_instruct/grpo_fast.py --model_name_or_path Qwen/Qwen3-1.7B \
+        --per_device_train_batch_size 1 --pack_length 4096 --num_learners_per_node 4 --lr_scheduler_type constant",
+    );
+    let grpo = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+    assert!(grpo.plan.is_none() && grpo.not_modelled.iter().any(|item| item.is_called("rl")));
+}

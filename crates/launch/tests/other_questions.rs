@@ -171,9 +171,10 @@ fn the_large_switches_of_fsdp_are_read() {
     assert_eq!(value(&keeps, Field::ZeroStage), "2");
     let recomputes = said("fsdp.yaml", &config("fsdp_activation_checkpointing: true"), &[]);
     assert_eq!(value(&recomputes, Field::RecomputeGranularity), "full");
-    stopped(
-        &said("fsdp.yaml", &config("fsdp_offload_params: true"), &[]),
-        &["fsdp_config.fsdp_offload_params"],
+    let offloads = said("fsdp.yaml", &config("fsdp_offload_params: true"), &[]);
+    assert_eq!(
+        [Field::OffloadParam, Field::OffloadOptimizer].map(|field| value(&offloads, field)),
+        ["true"; 2]
     );
     stopped(
         &said("fsdp.yaml", &config("fsdp_sharding_strategy: HYBRID_SHARD"), &[]),
@@ -311,4 +312,49 @@ fn rollouts_are_counted_over_all_accelerators_of_the_cluster() {
         .map(|field| value(&resolution, field));
     assert_eq!([world.as_str(), &micro, &global], ["16", "1", "256"]);
     assert_eq!(value(&resolution, Field::NumLayers), "36");
+}
+
+#[test]
+fn a_file_of_a_preference_training_is_none_of_samples() {
+    let file = |more: &str| {
+        format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nlearning_rate: 5e-7\nbf16: true\n\
+             max_length: 1024\nbeta: 0.01\nmax_prompt_length: 512\n{more}\n"
+        )
+    };
+    let read = |more: &str| said("config.yaml", &file(more), &[("world_size", "8")]);
+    // Its names tell the trainer, or it is asked for; TRL's other trainers hold more than is modelled.
+    assert_eq!(value(&read("output_dir: data/zephyr-7b-dpo-full"), Field::TrainingObjective), "dpo");
+    stopped(&read("output_dir: data/zephyr-orpo-141b"), &["trainer"]);
+    let open = read("output_dir: data/out");
+    assert!(open.plan.is_none());
+    let asked = open.questions.iter().find(|question| question.name == "training_objective");
+    assert_eq!(asked.expect("a question").proposal.as_deref(), Some("dpo"));
+    let answered = [("world_size", "8"), ("training_objective", "dpo")];
+    assert!(said("config.yaml", &file(""), &answered).plan.is_some());
+}
+
+#[test]
+fn heads_predictions_and_quantised_checkpoints_are_told_from_trainings_of_the_model() {
+    let axolotl =
+        "base_model: google/gemma-2-2b\nsequence_len: 2048\nmicro_batch_size: 2\nlearning_rate: 1e-5\n";
+    stopped(&said("a.yaml", &format!("{axolotl}reward_model: true\n"), &[]), &["reward_model"]);
+    let classifies = format!("{axolotl}model_type: AutoModelForSequenceClassification\n");
+    stopped(&said("a.yaml", &classifies, &[]), &["model_type"]);
+    assert!(said("a.yaml", &format!("{axolotl}model_type: LlamaForCausalLM\n"), &[]).not_modelled.is_empty());
+    let predicts =
+        "model_name_or_path: Qwen/Qwen2.5-7B\nfinetuning_type: lora\ndo_predict: true\ncutoff_len: 2048\n";
+    stopped(&said("p.yaml", predicts, &[]), &["do_predict"]);
+    let tuned = |model: &str| {
+        let text = format!(
+            "model_name_or_path: {model}\nfinetuning_type: lora\ndo_train: true\ncutoff_len: 2048\nbf16: true\n\
+             per_device_train_batch_size: 1\n"
+        );
+        said("t.yaml", &text, &[("world_size", "1")])
+    };
+    stopped(&tuned("TechxGenus/Meta-Llama-3-8B-Instruct-GPTQ"), &["model_name_or_path"]);
+    stopped(&tuned("unsloth/Qwen3-8B-unsloth-bnb-4bit"), &["model_name_or_path"]);
+    let nf4 = tuned("unsloth/Qwen3-8B-bnb-4bit");
+    let shown = [Field::BaseQuantization, Field::TrainType, Field::NumLayers].map(|field| value(&nf4, field));
+    assert_eq!(shown, ["nf4", "qlora", "36"]);
 }

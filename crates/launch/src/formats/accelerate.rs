@@ -1,16 +1,18 @@
-//! The YAML that `accelerate config` writes: machines, precision, DeepSpeed or FSDP.
-//! Keys: `accelerate/commands/config/config_args.py`.
+//! The YAML that `accelerate config` writes, and the options of `accelerate launch`: machines, precision, DeepSpeed or FSDP.
+//! Keys: `accelerate/commands/config/config_args.py`, `accelerate/commands/launch.py`.
 
-use super::leaves::{Leaves, Scalars};
+use super::leaves::{Leaf, Leaves, Scalars};
 use super::reader::{Claim, Reader, Role};
 use super::signs;
-use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
+use super::trainer::{left_to_file, words};
+use crate::{Argument, Effect, NotModelled, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
+use std::cell::Cell;
 
 /// What `accelerate config` writes.
 #[derive(Debug)]
-pub(super) struct Accelerate;
+pub(crate) struct Accelerate;
 
 impl Reader for Accelerate {
     fn name(&self) -> &'static str {
@@ -37,9 +39,65 @@ impl Reader for Accelerate {
 fn read(root: &Node) -> Reading {
     let scalars = Scalars::of(root);
     let mut leaves = Leaves::over(&scalars);
+    leaves.take_all(&[("num_machines", Field::NumNodes), ("num_processes", Field::WorldSize)]);
+    engine(&mut leaves);
+    for path in IDLE {
+        leaves.pass(path);
+    }
+    leaves.state(
+        Field::AttentionKernel,
+        "flash",
+        Origin::Default,
+        "PyTorch chooses its fused kernel by itself",
+    );
+    leaves.reading.software = Some((Software::TorchFsdp, "an accelerate configuration".to_owned()));
+    leaves.finish("an accelerate configuration")
+}
+
+/// Options of `accelerate launch` that take the place of a key, each with that key and the value of a bare switch.
+const OPTIONS: [(&str, &str, &str); 9] = [
+    ("mixed_precision", "mixed_precision", ""),
+    ("fp16", "mixed_precision", "fp16"),
+    ("use_deepspeed", "distributed_type", "DEEPSPEED"),
+    ("use_fsdp", "distributed_type", "FSDP"),
+    ("deepspeed_config_file", "deepspeed_config.deepspeed_config_file", ""),
+    ("zero_stage", "deepspeed_config.zero_stage", ""),
+    ("offload_optimizer_device", "deepspeed_config.offload_optimizer_device", ""),
+    ("offload_param_device", "deepspeed_config.offload_param_device", ""),
+    ("dynamo_backend", "dynamo_config.dynamo_backend", ""),
+];
+
+/// What the options of `accelerate launch` state beside machines, which the launch tells; none where they state nothing.
+/// They are handed on by the environment, so that a precision of the program's own goes before theirs (`is_typed`).
+pub(crate) fn read_launcher(options: &[Argument], is_typed: bool) -> Option<Reading> {
+    let said = words::leaves(options);
+    let mut keys: Vec<Leaf> = Vec::new();
+    for leaf in said.all() {
+        let known = OPTIONS.iter().find(|(option, _, _)| *option == leaf.path);
+        let (path, switch) = match known {
+            Some((_, path, switch)) => ((*path).to_owned(), *switch),
+            None if leaf.path.starts_with("fsdp_") => (format!("fsdp_config.{}", leaf.path), ""),
+            None => continue,
+        };
+        if leaf.flag() == Some(false) || path == "mixed_precision" && is_typed {
+            continue;
+        }
+        let value = if switch.is_empty() { leaf.value.as_str() } else { switch };
+        keys.push(Leaf { path, value: value.to_owned(), used: Cell::new(false), ..leaf.clone() });
+    }
+    if keys.is_empty() {
+        return None;
+    }
+    let scalars = Scalars::from_leaves(keys);
+    let mut leaves = Leaves::over(&scalars);
+    engine(&mut leaves);
+    leaves.pass("distributed_type");
+    Some(leaves.finish("the options of accelerate launch"))
+}
+
+/// Precision, and how the model is spread over ranks.
+fn engine(leaves: &mut Leaves<'_>) {
     leaves.take_all(&[
-        ("num_machines", Field::NumNodes),
-        ("num_processes", Field::WorldSize),
         ("deepspeed_config.zero_stage", Field::ZeroStage),
         ("deepspeed_config.gradient_accumulation_steps", Field::NumMicroBatches),
     ]);
@@ -60,12 +118,13 @@ fn read(root: &Node) -> Reading {
             leaves.switch(field, leaf.value != "none", leaf);
         }
     }
-    if leaves.text("distributed_type") == Some("FSDP") {
-        fsdp(&mut leaves);
+    match leaves.get("distributed_type") {
+        Some(leaf) if leaf.value == "FSDP" => fsdp(leaves),
+        Some(leaf) if leaf.value == "DEEPSPEED" => leaves.say(Field::DataParallelEngine, "deepspeed", leaf),
+        _ => {}
     }
-    engine_file(&mut leaves);
-    for path in IDLE {
-        leaves.pass(path);
+    if let Some(leaf) = leaves.get("deepspeed_config.deepspeed_config_file") {
+        left_to_file(leaves, leaf);
     }
     for (path, effect, what) in LACKING {
         if let Some(leaf) =
@@ -75,14 +134,6 @@ fn read(root: &Node) -> Reading {
             leaves.reading.not_modelled.push(item);
         }
     }
-    leaves.state(
-        Field::AttentionKernel,
-        "flash",
-        Origin::Default,
-        "PyTorch chooses its fused kernel by itself",
-    );
-    leaves.reading.software = Some((Software::TorchFsdp, "an accelerate configuration".to_owned()));
-    leaves.finish("an accelerate configuration")
 }
 
 /// Keys that say how the launch goes about it, or how weights are loaded, saved and wrapped: the same bytes in all.
@@ -121,10 +172,7 @@ const LACKING: &[(&str, Effect, &str)] = &[
     ),
     ("dynamo_config.dynamo_backend", Effect::Memory, "torch.compile, which keeps other tensors"),
     ("megatron_lm_config", Effect::Memory, "Megatron-LM under accelerate"),
-    ("fsdp_config.fsdp_offload_params", Effect::Memory, OFFLOAD),
-    ("fsdp_config.fsdp_offload_param", Effect::Memory, OFFLOAD),
 ];
-const OFFLOAD: &str = "weights, gradients and optimizer states on the host (FSDP)";
 
 /// Every `fsdp_*` key (`accelerate/utils/dataclasses.py`, FullyShardedDataParallelPlugin).
 fn fsdp(leaves: &mut Leaves<'_>) {
@@ -162,24 +210,17 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Communication, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
+    // CPUOffload: shards of weights, gradients and states live on the host, and a layer at a time is gathered.
+    let offload = ["fsdp_config.fsdp_offload_params", "fsdp_config.fsdp_offload_param"];
+    if let Some(leaf) = offload.iter().find_map(|path| leaves.yes(path)) {
+        leaves.switch(Field::OffloadParam, true, leaf);
+        leaves.switch(Field::OffloadOptimizer, true, leaf);
+    }
+    for path in offload {
+        leaves.pass(path);
+    }
     if let Some(leaf) = leaves.yes("fsdp_config.fsdp_activation_checkpointing") {
         leaves.recompute_all(leaf);
         leaves.say(Field::RecomputeNumLayers, "1", leaf);
     }
-}
-
-/// DeepSpeed's own file, where the configuration only names it.
-fn engine_file(leaves: &mut Leaves<'_>) {
-    let Some(leaf) = leaves.get("deepspeed_config.deepspeed_config_file") else { return };
-    let name = leaf.value.rsplit('/').next().unwrap_or(&leaf.value).to_owned();
-    let mut found =
-        Found::new(Field::ZeroStage, String::new(), Origin::Script).by(leaf.path.as_str(), leaf.span);
-    found.hole = Some(name.clone());
-    leaves.reading.take(found);
-    leaves.reading.questions.push(Question {
-        name: Field::ZeroStage.name().to_owned(),
-        prompt: format!("Which ZeRO stage does {name} set?"),
-        choices: ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
-        proposal: Some("3".to_owned()),
-    });
 }

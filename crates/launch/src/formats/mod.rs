@@ -25,6 +25,7 @@ mod titan;
 mod trainer;
 mod workload;
 
+pub(super) use accelerate::{Accelerate, read_launcher};
 pub(super) use flags::known_model;
 pub use format::Format;
 pub(super) use huggingface::{HuggingFace, lacking};

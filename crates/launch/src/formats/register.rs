@@ -5,7 +5,7 @@ use super::deepspeed::DeepSpeed;
 use super::dotted;
 use super::flags::MegatronFlags;
 use super::format::Format;
-use super::frameworks::{AUTOMODEL, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, TORCHTUNE};
+use super::frameworks::{AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, TORCHTUNE};
 use super::huggingface::HuggingFace;
 use super::kubernetes::Kubernetes;
 use super::nanotron::Nanotron;
@@ -27,6 +27,7 @@ const READERS: &[&dyn Reader] = &[
     &OLMO,
     &LINGUA,
     &AUTOMODEL,
+    &DRAFTS,
     &TORCHTUNE,
     &LITGPT,
     &LEVANTER,
@@ -40,6 +41,7 @@ const READERS: &[&dyn Reader] = &[
     &Trainer(Dialect::LlamaFactory),
     &Trainer(Dialect::Trl),
     &Trainer(Dialect::Swift),
+    &Trainer(Dialect::OpenInstruct),
     &Trainer(Dialect::Transformers),
     &MegatronFlags,
     &Nanotron,

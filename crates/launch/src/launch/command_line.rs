@@ -26,6 +26,8 @@ pub enum Launcher {
     /// A trainer's own command, which runs torchrun or accelerate itself: `swift sft`, `llamafactory-cli train`, `trl sft`,
     /// `axolotl train`.
     Trainer,
+    /// `mason.py`, which starts jobs on AI2's cluster.
+    Mason,
     /// `python`
     Python,
 }
@@ -41,6 +43,8 @@ pub struct CommandLine {
     pub arguments: Vec<Word>,
     /// What a trainer's own command is told to do.
     pub told: Option<Word>,
+    /// Whether another program runs the command, on machines of its own choice.
+    pub wrapped: bool,
 }
 
 /// Options of torchrun and its elders, without leading dashes; those that take a value first.
@@ -73,6 +77,8 @@ impl CommandLine {
             line.launchers.push((Launcher::Torch, words.to_vec()));
             return line;
         }
+        let (wrapper, words) = unwrap(words);
+        line.wrapped = !wrapper.is_empty();
         let starts = launchers(words);
         let program = program(words, &starts);
         let end = program.map_or(words.len(), |(at, _)| at);
@@ -85,7 +91,7 @@ impl CommandLine {
             }
             None => line.arguments = without_torch_options(words),
         }
-        for around in &chosen.around {
+        for around in [wrapper].into_iter().chain(chosen.around.iter().map(Vec::as_slice)) {
             let starts = launchers(around);
             line.push_segments(around, &starts, around.len());
         }
@@ -166,6 +172,20 @@ pub(super) fn option(words: &[Word], names: &[&str]) -> Option<(Value, Word)> {
     found
 }
 
+/// Takes apart `python submit.py --nodes 8 -- [source setup.sh &&] torchrun ...`: a program with its own options, and behind a
+/// lone `--` the command that it runs elsewhere.
+fn unwrap(words: &[Word]) -> (&[Word], &[Word]) {
+    for (at, _) in words.iter().enumerate().rev().filter(|(_, word)| word.text() == "--") {
+        let (wrapper, rest) = words.split_at(at);
+        let inner = rest.iter().rposition(|word| word.text() == "&&").unwrap_or(0) + 1;
+        let inner = rest.get(inner..).unwrap_or(&[]);
+        if !launchers(inner).is_empty() {
+            return (wrapper, inner);
+        }
+    }
+    (&[], words)
+}
+
 fn is_among(flag: &str, dashed: &[&str]) -> bool {
     dashed.iter().any(|known| is_spelt(flag, known))
 }
@@ -213,6 +233,7 @@ fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
             "accelerate.commands.launch" => Launcher::Accelerate,
             "megatron" if matches!(next, "sft" | "pt" | "rlhf") => Launcher::Swift,
             name if is_trainer(name, next) => Launcher::Trainer,
+            "mason.py" => Launcher::Mason,
             "python3.10" | "python3.11" | "python3.12" => Launcher::Python,
             name if name.starts_with("python") && !name.contains('.') => Launcher::Python,
             _ => continue,

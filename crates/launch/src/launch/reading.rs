@@ -34,6 +34,8 @@ pub struct Launch {
     pub world: World,
     /// The words after the program, for a reader of their language.
     pub arguments: Vec<Argument>,
+    /// The options of `accelerate launch`.
+    pub accelerate: Vec<Argument>,
     /// The holes of the arguments and of the world, with the name each is asked under.
     holes: Vec<(String, HoleId)>,
     /// Conditions about the machine, each with the words it could change.
@@ -145,6 +147,14 @@ impl Launch {
             self.arguments.push(argument);
         }
         self.line.arguments = words;
+        let launchers = std::mem::take(&mut self.line.launchers);
+        for (_, words) in launchers.iter().filter(|(kind, _)| *kind == Launcher::Accelerate) {
+            for word in words {
+                let argument = self.argument(script, word);
+                self.accelerate.push(argument);
+            }
+        }
+        self.line.launchers = launchers;
         self.tell_doubts();
         unset.dedup();
         if !unset.is_empty() {
@@ -370,6 +380,13 @@ impl Launch {
                 Found::new(Field::TrainingObjective, "dpo", Origin::Derived)
                     .by("program", Some(program.origin())),
             );
+            // open-instruct runs the reference once, before the training, and keeps what it says.
+            if program.text().contains("dpo_tune_cache") {
+                reading.take(
+                    Found::new(Field::ReferenceModel, "precomputed", Origin::Derived)
+                        .by("program", Some(program.origin())),
+                );
+            }
             return;
         }
         let read = reading

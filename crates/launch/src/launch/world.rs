@@ -36,7 +36,7 @@ const MPI_PER_NODE: &[&str] = &["-npernode", "--npernode", "-ppn", "--ppn", "-N"
 const HOST_FILE: &[&str] = &["--hostfile", "-H"];
 
 /// The options that say how many, by launcher; those of Swift are torchrun's.
-const PLACES: [CountOption; 14] = [
+const PLACES: [CountOption; 16] = [
     count_option(Launcher::Torch, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
     count_option(
         Launcher::Torch,
@@ -61,6 +61,8 @@ const PLACES: [CountOption; 14] = [
     count_option(Launcher::Srun, Number::PerNode, &["--ntasks-per-node"], "srun's tasks per node"),
     count_option(Launcher::Srun, Number::Total, &["--ntasks", "-n"], "srun's tasks"),
     count_option(Launcher::Accelerate, Number::Nodes, &["--num-machines"], "accelerate's machines"),
+    count_option(Launcher::Mason, Number::Nodes, &["--num-nodes"], "the job's nodes"),
+    count_option(Launcher::Mason, Number::PerNode, &["--gpus"], "the job's GPUs per node"),
 ];
 
 impl World {
@@ -76,9 +78,12 @@ impl World {
             world.options(line, Launcher::Srun);
         }
         scheduler::lines(&mut world, script, line, direct);
+        // mason.py multiplies accelerate's processes by its own nodes, and so speaks before it.
+        world.options(line, Launcher::Mason);
         world.options(line, Launcher::Accelerate);
         let processes = line.option(Launcher::Accelerate, &["--num-processes"]);
-        offer(&mut world.world_size, processes, "accelerate's processes");
+        let settled = line.has(Launcher::Mason) && world.nodes.is_some() && world.gpus_per_node.is_some();
+        offer(&mut world.world_size, processes.filter(|_| !settled), "accelerate's processes");
         world.environment(chosen);
         // Ranks that the program is told itself, as under mpirun without torchrun (`--rank`, `--world-size`).
         if !line.has(Launcher::Torch) {
@@ -255,6 +260,7 @@ impl World {
             }
         }
         let alone = line.launcher() == Some(Launcher::Python)
+            && !line.wrapped
             && chosen.around.is_empty()
             && script.directives.is_empty();
         if alone && self.nodes.is_none() && self.gpus_per_node.is_none() {

@@ -97,6 +97,14 @@ const REASONS: &[Reason] = &[
          use-fused-weighted-squared-relu use-te-activation-func scale-emb dim-model-base scale-depth",
     ),
     reason(
+        "how rollouts are sampled and rewarded, and where the launch and the checkpoint are named",
+        "",
+        "apply-chat-template input-key label-key metadata-key tool-key rm-type custom-rm-path reward-key eval-reward-key \
+         num-rollout num-epoch rollout-shuffle rollout-seed rollout-temperature rollout-top-p rollout-top-k rollout-stop \
+         rollout-stop-token-ids balance-data eps-clip eps-clip-high kl-loss-coef kl-loss-type kl-coef use-kl-loss \
+         n-samples-per-eval-prompt actor-num-nodes actor-num-gpus-per-node hf-checkpoint",
+    ),
+    reason(
         "kernels and buffers that change figures by less than what is told",
         "ddp- tp-comm- disable-tp-comm- no-tp-comm- no-align- disable-align- fp8- disable-fp8- no-fp8- cuda-graph- moe-deepep- \
          moe-hybridep- moe-flex-dispatcher-num- moe-ncclep- moe-permute- moe-single- moe-use- moe-paged- moe-routing- \

@@ -56,6 +56,11 @@ fn automodel(leaves: &mut Leaves<'_>) {
         leaves.state(Field::TrainType, "lora", Origin::Derived, "the text sets up LoRA");
         leaves.state(Field::LoraTargetModules, "all-linear", Origin::Default, "default of Automodel");
     }
+    if let Some(leaf) = leaves.all().iter().find(|leaf| leaf.path.starts_with("flow_matching.")) {
+        let item =
+            NotModelled::new("flow_matching", "", Effect::Model, "a diffusion model").at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
     let own = leaves.all().iter().find(|leaf| leaf.path.starts_with("model.backend."));
     if let Some(leaf) = own {
         let what = "kernels and layers of Automodel's own in the place of transformers'";
@@ -83,3 +88,16 @@ fn automodel(leaves: &mut Leaves<'_>) {
         ));
     }
 }
+
+/// Automodel's training of draft models.
+pub(in crate::formats) const DRAFTS: Row = Row {
+    trainer: "NeMo Automodel",
+    title: "a recipe of NeMo Automodel for draft models",
+    about: "NeMo Automodel's draft models for speculative decoding, which stop the verdict",
+    signs: &["recipe", "recipe_args"],
+    keys: &[(&["recipe_args.max_length", "recipe_args.max_seq_length"], Field::SeqLength)],
+    models: &["recipe_args.target_model_name_or_path"],
+    software: Software::HfTransformers,
+    lacking: Some("a draft model that learns from another one (speculative decoding)"),
+    extra: |_| {},
+};

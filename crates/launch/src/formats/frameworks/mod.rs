@@ -11,7 +11,7 @@ mod olmo;
 mod row;
 mod torchtune;
 
-pub(super) use automodel::AUTOMODEL;
+pub(super) use automodel::{AUTOMODEL, DRAFTS};
 pub(super) use levanter::LEVANTER;
 pub(super) use lingua::LINGUA;
 pub(super) use litgpt::LITGPT;

@@ -15,6 +15,8 @@ pub(crate) enum Dialect {
     Axolotl,
     /// ms-swift.
     Swift,
+    /// AI2's open-instruct.
+    OpenInstruct,
 }
 
 /// A default: a setting and its value.
@@ -30,13 +32,15 @@ impl Dialect {
             Self::LlamaFactory => "LLaMA-Factory",
             Self::Axolotl => "axolotl",
             Self::Swift => "ms-swift",
+            Self::OpenInstruct => "open-instruct",
         }
     }
 
     /// Settings that it has without being told. Sources: `transformers/training_args.py` (batch of 8, no accumulation, no
     /// checkpointing, AdamW), `trl/trainer/base_config.py` and `sft_config.py` (checkpointing, 1,024 tokens, weights in
     /// fp32 under autocast), `llamafactory/hparams` (2,048 tokens, checkpointing unless disabled), axolotl's schema
-    /// (micro-batch of 1, sequences of 512), `swift/trainers/arguments.py` (batch of 1, checkpointing).
+    /// (micro-batch of 1, sequences of 512), `swift/trainers/arguments.py` (batch of 1, checkpointing),
+    /// `open_instruct/finetune.py` and `olmo_core_utils.py` (batch of 8, 4,096 tokens, flash attention, weights in bf16).
     pub(super) const fn defaults(self) -> Defaults {
         match self {
             Self::Transformers => &[
@@ -71,6 +75,15 @@ impl Dialect {
                 (Field::GradientCheckpointing, "true"),
                 (Field::Optimizer, "adam"),
             ],
+            Self::OpenInstruct => &[
+                (Field::MicroBatchSize, "8"),
+                (Field::NumMicroBatches, "1"),
+                (Field::SeqLength, "4096"),
+                (Field::GradientCheckpointing, "false"),
+                (Field::Optimizer, "adam"),
+                (Field::ParamsDtype, "bf16"),
+                (Field::AttnImplementation, "flash_attention_2"),
+            ],
         }
     }
 
@@ -81,6 +94,12 @@ impl Dialect {
             Self::Trl => &[(Field::LoraRank, "16"), (Field::LoraAlpha, "32"), (Field::LoraDropout, "0.05")],
             Self::LlamaFactory => &[(Field::LoraRank, "8"), (Field::LoraTargetModules, "all-linear")],
             Self::Axolotl => &[(Field::LoraRank, "8"), (Field::LoraAlpha, "16"), (Field::LoraDropout, "0")],
+            Self::OpenInstruct => &[
+                (Field::LoraRank, "64"),
+                (Field::LoraAlpha, "16"),
+                (Field::LoraDropout, "0.1"),
+                (Field::LoraTargetModules, "all-linear"),
+            ],
             Self::Swift => &[
                 (Field::LoraRank, "8"),
                 (Field::LoraAlpha, "32"),
@@ -94,7 +113,7 @@ impl Dialect {
     pub(super) const fn trains(self) -> &'static str {
         match self {
             Self::LlamaFactory | Self::Swift => "lora",
-            Self::Transformers | Self::Trl | Self::Axolotl => "full",
+            Self::Transformers | Self::Trl | Self::Axolotl | Self::OpenInstruct => "full",
         }
     }
 

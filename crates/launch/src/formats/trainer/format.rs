@@ -20,6 +20,7 @@ impl Reader for Trainer {
             Dialect::LlamaFactory => "a LLaMA-Factory configuration",
             Dialect::Axolotl => "an axolotl configuration",
             Dialect::Swift => "an ms-swift configuration",
+            Dialect::OpenInstruct => "an open-instruct command",
         }
     }
 
@@ -34,13 +35,16 @@ impl Reader for Trainer {
             }
             Dialect::Axolotl => "axolotl: model, adapters, quantisation, batch, FSDP or DeepSpeed",
             Dialect::Swift => "ms-swift: files and `swift sft`",
+            Dialect::OpenInstruct => {
+                "open-instruct: supervised tuning and DPO under accelerate; its GRPO stops the verdict"
+            }
         }
     }
 
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
         let either = |one: &[&str], other: &[&str]| signs::all(tree, one).or_else(|| signs::all(tree, other));
         match self.0 {
-            Dialect::Transformers => None,
+            Dialect::Transformers | Dialect::OpenInstruct => None,
             Dialect::Trl => either(
                 &["model_name_or_path", "per_device_train_batch_size"],
                 &["model_name_or_path", "learning_rate"],

@@ -9,8 +9,9 @@ mod python;
 mod read;
 mod spread;
 mod vocabulary;
-mod words;
+pub(super) mod words;
 
 pub(crate) use dialect::Dialect;
 pub(crate) use format::Trainer;
 pub(crate) use python::read_python;
+pub(super) use spread::left_to_file;

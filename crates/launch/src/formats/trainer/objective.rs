@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
-use crate::{Effect, NotModelled, Origin, Question};
+use crate::{Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
 
 /// Words of objectives, by what they need.
@@ -18,6 +18,11 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     match leaf.value.as_str() {
         word if PLAIN.contains(&word) => {}
         "dpo" | "simpo" | "ipo" => preferences(leaves, leaf),
+        // Its keys besides are TRL's by name and not by meaning.
+        "grpo" if dialect == Dialect::OpenInstruct => {
+            leaves.take(&["pack_length"], Field::SeqLength);
+            lack(leaves, leaf, "learners and vLLM engines under Ray, whose loss is compiled");
+        }
         "grpo" => rollouts(leaves, leaf, dialect),
         _ => lack(leaves, leaf, REWARDS),
     }
@@ -28,7 +33,54 @@ fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, what: &str) {
     leaves.reading.not_modelled.push(item);
 }
 
+/// Keys of trainers that compare samples. A settings file of TRL has them without naming its trainer, which the program does.
+const COMPARES: [&str; 5] =
+    ["beta", "max_prompt_length", "rpo_alpha", "precompute_ref_log_probs", "ref_model_init_kwargs"];
+/// Words of names that a run is given, and the trainer that each tells; the first that is there counts.
+const TELLING: [(&str, &str); 5] =
+    [("orpo", "ORPO"), ("kto", "KTO"), ("cpo", "CPO"), ("grpo", "GRPO"), ("dpo", "DPO")];
+
+/// What a settings file of TRL leaves to its program: told by the names of the run, else asked for.
+pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
+    let said = leaves.reading.found.iter().any(|found| found.field == Field::TrainingObjective);
+    let Some(leaf) = leaves.first(&COMPARES).filter(|_| !said) else { return };
+    let names: Vec<String> = ["output_dir", "hub_model_id", "hub_model_revision", "run_name"]
+        .iter()
+        .filter_map(|path| leaves.text(path))
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let told = TELLING.iter().find(|(word, _)| names.iter().any(|name| name.contains(word)));
+    match told {
+        Some((_, "DPO")) => {
+            leaves.say_noted(Field::TrainingObjective, "dpo", leaf, "told by the names of the run");
+        }
+        Some((_, trainer)) => {
+            let item = NotModelled::new("trainer", trainer, Effect::Memory, REWARDS).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+        None => {
+            let mut found = Found::new(Field::TrainingObjective, String::new(), Origin::Script)
+                .by(leaf.path.as_str(), leaf.span);
+            found.hole = Some("the program that reads this file".to_owned());
+            leaves.reading.take(found);
+            leaves.reading.questions.push(Question {
+                name: Field::TrainingObjective.name().to_owned(),
+                prompt: "Which trainer of TRL reads this file: supervised tuning (sft), or DPO?".to_owned(),
+                choices: ["dpo", "sft"].map(str::to_owned).to_vec(),
+                proposal: Some("dpo".to_owned()),
+            });
+        }
+    }
+}
+
 fn task(leaves: &mut Leaves<'_>) {
+    let head = |leaf: &&Leaf| leaf.flag() == Some(true) || leaf.value.contains("Classification");
+    let heads = ["reward_model", "process_reward_model", "model_type"];
+    if let Some(leaf) = heads.iter().find_map(|path| leaves.get(path).filter(head)) {
+        let what = "a head in the place of the vocabulary's";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
     if let Some(leaf) =
         leaves.get("task_type").filter(|leaf| leaf.value != "causal_lm" && leaf.value != "CAUSAL_LM")
     {

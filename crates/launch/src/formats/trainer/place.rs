@@ -44,6 +44,7 @@ fn named_dialect(program: &str) -> Option<Dialect> {
     let path = program.to_ascii_lowercase();
     let last = path.rsplit('/').next().unwrap_or(&path);
     match () {
+        () if path.contains("open_instruct/") => Some(Dialect::OpenInstruct),
         () if path.contains("axolotl") => Some(Dialect::Axolotl),
         () if path.contains("llamafactory") || path.contains("llama_factory") || last == "train_bash.py" => {
             Some(Dialect::LlamaFactory)

@@ -13,7 +13,7 @@ use shardscope_source::{Code, Diagnostic, Span};
 /// Reads a trainer's settings file.
 pub(super) fn read(dialect: Dialect, root: &Node) -> Reading {
     let scalars = Scalars::of(root);
-    of(dialect, &scalars)
+    reading(dialect, &scalars, true)
 }
 
 /// Reads the words of a trainer's command.
@@ -23,6 +23,11 @@ pub(super) fn read_words(dialect: Dialect, arguments: &[Argument]) -> Reading {
 }
 
 pub(super) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
+    reading(dialect, scalars, false)
+}
+
+/// `is_file`: no program is named beside the keys.
+fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     let mut leaves = Leaves::over(scalars);
     table(&mut leaves);
     precision(&mut leaves, dialect);
@@ -35,6 +40,9 @@ pub(super) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
     spread::spread(&mut leaves);
     spread::sequences(&mut leaves);
     objective::read(&mut leaves, dialect);
+    if is_file && dialect == Dialect::Trl {
+        objective::left_to_program(&mut leaves);
+    }
     let whose = format!("default of {}", dialect.name());
     let policy = leaves.reading.value(Field::TrainingObjective) == Some("policy");
     for (field, value) in dialect.defaults() {
@@ -297,8 +305,48 @@ fn model(leaves: &mut Leaves<'_>) {
     if leaf.hole.is_some() {
         return;
     }
-    with_vision(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
-    take_model(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
+    let name = quantised(leaves, leaf);
+    with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
+    take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
+}
+
+/// Words of a checkpoint's name that say that its weights are quantised by something else than bitsandbytes.
+const QUANTISED: [&str; 14] = [
+    "awq", "gptq", "aqlm", "gguf", "hqq", "exl2", "eetq", "int4", "int8", "fp8", "nvfp4", "mxfp4", "w4a16",
+    "w8a8",
+];
+
+/// A checkpoint whose weights are quantised already has the shape of the one it was made from: its name.
+fn quantised<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
+    let name = leaf.value.trim_end_matches('/');
+    let lower = name.to_ascii_lowercase();
+    if let Some(base) = lower.strip_suffix("-bnb-4bit").and_then(|base| name.get(..base.len())) {
+        // unsloth's dynamic ones keep some layers in 16 bits.
+        match base.strip_suffix("-unsloth") {
+            Some(base) => {
+                let what = "a checkpoint of which some layers are quantised and others are not";
+                let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
+                leaves.reading.not_modelled.push(item);
+                return base;
+            }
+            None => {
+                let note = "as the checkpoint is";
+                leaves.say_noted(Field::BaseQuantization, "nf4", leaf, note);
+                leaves.say_noted(Field::DoubleQuantization, "true", leaf, note);
+                if leaves.reading.value(Field::TrainType) == Some("lora") {
+                    leaves.say_noted(Field::TrainType, "qlora", leaf, note);
+                }
+                return base;
+            }
+        }
+    }
+    let last = lower.rsplit('/').next().unwrap_or(&lower);
+    if last.split(['-', '_', '.']).any(|word| QUANTISED.contains(&word)) {
+        let what = "a checkpoint whose weights are quantised by another library than bitsandbytes";
+        let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    name
 }
 
 /// What a trainer's settings leave open.

@@ -111,6 +111,14 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
         leaves.say(Field::BaseQuantization, kind, leaf);
         leaves.say(Field::TrainType, "qlora", leaf);
     }
+    if let Some(leaf) = leaves.get("optim_config.name") {
+        if leaf.value == "muon" {
+            let item = NotModelled::new(&leaf.path, "muon", Effect::Memory, "Muon in this trainer");
+            leaves.reading.not_modelled.push(item.at_some(leaf.span));
+        } else {
+            leaves.say(Field::Optimizer, &leaf.value, leaf);
+        }
+    }
     if let Some(leaf) = leaves.get("kernel_config.name").filter(|leaf| leaf.value == "liger_kernel") {
         leaves.switch(Field::LigerKernel, true, leaf);
     }
@@ -128,6 +136,7 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
             "peft_config.",
             "dist_config.",
             "kernel_config.",
+            "optim_config.",
             "quant_config.",
             "batching_strategy",
             "sample_backend",
@@ -144,11 +153,12 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
     let other = [
         ("export_dir", "a conversion of files, which trains nothing"),
         ("infer_backend", "a program that generates text and trains nothing"),
+        ("do_predict", "a program that generates text and trains nothing"),
         ("export_quantization_bit", "a conversion of files, which trains nothing"),
     ];
     let trains = leaves.flag("do_train") == Some(true) || leaves.has("learning_rate");
     for (path, what) in other {
-        if let Some(leaf) = leaves.get(path).filter(|_| !trains) {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| !trains && leaf.flag() != Some(false)) {
             let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
         }
@@ -202,7 +212,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
 }
 
 /// What data-parallel ranks share stands in a file that is named: it is asked for, with what its name suggests.
-fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
+pub(in crate::formats) fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
     let name = leaf.value.rsplit('/').next().unwrap_or(&leaf.value).to_owned();
     let lower = name.to_ascii_lowercase();
     let stage = ["3", "2", "1", "0"].into_iter().find(|stage| {

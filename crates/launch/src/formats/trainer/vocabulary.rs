@@ -100,7 +100,7 @@ pub(super) const RULES: &[Rule] = &[
         Own,
     ),
     rule(
-        "stage rlhf_type rl task_type training_type pref_loss beta max_prompt_length max_completion_length precompute_ref_log_probs cut_cross_entropy reward_model use_vllm \
+        "stage rlhf_type rl task_type training_type pref_loss beta max_prompt_length max_completion_length precompute_ref_log_probs cut_cross_entropy reward_model process_reward_model model_type rpo_alpha ref_model_init_kwargs use_vllm \
          vllm_mode vllm_gpu_memory_utilization vllm_tensor_parallel_size num_generations sleep_level vllm_enable_sleep_mode \
          vllm_max_model_len vllm_max_model_length vllm_enforce_eager vllm_server_host vllm_server_base_url offload_model \
          offload_optimizer rl_beta infer_backend export_dir \
@@ -169,7 +169,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("lora_mlp_kernel lora_qkv_kernel lora_o_kernel", Lacks(Memory, "fused kernels of adapters", "")),
     rule(
-        "pref_beta loss_type rpo_alpha dpo_beta label_smoothing use_dft_loss use_eaft_loss use_asft_loss asft_alpha kto_chosen_weight orpo_alpha",
+        "pref_beta loss_type dpo_beta label_smoothing use_dft_loss use_eaft_loss use_asft_loss asft_alpha kto_chosen_weight orpo_alpha",
         Idle("the formula of the loss"),
     ),
     rule(
@@ -181,7 +181,7 @@ pub(super) const RULES: &[Rule] = &[
         Idle(EVALUATION),
     ),
     rule(
-        "num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type model_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model plugins torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage resize_vocab shift_attn rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef auto_find_batch_size full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
+        "num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model plugins torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage resize_vocab shift_attn rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef auto_find_batch_size full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
         Idle("what happens around the training"),
     ),
 ];

@@ -5,7 +5,7 @@ use crate::Argument;
 use std::cell::Cell;
 
 /// Options with their values: `--name value ...`, `--name=value`, and switches.
-pub(super) fn leaves(words: &[Argument]) -> Scalars {
+pub(in crate::formats) fn leaves(words: &[Argument]) -> Scalars {
     let mut leaves: Vec<Leaf> = Vec::new();
     let mut open = false;
     for word in words {
