@@ -358,3 +358,21 @@ fn heads_predictions_and_quantised_checkpoints_are_told_from_trainings_of_the_mo
     let shown = [Field::BaseQuantization, Field::TrainType, Field::NumLayers].map(|field| value(&nf4, field));
     assert_eq!(shown, ["nf4", "qlora", "36"]);
 }
+
+#[test]
+fn files_of_fsdp_and_trainers_of_verl_are_told_by_name() {
+    let swift = "CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 2048 \
+        --gradient_accumulation_steps 1 --per_device_train_batch_size 1 --fsdp";
+    let file = script(&format!("{swift} ./examples/fsdp2.json"));
+    assert!(file.plan.is_none() && file.questions.iter().any(|question| question.name == "zero_stage"));
+    stopped(&script(&format!("{swift} ./activation_cpu_offload/fsdp2.json")), &["fsdp"]);
+    assert_eq!(value(&script(&format!("{swift} fsdp2")), Field::DataParallelEngine), "fsdp2");
+    let tuned = script(
+        "torchrun --standalone --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer data.train_files=a.parquet \
+         data.prompt_key=extra_info data.micro_batch_size_per_gpu=4 model.partial_pretrain=Qwen/Qwen2.5-7B trainer.project_name=p",
+    );
+    let shown = [Field::Software, Field::MicroBatchSize, Field::GlobalBatchSize, Field::SeqLength]
+        .map(|field| value(&tuned, field));
+    assert_eq!(shown, ["hf_transformers", "4", "256", "1024"]);
+    assert!(tuned.plan.is_some());
+}

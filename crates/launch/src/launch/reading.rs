@@ -4,6 +4,7 @@ use super::ask;
 use super::choose::choose;
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
+use super::elsewhere;
 use super::program::{Purpose, purpose};
 use super::said::{Missing, Said, World};
 use crate::formats::{Command, read_command, recipes};
@@ -46,6 +47,8 @@ pub struct Launch {
     recipe: Option<String>,
     /// Whether the command names no setting of a training.
     bare: bool,
+    /// The file that the command takes its settings from, which is not at hand.
+    elsewhere: Option<String>,
     /// What there is to say about the script and the choice of the command.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -71,6 +74,12 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     match chosen {
         Some(chosen) => {
             launch.take(&script, &chosen);
+            if chosen.bare
+                && let Some((name, said)) = elsewhere::missing(&launch.arguments, source)
+            {
+                launch.diagnostics.push(said);
+                launch.elsewhere = Some(name);
+            }
             launch.leave_to_cluster(source);
             launch.tell_branches(&script, source.part_text(part), source);
         }
@@ -397,9 +406,10 @@ impl Launch {
             return;
         }
         let (effect, what) = match purpose(program.text()) {
+            Purpose::NoTraining(what) => (Effect::Memory, what),
+            _ if self.elsewhere.is_some() => return,
             Purpose::Training if !self.bare || !reading.found.is_empty() => return,
             Purpose::Training => (Effect::Model, ELSEWHERE),
-            Purpose::NoTraining(what) => (Effect::Memory, what),
             Purpose::OtherTraining(effect, what) => (effect, what),
         };
         let item = NotModelled::new("program", shell::base_name(program.text()), effect, what);

@@ -180,9 +180,21 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         return;
     };
     let said = leaf.value.as_str();
+    if said.contains(".json") {
+        let second = said.contains("fsdp2");
+        leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
+        left_to_file(leaves, leaf);
+        if said.contains("offload") {
+            let what = "what a file of FSDP moves to the host, which is not here";
+            let item = NotModelled::new(&leaf.path, said, Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+        return;
+    }
     let version = config(leaves, "version")
         .or_else(|| leaves.get("fsdp_version").map(|leaf| (leaf.value.clone(), None)));
-    let second = version.is_some_and(|(version, _)| version == "2");
+    // ms-swift's short name.
+    let second = said == "fsdp2" || version.is_some_and(|(version, _)| version == "2");
     leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
     let strategy = config(leaves, "sharding_strategy").map(|(word, _)| word).unwrap_or_default();
     let reshards = config(leaves, "reshard_after_forward").and_then(|(_, flag)| flag);
