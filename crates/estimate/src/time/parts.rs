@@ -6,7 +6,7 @@ use super::spent::Parts;
 use crate::compute::{Cost, Device, Passes, passes, real};
 use crate::flops::recomputed_layers;
 use shardscope_operators::{
-    Collective, Message, Pass, Section, SectionKind, Symbols, frozen_counts, messages_of, sections,
+    Collective, Message, Pass, Section, SectionKind, Symbols, frozen_counts, messages_of, section_counts,
 };
 use shardscope_plan::{Chunk, Dispatcher};
 use shardscope_units::{Quantity, Seconds};
@@ -62,26 +62,25 @@ impl Setting<'_> {
     /// wherever it stands.
     pub(super) fn chunk(&self, chunk: &Chunk, known: &mut Vec<(SectionKind, ChunkParts)>) -> ChunkParts {
         let layers = chunk.layers.end.saturating_sub(chunk.layers.start);
-        let frozen = frozen_counts(&self.x, chunk);
+        let counts = section_counts(&self.x, chunk).into_iter().zip(frozen_counts(&self.x, chunk));
         let mut out = ChunkParts::default();
-        for section in sections(&self.x, chunk) {
-            if !section.kind.runs() {
+        for (kind, (count, frozen)) in SectionKind::ALL.into_iter().zip(counts) {
+            if count == 0 || !kind.runs() {
                 continue;
             }
-            let recomputed =
-                recomputed_layers(&self.x.recipe().recompute, section.kind, section.times, layers);
-            let one = match known.iter().find(|(kind, _)| *kind == section.kind) {
+            let recomputed = recomputed_layers(&self.x.recipe().recompute, kind, count, layers);
+            let one = match known.iter().find(|(known, _)| *known == kind) {
                 Some((_, one)) => *one,
                 None => {
-                    let one = self.section(&section);
-                    known.push((section.kind, one));
+                    let one = self.section(&Section { kind, times: 1, operators: kind.operators(&self.x) });
+                    known.push((kind, one));
                     one
                 }
             };
-            let times = real(section.times);
+            let times = real(count);
             out.forward += one.forward.scaled(times);
             // Layers in front of the first that trains have no backward pass.
-            let skipped = real(frozen[section.kind.index()]).min(times);
+            let skipped = real(frozen).min(times);
             let (trained, recomputed) = (times - skipped, (recomputed - skipped).max(0.0));
             out.backward += one.backward.scaled(trained);
             out.weight += one.weight.scaled(trained);
