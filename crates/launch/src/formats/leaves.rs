@@ -201,8 +201,13 @@ impl<'t> Leaves<'t> {
         }
         if let Some(first) = unread.first() {
             let (count, names) = (unread.len(), listed(&unread));
-            let message = format!("{count} of the keys of {format} are not known here and not read: {names}");
-            self.reading.diagnostics.push(Diagnostic::note(Code::KeysNotRead, message).at_some(first.span));
+            let message = format!(
+                "{count} of the keys of {format} are not known here; they are not read and may change the figures: {names}"
+            );
+            // A warning: the verdict is marked with the same keys, and "everything was understood" beside that would be wrong.
+            self.reading
+                .diagnostics
+                .push(Diagnostic::warning(Code::KeysNotRead, message).at_some(first.span));
             self.reading.not_read.extend(unread.iter().map(|leaf| NotRead::new(&leaf.path, leaf.span)));
         }
         self.reading
