@@ -5,7 +5,7 @@ use super::choose::choose;
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
 use super::elsewhere;
-use super::program::{Purpose, purpose};
+use super::program::{Purpose, is_olmo_core, purpose};
 use super::said::{Missing, Said, World};
 use crate::formats::{Command, read_command, recipes};
 use crate::megatron;
@@ -378,6 +378,12 @@ impl Launch {
     /// A program that trains nothing, or something else, has no figures of training.
     fn tell_purpose(&self, reading: &mut Reading) {
         let Some(program) = self.line.told.as_ref().or(self.line.program.as_ref()) else { return };
+        if is_olmo_core(program.text()) {
+            let what = "OLMo-core's layers, and what its trainer keeps";
+            let item = NotModelled::new("program", shell::base_name(program.text()), Effect::Memory, what);
+            reading.not_modelled.push(item.at_some(Some(program.origin())));
+            return;
+        }
         // Rollouts, and what shares the accelerators with them, are in the plan.
         if reading.value(Field::RlFramework).is_some() {
             return;

@@ -54,10 +54,13 @@ pub(super) fn sequences(leaves: &mut Leaves<'_>) {
         "context_parallel_size",
         "ulysses_size",
         "dist_config.cp_size",
+        "cp_size",
     ];
     if let Some(leaf) = leaves.first(&keys).filter(|leaf| leaf.whole().is_some_and(|ranks| ranks > 1)) {
         leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
-        let ring = leaf.path.starts_with("context");
+        // LLaMA-Factory's second format names the way beside the size.
+        let mode = leaves.first(&["cp_mode", "dist_config.cp_mode"]).map(|leaf| leaf.value.as_str());
+        let ring = leaf.path.starts_with("context") || mode.is_some_and(|mode| mode.contains("ring"));
         leaves.say(Field::CpCommType, if ring { "p2p" } else { "a2a" }, leaf);
     }
 }
