@@ -96,7 +96,6 @@ fn shape(model: &mut Model, case: &Value) {
             shared_expert_intermediate_size: None,
             shared_expert_gate: false,
             latent_size: None,
-            groups: None,
         });
     }
     model.arrangement = Arrangement {
@@ -135,6 +134,7 @@ fn tuning(case: &Value, dtype: Number) -> Tuning {
             dropout: case["lora_dropout"].as_f64().unwrap_or(0.0) > 0.0,
             dtype: if flag(case, "adapter_fp32") { Number::Fp32 } else { dtype },
             modules: if train == "lora-all" { LoraModules::ALL } else { some },
+            library: AdapterLibrary::Peft,
         }),
         embedding: ends,
         head: ends,

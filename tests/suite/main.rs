@@ -23,6 +23,7 @@ mod hardware;
 mod hostile;
 mod hostile_inputs;
 mod interval;
+mod kept_by_adapters;
 mod kept_by_hybrids;
 mod kept_by_modules;
 mod launch_bound;

@@ -93,12 +93,25 @@ pub(super) fn column(
     name: &'static str,
     width: u64,
 ) -> Vec<Message> {
+    column_of(x, calls, name, width, x.trains)
+}
+
+/// The same where `trains` says whether the layer's own weight does: a frozen one's gradient needs no input.
+pub(super) fn column_of(
+    x: &Symbols<'_>,
+    calls: &'static ColumnCalls,
+    name: &'static str,
+    width: u64,
+    trains: bool,
+) -> Vec<Message> {
     if x.t <= 1 {
         return Vec::new();
     }
     let overlap = x.recipe().overlap;
-    let cut = [&calls.gather, &calls.again, &calls.scatter];
-    let calls = if x.plan.layout().sequence_parallel { &cut[..] } else { &[&calls.reduce] };
+    let trained = [&calls.gather, &calls.again, &calls.scatter];
+    let frozen = [&calls.gather, &calls.scatter];
+    let cut = if trains { &trained[..] } else { &frozen[..] };
+    let calls = if x.plan.layout().sequence_parallel { cut } else { &[&calls.reduce] };
     let mut messages = Message::each(x, calls, name, &[x.s, x.b, width], 1);
     for message in &mut messages {
         let own = if message.pass == Pass::Forward { overlap.tensor } else { overlap.tensor_backward };

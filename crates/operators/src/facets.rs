@@ -56,6 +56,8 @@ impl Operator {
     /// What it sends for one micro-batch on one rank.
     #[must_use]
     pub fn messages(self, x: &Symbols<'_>) -> Vec<Message> {
-        facet!(self, messages, x)
+        let mut messages = facet!(self, messages, x);
+        messages.extend(adapters::messages(self, x));
+        messages
     }
 }

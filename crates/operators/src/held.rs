@@ -60,6 +60,11 @@ pub(super) fn gathered(x: &Symbols<'_>, name: &'static str) -> Option<Saved> {
     x.sequence_parallel.then(|| Saved::new(name, &[x.n, x.h], x.width, &GATHERED))
 }
 
+/// The same of a linear layer's input once more, which its weight's gradient is made from.
+pub(super) fn gathered_again(x: &Symbols<'_>) -> Option<Saved> {
+    gathered(x, "gathered input").filter(|_| x.trains)
+}
+
 /// What sequence parallelism makes of an input gradient.
 pub(super) fn scattered(x: &Symbols<'_>) -> Option<Saved> {
     x.sequence_parallel
@@ -70,5 +75,7 @@ pub(super) fn scattered(x: &Symbols<'_>) -> Option<Saved> {
 /// the matrix product, and in Megatron core's own layers even then, as a stand-in that autograd asks for.
 /// Transformer Engine keeps one stand-in per shape for good, which is counted once for the rank.
 pub(super) fn has_weight_gradient(x: &Symbols<'_>) -> bool {
-    !x.recipe().fusions.gradient_accumulation || x.recipe().software.semantics().stand_in_each_time
+    let made =
+        !x.recipe().fusions.gradient_accumulation || x.recipe().software.semantics().stand_in_each_time;
+    x.trains && made
 }

@@ -167,8 +167,6 @@ fields! {
     NumExperts "num_experts" Count(0, MAX_EXPERTS), "routed experts of an MoE layer";
     ExpertsOverData "experts_over_data" Flag, "experts sharded over the data-parallel ranks (megablocks)";
     MoeRouterTopk "moe_router_topk" Count(1, MAX_EXPERTS), "experts per token";
-    MoeRouterNumGroups "moe_router_num_groups" Count(1, MAX_EXPERTS), "groups of experts, of which a token takes some";
-    MoeRouterGroupTopk "moe_router_group_topk" Count(1, MAX_EXPERTS), "groups that the experts of one token are taken from";
     MoeFfnHiddenSize "moe_ffn_hidden_size" Count(1, MAX_FFN), "inner width of one expert";
     MoeLayerFreq "moe_layer_freq" Text, "which layers are MoE layers";
     FirstKDenseReplace "first_k_dense_replace" Text, "leading layers that are dense";
@@ -305,6 +303,7 @@ fields! {
     ModulesToSave "modules_to_save" Words, "modules that train in full beside adapters: embed_tokens, lm_head";
     FrozenModules "frozen_modules" Words, "parts of the model that do not train";
     AdapterDtype "adapter_dtype" Word(DTYPES), "number format of LoRA's adapters";
+    AdapterLibrary "adapter_library" Word(&["peft", "megatron-bridge", "megatron-bridge-canonical", "mcore-bridge"]), "whose adapters stand beside frozen weights, which says how they are cut over tensor ranks";
     UseDora "use_dora" Flag, "weight-decomposed adapters (DoRA)";
     TrainedLayers "trained_layers" Count(0, MAX_LAYERS), "last layers that train where the rest is frozen";
     InputRequireGrads "input_require_grads" Flag, "the embedding's output is made to require a gradient";

@@ -1,6 +1,7 @@
 //! What is to be trained, on what, cut how, and by which recipe: [`Model`], [`Cluster`], [`Layout`]
 //! and [`Recipe`], and [`Plan`], the four checked together. Estimators take `&Plan` and cannot fail.
 
+mod adapters;
 mod asked;
 mod changes;
 mod checked;
@@ -28,6 +29,7 @@ mod tuning;
 mod variant;
 mod whole;
 
+pub use adapters::{AdapterLibrary, AdapterSemantics};
 pub use asked::{Budget, LeftOut};
 pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
@@ -37,8 +39,8 @@ pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers,
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use marks::Marks;
 pub use model::{
-    Activation, Arrangement, AttentionSoftmax, Embeddings, ExpertGroups, Experts, LatentAttention,
-    LinearBias, Model, Normalization, PositionEmbedding, VocabPadding,
+    Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, LatentAttention, LinearBias, Model,
+    Normalization, PositionEmbedding, VocabPadding,
 };
 pub use not_modelled::{Effect, NotModelled, NotRead};
 pub use number::Number;

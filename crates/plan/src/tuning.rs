@@ -1,5 +1,6 @@
 //! What is trained and what is frozen, and what trainers built on plain PyTorch modules add to a recipe.
 
+use super::adapters::AdapterLibrary;
 use super::number::Number;
 
 /// Which parameters train.
@@ -90,6 +91,8 @@ pub struct Lora {
     pub dtype: Number,
     /// Which linear layers have one.
     pub modules: LoraModules,
+    /// Whose adapters they are.
+    pub library: AdapterLibrary,
 }
 
 /// A linear layer of a transformer, as LoRA's target modules name it.
@@ -109,7 +112,7 @@ pub enum LinearModule {
     Up,
     /// `down_proj`.
     Down,
-    /// Router and experts, which PEFT adapts as parameters.
+    /// Router and experts, which PEFT adapts as parameters. Elsewhere experts are linear layers like others.
     Experts,
     /// `lm_head`, which `all-linear` leaves out.
     OutputLayer,
@@ -151,15 +154,15 @@ impl LoraModules {
         let name = name.rsplit(['.', '/']).next().unwrap_or(name);
         let modules: &[LinearModule] = match name {
             "all-linear" | "all" => return Some(Self::ALL),
-            "q_proj" | "wq" | "to_q" | "query" | "q" => &[Query],
-            "k_proj" | "wk" | "to_k" | "key" | "k" => &[Key],
-            "v_proj" | "wv" | "to_v" | "value" | "v" => &[Value],
+            "q_proj" | "linear_q" | "wq" | "to_q" | "query" | "q" => &[Query],
+            "k_proj" | "linear_k" | "wk" | "to_k" | "key" | "k" => &[Key],
+            "v_proj" | "linear_v" | "wv" | "to_v" | "value" | "v" => &[Value],
             "qkv_proj" | "query_key_value" | "c_attn" | "Wqkv" | "linear_qkv" | "qkv" | "W_pack" => {
                 &[Query, Key, Value]
             }
             "o_proj" | "wo" | "dense" | "out_proj" | "linear_proj" | "o" | "attn_output" => &[Output],
-            "gate_proj" | "w1" | "gate" => &[Gate],
-            "up_proj" | "w3" | "up" => &[Up],
+            "gate_proj" | "linear_fc1_gate" | "w1" | "gate" => &[Gate],
+            "up_proj" | "linear_fc1_up" | "w3" | "up" => &[Up],
             "gate_up_proj" | "dense_h_to_4h" | "linear_fc1" | "fc1" | "c_fc" => &[Gate, Up],
             "down_proj" | "w2" | "dense_4h_to_h" | "linear_fc2" | "fc2" | "down" => &[Down],
             "lm_head" | "output" => &[LinearModule::OutputLayer],

@@ -1,7 +1,6 @@
 //! What the engine says to what the reader has in hand.
 
-use super::phases::phase_memories;
-use super::{Hand, PhaseMemory, PtrEq, StageMemory, stage_memories};
+use super::{Hand, PtrEq, StageMemory, stage_memories};
 use shardscope_advice::advised;
 use shardscope_estimate::Fault;
 use shardscope_launch::{Request, Resolution, read};
@@ -32,8 +31,6 @@ pub struct Shown {
     pub report: Report,
     /// The memory of each stage as it is shown.
     pub stages: Vec<StageMemory>,
-    /// The memory of each phase of reinforcement learning; none without rollouts.
-    pub phases: Vec<PhaseMemory>,
 }
 
 impl Shown {
@@ -92,7 +89,6 @@ pub fn answer(hand: &Hand) -> (PtrEq<Answer>, Option<Shown>) {
     let shown = found.map(|(plan, report)| Shown {
         answer: answer.clone(),
         stages: stage_memories(&plan, &report.memory),
-        phases: phase_memories(&report.memory),
         report,
         plan,
     });

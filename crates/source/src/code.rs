@@ -278,6 +278,8 @@ codes! {
     OptimizerOffload = "optimizer-offload",
     /// An overlapped weight gather without what it needs.
     OverlapParamGather = "overlap-param-gather",
+    /// Adapters that their library cannot cut so.
+    AdapterCut = "adapter-cut",
     /// A written-out pipeline layout that cannot be.
     PipelineLayout = "pipeline-layout",
     /// A pipeline of more parts than are laid out.

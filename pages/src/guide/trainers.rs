@@ -257,4 +257,29 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa&num_experts=8&moe_router_topk=2&moe_ffn_hidden_size=1024&moe_shared_expert_intermediate_size=2048&moe_shared_expert_gate",
     ),
+    (
+        "Llama 3 8B with LoRA of Megatron-Bridge, TP 2, dropout",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&tp=2&train_type=lora&adapter_library=megatron-bridge&lora_dropout=0.1",
+    ),
+    (
+        "the same with sequence parallelism and Megatron's own layers",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&tp=2&sequence_parallel&software=megatron_core_local&train_type=lora&adapter_library=megatron-bridge",
+    ),
+    (
+        "the same with sequence parallelism and an adapter each for queries, keys and values",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&tp=2&sequence_parallel&train_type=lora&adapter_library=megatron-bridge-canonical&lora_dropout=0.1",
+    ),
+    (
+        "Llama 3 8B with LoRA of ms-swift's megatron command, TP 2 with sequence parallelism",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&tp=2&sequence_parallel&train_type=lora&adapter_library=mcore-bridge",
+    ),
+    (
+        "the same without dropout, layers recomputed, of Qwen3 30B-A3B",
+        "Qwen3-30B-A3B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&ep=4&train_type=lora&adapter_library=mcore-bridge&lora_dropout=0",
+    ),
 ];

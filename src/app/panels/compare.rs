@@ -81,8 +81,8 @@ fn compare(PlanProps { shown }: &PlanProps) -> Html {
 fn one(name: &'static str, shown: &Shown) -> Html {
     let step = seconds(shown.report.time.step);
     let line = shown
-        .fullest()
-        .map(|fullest| format!("{}: {} peak, {step} per step", fullest.fit.words(), gib(fullest.peak)));
+        .worst()
+        .map(|worst| format!("{}: {} peak, {step} per step", worst.fit.words(), gib(worst.reserved)));
     html! {
         <div>
             <dt>{ name }</dt>

@@ -99,7 +99,9 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
             return None;
         }
     };
-    let gathers = x.sequence_parallel && (own_layers || projections(counts) > 0);
+    // A frozen layer gathers into a tensor of its own (`LinearWithFrozenWeight`).
+    let heads = projections(counts) > 0 && x.recipe().tuning.head;
+    let gathers = x.sequence_parallel && ((own_layers && x.trains) || heads);
     let layers = SectionKind::layers(counts);
     let scores = own_layers && x.recipe().attention_kernel == AttentionKernel::Unfused && layers > 0;
     let gathered = Count::of_shape(&[x.n, x.h]).bytes(if gathers { x.width } else { 0 });
@@ -118,7 +120,7 @@ fn projections(counts: &Counts) -> u64 {
 
 fn deferred(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let limit = x.recipe().wgrad_deferral_limit.min(x.recipe().num_micro_batches);
-    if limit == 0 || projections(counts) == 0 {
+    if limit == 0 || projections(counts) == 0 || !x.recipe().tuning.head {
         return None;
     }
     let each =

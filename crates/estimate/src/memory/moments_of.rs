@@ -45,7 +45,7 @@ fn plain(kind: OptimizerKind, [first, second]: [u64; 2], of: Of) -> Vec<OfOptimi
             ]
         }
         // Adapters are matrices alone; of a model that trains in part, what is no matrix is not told apart.
-        OptimizerKind::Muon if of == Of::Adapters => vec![("momentum", first, of)],
+        OptimizerKind::Muon if matches!(of, Of::Adapters | Of::Trains) => vec![("momentum", first, of)],
         OptimizerKind::Muon if of == Of::TrainedPart => {
             vec![("first moment", first, Of::Trained), ("second moment", second, Of::Trained)]
         }

@@ -40,7 +40,7 @@ pub(super) struct Held {
     pub(super) all: Count,
     /// Those of linear layers, which fp8 and Muon treat apart.
     pub(super) linear: Count,
-    /// All, each parameter padded as the distributed optimizer's buffers have it.
+    /// Those that train, each padded as the distributed optimizer's buffers have it.
     pub(super) padded: Count,
     /// Those that train, of the model or copies of its weights.
     pub(super) trained: Count,
@@ -71,11 +71,11 @@ impl Held {
     pub(super) fn add(&mut self, weight: &Weight, quantization: Quantization) {
         let count = weight.count();
         self.all += count;
-        self.padded += Count::new(count.get().next_multiple_of(PARAMETER_ALIGNMENT));
         if weight.linear {
             self.linear += count;
         }
         if weight.role.trains() {
+            self.padded += Count::new(count.get().next_multiple_of(PARAMETER_ALIGNMENT));
             self.sides += sides(weight);
             self.squares += squares(weight);
         }
@@ -109,25 +109,36 @@ impl Held {
 
     /// The same, were nothing of it trained.
     pub(super) fn frozen(self) -> Self {
-        Self { trained: Count::ZERO, sides: Count::ZERO, squares: Count::ZERO, ..self }
+        Self { trained: Count::ZERO, padded: Count::ZERO, sides: Count::ZERO, squares: Count::ZERO, ..self }
     }
 
     /// Those that are frozen and held in a number format.
     pub(super) fn plain(&self) -> Count {
-        let others = self.trained + self.adapters + self.quantized;
+        let others = self.trains() + self.quantized;
         Count::new(self.all.get().saturating_sub(others.get()))
     }
 
-    /// With what the plan's buffers add to the parameters: nothing but for the distributed optimizer of
+    /// Those that train, adapters too.
+    pub(super) fn trains(&self) -> Count {
+        self.trained + self.adapters
+    }
+
+    /// Those that train, with what the plan's buffers add to them: nothing but for the distributed optimizer of
     /// Megatron core. Buckets beyond the first add a few hundred elements each and are left out.
     pub(super) fn in_buffers(self, plan: &Plan, shards: u64) -> Count {
         let recipe = plan.recipe();
         let core = matches!(recipe.software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
-        if !core || recipe.dp_sharding != DpSharding::OptimizerStates || self.all == Count::ZERO {
-            return self.all;
+        if !core || recipe.dp_sharding != DpSharding::OptimizerStates || self.trains() == Count::ZERO {
+            return self.trains();
         }
         let least = common_multiple(shards.max(1), BUFFER_ALIGNMENT);
         Count::new(self.padded.get().next_multiple_of(least))
+    }
+
+    /// All, those that train in their buffers.
+    pub(super) fn with_buffers(self, plan: &Plan, shards: u64) -> Count {
+        let frozen = self.all.get().saturating_sub(self.trains().get());
+        self.in_buffers(plan, shards) + Count::new(frozen)
     }
 }
 
@@ -255,6 +266,8 @@ pub(super) enum Of {
     TrainedPart,
     /// Adapters.
     Adapters,
+    /// All that train, of the model or adapters.
+    Trains,
     /// Frozen ones in a number format.
     Plain,
     /// Of the model, trained or not.
@@ -280,13 +293,14 @@ impl Of {
             Self::Rest => Count::new(held.all.get().saturating_sub(held.linear.get())),
             Self::Trained | Self::TrainedPart => held.trained,
             Self::Adapters => held.adapters,
+            Self::Trains => held.trains(),
             Self::Plain => held.plain(),
             Self::Model => Count::new(held.all.get().saturating_sub(held.adapters.get())),
             Self::Packed => held.packed,
             Self::Constants => held.constants,
             Self::Sides => held.sides,
             Self::Squares => held.squares,
-            Self::Blocks(size) => Count::new((held.trained + held.adapters).get().div_ceil(size.max(1))),
+            Self::Blocks(size) => Count::new(held.trains().get().div_ceil(size.max(1))),
         }
     }
 }

@@ -10,9 +10,8 @@ pub(super) fn states(plan: &Plan, kinds: &[Kind], held: Held, shards: u64, out: 
     let host = recipe.optimizer.cpu_offload_fraction.clamp(0.0, 1.0);
     for kind in kinds {
         let count = match kind.of {
-            Of::All if matches!(kind.part, Part::Parameters | Part::Gradients) => {
-                held.in_buffers(plan, shards)
-            }
+            Of::All if kind.part == Part::Parameters => held.with_buffers(plan, shards),
+            Of::Trains if kind.part == Part::Gradients => held.in_buffers(plan, shards),
             of => of.count(&held),
         };
         let stays = match kind.part {
@@ -43,11 +42,11 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     weights(recipe, &mut out);
     let spread = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
     let width = gradient_width(recipe);
-    let gradients = |name, width| Kind { name, part: Part::Gradients, width, spread, of: Of::All };
+    let gradients = |name, width| Kind { name, part: Part::Gradients, width, spread, of: Of::Trains };
     out.push(gradients("gradients", width));
     if is_torch_fsdp(recipe) && recipe.dp_sharding == DpSharding::Gradients && recipe.num_micro_batches > 1 {
         let part = Part::Gradients;
-        out.push(Kind { name: "gradients not yet shared", part, width, spread: false, of: Of::All });
+        out.push(Kind { name: "gradients not yet shared", part, width, spread: false, of: Of::Trains });
     }
     if keeps_both_gradients(recipe) {
         out.push(gradients("16-bit gradients", recipe.params_dtype.width()));
@@ -99,13 +98,15 @@ fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
     let spread = recipe.dp_sharding != DpSharding::Replicated;
     let mut add = |name, part, width, of| out.push(Kind { name, part, width, spread, of });
     if let Some(width) = master_width(recipe) {
-        add("main parameters", Part::Optimizer, width, Of::All);
+        add("main parameters", Part::Optimizer, width, Of::Trains);
     }
     if needs_gradient_copy(recipe) {
-        add("fp32 gradients of the step", Part::Step, Number::Fp32.width(), Of::All);
+        add("fp32 gradients of the step", Part::Step, Number::Fp32.width(), Of::Trains);
     }
     let [first, second] = moments(&recipe.optimizer);
-    for (name, width, of) in super::moments_of::states(recipe.optimizer, [first, second], Of::All) {
+    // Of a model that trains as a whole Muon tells matrices from the rest.
+    let of = if recipe.tuning.is_full() { Of::All } else { Of::Trains };
+    for (name, width, of) in super::moments_of::states(recipe.optimizer, [first, second], of) {
         add(name, Part::Optimizer, width, of);
     }
 }

@@ -15,7 +15,6 @@ mod draft;
 mod interval;
 mod overlap;
 mod parts;
-mod sections;
 mod spent;
 mod step;
 mod tail;
@@ -23,9 +22,8 @@ mod unknown;
 mod whole;
 
 pub use budget::Training;
-pub use draft::Draft;
+pub use draft::{Draft, Sections};
 pub use interval::{FAMILIES, Family, Interval};
-pub use sections::Sections;
 pub(crate) use tail::constants;
 pub use unknown::{Unknown, unknowns};
 pub use whole::{

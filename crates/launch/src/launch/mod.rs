@@ -8,12 +8,12 @@ mod ask;
 mod choose;
 mod chosen;
 mod command_line;
-mod elsewhere;
 mod flag;
 mod program;
 mod reading;
 mod said;
 mod scheduler;
+mod swift;
 mod tidy;
 mod world;
 

@@ -37,6 +37,8 @@ const fn lacking(name: &'static str, arity: Arity, effect: Effect, what: &'stati
 
 const YES: Option<&str> = Some("true");
 const LORA: Option<&str> = Some("lora");
+/// ms-swift's `megatron sft`, whose words these are, takes its adapters from mcore-bridge.
+const MCORE_BRIDGE: Option<&str> = Some("mcore-bridge");
 const VISION: &str = "a vision model beside the decoder";
 
 const FORKS: &[Fork] = &[
@@ -129,7 +131,15 @@ const FORKS: &[Fork] = &[
     takes("lora-load", &[(Field::TrainType, LORA)]),
     takes("lora-register-forward-hook", &[]),
     switch("use-peft", &[(Field::TrainType, LORA)]),
-    takes("tuner-type", &[(Field::TrainType, None)]),
+    takes("tuner-type", &[(Field::TrainType, None), (Field::AdapterLibrary, MCORE_BRIDGE)]),
+    takes("train-type", &[(Field::TrainType, None), (Field::AdapterLibrary, MCORE_BRIDGE)]),
+    takes("lora-rank", &[(Field::LoraRank, None)]),
+    several("target-modules", &[(Field::LoraTargetModules, None)]),
+    several("modules-to-save", &[(Field::ModulesToSave, None)]),
+    // A scale: rank-stabilised adapters are no other tensors.
+    takes("use-rslora", &[]),
+    lacking("target-regex", Arity::One, Effect::Model, "adapters on modules that a pattern names"),
+    takes("lora-dtype", &[]),
     // ms-swift's longest sample, to which packs are filled.
     takes("max-length", &[(Field::SeqLength, None)]),
     switch("freeze-ViT", &[(Field::FrozenModules, Some("vision"))]),

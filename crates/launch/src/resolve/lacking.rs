@@ -3,9 +3,10 @@
 
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
+use super::tuning;
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use crate::{Setting, SettingValue};
-use shardscope_plan::{Field, LoraModules, Marks};
+use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software};
 use shardscope_source::{Code, Diagnostic};
 
 /// Words of a setting that no estimator knows, and what they would change.
@@ -56,7 +57,7 @@ const SWITCHES_ELSEWHERE: &[(Field, Effect, &str)] = &[(
 )];
 
 /// Adds what settings say and no estimator knows.
-pub(super) fn find(table: &mut Table) {
+pub(super) fn find(table: &mut Table, software: Software) {
     if table.has(Field::LoraRank) {
         table.derive_word(Field::TrainType, "lora", "the text sets up LoRA");
     }
@@ -65,8 +66,14 @@ pub(super) fn find(table: &mut Table) {
     } else {
         (LACKING_ELSEWHERE, SWITCHES_ELSEWHERE)
     };
+    // Whose adapters are known for Megatron core's layers.
+    let library = tuning::library(table, software);
+    let adapters = library.is_some_and(AdapterLibrary::is_of_megatron);
     for Lacking { field, words, effect, message } in LACKING.iter().chain(words) {
         let said = table.word(*field);
+        if *field == Field::TrainType && said == "lora" && adapters {
+            continue;
+        }
         if !said.is_empty() && words.split_ascii_whitespace().any(|word| word == said) {
             let value = said.to_owned();
             table.lack(*field, &value, *effect, message);
@@ -80,6 +87,7 @@ pub(super) fn find(table: &mut Table) {
             table.lack(*field, "", *effect, message);
         }
     }
+    beside_adapters(table, adapters);
     let mut unknown = table.words(Field::LoraTargetModules);
     unknown.retain(|name| LoraModules::default().named(name).is_none());
     if !unknown.is_empty() {
@@ -95,6 +103,32 @@ pub(super) fn find(table: &mut Table) {
             Effect::Model,
             "frozen parts; all weights would be counted as trained",
         );
+    }
+}
+
+/// Layers beside which no adapters are known.
+const BESIDE: &[(Field, &str)] = &[
+    (Field::MultiLatentAttention, "adapters beside the projections of multi-latent attention"),
+    (Field::MtpNumLayers, "adapters in the depths of multi-token prediction"),
+    (Field::MoeLatentSize, "adapters beside the projections of experts' latent space"),
+];
+
+/// Adapters beside layers that have none here.
+fn beside_adapters(table: &mut Table, megatron: bool) {
+    if !matches!(table.word(Field::TrainType), "lora" | "qlora") {
+        return;
+    }
+    let mixer = (Field::LinearMixer, "adapters beside a linear mixer of Megatron core");
+    let mixers = megatron.then_some(&mixer);
+    for (field, message) in BESIDE.iter().chain(mixers) {
+        let said = match field {
+            Field::MultiLatentAttention => table.on(*field),
+            Field::LinearMixer => table.has(*field),
+            _ => table.number(*field) > 0,
+        };
+        if said {
+            table.lack(*field, "", Effect::Model, message);
+        }
     }
 }
 

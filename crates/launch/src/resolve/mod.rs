@@ -92,7 +92,7 @@ impl Filled<'_> {
     /// What is missing becomes a question, and what is not modelled is set aside where the reader goes on without it.
     fn checked(self) -> Checked {
         let Self { readings, mut table, is_empty, software, accelerator } = self;
-        lacking::find(&mut table);
+        lacking::find(&mut table, software);
         let (not_modelled, marks) = lacking::marks(&mut table, readings);
         let set_aside = lacking::set_aside(&mut table, &not_modelled);
         Checked { table, is_empty, software, accelerator, not_modelled, marks, set_aside }

@@ -41,7 +41,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
     let Basis { software, params_dtype, grads_dtype, dp_sharding, attention_kernel } = basis;
     let recompute = recompute(table, software);
     torch_fsdp2(table);
-    let tuning = tuning(table, software);
+    let tuning = tuning(table, software, params_dtype);
     let optimizer = optimizer(table);
     Some(Recipe {
         micro_batch_size: batch.micro,

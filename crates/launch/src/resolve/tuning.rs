@@ -4,13 +4,11 @@ use super::precision::number;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
-    BaseTraining, DataEngine, ExpertKernel, Field, Lora, LoraModules, Number, Objective, Quantization,
-    Reference, Software, Transformers, Tuning,
+    AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, Lora, LoraModules, Number, Objective,
+    Quantization, Reference, Software, Transformers, Tuning,
 };
 
 const PEFT: &str = "default of PEFT";
-/// Rank of an adapter where the text gives none (`peft/tuners/lora/config.py`).
-const USUAL_RANK: u64 = 8;
 /// Trained layers where the text gives none (LLaMA-Factory `freeze_trainable_layers`).
 const USUAL_TRAINED_LAYERS: u64 = 2;
 
@@ -64,16 +62,25 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
     }
 }
 
-/// What trains. Where the software has no adapters here, everything: `lacking` has stopped the verdict, or the reader has
-/// gone on without them.
-pub(super) fn tuning(table: &mut Table, software: Software) -> Tuning {
-    if !software.semantics().eager_modules {
-        return Tuning::default();
+/// Whose adapters can stand beside the layers of `software`; none where no library's are known.
+pub(super) fn library(table: &Table, software: Software) -> Option<AdapterLibrary> {
+    if software.semantics().eager_modules {
+        return Some(AdapterLibrary::Peft);
     }
+    let core = matches!(software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
+    AdapterLibrary::named(table.word(Field::AdapterLibrary))
+        .filter(|library| core && library.is_of_megatron())
+}
+
+/// What trains, with weights of `params`. Where the software has no adapters here, everything: `lacking` has stopped the
+/// verdict, or the reader has gone on without them.
+pub(super) fn tuning(table: &mut Table, software: Software, params: Number) -> Tuning {
+    let Some(library) = library(table, software) else { return Tuning::default() };
     let way = way(table);
     let saved = |table: &Table, name: &str| table.words(Field::ModulesToSave).contains(&name);
-    let embedding = saved(table, "embed_tokens") || saved(table, "wte") || saved(table, "embed_in");
-    let head = saved(table, "lm_head") || saved(table, "embed_out");
+    let any = |table: &Table, names: &[&str]| names.iter().any(|name| saved(table, name));
+    let embedding = any(table, &["embed_tokens", "wte", "embed_in", "word_embeddings", "all-embedding"]);
+    let head = any(table, &["lm_head", "embed_out", "output_layer"]);
     let mut tuning = Tuning { objective: objective(table), ..Tuning::default() };
     match way {
         Way::Full => return tuning,
@@ -85,9 +92,15 @@ pub(super) fn tuning(table: &mut Table, software: Software) -> Tuning {
         }
         Way::Lora => {
             tuning.base = BaseTraining::None;
-            tuning.lora = Some(lora(table));
+            tuning.lora = Some(lora(table, library, params));
             (tuning.embedding, tuning.head, tuning.copies) = (embedding, head, embedding || head);
         }
+    }
+    if library.is_of_megatron() {
+        // Recomputed layers would have no backward pass where nothing before them requires a gradient.
+        let whole = table.says(Field::RecomputeGranularity, "full");
+        tuning.input_gradients = library.semantics().input_gradients || whole;
+        return tuning;
     }
     tuning.quantization = quantization(table);
     let quantized = tuning.quantization != Quantization::None;
@@ -136,13 +149,24 @@ fn way(table: &mut Table) -> Way {
     }
 }
 
-fn lora(table: &mut Table) -> Lora {
-    table.default(Field::LoraRank, Int(USUAL_RANK), PEFT);
-    table.default(Field::LoraDropout, Real(0.0), PEFT);
-    let usual = List(vec![Text("q_proj".to_owned()), Text("v_proj".to_owned())]);
-    table.default(Field::LoraTargetModules, usual, "default of PEFT for Llama and its like");
-    let rule = "PEFT holds adapters in fp32 over 16-bit weights (autocast_adapter_dtype)";
-    table.default(Field::AdapterDtype, Text("fp32".to_owned()), rule);
+fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
+    let semantics = library.semantics();
+    let rule = format!("default of {}", semantics.name);
+    table.default(Field::LoraRank, Int(semantics.rank), &rule);
+    table.default(Field::LoraDropout, Real(semantics.dropout), &rule);
+    let usual = List(semantics.targets.iter().map(|name| Text((*name).to_owned())).collect());
+    let rule = match library {
+        AdapterLibrary::Peft => "default of PEFT for Llama and its like".to_owned(),
+        _ => rule,
+    };
+    table.default(Field::LoraTargetModules, usual, &rule);
+    if library.is_of_megatron() {
+        let rule = "Float16Module casts adapters with the model";
+        table.overrule(Field::AdapterDtype, Text(params.name().to_owned()), rule);
+    } else {
+        let rule = "PEFT holds adapters in fp32 over 16-bit weights (autocast_adapter_dtype)";
+        table.default(Field::AdapterDtype, Text("fp32".to_owned()), rule);
+    }
     // Names that are not known have stopped the verdict.
     let known = |all: LoraModules, name: &&str| all.named(name).unwrap_or(all);
     Lora {
@@ -150,6 +174,7 @@ fn lora(table: &mut Table) -> Lora {
         dropout: table.real(Field::LoraDropout).unwrap_or(0.0) > 0.0,
         dtype: number(table.word(Field::AdapterDtype)).unwrap_or(Number::Fp32),
         modules: table.words(Field::LoraTargetModules).iter().fold(LoraModules::default(), known),
+        library,
     }
 }
 

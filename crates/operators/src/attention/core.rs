@@ -1,5 +1,6 @@
 //! What the attention kernel itself keeps, between the projections.
 
+use crate::adapters::{Alive, LINEAR_PROJ};
 use crate::{Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_plan::{AttentionKernel, ContextKind, Number, RecomputeModule};
@@ -50,7 +51,7 @@ pub(crate) fn core(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     if x.recomputes(RecomputeModule::CoreAttention) {
         let mut out = as_given(core);
         out.push(Saved::new("checkpoint scalar", &[1], STATISTIC, &SCALAR));
-        out.push(core.output);
+        out.extend(projection_input(x, core, false));
         return out;
     }
     match x.recipe().attention_kernel {
@@ -89,10 +90,11 @@ fn log_sum_exp(x: &Symbols<'_>) -> Saved {
 fn flash(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     let mut out = copied(core);
     out.push(log_sum_exp(x));
-    if x.b > 1 || is_exchanged(x) {
+    let copied = x.b > 1 || is_exchanged(x);
+    if copied {
         out.push(core.raw_output);
     }
-    out.push(core.output);
+    out.extend(projection_input(x, core, !copied));
     out
 }
 
@@ -103,15 +105,31 @@ fn is_exchanged(x: &Symbols<'_>) -> bool {
     x.context > 1 && exchanges
 }
 
+/// The output projection's input, which is the kernel's own output where `is_kernels` says so: then the kernel keeps it
+/// although the projection's weight is frozen.
+fn projection_input(x: &Symbols<'_>, core: &Core, is_kernels: bool) -> Vec<Saved> {
+    if x.trains {
+        return vec![core.output];
+    }
+    // A gate stands between the kernel and the projection, and keeps the kernel's output itself.
+    let is_kernels = is_kernels && !x.model().mixers.output_gate;
+    let alive = if is_kernels { Alive::Kept } else { Alive::No };
+    let columns = core.output.shape.last().copied().unwrap_or(0);
+    let mut out: Vec<Saved> = is_kernels.then_some(core.raw_output).into_iter().collect();
+    out.extend(LINEAR_PROJ.row(x, core.output, [x.n, columns], alive, true));
+    out
+}
+
 /// Sequence first: the output needs no copy. Transformer Engine makes its inputs contiguous.
 fn fused(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     let mut out =
         if x.recipe().software.semantics().copies_attention_inputs { copied(core) } else { as_given(core) };
     out.push(log_sum_exp(x));
-    if is_exchanged(x) {
+    let copied = is_exchanged(x);
+    if copied {
         out.push(core.raw_output);
     }
-    out.push(core.output);
+    out.extend(projection_input(x, core, !copied));
     out
 }
 
@@ -125,7 +143,7 @@ fn unfused(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
         None => as_given(core),
     };
     out.extend(probabilities(x));
-    out.push(core.output);
+    out.extend(projection_input(x, core, false));
     out
 }
 

@@ -1,6 +1,7 @@
 //! What backward holds in the output projection, the attention itself, and the QKV projection.
 
-use crate::held::{gathered, has_weight_gradient, masked, residual, scattered};
+use crate::adapters::{LINEAR_PROJ, LINEAR_QKV};
+use crate::held::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
 use crate::{Held, Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_plan::AttentionKernel;
@@ -34,16 +35,18 @@ pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
     projection.push(output);
     let gradient = Saved::new("linear_proj weight gradient", &[width, x.h], x.width, &PROJECTION);
     projection.extend(weight.then_some(gradient));
+    projection.extend(LINEAR_PROJ.gradient(x, Some(width)));
 
     let mut core = vec![residual(x), output, inputs];
     core.extend(kernel(x, width));
 
     let mut qkv = vec![residual(x), inputs];
-    qkv.extend(gathered(x, "gathered input"));
+    qkv.extend(gathered_again(x));
     qkv.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));
     qkv.extend(scattered(x));
     let gradient = Saved::new("linear_qkv weight gradient", &[packed, x.h], x.width, &QKV);
     qkv.extend(weight.then_some(gradient));
+    qkv.extend(LINEAR_QKV.gradient(x, None));
     vec![
         Held::new("backward of linear_proj", Bytes::ZERO, projection),
         Held::new("backward of the attention", Bytes::ZERO, core),

@@ -1,7 +1,8 @@
 //! Tensors kept for backward.
 
 use super::core::{Core, Operand, core};
-use crate::{Saved, Symbols, column, norm};
+use crate::adapters::{Alive, LINEAR_PROJ, LINEAR_QKV, input_needs_gradient};
+use crate::{Operator, Saved, Symbols, column, norm};
 use shardscope_explain::Formula;
 use shardscope_plan::PositionEmbedding;
 
@@ -45,8 +46,16 @@ static MASK: Formula =
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(14);
-    if !norm::is_recomputed(x) {
-        out.push(column::input(x, "linear_qkv input", x.input_width, &INPUT, &GATHERED));
+    let needed = input_needs_gradient(Operator::SelfAttention, x);
+    let input = column::input(x, "linear_qkv input", x.input_width, &INPUT, &GATHERED);
+    let normed = x.recipe().software.semantics().norm_in_projection;
+    out.extend(LINEAR_QKV.column(x, input, [normed, needed], norm::alive(x)));
+    if !needed && !LINEAR_QKV.is_adapted(x) {
+        // Nothing up to the output projection has a gradient.
+        let core = core_of(x);
+        out.extend(LINEAR_PROJ.row(x, core.output, [x.n, x.a * x.d], Alive::No, false));
+        out.extend(residual_mask(x).filter(|_| LINEAR_PROJ.is_adapted(x)));
+        return out;
     }
     out.extend(qk_norms(x));
     out.extend(rotation(x));

@@ -10,6 +10,9 @@ const SOURCE: &str = "megatron/core/tensor_parallel/layers.py:VocabParallelEmbed
 static WORDS: Formula = Formula::new("V·h·B", "The word embedding's gradient, every row of it.", SOURCE);
 
 pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
+    if !x.recipe().tuning.embedding {
+        return Vec::new();
+    }
     let mut tensors = vec![residual(x)];
     tensors.extend(gathered(x, "gathered gradient"));
     tensors.push(Saved::new("word embedding gradient", &[x.v, x.h], x.width, &WORDS));

@@ -16,6 +16,9 @@ static POSITIONS: Formula = Formula::new("8·n", "Position numbers, int64.", EMB
 static DROPOUT: Formula = Formula::new("S·h", "Dropout mask of the embedding, one byte each.", EMBEDDING);
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
+    if !x.recipe().tuning.embedding {
+        return Vec::new();
+    }
     let mut out = vec![Saved::new("token ids", &[x.b, x.s], INDEX, &TOKENS)];
     if x.t > 1 {
         out.push(Saved::new("vocabulary mask", &[x.b, x.s], 1, &MASK));

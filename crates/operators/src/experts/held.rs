@@ -2,6 +2,7 @@
 //! (`megatron/core/transformer/moe/moe_layer.py`): while a layer runs forward its variables still refer to the
 //! tokens as they were sent, as they arrived, and as the experts left them.
 
+use crate::adapters::{EXPERTS_FC1, EXPERTS_FC2};
 use crate::held::{has_weight_gradient, residual};
 use crate::{Held, Saved, Symbols};
 use shardscope_explain::Formula;
@@ -55,11 +56,14 @@ pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
         let shape = [x.gate * moe.ffn, moe.hidden];
         first.push(Saved::new("an expert's weight gradient", &shape, x.width, &FC1_WEIGHT));
     }
+    first.extend(EXPERTS_FC1.gradient(x, Some(moe.hidden)));
+    let mut second = vec![residual(x), output, inner];
+    second.extend(EXPERTS_FC2.gradient(x, Some(moe.ffn)));
     let back = Saved::new("returned gradient", &[moe.sent, moe.hidden], x.width, &RETURNED_GRADIENT);
     vec![
         Held::new("forward of the combination", Bytes::ZERO, combination(x)),
         Held::new("backward of the combination", Bytes::ZERO, vec![residual(x), back, output]),
-        Held::new("backward of the experts' linear_fc2", Bytes::ZERO, vec![residual(x), output, inner]),
+        Held::new("backward of the experts' linear_fc2", Bytes::ZERO, second),
         Held::new("backward of the experts' activation", fc2_input, vec![residual(x), inner, before]),
         Held::new("backward of the experts' linear_fc1", fc2_input + activation, first),
     ]

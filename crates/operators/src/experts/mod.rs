@@ -9,5 +9,5 @@ mod work;
 pub(super) use held::held;
 pub(super) use messages::messages;
 pub(super) use saved::saved;
-pub(super) use weights::weights;
+pub(super) use weights::{group, weights};
 pub(super) use work::work;

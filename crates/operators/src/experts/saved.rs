@@ -1,5 +1,6 @@
 //! Tensors kept for backward: router, dispatcher, experts, shared experts. Routing is taken as balanced.
 
+use crate::adapters::{Alive, EXPERTS_FC1, EXPERTS_FC2, SHARED_FC1, SHARED_FC2};
 use crate::attention::residual_mask;
 use crate::{Saved, Symbols, norm};
 use shardscope_explain::Formula;
@@ -142,19 +143,19 @@ fn dispatcher(x: &Symbols<'_>) -> Vec<Saved> {
 fn experts(x: &Symbols<'_>) -> Vec<Saved> {
     let moe = x.moe;
     let inner = [moe.received, moe.ffn];
-    let mut out = vec![
-        Saved::new("experts fc1 input", &[moe.received, moe.hidden], x.input_width, &EXPERT_INPUT),
-        Saved::new("experts activation input", &[moe.received, x.gate * moe.ffn], x.width, &ACTIVATION),
-    ];
+    let wide = [moe.received, moe.hidden];
+    let input = Saved::new("experts fc1 input", &wide, x.input_width, &EXPERT_INPUT);
+    let mut out = EXPERTS_FC1.row(x, input, wide, Alive::No, true);
+    out.push(Saved::new("experts activation input", &[moe.received, x.gate * moe.ffn], x.width, &ACTIVATION));
     if !x.recipe().fusions.bias_activation {
         for name in unfused_steps(x) {
             out.push(Saved::new(name, &inner, x.width, &UNFUSED));
         }
     }
     out.push(Saved::new("experts probabilities", &[moe.received], moe.probability, &PROBABILITIES));
-    if !x.recomputes(RecomputeModule::MoeActivation) {
-        out.push(Saved::new("experts fc2 input", &inner, x.input_width, &EXPERT_OUTPUT));
-    }
+    let alive = if x.recomputes(RecomputeModule::MoeActivation) { Alive::Recomputed } else { Alive::No };
+    let input = Saved::new("experts fc2 input", &inner, x.input_width, &EXPERT_OUTPUT);
+    out.extend(EXPERTS_FC2.row(x, input, inner, alive, true));
     out
 }
 
@@ -175,13 +176,17 @@ fn shared(x: &Symbols<'_>) -> Vec<Saved> {
         return out;
     }
     if !x.recomputes(RecomputeModule::SharedExperts) {
+        // The router keeps what the shared experts read.
+        let input = Saved::new("router input", &[x.s_local, x.h], x.width, &INPUT);
+        out.extend(SHARED_FC1.column(x, input, [false, true], Alive::Kept));
         out.push(Saved::new("shared activation input", &[x.n, x.gate * width], x.width, &SHARED_ACTIVATION));
         if x.model().activation.is_gated() && !x.recipe().fusions.bias_activation {
             for name in ["shared activated half", "shared offset linear half"] {
                 out.push(Saved::new(name, &[x.n, width], x.width, &SHARED_UNFUSED));
             }
         }
-        out.push(Saved::new("shared fc2 input", &[x.n, width], x.input_width, &SHARED_OUTPUT));
+        let input = Saved::new("shared fc2 input", &[x.n, width], x.input_width, &SHARED_OUTPUT);
+        out.extend(SHARED_FC2.row(x, input, [x.n, width], Alive::No, true));
     }
     if x.model().experts.as_ref().is_some_and(|experts| experts.shared_expert_gate) {
         out.push(Saved::new("shared gate score", &[x.s_local], x.width, &GATE_SCORE));

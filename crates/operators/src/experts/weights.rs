@@ -46,13 +46,18 @@ fn routed(x: &Symbols<'_>, experts: &Experts, bias: bool) -> Vec<Weight> {
     out
 }
 
-/// The weight `shape` of every routed expert, experts as first dimension. Its gradient is reduced over ranks of
-/// its own only where experts are spread, or cut otherwise than dense layers (`use_expert_pgs` in
-/// `megatron/core/extensions/transformer_engine.py`).
+/// Over which ranks gradients of routed experts are reduced: ranks of their own only where experts are spread, or cut
+/// otherwise than dense layers (`use_expert_pgs` in `megatron/core/extensions/transformer_engine.py`).
+pub(crate) fn group(x: &Symbols<'_>) -> WeightGroup {
+    let layout = x.plan.layout();
+    let own = layout.expert > 1 || layout.expert_tensor != layout.tensor;
+    if own { WeightGroup::Expert } else { WeightGroup::Dense }
+}
+
+/// The weight `shape` of every routed expert, experts as first dimension.
 fn expert(x: &Symbols<'_>, name: &'static str, shape: &[u64], axis: Axis) -> Weight {
     let layout = x.plan.layout();
     let all = x.model().experts.as_ref().map_or(0, |experts| experts.num_experts);
-    let own_group = layout.expert > 1 || layout.expert_tensor != layout.tensor;
     let cut = match axis {
         Axis::Output => Some(0),
         Axis::Input => Some(shape.len().saturating_sub(1)),
@@ -71,7 +76,7 @@ fn expert(x: &Symbols<'_>, name: &'static str, shape: &[u64], axis: Axis) -> Wei
         full,
         local,
         shard: Shard::Expert(axis),
-        group: if own_group { WeightGroup::Expert } else { WeightGroup::Dense },
+        group: group(x),
         linear: shape.len() == 2,
         copy: false,
         role: WeightRole::Trained,

@@ -1,6 +1,6 @@
 //! What backward holds in the output projection, in the scan and in the input projection.
 
-use crate::held::{gathered, has_weight_gradient, masked, residual, scattered};
+use crate::held::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
 use crate::{Held, Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_plan::LinearKind;
@@ -54,7 +54,7 @@ pub(crate) fn held(kind: LinearKind, x: &Symbols<'_>) -> Vec<Held> {
 
     let mut first =
         vec![residual(x), Saved::new("gradient of the projection", &[x.n, wide], x.width, &PROJECTED)];
-    first.extend(gathered(x, "gathered input"));
+    first.extend(gathered_again(x));
     first.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));
     first.extend(scattered(x));
     first.extend(weight.then(|| Saved::new("in_proj weight gradient", &[wide, x.h], x.width, &WEIGHT)));

@@ -1,6 +1,7 @@
 //! What backward holds at its three steps.
 
-use crate::held::{gathered, has_weight_gradient, masked, residual, scattered};
+use crate::adapters::{LINEAR_FC1, LINEAR_FC2};
+use crate::held::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
 use crate::{Held, Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_units::{Bytes, Count};
@@ -27,11 +28,13 @@ pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
     second.extend(gathered(x, "gathered gradient"));
     second.push(inner);
     second.extend(weight.then_some(fc2));
+    second.extend(LINEAR_FC2.gradient(x, Some(x.f)));
     let mut first = vec![residual(x), before];
-    first.extend(gathered(x, "gathered input"));
+    first.extend(gathered_again(x));
     first.push(input);
     first.extend(scattered(x));
     first.extend(weight.then_some(fc1));
+    first.extend(LINEAR_FC1.gradient(x, None));
     let [fc2_input, activation] = own(x);
     vec![
         Held::new("backward of linear_fc2", Bytes::ZERO, second),

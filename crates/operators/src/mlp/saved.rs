@@ -1,7 +1,8 @@
 //! Tensors kept for backward.
 
+use crate::adapters::{Alive, LINEAR_FC1, LINEAR_FC2, input_needs_gradient};
 use crate::attention::residual_mask;
-use crate::{Saved, Symbols, column, norm};
+use crate::{Operator, Saved, Symbols, column, norm};
 use shardscope_explain::Formula;
 use shardscope_plan::{GatedActivation, RecomputeModule};
 
@@ -26,12 +27,17 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
             out.push(Saved::new("mlp input", &[x.s_local, x.h], x.width, &CHECKPOINTED));
         }
     } else {
-        if !normed {
-            out.push(column::input(x, "linear_fc1 input", x.input_width, &INPUT, &GATHERED));
+        let needed = input_needs_gradient(Operator::Mlp, x);
+        let input = column::input(x, "linear_fc1 input", x.input_width, &INPUT, &GATHERED);
+        let joined = x.recipe().software.semantics().norm_in_projection;
+        out.extend(LINEAR_FC1.column(x, input, [joined, needed], norm::alive(x)));
+        let between = needed || LINEAR_FC1.is_adapted(x);
+        if between {
+            out.push(Saved::new("activation input", &[x.n, x.gate * x.f], x.width, &ACTIVATION));
+            out.extend(unfused(x));
         }
-        out.push(Saved::new("activation input", &[x.n, x.gate * x.f], x.width, &ACTIVATION));
-        out.extend(unfused(x));
-        out.push(Saved::new("linear_fc2 input", &[x.n, x.f], x.input_width, &OUTPUT));
+        let input = Saved::new("linear_fc2 input", &[x.n, x.f], x.input_width, &OUTPUT);
+        out.extend(LINEAR_FC2.row(x, input, [x.n, x.f], Alive::No, between));
     }
     out.extend(residual_mask(x));
     out

@@ -8,6 +8,6 @@ mod work;
 
 pub(super) use held::held;
 pub(super) use messages::messages;
-pub(super) use saved::{is_recomputed, kept, saved};
+pub(super) use saved::{alive, is_recomputed, kept, saved};
 pub(super) use weights::{of_heads, post, scale, weights};
 pub(super) use work::work;

@@ -55,7 +55,8 @@ pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
 fn fused_linear(x: &Symbols<'_>) -> Vec<Held> {
     let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
     let weight = Saved::new("a chunk's weight gradient", &[x.v, x.h], x.width, &WEIGHT);
-    vec![Held::new("loss", Bytes::ZERO, vec![chunk, weight])]
+    let tensors = [chunk].into_iter().chain(x.recipe().tuning.head.then_some(weight)).collect();
+    vec![Held::new("loss", Bytes::ZERO, tensors)]
 }
 
 /// What the loss holds beside the softmax that it keeps. In fp32 the logits need no copy to be read.
@@ -104,7 +105,7 @@ fn backward(x: &Symbols<'_>) -> Vec<Saved> {
     out.extend(scattered(x));
     let accumulated =
         recipe.software.semantics().accumulates_output_layer && recipe.fusions.gradient_accumulation;
-    if !accumulated && recipe.wgrad_deferral_limit == 0 {
+    if recipe.tuning.head && !accumulated && recipe.wgrad_deferral_limit == 0 {
         out.push(Saved::new("output_layer weight gradient", &[x.v, x.h], x.width, &WEIGHT));
     }
     out

@@ -1,6 +1,6 @@
 //! Messages: around the column-parallel output layer, and of the vocabulary-parallel cross entropy.
 
-use crate::exchange::{FROM_RESIDUAL, column};
+use crate::exchange::{FROM_RESIDUAL, column_of};
 use crate::message::Call;
 use crate::{Collective, Dimension, Message, Symbols};
 use shardscope_explain::Formula;
@@ -36,7 +36,7 @@ static ALL_THREE: Call = Call::forward(
 );
 
 pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
-    let mut messages = column(x, &FROM_RESIDUAL, "output_layer", x.h);
+    let mut messages = column_of(x, &FROM_RESIDUAL, "output_layer", x.h, x.recipe().tuning.head);
     if x.t > 1 {
         messages.extend(loss(x));
     }

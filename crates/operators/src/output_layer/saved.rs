@@ -33,13 +33,14 @@ static MASK: Formula =
 static TARGETS: Formula = Formula::new("8·n", "Target numbers within this rank's part, int64.", LOSS);
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
+    let trains = x.recipe().tuning.head;
     if x.recipe().loss == LossKind::FusedLinear {
-        return vec![
-            Saved::new("gradient of the input", &[x.s_local, x.h], x.width, &INPUT_GRADIENT),
-            Saved::new("gradient of the weight", &[x.v, x.h], x.width, &WEIGHT_GRADIENT),
-        ];
+        let input = Saved::new("gradient of the input", &[x.s_local, x.h], x.width, &INPUT_GRADIENT);
+        let weight = Saved::new("gradient of the weight", &[x.v, x.h], x.width, &WEIGHT_GRADIENT);
+        return [input].into_iter().chain(trains.then_some(weight)).collect();
     }
-    let mut out = vec![column::input(x, "output_layer input", x.width, &INPUT, &GATHERED)];
+    let mut out = Vec::with_capacity(4);
+    out.extend(trains.then(|| column::input(x, "output_layer input", x.width, &INPUT, &GATHERED)));
     match x.recipe().loss {
         LossKind::TransformerEngine => {
             out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &LOGITS));

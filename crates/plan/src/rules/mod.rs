@@ -1,6 +1,7 @@
 //! What Megatron refuses at start (`arguments.py`, `transformer_config.py`, `parallel_state.py`,
 //! `schedules.py`), rule by rule, and sizes that nothing could hold.
 
+mod adapters;
 mod batch;
 mod bounds;
 mod experts;
@@ -25,6 +26,7 @@ pub(super) fn refused(plan: &Plan) -> Vec<Contradiction> {
         parallel::check(plan, &mut refusals);
         batch::check(plan, &mut refusals);
         training::check(plan, &mut refusals);
+        adapters::check(plan, &mut refusals);
         bounds::products(plan, &mut refusals);
     }
     refusals.0

@@ -131,7 +131,10 @@ impl Calls for Bridge {
                 tree.push(("peft".to_owned(), Scalar { text: "lora".to_owned(), ..Scalar::default() }));
                 Some(tree)
             }
-            "default_peft_config" | "LoRA" | "DoRA" | "CanonicalLoRA" => Some(scalar("lora")),
+            "default_peft_config" => Some(adapters(first().unwrap_or("lora"), arguments)),
+            "LoRA" => Some(adapters("lora", arguments)),
+            "DoRA" => Some(adapters("dora", arguments)),
+            "CanonicalLoRA" => Some(adapters("canonical_lora", arguments)),
             "_perf_precision" => {
                 let word = first()?;
                 let (_, function) = PERFORMANCE.iter().find(|(known, _)| *known == word)?;
@@ -173,6 +176,19 @@ impl Calls for Bridge {
             _ => None,
         }
     }
+}
+
+/// Adapters of that kind, with what the call's own words say of them.
+fn adapters(kind: &str, arguments: &[(Option<String>, Tree)]) -> Tree {
+    let mut out = scalar(kind);
+    for (name, tree) in arguments {
+        let Some(name) = name.as_deref().filter(|name| *name != "peft_scheme") else { continue };
+        for (path, scalar) in tree {
+            let path = if path.is_empty() { name.to_owned() } else { format!("{name}.{path}") };
+            out.push((path, scalar.clone()));
+        }
+    }
+    out
 }
 
 fn rows(rows: Rows) -> Tree {
@@ -259,14 +275,46 @@ fn formats(leaves: &mut Leaves<'_>) {
         leaves.take(&[path], field);
     }
     leaves.pass("mixed_precision.grad_reduce_in_fp32");
+    adapters_of(leaves);
     for path in ["peft.", "scheduler.", "rng.", "dist.", "logger.", "checkpoint.", "validation.", "env_vars"]
     {
         for leaf in leaves.all().iter().filter(|leaf| leaf.path.starts_with(path)) {
             leaf.used.set(true);
         }
     }
-    if let Some(leaf) = leaves.get("peft").filter(|leaf| !leaf.value.is_empty()) {
-        leaves.say(Field::TrainType, "lora", leaf);
+}
+
+/// Adapters (`peft/lora.py`, `peft/canonical_lora.py`, `peft/dora.py`).
+fn adapters_of(leaves: &mut Leaves<'_>) {
+    let Some(leaf) =
+        leaves.get("peft").cloned().filter(|leaf| !leaf.value.is_empty() && leaf.value != "none")
+    else {
+        return;
+    };
+    leaves.say(Field::TrainType, "lora", &leaf);
+    let canonical = leaf.value == "canonical_lora";
+    let library = if canonical { "megatron-bridge-canonical" } else { "megatron-bridge" };
+    leaves.say(Field::AdapterLibrary, library, &leaf);
+    if leaf.value == "dora" {
+        leaves.say(Field::UseDora, "true", &leaf);
+    }
+    leaves.take(&["peft.dim"], Field::LoraRank);
+    leaves.take(&["peft.dropout"], Field::LoraDropout);
+    leaves.take(&["peft.target_modules"], Field::LoraTargetModules);
+    // What shares adapters of experts in another way than one for a rank's experts, or gives them another rank.
+    for (path, usual) in [
+        ("peft.normalize_moe_lora", false),
+        ("peft.share_expert_adapters", true),
+        ("peft.experts_shared_outer_loras", false),
+        ("peft.sequence_parallel_input_regather", false),
+        ("peft.a2a_experimental", false),
+    ] {
+        let other = leaves.flag(path).is_some_and(|on| on != usual);
+        if let Some(leaf) = leaves.get(path).filter(|_| other) {
+            let what = "adapters cut or shared in another way";
+            let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
     }
 }
 

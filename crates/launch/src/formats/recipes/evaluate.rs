@@ -352,9 +352,15 @@ fn enter(blocks: &mut Vec<Block>, statement: &Statement<'_>, keyword: &str, scop
     blocks.push(Block { indent: statement.indent, runs, taken });
 }
 
-/// Whether a condition holds: comparisons of assigned values with literals.
+/// Whether a condition holds: comparisons of assigned values with literals, and several of them joined by `and`.
 fn decided(condition: &str, scope: &Scope) -> Option<bool> {
     let condition = condition.trim();
+    if let Some((first, rest)) = condition.split_once(" and ") {
+        return match (decided(first, scope), decided(rest, scope)) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (first, rest) => first.zip(rest).map(|_| true),
+        };
+    }
     if let Some(rest) = condition.strip_prefix("not ") {
         return decided(rest, scope).map(|holds| !holds);
     }
@@ -365,6 +371,21 @@ fn decided(condition: &str, scope: &Scope) -> Option<bool> {
             .map(|(_, scalar)| scalar.clone())
             .filter(|scalar| scalar.hole.is_none())
     };
+    // A value is a word, or an object of a class with values below it.
+    if let Some((name, class)) = condition
+        .strip_prefix("isinstance(")
+        .and_then(|rest| rest.strip_suffix(')'))
+        .and_then(|inside| inside.split_once(','))
+    {
+        let is_word = !held(name)?.text.is_empty() && scope.below(name.trim()).len() == 1;
+        return Some(is_word == (class.trim() == "str"));
+    }
+    if let Some((name, among)) = condition.split_once(" in ") {
+        let text = lowered(name, &held)?;
+        let among = among.trim().trim_matches(['[', ']', '(', ')', '{', '}']);
+        let words = among.split(',').map(|word| word.trim().trim_matches(['"', '\'']));
+        return Some(words.into_iter().any(|word| word == text));
+    }
     for (word, wanted) in [(" is not None", false), (" is None", true)] {
         if let Some(name) = condition.strip_suffix(word) {
             return held(name).map(|scalar| scalar.text.is_empty() == wanted);
@@ -372,7 +393,7 @@ fn decided(condition: &str, scope: &Scope) -> Option<bool> {
     }
     for sign in [">=", "<=", "==", "!=", ">", "<"] {
         let Some((left, right)) = condition.split_once(sign) else { continue };
-        let left = held(left)?.text;
+        let left = lowered(left, &held)?;
         let right = match expression(right.trim()) {
             Expression::Number(text) | Expression::Text(text) => text,
             _ => return None,
@@ -392,6 +413,15 @@ fn decided(condition: &str, scope: &Scope) -> Option<bool> {
         return None;
     }
     held(condition).map(|scalar| !matches!(scalar.text.as_str(), "" | "false" | "0"))
+}
+
+/// The text of a value, in small letters where the program asks for them.
+fn lowered(name: &str, held: &dyn Fn(&str) -> Option<Scalar>) -> Option<String> {
+    let name = name.trim();
+    match name.strip_suffix(".lower()") {
+        Some(name) => held(name).map(|scalar| scalar.text.to_lowercase()),
+        None => held(name).map(|scalar| scalar.text),
+    }
 }
 
 /// Target and value of an assignment to a dotted name.

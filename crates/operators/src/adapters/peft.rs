@@ -1,53 +1,13 @@
-//! Which weights train, and the adapters that are trained beside frozen ones: weights and arithmetic.
+//! Adapters of PEFT beside modules of plain PyTorch: weights and arithmetic.
 
-use super::{Account, Kernel, Operator, Shape, Symbols, Weight, WeightPart, WeightRole, Work};
-use shardscope_plan::{BaseTraining, LinearModule, Lora, Quantization};
+use crate::{Account, Kernel, Operator, Shape, Symbols, Weight, WeightRole, Work};
+use shardscope_plan::{LinearModule, Lora, Quantization};
 use shardscope_units::Bytes;
-
-/// Says of each of `operator`'s weights whether it trains, and adds what PEFT adds.
-pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weight>) {
-    let tuning = &x.recipe().tuning;
-    if tuning.is_full() {
-        return;
-    }
-    let trains = match operator {
-        Operator::Embedding => tuning.embedding,
-        Operator::OutputLayer => tuning.head,
-        _ => tuning.base != BaseTraining::None,
-    };
-    let ends = matches!(operator, Operator::Embedding | Operator::OutputLayer);
-    let copied = ends && trains && tuning.copies;
-    for weight in weights.iter_mut() {
-        if !trains || copied {
-            weight.role = WeightRole::Frozen;
-        }
-    }
-    if copied {
-        let mut copies: Vec<_> = weights.iter().map(trained_copy).collect();
-        if operator == Operator::OutputLayer && copies.is_empty() {
-            // A tied output layer has no weight of its own until it is copied.
-            copies.push(trained_copy(&Weight::whole("", Account::OutputLayer, &[x.v, x.h])));
-        }
-        weights.extend(copies);
-    }
-    if let Some(lora) = tuning.lora {
-        weights.extend(adapters(operator, x, lora));
-    }
-}
-
-fn trained_copy(weight: &Weight) -> Weight {
-    Weight {
-        name: "modules_to_save",
-        role: WeightRole::TrainedCopy,
-        part: WeightPart::Plain,
-        ..weight.clone()
-    }
-}
 
 /// A linear layer that may have an adapter: which module, its account, and its columns in and out.
 type Adapted = (LinearModule, Account, [u64; 2]);
 
-fn adapters(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<Weight> {
+pub(super) fn weights(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<Weight> {
     let mut out = Vec::new();
     for (module, account, [inner, outer]) in linears(operator, x) {
         if lora.modules.has(module) {
@@ -129,23 +89,9 @@ fn adapter(name: &'static str, account: Account, shape: &[u64]) -> Weight {
     Weight { role: WeightRole::Adapter, ..Weight::whole(name, account, &shape) }
 }
 
-/// Takes out the weight gradients of what is frozen, and adds the products of adapters and the unpacking of quantised
-/// weights.
-pub(super) fn adapt_work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
+/// Adds the products of adapters and the unpacking of quantised weights.
+pub(super) fn work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
     let tuning = &x.recipe().tuning;
-    if tuning.is_full() {
-        return;
-    }
-    let trains = match operator {
-        Operator::Embedding => tuning.embedding,
-        Operator::OutputLayer => tuning.head,
-        _ => tuning.base != BaseTraining::None,
-    };
-    for one in work.iter_mut() {
-        if let Work::Matmul(matmul) = one {
-            matmul.trains &= trains;
-        }
-    }
     let linears = linears(operator, x);
     if tuning.quantization != Quantization::None && operator != Operator::OutputLayer {
         // Reads a packed weight and writes it in full, once for each pass.

@@ -1,0 +1,100 @@
+//! Which weights train, and the adapters that are trained beside frozen ones: weights, kept tensors, arithmetic and messages.
+
+mod cut;
+mod kept;
+mod linears;
+mod messages;
+mod peft;
+mod work;
+
+use super::{Account, Operator, Symbols, Weight, WeightPart, WeightRole, Work};
+use shardscope_plan::{BaseTraining, LinearModule};
+
+pub(crate) use kept::{
+    Alive, EXPERTS_FC1, EXPERTS_FC2, LINEAR_FC1, LINEAR_FC2, LINEAR_PROJ, LINEAR_QKV, SHARED_FC1, SHARED_FC2,
+    Site,
+};
+pub(super) use messages::messages;
+
+/// Says of each of `operator`'s weights whether it trains, and adds what the adapters' library adds.
+pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weight>) {
+    let tuning = &x.recipe().tuning;
+    if tuning.is_full() {
+        return;
+    }
+    let trains = trains(operator, x);
+    let ends = matches!(operator, Operator::Embedding | Operator::OutputLayer);
+    let copied = ends && trains && tuning.copies;
+    for weight in weights.iter_mut() {
+        if !trains || copied {
+            weight.role = WeightRole::Frozen;
+        }
+    }
+    if copied {
+        let mut copies: Vec<_> = weights.iter().map(trained_copy).collect();
+        if operator == Operator::OutputLayer && copies.is_empty() {
+            // A tied output layer has no weight of its own until it is copied.
+            copies.push(trained_copy(&Weight::whole("", Account::OutputLayer, &[x.v, x.h])));
+        }
+        weights.extend(copies);
+    }
+    if let Some(lora) = tuning.lora {
+        if lora.library.is_of_megatron() {
+            weights.extend(cut::weights(operator, x, lora));
+        } else {
+            weights.extend(peft::weights(operator, x, lora));
+        }
+    }
+}
+
+fn trained_copy(weight: &Weight) -> Weight {
+    Weight {
+        name: "modules_to_save",
+        role: WeightRole::TrainedCopy,
+        part: WeightPart::Plain,
+        ..weight.clone()
+    }
+}
+
+/// Whether `operator`'s own weights, or their copies, train.
+fn trains(operator: Operator, x: &Symbols<'_>) -> bool {
+    let tuning = &x.recipe().tuning;
+    match operator {
+        Operator::Embedding => tuning.embedding,
+        Operator::OutputLayer => tuning.head,
+        _ => tuning.base != BaseTraining::None,
+    }
+}
+
+/// Takes out the weight gradients of what is frozen, and adds the products of adapters and the unpacking of quantised
+/// weights.
+pub(super) fn adapt_work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
+    let tuning = &x.recipe().tuning;
+    if tuning.is_full() {
+        return;
+    }
+    let trains = trains(operator, x);
+    for one in work.iter_mut() {
+        if let Work::Matmul(matmul) = one {
+            matmul.trains &= trains;
+        }
+    }
+    match tuning.lora {
+        Some(lora) if lora.library.is_of_megatron() => work.extend(work::products(operator, x, lora)),
+        _ => peft::work(operator, x, work),
+    }
+}
+
+/// Whether LoRA adapts one of `modules`.
+pub(super) fn is_adapted(x: &Symbols<'_>, modules: &[LinearModule]) -> bool {
+    let lora = x.recipe().tuning.lora;
+    lora.is_some_and(|lora| modules.iter().any(|module| lora.modules.has(*module)))
+}
+
+/// Whether the input of `operator` requires a gradient: not so in front of the first adapter, where everything is frozen.
+pub(super) fn input_needs_gradient(operator: Operator, x: &Symbols<'_>) -> bool {
+    let behind_attention = matches!(operator, Operator::PreMlpNorm | Operator::Mlp | Operator::Experts);
+    x.trains
+        || x.input_gradient
+        || (behind_attention && (LINEAR_QKV.is_adapted(x) || LINEAR_PROJ.is_adapted(x)))
+}

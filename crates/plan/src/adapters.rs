@@ -1,0 +1,112 @@
+//! Whose adapters stand beside the linear layers of a model, and how each library spreads them over tensor ranks, as
+//! data: operators ask for these facts and never which library it is.
+
+/// A library that puts low-rank adapters beside linear layers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AdapterLibrary {
+    /// PEFT, on modules of plain PyTorch.
+    #[default]
+    Peft,
+    /// Megatron-Bridge (`peft/lora.py:LoRA`), which NeMo took over: one adapter for a fused projection.
+    MegatronBridge,
+    /// Its `CanonicalLoRA`: an adapter each for queries, keys, values and both halves of a gated pair.
+    MegatronBridgeCanonical,
+    /// mcore-bridge (`tuners/lora.py:LoraParallelLinear`), on which ms-swift's `megatron sft` stands.
+    McoreBridge,
+}
+
+/// How a library builds the adapter of a layer that is cut over tensor ranks: A maps the layer's input to the rank,
+/// B the rank to its output.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdapterSemantics {
+    /// Whether tensor ranks share the work of both matrices and run them on the tokens of all ranks: A of a
+    /// column-parallel layer is cut by its rows and its result gathered, B of a row-parallel one is cut by its rows and
+    /// its result gathered. Else these two are whole on every rank and run on the rank's own tokens.
+    pub cuts_both: bool,
+    /// Whether all experts of a rank share one adapter, kept alike over the expert-parallel ranks; else each has its own.
+    pub shares_experts: bool,
+    /// Whether the parts of a fused projection have an adapter each.
+    pub splits_fused: bool,
+    /// Whether the embedding's output is made to require a gradient whatever is recomputed.
+    pub input_gradients: bool,
+    /// Rank where the text gives none.
+    pub rank: u64,
+    /// Dropout where the text gives none.
+    pub dropout: f64,
+    /// Target modules where the text gives none.
+    pub targets: &'static [&'static str],
+    /// The library in a sentence.
+    pub name: &'static str,
+}
+
+const PEFT: AdapterSemantics = AdapterSemantics {
+    cuts_both: false,
+    shares_experts: false,
+    splits_fused: false,
+    input_gradients: false,
+    rank: 8,
+    dropout: 0.0,
+    targets: &["q_proj", "v_proj"],
+    name: "PEFT",
+};
+const MEGATRON_BRIDGE: AdapterSemantics = AdapterSemantics {
+    cuts_both: true,
+    shares_experts: true,
+    rank: 32,
+    targets: &["linear_qkv", "linear_proj", "linear_fc1", "linear_fc2"],
+    name: "Megatron-Bridge",
+    ..PEFT
+};
+const CANONICAL: AdapterSemantics = AdapterSemantics {
+    splits_fused: true,
+    targets: &[
+        "linear_q",
+        "linear_k",
+        "linear_v",
+        "linear_proj",
+        "linear_fc1_up",
+        "linear_fc1_gate",
+        "linear_fc2",
+    ],
+    name: "Megatron-Bridge's CanonicalLoRA",
+    ..MEGATRON_BRIDGE
+};
+/// ms-swift's own defaults of rank, dropout and targets (`swift/megatron/arguments/megatron_args.py`).
+const MCORE_BRIDGE: AdapterSemantics = AdapterSemantics {
+    input_gradients: true,
+    dropout: 0.05,
+    targets: &["all-linear"],
+    name: "ms-swift",
+    ..PEFT
+};
+
+impl AdapterLibrary {
+    /// What is known of its adapters.
+    #[must_use]
+    pub const fn semantics(self) -> &'static AdapterSemantics {
+        match self {
+            Self::Peft => &PEFT,
+            Self::MegatronBridge => &MEGATRON_BRIDGE,
+            Self::MegatronBridgeCanonical => &CANONICAL,
+            Self::McoreBridge => &MCORE_BRIDGE,
+        }
+    }
+
+    /// The library called `word` in settings.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Some(match word {
+            "peft" => Self::Peft,
+            "megatron-bridge" => Self::MegatronBridge,
+            "megatron-bridge-canonical" => Self::MegatronBridgeCanonical,
+            "mcore-bridge" => Self::McoreBridge,
+            _ => return None,
+        })
+    }
+
+    /// Whether it builds adapters for layers of Megatron core.
+    #[must_use]
+    pub const fn is_of_megatron(self) -> bool {
+        !matches!(self, Self::Peft)
+    }
+}
