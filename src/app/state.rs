@@ -33,8 +33,9 @@ impl AppState {
         if self.session.shown != before {
             ui.reading = false;
             ui.search = None;
-            // Another plan taken whole is no change of the last one.
-            ui.before = before.filter(|_| self.session.entries == entries && self.session.shown.is_some());
+            // Another plan taken whole, or a text pasted over the last one, is no change of it.
+            let changed = self.session.entries == entries && !self.session.is_another;
+            ui.before = before.filter(|_| changed && self.session.shown.is_some());
         }
         if self.session.pinned.is_none() && ui.panel == PanelId::Compare {
             ui.panel = PanelId::Overview;

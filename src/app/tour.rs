@@ -25,7 +25,7 @@ const FIRST: Step = Step {
     title: "Does it fit, and how fast?",
     text: |shown| {
         let accelerator = &shown.plan.cluster().accelerator;
-        let peak = shown.worst().map(|worst| gib(worst.reserved)).unwrap_or_default();
+        let peak = shown.fullest().map(|fullest| gib(fullest.peak)).unwrap_or_default();
         format!(
             "The answer first: peak memory is {peak} of the {} that an {} has, and a step takes {}. Below it stands the one change worth making next.",
             gib(accelerator.memory),

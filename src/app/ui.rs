@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use shardscope::estimate::PhaseKind;
 use shardscope::session::{Choice, Pinned, PtrEq, Shown, Use};
 use yew::AttrValue;
 
@@ -55,6 +56,8 @@ pub(crate) enum Theme {
 pub(crate) enum Why {
     /// The memory of a stage, of one use or all of it.
     Memory(u64, Option<Use>),
+    /// The memory of a phase of reinforcement learning.
+    Phase(PhaseKind),
     /// A message: its dimension, and its place in it.
     Payload(usize, usize),
     /// What it puts on the wire.

@@ -1,7 +1,7 @@
 //! Intervals of the step time, the order of layouts, and what one measured step is worth: worked out again from the published
 //! runs, each against constants that its own source had no part in.
 
-use pages::evidence::{NEVER_FITTED, Row, Seen, compared, ranking, seconds_without, spreads};
+use pages::evidence::{NEVER_FITTED, Row, Seen, compared, digest, ranking, seconds_without, spreads};
 use shardscope::estimate::compute::MEASURED;
 use shardscope::estimate::time::{FAMILIES, time};
 
@@ -67,6 +67,21 @@ fn every_source_is_left_out_once() {
         let without = seconds_without(row.family(), plan);
         let kept = NEVER_FITTED.contains(&row.family());
         assert_eq!(without.is_none(), kept, "{} on {generation}", row.text("id"));
+    }
+}
+
+/// Tables that take minutes to compute are those of the rows, the constants and the model as they stand.
+#[test]
+fn computed_tables_are_current() {
+    let now = digest(compared());
+    for (table, option) in [("left_out.tsv", "--left-out"), ("sensitivity.tsv", "--sensitivity")] {
+        let lines = include_str!("../data/measured/computed.tsv").lines();
+        let of = lines.filter_map(|line| line.split_once('\t')).find(|(name, _)| *name == table);
+        assert_eq!(
+            of.map(|(_, digest)| digest),
+            Some(now.as_str()),
+            "{table} is stale: cargo run --release --example fit -- {option}"
+        );
     }
 }
 

@@ -96,6 +96,7 @@ fn shape(model: &mut Model, case: &Value) {
             shared_expert_intermediate_size: None,
             shared_expert_gate: false,
             latent_size: None,
+            groups: None,
         });
     }
     model.arrangement = Arrangement {

@@ -64,6 +64,7 @@ fn experts(moe: &Value) -> Experts {
         shared_expert_intermediate_size: moe["shared"].as_u64(),
         shared_expert_gate: flag(moe, "gate"),
         latent_size: moe["latent"].as_u64(),
+        groups: None,
     }
 }
 
@@ -187,6 +188,7 @@ fn whole_models_are_as_published() {
         shared_expert_intermediate_size: None,
         shared_expert_gate: false,
         latent_size: None,
+        groups: None,
     });
     let counted = parameters(&mixtral.plan());
     assert_eq!(counted.total.get(), 46_702_792_704, "Mixtral-8x7B");

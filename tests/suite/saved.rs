@@ -74,6 +74,7 @@ fn experts(moe: &Value, layers: u64) -> Experts {
         shared_expert_intermediate_size: moe["shared"].as_u64(),
         shared_expert_gate: false,
         latent_size: None,
+        groups: None,
     }
 }
 

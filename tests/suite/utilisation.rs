@@ -89,6 +89,7 @@ fn a_router_is_bound_by_memory_and_an_odd_vocabulary_misaligned() {
         shared_expert_intermediate_size: None,
         shared_expert_gate: false,
         latent_size: None,
+        groups: None,
     });
     let all = utilisation(&draft.plan());
     let router = named(&all, "router");

@@ -26,3 +26,7 @@ pub(crate) const BRANCHES: usize = 500;
 pub(crate) const HOLES: usize = 4000;
 /// How often the body of one loop runs.
 pub(crate) const LOOP_TURNS: u32 = 5000;
+/// Branches not taken that are looked into all the same.
+pub(crate) const PEEKS: u32 = 16;
+/// Steps for each of them.
+pub(crate) const PEEK_STEPS: u32 = 1000;

@@ -41,6 +41,8 @@ pub enum CommandKind {
     Run,
     /// It is only printed by `echo` or `printf`, or written to a file: often the real one, run by other means.
     Shown,
+    /// It stands in a branch that is read as not taken, and that the text does not decide.
+    Skipped,
 }
 
 /// A simple command after expansion.

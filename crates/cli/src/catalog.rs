@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use shardscope::catalog::{accelerator, accelerator_names, find, model_names};
 use shardscope::units::{Bytes, BytesPerSecond, gib};
 
-use crate::output::{print, print_json};
+use crate::output::{Format, print, print_json};
 
 /// `models` and `accelerators`.
 #[derive(Args)]
@@ -18,16 +18,6 @@ pub(crate) struct ListArguments {
     /// How the list is written.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// A line each.
-    Text,
-    /// A list of objects.
-    Json,
-    /// A table.
-    Markdown,
 }
 
 impl ListArguments {

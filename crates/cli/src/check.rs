@@ -2,14 +2,16 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use shardscope::plan::Field;
 use shardscope::units::seconds;
 
 use crate::gate::{FailOn, Figures, headroom, signed};
 use crate::input::{Answer, Changes, Input};
-use crate::output::{NO_PLAN, YELLOW, colour_of, coloured, harmless, print, print_json, refuse, tell};
+use crate::output::{
+    Format, NO_PLAN, YELLOW, colour_of, coloured, harmless, print, print_json, refuse, tell,
+};
 
 /// Exit code of a run that fails the check.
 pub(crate) const FAILS: u8 = 1;
@@ -67,16 +69,6 @@ pub(crate) struct Against {
     /// The run as it was, a file or a link, read with the same changes.
     #[arg(long, value_name = "FILE")]
     pub(crate) against: Option<String>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// One line.
-    Text,
-    /// An object.
-    Json,
-    /// A list entry.
-    Markdown,
 }
 
 /// The answer to one run.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 use shardscope::link::Pasted;
@@ -13,7 +13,7 @@ use shardscope::report::{Report, text::inert};
 use crate::beside::{Places, completed};
 use crate::gate::Figures;
 use crate::input::{Answer, Changes, pair};
-use crate::output::{BOLD, GREEN, NO_PLAN, RED, coloured, harmless, print, print_json, refuse, tell};
+use crate::output::{BOLD, Format, GREEN, NO_PLAN, RED, coloured, harmless, print, print_json, refuse, tell};
 
 /// Parts of memory and of time that are named as causes at most.
 const CAUSES: usize = 8;
@@ -38,16 +38,6 @@ pub(crate) struct CompareArguments {
     /// How the comparison is written.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// For reading in a terminal.
-    Text,
-    /// Bare numbers in bytes, seconds, shares.
-    Json,
-    /// For a pull request.
-    Markdown,
 }
 
 /// One side, read and estimated.

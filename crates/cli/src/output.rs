@@ -5,8 +5,20 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
 use serde::Serialize;
 use shardscope::estimate::Verdict;
+
+/// How an answer is written; every command that has the choice has it in these words.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Format {
+    /// For reading in a terminal.
+    Text,
+    /// Bare numbers in bytes, seconds, FLOPs: `report` writes the document `shardscope/report`.
+    Json,
+    /// For a pull request.
+    Markdown,
+}
 
 /// Exit code of an input that makes no plan, and of a call that is not understood (clap's own choice, too).
 pub(crate) const NO_PLAN: u8 = 2;

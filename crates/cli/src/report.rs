@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use shardscope::report::document::{Document, Lists};
 use shardscope::report::text;
 
 use crate::input;
-use crate::output::{NO_PLAN, print, print_prose, refuse, tell};
+use crate::output::{Format, NO_PLAN, print, print_prose, refuse, tell};
 
 /// `report`.
 #[derive(Args)]
@@ -20,16 +20,6 @@ pub(crate) struct ReportArguments {
     /// Write every process group and label as a list, also where there are more than 4,096 ranks.
     #[arg(long)]
     full_groups: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// For reading in a terminal.
-    Text,
-    /// The document `shardscope/report`: bare numbers in bytes, seconds, FLOPs.
-    Json,
-    /// For a pull request.
-    Markdown,
 }
 
 /// Prints the report, and diagnostics to standard error; with `--format json` a document even without a plan.

@@ -9,7 +9,7 @@ use shardscope::plan::Plan;
 use shardscope::search::{Choices, Dimension, Inquiry, Question, Space, Values, exhaust};
 
 use crate::input::Input;
-use crate::output::{NO_PLAN, print, print_json, refuse, tell};
+use crate::output::{Format, NO_PLAN, print, print_json, refuse, tell};
 use written::Written;
 
 /// `search`.
@@ -68,16 +68,6 @@ enum Asked {
     Scaling,
     /// What one more node brings.
     OneMoreNode,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// For reading in a terminal.
-    Text,
-    /// Bare numbers in bytes, seconds, tokens.
-    Json,
-    /// For a pull request.
-    Markdown,
 }
 
 fn dimension(text: &str) -> Result<Dimension, String> {

@@ -17,9 +17,9 @@ pub use constant::Constant;
 pub use fault::{Fault, Law, fault, time_fault};
 pub use flops::{Convention, FlopCounts, flops};
 pub use memory::{
-    ChunkMemory, EngineMemory, LayerNode, Load, Memory, Phase, PhaseKind, RankMemory, RlMemory,
+    ChunkMemory, EngineMemory, KnownUnits, LayerNode, Load, Memory, Phase, PhaseKind, RankMemory, RlMemory,
     SavedActivations, Totals, Verdict, Worst, cached_token, doubts as memory_doubts, kept_by_chunk, layers,
-    memory, memory_totals, saved_activations,
+    memory, memory_totals, memory_totals_knowing, saved_activations,
 };
 pub use parameters::{AccountCounts, Parameters, RankParameters, parameters};
 pub use utilisation::{Remark, Sizes, Utilisation, utilisation};

@@ -1,6 +1,8 @@
 //! How many parameters the model has, and how many each rank holds.
 
-use shardscope_operators::{Account, Symbols, Weight, WeightGroup, frozen_counts, sections};
+use shardscope_operators::{
+    Account, SectionKind, Symbols, Weight, WeightGroup, frozen_counts, section_counts, sections,
+};
 use shardscope_plan::{Chunk, Plan, Stage};
 use shardscope_units::Count;
 
@@ -94,8 +96,9 @@ pub fn parameters(plan: &Plan) -> Parameters {
     let mut accounts = AccountCounts::default();
     let mut idle = Count::ZERO;
     let mut ranks = Vec::with_capacity(plan.layout().stages.stages.len());
+    let mut known = Vec::new();
     for (pipeline_rank, stage) in (0..).zip(&plan.layout().stages.stages) {
-        ranks.push(rank_parameters(&x, pipeline_rank, stage));
+        ranks.push(rank_parameters(&x, pipeline_rank, stage, &mut known));
     }
     let mut trained = Count::ZERO;
     for_each_weight(&x, &mut plan.layout().model_chunks(), &mut |weight, [times, trains]| {
@@ -116,24 +119,69 @@ pub fn parameters(plan: &Plan) -> Parameters {
     Parameters { total, active_per_token, trained, accounts, ranks }
 }
 
-/// The parameters of one stage's rank.
-#[must_use]
-pub(super) fn rank_parameters(x: &Symbols<'_>, pipeline_rank: u64, stage: &Stage) -> RankParameters {
-    let mut breakdown = AccountCounts::default();
-    let (mut expert_count, mut trained, mut expert_trained) = (Count::ZERO, Count::ZERO, Count::ZERO);
-    for_each_weight(x, &mut stage.chunks.iter(), &mut |weight, [times, trains]| {
-        let count = weight.count() * times;
-        if weight.role.trains() {
-            trained += weight.count() * trains;
-            if weight.group == WeightGroup::Expert {
-                expert_trained += weight.count() * trains;
+/// The parameters of one section on a rank, the same wherever it stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SectionParameters {
+    accounts: AccountCounts,
+    expert: Count,
+    /// Those that train where the section does, and of them those of routed experts.
+    trains: Count,
+    expert_trains: Count,
+}
+
+impl SectionParameters {
+    fn of(x: &Symbols<'_>, kind: SectionKind) -> Self {
+        let mut out = Self::default();
+        for weight in kind.weights(x) {
+            let (count, expert) = (weight.count(), weight.group == WeightGroup::Expert);
+            out.accounts.add(weight.account, count);
+            if expert {
+                out.expert += count;
+            }
+            if weight.role.trains() {
+                out.trains += count;
+                if expert {
+                    out.expert_trains += count;
+                }
             }
         }
-        breakdown.add(weight.account, count);
-        if weight.group == WeightGroup::Expert {
-            expert_count += count;
+        out
+    }
+}
+
+/// The parameters of one stage's rank; `known` takes and gives those of one section of each kind.
+#[must_use]
+pub(super) fn rank_parameters(
+    x: &Symbols<'_>,
+    pipeline_rank: u64,
+    stage: &Stage,
+    known: &mut Vec<(SectionKind, SectionParameters)>,
+) -> RankParameters {
+    let mut breakdown = AccountCounts::default();
+    let (mut expert_count, mut trained, mut expert_trained) = (Count::ZERO, Count::ZERO, Count::ZERO);
+    for chunk in &stage.chunks {
+        let counts = section_counts(x, chunk).into_iter().zip(frozen_counts(x, chunk));
+        for (kind, (times, frozen)) in
+            SectionKind::ALL.into_iter().zip(counts).filter(|(_, (times, _))| *times > 0)
+        {
+            let one = match known.iter().find(|(known, _)| *known == kind) {
+                Some((_, one)) => *one,
+                None => {
+                    let one = SectionParameters::of(x, kind);
+                    known.push((kind, one));
+                    one
+                }
+            };
+            // Of so many sections of a kind those in front of the first that trains are frozen.
+            let trains = times.saturating_sub(frozen);
+            for (account, count) in one.accounts.iter() {
+                breakdown.add(account, count * times);
+            }
+            expert_count += one.expert * times;
+            trained += one.trains * trains;
+            expert_trained += one.expert_trains * trains;
         }
-    });
+    }
     let count = breakdown.total();
     RankParameters {
         pipeline_rank,

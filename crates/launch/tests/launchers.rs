@@ -113,3 +113,32 @@ fn a_command_behind_two_dashes_runs_on_the_machines_of_the_job() {
     let grpo = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
     assert!(grpo.plan.is_none() && grpo.not_modelled.iter().any(|item| item.is_called("rl")));
 }
+
+#[test]
+fn a_training_that_only_the_head_node_starts_is_found() {
+    let text = |command: &str| {
+        format!(
+            "NNODES=2\nCURRENT_IP=$(ifconfig eth0 | grep inet)\nif [ \"$MASTER\" = \"$CURRENT_IP\" ]; then\n  ray start --head\n  \
+             while true; do\n    count=$(ray status | head -1)\n    if [ \"$count\" -eq \"$NNODES\" ]; then\n      {command}\n      break\n    \
+             fi\n  done\nelse\n  ray start --address=$MASTER:6766\nfi\n"
+        )
+    };
+    let found = script(&text(&format!("torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {OPTIONS}")));
+    assert!(found.plan.is_some_and(|plan| plan.cluster().gpus() == 16), "{:?}", found.diagnostics);
+    // One that runs goes before one that may.
+    let both = format!(
+        "{}\ntorchrun --nproc_per_node 4 pretrain_gpt.py {OPTIONS}\n",
+        text("torchrun --nproc_per_node 8 a.py --bf16")
+    );
+    machines(&both, ("2", "4"));
+    // A settings file that the command names is asked for by name, unless it is there.
+    let command = text("python cli/train_grpo.py --config-name grpo_qwen25_7b 2>&1 | tee log");
+    let named = script(&command);
+    let said = |resolution: &Resolution| {
+        resolution.diagnostics.iter().any(|said| said.message.contains("stand in grpo_qwen25_7b.yaml"))
+    };
+    assert!(named.plan.is_none() && said(&named), "{:?}", named.diagnostics);
+    let source = Source::from_files([("run.sh", command.as_str()), ("grpo_qwen25_7b.yaml", "a: 1\n")]);
+    let beside = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+    assert!(!said(&beside));
+}

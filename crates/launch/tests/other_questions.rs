@@ -368,3 +368,78 @@ fn heads_predictions_and_quantised_checkpoints_are_told_from_trainings_of_the_mo
     let shown = [Field::BaseQuantization, Field::TrainType, Field::NumLayers].map(|field| value(&nf4, field));
     assert_eq!(shown, ["nf4", "qlora", "36"]);
 }
+
+#[test]
+fn files_of_fsdp_and_trainers_of_verl_are_told_by_name() {
+    let swift = "CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 2048 \
+        --gradient_accumulation_steps 1 --per_device_train_batch_size 1 --fsdp";
+    let file = script(&format!("{swift} ./examples/fsdp2.json"));
+    assert!(file.plan.is_none() && file.questions.iter().any(|question| question.name == "zero_stage"));
+    stopped(&script(&format!("{swift} ./activation_cpu_offload/fsdp2.json")), &["fsdp"]);
+    assert_eq!(value(&script(&format!("{swift} fsdp2")), Field::DataParallelEngine), "fsdp2");
+    let tuned = script(
+        "torchrun --standalone --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer data.train_files=a.parquet \
+         data.prompt_key=extra_info data.micro_batch_size_per_gpu=4 model.partial_pretrain=Qwen/Qwen2.5-7B trainer.project_name=p",
+    );
+    let shown = [Field::Software, Field::MicroBatchSize, Field::GlobalBatchSize, Field::SeqLength]
+        .map(|field| value(&tuned, field));
+    assert_eq!(shown, ["hf_transformers", "4", "256", "1024"]);
+    assert!(tuned.plan.is_some());
+}
+
+#[test]
+fn a_trainers_own_command_is_its_program_whatever_files_its_options_name() {
+    let swift = "CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-3B-Instruct \
+        --external_plugins examples/plugin/plugin.py --tuner_type full --use_vllm true --vllm_mode colocate \
+        --vllm_max_model_len 4096 --max_completion_length 1024 --num_generations 8 --gradient_accumulation_steps 1 \
+        --per_device_train_batch_size 8 --torch_dtype bfloat16";
+    let read = script(swift);
+    assert_eq!([Field::RlFramework, Field::WorldSize].map(|field| value(&read, field)), ["swift", "2"]);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    let megatron = swift.replace("swift rlhf", "megatron rlhf");
+    stopped(&script(&megatron), &["program"]);
+}
+
+#[test]
+fn trainers_whose_modules_are_their_own_stop_the_verdict() {
+    let automodel = |model: &str, more: &str| {
+        let text = format!(
+            "recipe: TrainFinetuneRecipeForNextTokenPrediction\nstep_scheduler: {{global_batch_size: 8, local_batch_size: 1}}\n\
+             model:\n  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n  \
+             pretrained_model_name_or_path: Qwen/Qwen2.5-7B\n{model}\ndistributed: {{strategy: fsdp2}}\n\
+             dataset: {{seq_len: 4096}}\n{more}\n"
+        );
+        said("a.yaml", &text, &[("world_size", "8")])
+    };
+    stopped(&automodel("", ""), &["model.force_hf"]);
+    stopped(&automodel("  force_hf: true", "peft: {dim: 16}"), &["peft"]);
+    stopped(&automodel("  force_hf: true", "teacher_model: {a: b}"), &["recipe"]);
+    let plain = automodel("  force_hf: true", "");
+    assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
+    assert_eq!(value(&plain, Field::LigerKernel), "true");
+    let core = "torchrun --nproc_per_node 8 open_instruct/dpo.py --model_name_or_path Qwen/Qwen2.5-7B --max_seq_length 2048 \
+        --per_device_train_batch_size 1 --gradient_accumulation_steps 1";
+    stopped(&script(core), &["program"]);
+}
+
+#[test]
+fn sizes_under_other_names_are_read() {
+    // LLaMA-Factory's second format, and its workers under Ray.
+    let second = "model: Qwen/Qwen3-0.6B\nmodel_class: llm\ndist_config: {name: fsdp2}\ncp_mode: ulysses\ncp_size: 2\n\
+                  train_dataset: a\nmicro_batch_size: 1\ncutoff_len: 2048\nlearning_rate: 1e-4\n";
+    let read = said("v1.yaml", second, &[("world_size", "4")]);
+    let shown = [Field::ContextParallelSize, Field::CpCommType].map(|field| value(&read, field));
+    assert_eq!(shown, ["2", "a2a"]);
+    let ray = "model_name_or_path: Qwen/Qwen3-4B\nfinetuning_type: lora\ndo_train: true\ncutoff_len: 2048\nbf16: true\n\
+               ray_num_workers: 4\nlearning_rate: 1e-4\n";
+    assert_eq!(value(&said("ray.yaml", ray, &[]), Field::WorldSize), "4");
+    // A key that is written twice is read once.
+    let verl = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen3-8B \
+        actor_rollout_ref.actor.strategy=megatron actor_rollout_ref.actor.ppo_mini_batch_size=64 \
+        actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 actor_rollout_ref.rollout.n=4 trainer.n_gpus_per_node=8 \
+        actor_rollout_ref.actor.megatron.pipeline_model_parallel_size=4 trainer.nnodes=1 trainer.nnodes=1 \
+        actor_rollout_ref.actor.megatron.override_transformer_config.num_layers_in_last_pipeline_stage=6";
+    let read = script(verl);
+    assert_eq!(value(&read, Field::DecoderLastPipelineNumLayers), "6");
+    assert_eq!(value(&read, Field::NotRead), "");
+}

@@ -195,16 +195,14 @@ pub fn sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
 /// Whether two chunks have the same sections in the same order.
 #[must_use]
 pub fn are_alike(x: &Symbols<'_>, one: &Chunk, other: &Chunk) -> bool {
-    if section_counts(x, one) != section_counts(x, other) || frozen_counts(x, one) != frozen_counts(x, other)
-    {
+    let ends = |of: &Chunk| (of.embedding, of.output_layer, of.mtp_layers, has_final_norm(x, of));
+    let layers = |of: &Chunk| of.layers.end.saturating_sub(of.layers.start);
+    if ends(one) != ends(other) || layers(one) != layers(other) {
         return false;
     }
-    for (one, other) in one.layers.clone().zip(other.layers.clone()) {
-        if x.model().layer_kind(one) != x.model().layer_kind(other) {
-            return false;
-        }
-    }
-    one.layers.end - one.layers.start == other.layers.end - other.layers.start
+    let mut pairs = one.layers.clone().zip(other.layers.clone());
+    let are_of_a_kind = pairs.all(|(one, other)| x.model().layer_kind(one) == x.model().layer_kind(other));
+    are_of_a_kind && frozen_counts(x, one) == frozen_counts(x, other)
 }
 
 /// What a stage is made of, chunk after chunk.

@@ -167,6 +167,8 @@ fields! {
     NumExperts "num_experts" Count(0, MAX_EXPERTS), "routed experts of an MoE layer";
     ExpertsOverData "experts_over_data" Flag, "experts sharded over the data-parallel ranks (megablocks)";
     MoeRouterTopk "moe_router_topk" Count(1, MAX_EXPERTS), "experts per token";
+    MoeRouterNumGroups "moe_router_num_groups" Count(1, MAX_EXPERTS), "groups of experts, of which a token takes some";
+    MoeRouterGroupTopk "moe_router_group_topk" Count(1, MAX_EXPERTS), "groups that the experts of one token are taken from";
     MoeFfnHiddenSize "moe_ffn_hidden_size" Count(1, MAX_FFN), "inner width of one expert";
     MoeLayerFreq "moe_layer_freq" Text, "which layers are MoE layers";
     FirstKDenseReplace "first_k_dense_replace" Text, "leading layers that are dense";

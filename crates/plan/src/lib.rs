@@ -39,8 +39,8 @@ pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers,
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use marks::Marks;
 pub use model::{
-    Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, LatentAttention, LinearBias, Model,
-    Normalization, PositionEmbedding, VocabPadding,
+    Activation, Arrangement, AttentionSoftmax, Embeddings, ExpertGroups, Experts, LatentAttention,
+    LinearBias, Model, Normalization, PositionEmbedding, VocabPadding,
 };
 pub use not_modelled::{Effect, NotModelled, NotRead};
 pub use number::Number;

@@ -264,6 +264,18 @@ pub struct Experts {
     pub shared_expert_gate: bool,
     /// `--moe-latent-size`: experts work in a narrower space.
     pub latent_size: Option<u64>,
+    /// Experts that one token may be sent to together.
+    pub groups: Option<ExpertGroups>,
+}
+
+/// Group-limited routing: experts stand in equal groups, neighbours together, and a token takes its experts from a few of them,
+/// so that it visits few nodes (DeepSeek-V2, section 2.1.3; DeepSeek-V3, section 2.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpertGroups {
+    /// `--moe-router-num-groups`.
+    pub count: u64,
+    /// `--moe-router-group-topk`.
+    pub chosen: u64,
 }
 
 impl Experts {

@@ -1,7 +1,7 @@
 //! The best change of one, two and three settings.
 
+use super::known::fit;
 use super::space::{Edit, Space, singles};
-use super::walk::fit;
 use shardscope_estimate::Verdict;
 use shardscope_estimate::time::{Draft, Sections};
 use shardscope_plan::{Field, Plan, Variant};

@@ -1,9 +1,9 @@
 //! The same question answered the slow way: every layout of a space worked out, none left out by a bound. It shares with the
 //! search what the space is and nothing of how it is decided, and tests hold the two against each other.
 
+use super::known::fit;
 use super::outcome::{Outcome, Tally};
 use super::space::Space;
-use super::walk::fit;
 use shardscope_estimate::Verdict;
 use shardscope_estimate::time::exact_step_seconds;
 use shardscope_source::Code;

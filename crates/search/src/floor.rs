@@ -1,18 +1,11 @@
 //! The least memory that layouts can do with: weights, gradients and optimizer states, whatever is kept for backward.
 
+use super::dominance::lightest;
+use super::known::Known;
 use super::space::Space;
 use shardscope_estimate::{Totals, memory_totals};
 use shardscope_plan::{Embeddings, Plan, StageSplit, Variant};
 use shardscope_units::{Bytes, Quantity};
-
-/// Where a floor lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Floor {
-    /// Above the device's memory: nothing of it fits.
-    Above,
-    /// Not above it.
-    Below,
-}
 
 /// What stays on a rank whatever is recomputed and however small the micro-batch. Gradients that are made anew in every step
 /// need not be there at the peak.
@@ -22,22 +15,9 @@ fn resident(plan: &Plan, totals: &Totals) -> Bytes {
     totals.parameters + totals.optimizer + gradients
 }
 
-/// The totals of `shape` under every sharding that its leaves have.
-fn totals(space: &Space, shape: &Variant) -> Vec<(Plan, Vec<Totals>)> {
-    space
-        .rests(shape)
-        .into_iter()
-        .filter_map(|(sharding, overlap)| {
-            let plan = Variant { sharding, overlap, ..shape.clone() }.apply(&space.plan)?;
-            let totals = memory_totals(&plan);
-            Some((plan, totals))
-        })
-        .collect()
-}
-
 /// The floor of a cut with `shapes`: what all stages hold of weights, gradients and states is the same however layers are
 /// split, and some stage holds its even share. None where no shape is a plan. As a share of the device's memory; above 1 nothing fits.
-pub(crate) fn of_cut(space: &Space, shapes: &[Variant]) -> Option<f64> {
+pub(crate) fn of_cut(space: &Space, shapes: &[Variant], known: &mut Known) -> Option<f64> {
     // A tied embedding is there once where first and last stage are one rank's, and twice elsewhere.
     let folded = shapes.iter().any(|shape| shape.schedule.own_chunks() == Some(2));
     if folded && space.plan.model().embeddings == Embeddings::Tied {
@@ -46,27 +26,23 @@ pub(crate) fn of_cut(space: &Space, shapes: &[Variant]) -> Option<f64> {
     let shape = shapes
         .iter()
         .find(|shape| shape.apply(&space.plan).is_some_and(|plan| plan.layout().copies() == 1))?;
-    let capacity = space.plan.cluster().accelerator.memory.number();
-    let share = |(plan, totals): &(Plan, Vec<Totals>)| {
-        let all: Bytes = totals.iter().map(|totals| resident(plan, totals)).sum();
-        let stages: f64 = totals.iter().map(|_| 1.0).sum();
-        // States are padded stage by stage, by far less than this.
-        all.number() / stages * (1.0 - PADDING) / capacity
-    };
-    totals(space, shape).iter().map(share).reduce(f64::min)
+    let rests = space.rests(shape);
+    let plans = lightest(&rests)
+        .filter_map(|(sharding, overlap)| Variant { sharding, overlap, ..shape.clone() }.apply(&space.plan));
+    plans
+        .map(|plan| {
+            let totals = known.totals(&plan);
+            let all: Bytes = totals.iter().map(|totals| resident(&plan, totals)).sum();
+            let stages: f64 = totals.iter().map(|_| 1.0).sum();
+            // States are padded stage by stage, by far less than this.
+            all.number() / stages * (1.0 - PADDING) / plan.cluster().accelerator.memory.number()
+        })
+        .reduce(f64::min)
 }
 
 /// Share by which padding may differ between splits: buffers are rounded up to a few hundred elements per rank of the
 /// optimizer, of hundreds of millions.
 const PADDING: f64 = 1e-3;
-
-/// The floor of a shape, stage by stage.
-pub(crate) fn of_shape(space: &Space, plan: &Plan, shape: &Variant) -> Floor {
-    let capacity = plan.cluster().accelerator.memory;
-    let over =
-        |(plan, totals): &(Plan, Vec<Totals>)| totals.iter().any(|totals| resident(plan, totals) > capacity);
-    if totals(space, shape).iter().all(over) { Floor::Above } else { Floor::Below }
-}
 
 /// Fewer accelerators than these cannot hold weights, gradients and optimizer states, each of them once, whatever else is
 /// done: what one replica without data parallelism holds, over what a device has. None where there is no such replica.

@@ -2,12 +2,16 @@
 //! stopped.
 
 mod dimension;
+mod dominance;
 mod edits;
 mod exhaust;
 mod floor;
+mod known;
+mod leaves;
 mod other;
 mod outcome;
 mod question;
+mod results;
 mod space;
 mod walk;
 mod why_not;
@@ -21,3 +25,8 @@ pub use question::{Inquiry, Question, Reached};
 pub use space::{Edit, Space};
 pub use walk::{Aim, Walk};
 pub use why_not::{Lack, Slower, WhyNot, why_not};
+
+#[cfg(test)]
+#[path = "../tests/pairs/mod.rs"]
+#[allow(unreachable_pub, reason = "shared with the integration tests")]
+mod pairs;

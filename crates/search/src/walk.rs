@@ -7,36 +7,28 @@
 //! cuts are taken by their bounds, the fastest first, few steps are run through.
 
 use super::dimension::Choices;
-use super::floor::{self, Floor};
+use super::floor;
+use super::known::{Known, fit};
+use super::leaves::{Desk, Leaves};
 use super::outcome::{Outcome, Tally};
+use super::results::Results;
 use super::space::Space;
-use shardscope_estimate::time::{Draft, Sections, time};
-use shardscope_estimate::{Verdict, memory_totals, time_fault};
-use shardscope_plan::{DpSharding, Plan, Recompute, Variant};
+use shardscope_estimate::Verdict;
+use shardscope_estimate::time::{Draft, Sections, exact_step_seconds};
+use shardscope_plan::{Plan, Variant};
 use shardscope_source::Code;
-use shardscope_units::{Bytes, Seconds};
+use shardscope_units::Seconds;
 
 /// Cuts kept, each with its fastest layout.
 const KEPT: usize = 24;
-
-/// Where weights, gradients and states fill so much of the device on an even stage, the fullest stage is looked at, too.
-const NEAR: f64 = 0.6;
 
 /// Something to be looked at.
 #[derive(Clone, Debug)]
 enum Task {
     /// A shape with the least that a step of it takes.
-    Shape(Seconds, Variant),
-    /// What is left to recompute of a shape, the next one last, and what of it was too slow.
-    Recomputations(Box<Recomputations>),
-}
-
-#[derive(Clone, Debug)]
-struct Recomputations {
-    plan: Plan,
-    shape: Variant,
-    left: Vec<Recompute>,
-    beaten: Vec<Recompute>,
+    Shape(Seconds, Box<(Variant, Plan)>),
+    /// What is left of a shape.
+    Leaves(Box<Leaves>),
 }
 
 /// A cut with the least that a step of it takes.
@@ -50,7 +42,6 @@ struct Bounded {
 #[derive(Clone, Debug)]
 pub struct Walk {
     space: Space,
-    kept: usize,
     /// Kernels surveyed.
     surveyed: usize,
     /// Cuts of the kernels surveyed; sorted by their bounds once all are.
@@ -59,12 +50,10 @@ pub struct Walk {
     taken: usize,
     /// What is left of the cut in hand, the next one last.
     tasks: Vec<Task>,
-    /// The passes over sections of the cut in hand, by what was recomputed.
-    known: Vec<(Recompute, Sections)>,
+    /// What was worked out for the cut in hand.
+    known: Known,
     tally: Tally,
-    best: Vec<Outcome>,
-    tight: Vec<Outcome>,
-    frontier: Vec<Outcome>,
+    results: Results,
     aim: Aim,
 }
 
@@ -97,25 +86,29 @@ impl Walk {
         let mut walk = Self {
             tally: Tally { refused: space.refused.clone(), ..Tally::default() },
             space,
-            kept: kept.max(1),
             surveyed: 0,
             cuts: Vec::new(),
             taken: 0,
             tasks: Vec::new(),
-            known: Vec::new(),
-            best: Vec::new(),
-            tight: Vec::new(),
-            frontier: Vec::new(),
+            known: Known::default(),
+            results: Results::new(kept),
             aim: Aim::Fastest,
         };
-        // The plan itself is the first answer: nothing slower is worth a look where it fits.
-        if walk.space.holds_base() {
-            let (own, plan) = (walk.space.base().clone(), walk.space.plan.clone());
-            walk.leaf(&own, &plan);
-            walk.tally = Tally { refused: walk.tally.refused, ..Tally::default() };
-            walk.known.clear();
-        }
+        walk.take_own();
         walk
+    }
+
+    /// The plan itself is the first answer: nothing slower is worth a look where it fits.
+    fn take_own(&mut self) {
+        let plan = &self.space.plan;
+        let (peak, verdict) = fit(plan);
+        if !self.space.holds_base() || verdict == Verdict::OutOfMemory {
+            return;
+        }
+        let variant = self.space.base().clone();
+        let (step, changes) = (exact_step_seconds(plan), self.space.changes(&variant));
+        let own = Outcome { variant, changes, peak, tight: verdict == Verdict::Tight, step };
+        self.results.keep(&self.space, own);
     }
 
     /// The same with another end.
@@ -129,7 +122,7 @@ impl Walk {
     /// there are more.
     pub fn step(&mut self, count: u64) -> bool {
         for _ in 0..count {
-            if self.aim == Aim::AnyThatFits && !self.best.is_empty() {
+            if self.aim == Aim::AnyThatFits && !self.results.best.is_empty() {
                 return false;
             }
             if let Some(task) = self.tasks.pop() {
@@ -182,25 +175,21 @@ impl Walk {
 
     /// The shapes of a cut, the one with the least bound on top.
     fn open(&mut self, bounded: &Bounded) {
-        self.known.clear();
-        if self.is_beaten(bounded.least, &bounded.cut) {
+        self.known = Known::default();
+        if self.results.is_beaten(bounded.least, &bounded.cut) {
             self.tally.slower += self.space.leaves(&bounded.cut);
             return;
         }
         let shapes = self.space.shapes(&bounded.cut);
-        let floor = floor::of_cut(&self.space, &shapes).unwrap_or(0.0);
-        if floor > 1.0 {
+        if floor::of_cut(&self.space, &shapes, &mut self.known).is_some_and(|floor| floor > 1.0) {
             self.tally.too_large += shapes.iter().map(|shape| self.space.leaves_of_shape(shape)).sum::<u64>();
             return;
         }
         for shape in shapes {
             match shape.checked(&self.space.plan) {
-                Ok(plan) if floor > NEAR && floor::of_shape(&self.space, &plan, &shape) == Floor::Above => {
-                    self.tally.too_large += self.space.leaves_of_shape(&shape);
-                }
                 Ok(plan) => {
-                    let least = self.draft(&plan).least_before_reduction();
-                    self.tasks.push(Task::Shape(least, shape));
+                    let least = self.known.draft(&plan).least_before_reduction();
+                    self.tasks.push(Task::Shape(least, Box::new((shape, plan))));
                 }
                 Err(reasons) => {
                     let code = reasons.first().map_or(Code::Size, |reason| reason.code);
@@ -211,126 +200,29 @@ impl Walk {
         // The least bound comes last, where it is taken first.
         let least = |task: &Task| match task {
             Task::Shape(least, _) => least.get(),
-            Task::Recomputations(_) => 0.0,
+            Task::Leaves(_) => 0.0,
         };
         self.tasks.sort_by(|one, other| least(other).total_cmp(&least(one)));
     }
 
     fn work(&mut self, task: Task) {
-        match task {
-            Task::Shape(least, shape) => {
-                if self.is_beaten(least, &shape) {
-                    self.tally.slower += self.space.leaves_of_shape(&shape);
-                    return;
-                }
-                let Some(plan) = shape.apply(&self.space.plan) else { return };
-                let mut left = self.space.recomputations(&shape);
-                left.reverse();
-                let beaten = Vec::new();
-                self.tasks.push(Task::Recomputations(Box::new(Recomputations { plan, shape, left, beaten })));
+        let mut leaves = match task {
+            Task::Shape(least, shape) if self.results.is_beaten(least, &shape.0) => {
+                self.tally.slower += self.space.leaves_of_shape(&shape.0);
+                return;
             }
-            Task::Recomputations(mut task) => {
-                let Some(recompute) = task.left.pop() else { return };
-                self.recomputation(&mut task, recompute);
-                if !task.left.is_empty() {
-                    self.tasks.push(Task::Recomputations(task));
-                }
-            }
-        }
-    }
-
-    /// The leaves of a shape that recompute the same. One that recomputes more than another takes no less time, whatever it
-    /// is run under.
-    fn recomputation(&mut self, task: &mut Recomputations, recompute: Recompute) {
-        let rests = self.space.rests(&task.shape);
-        let count = rests.len() as u64;
-        if task.beaten.iter().any(|less| is_within(less, &recompute)) {
-            self.tally.slower += count;
-            return;
-        }
-        let mut bounded = false;
-        for (place, (sharding, overlap)) in (0..).zip(rests) {
-            let variant = Variant { recompute: recompute.clone(), sharding, overlap, ..task.shape.clone() };
-            let plan = match variant.retuned(&task.plan) {
-                Ok(plan) => plan,
-                Err(reasons) => {
-                    self.tally.refuse(reasons.first().map_or(Code::Size, |reason| reason.code), 1);
-                    continue;
-                }
-            };
-            if !bounded && sharding != DpSharding::Parameters {
-                bounded = true;
-                let least = self.draft(&plan).least_before_reduction();
-                if self.is_beaten(least, &variant) {
-                    task.beaten.push(recompute);
-                    self.tally.slower += count - place;
-                    return;
-                }
-            }
-            self.leaf(&variant, &plan);
-        }
-    }
-
-    /// One layout: slower for sure, too large, or worked out.
-    fn leaf(&mut self, variant: &Variant, plan: &Plan) {
-        let (peak, verdict) = fit(plan);
-        if verdict == Verdict::OutOfMemory {
-            self.tally.too_large += 1;
-            return;
-        }
-        let draft = self.draft(plan);
-        let least = draft.least();
-        let of_cut = self.tight.iter().any(|one| one.is_of_cut(variant) && one.step <= least);
-        if self.is_beaten(least, variant) || verdict == Verdict::Tight && of_cut {
-            self.tally.slower += 1;
-            return;
-        }
-        self.tally.estimated += 1;
-        let step = draft.exact();
-        let changes = self.space.changes(variant);
-        let tight = verdict == Verdict::Tight;
-        self.keep(Outcome { variant: variant.clone(), changes, peak, tight, step });
-    }
-
-    /// The step of `plan`, the passes over its sections taken from those known for the cut in hand.
-    fn draft(&mut self, plan: &Plan) -> Draft {
-        let recompute = &plan.recipe().recompute;
-        // Whole layers that are recomputed change no section.
-        let by_section =
-            if matches!(recompute, Recompute::Selective(_)) { recompute } else { &Recompute::None };
-        let place = self.known.iter().position(|(known, _)| known == by_section);
-        let place = place.unwrap_or_else(|| {
-            self.known.push((by_section.clone(), Sections::default()));
-            self.known.len() - 1
-        });
-        match self.known.get_mut(place) {
-            Some((_, sections)) => Draft::of(plan, sections),
-            None => Draft::of(plan, &mut Sections::default()),
-        }
-    }
-
-    /// Whether a step of `least` at least is no faster than what a layout of the same cut as `variant` must be faster than to be
-    /// kept: the cut's own best, and the last that is kept.
-    fn is_beaten(&self, least: Seconds, variant: &Variant) -> bool {
-        let of_cut = self.best.iter().find(|one| one.is_of_cut(variant));
-        let last = self.best.last().filter(|_| self.best.len() >= self.kept);
-        of_cut.into_iter().chain(last).any(|one| least >= one.step)
-    }
-
-    fn keep(&mut self, outcome: Outcome) {
-        // What no machine could do is no result.
-        let fault = outcome.variant.apply(&self.space.plan).and_then(|plan| time_fault(&time(&plan)));
-        if fault.is_some() {
-            self.tally.faults += 1;
-            self.tally.estimated -= 1;
-            return;
-        }
-        insert(if outcome.tight { &mut self.tight } else { &mut self.best }, &outcome, self.kept);
-        let beaten = |one: &Outcome| one.step <= outcome.step && one.peak <= outcome.peak;
-        if !self.frontier.iter().any(beaten) {
-            self.frontier.retain(|one| !(outcome.step <= one.step && outcome.peak <= one.peak));
-            let place = self.frontier.partition_point(|one| one.step < outcome.step);
-            self.frontier.insert(place, outcome);
+            Task::Shape(_, shape) => Box::new(Leaves::of(&self.space, shape.0, shape.1)),
+            Task::Leaves(leaves) => leaves,
+        };
+        let mut desk = Desk {
+            space: &self.space,
+            known: &mut self.known,
+            tally: &mut self.tally,
+            results: &mut self.results,
+        };
+        leaves.decide_next(&mut desk);
+        if !leaves.are_done() {
+            self.tasks.push(Task::Leaves(leaves));
         }
     }
 
@@ -369,59 +261,23 @@ impl Walk {
     /// The fastest layout of each of the fastest cuts that fit, the fastest first.
     #[must_use]
     pub fn best(&self) -> &[Outcome] {
-        &self.best
+        &self.results.best
     }
 
     /// All results as a list shows them: those that leave the headroom free, then those that do not, each the fastest first.
     pub fn ranked(&self) -> impl Iterator<Item = &Outcome> {
-        self.best.iter().chain(&self.tight)
+        self.results.best.iter().chain(&self.results.tight)
     }
 
     /// The same of those that take some of the headroom: to be shown behind the others.
     #[must_use]
     pub fn tight(&self) -> &[Outcome] {
-        &self.tight
+        &self.results.tight
     }
 
     /// Of the layouts worked out those that no other beats in both time and memory, the fastest first.
     #[must_use]
     pub fn frontier(&self) -> &[Outcome] {
-        &self.frontier
-    }
-}
-
-/// Puts `outcome` where it belongs, one for each cut and `kept` at most.
-fn insert(list: &mut Vec<Outcome>, outcome: &Outcome, kept: usize) {
-    if let Some(place) = list.iter().position(|one| one.is_of_cut(&outcome.variant)) {
-        let rank = list.get(place).map(Outcome::rank);
-        if rank.is_some_and(|rank| rank <= outcome.rank()) {
-            return;
-        }
-        list.remove(place);
-    }
-    let place = list.partition_point(|one| one.rank() <= outcome.rank());
-    list.insert(place, outcome.clone());
-    list.truncate(kept);
-}
-
-/// The fullest device's peak, and the gravest verdict.
-pub(crate) fn fit(plan: &Plan) -> (Bytes, Verdict) {
-    let (capacity, headroom) = (plan.cluster().accelerator.memory, plan.recipe().headroom);
-    let totals = memory_totals(plan);
-    let peak = totals.iter().map(|totals| totals.peak_reserved).max().unwrap_or_default();
-    let verdict = totals.iter().map(|totals| totals.verdict(capacity, headroom)).max();
-    (peak, verdict.unwrap_or(Verdict::Fits))
-}
-
-/// Whether all that `less` recomputes is recomputed by `more` too.
-fn is_within(less: &Recompute, more: &Recompute) -> bool {
-    match (less, more) {
-        (Recompute::None, _) => true,
-        (Recompute::Selective(some), Recompute::Selective(all)) => {
-            some.iter().all(|module| all.contains(module))
-        }
-        (Recompute::Block { num_layers: some, .. }, Recompute::Block { num_layers: all, .. }) => some <= all,
-        (Recompute::Block { .. }, Recompute::Uniform { .. }) => true,
-        _ => false,
+        &self.results.frontier
     }
 }

@@ -75,7 +75,7 @@ fn changes_open_as_what_was_searched() {
         "qwen3 235b, 256 H100",
         "",
         &[(MicroBatch, 1, 1), (Tensor, 1, 2), (Pipeline, 4, 8), (Expert, 32, 32)],
-        997,
+        499,
     );
     check("bloom 176b, 384 A100", "", &[(MicroBatch, 1, 1), (Tensor, 4, 4), (Pipeline, 8, 12)], 11);
     check(

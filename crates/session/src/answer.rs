@@ -1,6 +1,7 @@
 //! What the engine says to what the reader has in hand.
 
-use super::{Hand, PtrEq, StageMemory, stage_memories};
+use super::phases::phase_memories;
+use super::{Hand, PhaseMemory, PtrEq, StageMemory, stage_memories};
 use shardscope_advice::advised;
 use shardscope_estimate::Fault;
 use shardscope_launch::{Request, Resolution, read};
@@ -31,6 +32,8 @@ pub struct Shown {
     pub report: Report,
     /// The memory of each stage as it is shown.
     pub stages: Vec<StageMemory>,
+    /// The memory of each phase of reinforcement learning; none without rollouts.
+    pub phases: Vec<PhaseMemory>,
 }
 
 impl Shown {
@@ -89,6 +92,7 @@ pub fn answer(hand: &Hand) -> (PtrEq<Answer>, Option<Shown>) {
     let shown = found.map(|(plan, report)| Shown {
         answer: answer.clone(),
         stages: stage_memories(&plan, &report.memory),
+        phases: phase_memories(&report.memory),
         report,
         plan,
     });

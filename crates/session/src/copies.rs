@@ -23,13 +23,13 @@ pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
     let accelerator = &shown.plan.cluster().accelerator;
     let mut lines = Vec::new();
     let mut say = |name: &str, value: String| lines.push((name.to_owned(), value));
-    if let Some(worst) = shown.worst() {
-        let share = shardscope_units::Quantity::number(worst.reserved)
+    if let Some(fullest) = shown.fullest() {
+        let share = shardscope_units::Quantity::number(fullest.peak)
             / shardscope_units::Quantity::number(accelerator.memory).max(1.0);
-        say("Verdict", worst.fit.words().to_ascii_lowercase());
+        say("Verdict", fullest.fit.words().to_ascii_lowercase());
         say(
             "Peak rank",
-            format!("{} of {} ({})", gib(worst.reserved), gib(accelerator.memory), percent(share)),
+            format!("{} of {} ({})", gib(fullest.peak), gib(accelerator.memory), percent(share)),
         );
     }
     for sentence in shown.plan.recipe().marks.sentences() {

@@ -63,15 +63,15 @@ impl Hand {
     /// is replaced, by a paste over all of it, it goes too, and the new text is answered alone.
     #[must_use]
     pub fn with_text(&self, text: &str) -> Self {
-        let old = &*self.text;
-        let kept = match Difference::between(old, text) {
-            Some(change) => change.start + (old.len() - change.old_end),
-            None => old.len(),
-        };
-        if kept < old.len() / LEFT_OF_TEXT || old.trim().is_empty() {
+        if is_another_text(&self.text, text) {
             return Self { beside: self.beside.clone(), ..Self::of(text) };
         }
         Self { text: Rc::from(text), ..self.clone() }
+    }
+
+    /// Whether this is another run than `old` and no change of it: its text was replaced.
+    pub(super) fn replaces(&self, old: &Self) -> bool {
+        self.text != old.text && is_another_text(&old.text, &self.text)
     }
 
     /// Files given at once: a script goes into the box, else the first; the others lie beside it. What only
@@ -205,6 +205,15 @@ impl Hand {
     pub fn is_settings_alone(&self) -> bool {
         self.text.trim().is_empty() && self.beside.is_empty() && !self.settings.is_empty()
     }
+}
+
+/// Whether so little of `old` is left in `new` that it was replaced, as by a paste over all of it.
+fn is_another_text(old: &str, new: &str) -> bool {
+    let kept = match Difference::between(old, new) {
+        Some(change) => change.start + (old.len() - change.old_end),
+        None => old.len(),
+    };
+    kept < old.len() / LEFT_OF_TEXT || old.trim().is_empty()
 }
 
 #[cfg(test)]

@@ -118,14 +118,9 @@ pub fn bars_svg(shown: &Shown) -> String {
     let name = title(shown);
     let mut sheet = Sheet::called(&name, DEFINITIONS);
     let capacity = shown.plan.cluster().accelerator.memory;
-    if let Some(worst) = shown.worst() {
-        let verdict = format!(
-            "{}: on pipeline stage {}, peak {} of {}",
-            worst.fit.words(),
-            worst.stage,
-            gib(worst.reserved),
-            gib(capacity)
-        );
+    if let Some(fullest) = shown.fullest() {
+        let (words, place) = (fullest.fit.words(), fullest.place_name());
+        let verdict = format!("{words}: in {place}, peak {} of {}", gib(fullest.peak), gib(capacity));
         sheet.text(MARGIN, SOFT, &verdict);
     }
     sheet.height += 22.0;

@@ -2,7 +2,7 @@
 
 use super::map::holds;
 use super::{Branch, Fit, StageMemory, Use};
-use shardscope_estimate::{Memory, RankMemory, Verdict};
+use shardscope_estimate::{Memory, RankMemory};
 use shardscope_plan::Plan;
 use shardscope_units::size;
 
@@ -14,11 +14,7 @@ pub fn stage_memories(plan: &Plan, memory: &Memory) -> Vec<StageMemory> {
 
 fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory {
     let totals = rank.totals;
-    let failing: Vec<&str> =
-        memory.rl.iter().flat_map(|rl| rl.failing()).map(|phase| phase.kind.name()).collect();
     let at = match rank.within {
-        // Of reinforcement learning the phase that runs out is what a reader has to know.
-        _ if !failing.is_empty() => format!("training; out of memory in {}", failing.join(", ")),
         Some(within) => format!("{}, {within}", rank.at),
         None => rank.at.to_owned(),
     };
@@ -38,11 +34,7 @@ fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory 
         between_steps: totals.between_steps,
         in_flight: rank.chunks.iter().map(|chunk| chunk.in_flight).collect(),
         at,
-        fit: Fit::of(
-            totals
-                .verdict(memory.capacity, memory.headroom)
-                .max(memory.rl.as_ref().map_or(Verdict::Fits, |rl| rl.verdict())),
-        ),
+        fit: Fit::of(totals.verdict(memory.capacity, memory.headroom)),
     }
 }
 

@@ -237,14 +237,18 @@ mod tests {
         let layout = |shown: &Shown| (shown.plan.layout().tensor, shown.plan.layout().pipeline);
         let small = started("Llama-3-8B", "H100-SXM", 16);
         assert_eq!(
-            (layout(&small), small.worst().map(|worst| worst.fit != Fit::DoesNotFit)),
+            (layout(&small), small.fullest().map(|fullest| fullest.fit != Fit::DoesNotFit)),
             ((1, 1), Some(true))
         );
         let large = started("Llama-3-70B", "H100-SXM", 64);
-        assert!(large.worst().is_some_and(|worst| worst.fit != Fit::DoesNotFit), "{:?}", layout(&large));
+        assert!(
+            large.fullest().is_some_and(|fullest| fullest.fit != Fit::DoesNotFit),
+            "{:?}",
+            layout(&large)
+        );
         assert!(layout(&large) > (1, 1));
         let hopeless = started("Llama-3.1-405B", "H100-SXM", 8);
-        assert_eq!(hopeless.worst().map(|worst| worst.fit), Some(Fit::DoesNotFit));
+        assert_eq!(hopeless.fullest().map(|fullest| fullest.fit), Some(Fit::DoesNotFit));
     }
 
     fn tuned(model: &str, objective: Objective, accelerator: &str, gpus: u64) -> Shown {
@@ -260,14 +264,14 @@ mod tests {
     fn adapters_take_less_than_everything_and_less_again_over_four_bits() {
         let peak = |objective| {
             let shown = tuned("Llama-3.1-8B", objective, "H100-SXM", 8);
-            shown.worst().expect("a stage").reserved
+            shown.fullest().expect("a stage").peak
         };
         let peaks = [Objective::Lora, Objective::QLora].map(peak);
         assert!(peaks[1] < peaks[0], "{peaks:?}");
         let on_one = tuned("Llama-3.1-8B", Objective::QLora, "A10", 1);
-        assert!(on_one.worst().is_some_and(|worst| worst.fit != Fit::DoesNotFit));
+        assert!(on_one.fullest().is_some_and(|fullest| fullest.fit != Fit::DoesNotFit));
         let full = tuned("Llama-3.1-8B", Objective::FullFineTune, "A100-SXM-40GB", 1);
-        assert_eq!(full.worst().map(|worst| worst.fit), Some(Fit::DoesNotFit), "8 bytes a parameter");
+        assert_eq!(full.fullest().map(|fullest| fullest.fit), Some(Fit::DoesNotFit), "8 bytes a parameter");
     }
 
     #[test]

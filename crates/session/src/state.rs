@@ -17,6 +17,8 @@ pub struct State {
     answered: Hand,
     /// The plan with its estimates; nothing where the text as it is now makes none.
     pub shown: Option<PtrEq<Shown>>,
+    /// Whether the answer is to another text than the one before, so that comparing the two says nothing of a change.
+    pub is_another: bool,
     /// A change of settings that would have made no plan, and was not taken.
     pub refused: Option<Refused>,
     /// What the colours of the map tell.
@@ -127,6 +129,7 @@ impl State {
             hand,
             answer: found,
             shown: shown.map(PtrEq::new),
+            is_another: false,
             refused: None,
             colour: Colour::Stage,
             picked: None,
@@ -143,6 +146,7 @@ impl State {
             return;
         }
         let (found, shown) = answer(&self.hand);
+        self.is_another = self.hand.replaces(&self.answered);
         self.answered = self.hand.clone();
         self.answer = found;
         if let Some(shown) = &shown {
@@ -370,6 +374,19 @@ mod tests {
 
     fn world(state: &State) -> Option<u64> {
         state.shown.as_ref().map(|shown| shown.plan.layout().world_size)
+    }
+
+    #[test]
+    fn a_text_pasted_over_another_is_no_change_of_it() {
+        let own = EXAMPLE.replace("--num-layers 24", "--num-layers 12");
+        let state = after(vec![Event::Edit(own), Event::Settle]);
+        assert!(!state.is_another, "one value is a change");
+        let config = "{\"model_type\": \"llama\"}".to_owned();
+        let state = apply(apply(state, Event::Edit(config)), Event::Settle);
+        assert!(state.is_another);
+        let state = apply(state, Event::Undo);
+        assert!(state.is_another, "the way back leads to another text too");
+        assert!(!apply(state, set("num_nodes", "4")).is_another);
     }
 
     #[test]

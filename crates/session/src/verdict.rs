@@ -107,6 +107,6 @@ pub struct StageMemory {
     pub in_flight: Vec<u64>,
     /// When the peak is.
     pub at: String,
-    /// The verdict on it.
+    /// The verdict on its training; phases of reinforcement learning have their own.
     pub fit: Fit,
 }

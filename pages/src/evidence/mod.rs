@@ -1,6 +1,7 @@
 //! Published runs, what the engine says of them, and the page that shows both.
 
 mod compared;
+mod digest;
 mod entry;
 mod figures;
 mod gaps;
@@ -18,6 +19,7 @@ mod summary;
 mod table;
 
 pub use compared::{Cause, Compared, Group, PEERS, Part, Peer, causes, compared, figures, figures_unseen};
+pub use digest::digest;
 pub use entry::{Architecture, Entry, memories, step_times};
 pub use figures::Figures;
 pub use gaps::{GAPS, MISSED_VERDICTS, NOT_ESTIMATED, gap};

@@ -2,7 +2,7 @@
 
 use shardscope::plan::Field;
 use shardscope::report::Finding;
-use shardscope::session::{Event, Fit, Hand, PtrEq, Shown, change_line, patched};
+use shardscope::session::{Event, Hand, PtrEq, Shown, change_line, patched};
 use shardscope::units::{Bytes, Seconds, gib, seconds};
 use yew::prelude::*;
 
@@ -65,7 +65,7 @@ impl Best {
 /// The fastest change that fits and, where the plan fits, is faster than it: a suggestion, or what a search has found.
 fn best(shown: &Shown, found: Option<&Found>) -> Option<Best> {
     let capacity = shown.plan.cluster().accelerator.memory;
-    let lacking = shown.worst().is_some_and(|worst| worst.fit == Fit::DoesNotFit);
+    let lacking = shown.is_out_of_memory();
     let now = if lacking { f64::MAX } else { shown.report.time.step.get() };
     let suggested = shown.report.advice.iter().map(Best::of_finding);
     let searched = found.and_then(|found| found.best.first()).map(Best::of_layout);
@@ -80,7 +80,7 @@ fn best(shown: &Shown, found: Option<&Found>) -> Option<Best> {
 pub(crate) fn best_action(props: &Props) -> Html {
     let dispatch = use_dispatch();
     let shown = &props.shown;
-    let lacking = shown.worst().is_some_and(|worst| worst.fit == Fit::DoesNotFit);
+    let lacking = shown.is_out_of_memory();
     if props.brief && !lacking {
         return html!();
     }

@@ -7,7 +7,7 @@ mod verdict;
 pub(crate) use missing::Missing;
 pub(crate) use verdict::Verdict;
 
-use shardscope::session::{Fit, State};
+use shardscope::session::State;
 use yew::prelude::*;
 
 use super::action::Action;
@@ -24,11 +24,7 @@ pub(crate) fn answer() -> Html {
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let session: &State = &app.session;
     // Where nothing fits yet, whole layouts are searched at once: single changes may not do.
-    let lacking = session
-        .shown
-        .as_ref()
-        .and_then(|shown| shown.worst())
-        .is_some_and(|worst| worst.fit == Fit::DoesNotFit);
+    let lacking = session.shown.as_ref().is_some_and(|shown| shown.is_out_of_memory());
     use_effect_with(lacking && app.ui.search.is_none(), move |wants| {
         if *wants {
             dispatch.emit(Action::Search(true));

@@ -1,6 +1,6 @@
 //! The first thing to see: does it fit, by how much, and what the last change did to it.
 
-use shardscope::session::{Fit, PtrEq, Shown, cut};
+use shardscope::session::{Fit, Place, PtrEq, Shown, cut};
 use shardscope::units::{Bytes, Quantity, Seconds, gib, rounded, seconds};
 use yew::prelude::*;
 
@@ -29,32 +29,37 @@ const fn words(fit: Fit) -> (&'static str, Sign) {
 #[component(Verdict)]
 pub(crate) fn verdict(props: &Props) -> Html {
     let Props { shown, before, big, waits } = props;
-    let Some(worst) = shown.worst() else { return html!() };
+    let Some(fullest) = shown.fullest() else { return html!() };
     let capacity = shown.plan.cluster().accelerator.memory;
-    let share = worst.reserved.number() / capacity.number().max(1.0);
-    let (word, sign) = words(worst.fit);
+    let share = fullest.peak.number() / capacity.number().max(1.0);
+    let (word, sign) = words(fullest.fit);
     let tenths = |bytes: Bytes| format!("{:.1}", bytes.in_gib());
-    let figures = if worst.fit == Fit::DoesNotFit {
-        let over = Bytes::new(worst.reserved.get().saturating_sub(capacity.get()));
+    let figures = if fullest.place == Place::Starved {
+        html! { <span>{ "the KV cache that is left for rollouts holds less than one of full length" }</span> }
+    } else if fullest.fit == Fit::DoesNotFit {
+        let over = Bytes::new(fullest.peak.get().saturating_sub(capacity.get()));
         html! {
             <span>
-                { format!("stage {} needs ", worst.stage) }<b>{ tenths(worst.reserved) }</b>
+                { format!("{} needs ", fullest.place_name()) }<b>{ tenths(fullest.peak) }</b>
                 { format!(" GiB, the GPU has {}: ", tenths(capacity)) }<b>{ format!("{} GiB over", tenths(over)) }</b>
             </span>
         }
     } else {
         html! {
             <span>
-                { "peak " }<b>{ tenths(worst.reserved) }</b>
+                { "peak " }<b>{ tenths(fullest.peak) }</b>
                 { format!(" of {} GiB per GPU ({:.0}%)", tenths(capacity), share * 100.0) }
-                if worst.reserved > capacity {
+                if let Place::Phase(_) = fullest.place {
+                    { format!(", in {}", fullest.place_name()) }
+                }
+                if fullest.peak > capacity {
                     // Tight all the same: what torch caches and does not need is given back before it runs out.
-                    { format!(": torch must give back {} GiB that it caches", tenths(worst.reserved.less(capacity))) }
+                    { format!(": torch must give back {} GiB that it caches", tenths(fullest.peak.less(capacity))) }
                 }
             </span>
         }
     };
-    let class = classes!("verdict", worst.fit.class(), big.then_some("is-big"), waits.then_some("waits"));
+    let class = classes!("verdict", fullest.fit.class(), big.then_some("is-big"), waits.then_some("waits"));
     html! {
         <section {class} aria-labelledby="verdict-title" aria-busy={waits.then_some("true")}>
             <h2 id="verdict-title" class="hidden">{ "Verdict" }</h2>
@@ -84,8 +89,8 @@ fn parameters(shown: &Shown) -> String {
 
 /// What the last change did: peak, step time, throughput.
 fn changes(before: &Shown, now: &Shown) -> Html {
-    let peaks = before.worst().zip(now.worst()).map(|(before, now)| {
-        let (from, to) = (before.reserved, now.reserved);
+    let peaks = before.fullest().zip(now.fullest()).map(|(before, now)| {
+        let (from, to) = (before.peak, now.peak);
         let less = to < from;
         let difference = Bytes::new(to.get().abs_diff(from.get()));
         (from != to).then(|| change("peak", less, gib(difference)))
@@ -95,7 +100,7 @@ fn changes(before: &Shown, now: &Shown) -> Html {
         let difference = Seconds::new((to.get() - from.get()).abs());
         change("step", to < from, seconds(difference))
     });
-    let fits = before.worst().zip(now.worst()).filter(|(before, now)| before.fit != now.fit);
+    let fits = before.fullest().zip(now.fullest()).filter(|(before, now)| before.fit != now.fit);
     let said: Vec<Html> = peaks.flatten().into_iter().chain(step).collect();
     let was = fits.map(|(before, _)| words(before.fit).0.to_lowercase());
     html! {

@@ -61,10 +61,13 @@ fn example(dispatch: &Dispatch, example: &Example, open: bool) -> Html {
             <button type="button" class="example" onclick={begin}>
                 <strong>{ &example.name }</strong>
                 <span class="soft small">{ &example.about }</span>
-                if !example.published.is_empty() {
-                    <span class="small published">{ format!("published: {}", example.published) }</span>
+                if let Some(published) = &example.published {
+                    <span class="small published">{ format!("published: {}", published.words()) }</span>
                     if open {
                         <Estimated example={example.clone()} />
+                    }
+                    if !published.reason.is_empty() {
+                        <span class="small published">{ format!("why: {}", published.reason) }</span>
                     }
                 }
             </button>
@@ -86,7 +89,8 @@ fn estimated(props: &EstimatedProps) -> Html {
         let told = told.setter();
         use_effect_with(props.example.clone(), move |example| {
             let example = example.clone();
-            let timer = Timeout::new(0, move || told.set(example.estimated()));
+            let timer =
+                Timeout::new(0, move || told.set(example.estimated().map(|estimated| estimated.words)));
             move || drop(timer)
         });
     }

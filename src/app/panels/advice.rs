@@ -2,7 +2,7 @@
 
 use shardscope::plan::Field;
 use shardscope::report::Finding;
-use shardscope::session::{Event, Fit};
+use shardscope::session::Event;
 use shardscope::units::{gib, seconds};
 use yew::prelude::*;
 
@@ -22,7 +22,7 @@ pub(super) const PANEL: Panel = Panel {
 #[component(Advice)]
 fn advice(PlanProps { shown }: &PlanProps) -> Html {
     let findings = &shown.report.advice;
-    let lacking = shown.worst().is_some_and(|worst| worst.fit == Fit::DoesNotFit);
+    let lacking = shown.is_out_of_memory();
     html! {
         <Section
             id="suggestions"

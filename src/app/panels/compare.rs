@@ -81,8 +81,8 @@ fn compare(PlanProps { shown }: &PlanProps) -> Html {
 fn one(name: &'static str, shown: &Shown) -> Html {
     let step = seconds(shown.report.time.step);
     let line = shown
-        .worst()
-        .map(|worst| format!("{}: {} peak, {step} per step", worst.fit.words(), gib(worst.reserved)));
+        .fullest()
+        .map(|fullest| format!("{}: {} peak, {step} per step", fullest.fit.words(), gib(fullest.peak)));
     html! {
         <div>
             <dt>{ name }</dt>

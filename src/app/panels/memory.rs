@@ -7,6 +7,7 @@ use shardscope::units::{Bytes, gib, grouped};
 use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps, Story};
+use super::phase_bars::PhaseBars;
 use crate::app::action::Action;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::panel_id::PanelId;
@@ -43,6 +44,7 @@ fn memory(PlanProps { shown }: &PlanProps) -> Html {
     let doubts = memory_doubts(&shown.plan);
     html! {
         <Section id="memory" title="Memory per GPU" {about}>
+            <PhaseBars shown={shown.clone()} />
             <Wide label="Memory of each stage">{ table(shown) }</Wide>
             <Overheads shown={shown.clone()} />
             if !doubts.is_empty() {

@@ -15,6 +15,7 @@ mod mini_map;
 mod overview;
 mod own_figures;
 mod panel;
+mod phase_bars;
 mod rewritten;
 mod schedule;
 mod search;

@@ -6,6 +6,7 @@ use yew::prelude::*;
 
 use super::mini_map::MiniMap;
 use super::panel::{Panel, PlanProps};
+use super::phase_bars::PhaseBars;
 use super::schedule::{MiniSchedule, work_legend};
 use super::stage_bars::StageBars;
 use super::step_bar::StepBar;
@@ -49,7 +50,7 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
                     "card-memory",
                     html!("Peak memory per pipeline stage"),
                     open(PanelId::Memory, "down to the tensor"),
-                    html! { <StageBars shown={shown.clone()} /> },
+                    html! { <><PhaseBars shown={shown.clone()} /><StageBars shown={shown.clone()} /></> },
                 ) }
                 { card(
                     "card-map",

@@ -3,7 +3,7 @@
 
 use shardscope::estimate::traffic::Operation;
 use shardscope::explain::{anchor, meaning};
-use shardscope::session::{Branch, Shown, explain_memory, explain_message, explain_wire};
+use shardscope::session::{Branch, Shown, explain_memory, explain_message, explain_phase, explain_wire};
 use yew::prelude::*;
 
 use super::{Icon, Sign, Tree};
@@ -80,6 +80,7 @@ fn term(name: &str) -> Html {
 fn explain(shown: &Shown, why: &Why) -> Option<Branch> {
     match *why {
         Why::Memory(stage, kind) => explain_memory(&shown.report.memory, stage, kind),
+        Why::Phase(kind) => explain_phase(&shown.report.memory, kind),
         Why::Payload(dimension, place) => {
             operation(shown, dimension, place).map(|operation| explain_message(&shown.plan, operation))
         }

@@ -37,6 +37,7 @@ impl Evaluator<'_> {
                 };
                 let index = self.branch(arm.span, taken, !unknown, &holes, &sets);
                 if !taken {
+                    self.peek(&arm.body);
                     names.extend(sets);
                     skipped.push((index, holes, unknown));
                 }
@@ -59,6 +60,36 @@ impl Evaluator<'_> {
         self.doubt = outer_doubt;
         self.mark_skipped(&skipped, &names);
         if flow == Flow::Guard { Flow::Next } else { flow }
+    }
+
+    /// Looks into a branch that is not taken: the head node's part of a script that every machine runs is often there. Its
+    /// commands are kept as skipped, and everything else of it is forgotten.
+    fn peek(&mut self, body: &List) {
+        let enough = self.skipped || self.steps_left > limits::STEPS / 2;
+        if !enough || self.peeks_left == 0 || self.substituting > 0 {
+            return;
+        }
+        self.peeks_left -= 1;
+        let outer =
+            (self.status, self.skipped, self.doubt, self.uncertain, self.conditional, self.steps_left);
+        let (input, output) = (self.input.clone(), self.output.clone());
+        let kept =
+            (self.notes.diagnostics.len(), self.files.len(), self.directives.len(), self.missing_files.len());
+        let (run, locals) = (self.files_run.len(), self.locals.len());
+        self.skipped = true;
+        let steps = self.steps_left.min(limits::PEEK_STEPS);
+        self.steps_left = steps;
+        self.in_subshell(&mut |shell| shell.run_list(body));
+        let spent = steps.saturating_sub(self.steps_left);
+        (self.status, self.skipped, self.doubt, self.uncertain, self.conditional, self.steps_left) = outer;
+        self.steps_left = self.steps_left.saturating_sub(spent);
+        (self.input, self.output) = (input, output);
+        self.notes.diagnostics.truncate(kept.0);
+        self.files.truncate(kept.1);
+        self.directives.truncate(kept.2);
+        self.missing_files.truncate(kept.3);
+        self.files_run.truncate(run);
+        self.locals.truncate(locals);
     }
 
     /// What runs now hangs on the first undecided branch before it.

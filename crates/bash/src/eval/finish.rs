@@ -1,7 +1,7 @@
 //! From a source to its [`Script`]: set up, run, gather.
 
 use super::super::notes::Notes;
-use super::super::script::{Environment, Fragment, Script, Variable};
+use super::super::script::{CommandKind, Environment, Fragment, Script, Variable};
 use super::super::value::{Origin, Value, Word};
 use super::super::{directives, limits, parse};
 use super::parameter::is_name;
@@ -76,12 +76,14 @@ impl<'a> Evaluator<'a> {
             outer: None,
             locals: Vec::new(),
             shown: false,
+            skipped: false,
+            peeks_left: limits::PEEKS,
         }
     }
 
     fn finish(self) -> Script {
         let mut used = Vec::new();
-        for command in &self.commands {
+        for command in self.commands.iter().filter(|command| command.kind != CommandKind::Skipped) {
             flag_starts(&command.words, &mut used);
         }
         used.sort();

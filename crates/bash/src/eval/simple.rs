@@ -191,7 +191,11 @@ impl Evaluator<'_> {
         if self.commands.len() >= limits::COMMANDS || words.is_empty() {
             return None;
         }
-        let kind = if self.shown { CommandKind::Shown } else { kind };
+        let kind = match () {
+            () if self.skipped => CommandKind::Skipped,
+            () if self.shown => CommandKind::Shown,
+            () => kind,
+        };
         let environment = environment.to_vec();
         self.commands.push(Command { kind, words, environment, span, outer: self.outer, doubt: self.doubt });
         Some(self.commands.len() - 1)

@@ -113,6 +113,9 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) locals: Vec<Saved>,
     /// Whether what runs is a file that the script only writes.
     pub(crate) shown: bool,
+    /// Whether what runs stands in a branch that is not taken.
+    pub(crate) skipped: bool,
+    pub(crate) peeks_left: u32,
 }
 
 impl Evaluator<'_> {

@@ -139,8 +139,8 @@ const H100: Calibration = Calibration {
     eager: 0.9,
     wave: Seconds::microseconds(11.2),
     unaligned: 0.15,
-    grouped: 0.88,
-    memory: 0.539,
+    grouped: 0.876,
+    memory: 0.524,
     launch: Seconds::microseconds(2.0),
     attention_forward: 0.715,
     attention_backward: 0.59,
@@ -148,13 +148,13 @@ const H100: Calibration = Calibration {
     attention_pytorch: 0.5,
     attention_tail_rows: 95.0,
     fast_link: 0.81,
-    exchange: 0.863,
+    exchange: 0.856,
     fast_start: Seconds::microseconds(15.0),
-    network: 0.614,
+    network: 0.631,
     network_start: Seconds::microseconds(30.0),
     network_hop: Seconds::microseconds(1.5),
-    user_buffer_overlap: 0.733,
-    contention: 0.407,
+    user_buffer_overlap: 0.742,
+    contention: 0.395,
     straggling: 0.006,
     iteration: Seconds::milliseconds(10.0),
 };
@@ -163,25 +163,25 @@ const H100: Calibration = Calibration {
 /// GB300), which the products tell, and in what the data sheets say: memory, domain of the fast link, network.
 const BLACKWELL: Calibration = Calibration {
     generation: "B200",
-    matmul: MatmulRates { half: 0.465, fp8: 0.574, fp4: 0.548 },
+    matmul: MatmulRates { half: 0.465, fp8: 0.586, fp4: 0.565 },
     eager: 1.0,
     wave: Seconds::microseconds(1.6),
     unaligned: 0.15,
     grouped: 0.809,
-    memory: 0.716,
+    memory: 0.722,
     launch: Seconds::microseconds(2.0),
-    attention_forward: 0.614,
+    attention_forward: 0.621,
     attention_backward: 0.381,
     attention_triton: 0.6,
     attention_pytorch: 1.0,
     attention_tail_rows: 200.0,
     fast_link: 0.68,
-    exchange: 0.878,
+    exchange: 0.868,
     fast_start: Seconds::microseconds(25.0),
-    network: 0.694,
+    network: 0.675,
     network_start: Seconds::microseconds(30.0),
     network_hop: Seconds::microseconds(1.5),
-    user_buffer_overlap: 0.592,
+    user_buffer_overlap: 0.536,
     contention: 0.25,
     straggling: 0.005,
     iteration: Seconds::milliseconds(10.0),
@@ -191,7 +191,7 @@ const B200: Calibration = Calibration { fast_link: 0.68, ..BLACKWELL };
 
 const GB200: Calibration = Calibration {
     generation: "GB200",
-    matmul: MatmulRates { half: 0.594, fp8: 0.557, fp4: 0.548 },
+    matmul: MatmulRates { half: 0.554, fp8: 0.526, fp4: 0.565 },
     ..BLACKWELL
 };
 
@@ -204,12 +204,12 @@ const ASCEND: Calibration = Calibration {
     grouped: 0.85,
     memory: 0.534,
     launch: Seconds::microseconds(2.0),
-    attention_forward: 0.344,
-    attention_backward: 0.352,
+    attention_forward: 0.341,
+    attention_backward: 0.355,
     attention_triton: 0.62,
     attention_pytorch: 1.0,
     attention_tail_rows: 95.0,
-    fast_link: 0.543,
+    fast_link: 0.539,
     exchange: 0.9,
     fast_start: Seconds::microseconds(20.0),
     network: 0.63,
@@ -251,7 +251,7 @@ const H100_HBM2E: Calibration = Calibration {
 
 const GB300: Calibration = Calibration {
     generation: "GB300",
-    matmul: MatmulRates { half: 0.49, fp8: 0.74, fp4: 0.548 },
+    matmul: MatmulRates { half: 0.49, fp8: 0.74, fp4: 0.565 },
     ..BLACKWELL
 };
 

@@ -33,5 +33,8 @@ pub(super) use framework::constants as framework;
 pub use layers::{LayerNode, Load, SavedActivations, layers, saved_activations};
 pub use phases::{Phase, PhaseKind, RlMemory};
 pub use rank::Totals;
-pub use report::{ChunkMemory, Memory, RankMemory, Worst, kept_by_chunk, memory, memory_totals};
+pub use report::{
+    ChunkMemory, KnownUnits, Memory, RankMemory, Worst, kept_by_chunk, memory, memory_totals,
+    memory_totals_knowing,
+};
 pub use verdict::Verdict;

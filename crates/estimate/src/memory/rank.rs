@@ -84,16 +84,15 @@ impl Common {
 /// The stages of a plan, equal ones worked out once.
 pub(super) struct Stages<'a> {
     x: &'a Symbols<'a>,
-    pub(super) units: Units,
+    units: &'a Units,
     commons: Vec<Common>,
     /// Of each stage, which of them is its own.
     own: Vec<usize>,
 }
 
 impl<'a> Stages<'a> {
-    /// The stages of `x`'s plan.
-    pub(super) fn of(x: &'a Symbols<'a>) -> Self {
-        let units = Units::of(x);
+    /// The stages of `x`'s plan, whose sections are `units`.
+    pub(super) fn of(x: &'a Symbols<'a>, units: &'a Units) -> Self {
         let kinds = kinds(x.plan);
         let stages = &x.plan.layout().stages.stages;
         let mut commons: Vec<Common> = Vec::with_capacity(3);
@@ -103,7 +102,7 @@ impl<'a> Stages<'a> {
             let known = [index.wrapping_sub(1), 0].into_iter().find(like);
             own.push(known.map_or(commons.len(), |other| own[other]));
             if known.is_none() {
-                commons.push(Common::of(x, &units, &kinds, stage));
+                commons.push(Common::of(x, units, &kinds, stage));
             }
         }
         Self { x, units, commons, own }
@@ -119,7 +118,7 @@ impl<'a> Stages<'a> {
     }
 
     fn rank(&self, index: u64, own: usize) -> Rank<'_> {
-        Rank::of(self.x, &self.units, index, &self.commons[own])
+        Rank::of(self.x, self.units, index, &self.commons[own])
     }
 }
 

@@ -89,9 +89,10 @@ pub struct ChunkMemory {
 #[must_use]
 pub fn memory(plan: &Plan) -> Memory {
     let x = Symbols::of(plan);
-    let stages = Stages::of(&x);
+    let units = Units::of(&x);
+    let stages = Stages::of(&x, &units);
     let capacity = plan.cluster().accelerator.memory;
-    let ranks = stages.ranks(&|index, rank| rank_memory(&x, &stages.units, index, rank, capacity));
+    let ranks = stages.ranks(&|index, rank| rank_memory(&x, &units, index, rank, capacity));
     let worst = worst(&ranks);
     let headroom = plan.recipe().headroom;
     let verdicts = ranks.iter().map(|rank| rank.totals.verdict(capacity, headroom));
@@ -151,8 +152,20 @@ fn worst(ranks: &[RankMemory]) -> Worst {
 /// The totals of every pipeline rank of `plan`, from the same formulas without their reasons.
 #[must_use]
 pub fn memory_totals(plan: &Plan) -> Vec<Totals> {
+    memory_totals_knowing(plan, &mut KnownUnits::default())
+}
+
+/// One section of each kind worked out, which plans have in common that differ only in how many stages and chunks there are,
+/// in which layers they hold, and in which layers are recomputed whole.
+#[derive(Clone, Debug, Default)]
+pub struct KnownUnits(Units);
+
+/// [`memory_totals`]; `known` takes and gives what is held of one section of each kind.
+#[must_use]
+pub fn memory_totals_knowing(plan: &Plan, known: &mut KnownUnits) -> Vec<Totals> {
     let x = Symbols::of(plan);
-    Stages::of(&x).ranks(&|_, rank| rank.totals)
+    known.0.learn(&x);
+    Stages::of(&x, &known.0).ranks(&|_, rank| rank.totals)
 }
 
 /// Bytes kept from forward to backward by `chunk` for one micro-batch on one rank.

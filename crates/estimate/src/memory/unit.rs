@@ -199,22 +199,39 @@ fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
 #[derive(Clone, Debug)]
 pub(super) struct Units {
     units: Vec<Unit>,
+    /// Which of them were worked out.
+    known: [bool; SectionKind::ALL.len()],
+}
+
+impl Default for Units {
+    fn default() -> Self {
+        let known = [false; SectionKind::ALL.len()];
+        Self { units: known.iter().map(|_| Unit::default()).collect(), known }
+    }
 }
 
 impl Units {
     /// The units of `plan`.
     pub(super) fn of(x: &Symbols<'_>) -> Self {
+        let mut units = Self::default();
+        units.learn(x);
+        units
+    }
+
+    /// Works out what `plan`'s stages hold and is not known yet.
+    pub(super) fn learn(&mut self, x: &Symbols<'_>) {
         let mut present = [false; SectionKind::ALL.len()];
         for chunk in chunks(x.plan) {
             for (present, &count) in present.iter_mut().zip(&section_counts(x, chunk)) {
                 *present |= count > 0;
             }
         }
-        let mut units = Vec::with_capacity(SectionKind::ALL.len());
-        for (&kind, &present) in SectionKind::ALL.iter().zip(&present) {
-            units.push(if present { Unit::of(x, kind) } else { Unit::default() });
+        let slots = self.units.iter_mut().zip(&mut self.known);
+        for ((&kind, present), (unit, known)) in SectionKind::ALL.iter().zip(present).zip(slots) {
+            if present && !*known {
+                (*unit, *known) = (Unit::of(x, kind), true);
+            }
         }
-        Self { units }
     }
 
     /// The unit of `kind`; empty where no stage holds one.

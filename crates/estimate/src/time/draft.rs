@@ -1,21 +1,16 @@
 //! A plan's step before its schedule is run: what a search looks at first.
 
 use super::overlap::{Bounds, Overlaps};
-use super::parts::{ChunkParts, Setting};
+use super::parts::Setting;
+use super::sections::Sections;
 use super::step::Run;
 use crate::compute::{Device, calibration, real};
 use crate::time::collective::Rings;
-use shardscope_operators::{SectionKind, Symbols};
+use shardscope_operators::Symbols;
 use shardscope_plan::Plan;
 use shardscope_schedule::Rehearsal;
 use shardscope_topology::Groups;
 use shardscope_units::Seconds;
-
-/// The passes over one section of each kind, which plans have in common that differ in nothing that a section's kernels
-/// and messages depend on: only in how many stages and chunks there are, in their order, in which layers they hold, and in
-/// what data-parallel ranks share.
-#[derive(Clone, Debug, Default)]
-pub struct Sections(Vec<(SectionKind, ChunkParts)>);
 
 /// Share by which sums in another order may differ.
 const ROUNDING: f64 = 1e-9;
@@ -32,7 +27,7 @@ impl Draft {
         let device = Device::with(calibration(&plan.cluster().accelerator), plan.cluster(), plan.recipe());
         let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
         let overlaps = Overlaps::of(plan, bounds);
-        Self(Run::knowing(&Setting { x, device, rings, overlaps }, &mut known.0))
+        Self(Run::knowing(&Setting { x, device, rings, overlaps }, known))
     }
 
     /// The step at least, run under whichever order ([`shardscope_schedule::Shape::least`]).

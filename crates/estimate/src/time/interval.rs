@@ -33,7 +33,7 @@ const DENSE: Family =
 /// Routed experts.
 const EXPERTS: Family = Family {
     name: "mixture of experts",
-    below: -0.18,
+    below: -0.22,
     above: 0.61,
     rows: 118,
     sources: 6,

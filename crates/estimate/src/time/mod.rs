@@ -15,6 +15,7 @@ mod draft;
 mod interval;
 mod overlap;
 mod parts;
+mod sections;
 mod spent;
 mod step;
 mod tail;
@@ -22,8 +23,9 @@ mod unknown;
 mod whole;
 
 pub use budget::Training;
-pub use draft::{Draft, Sections};
+pub use draft::Draft;
 pub use interval::{FAMILIES, Family, Interval};
+pub use sections::Sections;
 pub(crate) use tail::constants;
 pub use unknown::{Unknown, unknowns};
 pub use whole::{

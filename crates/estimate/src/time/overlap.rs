@@ -82,8 +82,7 @@ pub(super) fn exposed(
     match overlaps.bounds {
         Bounds::Lower => return parts,
         Bounds::Upper => {
-            (parts.tensor, parts.context, parts.expert) =
-                (all(traffic.tensor), all(traffic.context), all(traffic.expert));
+            (parts.tensor, parts.context) = (all(traffic.tensor), all(traffic.context));
             return parts;
         }
         Bounds::Estimate => {}
@@ -95,8 +94,29 @@ pub(super) fn exposed(
     };
     parts.context =
         traffic.context[0] + beyond(traffic.context[1], compute.attention, calibration.contention);
-    parts.expert = traffic.expert[0] + beyond(traffic.expert[1], compute.total(), calibration.contention);
     parts
+}
+
+/// The exposed exchanges of experts, forward and backward, beside the arithmetic of both passes: where they overlap at all, the
+/// forward pass of one micro-batch runs beside the backward pass of another, layer by layer, so that either one's exchanges
+/// hide behind both (`megatron/core/pipeline_parallel/combined_1f1b.py`; DeepSeek-V3 report, section 3.2.1).
+pub(super) fn across(
+    overlaps: &Overlaps,
+    device: &Device,
+    both: [Traffic; 2],
+    window: Seconds,
+) -> [Seconds; 2] {
+    let [alone, hidden] = [0, 1].map(|hides: usize| both.map(|traffic| traffic.expert[hides]));
+    match overlaps.bounds {
+        Bounds::Lower => [Seconds::ZERO; 2],
+        Bounds::Upper => [alone[0] + hidden[0], alone[1] + hidden[1]],
+        Bounds::Estimate => {
+            let all = hidden[0] + hidden[1];
+            let left =
+                beyond(all, window, device.calibration.contention).get() / all.get().max(f64::MIN_POSITIVE);
+            [alone[0] + hidden[0] * left, alone[1] + hidden[1] * left]
+        }
+    }
 }
 
 /// What of `communication` is longer than the `window` it hides in, and what it takes from the

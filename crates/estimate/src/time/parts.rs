@@ -1,14 +1,14 @@
 //! The time of one micro-batch on one chunk, pass by pass and by what it is spent on.
 
 use super::collective::{Ring, Rings};
-use super::overlap::{Overlaps, Traffic, exposed};
+use super::overlap::{Overlaps, Traffic, across, exposed};
 use super::spent::Parts;
 use crate::compute::{Cost, Device, Passes, passes, real};
 use crate::flops::recomputed_layers;
 use shardscope_operators::{
-    Collective, Message, Pass, Section, SectionKind, Symbols, frozen_counts, messages_of, sections,
+    Collective, Message, Pass, Section, SectionKind, Symbols, frozen_counts, messages_of, section_counts,
 };
-use shardscope_plan::{Chunk, Dispatcher};
+use shardscope_plan::{Chunk, Dispatcher, Experts};
 use shardscope_units::{Quantity, Seconds};
 
 impl std::ops::AddAssign for Parts {
@@ -49,6 +49,25 @@ const fn whole(collective: Collective) -> f64 {
     }
 }
 
+/// Domains of the fast link, of `domains` that hold equal shares of the experts, in which a token has one of its experts, on
+/// average under an even router. Group-limited routing leaves it those of the groups it chose.
+fn visited(experts: &Experts, domains: u64) -> f64 {
+    let all = real(domains);
+    let reach = match experts.groups {
+        None => all,
+        // A group lies over several domains, or several groups in one.
+        Some(groups) if groups.count <= domains => all * real(groups.chosen) / real(groups.count),
+        Some(groups) => {
+            let inside = groups.count / domains.max(1);
+            let free =
+                |taken: u64| real(groups.count.saturating_sub(inside + taken)) / real(groups.count - taken);
+            all * (1.0 - (0..groups.chosen).map(free).product::<f64>())
+        }
+    };
+    let reach = reach.max(1.0);
+    reach * (1.0 - (1.0 - 1.0 / reach).powf(real(experts.router_topk)))
+}
+
 /// What every chunk of a plan shares.
 pub(super) struct Setting<'a> {
     pub(super) x: Symbols<'a>,
@@ -62,26 +81,25 @@ impl Setting<'_> {
     /// wherever it stands.
     pub(super) fn chunk(&self, chunk: &Chunk, known: &mut Vec<(SectionKind, ChunkParts)>) -> ChunkParts {
         let layers = chunk.layers.end.saturating_sub(chunk.layers.start);
-        let frozen = frozen_counts(&self.x, chunk);
+        let counts = section_counts(&self.x, chunk).into_iter().zip(frozen_counts(&self.x, chunk));
         let mut out = ChunkParts::default();
-        for section in sections(&self.x, chunk) {
-            if !section.kind.runs() {
+        for (kind, (count, frozen)) in SectionKind::ALL.into_iter().zip(counts) {
+            if count == 0 || !kind.runs() {
                 continue;
             }
-            let recomputed =
-                recomputed_layers(&self.x.recipe().recompute, section.kind, section.times, layers);
-            let one = match known.iter().find(|(kind, _)| *kind == section.kind) {
+            let recomputed = recomputed_layers(&self.x.recipe().recompute, kind, count, layers);
+            let one = match known.iter().find(|(known, _)| *known == kind) {
                 Some((_, one)) => *one,
                 None => {
-                    let one = self.section(&section);
-                    known.push((section.kind, one));
+                    let one = self.section(&Section { kind, times: 1, operators: kind.operators(&self.x) });
+                    known.push((kind, one));
                     one
                 }
             };
-            let times = real(section.times);
+            let times = real(count);
             out.forward += one.forward.scaled(times);
             // Layers in front of the first that trains have no backward pass.
-            let skipped = real(frozen[section.kind.index()]).min(times);
+            let skipped = real(frozen).min(times);
             let (trained, recomputed) = (times - skipped, (recomputed - skipped).max(0.0));
             out.backward += one.backward.scaled(trained);
             out.weight += one.weight.scaled(trained);
@@ -123,11 +141,11 @@ impl Setting<'_> {
         if !once_per_domain {
             return ring.time(&self.device, message.collective, message.bytes());
         }
-        let domains = real(ring.size.div_ceil(ring.together.max(1)));
-        let chosen = self.x.model().experts.as_ref().map_or(1, |experts| experts.router_topk);
-        let wanted = 1.0 - (1.0 - 1.0 / domains).powf(real(chosen));
+        let domains = ring.size.div_ceil(ring.together.max(1));
+        let visited = self.x.model().experts.as_ref().map_or(1.0, |experts| visited(experts, domains));
         let copy = message.bytes().number() / real(self.x.moe.fan.max(1));
-        ring.spread(&self.device, copy, (domains - 1.0) * wanted, real(self.x.moe.fan))
+        let remote = visited * (1.0 - 1.0 / real(domains));
+        ring.spread(&self.device, copy, remote, real(self.x.moe.fan))
     }
 
     fn assemble(
@@ -139,11 +157,17 @@ impl Setting<'_> {
     ) -> ChunkParts {
         let layer = section.kind.has_layer();
         let products = passes.input_gradient.linear + passes.weight_gradient.linear;
-        let ahead =
+        let mut ahead =
             exposed(&self.overlaps, &self.device, forward, passes.forward, passes.forward.linear, layer);
         let mut behind = passes.input_gradient;
         behind += passes.weight_gradient;
-        let back = exposed(&self.overlaps, &self.device, backward, behind, products, layer);
+        let mut back = exposed(&self.overlaps, &self.device, backward, behind, products, layer);
+        [ahead.expert, back.expert] = across(
+            &self.overlaps,
+            &self.device,
+            [forward, backward],
+            passes.forward.total() + behind.total(),
+        );
         let parts = |compute: Cost, comm: Parts| {
             let mut parts = comm;
             parts.compute = compute;

@@ -3,21 +3,23 @@
 use super::collective::Rings;
 use super::overlap::{Bounds, Overlaps};
 use super::parts::{ChunkParts, Setting};
+use super::sections::Sections;
 use super::spent::Parts;
 use super::tail::Tail;
 use crate::RankParameters;
 use crate::compute::{Calibration, Device, real};
 use crate::parameters::rank_parameters;
-use shardscope_operators::{Collective, SectionKind, Symbols, are_alike};
+use shardscope_operators::{Collective, Symbols, are_alike};
 use shardscope_plan::{Plan, Software, Stage};
 use shardscope_schedule::{ChunkTime, Placement, Rehearsal, Shape, StageDurations};
 use shardscope_topology::Groups;
 use shardscope_units::{Bytes, FlopsPerSecond, Quantity, Seconds};
+use std::rc::Rc;
 
 /// A step in pieces.
 pub(super) struct Run {
-    /// By stage and chunk of the schedule.
-    pub(super) stages: Vec<Vec<ChunkParts>>,
+    /// By stage; equal neighbours are one.
+    stages: Vec<Rc<StageParts>>,
     pub(super) durations: StageDurations,
     pub(super) shape: Shape,
     pub(super) tail: Tail,
@@ -31,6 +33,16 @@ pub(super) struct Run {
     pub(super) peak: FlopsPerSecond,
 }
 
+/// The passes of one micro-batch over a stage.
+struct StageParts {
+    /// By chunk of the schedule.
+    chunks: Vec<ChunkParts>,
+    /// All of them.
+    whole: ChunkParts,
+    /// What they take.
+    total: Seconds,
+}
+
 impl Run {
     pub(super) fn new(plan: &Plan, calibration: Calibration, bounds: Bounds) -> Self {
         let x = Symbols::of(plan);
@@ -41,38 +53,43 @@ impl Run {
     }
 
     fn of(setting: &Setting<'_>) -> Self {
-        Self::knowing(setting, &mut Vec::new())
+        Self::knowing(setting, &mut Sections::default())
     }
 
     /// The same where the passes over some sections are known.
-    pub(super) fn knowing(setting: &Setting<'_>, known: &mut Vec<(SectionKind, ChunkParts)>) -> Self {
+    pub(super) fn knowing(setting: &Setting<'_>, known: &mut Sections) -> Self {
         let plan = setting.x.plan;
-        let mut ranks: Vec<RankParameters> = Vec::new();
+        let of_plan = &plan.layout().stages.stages;
         let (mut passes, mut of_stage) = (Seconds::ZERO, Seconds::ZERO);
-        let mut stages: Vec<Vec<ChunkParts>> = Vec::new();
+        let mut stages: Vec<Rc<StageParts>> = Vec::with_capacity(of_plan.len());
+        let mut tails = Tails::default();
         let mut before: Option<&Stage> = None;
-        for (index, stage) in (0..).zip(&plan.layout().stages.stages) {
+        for (index, stage) in (0..).zip(of_plan) {
             // Most stages are as the one before.
             if before.is_some_and(|before| are_equal(&setting.x, before, stage))
-                && let (Some(rank), Some(chunks)) = (ranks.last().copied(), stages.last().cloned())
+                && let Some(parts) = stages.last().cloned()
             {
-                ranks.push(RankParameters { pipeline_rank: index, ..rank });
-                stages.push(chunks);
                 passes += of_stage;
+                // With more time to hide in than the one before it has no longer a tail.
+                tails.pass(&parts, setting.chunk_share());
+                stages.push(parts);
                 continue;
             }
             before = Some(stage);
-            let rank = rank_parameters(&setting.x, index, stage);
+            let rank = rank_parameters(&setting.x, index, stage, &mut known.parameters);
             let mut chunks: Vec<ChunkParts> =
-                stage.chunks.iter().map(|chunk| setting.chunk(chunk, known)).collect();
+                stage.chunks.iter().map(|chunk| setting.chunk(chunk, &mut known.passes)).collect();
             // Without waiting for the host, which depends on how a plan is cut.
             of_stage = chunks.iter().map(ChunkParts::busy).sum::<Seconds>();
             passes += of_stage;
             setting.around_micro_batches(&rank, &mut chunks);
-            stages.push(chunks);
-            ranks.push(rank);
+            let total = chunks.iter().map(ChunkParts::total).sum::<Seconds>();
+            let parts = Rc::new(StageParts { whole: ChunkParts::of_all(&chunks), total, chunks });
+            tails.take(setting.tail(&rank, &parts.whole, tails.slack));
+            tails.pass(&parts, setting.chunk_share());
+            stages.push(parts);
         }
-        let tail = setting.tails(&ranks, &stages);
+        let tail = tails.longest;
         let shape = Shape::of(plan);
         let durations = setting.durations(&stages);
         Self {
@@ -105,9 +122,8 @@ impl Run {
 
     /// The chunks of the stage with the most to do.
     pub(super) fn slowest(&self) -> &[ChunkParts] {
-        let total = |chunks: &[ChunkParts]| chunks.iter().map(ChunkParts::total).sum::<Seconds>().get();
-        let slowest = self.stages.iter().max_by(|one, two| total(one).total_cmp(&total(two)));
-        slowest.map_or(&[], Vec::as_slice)
+        let slowest = self.stages.iter().max_by(|one, two| one.total.get().total_cmp(&two.total.get()));
+        slowest.map_or(&[], |stage| &stage.chunks)
     }
 
     /// The step if all ranks were equally fast and all micro-batches took `pipe` through the pipeline.
@@ -124,6 +140,26 @@ impl Run {
     pub(super) fn step_by(&self, rehearsal: Rehearsal) -> Seconds {
         let [line] = rehearsal.totals([&self.durations]);
         self.step(line.total)
+    }
+}
+
+/// The tail of the step in the making: the longest of each piece over the stages.
+#[derive(Default)]
+struct Tails {
+    longest: Tail,
+    /// What later stages have to hide in: the passes of the stages before them.
+    slack: [Seconds; 2],
+}
+
+impl Tails {
+    fn take(&mut self, one: Tail) {
+        self.longest.data = self.longest.data.greater(one.data);
+        self.longest.optimizer = self.longest.optimizer.greater(one.optimizer);
+    }
+
+    fn pass(&mut self, stage: &StageParts, share: f64) {
+        self.slack[0] += stage.whole.forward.total() * share;
+        self.slack[1] += stage.whole.behind() * share;
     }
 }
 
@@ -161,15 +197,15 @@ impl ChunkParts {
 }
 
 impl Setting<'_> {
-    fn durations(&self, stages: &[Vec<ChunkParts>]) -> StageDurations {
+    fn durations(&self, stages: &[Rc<StageParts>]) -> StageDurations {
         let time = |chunk: &ChunkParts| ChunkTime {
             forward: chunk.forward.total(),
             backward: chunk.backward.total() + chunk.again.total(),
             weight: chunk.weight.total(),
         };
         let mut times: Vec<Vec<ChunkTime>> = Vec::with_capacity(stages.len());
-        for chunks in stages {
-            times.push(chunks.iter().map(time).collect());
+        for stage in stages {
+            times.push(stage.chunks.iter().map(time).collect());
         }
         StageDurations {
             chunks: times,
@@ -215,20 +251,9 @@ impl Setting<'_> {
         }
     }
 
-    /// The tail of the step: the longest of each piece over the stages.
-    fn tails(&self, ranks: &[RankParameters], stages: &[Vec<ChunkParts>]) -> Tail {
-        let mut tail = Tail::default();
-        let mut slack = [Seconds::ZERO; 2];
-        let part = 1.0 / real(self.x.plan.layout().virtual_pipeline.max(1));
-        for (rank, chunks) in ranks.iter().zip(stages) {
-            let whole = ChunkParts::of_all(chunks);
-            let one = self.tail(rank, &whole, slack);
-            tail.data = tail.data.greater(one.data);
-            tail.optimizer = tail.optimizer.greater(one.optimizer);
-            slack[0] += whole.forward.total() * part;
-            slack[1] += whole.behind() * part;
-        }
-        tail
+    /// Part of a stage that one chunk of it is.
+    fn chunk_share(&self) -> f64 {
+        1.0 / real(self.x.plan.layout().virtual_pipeline.max(1))
     }
 
     /// What stands around every micro-batch of a stage: sharded weights, and gradients that are added to

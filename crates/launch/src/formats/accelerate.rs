@@ -137,7 +137,9 @@ fn engine(leaves: &mut Leaves<'_>) {
 }
 
 /// Keys that say how the launch goes about it, or how weights are loaded, saved and wrapped: the same bytes in all.
-const IDLE: [&str; 21] = [
+const IDLE: [&str; 23] = [
+    "tpu_env",
+    "tpu_use_sudo",
     "compute_environment",
     "debug",
     "downcast_bf16",
@@ -165,6 +167,7 @@ const IDLE: [&str; 21] = [
 const LACKING: &[(&str, Effect, &str)] = &[
     ("parallelism_config.parallelism_config_tp_size", Effect::Memory, "tensor parallelism of accelerate"),
     ("parallelism_config.parallelism_config_cp_size", Effect::Memory, "context parallelism of accelerate"),
+    ("parallelism_config.parallelism_config_sp_size", Effect::Memory, "sequence parallelism of accelerate"),
     (
         "parallelism_config.parallelism_config_dp_replicate_size",
         Effect::Memory,

@@ -6,6 +6,7 @@ use crate::megatron::reason_anywhere;
 use crate::{Found, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Kind};
 use shardscope_source::{Code, Diagnostic};
+use std::collections::HashSet;
 
 /// Keys listed by name in one note at most.
 const LISTED: usize = 12;
@@ -187,8 +188,11 @@ impl<'t> Leaves<'t> {
     /// and those that are not read.
     pub(super) fn finish(mut self, format: &str) -> Reading {
         let (mut idle, mut unread): (Vec<&Leaf>, Vec<&Leaf>) = (Vec::new(), Vec::new());
+        // Of a key that is written twice the last one counts, and is the one that was read.
+        let read: HashSet<&str> =
+            self.leaves.iter().filter(|leaf| leaf.used.get()).map(|leaf| leaf.path.as_str()).collect();
         for leaf in self.leaves {
-            if leaf.used.get() || leaf.value.is_empty() {
+            if leaf.used.get() || leaf.value.is_empty() || read.contains(leaf.path.as_str()) {
                 continue;
             }
             if changes_nothing(leaf) { idle.push(leaf) } else { unread.push(leaf) }
@@ -201,8 +205,13 @@ impl<'t> Leaves<'t> {
         }
         if let Some(first) = unread.first() {
             let (count, names) = (unread.len(), listed(&unread));
-            let message = format!("{count} of the keys of {format} are not known here and not read: {names}");
-            self.reading.diagnostics.push(Diagnostic::note(Code::KeysNotRead, message).at_some(first.span));
+            let message = format!(
+                "{count} of the keys of {format} are not known here; they are not read and may change the figures: {names}"
+            );
+            // A warning: the verdict is marked with the same keys, and "everything was understood" beside that would be wrong.
+            self.reading
+                .diagnostics
+                .push(Diagnostic::warning(Code::KeysNotRead, message).at_some(first.span));
             self.reading.not_read.extend(unread.iter().map(|leaf| NotRead::new(&leaf.path, leaf.span)));
         }
         self.reading
@@ -214,7 +223,7 @@ fn changes_nothing(leaf: &Leaf) -> bool {
     /// Groups of keys about data, logs, checkpoints and evaluation, by their first or last but one name.
     const GROUPS: &str = "datasets dataset data checkpoint checkpoints logging logger wandb tensorboard callbacks eval \
         evaluation metrics profiling profiler scheduler lr_scheduler learning_rate_scheduler tokenizer tokens \
-        special_tokens exp_manager tpu hub generation special_tokens_map dataloader data_stages tpu_env secrets eot_tokens";
+        special_tokens exp_manager tpu hub generation special_tokens_map dataset_mixture dataset_mixer dataset_kwargs pretraining_dataset dataloader data_stages tpu_env secrets eot_tokens";
     let mut names = leaf.path.split('.');
     let last = leaf.path.rsplit('.').next().unwrap_or(&leaf.path);
     let grouped = leaf.path.contains('.')

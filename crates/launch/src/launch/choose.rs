@@ -61,9 +61,29 @@ struct Candidate {
 
 /// The training command of a script, or the options it holds without any command.
 pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
+    among(script, source, false)
+        .or_else(|| among(script, source, true).map(skipped))
+        .or_else(|| fragment(script, source))
+        .or_else(|| started(script, source, CommandKind::Run))
+        .or_else(|| started(script, source, CommandKind::Skipped).map(skipped))
+}
+
+/// A training in a branch that is read as not taken, where nothing else trains.
+fn skipped(mut chosen: Chosen) -> Chosen {
+    let message =
+        "the training stands under a condition that the text does not decide; it is read as holding";
+    chosen.diagnostics.push(Diagnostic::note(Code::Undecided, message).at_some(chosen.span));
+    chosen
+}
+
+/// The training command among those that run, or else among those of branches not taken.
+fn among(script: &Script, source: &Source, skipped: bool) -> Option<Chosen> {
     let mut best: Option<Candidate> = None;
     let mut rivals = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
+        if (command.kind == CommandKind::Skipped) != skipped {
+            continue;
+        }
         let trainer = told(&command.words).is_some();
         if is_bare(&command.words)
             || !trainer
@@ -101,7 +121,7 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
             best = Some(Candidate { index, words, score, diagnostics });
         }
     }
-    let Some(best) = best else { return fragment(script, source).or_else(|| started(script, source)) };
+    let best = best?;
     let mut chosen = Chosen { words: best.words, diagnostics: best.diagnostics, ..Chosen::default() };
     let mut at = Some(best.index);
     let mut turns = 0;
@@ -181,8 +201,8 @@ fn core(words: &[Word]) -> usize {
 }
 
 /// A command that a launcher starts without a setting of a training: the last one, as training comes last.
-fn started(script: &Script, source: &Source) -> Option<Chosen> {
-    for command in script.commands.iter().rev() {
+fn started(script: &Script, source: &Source, kind: CommandKind) -> Option<Chosen> {
+    for command in script.commands.iter().rev().filter(|command| command.kind == kind) {
         let mut diagnostics = Vec::new();
         let words = tidy::words(&command.words, source, &mut diagnostics);
         let chosen = Chosen {
@@ -201,7 +221,7 @@ fn started(script: &Script, source: &Source) -> Option<Chosen> {
             .program
             .as_ref()
             .is_some_and(|program| program.text().ends_with(".py") || program.text().contains('.'));
-        if launched && program && command.kind == CommandKind::Run {
+        if launched && program {
             return Some(chosen);
         }
     }
@@ -217,7 +237,8 @@ fn fragment(script: &Script, source: &Source) -> Option<Chosen> {
         chosen.words.extend(tidy::words(&fragment.words, source, &mut chosen.diagnostics));
         names.push(fragment.name.as_str());
     }
-    for command in script.commands.iter().filter(|command| is_bare(&command.words)) {
+    let runs = script.commands.iter().filter(|command| command.kind != CommandKind::Skipped);
+    for command in runs.filter(|command| is_bare(&command.words)) {
         chosen.span = chosen.span.or(Some(command.span));
         chosen.words.extend(tidy::words(&command.words, source, &mut chosen.diagnostics));
     }

@@ -179,7 +179,8 @@ fn unwrap(words: &[Word]) -> (&[Word], &[Word]) {
         let (wrapper, rest) = words.split_at(at);
         let inner = rest.iter().rposition(|word| word.text() == "&&").unwrap_or(0) + 1;
         let inner = rest.get(inner..).unwrap_or(&[]);
-        if !launchers(inner).is_empty() {
+        let program = inner.iter().take(4).any(|word| word.text().ends_with(".py"));
+        if program || !launchers(inner).is_empty() {
             return (wrapper, inner);
         }
     }
@@ -253,7 +254,11 @@ fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
 
 /// The program among the words, and where its arguments start.
 fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize)> {
-    for (at, word) in words.iter().enumerate() {
+    // A trainer's own command is its program, whatever Python files its options name.
+    let trainer =
+        starts.iter().find(|(_, launcher)| matches!(launcher, Launcher::Swift | Launcher::Trainer)).copied();
+    let end = trainer.map_or(words.len(), |(at, _)| at);
+    for (at, word) in words.iter().enumerate().take(end) {
         let torch = word.text().contains("torch/distributed");
         if word.text().ends_with(".py") && !torch && !word.text().starts_with('-') {
             return Some((at, at + 1));
@@ -264,10 +269,9 @@ fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize
             return Some((at, at + 1));
         }
     }
-    let (at, launcher) =
-        starts.iter().find(|(_, launcher)| matches!(launcher, Launcher::Swift | Launcher::Trainer))?;
-    // A trainer is its own program; its next word says what is to be done.
-    Some((if *launcher == Launcher::Trainer { *at } else { at + 1 }, at + 2))
+    let (at, launcher) = trainer?;
+    // Its next word says what is to be done.
+    Some((if launcher == Launcher::Trainer { at } else { at + 1 }, at + 2))
 }
 
 /// The words without options of torchrun, for lines whose program is not seen.

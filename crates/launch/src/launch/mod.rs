@@ -8,6 +8,7 @@ mod ask;
 mod choose;
 mod chosen;
 mod command_line;
+mod elsewhere;
 mod flag;
 mod program;
 mod reading;

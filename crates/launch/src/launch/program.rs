@@ -58,6 +58,20 @@ const OTHERS: &[(&str, Effect, &str)] = &[
     ("distill distillation", Effect::Memory, "a teacher beside the model that is trained"),
 ];
 
+/// Programs that train with OLMo-core, whatever else their names say: its own scripts, and those of open-instruct built on it.
+const OLMO_CORE: [&str; 5] = [
+    "open_instruct/dpo.py",
+    "open_instruct/olmo_core_finetune.py",
+    "open_instruct/grpo.py",
+    "src/scripts/train/",
+    "src/scripts/official/",
+];
+
+/// Whether a program trains with OLMo-core.
+pub(super) fn is_olmo_core(program: &str) -> bool {
+    OLMO_CORE.iter().any(|known| program.contains(known))
+}
+
 /// What a program is for, by its path or module.
 pub(super) fn purpose(program: &str) -> Purpose {
     let is_module = !program.ends_with(".py") && program.contains('.');

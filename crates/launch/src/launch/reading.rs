@@ -4,7 +4,8 @@ use super::ask;
 use super::choose::choose;
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
-use super::program::{Purpose, purpose};
+use super::elsewhere;
+use super::program::{Purpose, is_olmo_core, purpose};
 use super::said::{Missing, Said, World};
 use crate::formats::{Command, read_command, recipes};
 use crate::megatron;
@@ -46,6 +47,8 @@ pub struct Launch {
     recipe: Option<String>,
     /// Whether the command names no setting of a training.
     bare: bool,
+    /// The file that the command takes its settings from, which is not at hand.
+    elsewhere: Option<String>,
     /// What there is to say about the script and the choice of the command.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -71,6 +74,12 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     match chosen {
         Some(chosen) => {
             launch.take(&script, &chosen);
+            if chosen.bare
+                && let Some((name, said)) = elsewhere::missing(&launch.arguments, source)
+            {
+                launch.diagnostics.push(said);
+                launch.elsewhere = Some(name);
+            }
             launch.leave_to_cluster(source);
             launch.tell_branches(&script, source.part_text(part), source);
         }
@@ -372,6 +381,12 @@ impl Launch {
     /// A program that trains nothing, or something else, has no figures of training.
     fn tell_purpose(&self, reading: &mut Reading) {
         let Some(program) = self.line.told.as_ref().or(self.line.program.as_ref()) else { return };
+        if is_olmo_core(program.text()) {
+            let what = "OLMo-core's layers, and what its trainer keeps";
+            let item = NotModelled::new("program", shell::base_name(program.text()), Effect::Memory, what);
+            reading.not_modelled.push(item.at_some(Some(program.origin())));
+            return;
+        }
         // Rollouts, and what shares the accelerators with them, are in the plan.
         if reading.value(Field::RlFramework).is_some() {
             return;
@@ -400,9 +415,10 @@ impl Launch {
             return;
         }
         let (effect, what) = match purpose(program.text()) {
+            Purpose::NoTraining(what) => (Effect::Memory, what),
+            _ if self.elsewhere.is_some() => return,
             Purpose::Training if !self.bare || !reading.found.is_empty() => return,
             Purpose::Training => (Effect::Model, ELSEWHERE),
-            Purpose::NoTraining(what) => (Effect::Memory, what),
             Purpose::OtherTraining(effect, what) => (effect, what),
         };
         let item = NotModelled::new("program", shell::base_name(program.text()), effect, what);

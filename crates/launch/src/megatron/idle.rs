@@ -46,7 +46,7 @@ const REASONS: &[Reason] = &[
          disable-use-tokenizer-model-from-checkpoint-args no-use-tokenizer-model-from-checkpoint-args use-gigatoken \
          renormalize-blend-weights use-one-sent-docs replication replication-factor replication-jump \
          dataloader-inter-document-masking is-instruction-dataset is-pairwise-dataset variable-seq-lengths \
-         tokenizer-not-use-fast padded-samples no-pad-to-seq-lengths seed",
+         split-dataset-ratio num-train-epochs load-from-cache-file tokenizer-not-use-fast padded-samples no-pad-to-seq-lengths seed",
     ),
     reason(
         "learning rate and losses' weights",

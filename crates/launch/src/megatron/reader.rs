@@ -260,8 +260,9 @@ impl ArgumentReader<'_> {
         let idle = std::mem::take(&mut self.idle);
         self.reading.diagnostics.extend(without_influence(idle, self.first_idle));
         let unknown = std::mem::take(&mut self.unknown);
-        let many = " flags are no flags of Megatron-LM or of a fork that is known, and are not read: ";
-        let single = " is no flag of Megatron-LM or of a fork that is known, and is not read";
+        let many = " flags are not known from Megatron-LM or a fork of it; they are not read and may change the figures: ";
+        let single =
+            " is not known from Megatron-LM or a fork of it; it is not read and may change the figures";
         self.reading.diagnostics.extend(listed(
             Code::UnknownFlags,
             many,

@@ -43,7 +43,7 @@ pub(super) fn without_influence(mut idle: Vec<Idle>, span: Option<Span>) -> Opti
     Some(Diagnostic::note(Code::NoInfluence, message).at_some(span))
 }
 
-/// One remark on `flags`: `one` follows the name of a single flag, `many` the number of several, before their names.
+/// One warning about `flags`, which the verdict is marked with too: `one` follows the name of a single flag, `many` the number of several, before their names.
 pub(super) fn listed(
     code: Code,
     many: &str,
@@ -62,5 +62,5 @@ pub(super) fn listed(
             format!("{}{many}{shown}{more}", all.len())
         }
     };
-    Some(Diagnostic::note(code, message).at_some(span))
+    Some(Diagnostic::warning(code, message).at_some(span))
 }

@@ -7,8 +7,8 @@ use crate::formats::recipes::RECIPE;
 use crate::{Origin, Question};
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{
-    Activation, Arrangement, AttentionSoftmax, Embeddings, Experts, Field, LatentAttention, LinearBias,
-    Model, Normalization, PositionEmbedding,
+    Activation, Arrangement, AttentionSoftmax, Embeddings, ExpertGroups, Experts, Field, LatentAttention,
+    LinearBias, Model, Normalization, PositionEmbedding,
 };
 use shardscope_source::{Code, Diagnostic};
 
@@ -297,7 +297,15 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
             .filter(|width| *width > 0),
         shared_expert_gate: table.on(Field::MoeSharedExpertGate),
         latent_size: table.count(Field::MoeLatentSize),
+        groups: expert_groups(table),
     }))
+}
+
+/// Groups that a token's experts are limited to, where that limits anything.
+fn expert_groups(table: &mut Table) -> Option<ExpertGroups> {
+    let count = table.count(Field::MoeRouterNumGroups)?;
+    let chosen = table.count(Field::MoeRouterGroupTopk)?;
+    (chosen < count).then_some(ExpertGroups { count, chosen })
 }
 
 /// Which layers are MoE layers; none when the settings contradict each other.

@@ -263,7 +263,11 @@ impl Space {
         };
         let mut kernels = Vec::new();
         for &sequence_parallel in sequence {
-            for overlap in self.overlaps(&kernel, sequence_parallel) {
+            let mut overlaps = self.overlaps(&kernel, sequence_parallel);
+            // Where messages of tensor parallelism can hide, a step takes no longer and nothing more is held (`dominance.rs`).
+            let hides = overlaps.iter().any(|overlap| overlap.tensor);
+            overlaps.retain(|overlap| overlap.tensor || !hides);
+            for overlap in overlaps {
                 for fp8 in precisions(&self.plan, stated, &self.choices) {
                     kernels.push(Variant { sequence_parallel, overlap, fp8, ..kernel.clone() });
                 }

@@ -36,6 +36,10 @@ pub(crate) fn pair(name: &str) -> (u64, &'static str, String) {
                  --pipeline-model-parallel-size 4 --sequence-parallel"
             ),
         ),
+        // What the page starts from where a reader says no more than the model and the GPUs.
+        "llama-3 70b, 128 H100 from nothing" => {
+            (128, "H100-SXM", format!("{llama_70b} {LLAMA} {dist} --global-batch-size 1024"))
+        }
         "llama-3 405b, 16384 H100" => (
             16_384,
             "H100-SXM",
@@ -67,8 +71,8 @@ pub(crate) fn pair(name: &str) -> (u64, &'static str, String) {
                  --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --sequence-parallel {LLAMA} {dist}"
             ),
         ),
-        "qwen3 235b, 256 H100" => (
-            256,
+        "qwen3 235b, 256 H100" | "qwen3 235b, 512 H100" => (
+            if name.contains("512") { 512 } else { 256 },
             "H100-SXM",
             format!(
                 "--num-layers 94 --hidden-size 4096 --num-attention-heads 64 --ffn-hidden-size 12288 --kv-channels 128 \
@@ -140,12 +144,24 @@ pub(crate) fn plan(name: &str) -> Plan {
     plan_with(name, "")
 }
 
+/// The plan of a pair with `set` beside its flags; none where the software refuses it.
+pub(crate) fn plan_set(name: &str, set: &[(&str, &str)]) -> Option<Plan> {
+    let (gpus, accelerator, flags) = pair(name);
+    let settings = settings(gpus, accelerator).into_iter();
+    let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    resolve(&[megatron::read(&Argument::split(&flags))], &settings.chain(set).collect::<Vec<_>>()).plan
+}
+
 /// The plan of flags on GPUs of 8 a node.
 pub(crate) fn of_flags(gpus: u64, accelerator: &str, flags: &str) -> Plan {
+    let resolution = resolve(&[megatron::read(&Argument::split(flags))], &settings(gpus, accelerator));
+    let said = format!("{:?}", resolution.diagnostics);
+    resolution.plan.expect(&said)
+}
+
+fn settings(gpus: u64, accelerator: &str) -> Vec<(String, String)> {
     let set = [("world_size", gpus.to_string()), ("gpus_per_node", gpus.min(8).to_string())];
     let mut set: Vec<(String, String)> = set.map(|(name, value)| (name.to_owned(), value)).to_vec();
     set.push(("accelerator".to_owned(), accelerator.to_owned()));
-    let resolution = resolve(&[megatron::read(&Argument::split(flags))], &set);
-    let said = format!("{:?}", resolution.diagnostics);
-    resolution.plan.expect(&said)
+    set
 }

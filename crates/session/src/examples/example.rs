@@ -3,7 +3,7 @@
 use crate::{Hand, answer};
 use shardscope_catalog as catalog;
 use shardscope_link::{Shared, decode};
-use shardscope_units::{gb, rounded, seconds, tflops};
+use shardscope_units::{Count, Flops, FlopsPerSecond, Quantity, gib, rounded, seconds, tflops};
 
 /// A run to look at.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,10 +12,8 @@ pub struct Example {
     pub name: String,
     /// What it runs on and how it is cut, in a line.
     pub about: String,
-    /// What was published of it; empty where nothing was.
-    pub published: String,
-    /// Which of the plan's figures that is.
-    pub measure: Measure,
+    /// What was published of it, where anything was.
+    pub published: Option<Published>,
     /// What the reader gets in hand.
     pub hand: Hand,
 }
@@ -25,26 +23,98 @@ pub struct Example {
 pub enum Measure {
     /// Seconds of a step.
     Step,
-    /// The model's FLOP/s of a GPU.
+    /// The model's FLOP/s of a GPU, attention in full.
     Rate,
+    /// The same with the half of attention that a causal mask leaves.
+    CausalRate,
+    /// FLOP/s of a GPU by Narayanan's formula, which counts the recomputed forward pass.
+    NarayananRate,
     /// Tokens per second of a GPU.
     Tokens,
-    /// Most bytes that torch has allocated on a GPU.
+    /// Most GiB that torch has allocated on a GPU.
     Allocated,
 }
 
-impl Example {
-    /// What the page says of the same figure, as it is written beside the published one. Works the whole plan out.
+/// What was published of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// Which figure.
+    pub measure: Measure,
+    /// The figure as it was printed, in the measure's unit.
+    pub printed: &'static str,
+    /// What was printed beside it, with its comma.
+    pub beside: &'static str,
+    /// Why the estimate differs, where it does by more than a tenth.
+    pub reason: &'static str,
+}
+
+/// The estimate of a published figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimated {
+    /// As it is written beside the published one.
+    pub words: String,
+    /// How far it is from what was printed, as a share of it; nothing within the rounding of the last digit.
+    pub off: f64,
+}
+
+impl Published {
+    /// A figure with nothing beside it and no reason to differ.
     #[must_use]
-    pub fn estimated(&self) -> Option<String> {
+    pub const fn new(measure: Measure, printed: &'static str) -> Self {
+        Self { measure, printed, beside: "", reason: "" }
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let unit = match self.measure {
+            Measure::Step => "s per step",
+            Measure::Rate | Measure::CausalRate | Measure::NarayananRate => "TFLOP/s per GPU",
+            Measure::Tokens => "tokens/s per GPU",
+            Measure::Allocated => "GiB allocated",
+        };
+        [self.printed, " ", unit, self.beside].concat()
+    }
+
+    /// How far `value` is from the figure, as a share of it; nothing within the rounding of its last digit.
+    #[must_use]
+    pub fn off(&self, value: f64) -> f64 {
+        let digits: String = self.printed.chars().filter(|sign| *sign != ',').collect();
+        let figure: f64 = digits.parse().unwrap_or(0.0);
+        let places = digits.split_once('.').map_or(0, |(_, places)| places.len());
+        let rounding = 0.5 * (0..places).fold(1.0, |unit, _| unit / 10.0);
+        let beyond = (value - figure).abs() - rounding;
+        if beyond <= 0.0 { 0.0 } else { beyond.copysign(value - figure) / figure.max(f64::MIN_POSITIVE) }
+    }
+}
+
+impl Example {
+    /// What the page says of the published figure. Works the whole plan out.
+    #[must_use]
+    pub fn estimated(&self) -> Option<Estimated> {
+        let published = self.published?;
         let shown = answer(&self.hand).1?;
         let (time, memory) = (&shown.report.time, &shown.report.memory);
-        Some(match self.measure {
-            Measure::Step => format!("{} per step", seconds(time.step)),
-            Measure::Rate => format!("{} per GPU", tflops(time.model_rate)),
-            Measure::Tokens => format!("{} tokens/s per GPU", rounded(time.tokens_per_second_per_gpu)),
-            Measure::Allocated => format!("{} allocated", gb(memory.worst.peak_allocated)),
-        })
+        let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
+        let rate = |flops: Flops| {
+            let rate = FlopsPerSecond::new(flops.get() / time.step.get() / gpus);
+            (format!("{} per GPU", tflops(rate)), rate.get() / 1e12)
+        };
+        let (words, value) = match published.measure {
+            Measure::Step => (format!("{} per step", seconds(time.step)), time.step.get()),
+            Measure::Rate => rate(time.flops.model),
+            Measure::CausalRate => rate(time.flops.causal),
+            Measure::NarayananRate => rate(time.flops.narayanan.unwrap_or(time.flops.hardware)),
+            Measure::Tokens => {
+                let tokens = time.tokens_per_second_per_gpu;
+                (format!("{} tokens/s per GPU", rounded(tokens)), tokens)
+            }
+            Measure::Allocated => {
+                let peak = memory.worst.peak_allocated;
+                (format!("{} allocated", gib(peak)), peak.in_gib())
+            }
+        };
+        Some(Estimated { words, off: published.off(value) })
     }
 }
 

@@ -29,6 +29,31 @@ mod tests {
         assert!(seen > 40, "{seen} examples");
     }
 
+    /// A card's estimate is within a fifth of what was published, and a difference above a tenth says why.
+    #[test]
+    fn cards_are_near_what_was_published() {
+        let mut seen = 0;
+        for example in gallery().into_iter().flat_map(|chapter| chapter.examples) {
+            let Some(published) = example.published else { continue };
+            let estimated = example.estimated().expect("an estimate");
+            println!(
+                "{}: {} against {}, {:+.3}",
+                example.name,
+                estimated.words,
+                published.words(),
+                estimated.off
+            );
+            assert!(estimated.off.abs() <= 0.2, "{}: off by {:+.3}", example.name, estimated.off);
+            assert!(
+                estimated.off.abs() <= 0.1 || !published.reason.is_empty(),
+                "{}: says no reason",
+                example.name
+            );
+            seen += 1;
+        }
+        assert_eq!(seen, 40, "cards with a published figure");
+    }
+
     #[test]
     fn no_example_is_there_twice_and_the_first_script_is_among_them() {
         let examples: Vec<_> = gallery().into_iter().flat_map(|chapter| chapter.examples).collect();

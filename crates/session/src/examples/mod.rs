@@ -6,5 +6,5 @@ mod known;
 mod scaling;
 mod tool;
 
-pub use example::{Chapter as ExampleChapter, Example, Measure};
+pub use example::{Chapter as ExampleChapter, Estimated, Example, Measure, Published};
 pub use gallery::gallery;

@@ -1,42 +1,46 @@
 //! The analysis tool of 2023: the run that it was shown with, and its four measured ones.
 
-use super::example::{Chapter, Example, Measure, settings};
+use super::example::{Chapter, Example, Measure, Published};
 use crate::{EXAMPLE, Hand};
 
-/// DP, PP, TP, micro-batch, global batch; measured `max_memory_allocated`.
+/// DP, PP, TP, micro-batch, global batch; measured `max_memory_allocated`, in GiB (printed without a unit).
 const MEASURED: [([u64; 5], &str); 4] = [
-    ([8, 1, 1, 2, 2048], "69.1 GB"),
-    ([4, 1, 2, 4, 512], "55.7 GB"),
-    ([4, 2, 1, 2, 2048], "49.8 GB"),
-    ([1, 1, 8, 4, 128], "28.8 GB"),
+    ([8, 1, 1, 2, 2048], "69.1"),
+    ([4, 1, 2, 4, 512], "55.7"),
+    ([4, 2, 1, 2, 2048], "49.8"),
+    ([1, 1, 8, 4, 128], "28.8"),
 ];
 
 pub(super) fn chapter() -> Chapter {
     let mut examples = vec![Example {
         name: "The tool's own script".to_owned(),
         about: "24 layers of 4096 on 16 GPUs, TP 2, PP 2, as a launch script".to_owned(),
-        published: String::new(),
-        measure: Measure::Allocated,
+        published: None,
         hand: Hand::of(EXAMPLE),
     }];
     examples.extend(MEASURED.iter().map(|&(numbers, published)| measured(numbers, published)));
     Chapter {
         title: "The analysis tool of 2023",
-        source: "Megatron-LM issue \"Analysis Tool\", with measured peaks of Llama 2 7B on 8 GPUs",
+        source: "Megatron-LM issue \"Analysis Tool\", with measured peaks of \"Llama2 7B\" on 8 GPUs: a GPT with SwiGLU of 32 \
+                 layers, vocabulary 50257, sequences of 2048, as the tool models it.",
         examples,
     }
 }
 
-fn measured([data, pipeline, tensor, micro, global]: [u64; 5], published: &str) -> Example {
-    let link = format!(
-        "/1?accelerator=H800-SXM&bf16&gbs={global}&gpus_per_node=8&mbs={micro}&nodes=1&pp={pipeline}&seq=4096\
-         &software=megatron_legacy&tp={tensor}&use_distributed_optimizer&use_flash_attn"
+fn measured([data, pipeline, tensor, micro, global]: [u64; 5], printed: &'static str) -> Example {
+    // As the tool models it (`crates/report/src/analysis_tool/measured.rs`): not Llama's own widths.
+    let script = format!(
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 \\\n  \
+         --seq-length 2048 --max-position-embeddings 2048 --vocab-size 50257 --bf16 --swiglu --use-flash-attn \\\n  \
+         --use-distributed-optimizer --tensor-model-parallel-size {tensor} --pipeline-model-parallel-size {pipeline} \\\n  \
+         --micro-batch-size {micro} --global-batch-size {global}\n"
     );
+    let mut hand = Hand::of(&script);
+    hand.settings.push(("accelerator".to_owned(), "H800-SXM".to_owned()));
     Example {
-        name: format!("Llama 2 7B, DP {data}, PP {pipeline}, TP {tensor}"),
+        name: format!("Llama2 7B of the tool, DP {data}, PP {pipeline}, TP {tensor}"),
         about: format!("8 GPUs, micro-batch {micro}, global batch {global}"),
-        published: format!("{published} allocated"),
-        measure: Measure::Allocated,
-        hand: Hand::of_settings(settings("Llama-2-7B", &link)),
+        published: Some(Published::new(Measure::Allocated, printed)),
+        hand,
     }
 }

@@ -227,6 +227,25 @@ impl Geometry {
         first.min(self.nodes())..end.min(self.nodes())
     }
 
+    /// Parts of the map, each of whole rows of nodes and about `high`, that cover `nodes`. The same rows make the same part
+    /// whatever is asked for, so that a part once drawn can stay.
+    pub fn tiles(
+        &self,
+        nodes: &std::ops::Range<u64>,
+        high: u32,
+    ) -> impl Iterator<Item = std::ops::Range<u64>> {
+        let pitch = self.node_size().1.saturating_add(self.scale.between).max(1);
+        let (each, last) = (self.across * u64::from((high / pitch).max(1)), self.nodes());
+        (nodes.start / each..nodes.end.div_ceil(each))
+            .map(move |index| index * each..((index + 1) * each).min(last))
+    }
+
+    /// The accelerators of `nodes`.
+    #[must_use]
+    pub fn gpus_of(&self, nodes: &std::ops::Range<u64>) -> std::ops::Range<u64> {
+        nodes.start * self.per_node..(nodes.end * self.per_node).min(self.gpus)
+    }
+
     /// Nodes side by side.
     #[must_use]
     pub const fn across(&self) -> u64 {
@@ -407,6 +426,10 @@ mod tests {
         let middle = near.node(seen.start + 1);
         assert!(middle.y < 10_600 && middle.y + middle.height > 9_000, "{middle:?}");
         assert_eq!(near.nodes_between(0, u32::MAX), 0..2_048);
+        let tiles: Vec<_> = near.tiles(&seen, 300).collect();
+        assert!(tiles[0].start <= seen.start && tiles[tiles.len() - 1].end >= seen.end, "{tiles:?} {seen:?}");
+        assert!(tiles.windows(2).all(|two| two[0].end == two[1].start), "{tiles:?}");
+        assert_eq!(near.tiles(&(tiles[1].clone()), 300).next(), tiles.get(1).cloned());
     }
 
     #[test]

@@ -11,5 +11,5 @@ pub use about::{About, Relation, Wire, about, find_gpu, holds, relation_name, re
 pub use caption::group_caption;
 pub use colour::{Amounts, Colour, HUES, NOTHING, Paint, Swatch, colour_named, colour_slug, paint};
 pub use geometry::{Area, Detail, Geometry, MOST_DRAWN, Step};
-pub use picture::{Caption, Picture, Row, picture, picture_of};
+pub use picture::{Caption, Picture, Row, Tile, picture_of, tile};
 pub use table::{GpuLine, all_groups, gpu_lines};

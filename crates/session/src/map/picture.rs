@@ -7,25 +7,30 @@ use shardscope_plan::Plan;
 use shardscope_topology::{Groups, Rank};
 use shardscope_units::size;
 
-/// Everything drawn that does not depend on which GPU is picked.
+/// What of the map does not depend on which GPU is picked, but for the cells, which come by [`Tile`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
     /// Where the cells lie.
     pub geometry: Geometry,
     /// The GPUs that are drawn.
     pub gpus: Range<u64>,
-    /// One path per colour: around all its cells.
-    pub fills: Vec<(u8, String)>,
-    /// The nodes with their names, where there is room for them.
-    pub nodes: Vec<(Area, String)>,
     /// The rows of nodes with what stands left of them, where there is room.
     pub rows: Vec<Row>,
-    /// The cells' texts, where there is room for them.
-    pub captions: Vec<Caption>,
     /// What the colours mean.
     pub legend: Vec<Swatch>,
     /// Whether the colours are an order of amounts instead of names.
     pub ramp: bool,
+}
+
+/// Some rows of nodes, drawn at once and kept while the map is scrolled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tile {
+    /// One path per colour: around all its cells.
+    pub fills: Vec<(u8, String)>,
+    /// The nodes with their names, where there is room for them.
+    pub nodes: Vec<(Area, String)>,
+    /// The cells' texts, where there is room for them.
+    pub captions: Vec<Caption>,
 }
 
 /// What stands left of a row of nodes.
@@ -50,50 +55,36 @@ pub struct Caption {
     pub value: String,
 }
 
-/// The map of `plan`, `width` wide.
-#[must_use]
-pub fn picture(plan: &Plan, colour: Colour, amounts: &Amounts, width: u32) -> Picture {
-    let geometry = Geometry::fit(plan.layout().world_size, plan.cluster().gpus_per_node, width);
-    picture_of(plan, colour, amounts, geometry, 0..geometry.nodes())
-}
-
-/// The same of `nodes` alone, those that are seen, at the places of `geometry`.
+/// The map of `plan` at the places of `geometry`, as far as `nodes` are seen.
 #[must_use]
 pub fn picture_of(
     plan: &Plan,
     colour: Colour,
     amounts: &Amounts,
     geometry: Geometry,
-    nodes: Range<u64>,
+    nodes: &Range<u64>,
 ) -> Picture {
-    let per_node = geometry.per_node();
-    let gpus = nodes.start * per_node..(nodes.end * per_node).min(geometry.gpus());
-    let Paint { classes, legend, ramp } = paint(plan, colour, amounts, gpus.clone());
-    let detail = geometry.detail();
-    let rows = rows(plan, &geometry, &nodes);
-    let mut captions = Vec::new();
-    let mut named = Vec::new();
+    let Paint { legend, ramp, .. } = paint(plan, colour, amounts, 0..0);
+    Picture { gpus: geometry.gpus_of(nodes), rows: rows(plan, &geometry, nodes), geometry, legend, ramp }
+}
+
+/// The cells of `nodes`.
+#[must_use]
+pub fn tile(plan: &Plan, colour: Colour, amounts: &Amounts, geometry: &Geometry, nodes: &Range<u64>) -> Tile {
+    let (gpus, per_node, detail) = (geometry.gpus_of(nodes), geometry.per_node(), geometry.detail());
+    let classes = paint(plan, colour, amounts, gpus.clone()).classes;
+    let mut tile =
+        Tile { fills: fills(geometry, gpus.start, &classes), nodes: Vec::new(), captions: Vec::new() };
     if detail >= Detail::Number {
-        captions = gpus
-            .clone()
-            .map(|gpu| Caption {
-                area: geometry.cell(gpu),
-                label: (detail == Detail::Words).then(|| Rank::new(gpu).label(per_node)),
-                value: value(plan, colour, amounts, Rank::new(gpu), detail),
-            })
-            .collect();
-        named = nodes.map(|node| (geometry.node(node), node_name(plan, node))).collect();
+        let caption = |gpu| Caption {
+            area: geometry.cell(gpu),
+            label: (detail == Detail::Words).then(|| Rank::new(gpu).label(per_node)),
+            value: value(plan, colour, amounts, Rank::new(gpu), detail),
+        };
+        tile.captions = gpus.map(caption).collect();
+        tile.nodes = nodes.clone().map(|node| (geometry.node(node), node_name(plan, node))).collect();
     }
-    Picture {
-        fills: fills(&geometry, gpus.start, &classes),
-        geometry,
-        gpus,
-        nodes: named,
-        rows,
-        captions,
-        legend,
-        ramp,
-    }
+    tile
 }
 
 /// The node's name; with its rack in front where the fast links join several nodes.
@@ -162,5 +153,30 @@ fn value(plan: &Plan, colour: Colour, amounts: &Amounts, rank: Rank, detail: Det
             amounts.of(colour, groups.coordinates(rank).pipeline).map_or_else(String::new, size)
         }
         Colour::Memory | Colour::Traffic => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::State;
+
+    #[test]
+    fn the_tiles_of_a_map_hold_every_cell_once() {
+        let shown = State::default().shown.expect("a plan");
+        let plan = &shown.plan;
+        let amounts = Amounts::default();
+        for closer in 0..2 {
+            let geometry = Geometry::fit_closer(16, 8, 700, closer);
+            let whole = tile(plan, Colour::Stage, &amounts, &geometry, &(0..2));
+            let mut captions = Vec::new();
+            let mut cells = 0;
+            for nodes in geometry.tiles(&(0..2), 1) {
+                let part = tile(plan, Colour::Stage, &amounts, &geometry, &nodes);
+                cells += part.fills.iter().map(|(_, path)| path.matches('M').count()).sum::<usize>();
+                captions.extend(part.captions);
+            }
+            assert_eq!((cells, captions), (16, whole.captions));
+        }
     }
 }

@@ -1,28 +1,58 @@
 //! What of the map does not change when a GPU is picked or hovered.
 
-use shardscope::session::PtrEq;
-use shardscope::session::map::{Area, Caption, Detail, Picture, Row};
+use std::ops::Range;
+
+use shardscope::session::map::{Amounts, Area, Caption, Colour, Detail, Geometry, Picture, Row, Tile, tile};
+use shardscope::session::{PtrEq, Shown};
 use yew::prelude::*;
+
+#[derive(Properties, PartialEq)]
+pub(super) struct TileProps {
+    pub shown: PtrEq<Shown>,
+    pub colour: Colour,
+    pub geometry: Geometry,
+    pub nodes: Range<u64>,
+}
+
+impl TileProps {
+    fn tile(&self) -> Tile {
+        tile(&self.shown.plan, self.colour, &amounts(&self.shown), &self.geometry, &self.nodes)
+    }
+}
+
+/// What is known of the GPUs of each stage.
+pub(super) fn amounts(shown: &Shown) -> Amounts {
+    Amounts {
+        memory: shown.stages.iter().map(|stage| stage.reserved).collect(),
+        traffic: shown.report.traffic.stages().iter().map(|stage| stage.wire).collect(),
+    }
+}
+
+/// The nodes and the coloured cells of some rows. Equal properties draw nothing anew: scrolling costs what comes into view.
+#[component(Cells)]
+pub(super) fn cells(props: &TileProps) -> Html {
+    let tile = props.tile();
+    let hue = if matches!(props.colour, Colour::Memory | Colour::Traffic) { "r" } else { "c" };
+    let rounded = props.geometry.detail() >= Detail::Number;
+    html! {
+        <g class={rounded.then_some("rounded")} aria-hidden="true">
+            { for tile.nodes.iter().map(node) }
+            { for tile.fills.iter().map(|(class, path)| html! {
+                <path class={format!("cell {hue}{class}")} d={path.clone()} />
+            }) }
+        </g>
+    }
+}
 
 #[derive(Properties, PartialEq)]
 pub(super) struct Props {
     pub picture: PtrEq<Picture>,
 }
 
-/// The nodes and the coloured cells.
-#[component(Cells)]
-pub(super) fn cells(Props { picture }: &Props) -> Html {
-    let hue = if picture.ramp { "r" } else { "c" };
-    let rounded = picture.geometry.detail() >= Detail::Number;
-    html! {
-        <g class={rounded.then_some("rounded")} aria-hidden="true">
-            { for picture.rows.iter().map(row) }
-            { for picture.nodes.iter().map(node) }
-            { for picture.fills.iter().map(|(class, path)| html! {
-                <path class={format!("cell {hue}{class}")} d={path.clone()} />
-            }) }
-        </g>
-    }
+/// What stands left of the rows.
+#[component(Rows)]
+pub(super) fn rows(Props { picture }: &Props) -> Html {
+    html! { <g aria-hidden="true">{ for picture.rows.iter().map(row) }</g> }
 }
 
 /// Left of a row: the name of its first node, and a bracket around the rows of the same stages.
@@ -60,9 +90,9 @@ fn node((area, name): &(Area, String)) -> Html {
 
 /// The texts in the cells, above everything drawn between.
 #[component(Captions)]
-pub(super) fn captions(Props { picture }: &Props) -> Html {
+pub(super) fn captions(props: &TileProps) -> Html {
     html! {
-        <g class="captions" aria-hidden="true">{ for picture.captions.iter().map(caption) }</g>
+        <g class="captions" aria-hidden="true">{ for props.tile().captions.iter().map(caption) }</g>
     }
 }
 

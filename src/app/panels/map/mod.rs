@@ -9,8 +9,10 @@ mod play;
 mod table;
 mod view;
 
+use std::ops::Range;
+
 use shardscope::session::map::{
-    Amounts, Colour, Detail, Geometry, MOST_DRAWN, Picture, about, group_caption, picture_of,
+    Colour, Detail, Geometry, MOST_DRAWN, Picture, about, group_caption, picture_of,
 };
 use shardscope::session::{Event, PtrEq, Shown};
 use shardscope::topology::Rank;
@@ -25,13 +27,16 @@ use crate::app::hooks::use_width;
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Section, Swatch, Term};
 use about::AboutGpu;
-use cells::{Captions, Cells};
+use cells::{Captions, Cells, Rows, amounts};
 use controls::Controls;
 use cursor::Cursor;
 use links::{Company, Traced};
 use play::{moment, scenes, use_play};
 use table::MapTable;
 use view::{View, Zoom, centre};
+
+/// About how much of the map is drawn at once. Unit: CSS pixel.
+const TILE: u32 = 300;
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Map,
@@ -96,13 +101,17 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     let plan = &shown.plan;
     let (world, per_node) = (plan.layout().world_size, plan.cluster().gpus_per_node);
     let geometry = Geometry::fit_closer(world, per_node, width, view.closer);
-    let nodes = view.nodes(&geometry);
+    // Of whole tiles, so that those that stay in view stay as they are.
+    let tiles: Vec<Range<u64>> = match world {
+        0..=MOST_DRAWN if width > 0 => geometry.tiles(&view.nodes(&geometry), TILE).collect(),
+        _ => Vec::new(),
+    };
+    let nodes = tiles.first().map_or(0, |first| first.start)..tiles.last().map_or(0, |last| last.end);
     let drawn = use_memo(
         (shown.clone(), *colour, width, geometry, nodes),
         |(shown, colour, width, geometry, nodes)| {
-            (*width > 0 && world <= MOST_DRAWN).then(|| {
-                PtrEq::new(picture_of(&shown.plan, *colour, &amounts(shown), *geometry, nodes.clone()))
-            })
+            (*width > 0 && world <= MOST_DRAWN)
+                .then(|| PtrEq::new(picture_of(&shown.plan, *colour, &amounts(shown), *geometry, nodes)))
         },
     );
     let kinds = scenes(shown);
@@ -225,7 +234,12 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
                 height={height.to_string()}
                 viewBox={format!("0 0 {width} {height}")}
             >
-                <Cells picture={picture.clone()} />
+                <Rows picture={picture.clone()} />
+                <g>
+                    { for tiles.iter().map(|nodes| html! {
+                        <Cells key={nodes.start} shown={shown.clone()} colour={*colour} {geometry} nodes={nodes.clone()} />
+                    }) }
+                </g>
                 if scene.is_some() {
                     <Traced shown={shown.clone()} picture={picture.clone()} colour={traced} gpu={told} />
                 } else if let Some(gpu) = *hovered {
@@ -233,7 +247,13 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
                 } else if let Some(rank) = *picked {
                     <Company shown={shown.clone()} picture={picture.clone()} {rank} />
                 }
-                <Captions picture={picture.clone()} />
+                <g>
+                    if geometry.detail() >= Detail::Number {
+                        { for tiles.iter().map(|nodes| html! {
+                            <Captions key={nodes.start} shown={shown.clone()} colour={*colour} {geometry} nodes={nodes.clone()} />
+                        }) }
+                    }
+                </g>
                 <Cursor shown={shown.clone()} picture={picture.clone()} picked={*picked} />
             </svg>
         }
@@ -260,14 +280,6 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
             </div>
             { drawn.as_ref().as_ref().map(|picture| legend(picture)).unwrap_or_default() }
         </>
-    }
-}
-
-/// What is known of the GPUs of each stage.
-fn amounts(shown: &Shown) -> Amounts {
-    Amounts {
-        memory: shown.stages.iter().map(|stage| stage.reserved).collect(),
-        traffic: shown.report.traffic.stages().iter().map(|stage| stage.wire).collect(),
     }
 }
 

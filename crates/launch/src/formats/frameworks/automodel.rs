@@ -61,6 +61,7 @@ fn automodel(leaves: &mut Leaves<'_>) {
             NotModelled::new("flow_matching", "", Effect::Model, "a diffusion model").at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
+    implementation(leaves);
     let own = leaves.all().iter().find(|leaf| leaf.path.starts_with("model.backend."));
     if let Some(leaf) = own {
         let what = "kernels and layers of Automodel's own in the place of transformers'";
@@ -86,6 +87,62 @@ fn automodel(leaves: &mut Leaves<'_>) {
             Effect::Memory,
             "linear layers in fp8 or quantised",
         ));
+    }
+}
+
+/// Which modules train: Automodel's own for the architectures that it has (Llama, Qwen, Mistral and most mixtures of experts:
+/// `_transformers/registry.py`), else transformers' with Liger's kernels, unless told otherwise.
+fn implementation(leaves: &mut Leaves<'_>) {
+    let mut lack = |leaves: &mut Leaves<'_>, path: &str, value: &str, effect, what: &str| {
+        let item =
+            NotModelled::new(path, value, effect, what).at_some(leaves.get(path).and_then(|leaf| leaf.span));
+        leaves.reading.not_modelled.push(item);
+    };
+    let recipe = leaves.text("recipe").unwrap_or_default().to_owned();
+    let class = leaves.text("model._target_").unwrap_or_default().to_owned();
+    if leaves.all().iter().any(|leaf| leaf.path.starts_with("teacher_model.")) {
+        lack(leaves, "recipe", &recipe, Effect::Memory, "a teacher beside the model that is trained");
+    }
+    if recipe.contains("VLM") || class.contains("ImageTextToText") || class.contains("Multimodal") {
+        lack(leaves, "model._target_", &class, Effect::Model, "the vision model beside the decoder");
+    }
+    if class.contains("SequenceClassification")
+        || class.contains("BiEncoder")
+        || class.contains("CrossEncoder")
+    {
+        let what = "a head in the place of the vocabulary's";
+        lack(leaves, "model._target_", &class, Effect::Model, what);
+    }
+    let plain = leaves.flag("model.force_hf") == Some(true);
+    let liger = leaves.flag("model.use_liger_kernel") != Some(false);
+    if plain && liger {
+        leaves.state(Field::LigerKernel, "true", Origin::Default, "Automodel patches models of transformers");
+    }
+    leaves.pass_below(&["model.force_hf", "model.use_liger_kernel", "model.use_sdpa_patching"]);
+    if let Some(leaf) = leaves.get("model.attn_implementation") {
+        leaves.say(Field::AttnImplementation, &leaf.value, leaf);
+    }
+    match leaves.text("loss_fn._target_").and_then(|class| class.rsplit('.').next()) {
+        Some("FusedLinearCrossEntropy") => {
+            leaves.state(Field::LossKind, "cce", Origin::Derived, "loss_fn of Automodel");
+        }
+        Some("MaskedCrossEntropy") => {
+            leaves.state(Field::LossKind, "torch", Origin::Derived, "loss_fn of Automodel")
+        }
+        _ => {}
+    }
+    if !plain {
+        let what =
+            "modules of Automodel's own, which it has for most architectures, in the place of transformers'";
+        lack(leaves, "model.force_hf", "", Effect::Memory, what);
+    } else if leaves.all().iter().any(|leaf| leaf.path.starts_with("peft.")) {
+        lack(
+            leaves,
+            "peft",
+            "",
+            Effect::Memory,
+            "adapters of Automodel's own, whose kernels keep other tensors",
+        );
     }
 }
 

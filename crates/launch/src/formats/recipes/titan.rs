@@ -7,7 +7,7 @@ use super::evaluate::{Calls, Outcome, Tree, scalar, text};
 use crate::named::take_model;
 use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Software};
-use shardscope_source::Span;
+use shardscope_source::{Code, Diagnostic, Span};
 use std::cell::Cell;
 
 /// `TrainingConfig.num_tokens_per_microbatch_per_dp_rank`. Unit: token.
@@ -194,9 +194,18 @@ fn beside(reading: &mut Reading, outcome: &Outcome, name: &str) {
             ]
             .contains(&path)
     };
+    let mut unread: Vec<&str> = Vec::new();
     for (path, _) in &outcome.tree {
         if !known(path) && !reading.not_read.iter().any(|one| one.name == *path) {
+            unread.push(path);
             reading.not_read.push(NotRead::new(path, None));
         }
+    }
+    if !unread.is_empty() {
+        let names = unread.join(", ");
+        let message = format!(
+            "keys of the recipe are not known here; they are not read and may change the figures: {names}"
+        );
+        reading.diagnostics.push(Diagnostic::warning(Code::KeysNotRead, message));
     }
 }

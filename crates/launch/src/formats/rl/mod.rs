@@ -121,6 +121,10 @@ impl Reader for RlFormat {
     }
 
     fn claims(&self, command: &Command<'_>) -> Option<Claim> {
+        // `verl.trainer.fsdp_sft_trainer`, whose keys are also other trainers'.
+        if command.program.contains("verl") && command.program.contains("sft_trainer") {
+            return (*self == Self::VerlSft).then_some(Claim::Certain);
+        }
         let own = if *self == Self::OpenRlhf { OPEN_OWN } else { self.first_keys() };
         let count = dotted::count(command.words, own);
         // `main_ppo` has keys of both of verl's trainers.

@@ -93,6 +93,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     match task {
         Some("grpo." | "ppo.") => {
             policy(leaves, NEMO);
+            quantisation(leaves);
             rollout(leaves, &of_base, &note);
         }
         Some("dpo.") => {
@@ -341,6 +342,13 @@ fn megatron(leaves: &mut Leaves<'_>) {
         leaves.state(field, value, Origin::Default, "default of NeMo-RL");
     }
     leaves.reading.software = Some((Software::MegatronCoreTe, "NeMo-RL's Megatron policy".to_owned()));
+}
+
+/// Weights that are trained as if they were quantised.
+fn quantisation(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("policy.quant_cfg") {
+        lack(leaves, leaf, Effect::Memory, "training aware of quantisation (ModelOpt)");
+    }
 }
 
 fn rollout(leaves: &mut Leaves<'_>, of_base: &dyn Fn(&str) -> Option<&'static str>, note: &str) {

@@ -174,6 +174,7 @@ fn batch(leaves: &mut Leaves<'_>, rl: bool) {
     defaults(leaves, OPEN, &[(Field::GlobalBatchSize, "128")]);
     let dynamic = leaves.flag("train.dynamic_batch_enable") == Some(true);
     if dynamic {
+        leaves.pass("train.micro_batch_size");
         leaves.take(&["train.max_tokens_per_gpu"], Field::MaxTokensPerGpu);
         defaults(leaves, OPEN, &[(Field::MaxTokensPerGpu, "16192")]);
         if let Some(leaf) = leaves.get("data.max_len") {

@@ -142,6 +142,13 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     );
 }
 
+/// Names of Megatron's configuration that are not its options' (`megatron/core/transformer/transformer_config.py`).
+const CONFIG: [(&str, Field); 3] = [
+    ("num_layers_in_first_pipeline_stage", Field::DecoderFirstPipelineNumLayers),
+    ("num_layers_in_last_pipeline_stage", Field::DecoderLastPipelineNumLayers),
+    ("bias_activation_fusion", Field::BiasSwigluFusion),
+];
+
 fn megatron(leaves: &mut Leaves<'_>) {
     let taken = [
         ("tensor_model_parallel_size", Field::TensorModelParallelSize),
@@ -168,7 +175,8 @@ fn megatron(leaves: &mut Leaves<'_>) {
         .filter_map(|leaf| {
             let rest = leaf.path.strip_prefix(ACTOR)?;
             let name = groups.iter().find_map(|group| rest.strip_prefix(group))?;
-            Some((leaf.path.clone(), Field::named(name)?))
+            let config = CONFIG.iter().find(|(known, _)| *known == name).map(|(_, field)| *field);
+            Some((leaf.path.clone(), config.or_else(|| Field::named(name))?))
         })
         .collect();
     for (path, field) in named {

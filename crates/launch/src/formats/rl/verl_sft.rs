@@ -1,7 +1,7 @@
 //! verl's supervised trainer on FSDP (`verl/trainer/fsdp_sft_trainer.py`, `verl/trainer/config/sft_trainer.yaml`).
 
 use super::super::leaves::Leaves;
-use super::common::{ask, defaults, lack_yes, lora, model, transformers};
+use super::common::{ask, defaults, lack, lack_yes, lora, model, transformers};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 
@@ -9,8 +9,17 @@ const VERL: &str = "verl";
 
 pub(super) fn read(leaves: &mut Leaves<'_>) {
     transformers(leaves, VERL, "fsdp1");
-    if let Some(leaf) = leaves.get("model.strategy").filter(|leaf| leaf.value == "fsdp2") {
-        leaves.say(Field::DataParallelEngine, "fsdp2", leaf);
+    for path in ["model.strategy", "engine.strategy"] {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value == "fsdp2") {
+            leaves.say(Field::DataParallelEngine, "fsdp2", leaf);
+        }
+    }
+    if let Some(leaf) = leaves.get("engine").filter(|leaf| !leaf.value.starts_with("fsdp")) {
+        lack(leaves, leaf, Effect::Memory, "this engine under verl's supervised trainer");
+    }
+    // Groups smaller than the world hold copies of each other; -1 is the world.
+    if let Some(leaf) = leaves.get("engine.fsdp_size").filter(|leaf| leaf.whole().is_some()) {
+        lack(leaves, leaf, Effect::Memory, "sharding inside groups with copies between them (HSDP)");
     }
     leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
     if let Some(leaf) = leaves.first(&["model.fsdp_config.model_dtype"]) {
@@ -39,7 +48,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         VERL,
         &[(Field::SeqLength, "1024"), (Field::GlobalBatchSize, "256"), (Field::MicroBatchSize, "4")],
     );
-    if let Some(leaf) = leaves.get("ulysses_sequence_parallel_size").filter(|leaf| leaf.whole() != Some(1)) {
+    let ulysses = ["ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size"];
+    if let Some(leaf) = leaves.first(&ulysses).filter(|leaf| leaf.whole() != Some(1)) {
         leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
         leaves.say(Field::CpCommType, "a2a", leaf);
     }
@@ -64,6 +74,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "trainer.",
         "checkpoint.",
         "use_remove_padding",
+        "model.use_remove_padding",
         "model.trust_remote_code",
         "model.external_lib",
         "model.use_shm",

@@ -54,10 +54,13 @@ pub(super) fn sequences(leaves: &mut Leaves<'_>) {
         "context_parallel_size",
         "ulysses_size",
         "dist_config.cp_size",
+        "cp_size",
     ];
     if let Some(leaf) = leaves.first(&keys).filter(|leaf| leaf.whole().is_some_and(|ranks| ranks > 1)) {
         leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
-        let ring = leaf.path.starts_with("context");
+        // LLaMA-Factory's second format names the way beside the size.
+        let mode = leaves.first(&["cp_mode", "dist_config.cp_mode"]).map(|leaf| leaf.value.as_str());
+        let ring = leaf.path.starts_with("context") || mode.is_some_and(|mode| mode.contains("ring"));
         leaves.say(Field::CpCommType, if ring { "p2p" } else { "a2a" }, leaf);
     }
 }
@@ -180,9 +183,21 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         return;
     };
     let said = leaf.value.as_str();
+    if said.contains(".json") {
+        let second = said.contains("fsdp2");
+        leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
+        left_to_file(leaves, leaf);
+        if said.contains("offload") {
+            let what = "what a file of FSDP moves to the host, which is not here";
+            let item = NotModelled::new(&leaf.path, said, Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+        return;
+    }
     let version = config(leaves, "version")
         .or_else(|| leaves.get("fsdp_version").map(|leaf| (leaf.value.clone(), None)));
-    let second = version.is_some_and(|(version, _)| version == "2");
+    // ms-swift's short name.
+    let second = said == "fsdp2" || version.is_some_and(|(version, _)| version == "2");
     leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
     let strategy = config(leaves, "sharding_strategy").map(|(word, _)| word).unwrap_or_default();
     let reshards = config(leaves, "reshard_after_forward").and_then(|(_, flag)| flag);

@@ -107,7 +107,11 @@ pub(super) const RULES: &[Rule] = &[
          export_quantization_bit model_class batching_strategy vllm_max_num_seqs",
         Own,
     ),
-    rule("context_parallel_size sequence_parallel_size sequence_parallel_degree ulysses_size", Own),
+    rule("ray_num_workers", Take(Field::WorldSize)),
+    rule(
+        "cp_mode cp_size context_parallel_size sequence_parallel_size sequence_parallel_degree ulysses_size",
+        Own,
+    ),
     rule(
         "tensor_parallel_size tp_size dp_shard_size dp_replicate_size expert_parallel_size context_parapllel_size",
         Lacks(Memory, PARALLEL, "1 null"),
@@ -130,12 +134,12 @@ pub(super) const RULES: &[Rule] = &[
         Lacks(OfModel, ADAPTERS, "0"),
     ),
     rule(
-        "vision_tower mm_vision_tower pretrain_mm_mlp_adapter tune_mm_mlp_adapter",
+        "vision_tower mm_vision_tower pretrain_mm_mlp_adapter tune_mm_mlp_adapter tune_vision_tower vision_tower_lr connector_lr",
         Lacks(OfModel, VISION, ""),
     ),
     rule("fp8 fp8_backend qat float8", Lacks(Memory, FP8, "")),
     rule(
-        "use_unsloth use_kernels use_sonicmoe use_scattermoe use_megatron use_mca use_kt use_onebitllms llama4_linearized_experts quantize_moe_experts",
+        "flash_attn_cross_entropy flash_attn_rms_norm flash_attn_fuse_mlp use_unsloth use_kernels use_sonicmoe use_scattermoe use_megatron use_mca use_kt use_onebitllms llama4_linearized_experts quantize_moe_experts",
         Lacks(Memory, KERNELS, ""),
     ),
     rule(
@@ -148,7 +152,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("router_aux_loss_coef", Idle("the weight of a loss")),
     // Without influence.
     rule(
-        "use_reentrant_gc gradient_checkpointing_kwargs.use_reentrant gradient_checkpointing_kwargs",
+        "use_reentrant_gc use_reentrant gradient_checkpointing_kwargs.use_reentrant gradient_checkpointing_kwargs",
         Idle("the way of checkpointing; the same tensors are kept"),
     ),
     rule(
@@ -164,7 +168,7 @@ pub(super) const RULES: &[Rule] = &[
          temperature top_p top_k repetition_penalty num_iterations scale_rewards importance_sampling_level kl_in_reward tau_pos \
          tau_neg desirable_weight undesirable_weight stop_words steps_per_generation generation_batch_size \
          vllm_server_port vllm_server_timeout vllm_limit_mm_per_prompt vllm_enable_prefix_caching delta advantage_estimator \
-         multi_turn_scheduler max_turns log_rollout_offpolicy_metrics check_model",
+         move_model_batches vllm_server_pass_dataset multi_turn_scheduler max_turns log_rollout_offpolicy_metrics check_model",
         Idle("how rollouts are sampled and rewarded"),
     ),
     rule("lora_mlp_kernel lora_qkv_kernel lora_o_kernel", Lacks(Memory, "fused kernels of adapters", "")),
@@ -173,7 +177,7 @@ pub(super) const RULES: &[Rule] = &[
         Idle("the formula of the loss"),
     ),
     rule(
-        "template system chat_template conv_template version lazy_preprocess group_by_length train_on_inputs remove_unused_columns special_tokens tokens eot_tokens max_samples overwrite_cache tokenized_path dataset_mixer dataset_splits use_chat_template split_dataset_ratio load_from_cache_file streaming shuffle_merged_datasets skip_prepare_dataset split pad_to_multiple_of assistant_only_loss truncation_mode truncation_strategy test_size columns packing_strategy eos_token completion_only_loss model_author model_name agent_template add_non_thinking_prefix enable_thinking processor_type datasets pretraining_dataset test_datasets is_llama_derived_model resize_token_embeddings_to_32x sample_packing_eff_est pad_to_sequence_len eval_sample_packing text_column mask_history neat val_size val_set_size media_dir buffer_size mix_strategy interleave_probs default_system gptq_groupsize gptq_model_v1 custom_register_path external_plugins cached_dataset train_type_data image_key",
+        "response_prefix template system chat_template conv_template version lazy_preprocess group_by_length train_on_inputs remove_unused_columns special_tokens tokens eot_tokens max_samples overwrite_cache tokenized_path dataset_mixer dataset_splits use_chat_template split_dataset_ratio load_from_cache_file streaming shuffle_merged_datasets skip_prepare_dataset split pad_to_multiple_of assistant_only_loss truncation_mode truncation_strategy test_size columns packing_strategy eos_token completion_only_loss model_author model_name agent_template add_non_thinking_prefix enable_thinking processor_type datasets pretraining_dataset test_datasets is_llama_derived_model resize_token_embeddings_to_32x sample_packing_eff_est pad_to_sequence_len eval_sample_packing text_column mask_history neat val_size val_set_size media_dir buffer_size mix_strategy interleave_probs default_system gptq_groupsize gptq_model_v1 custom_register_path external_plugins cached_dataset train_type_data image_key",
         Idle(DATA),
     ),
     rule(
@@ -181,7 +185,7 @@ pub(super) const RULES: &[Rule] = &[
         Idle(EVALUATION),
     ),
     rule(
-        "num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model plugins torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage resize_vocab shift_attn rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef auto_find_batch_size full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
+        "reinit_weights use_swanlab num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model plugins torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage resize_vocab shift_attn rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef auto_find_batch_size full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
         Idle("what happens around the training"),
     ),
 ];

@@ -1,0 +1,40 @@
+//! A command that is given a settings file and nothing else (`train_grpo.py --config-name grpo_qwen25_7b`): where the file is
+//! not among the texts, it is asked for by name.
+
+use super::flag::is_spelt;
+use crate::Argument;
+use shardscope_bash::base_name;
+use shardscope_source::{Code, Diagnostic, Source, Span};
+
+const ENDS: [&str; 4] = [".yaml", ".yml", ".json", ".toml"];
+/// Options that name such a file; Hydra's without its ending.
+const FLAGS: [&str; 4] = ["--config-name", "--config", "--config-file", "--cfg"];
+
+/// The file that the words name and that is not at hand, and what to say of it.
+pub(super) fn missing(words: &[Argument], source: &Source) -> Option<(String, Diagnostic)> {
+    let (mut name, span) = named(words)?;
+    if !ENDS.iter().any(|end| name.ends_with(end)) {
+        name.push_str(".yaml");
+    }
+    if source.parts().iter().any(|part| base_name(&part.name) == name) {
+        return None;
+    }
+    let message = format!("the settings of this training stand in {name}, which is not here");
+    let said =
+        Diagnostic::error(Code::MissingFile, message).hint(format!("paste or drop {name} beside this text"));
+    Some((name, said.at_some(span)))
+}
+
+fn named(words: &[Argument]) -> Option<(String, Option<Span>)> {
+    for (at, word) in words.iter().enumerate() {
+        let text = word.text.as_str();
+        let (flag, inline) = text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
+        let next = words.get(at + 1).map(|next| next.text.as_str());
+        let told = FLAGS.iter().any(|known| is_spelt(flag, known)).then(|| inline.or(next)).flatten();
+        let file = ENDS.iter().any(|end| text.ends_with(end)).then_some(text);
+        if let Some(name) = told.or(file).filter(|name| !name.is_empty() && !name.starts_with('-')) {
+            return Some((base_name(name).to_owned(), word.span));
+        }
+    }
+    None
+}

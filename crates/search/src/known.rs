@@ -1,0 +1,63 @@
+//! What is worked out once for many layouts: the passes over one section of each kind, and what one section of each kind holds.
+
+use shardscope_estimate::time::{Draft, Sections};
+use shardscope_estimate::{KnownUnits, Totals, Verdict, memory_totals_knowing};
+use shardscope_plan::{DpSharding, PipelineSchedule, Plan, Recompute};
+use shardscope_units::Bytes;
+
+/// What layouts of one cut have in common.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    sections: Vec<(Recompute, Sections)>,
+    units: Vec<((Recompute, DpSharding, PipelineSchedule), KnownUnits)>,
+}
+
+impl Known {
+    /// The step of `plan` before its schedule is run.
+    pub(crate) fn draft(&mut self, plan: &Plan) -> Draft {
+        // Whole layers that are recomputed change no section.
+        let recompute = &plan.recipe().recompute;
+        let key = if matches!(recompute, Recompute::Selective(_)) { recompute } else { &Recompute::None };
+        Draft::of(plan, of(&mut self.sections, key))
+    }
+
+    /// The fullest device's peak, and the gravest verdict.
+    pub(crate) fn fit(&mut self, plan: &Plan) -> (Bytes, Verdict) {
+        fit_of(plan, &self.totals(plan))
+    }
+
+    /// The totals of every pipeline rank.
+    pub(crate) fn totals(&mut self, plan: &Plan) -> Vec<Totals> {
+        let recipe = plan.recipe();
+        let recompute = match &recipe.recompute {
+            // Which of a chunk's layers are recomputed is no matter of one section.
+            Recompute::Uniform { .. } | Recompute::Block { .. } => {
+                Recompute::Block { num_layers: 1, distribute: false }
+            }
+            other => other.clone(),
+        };
+        let key = (recompute, recipe.dp_sharding, plan.layout().schedule);
+        memory_totals_knowing(plan, of(&mut self.units, &key))
+    }
+}
+
+/// The value beside `key`, a new one where there is none.
+fn of<'a, K: PartialEq + Clone, V: Default>(known: &'a mut Vec<(K, V)>, key: &K) -> &'a mut V {
+    let place = known.iter().position(|(one, _)| one == key).unwrap_or(known.len());
+    if place == known.len() {
+        known.push((key.clone(), V::default()));
+    }
+    &mut known[place].1
+}
+
+/// The fullest device's peak, and the gravest verdict.
+pub(crate) fn fit(plan: &Plan) -> (Bytes, Verdict) {
+    Known::default().fit(plan)
+}
+
+fn fit_of(plan: &Plan, totals: &[Totals]) -> (Bytes, Verdict) {
+    let (capacity, headroom) = (plan.cluster().accelerator.memory, plan.recipe().headroom);
+    let peak = totals.iter().map(|totals| totals.peak_reserved).max().unwrap_or_default();
+    let verdict = totals.iter().map(|totals| totals.verdict(capacity, headroom)).max();
+    (peak, verdict.unwrap_or(Verdict::Fits))
+}

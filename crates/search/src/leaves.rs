@@ -1,0 +1,393 @@
+//! The leaves of one shape: what is recomputed of it and what its data-parallel replicas share.
+//!
+//! Both are ordered ([`super::dominance`]): what recomputes more takes no less time and no more memory, and so on. So of a row
+//! in which each recomputes more than the one before, the first that fits is the fastest that does, and bisection finds it; and
+//! where the lightest of all does not fit, nothing does.
+
+use super::dominance::{is_no_heavier, is_no_slower, is_within, lightest, recomputation_takes_time};
+use super::known::Known;
+use super::outcome::{Outcome, Tally};
+use super::results::Results;
+use super::space::Space;
+use shardscope_estimate::Verdict;
+use shardscope_estimate::time::Draft;
+use shardscope_plan::{DpSharding, Overlap, Plan, Recompute, Variant};
+use shardscope_source::Code;
+use shardscope_units::{Bytes, Seconds};
+
+const SHARDINGS: [DpSharding; 4] =
+    [DpSharding::Replicated, DpSharding::OptimizerStates, DpSharding::Gradients, DpSharding::Parameters];
+
+/// What deciding works with.
+pub(crate) struct Desk<'a> {
+    pub(crate) space: &'a Space,
+    pub(crate) known: &'a mut Known,
+    pub(crate) tally: &'a mut Tally,
+    pub(crate) results: &'a mut Results,
+}
+
+/// A shape and what is left of it, sharding by sharding.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaves {
+    shape: Variant,
+    plan: Plan,
+    /// What is left, the fastest last.
+    rests: Vec<(DpSharding, Overlap)>,
+    recomputations: Vec<Recompute>,
+    /// Whether nothing of it has been looked at.
+    untouched: bool,
+    /// What fits, and under which sharding: whatever recomputes as much or more is no faster under one that is no faster.
+    fit: Vec<(DpSharding, Recompute)>,
+    /// What is too large, and under which sharding: so is what recomputes as much or less under one that is no lighter.
+    too_large: Vec<(DpSharding, Recompute)>,
+}
+
+/// One leaf before it is decided.
+struct Leaf {
+    variant: Variant,
+    plan: Plan,
+}
+
+/// What is known of a leaf's place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    Decided,
+}
+
+/// The leaves under one sharding.
+struct Row<'a, 'd> {
+    desk: &'a mut Desk<'d>,
+    leaves: &'a mut Leaves,
+    rest: (DpSharding, Overlap),
+    states: Vec<State>,
+}
+
+impl Leaves {
+    /// All of `shape`, which is `plan` where nothing is recomputed.
+    pub(crate) fn of(space: &Space, shape: Variant, plan: Plan) -> Self {
+        let mut rests = space.rests(&shape);
+        // The one that is no slower than most others comes last, where it is taken first.
+        rests.sort_by_key(|(one, _)| SHARDINGS.iter().filter(|other| is_no_slower(*one, **other)).count());
+        let recomputations = space.recomputations(&shape);
+        Self { shape, plan, rests, recomputations, untouched: true, fit: Vec::new(), too_large: Vec::new() }
+    }
+
+    /// Whether all are decided.
+    pub(crate) fn are_done(&self) -> bool {
+        self.rests.is_empty()
+    }
+
+    /// Decides those under the next sharding, the fastest first.
+    pub(crate) fn decide_next(&mut self, desk: &mut Desk<'_>) {
+        if std::mem::take(&mut self.untouched) && self.are_too_large(desk) {
+            return;
+        }
+        let Some(rest) = self.rests.pop() else { return };
+        let states = self.recomputations.iter().map(|_| State::Open).collect();
+        Row { desk, leaves: self, rest, states }.decide();
+    }
+
+    /// Whether nothing of it fits: what recomputes most, under the lightest shardings, does not. Everything is decided then.
+    fn are_too_large(&mut self, desk: &mut Desk<'_>) -> bool {
+        let all = &self.recomputations;
+        let Some(most) = all.iter().find(|most| all.iter().all(|one| is_within(one, most))) else {
+            return false;
+        };
+        for (sharding, overlap) in lightest(&self.rests) {
+            let leaf = Variant { recompute: most.clone(), sharding, overlap, ..self.shape.clone() };
+            let Ok(plan) = leaf.retuned(&self.plan) else { return false };
+            if desk.known.fit(&plan).1 != Verdict::OutOfMemory {
+                return false;
+            }
+        }
+        desk.tally.too_large += all.len() as u64 * self.rests.len() as u64;
+        self.rests.clear();
+        true
+    }
+}
+
+impl Row<'_, '_> {
+    fn decide(mut self) {
+        let all: Vec<usize> = (0..self.states.len()).collect();
+        for (sharding, fit) in self.leaves.fit.clone() {
+            if is_no_slower(sharding, self.rest.0) {
+                self.slower_than(&fit);
+            }
+        }
+        for (sharding, most) in self.leaves.too_large.clone() {
+            if is_no_heavier(sharding, self.rest.0) {
+                self.mark_too_large(&most);
+            }
+        }
+        let blocks: Vec<usize> = all.iter().copied().filter(|place| self.is_block(*place)).collect();
+        let lists: Vec<usize> = all.iter().copied().filter(|place| !self.is_block(*place)).collect();
+        if recomputation_takes_time(self.rest.0) {
+            self.decide_lists(&lists);
+            self.decide_blocks(&blocks);
+        } else {
+            self.decide_lists(&all);
+        }
+    }
+
+    fn recompute(&self, place: usize) -> Option<&Recompute> {
+        self.leaves.recomputations.get(place)
+    }
+
+    /// Whether it is one of the row in which each recomputes a layer more than the one before, up to all of them.
+    fn is_block(&self, place: usize) -> bool {
+        matches!(
+            self.recompute(place),
+            Some(
+                Recompute::Block { distribute: false, .. }
+                    | Recompute::Uniform { num_layers: 1, distribute: false }
+            )
+        )
+    }
+
+    fn is_open(&self, place: usize) -> bool {
+        self.states.get(place) == Some(&State::Open)
+    }
+
+    /// Marks a place as decided; whether it was not before.
+    fn close(&mut self, place: usize) -> bool {
+        self.states
+            .get_mut(place)
+            .is_some_and(|state| std::mem::replace(state, State::Decided) == State::Open)
+    }
+
+    /// `place` is slower than what was found, and so is what recomputes more under the same sharding.
+    fn slower_from(&mut self, place: usize) {
+        if recomputation_takes_time(self.rest.0) {
+            if let Some(least) = self.recompute(place).cloned() {
+                self.slower_than(&least);
+            }
+        } else if self.close(place) {
+            self.desk.tally.slower += 1;
+        }
+    }
+
+    /// Whatever recomputes as much as `least` or more is slower than what was found.
+    fn slower_than(&mut self, least: &Recompute) {
+        for place in 0..self.states.len() {
+            let within = self.recompute(place).is_some_and(|more| is_within(least, more));
+            if within && self.close(place) {
+                self.desk.tally.slower += 1;
+            }
+        }
+    }
+
+    /// Whatever recomputes as much as `most` or less is too large, here and under shardings that are no lighter.
+    fn too_large_to(&mut self, most: &Recompute) {
+        self.leaves.too_large.push((self.rest.0, most.clone()));
+        self.mark_too_large(most);
+    }
+
+    fn mark_too_large(&mut self, most: &Recompute) {
+        for place in 0..self.states.len() {
+            let within = self.recompute(place).is_some_and(|less| is_within(less, most));
+            if within && self.close(place) {
+                self.desk.tally.too_large += 1;
+            }
+        }
+    }
+
+    /// The leaf of a place; none where the software refuses it, which decides it.
+    fn leaf(&mut self, place: usize) -> Option<Leaf> {
+        let (sharding, overlap) = self.rest;
+        let recompute = self.recompute(place)?.clone();
+        let variant = Variant { recompute, sharding, overlap, ..self.leaves.shape.clone() };
+        match variant.retuned(&self.leaves.plan) {
+            Ok(plan) => Some(Leaf { variant, plan }),
+            Err(reasons) => {
+                if self.close(place) {
+                    self.desk.tally.refuse(reasons.first().map_or(Code::Size, |reason| reason.code), 1);
+                }
+                None
+            }
+        }
+    }
+
+    /// Decides by memory what is left of a leaf whose step is `least` at least, and what follows for others.
+    fn weigh(&mut self, place: usize, leaf: &Leaf, draft: &Draft) {
+        let (peak, verdict) = self.desk.known.fit(&leaf.plan);
+        self.settle(place, leaf, draft, peak, verdict);
+    }
+
+    fn settle(&mut self, place: usize, leaf: &Leaf, draft: &Draft, peak: Bytes, verdict: Verdict) {
+        if verdict == Verdict::OutOfMemory {
+            self.too_large_to(&leaf.variant.recompute);
+            return;
+        }
+        self.work_out(place, leaf, draft, peak, verdict == Verdict::Tight);
+        if verdict == Verdict::Fits {
+            self.slower_from(place);
+            self.leaves.fit.push((self.rest.0, leaf.variant.recompute.clone()));
+        }
+    }
+
+    fn work_out(&mut self, place: usize, leaf: &Leaf, draft: &Draft, peak: Bytes, tight: bool) {
+        if !self.close(place) {
+            return;
+        }
+        let (desk, variant) = (&mut *self.desk, &leaf.variant);
+        let least = draft.least();
+        let beaten = if tight {
+            desk.results.is_tight_beaten(least, variant)
+        } else {
+            desk.results.is_beaten(least, variant)
+        };
+        if beaten {
+            desk.tally.slower += 1;
+            return;
+        }
+        let (step, changes) = (draft.exact(), desk.space.changes(variant));
+        let outcome = Outcome { variant: variant.clone(), changes, peak, tight, step };
+        if desk.results.keep(desk.space, outcome) {
+            desk.tally.estimated += 1;
+        } else {
+            desk.tally.faults += 1;
+        }
+    }
+
+    /// Nothing recomputed, and lists of modules: one by one, the fastest first.
+    fn decide_lists(&mut self, lists: &[usize]) {
+        let mut bounded: Vec<(Seconds, usize)> = Vec::new();
+        for &place in lists {
+            if !self.is_open(place) {
+                continue;
+            }
+            let Some(leaf) = self.leaf(place) else { continue };
+            let least = self.desk.known.draft(&leaf.plan).least();
+            if self.desk.results.is_beaten(least, &leaf.variant) {
+                self.slower_from(place);
+            } else {
+                bounded.push((least, place));
+            }
+        }
+        // Where what recomputes most does not fit, nothing within it does.
+        for &(_, place) in bounded.iter().rev() {
+            let lists =
+                bounded.iter().filter_map(|(_, other)| self.recompute(*other).map(|more| (*other, more)));
+            let own = self.recompute(place);
+            let is_most = own.is_some_and(|own| {
+                lists.into_iter().all(|(other, more)| other == place || !is_within(own, more))
+            });
+            if is_most
+                && self.is_open(place)
+                && let Some(leaf) = self.leaf(place)
+                && self.desk.known.fit(&leaf.plan).1 == Verdict::OutOfMemory
+            {
+                self.too_large_to(&leaf.variant.recompute);
+            }
+        }
+        bounded.sort_by(|one, other| one.0.get().total_cmp(&other.0.get()));
+        for (least, place) in bounded {
+            if !self.is_open(place) {
+                continue;
+            }
+            let Some(leaf) = self.leaf(place) else { continue };
+            if self.desk.results.is_beaten(least, &leaf.variant) {
+                self.slower_from(place);
+                continue;
+            }
+            let draft = self.desk.known.draft(&leaf.plan);
+            self.weigh(place, &leaf, &draft);
+        }
+    }
+
+    /// The row in which each recomputes more than the one before.
+    fn decide_blocks(&mut self, row: &[usize]) {
+        // Both ends of what is still of interest: the first that is not known to be too large, the first known to be slow.
+        let mut from = 0;
+        while row.get(from).is_some_and(|place| !self.is_open(*place)) {
+            from += 1;
+        }
+        let mut until = row.len();
+        while until > from && row.get(until - 1).is_some_and(|place| !self.is_open(*place)) {
+            until -= 1;
+        }
+        let Some(row) = row.get(from..until).filter(|row| !row.is_empty()) else { return };
+        // The first that is too slow ...
+        let slow = first(row.len(), |index| self.is_slow(row, index));
+        if let Some(place) = row.get(slow) {
+            self.slower_from(*place);
+        }
+        let Some(row) = row.get(..slow).filter(|row| !row.is_empty()) else { return };
+        // ... the first of the others that is not out of memory, and the first that leaves the headroom free.
+        let mut weighed: Vec<(usize, Bytes, Verdict)> = Vec::new();
+        for sought in [Verdict::Tight, Verdict::Fits] {
+            let last = row.len() - 1;
+            if !self.holds(row, last, sought, &mut weighed) {
+                if sought == Verdict::Tight
+                    && let Some(recompute) = row.get(last).and_then(|place| self.recompute(*place)).cloned()
+                {
+                    self.too_large_to(&recompute);
+                }
+                break;
+            }
+            let index = first(last, |index| self.holds(row, index, sought, &mut weighed));
+            let before = index.checked_sub(1).and_then(|before| self.recompute(*row.get(before)?)).cloned();
+            if let Some(recompute) = before.filter(|_| sought == Verdict::Tight) {
+                self.too_large_to(&recompute);
+            }
+            let found = weighed.iter().find(|(one, ..)| *one == index).copied();
+            let (Some((_, peak, verdict)), Some(&place)) = (found, row.get(index)) else { continue };
+            if self.is_open(place)
+                && let Some(leaf) = self.leaf(place)
+            {
+                let draft = self.desk.known.draft(&leaf.plan);
+                self.settle(place, &leaf, &draft, peak, verdict);
+            }
+            if verdict == Verdict::Fits {
+                break;
+            }
+        }
+        // What lies between takes some of the headroom, and longer than the first that does.
+        for &place in row {
+            if self.close(place) {
+                self.desk.tally.slower += 1;
+            }
+        }
+    }
+}
+
+impl Row<'_, '_> {
+    /// Whether the leaf at `index` of `row` is no faster than what was found. One that is refused is not.
+    fn is_slow(&mut self, row: &[usize], index: usize) -> bool {
+        let Some(leaf) = row.get(index).and_then(|place| self.leaf(*place)) else { return false };
+        let least = self.desk.known.draft(&leaf.plan).least();
+        self.desk.results.is_beaten(least, &leaf.variant)
+    }
+
+    /// Whether the leaf at `index` of `row` has the verdict `sought` or a better one; what was weighed is noted.
+    fn holds(
+        &mut self,
+        row: &[usize],
+        index: usize,
+        sought: Verdict,
+        weighed: &mut Vec<(usize, Bytes, Verdict)>,
+    ) -> bool {
+        if let Some((.., verdict)) = weighed.iter().find(|(one, ..)| *one == index) {
+            return *verdict <= sought;
+        }
+        let Some(leaf) = row.get(index).and_then(|place| self.leaf(*place)) else { return false };
+        let (peak, verdict) = self.desk.known.fit(&leaf.plan);
+        weighed.push((index, peak, verdict));
+        verdict <= sought
+    }
+}
+
+/// The first of `count` places that `holds`, which holds for all behind it too; `count` where none does.
+fn first(count: usize, mut holds: impl FnMut(usize) -> bool) -> usize {
+    let (mut from, mut until) = (0, count);
+    while from < until {
+        let middle = from + (until - from) / 2;
+        if holds(middle) {
+            until = middle;
+        } else {
+            from = middle + 1;
+        }
+    }
+    from
+}

@@ -1,0 +1,72 @@
+//! What a walk has found so far, and what must be beaten to be of interest.
+
+use super::outcome::Outcome;
+use super::space::Space;
+use shardscope_estimate::time::time;
+use shardscope_estimate::time_fault;
+use shardscope_plan::Variant;
+use shardscope_units::Seconds;
+
+/// The layouts that a walk keeps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Results {
+    /// The fastest of each of the fastest cuts that fit.
+    pub(crate) best: Vec<Outcome>,
+    /// The same of those that take some of the headroom.
+    pub(crate) tight: Vec<Outcome>,
+    /// Those that no other beats in both time and memory.
+    pub(crate) frontier: Vec<Outcome>,
+    /// Cuts kept.
+    kept: usize,
+}
+
+impl Results {
+    /// Nothing found, room for `kept` cuts.
+    pub(crate) fn new(kept: usize) -> Self {
+        Self { kept: kept.max(1), ..Self::default() }
+    }
+
+    /// Whether a step of `least` at least is no faster than what a layout of the same cut as `variant` must be faster than to be
+    /// kept: the cut's own best, and the last that is kept.
+    pub(crate) fn is_beaten(&self, least: Seconds, variant: &Variant) -> bool {
+        let of_cut = self.best.iter().find(|one| one.is_of_cut(variant));
+        let last = self.best.last().filter(|_| self.best.len() >= self.kept);
+        of_cut.into_iter().chain(last).any(|one| least >= one.step)
+    }
+
+    /// The same for one that takes some of the headroom: a faster such of the same cut beats it, too.
+    pub(crate) fn is_tight_beaten(&self, least: Seconds, variant: &Variant) -> bool {
+        self.is_beaten(least, variant)
+            || self.tight.iter().any(|one| one.is_of_cut(variant) && one.step <= least)
+    }
+
+    /// Keeps `outcome` where it is of interest. False where it breaks a law of the machine: that is no result.
+    pub(crate) fn keep(&mut self, space: &Space, outcome: Outcome) -> bool {
+        let fault = outcome.variant.apply(&space.plan).and_then(|plan| time_fault(&time(&plan)));
+        if fault.is_some() {
+            return false;
+        }
+        insert(if outcome.tight { &mut self.tight } else { &mut self.best }, &outcome, self.kept);
+        let beaten = |one: &Outcome| one.step <= outcome.step && one.peak <= outcome.peak;
+        if !self.frontier.iter().any(beaten) {
+            self.frontier.retain(|one| !(outcome.step <= one.step && outcome.peak <= one.peak));
+            let place = self.frontier.partition_point(|one| one.step < outcome.step);
+            self.frontier.insert(place, outcome);
+        }
+        true
+    }
+}
+
+/// Puts `outcome` where it belongs, one for each cut and `kept` at most.
+fn insert(list: &mut Vec<Outcome>, outcome: &Outcome, kept: usize) {
+    if let Some(place) = list.iter().position(|one| one.is_of_cut(&outcome.variant)) {
+        let rank = list.get(place).map(Outcome::rank);
+        if rank.is_some_and(|rank| rank <= outcome.rank()) {
+            return;
+        }
+        list.remove(place);
+    }
+    let place = list.partition_point(|one| one.rank() <= outcome.rank());
+    list.insert(place, outcome.clone());
+    list.truncate(kept);
+}
