@@ -1,10 +1,11 @@
 //! What no machine can do: the last check of every estimate.
 
 use super::Memory;
-use super::time::Time;
+use super::flops::{FlopCounts, flops};
+use super::time::{Time, held_against};
 use super::traffic::Traffic;
 use shardscope_plan::Plan;
-use shardscope_units::{Bytes, BytesPerSecond, Quantity, Seconds, decimal, seconds};
+use shardscope_units::{Bytes, BytesPerSecond, Count, Quantity, Seconds, decimal, seconds};
 
 /// An estimate that breaks a law of the machine it is for. The engine is wrong then, and what it says of the plan must not
 /// be shown.
@@ -100,18 +101,38 @@ pub fn fault(plan: &Plan, time: &Time, memory: &Memory, traffic: &Traffic) -> Op
 /// The same of the time alone.
 #[must_use]
 pub fn time_fault(time: &Time) -> Option<Fault> {
-    let flops = &time.flops;
+    let continued = time.schedule.simulated < time.schedule.shape.micro_batches;
+    // FLOPs per second of one accelerator at its peak, in FLOPs of all of them for this step.
+    let peak = time.flops.model.get() / time.mfu.max(f64::MIN_POSITIVE);
+    of_time(time.step, &time.flops, peak, time.lower_bound, continued)
+}
+
+/// The same of a `step` of `plan` that was worked out without the rest of a report.
+#[must_use]
+pub fn step_fault(plan: &Plan, step: Seconds) -> Option<Fault> {
+    let (lower_bound, peak, continued) = held_against(plan);
+    let gpus = Count::new(plan.layout().world_size.max(1)).number();
+    of_time(step, &flops(plan), peak.get() * gpus * step.get(), lower_bound, continued)
+}
+
+/// `peak` is what all accelerators together could do in the step. Unit: FLOP.
+fn of_time(
+    step: Seconds,
+    flops: &FlopCounts,
+    peak: f64,
+    lower_bound: Seconds,
+    continued: bool,
+) -> Option<Fault> {
     // Above the diagonal nothing is multiplied where the kernel can leave it out; a forward pass done again is a third.
     let masked = flops.model.get() - flops.causal.get();
-    let share = |count: f64| count / flops.model.get().max(f64::MIN_POSITIVE) * time.mfu;
-    let slack =
-        if time.schedule.simulated < time.schedule.shape.micro_batches { CONTINUED } else { ROUNDING };
+    let share = |count: f64| count / peak.max(f64::MIN_POSITIVE);
+    let slack = if continued { CONTINUED } else { ROUNDING };
     let laws = [
         (Law::ModelFlops, share(flops.causal.get())),
         (Law::HardwareFlops, share(flops.hardware.get() - masked * 4.0 / 3.0)),
-        (Law::LowerBound, time.lower_bound.get() / time.step.get().max(f64::MIN_POSITIVE) / (1.0 + slack)),
+        (Law::LowerBound, lower_bound.get() / step.get().max(f64::MIN_POSITIVE) / (1.0 + slack)),
     ];
-    broken(time.step, &laws)
+    broken(step, &laws)
 }
 
 fn broken(step: Seconds, laws: &[(Law, f64)]) -> Option<Fault> {

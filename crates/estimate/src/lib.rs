@@ -14,7 +14,7 @@ pub mod traffic;
 mod utilisation;
 
 pub use constant::Constant;
-pub use fault::{Fault, Law, fault, time_fault};
+pub use fault::{Fault, Law, fault, step_fault, time_fault};
 pub use flops::{Convention, FlopCounts, flops};
 pub use memory::{
     ChunkMemory, EngineMemory, KnownUnits, LayerNode, Load, Memory, Phase, PhaseKind, RankMemory, RlMemory,

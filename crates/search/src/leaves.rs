@@ -18,6 +18,9 @@ use shardscope_units::{Bytes, Seconds};
 const SHARDINGS: [DpSharding; 4] =
     [DpSharding::Replicated, DpSharding::OptimizerStates, DpSharding::Gradients, DpSharding::Parameters];
 
+/// Lists of modules of which each is looked at by itself.
+const FEW: usize = 3;
+
 /// What deciding works with.
 pub(crate) struct Desk<'a> {
     pub(crate) space: &'a Space,
@@ -252,8 +255,22 @@ impl Row<'_, '_> {
 
     /// Nothing recomputed, and lists of modules: one by one, the fastest first.
     fn decide_lists(&mut self, lists: &[usize]) {
+        // Nothing recomputed is the fastest and the largest: where it is too slow, or fits, there is nothing more to see.
+        let plain = lists.iter().copied().find(|place| self.recompute(*place) == Some(&Recompute::None));
+        if let Some(place) = plain.filter(|place| self.is_open(*place))
+            && let Some(leaf) = self.leaf(place)
+        {
+            let draft = self.desk.known.draft(&leaf.plan);
+            if self.desk.results.is_beaten(draft.least(), &leaf.variant) {
+                self.slower_from(place);
+            } else {
+                self.weigh(place, &leaf, &draft);
+            }
+        }
+        self.drop_heavy(lists);
         let mut bounded: Vec<(Seconds, usize)> = Vec::new();
         for &place in lists {
+            // Those that recompute more come later: they go with what they hold.
             if !self.is_open(place) {
                 continue;
             }
@@ -263,22 +280,6 @@ impl Row<'_, '_> {
                 self.slower_from(place);
             } else {
                 bounded.push((least, place));
-            }
-        }
-        // Where what recomputes most does not fit, nothing within it does.
-        for &(_, place) in bounded.iter().rev() {
-            let lists =
-                bounded.iter().filter_map(|(_, other)| self.recompute(*other).map(|more| (*other, more)));
-            let own = self.recompute(place);
-            let is_most = own.is_some_and(|own| {
-                lists.into_iter().all(|(other, more)| other == place || !is_within(own, more))
-            });
-            if is_most
-                && self.is_open(place)
-                && let Some(leaf) = self.leaf(place)
-                && self.desk.known.fit(&leaf.plan).1 == Verdict::OutOfMemory
-            {
-                self.too_large_to(&leaf.variant.recompute);
             }
         }
         bounded.sort_by(|one, other| one.0.get().total_cmp(&other.0.get()));
@@ -293,6 +294,22 @@ impl Row<'_, '_> {
             }
             let draft = self.desk.known.draft(&leaf.plan);
             self.weigh(place, &leaf, &draft);
+        }
+    }
+
+    /// Where a list that no other holds does not fit, nothing that it holds does.
+    fn drop_heavy(&mut self, lists: &[usize]) {
+        for &place in lists.iter().rev().filter(|_| lists.len() > FEW) {
+            let Some(own) = self.recompute(place) else { continue };
+            let mut others = lists.iter().filter(|other| **other != place && self.is_open(**other));
+            let is_most = others.all(|other| self.recompute(*other).is_none_or(|more| !is_within(own, more)));
+            if is_most
+                && self.is_open(place)
+                && let Some(leaf) = self.leaf(place)
+                && self.desk.known.fit(&leaf.plan).1 == Verdict::OutOfMemory
+            {
+                self.too_large_to(&leaf.variant.recompute);
+            }
         }
     }
 

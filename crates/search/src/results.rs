@@ -2,8 +2,7 @@
 
 use super::outcome::Outcome;
 use super::space::Space;
-use shardscope_estimate::time::time;
-use shardscope_estimate::time_fault;
+use shardscope_estimate::step_fault;
 use shardscope_plan::Variant;
 use shardscope_units::Seconds;
 
@@ -42,7 +41,7 @@ impl Results {
 
     /// Keeps `outcome` where it is of interest. False where it breaks a law of the machine: that is no result.
     pub(crate) fn keep(&mut self, space: &Space, outcome: Outcome) -> bool {
-        let fault = outcome.variant.apply(&space.plan).and_then(|plan| time_fault(&time(&plan)));
+        let fault = outcome.variant.apply(&space.plan).and_then(|plan| step_fault(&plan, outcome.step));
         if fault.is_some() {
             return false;
         }

@@ -22,6 +22,9 @@ use shardscope_units::Seconds;
 /// Cuts kept, each with its fastest layout.
 const KEPT: usize = 24;
 
+/// Kernels surveyed between two looks at a cut, while nothing is found.
+const BETWEEN: usize = 64;
+
 /// Something to be looked at.
 #[derive(Clone, Debug)]
 enum Task {
@@ -48,6 +51,8 @@ pub struct Walk {
     cuts: Vec<Bounded>,
     /// Cuts taken.
     taken: usize,
+    /// Cuts taken before all kernels were surveyed.
+    opened_early: usize,
     /// What is left of the cut in hand, the next one last.
     tasks: Vec<Task>,
     /// What was worked out for the cut in hand.
@@ -89,6 +94,7 @@ impl Walk {
             surveyed: 0,
             cuts: Vec::new(),
             taken: 0,
+            opened_early: 0,
             tasks: Vec::new(),
             known: Known::default(),
             results: Results::new(kept),
@@ -130,6 +136,10 @@ impl Walk {
             } else if let Some(kernel) = self.space.kernels().get(self.surveyed).cloned() {
                 self.surveyed += 1;
                 self.survey(&kernel);
+                // While nothing is found that fits, the fastest cut so far is looked at between others.
+                if self.results.best.is_empty() && self.surveyed.is_multiple_of(BETWEEN) {
+                    self.dive();
+                }
                 if self.surveyed == self.space.kernels().len() {
                     self.cuts.sort_by(|one, other| one.least.get().total_cmp(&other.least.get()));
                 }
@@ -141,6 +151,18 @@ impl Walk {
             }
         }
         self.has_more()
+    }
+
+    /// Opens the cut with the least bound of those surveyed so far.
+    fn dive(&mut self) {
+        let least = |one: &(usize, &Bounded), other: &(usize, &Bounded)| {
+            one.1.least.get().total_cmp(&other.1.least.get())
+        };
+        if let Some((place, _)) = self.cuts.iter().enumerate().min_by(least) {
+            let bounded = self.cuts.remove(place);
+            self.opened_early += 1;
+            self.open(&bounded);
+        }
     }
 
     fn has_more(&self) -> bool {
@@ -230,8 +252,9 @@ impl Walk {
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         let open = usize::from(!self.tasks.is_empty());
-        let done = self.surveyed + self.taken - open.min(self.taken);
-        (done as u64, (self.space.kernels().len() + self.cuts.len()) as u64)
+        let taken = self.taken + self.opened_early;
+        let done = self.surveyed + taken - open.min(taken);
+        (done as u64, (self.space.kernels().len() + self.cuts.len() + self.opened_early) as u64)
     }
 
     /// How layouts were decided so far.

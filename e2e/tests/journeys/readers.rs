@@ -80,7 +80,7 @@ fn a_researcher_with_a_model_and_so_many_gpus() {
     reader.page.wait_text(".plan-name", "128 × H100");
     reader.page.wait_for(".best .layout");
     // The search goes on beside the page; its five best so far are there at once.
-    reader.page.wait_text("#best-title", "Fastest layouts");
+    reader.page.wait_text("#best-title", "Fastest layouts that fit");
     reader.page.until("five layouts", || (reader.page.count(".best .layout") >= 5).then_some(()));
     reader.page.screenshot("researcher");
     reader.is_answered("the researcher", 2, 30);

@@ -5,11 +5,9 @@ use super::parts::Setting;
 use super::sections::Sections;
 use super::step::Run;
 use crate::compute::{Device, calibration, real};
-use crate::time::collective::Rings;
 use shardscope_operators::Symbols;
 use shardscope_plan::Plan;
 use shardscope_schedule::Rehearsal;
-use shardscope_topology::Groups;
 use shardscope_units::Seconds;
 
 /// Share by which sums in another order may differ.
@@ -25,7 +23,7 @@ impl Draft {
         let bounds = Bounds::Estimate;
         let x = Symbols::of(plan);
         let device = Device::with(calibration(&plan.cluster().accelerator), plan.cluster(), plan.recipe());
-        let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
+        let rings = known.rings(plan);
         let overlaps = Overlaps::of(plan, bounds);
         Self(Run::knowing(&Setting { x, device, rings, overlaps }, known))
     }

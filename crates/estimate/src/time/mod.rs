@@ -28,6 +28,7 @@ pub use interval::{FAMILIES, Family, Interval};
 pub use sections::Sections;
 pub(crate) use tail::constants;
 pub use unknown::{Unknown, unknowns};
+pub(crate) use whole::held_against;
 pub use whole::{
     ScheduleTimes, Time, exact_step_seconds, part_words, step_seconds, step_seconds_with, time, time_with,
 };

@@ -126,6 +126,15 @@ pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
     }
 }
 
+/// What a step of `plan` is held against: its lower bound ([`Time::lower_bound`]), the peak that it runs at, and whether its
+/// schedule is continued from a part of it.
+pub(crate) fn held_against(plan: &Plan) -> (Seconds, FlopsPerSecond, bool) {
+    let shape = Shape::of(plan);
+    let rehearsal = Rehearsal::of(shape);
+    let lowest = Run::new(plan, calibration(&plan.cluster().accelerator), Bounds::Lower);
+    (lowest.step_by(rehearsal), lowest.peak, rehearsal.micro_batches() < shape.micro_batches)
+}
+
 /// How often the micro-batches that a search looks at fill the pipeline.
 const QUICK_FILLS: u64 = 5;
 

@@ -1,6 +1,7 @@
 //! Single changes of a plan: one setting, with what has to follow it.
 
-use super::values::{Space, contexts, experts, micro_batches, orders, pipelines, schedules, tensors};
+use super::sizes::{contexts, experts, micro_batches, orders, pipelines, schedules, tensors};
+use super::values::Space;
 use super::{recomputations, rests, splits};
 use crate::dimension::{Choices, Dimension};
 use shardscope_plan::{Plan, Recompute, StageSplit, Variant};
@@ -58,7 +59,8 @@ pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
     }
     let parts = from.pipeline * from.virtual_pipeline;
     let layers = plan.model().num_layers.div_ceil(parts.max(1));
-    for recompute in recomputations::recomputations(plan, from, choices, layers) {
+    for recompute in recomputations::recomputations(plan, from, choices, &recomputations::lists(plan), layers)
+    {
         take(Dimension::Recompute, Variant { recompute, ..from.clone() });
     }
     for (sharding, overlap) in rests::rests(plan, from, choices, from) {

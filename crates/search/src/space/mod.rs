@@ -4,6 +4,7 @@
 mod edits;
 mod recomputations;
 mod rests;
+mod sizes;
 mod splits;
 mod values;
 

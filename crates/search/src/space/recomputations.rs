@@ -3,13 +3,19 @@
 use crate::dimension::{Choices, Dimension};
 use shardscope_plan::{AttentionKernel, Fp8Recipe, Plan, Recompute, RecomputeModule, Software, Variant};
 
-/// Every recomputation of a chunk of `layers` layers at most, nothing first and everything last.
-pub(super) fn recomputations(plan: &Plan, base: &Variant, choices: &Choices, layers: u64) -> Vec<Recompute> {
+/// Every recomputation of a chunk of `layers` layers at most, nothing first and everything last, the plan's `lists` between.
+pub(super) fn recomputations(
+    plan: &Plan,
+    base: &Variant,
+    choices: &Choices,
+    lists: &[Vec<RecomputeModule>],
+    layers: u64,
+) -> Vec<Recompute> {
     if !choices.of(Dimension::Recompute).vary() {
         return vec![base.recompute.clone()];
     }
     let mut out = vec![Recompute::None];
-    out.extend(lists(plan).into_iter().map(Recompute::Selective));
+    out.extend(lists.iter().cloned().map(Recompute::Selective));
     if blocks(plan.recipe().software) {
         out.extend((1..layers).map(|num_layers| Recompute::Block { num_layers, distribute: false }));
     }
@@ -26,7 +32,7 @@ const fn blocks(software: Software) -> bool {
 }
 
 /// Lists of modules that save anything in `plan` and that Megatron takes (`transformer_config.py:__post_init__`).
-fn lists(plan: &Plan) -> Vec<Vec<RecomputeModule>> {
+pub(super) fn lists(plan: &Plan) -> Vec<Vec<RecomputeModule>> {
     let (model, recipe) = (plan.model(), plan.recipe());
     let unfused = recipe.attention_kernel == AttentionKernel::Unfused;
     let core = matches!(recipe.software, Software::MegatronCoreLocal | Software::MegatronCoreTe);

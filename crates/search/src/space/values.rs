@@ -1,20 +1,17 @@
-//! The values each dimension takes around a plan.
+//! The layouts around a plan, from kernels down to leaves.
 
+use super::sizes::{contexts, experts, micro_batches, orders, pipelines, precisions, schedules, tensors};
+use super::splits::Way;
 use super::{recomputations, rests, splits};
-use crate::dimension::{Choices, Dimension, Values};
-use shardscope_plan::hints::divisors;
+use crate::dimension::{Choices, Dimension};
 use shardscope_plan::{
-    Dispatcher, DpSharding, Field, Fp8, Fp8Recipe, Overlap, PipelineSchedule, Plan, RankOrder, Recompute,
+    Dispatcher, DpSharding, Field, Overlap, PipelineSchedule, Plan, RankOrder, Recompute, RecomputeModule,
     Software, Variant,
 };
 use shardscope_source::Code;
 
-/// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
-const MAX_PIPELINE: u64 = 128;
-/// Shortest sequence left on a rank by context parallelism. Unit: token.
-const MIN_LOCAL_SEQUENCE: u64 = 1024;
-/// Largest micro-batch tried.
-const MAX_MICRO_BATCH: u64 = 16;
+/// Stages, chunks that a schedule has of its own, and how layers are spread over them.
+type WaysOf = ((u64, Option<u64>), Vec<Way>);
 
 /// The values each dimension takes.
 #[derive(Clone, Debug)]
@@ -29,6 +26,12 @@ pub struct Space {
     pipeline: Vec<u64>,
     orders: Vec<RankOrder>,
     schedules: Vec<PipelineSchedule>,
+    /// Lists of modules that may be recomputed.
+    lists: Vec<Vec<RecomputeModule>>,
+    /// By number of stages and the chunks that a schedule has of its own, how layers are spread over them.
+    ways: Vec<WaysOf>,
+    /// By number of stages, leaves of a cut without and with overlapped exchanges of experts.
+    counts: Vec<(u64, [u64; 2])>,
     /// Kernels that no plan can have, by the reason.
     pub(crate) refused: Vec<(Code, u64)>,
 }
@@ -55,8 +58,13 @@ impl Space {
             base,
             choices,
             kernels: Vec::new(),
+            lists: recomputations::lists(plan),
+            ways: Vec::new(),
+            counts: Vec::new(),
             refused: Vec::new(),
         };
+        space.fill_ways();
+        space.fill_counts();
         space.fill_kernels();
         space
     }
@@ -144,12 +152,12 @@ impl Space {
                 continue;
             }
             let own = schedule.own_chunks().filter(|_| cut.pipeline > 1);
-            for (split, virtual_pipeline) in
-                splits::ways(&self.plan, &self.base, &self.choices, cut.pipeline, own)
-            {
+            let ways = self.ways.iter().find(|(of, _)| *of == (cut.pipeline, own));
+            for (split, virtual_pipeline) in ways.map_or(&[][..], |(_, ways)| ways) {
                 let same =
-                    cut.pipeline == self.base.pipeline && virtual_pipeline == self.base.virtual_pipeline;
+                    cut.pipeline == self.base.pipeline && *virtual_pipeline == self.base.virtual_pipeline;
                 let group = self.base.group.filter(|_| same);
+                let (split, virtual_pipeline) = (split.clone(), *virtual_pipeline);
                 shapes.push(Variant { schedule, split, virtual_pipeline, group, ..cut.clone() });
             }
         }
@@ -158,14 +166,19 @@ impl Space {
 
     /// What may be recomputed of a shape.
     pub(crate) fn recomputations(&self, shape: &Variant) -> Vec<Recompute> {
-        let parts = shape.pipeline * shape.virtual_pipeline;
-        let layers = self.plan.model().num_layers.div_ceil(parts.max(1));
-        let mut all = recomputations::recomputations(&self.plan, &self.base, &self.choices, layers);
+        let layers = self.layers_of_part(shape);
+        let mut all =
+            recomputations::recomputations(&self.plan, &self.base, &self.choices, &self.lists, layers);
         if shape.overlap.expert {
             // Two micro-batches at once leave no whole layer to recompute (`transformer_config.py:__post_init__`).
-            all.retain(|one| !matches!(one, Recompute::Uniform { .. } | Recompute::Block { .. }));
+            all.retain(|one| !is_whole(one));
         }
         all
+    }
+
+    /// Layers of a chunk, at most.
+    fn layers_of_part(&self, shape: &Variant) -> u64 {
+        self.plan.model().num_layers.div_ceil((shape.pipeline * shape.virtual_pipeline).max(1))
     }
 
     /// Sharding and overlap that a shape may have.
@@ -175,12 +188,51 @@ impl Space {
 
     /// How many leaves a cut has.
     pub(crate) fn leaves(&self, cut: &Variant) -> u64 {
-        self.shapes(cut).iter().map(|shape| self.leaves_of_shape(shape)).sum()
+        let of = self.counts.iter().find(|(pipeline, _)| *pipeline == cut.pipeline);
+        of.map_or(0, |(_, counts)| counts[usize::from(cut.overlap.expert)])
     }
 
     /// How many leaves a shape has.
     pub(crate) fn leaves_of_shape(&self, shape: &Variant) -> u64 {
         self.recomputations(shape).len() as u64 * self.rests(shape).len() as u64
+    }
+
+    fn fill_ways(&mut self) {
+        for &pipeline in &self.pipeline {
+            for &schedule in &self.schedules {
+                let of = (pipeline, schedule.own_chunks().filter(|_| pipeline > 1));
+                if !self.ways.iter().any(|(known, _)| *known == of) {
+                    self.ways.push((of, splits::ways(&self.plan, &self.base, &self.choices, of.0, of.1)));
+                }
+            }
+        }
+    }
+
+    fn fill_counts(&mut self) {
+        // Parts of equally many layers have equally many recomputations.
+        let mut known: Vec<(u64, [u64; 2])> = Vec::new();
+        for &pipeline in &self.pipeline {
+            let cut = Variant { pipeline, ..self.base.clone() };
+            let mut counts = [0; 2];
+            for shape in self.shapes(&cut) {
+                let layers = self.layers_of_part(&shape);
+                let each = known.iter().find(|(of, _)| *of == layers).map(|(_, each)| *each);
+                let each = each.unwrap_or_else(|| {
+                    let of = |expert: bool| {
+                        let overlap = Overlap { expert, ..shape.overlap };
+                        self.recomputations(&Variant { overlap, ..shape.clone() }).len() as u64
+                    };
+                    let each = [of(false), of(true)];
+                    known.push((layers, each));
+                    each
+                });
+                let rests = self.rests(&shape).len() as u64;
+                for (count, each) in counts.iter_mut().zip(each) {
+                    *count += each * rests;
+                }
+            }
+            self.counts.push((pipeline, counts));
+        }
     }
 
     /// Every leaf, refused ones too, one after the other: what a search without bounds would try.
@@ -310,126 +362,7 @@ impl Space {
     }
 }
 
-/// Whether the software cuts models over ranks.
-fn cuts(plan: &Plan) -> bool {
-    plan.recipe().software.semantics().cuts_models
-}
-
-/// `values` that `dimension` allows, with the plan's own.
-fn allowed(choices: &Choices, dimension: Dimension, stated: u64, values: Vec<u64>) -> Vec<u64> {
-    let mut values = values;
-    values.push(stated);
-    values.sort_unstable();
-    values.dedup();
-    values.retain(|value| choices.of(dimension).allow(*value, stated));
-    values
-}
-
-pub(super) fn tensors(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
-    let domain = plan.cluster().fast_domain.max(plan.cluster().gpus_per_node);
-    let most = if !cuts(plan) { 1 } else { domain };
-    let mut values = divisors(plan.model().num_attention_heads);
-    // Beyond the fast links only where the reader asks for it by a range.
-    let asked = |value: u64| match choices.of(Dimension::Tensor) {
-        Values::Between(_, upper) => value <= *upper,
-        _ => false,
-    };
-    values.retain(|value| *value <= most || asked(*value));
-    allowed(choices, Dimension::Tensor, base.tensor, values)
-}
-
-pub(super) fn contexts(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
-    let sequence = plan.model().seq_length;
-    let mut values = vec![1];
-    if cuts(plan) {
-        values.extend(
-            divisors(sequence / 2).into_iter().filter(|value| sequence / value >= MIN_LOCAL_SEQUENCE),
-        );
-    }
-    allowed(choices, Dimension::Context, base.context, values)
-}
-
-/// Expert parallel and expert tensor parallel sizes.
-pub(super) fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u64) -> Vec<(u64, u64)> {
-    let Some(experts) = &plan.model().experts else { return vec![(1, tensor)] };
-    if !cuts(plan) {
-        return vec![(base.expert, base.expert_tensor)];
-    }
-    let sizes = allowed(choices, Dimension::Expert, base.expert, divisors(experts.num_experts));
-    let widths: Vec<u64> = match choices.of(Dimension::ExpertTensor) {
-        // Not given, it follows the tensor size.
-        Values::Stated if base.expert_tensor == base.tensor => vec![tensor],
-        Values::Stated => vec![base.expert_tensor],
-        values => {
-            let mut widths = divisors(tensor);
-            widths.retain(|width| values.allow(*width, base.expert_tensor));
-            widths
-        }
-    };
-    sizes.into_iter().flat_map(|expert| widths.iter().map(move |width| (expert, *width))).collect()
-}
-
-pub(super) fn micro_batches(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
-    let mut values = divisors(plan.recipe().global_batch_size);
-    let ranged = matches!(choices.of(Dimension::MicroBatch), Values::Between(..));
-    values.retain(|value| *value <= MAX_MICRO_BATCH || ranged);
-    allowed(choices, Dimension::MicroBatch, base.micro_batch_size, values)
-}
-
-pub(super) fn pipelines(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
-    let most = if cuts(plan) { MAX_PIPELINE.min(plan.model().num_layers) } else { 1 };
-    let mut values = divisors(plan.layout().world_size);
-    values.retain(|value| *value <= most);
-    allowed(choices, Dimension::Pipeline, base.pipeline, values)
-}
-
-pub(super) fn orders(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<RankOrder> {
-    let megatron = matches!(plan.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
-    if choices.of(Dimension::RankOrder).vary() && megatron {
-        vec![RankOrder::TpCpEpDpPp, RankOrder::TpCpEpPpDp]
-    } else {
-        vec![base.rank_order]
-    }
-}
-
-/// The schedules that the plan's software has: forks of Megatron with zero bubbles are told by the schedule in use.
-pub(super) fn schedules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<PipelineSchedule> {
-    use PipelineSchedule as P;
-    let own = vec![base.schedule];
-    if !choices.of(Dimension::Schedule).vary() {
-        return own;
-    }
-    match (plan.recipe().software, base.schedule) {
-        (
-            Software::MegatronCoreTe | Software::MegatronCoreLocal | Software::MegatronLegacy,
-            P::ZeroBubbleH1
-            | P::ZeroBubbleH2
-            | P::ZeroBubbleV
-            | P::VHalf
-            | P::VMin
-            | P::OneForwardOneBackwardV,
-        ) => vec![
-            P::OneForwardOneBackward,
-            P::ZeroBubbleH1,
-            P::ZeroBubbleH2,
-            P::ZeroBubbleV,
-            P::VHalf,
-            P::VMin,
-            P::OneForwardOneBackwardV,
-        ],
-        (_, P::DualPipe | P::DualPipeV) => vec![P::OneForwardOneBackward, P::DualPipe, P::DualPipeV],
-        (Software::Torchtitan, _) => vec![P::OneForwardOneBackward, P::GPipe, P::ZeroBubbleV, P::DualPipeV],
-        _ => own,
-    }
-}
-
-/// bf16 as stated and, where the device has it and the reader opens it, Transformer Engine's fp8.
-fn precisions(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<Option<Fp8>> {
-    let mut out = vec![base.fp8.clone()];
-    let has = plan.cluster().accelerator.peaks.fp8.is_some();
-    let te = plan.recipe().software == Software::MegatronCoreTe;
-    if choices.of(Dimension::Precision).vary() && base.fp8.is_none() && has && te {
-        out.push(Some(Fp8 { format: "hybrid".to_owned(), recipe: Fp8Recipe::Delayed, param_gather: false }));
-    }
-    out
+/// Whether whole layers are recomputed.
+const fn is_whole(recompute: &Recompute) -> bool {
+    matches!(recompute, Recompute::Uniform { .. } | Recompute::Block { .. })
 }

@@ -1,0 +1,136 @@
+//! The values each dimension takes around a plan.
+
+use crate::dimension::{Choices, Dimension, Values};
+use shardscope_plan::hints::divisors;
+use shardscope_plan::{Fp8, Fp8Recipe, PipelineSchedule, Plan, RankOrder, Software, Variant};
+
+/// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
+const MAX_PIPELINE: u64 = 128;
+/// Shortest sequence left on a rank by context parallelism. Unit: token.
+const MIN_LOCAL_SEQUENCE: u64 = 1024;
+/// Largest micro-batch tried.
+const MAX_MICRO_BATCH: u64 = 16;
+
+/// Whether the software cuts models over ranks.
+fn cuts(plan: &Plan) -> bool {
+    plan.recipe().software.semantics().cuts_models
+}
+
+/// `values` that `dimension` allows, with the plan's own.
+fn allowed(choices: &Choices, dimension: Dimension, stated: u64, values: Vec<u64>) -> Vec<u64> {
+    let mut values = values;
+    values.push(stated);
+    values.sort_unstable();
+    values.dedup();
+    values.retain(|value| choices.of(dimension).allow(*value, stated));
+    values
+}
+
+pub(super) fn tensors(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
+    let domain = plan.cluster().fast_domain.max(plan.cluster().gpus_per_node);
+    let most = if !cuts(plan) { 1 } else { domain };
+    let mut values = divisors(plan.model().num_attention_heads);
+    // Beyond the fast links only where the reader asks for it by a range.
+    let asked = |value: u64| match choices.of(Dimension::Tensor) {
+        Values::Between(_, upper) => value <= *upper,
+        _ => false,
+    };
+    values.retain(|value| *value <= most || asked(*value));
+    allowed(choices, Dimension::Tensor, base.tensor, values)
+}
+
+pub(super) fn contexts(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
+    let sequence = plan.model().seq_length;
+    let mut values = vec![1];
+    if cuts(plan) {
+        values.extend(
+            divisors(sequence / 2).into_iter().filter(|value| sequence / value >= MIN_LOCAL_SEQUENCE),
+        );
+    }
+    allowed(choices, Dimension::Context, base.context, values)
+}
+
+/// Expert parallel and expert tensor parallel sizes.
+pub(super) fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u64) -> Vec<(u64, u64)> {
+    let Some(experts) = &plan.model().experts else { return vec![(1, tensor)] };
+    if !cuts(plan) {
+        return vec![(base.expert, base.expert_tensor)];
+    }
+    let sizes = allowed(choices, Dimension::Expert, base.expert, divisors(experts.num_experts));
+    let widths: Vec<u64> = match choices.of(Dimension::ExpertTensor) {
+        // Not given, it follows the tensor size.
+        Values::Stated if base.expert_tensor == base.tensor => vec![tensor],
+        Values::Stated => vec![base.expert_tensor],
+        values => {
+            let mut widths = divisors(tensor);
+            widths.retain(|width| values.allow(*width, base.expert_tensor));
+            widths
+        }
+    };
+    sizes.into_iter().flat_map(|expert| widths.iter().map(move |width| (expert, *width))).collect()
+}
+
+pub(super) fn micro_batches(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
+    let mut values = divisors(plan.recipe().global_batch_size);
+    let ranged = matches!(choices.of(Dimension::MicroBatch), Values::Between(..));
+    values.retain(|value| *value <= MAX_MICRO_BATCH || ranged);
+    allowed(choices, Dimension::MicroBatch, base.micro_batch_size, values)
+}
+
+pub(super) fn pipelines(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
+    let most = if cuts(plan) { MAX_PIPELINE.min(plan.model().num_layers) } else { 1 };
+    let mut values = divisors(plan.layout().world_size);
+    values.retain(|value| *value <= most);
+    allowed(choices, Dimension::Pipeline, base.pipeline, values)
+}
+
+pub(super) fn orders(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<RankOrder> {
+    let megatron = matches!(plan.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
+    if choices.of(Dimension::RankOrder).vary() && megatron {
+        vec![RankOrder::TpCpEpDpPp, RankOrder::TpCpEpPpDp]
+    } else {
+        vec![base.rank_order]
+    }
+}
+
+/// The schedules that the plan's software has: forks of Megatron with zero bubbles are told by the schedule in use.
+pub(super) fn schedules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<PipelineSchedule> {
+    use PipelineSchedule as P;
+    let own = vec![base.schedule];
+    if !choices.of(Dimension::Schedule).vary() {
+        return own;
+    }
+    match (plan.recipe().software, base.schedule) {
+        (
+            Software::MegatronCoreTe | Software::MegatronCoreLocal | Software::MegatronLegacy,
+            P::ZeroBubbleH1
+            | P::ZeroBubbleH2
+            | P::ZeroBubbleV
+            | P::VHalf
+            | P::VMin
+            | P::OneForwardOneBackwardV,
+        ) => vec![
+            P::OneForwardOneBackward,
+            P::ZeroBubbleH1,
+            P::ZeroBubbleH2,
+            P::ZeroBubbleV,
+            P::VHalf,
+            P::VMin,
+            P::OneForwardOneBackwardV,
+        ],
+        (_, P::DualPipe | P::DualPipeV) => vec![P::OneForwardOneBackward, P::DualPipe, P::DualPipeV],
+        (Software::Torchtitan, _) => vec![P::OneForwardOneBackward, P::GPipe, P::ZeroBubbleV, P::DualPipeV],
+        _ => own,
+    }
+}
+
+/// bf16 as stated and, where the device has it and the reader opens it, Transformer Engine's fp8.
+pub(super) fn precisions(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<Option<Fp8>> {
+    let mut out = vec![base.fp8.clone()];
+    let has = plan.cluster().accelerator.peaks.fp8.is_some();
+    let te = plan.recipe().software == Software::MegatronCoreTe;
+    if choices.of(Dimension::Precision).vary() && base.fp8.is_none() && has && te {
+        out.push(Some(Fp8 { format: "hybrid".to_owned(), recipe: Fp8Recipe::Delayed, param_gather: false }));
+    }
+    out
+}
