@@ -48,7 +48,8 @@ fn model(reading: &mut Reading, launch: &Launch) {
 }
 
 /// Options that name a model by its checkpoint, in the order in which they are believed.
-const NAMING: [&str; 11] = [
+const NAMING: [&str; 12] = [
+    "--pretrained",
     "--hf-checkpoint",
     "--model",
     "--model-name-or-path",

@@ -443,3 +443,46 @@ fn sizes_under_other_names_are_read() {
     assert_eq!(value(&read, Field::DecoderLastPipelineNumLayers), "6");
     assert_eq!(value(&read, Field::NotRead), "");
 }
+
+#[test]
+fn deepspeed_chat_is_read_by_its_own_words() {
+    let text = |more: &str| {
+        format!(
+            "ZERO_STAGE=$2\ndeepspeed --num_gpus 8 main.py --data_split 2,4,4 --model_name_or_path Qwen/Qwen2.5-7B \
+             --per_device_train_batch_size 8 --max_seq_len 512 --gradient_accumulation_steps 1 --num_train_epochs 1 \
+             --lr_scheduler_type cosine --deepspeed --data_path Dahoas/rm-static {more}\n"
+        )
+    };
+    let tuned = script(&text("--zero_stage 3 --offload --gradient_checkpointing"));
+    let shown = [Field::ZeroStage, Field::DataParallelEngine, Field::OffloadParam, Field::Fp16]
+        .map(|field| value(&tuned, field));
+    assert_eq!(shown, ["3", "deepspeed", "true", "true"]);
+    assert!(!tuned.questions.iter().any(|question| question.name == "zero_stage"));
+    assert_eq!(value(&script(&text("--zero_stage 2 --dtype bf16")), Field::Bf16), "true");
+    // An argument of the call is asked for by its own name.
+    let open = script(&text("--zero_stage $ZERO_STAGE"));
+    assert!(open.questions.iter().any(|question| question.name == "$2"), "{:?}", open.questions);
+    stopped(&script(&text("--zero_stage 2 --lora_dim 128")), &["lora_dim"]);
+    stopped(&script(&text("--zero_stage 2 --num_padding_at_beginning 1")), &["num_padding_at_beginning"]);
+    // A bare switch leaves the stage to the program.
+    let bare = script(&text(""));
+    let asked = bare.questions.iter().find(|question| question.name == "zero_stage").expect("a question");
+    assert!(asked.prompt.contains("the program"), "{}", asked.prompt);
+}
+
+#[test]
+fn trainers_that_are_not_modelled_are_named() {
+    stopped(
+        &script(
+            "colossalai run --nproc_per_node 8 train.py --pretrained Qwen/Qwen2.5-7B --plugin zero2 --micro_batch_size 8",
+        ),
+        &["program"],
+    );
+    let prime = "[model]\nname = \"Qwen/Qwen3-8B\"\n[data]\nname = \"a\"\nseq_len = 1024\nbatch_size = 64\n\
+                 micro_batch_size = 1\n[optim]\nlr = 1e-5\n[deployment]\nnum_train_gpus = 2\n";
+    let read = said("sft.toml", prime, &[]);
+    stopped(&read, &["framework"]);
+    assert_eq!([Field::WorldSize, Field::SeqLength].map(|field| value(&read, field)), ["2", "1024"]);
+    // A command of which nothing is known is no silence.
+    stopped(&script("deepspeed train_x.py --job_name a --deepspeed --print_steps 100"), &["program"]);
+}

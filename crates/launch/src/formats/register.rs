@@ -5,7 +5,9 @@ use super::deepspeed::DeepSpeed;
 use super::dotted;
 use super::flags::MegatronFlags;
 use super::format::Format;
-use super::frameworks::{AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, TORCHTUNE};
+use super::frameworks::{
+    AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, PRIME_RL, PRIME_SFT, TORCHTUNE,
+};
 use super::huggingface::HuggingFace;
 use super::kubernetes::Kubernetes;
 use super::nanotron::Nanotron;
@@ -29,6 +31,8 @@ const READERS: &[&dyn Reader] = &[
     &AUTOMODEL,
     &DRAFTS,
     &TORCHTUNE,
+    &PRIME_RL,
+    &PRIME_SFT,
     &LITGPT,
     &LEVANTER,
     &MAXTEXT,
@@ -42,6 +46,7 @@ const READERS: &[&dyn Reader] = &[
     &Trainer(Dialect::Trl),
     &Trainer(Dialect::Swift),
     &Trainer(Dialect::OpenInstruct),
+    &Trainer(Dialect::DeepSpeedChat),
     &Trainer(Dialect::Transformers),
     &MegatronFlags,
     &Nanotron,

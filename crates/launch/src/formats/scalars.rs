@@ -130,7 +130,8 @@ impl Scalars {
         let lookups = Cell::new(0);
         for index in 0..self.0.len() {
             let leaf = &self.0[index];
-            if !leaf.value.starts_with("${") {
+            // What bash leaves open is no reference of a settings file.
+            if leaf.hole.is_some() || !leaf.value.starts_with("${") {
                 continue;
             }
             let look = |path: &str| {

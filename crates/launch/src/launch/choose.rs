@@ -26,7 +26,9 @@ const CORE: [&str; 12] = [
 ];
 
 /// Options that only trainers of transformers' models, and those of recipes by name, have.
-const TRAINER: [&str; 20] = [
+const TRAINER: [&str; 22] = [
+    "--plugin",
+    "--pretrained",
     "--module",
     "--config",
     "--recipe",

@@ -26,6 +26,8 @@ pub enum Launcher {
     /// A trainer's own command, which runs torchrun or accelerate itself: `swift sft`, `llamafactory-cli train`, `trl sft`,
     /// `axolotl train`.
     Trainer,
+    /// `colossalai run`
+    Colossal,
     /// `mason.py`, which starts jobs on AI2's cluster.
     Mason,
     /// `python`
@@ -234,6 +236,7 @@ fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
             "accelerate.commands.launch" => Launcher::Accelerate,
             "megatron" if matches!(next, "sft" | "pt" | "rlhf") => Launcher::Swift,
             name if is_trainer(name, next) => Launcher::Trainer,
+            "colossalai" if next == "run" => Launcher::Colossal,
             "mason.py" => Launcher::Mason,
             "python3.10" | "python3.11" | "python3.12" => Launcher::Python,
             name if name.starts_with("python") && !name.contains('.') => Launcher::Python,

@@ -23,7 +23,7 @@ const PREPARES: &str = "a preparation of data, which trains nothing";
 /// Words of program names, and what such programs are for.
 const VERBS: &[(&str, &str)] = &[
     (
-        "inference infer generate generation generater generator chat predict sample sampling text_generation run_generation",
+        "inference infer generate generation generater generator chat chatbot predict sample sampling text_generation run_generation",
         GENERATES,
     ),
     ("server serve serving vllm sglang api webui deploy gradio launch_server worker", SERVES),
@@ -45,7 +45,11 @@ const PREFERENCES: &str = "a reference model, and perhaps a reward model, beside
 
 /// Words of programs that train something else.
 const OTHERS: &[(&str, Effect, &str)] = &[
-    ("bert t5 ict biencoder retro", Effect::Model, "another model than a decoder trained on its next token"),
+    (
+        "bert squad glue t5 ict biencoder retro",
+        Effect::Model,
+        "another model than a decoder trained on its next token",
+    ),
     ("mamba hybrid", Effect::Model, "layers of another kind than attention and MLP"),
     (
         "vlm vl vl2 llava internvl multimodal clip vision cogvlm mllama qwen2vl qwen25vl pixtral imagenet dit sora opensora \

@@ -381,6 +381,14 @@ impl Launch {
     /// A program that trains nothing, or something else, has no figures of training.
     fn tell_purpose(&self, reading: &mut Reading) {
         let Some(program) = self.line.told.as_ref().or(self.line.program.as_ref()) else { return };
+        if self.line.has(Launcher::Colossal) {
+            let what = "how ColossalAI's plugins cut, shard and offload a model";
+            reading.not_modelled.push(
+                NotModelled::new("program", "colossalai", Effect::Memory, what)
+                    .at_some(Some(program.origin())),
+            );
+            return;
+        }
         if is_olmo_core(program.text()) {
             let what = "OLMo-core's layers, and what its trainer keeps";
             let item = NotModelled::new("program", shell::base_name(program.text()), Effect::Memory, what);
@@ -417,7 +425,7 @@ impl Launch {
         let (effect, what) = match purpose(program.text()) {
             Purpose::NoTraining(what) => (Effect::Memory, what),
             _ if self.elsewhere.is_some() => return,
-            Purpose::Training if !self.bare || !reading.found.is_empty() => return,
+            Purpose::Training if !reading.found.is_empty() || !reading.questions.is_empty() => return,
             Purpose::Training => (Effect::Model, ELSEWHERE),
             Purpose::OtherTraining(effect, what) => (effect, what),
         };

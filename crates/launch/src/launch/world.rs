@@ -36,7 +36,7 @@ const MPI_PER_NODE: &[&str] = &["-npernode", "--npernode", "-ppn", "--ppn", "-N"
 const HOST_FILE: &[&str] = &["--hostfile", "-H"];
 
 /// The options that say how many, by launcher; those of Swift are torchrun's.
-const PLACES: [CountOption; 16] = [
+const PLACES: [CountOption; 18] = [
     count_option(Launcher::Torch, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
     count_option(
         Launcher::Torch,
@@ -61,6 +61,13 @@ const PLACES: [CountOption; 16] = [
     count_option(Launcher::Srun, Number::PerNode, &["--ntasks-per-node"], "srun's tasks per node"),
     count_option(Launcher::Srun, Number::Total, &["--ntasks", "-n"], "srun's tasks"),
     count_option(Launcher::Accelerate, Number::Nodes, &["--num-machines"], "accelerate's machines"),
+    count_option(Launcher::Colossal, Number::Nodes, &["--num-nodes"], "ColossalAI's nodes"),
+    count_option(
+        Launcher::Colossal,
+        Number::PerNode,
+        &["--nproc-per-node"],
+        "ColossalAI's processes per node",
+    ),
     count_option(Launcher::Mason, Number::Nodes, &["--num-nodes"], "the job's nodes"),
     count_option(Launcher::Mason, Number::PerNode, &["--gpus"], "the job's GPUs per node"),
 ];
@@ -73,6 +80,7 @@ impl World {
         world.options(line, if line.has(Launcher::Swift) { Launcher::Swift } else { Launcher::Torch });
         world.mpi(script, line);
         world.deepspeed(script, line);
+        world.options(line, Launcher::Colossal);
         let direct = !line.has(Launcher::Torch) && !line.has(Launcher::DeepSpeed) && !line.has(Launcher::Ray);
         if direct {
             world.options(line, Launcher::Srun);

@@ -97,14 +97,6 @@ const REASONS: &[Reason] = &[
          use-fused-weighted-squared-relu use-te-activation-func scale-emb dim-model-base scale-depth",
     ),
     reason(
-        "how rollouts are sampled and rewarded, and where the launch and the checkpoint are named",
-        "",
-        "apply-chat-template input-key label-key metadata-key tool-key rm-type custom-rm-path reward-key eval-reward-key \
-         num-rollout num-epoch rollout-shuffle rollout-seed rollout-temperature rollout-top-p rollout-top-k rollout-stop \
-         rollout-stop-token-ids balance-data eps-clip eps-clip-high kl-loss-coef kl-loss-type kl-coef use-kl-loss \
-         n-samples-per-eval-prompt actor-num-nodes actor-num-gpus-per-node hf-checkpoint",
-    ),
-    reason(
         "kernels and buffers that change figures by less than what is told",
         "ddp- tp-comm- disable-tp-comm- no-tp-comm- no-align- disable-align- fp8- disable-fp8- no-fp8- cuda-graph- moe-deepep- \
          moe-hybridep- moe-flex-dispatcher-num- moe-ncclep- moe-permute- moe-single- moe-use- moe-paged- moe-routing- \
@@ -120,6 +112,22 @@ const REASONS: &[Reason] = &[
 
 /// Of the reasons, the first ones: they hold for any program that trains, whatever else it is told.
 const ANYWHERE: usize = 6;
+
+/// Options of slime and miles beside Megatron's: how rollouts are sampled and rewarded, and what the launch tells by itself.
+const ROLLOUTS: &str = "apply-chat-template input-key label-key metadata-key tool-key rm-type custom-rm-path reward-key \
+    eval-reward-key num-rollout num-epoch rollout-shuffle rollout-seed rollout-temperature rollout-top-p rollout-top-k \
+    rollout-stop rollout-stop-token-ids balance-data eps-clip eps-clip-high kl-loss-coef kl-loss-type kl-coef use-kl-loss \
+    use-tis tis-clip tis-clip-low n-samples-per-eval-prompt actor-num-nodes actor-num-gpus-per-node hf-checkpoint";
+
+/// Whether such an option changes none of the figures at its value: PPO's estimator brings a critic, and a weight of the
+/// entropy its gradient.
+pub(super) fn is_of_rollouts(name: &str, value: &str) -> bool {
+    match name {
+        "advantage-estimator" => value != "ppo",
+        "entropy-coef" => value.parse::<f64>() == Ok(0.0),
+        _ => ROLLOUTS.split_ascii_whitespace().any(|known| known == name),
+    }
+}
 
 /// Why a flag that no parser here knows changes none of the figures; none when no reason is known.
 pub(crate) fn reason_anywhere(name: &str) -> Option<&'static str> {

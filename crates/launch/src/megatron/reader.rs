@@ -64,7 +64,7 @@ impl ArgumentReader<'_> {
         } else if let Some(field) = Field::named(name) {
             self.setting(field, inline, word);
         } else {
-            self.unknown(name, word);
+            self.unknown(name, inline.as_ref().map(|value| value.text.as_str()), word);
         }
     }
 
@@ -224,14 +224,17 @@ impl ArgumentReader<'_> {
         self.reading.not_modelled.push(item);
     }
 
-    fn unknown(&mut self, name: &str, word: &Argument) {
+    fn unknown(&mut self, name: &str, inline: Option<&str>, word: &Argument) {
         self.signs.see_unknown(name);
         // A word that lacks a variable may stand for anything.
         if word.hole.is_some() {
             return;
         }
         let dashed = name.replace('_', "-");
-        if let Some(why) = idle::reason_anywhere(&dashed) {
+        let next = self.words.get(self.at).map_or("", |word| word.text.as_str());
+        let value = inline.unwrap_or(next);
+        let rollouts = idle::is_of_rollouts(&dashed, value).then_some("how rollouts are made and rewarded");
+        if let Some(why) = idle::reason_anywhere(&dashed).or(rollouts) {
             self.first_idle = self.first_idle.or(word.span);
             self.idle.push(Idle { flag: format!("--{name}"), why });
             return;

@@ -93,7 +93,7 @@ fn automodel(leaves: &mut Leaves<'_>) {
 /// Which modules train: Automodel's own for the architectures that it has (Llama, Qwen, Mistral and most mixtures of experts:
 /// `_transformers/registry.py`), else transformers' with Liger's kernels, unless told otherwise.
 fn implementation(leaves: &mut Leaves<'_>) {
-    let mut lack = |leaves: &mut Leaves<'_>, path: &str, value: &str, effect, what: &str| {
+    let lack = |leaves: &mut Leaves<'_>, path: &str, value: &str, effect, what: &str| {
         let item =
             NotModelled::new(path, value, effect, what).at_some(leaves.get(path).and_then(|leaf| leaf.span));
         leaves.reading.not_modelled.push(item);

@@ -8,6 +8,7 @@ mod litgpt;
 mod llm_foundry;
 mod maxtext;
 mod olmo;
+mod prime_rl;
 mod row;
 mod torchtune;
 
@@ -18,4 +19,5 @@ pub(super) use litgpt::LITGPT;
 pub(super) use llm_foundry::LLM_FOUNDRY;
 pub(super) use maxtext::MAXTEXT;
 pub(super) use olmo::OLMO;
+pub(super) use prime_rl::{PRIME_RL, PRIME_SFT};
 pub(super) use torchtune::TORCHTUNE;

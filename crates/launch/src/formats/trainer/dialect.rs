@@ -17,6 +17,8 @@ pub(crate) enum Dialect {
     Swift,
     /// AI2's open-instruct.
     OpenInstruct,
+    /// DeepSpeed-Chat's supervised tuning.
+    DeepSpeedChat,
 }
 
 /// A default: a setting and its value.
@@ -33,6 +35,7 @@ impl Dialect {
             Self::Axolotl => "axolotl",
             Self::Swift => "ms-swift",
             Self::OpenInstruct => "open-instruct",
+            Self::DeepSpeedChat => "DeepSpeed-Chat",
         }
     }
 
@@ -40,7 +43,8 @@ impl Dialect {
     /// checkpointing, AdamW), `trl/trainer/base_config.py` and `sft_config.py` (checkpointing, 1,024 tokens, weights in
     /// fp32 under autocast), `llamafactory/hparams` (2,048 tokens, checkpointing unless disabled), axolotl's schema
     /// (micro-batch of 1, sequences of 512), `swift/trainers/arguments.py` (batch of 1, checkpointing),
-    /// `open_instruct/finetune.py` and `olmo_core_utils.py` (batch of 8, 4,096 tokens, flash attention, weights in bf16).
+    /// `open_instruct/finetune.py` and `olmo_core_utils.py` (batch of 8, 4,096 tokens, flash attention, weights in bf16),
+    /// DeepSpeed-Chat's `step1_supervised_finetuning/main.py` (batch of 16, 512 tokens, fp16).
     pub(super) const fn defaults(self) -> Defaults {
         match self {
             Self::Transformers => &[
@@ -75,6 +79,13 @@ impl Dialect {
                 (Field::GradientCheckpointing, "true"),
                 (Field::Optimizer, "adam"),
             ],
+            Self::DeepSpeedChat => &[
+                (Field::MicroBatchSize, "16"),
+                (Field::NumMicroBatches, "1"),
+                (Field::SeqLength, "512"),
+                (Field::GradientCheckpointing, "false"),
+                (Field::Optimizer, "adam"),
+            ],
             Self::OpenInstruct => &[
                 (Field::MicroBatchSize, "8"),
                 (Field::NumMicroBatches, "1"),
@@ -90,7 +101,7 @@ impl Dialect {
     /// Adapters where it trains adapters and says no more of them: rank, scale, dropout and layers.
     pub(super) const fn adapters(self) -> Defaults {
         match self {
-            Self::Transformers => &[(Field::LoraRank, "8"), (Field::LoraAlpha, "8")],
+            Self::Transformers | Self::DeepSpeedChat => &[(Field::LoraRank, "8"), (Field::LoraAlpha, "8")],
             Self::Trl => &[(Field::LoraRank, "16"), (Field::LoraAlpha, "32"), (Field::LoraDropout, "0.05")],
             Self::LlamaFactory => &[(Field::LoraRank, "8"), (Field::LoraTargetModules, "all-linear")],
             Self::Axolotl => &[(Field::LoraRank, "8"), (Field::LoraAlpha, "16"), (Field::LoraDropout, "0")],
@@ -113,7 +124,9 @@ impl Dialect {
     pub(super) const fn trains(self) -> &'static str {
         match self {
             Self::LlamaFactory | Self::Swift => "lora",
-            Self::Transformers | Self::Trl | Self::Axolotl | Self::OpenInstruct => "full",
+            Self::Transformers | Self::Trl | Self::Axolotl | Self::OpenInstruct | Self::DeepSpeedChat => {
+                "full"
+            }
         }
     }
 

@@ -21,6 +21,7 @@ impl Reader for Trainer {
             Dialect::Axolotl => "an axolotl configuration",
             Dialect::Swift => "an ms-swift configuration",
             Dialect::OpenInstruct => "an open-instruct command",
+            Dialect::DeepSpeedChat => "a DeepSpeed-Chat command",
         }
     }
 
@@ -35,6 +36,9 @@ impl Reader for Trainer {
             }
             Dialect::Axolotl => "axolotl: model, adapters, quantisation, batch, FSDP or DeepSpeed",
             Dialect::Swift => "ms-swift: files and `swift sft`",
+            Dialect::DeepSpeedChat => {
+                "DeepSpeed-Chat: supervised tuning; its adapters, reward models and rollouts stop the verdict"
+            }
             Dialect::OpenInstruct => {
                 "open-instruct: supervised tuning and DPO under accelerate; its GRPO stops the verdict"
             }
@@ -44,7 +48,7 @@ impl Reader for Trainer {
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
         let either = |one: &[&str], other: &[&str]| signs::all(tree, one).or_else(|| signs::all(tree, other));
         match self.0 {
-            Dialect::Transformers | Dialect::OpenInstruct => None,
+            Dialect::Transformers | Dialect::OpenInstruct | Dialect::DeepSpeedChat => None,
             Dialect::Trl => either(
                 &["model_name_or_path", "per_device_train_batch_size"],
                 &["model_name_or_path", "learning_rate"],

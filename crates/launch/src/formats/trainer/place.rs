@@ -23,6 +23,9 @@ const OWN: [&str; 16] = [
     "per_device_eval_batch_size",
 ];
 const ENOUGH: usize = 2;
+/// Options of DeepSpeed-Chat beside `--deepspeed`.
+const DEEPSPEED_CHAT: [&str; 4] =
+    ["zero_stage", "actor_zero_stage", "data_split", "num_padding_at_beginning"];
 /// Options of Megatron-LM that no trainer of transformers has: one of them makes the command Megatron's.
 const MEGATRON: [&str; 12] = [
     "num_layers",
@@ -76,6 +79,9 @@ pub(super) fn of_words(program: &str, words: &[Argument]) -> Option<Dialect> {
     };
     match named {
         Some(dialect) => Some(dialect),
+        None if own >= ENOUGH && has("deepspeed") && DEEPSPEED_CHAT.iter().any(|key| has(key)) => {
+            Some(Dialect::DeepSpeedChat)
+        }
         // LLaMA-Factory's own words in a launcher's script.
         None if own >= ENOUGH && has("finetuning_type") => Some(Dialect::LlamaFactory),
         None if own >= ENOUGH && (has("dataset_name") || has("use_peft")) && has("max_length") => {

@@ -144,6 +144,14 @@ fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
             _ => {}
         }
     }
+    // DeepSpeed's engine turns the weights into fp16, unless told otherwise.
+    if dialect == Dialect::DeepSpeedChat {
+        match leaves.get("dtype").filter(|leaf| leaf.value == "bf16") {
+            Some(leaf) => leaves.switch(Field::Bf16, true, leaf),
+            None => leaves.state(Field::Fp16, "true", Origin::Default, "default of DeepSpeed-Chat"),
+        }
+        return;
+    }
     if let Some(leaf) = leaves.yes("pure_bf16") {
         leaves.say(Field::ParamsDtype, "bf16", leaf);
         leaves.say(Field::Autocast, "none", leaf);

@@ -7,13 +7,22 @@ use shardscope_plan::Field;
 
 /// How the model is spread over accelerators: the files and words of DeepSpeed and FSDP.
 pub(super) fn spread(leaves: &mut Leaves<'_>) {
-    if let Some(leaf) =
-        leaves.first(&["deepspeed", "deepspeed_config"]).filter(|leaf| leaf.flag() != Some(false))
-    {
+    let named = ["deepspeed", "deepspeed_config"];
+    let file = named.iter().find_map(|path| leaves.get(path).filter(|leaf| leaf.flag().is_none()));
+    let stated = leaves.reading.found.iter().any(|found| found.field == Field::ZeroStage);
+    if stated && leaves.yes("deepspeed").is_some() && leaves.yes("offload").is_some() {
+        // DeepSpeed-Chat's switch for both.
+        let leaf = leaves.get("offload");
+        for field in [Field::OffloadOptimizer, Field::OffloadParam] {
+            leaf.into_iter().for_each(|leaf| leaves.switch(field, true, leaf));
+        }
+    }
+    if let Some(leaf) = file.or_else(|| leaves.yes("deepspeed")) {
         let engine = Found::new(Field::DataParallelEngine, "deepspeed", Origin::Script);
         leaves.reading.take(engine.by(leaf.path.as_str(), leaf.span));
         let named = leaf.value.as_str();
         match (named.strip_prefix("zero"), named.contains(['/', '.'])) {
+            _ if leaf.flag() == Some(true) && stated => {}
             // ms-swift's own files by their short names.
             (Some(rest), false) => {
                 leaves.say(Field::ZeroStage, rest.get(..1).unwrap_or(rest), leaf);
@@ -228,7 +237,10 @@ fn fsdp(leaves: &mut Leaves<'_>) {
 
 /// What data-parallel ranks share stands in a file that is named: it is asked for, with what its name suggests.
 pub(in crate::formats) fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
-    let name = leaf.value.rsplit('/').next().unwrap_or(&leaf.value).to_owned();
+    // A bare switch leaves it to the program.
+    let bare = leaf.flag() == Some(true);
+    let name =
+        if bare { "the program" } else { leaf.value.rsplit('/').next().unwrap_or(&leaf.value) }.to_owned();
     let lower = name.to_ascii_lowercase();
     let stage = ["3", "2", "1", "0"].into_iter().find(|stage| {
         ["zero", "z", "stage", "zero_", "zero-", "stage_", "ds_z"]

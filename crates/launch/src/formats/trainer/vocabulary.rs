@@ -121,7 +121,18 @@ pub(super) const RULES: &[Rule] = &[
         Lacks(Memory, "kept layer inputs that go to the host", ""),
     ),
     rule("tiled_mlp use_tiled_mlp", Lacks(Memory, "an MLP that works piece by piece", "")),
+    rule("zero_stage", Take(Field::ZeroStage)),
+    rule("offload", Own),
     // Not modelled.
+    rule("lora_dim", Lacks(OfModel, "DeepSpeed-Chat's adapters, beside which norms and biases train", "0")),
+    rule(
+        "num_padding_at_beginning",
+        Lacks(OfModel, "a head for rewards in the place of the vocabulary's", ""),
+    ),
+    rule(
+        "actor_model_name_or_path critic_model_name_or_path",
+        Lacks(Memory, "a policy, a reference, a critic and a reward model (DeepSpeed-Chat)", ""),
+    ),
     rule(
         "use_galore use_badam use_adam_mini use_apollo use_llama_pro mixture_of_depths mod_choice lisa_step_interval lisa_n_layers lisa_activated_layers relora relora_steps galore_rank_max unfrozen_parameters",
         Lacks(Memory, ALLOCATION, ""),
@@ -177,7 +188,7 @@ pub(super) const RULES: &[Rule] = &[
         Idle("the formula of the loss"),
     ),
     rule(
-        "response_prefix template system chat_template conv_template version lazy_preprocess group_by_length train_on_inputs remove_unused_columns special_tokens tokens eot_tokens max_samples overwrite_cache tokenized_path dataset_mixer dataset_splits use_chat_template split_dataset_ratio load_from_cache_file streaming shuffle_merged_datasets skip_prepare_dataset split pad_to_multiple_of assistant_only_loss truncation_mode truncation_strategy test_size columns packing_strategy eos_token completion_only_loss model_author model_name agent_template add_non_thinking_prefix enable_thinking processor_type datasets pretraining_dataset test_datasets is_llama_derived_model resize_token_embeddings_to_32x sample_packing_eff_est pad_to_sequence_len eval_sample_packing text_column mask_history neat val_size val_set_size media_dir buffer_size mix_strategy interleave_probs default_system gptq_groupsize gptq_model_v1 custom_register_path external_plugins cached_dataset train_type_data image_key",
+        "data_split data_path sft_only_data_path data_output_path lora_module_name only_optimize_lora lora_learning_rate response_prefix template system chat_template conv_template version lazy_preprocess group_by_length train_on_inputs remove_unused_columns special_tokens tokens eot_tokens max_samples overwrite_cache tokenized_path dataset_mixer dataset_splits use_chat_template split_dataset_ratio load_from_cache_file streaming shuffle_merged_datasets skip_prepare_dataset split pad_to_multiple_of assistant_only_loss truncation_mode truncation_strategy test_size columns packing_strategy eos_token completion_only_loss model_author model_name agent_template add_non_thinking_prefix enable_thinking processor_type datasets pretraining_dataset test_datasets is_llama_derived_model resize_token_embeddings_to_32x sample_packing_eff_est pad_to_sequence_len eval_sample_packing text_column mask_history neat val_size val_set_size media_dir buffer_size mix_strategy interleave_probs default_system gptq_groupsize gptq_model_v1 custom_register_path external_plugins cached_dataset train_type_data image_key",
         Idle(DATA),
     ),
     rule(
@@ -185,7 +196,7 @@ pub(super) const RULES: &[Rule] = &[
         Idle(EVALUATION),
     ),
     rule(
-        "reinit_weights use_swanlab num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model plugins torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage resize_vocab shift_attn rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef auto_find_batch_size full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
+        "num_warmup_steps print_loss enable_tensorboard tensorboard_path reinit_weights use_swanlab num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model plugins torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage resize_vocab shift_attn rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef auto_find_batch_size full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
         Idle("what happens around the training"),
     ),
 ];
