@@ -15,7 +15,9 @@ fn main() {
         for spread in spreads(compared) {
             println!("{spread:?}");
         }
-        println!("{:?}", anchored(compared));
+        for one in anchored(compared) {
+            println!("{one:?}");
+        }
         for seen in [Seen::Fitted, Seen::Unseen] {
             let of = ranking(compared, seen);
             let tenth = of.regrets.get(of.groups * 9 / 10).copied().unwrap_or(0.0);

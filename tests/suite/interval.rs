@@ -94,10 +94,10 @@ fn measured_accelerators_have_rows() {
     }
 }
 
-/// Layouts of one model, batch and machine are put in the order in which they were measured: what is reached now must stay.
+/// Layouts of one model, batch, machine and release are put in the order in which they were measured: what is reached now must stay.
 #[test]
 fn layouts_are_put_in_order() {
-    for (seen, right, picked) in [(Seen::Fitted, 0.91, 0.84), (Seen::Unseen, 0.90, 0.80)] {
+    for (seen, right, picked) in [(Seen::Fitted, 0.93, 0.89), (Seen::Unseen, 0.92, 0.87)] {
         let of = ranking(compared(), seen);
         println!(
             "{seen:?}: {} groups, {} pairs, {:.3} right, {:.3} picked",
@@ -106,7 +106,7 @@ fn layouts_are_put_in_order() {
             of.share(),
             of.picked()
         );
-        assert!(of.groups >= 80 && of.pairs >= 400, "{seen:?}");
+        assert!(of.groups >= 59 && of.pairs >= 400, "{seen:?}");
         assert!(of.share() >= right, "{seen:?}: {:.3} ordered right", of.share());
         assert!(of.picked() >= picked, "{seen:?}: {:.3} picked within 3 %", of.picked());
     }

@@ -4,6 +4,7 @@
 mod accuracy;
 mod advice;
 mod analysis_tool;
+mod anchor;
 mod any_plan;
 mod architectures;
 mod bounds;

@@ -26,6 +26,8 @@ pub struct Measured {
     pub fast_bus: Option<BytesPerSecond>,
     /// Bus bandwidth of a large all-reduce over nodes, per accelerator (NCCL tests).
     pub network_bus: Option<BytesPerSecond>,
+    /// A measured step of some layout of this run over its estimate without this figure.
+    pub step: Option<f64>,
 }
 
 impl Cluster {

@@ -219,6 +219,7 @@ fields! {
     NetworkGbps "network_gbps" Real(1e-3, 1e6), "GB/s of network of an accelerator, per direction";
     MeasuredMatmulTflops "measured_matmul_tflops" Real(1e-3, 1e6), "TFLOP/s of a large bf16 matrix product, measured";
     MeasuredFastBusGbps "measured_fast_bus_gbps" Real(1e-3, 1e6), "GB/s of bus bandwidth of a large all-reduce inside a node, measured (nccl-tests)";
+    MeasuredOverEstimated "measured_over_estimated" Real(0.05, 20.0), "a measured step of this run over its estimate; other layouts of it are corrected by what such runs have in common";
     MeasuredNetworkBusGbps "measured_network_bus_gbps" Real(1e-3, 1e6), "GB/s per accelerator of bus bandwidth of a large all-reduce over nodes, measured (nccl-tests)";
     MemoryHeadroom "memory_headroom" Real(0.0, 0.5), "share of an accelerator's memory to stay free: a plan that needs some of it is tight";
     MemoryLeftOut "memory_left_out" Words, "what is not counted of the device's memory: context, communicators, slack, flat, workspaces";

@@ -42,7 +42,7 @@ pub use keep::{keep, keep_hand, restore};
 pub use kept::Kept;
 pub use knobs::change_line;
 pub use layers::{LayerFigures, LayerLine, layer_line};
-pub use logged::{LOG, Logged, log_text, logged, with_log};
+pub use logged::{LOG, Logged, log_text, logged, measured_ratio, measured_sentence, with_log};
 pub use marks::{Piece, pieces};
 pub use offsets::{byte_offset, utf16_offset};
 pub use phases::{Fullest, PhaseMemory, Place, explain_phase};

@@ -1,6 +1,7 @@
 //! What a training's own log says, beside what was predicted for it.
 
 use super::{File, Hand, Shown};
+use shardscope_estimate::time::{Family, measured_factor};
 use shardscope_launch::{is_log, read_log};
 use shardscope_units::{Bytes, Count, FlopsPerSecond, Quantity, Seconds, gib, percent, seconds, tflops};
 
@@ -35,6 +36,33 @@ pub fn with_log(hand: &Hand, text: &str) -> Hand {
         hand.beside.push(File { name: LOG.to_owned(), text: text.into() });
     }
     hand
+}
+
+/// The measured step over the estimate of the plan shown, as [`shardscope_plan::Field::MeasuredOverEstimated`] takes it; none
+/// without a log that states steps.
+#[must_use]
+pub fn measured_ratio(hand: &Hand, shown: &Shown) -> Option<f64> {
+    let measured = read_log(log_text(hand)).median_seconds()?;
+    let estimate = shown.report.time.step.get() / measured_factor(&shown.plan);
+    Some(measured / estimate.max(f64::MIN_POSITIVE)).filter(|ratio| ratio.is_finite())
+}
+
+/// What that step says of other layouts of the run, in a sentence.
+#[must_use]
+pub fn measured_sentence(shown: &Shown) -> String {
+    let family = Family::of(&shown.plan);
+    let (before, after) = if family.common > 0.0 {
+        (
+            "Of what a step is off by in published runs (",
+            "), most is the run's own: other layouts are corrected by it.",
+        )
+    } else {
+        (
+            "In published runs (",
+            "), what one layout is off by tells nothing of the next: estimates of other layouts stay as they are.",
+        )
+    };
+    [before, family.name, after].concat()
 }
 
 /// What the log lines in hand say of the plan shown; empty where there are none.
@@ -83,7 +111,7 @@ impl Logged {
 #[cfg(test)]
 mod tests {
     use super::super::{EXAMPLE, Event, Hand, State, apply};
-    use super::{LOG, logged, with_log};
+    use super::{LOG, logged, measured_ratio, measured_sentence, with_log};
 
     #[test]
     fn a_log_is_held_against_the_plan() {
@@ -103,6 +131,9 @@ mod tests {
         assert_eq!((lines[0].measured.as_str(), lines[0].predicted.as_str()), ("5.00 s", "4.94 s"));
         assert!(lines[0].off.starts_with('−'), "{}", lines[0].off);
         assert_eq!(lines[2].measured, "30.27 GiB");
+        let ratio = measured_ratio(&state.hand, &shown).expect("a step");
+        assert!((ratio - 5.0 / shown.report.time.step.get()).abs() < 1e-9, "{ratio}");
+        assert!(measured_sentence(&shown).contains("(dense)"));
         assert_eq!(with_log(&state.hand, " ").beside, []);
         assert_eq!(LOG, state.hand.beside[0].name);
     }

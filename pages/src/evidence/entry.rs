@@ -210,6 +210,12 @@ fn origin(id: &str) -> Origin {
     *all.get(id).unwrap_or_else(|| panic!("no origin of {id}"))
 }
 
+/// The release or commit that the row `id` is from, as its place names it; empty where it names none.
+pub(super) fn release(id: &str) -> &'static str {
+    let (_, rest) = origin(id).place.split_once('@').unwrap_or_default();
+    rest.split(':').next().unwrap_or_default()
+}
+
 /// A place without the commit that the data keep: `docs/performance.md@9515a140b` as `docs/performance.md`.
 fn without_commit(place: &str) -> String {
     match place.split_once('@') {

@@ -28,7 +28,7 @@ pub use left_out::{seconds_without, without};
 pub use links::link;
 pub use memory::{Counted, Figure, Run, runs};
 pub use page::page;
-pub use ranking::{Ranking, Seen, anchored, ranking};
+pub use ranking::{Anchored, Ranking, Seen, anchored, ranking};
 pub use row::{Row, Settings};
 pub use sources::NEVER_FITTED;
 pub use summary::summary;

@@ -1,11 +1,12 @@
 //! Layouts of one model on one machine: whether the engine puts them in the right order, what its pick costs, and what one
 //! measured step makes of the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use shardscope::estimate::time::Family;
+use shardscope::estimate::time::{FAMILIES, Family};
 
 use super::compared::Compared;
+use super::entry::release;
 use super::figures::Figures;
 
 /// Pairs that differ by less say nothing: repeated runs differ by half of it.
@@ -52,16 +53,18 @@ fn predicted(one: &Compared, seen: Seen) -> f64 {
     one.row.measured() * (1.0 + error)
 }
 
-/// Runs of one source that differ in layout and recipe alone: same model, sequence, machine and number of accelerators; times
-/// are those of a sequence.
-fn groups(compared: &[Compared]) -> Vec<Vec<&Compared>> {
-    const SAME: [&str; 12] = [
-        "family", "gpu", "gpus", "layers", "hidden", "ffn", "heads", "seq", "experts", "compute", "vocab",
-        "year",
-    ];
+/// What the runs of a group have in common.
+const SAME: [&str; 12] = [
+    "family", "gpu", "layers", "hidden", "ffn", "heads", "seq", "experts", "compute", "vocab", "year", "gpus",
+];
+
+/// Runs of one source and release that have the columns `same` in common and differ in layout and recipe alone; times are those
+/// of a sequence.
+fn groups<'a>(compared: &'a [Compared], same: &[&str]) -> Vec<Vec<&'a Compared>> {
     let mut all: BTreeMap<Vec<&str>, Vec<&Compared>> = BTreeMap::new();
     for one in compared {
-        all.entry(SAME.map(|column| one.row.text(column)).into()).or_default().push(one);
+        let columns = same.iter().map(|column| one.row.text(column));
+        all.entry(columns.chain([release(one.row.text("id"))]).collect()).or_default().push(one);
     }
     let plan = |one: &Compared| one.resolution.plan.clone();
     all.into_values()
@@ -89,7 +92,7 @@ fn each(one: &Compared, seconds: f64) -> f64 {
 #[must_use]
 pub fn ranking(compared: &[Compared], seen: Seen) -> Ranking {
     let mut out = Ranking::default();
-    for group in groups(compared) {
+    for group in groups(compared, &SAME) {
         let times: Vec<(f64, f64)> = group
             .iter()
             .map(|one| (each(one, one.row.measured()), each(one, predicted(one, seen))))
@@ -111,25 +114,75 @@ pub fn ranking(compared: &[Compared], seen: Seen) -> Ranking {
     out
 }
 
-/// Errors of the other layouts of a group as the engine gives them, and when one of the group was measured and the others scaled
-/// by it: every row of a group is the measured one once. Only rows whose part is known from one fitted source, which is left out
-/// here, count: there the whole of the factor says something. Where constants are known well, what is left of the error is a
-/// layout's own, and one measured layout tells nothing of the next.
+/// What one measured step is worth to the other layouts of its run.
+#[derive(Clone, Debug)]
+pub struct Anchored {
+    /// The family.
+    pub family: Family,
+    /// The part in common that all its groups give; [`Family::common`] is it where it helps.
+    pub common: f64,
+    /// Errors of the other layouts as the engine gives them.
+    pub alone: Figures,
+    /// When all of the measured one's residual is taken over.
+    pub scaled: Figures,
+    /// When the part of it is taken over that the groups of the other sources give.
+    pub shared: Figures,
+}
+
+/// One layout measured, another predicted: the logarithms of predicted over measured of both, unseen, and what the pair weighs.
+struct Pair {
+    source: &'static str,
+    anchor: f64,
+    other: f64,
+    weight: f64,
+}
+
+/// For each family: every run of a group is the measured one once, and all others of it are predicted, those on other numbers of
+/// accelerators too. No constant has seen their source, and neither has the part in common.
 #[must_use]
-pub fn anchored(compared: &[Compared]) -> [Figures; 2] {
-    let (mut alone, mut with) = (Vec::new(), Vec::new());
-    for group in groups(compared) {
-        let strange = group
-            .iter()
-            .all(|one| one.resolution.plan.as_ref().is_some_and(|plan| Family::of(plan).is_of_few_sources()));
-        for one in group.iter().filter(|_| strange) {
-            let factor = one.row.measured() / predicted(one, Seen::Unseen);
-            for other in group.iter().filter(|other| other.row.text("id") != one.row.text("id")) {
-                let error = predicted(other, Seen::Unseen) / other.row.measured();
-                alone.push(error - 1.0);
-                with.push(error * factor - 1.0);
-            }
+pub fn anchored(compared: &[Compared]) -> Vec<Anchored> {
+    let groups = groups(compared, &SAME[..SAME.len() - 1]);
+    FAMILIES.into_iter().map(|family| anchored_of(&groups, family)).collect()
+}
+
+fn anchored_of(groups: &[Vec<&Compared>], family: Family) -> Anchored {
+    let holds = |one: &Compared| {
+        one.resolution.plan.as_ref().is_some_and(|plan| Family::of(plan).name == family.name)
+    };
+    let mut pairs = Vec::new();
+    for group in groups {
+        for (place, one) in group.iter().enumerate().filter(|(_, one)| holds(one)) {
+            let anchors = group.iter().enumerate().filter(|(other, _)| *other != place);
+            pairs.extend(anchors.map(|(_, anchor)| Pair {
+                source: one.row.family(),
+                anchor: anchor.unseen.ln_1p(),
+                other: one.unseen.ln_1p(),
+                weight: 1.0 / (group.len() - 1) as f64,
+            }));
         }
     }
-    [Figures::of(alone), Figures::of(with)]
+    let errors = |taken: &dyn Fn(&Pair) -> f64| {
+        let off = |pair: &Pair| (pair.other - taken(pair) * pair.anchor).exp_m1();
+        Figures::of(pairs.iter().map(off).collect())
+    };
+    let sources: BTreeSet<&str> = pairs.iter().map(|pair| pair.source).collect();
+    let without: BTreeMap<&str, f64> =
+        sources.into_iter().map(|source| (source, common(&pairs, Some(source)))).collect();
+    Anchored {
+        family,
+        common: common(&pairs, None),
+        alone: errors(&|_| 0.0),
+        scaled: errors(&|_| 1.0),
+        shared: errors(&|pair| without.get(pair.source).copied().unwrap_or(0.0)),
+    }
+}
+
+/// The part in common, in tenths, that makes the mean residual of `pairs` least, those of one source left out.
+fn common(pairs: &[Pair], left_out: Option<&str>) -> f64 {
+    let mean = |part: f64| -> f64 {
+        let others = pairs.iter().filter(|pair| Some(pair.source) != left_out);
+        others.map(|pair| pair.weight * (pair.other - part * pair.anchor).abs()).sum()
+    };
+    let parts = (0..=10_u32).map(|tenths| f64::from(tenths) / 10.0);
+    parts.min_by(|one, other| mean(*one).total_cmp(&mean(*other))).unwrap_or(0.0)
 }

@@ -3,7 +3,7 @@
 use super::compared::{Compared, Group, PEERS, Peer, figures, figures_unseen};
 use super::figures::Figures;
 use super::intervals::spreads;
-use super::ranking::{Seen, ranking};
+use super::ranking::{Seen, anchored, ranking};
 use super::sources::{NEVER_FITTED, source_of};
 
 fn line(title: &str, figures: &Figures) -> String {
@@ -35,13 +35,22 @@ fn held(compared: &[Compared]) -> String {
     for (seen, which) in [(Seen::Unseen, "with each source left out"), (Seen::Fitted, "as fitted")] {
         let of = ranking(compared, seen);
         out += &format!(
-            "{}Layouts of one model, batch and machine, {which}: of {} pairs measured more than 5 % apart {:.0} % are in the right order; \
+            "{}Layouts of one model, batch, machine and release, {which}: of {} pairs measured more than 5 % apart {:.0} % are in the right order; \
              in {:.0} % of {} groups the layout found fastest is within 3 % of the best.\n",
             if seen == Seen::Unseen { "\n" } else { "" },
             of.pairs,
             100.0 * of.share(),
             100.0 * of.picked(),
             of.groups
+        );
+    }
+    out += "\n| one measured step of a run, its other layouts predicted | pairs | without: median | 90 % within | with: median | 90 % within |\n|---|---|---|---|---|---|\n";
+    for of in anchored(compared) {
+        let with = if of.family.common > 0.0 { &of.shared } else { &of.alone };
+        let [alone, with] = [&of.alone, with].map(|of| [of.median, of.tenth].map(|error| 100.0 * error));
+        out += &format!(
+            "| {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % |\n",
+            of.family.name, of.alone.rows, alone[0], alone[1], with[0], with[1]
         );
     }
     out

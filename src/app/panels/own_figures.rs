@@ -1,7 +1,7 @@
 //! What the reader knows better than the catalog: rates measured, the length of the run, its price, a machine of their own.
 
 use shardscope::plan::Field;
-use shardscope::session::{Event, log_text, logged, with_log};
+use shardscope::session::{Event, log_text, logged, measured_ratio, measured_sentence, with_log};
 use yew::prelude::*;
 
 use super::panel::PlanProps;
@@ -10,10 +10,11 @@ use crate::app::browser;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::widgets::{Wide, heads};
 
-const FIGURES: [(Field, &str); 13] = [
+const FIGURES: [(Field, &str); 14] = [
     (Field::MeasuredMatmulTflops, "large bf16 GEMM, TFLOP/s"),
     (Field::MeasuredFastBusGbps, "all-reduce inside a node, bus GB/s"),
     (Field::MeasuredNetworkBusGbps, "all-reduce across nodes, bus GB/s per GPU"),
+    (Field::MeasuredOverEstimated, "a measured step over its estimate"),
     (Field::TokenBudget, "tokens to train on"),
     (Field::PricePerGpuHour, "price of a GPU-hour"),
     (Field::WattsPerGpu, "watts per GPU, host and cooling included"),
@@ -76,6 +77,13 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
     let hand = &app.session.hand;
     let lines = logged(hand, shown);
     let text = log_text(hand).to_owned();
+    let calibrate = measured_ratio(hand, shown).map(|ratio| {
+        let dispatch = dispatch.clone();
+        Callback::from(move |_: MouseEvent| {
+            let name = Field::MeasuredOverEstimated.name().to_owned();
+            dispatch.emit(Event::Set { name, value: format!("{ratio:.4}") }.into());
+        })
+    });
     let onchange = {
         let hand = hand.clone();
         move |event: web_sys::Event| {
@@ -111,6 +119,13 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
                         </tbody>
                     </table>
                 </Wide>
+            }
+            if let Some(onclick) = calibrate {
+                <p class="soft small">
+                    { measured_sentence(shown) }
+                    { " " }
+                    <button type="button" {onclick}>{ "Calibrate other layouts with this step" }</button>
+                </p>
             }
         </details>
     }

@@ -9,6 +9,7 @@
 //! that nothing hides; it is never shorter than the host needs to issue its kernels. Beside the estimate stand two physical
 //! bounds, fully overlapped and nothing overlapped, and the interval that nine of ten published steps lie in.
 
+mod anchor;
 mod budget;
 mod collective;
 mod draft;
@@ -22,6 +23,7 @@ mod tail;
 mod unknown;
 mod whole;
 
+pub use anchor::measured_factor;
 pub use budget::Training;
 pub use draft::Draft;
 pub use interval::{FAMILIES, Family, Interval};

@@ -204,3 +204,34 @@ impl Setting<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::visited;
+    use shardscope_plan::{ExpertGroups, Experts};
+
+    /// DeepSeek-V3 on eight nodes: 8 of 256 experts, from 4 of 8 groups.
+    #[test]
+    fn groups_limit_the_domains_that_a_token_visits() {
+        let experts = |groups| Experts {
+            num_experts: 256,
+            router_topk: 8,
+            ffn_hidden_size: 2048,
+            pattern: Vec::new(),
+            shared_expert_intermediate_size: None,
+            shared_expert_gate: false,
+            latent_size: None,
+            groups,
+        };
+        let limited = |count, chosen| visited(&experts(Some(ExpertGroups { count, chosen })), 8);
+        let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-9, "{one} {other}");
+        near(visited(&experts(None), 8), 8.0 * (1.0 - 0.875_f64.powi(8)));
+        near(limited(8, 4), 4.0 * (1.0 - 0.75_f64.powi(8)));
+        // Each of four groups lies over two nodes; of sixteen, two lie on each.
+        near(limited(4, 2), 4.0 * (1.0 - 0.75_f64.powi(8)));
+        let reach: f64 = 8.0 * (1.0 - 14.0 / 16.0 * 13.0 / 15.0);
+        near(limited(16, 2), reach * (1.0 - (1.0 - 1.0 / reach).powi(8)));
+        let alone = experts(Some(ExpertGroups { count: 8, chosen: 1 }));
+        near(visited(&alone, 1), 1.0);
+    }
+}

@@ -1,5 +1,6 @@
 //! Putting the step together: the stages under their schedule, then the tail.
 
+use super::anchor::measured_factor;
 use super::collective::Rings;
 use super::overlap::{Bounds, Overlaps};
 use super::parts::{ChunkParts, Setting};
@@ -41,6 +42,16 @@ struct StageParts {
     whole: ChunkParts,
     /// What they take.
     total: Seconds,
+}
+
+impl StageParts {
+    fn scaled(&self, factor: f64) -> Self {
+        Self {
+            chunks: self.chunks.iter().map(|chunk| chunk.scaled(factor)).collect(),
+            whole: self.whole.scaled(factor),
+            total: self.total * factor,
+        }
+    }
 }
 
 impl Run {
@@ -103,6 +114,34 @@ impl Run {
             durations,
             shape,
         }
+        .calibrated(measured_factor(plan))
+    }
+
+    /// The same run, `factor` times as long: all parts alike, so that what hides behind what stays as it is.
+    fn calibrated(mut self, factor: f64) -> Self {
+        if factor == 1.0 {
+            return self;
+        }
+        let mut before: Option<(Rc<StageParts>, Rc<StageParts>)> = None;
+        for stage in &mut self.stages {
+            let scaled = match &before {
+                Some((plain, scaled)) if Rc::ptr_eq(plain, stage) => Rc::clone(scaled),
+                _ => Rc::new(stage.scaled(factor)),
+            };
+            before = Some((std::mem::replace(stage, Rc::clone(&scaled)), scaled));
+        }
+        for chunk in self.durations.chunks.iter_mut().flatten() {
+            (chunk.forward, chunk.backward, chunk.weight) =
+                (chunk.forward * factor, chunk.backward * factor, chunk.weight * factor);
+        }
+        for send in &mut self.durations.sends {
+            *send = *send * factor;
+        }
+        self.tail = Tail { data: self.tail.data * factor, optimizer: self.tail.optimizer * factor };
+        self.passes = self.passes * factor;
+        self.tied = self.tied * factor;
+        self.iteration = self.iteration * factor;
+        self
     }
 
     /// The durations if messages between stages took no time.
@@ -174,6 +213,16 @@ impl ChunkParts {
             all.again += chunk.again;
         }
         all
+    }
+
+    /// The same `factor` over.
+    fn scaled(&self, factor: f64) -> Self {
+        Self {
+            forward: self.forward.scaled(factor),
+            backward: self.backward.scaled(factor),
+            weight: self.weight.scaled(factor),
+            again: self.again.scaled(factor),
+        }
     }
 
     /// All of it but waiting for the host.

@@ -60,6 +60,7 @@ pub(super) fn cluster(table: &mut Table, accelerator: Accelerator) -> Option<Clu
         matmul: table.real(Field::MeasuredMatmulTflops).map(FlopsPerSecond::tera),
         fast_bus: table.real(Field::MeasuredFastBusGbps).map(BytesPerSecond::giga),
         network_bus: table.real(Field::MeasuredNetworkBusGbps).map(BytesPerSecond::giga),
+        step: table.real(Field::MeasuredOverEstimated),
     };
     let cluster = catalog::cluster(accelerator, nodes, per_node);
     let fast_domain = table.count(Field::FastLinkDomain).unwrap_or(cluster.fast_domain);
