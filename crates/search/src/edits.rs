@@ -1,10 +1,9 @@
 //! The best change of one, two and three settings.
 
-use super::known::fit;
+use super::known::Known;
 use super::space::{Edit, Space, singles};
 use shardscope_estimate::Verdict;
-use shardscope_estimate::time::{Draft, Sections};
-use shardscope_plan::{Field, Plan, Variant};
+use shardscope_plan::{DpSharding, Field, Overlap, PipelineSchedule, Plan, Recompute, StageSplit, Variant};
 use shardscope_units::{Bytes, Seconds};
 
 /// A plan with a few settings changed, worked out as a report does.
@@ -70,31 +69,37 @@ pub fn three_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
     best(plan, all.into_iter(), shown)
 }
 
-/// The `shown` best of `tried`: bounded first, and run through only where the bound is below what is kept.
+/// The `shown` best of `tried`: all are bounded, and those that may be among them weighed and run through, the fastest first.
 fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown: usize) -> Vec<Edited> {
     let own = Variant::of(plan);
     let capacity = plan.cluster().accelerator.memory;
-    let mut held = Vec::new();
+    let mut known: Vec<(Variant, Known)> = Vec::new();
+    let mut bounded = Vec::new();
     for (words, variant) in tried {
         let Some(changed) = variant.apply(plan) else { continue };
-        let (peak, verdict) = fit(&changed);
-        // A device shows no more than it has: what is reserved beyond it has to be given back all the time.
-        if verdict == Verdict::OutOfMemory || peak > capacity {
-            continue;
-        }
-        let draft = Draft::of(&changed, &mut Sections::default());
-        held.push((verdict == Verdict::Tight, draft.least(), draft, words, variant, peak));
+        let place = place_of(&mut known, &variant);
+        let Some((_, known)) = known.get_mut(place) else { continue };
+        let least = known.draft(&changed).least();
+        bounded.push((least, place, words, variant));
     }
-    held.sort_by(|one, other| {
-        (one.0, one.1.get()).partial_cmp(&(other.0, other.1.get())).unwrap_or(std::cmp::Ordering::Equal)
-    });
+    bounded.sort_by(|one, other| one.0.get().total_cmp(&other.0.get()));
     let mut kept: Vec<Edited> = Vec::new();
     let key = |one: &Edited| (one.tight, one.step.get());
-    for (tight, least, draft, words, variant, peak) in held {
-        if kept.len() >= shown && kept.last().is_some_and(|last| key(last) <= (tight, least.get())) {
+    for (least, place, words, variant) in bounded {
+        let last = kept.last().filter(|_| kept.len() >= shown);
+        if last.is_some_and(|last| key(last) <= (false, least.get())) {
+            break;
+        }
+        let Some(changed) = variant.apply(plan) else { continue };
+        let Some((_, known)) = known.get_mut(place) else { continue };
+        let (peak, verdict) = known.fit(&changed);
+        let tight = verdict == Verdict::Tight;
+        // A device shows no more than it has: what is reserved beyond it has to be given back all the time.
+        let too_large = verdict == Verdict::OutOfMemory || peak > capacity;
+        if too_large || last.is_some_and(|last| key(last) <= (tight, least.get())) {
             continue;
         }
-        let step = draft.exact();
+        let step = known.draft(&changed).exact();
         let changes = variant.changes_from(&own);
         let edited = Edited { words, variant, changes, peak, tight, step };
         let place = kept.partition_point(|one| key(one) <= key(&edited));
@@ -102,6 +107,26 @@ fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown:
         kept.truncate(shown);
     }
     kept
+}
+
+/// Where what is known of layouts with the sections of `variant` is kept: those that differ from it in nothing but chunks,
+/// layers of stages, order, recomputation and what data-parallel ranks share.
+fn place_of(known: &mut Vec<(Variant, Known)>, variant: &Variant) -> usize {
+    let overlap = Overlap { grad_reduce: false, param_gather: false, pipeline: false, ..variant.overlap };
+    let key = Variant {
+        virtual_pipeline: 1,
+        group: None,
+        schedule: PipelineSchedule::OneForwardOneBackward,
+        split: StageSplit::EVEN,
+        recompute: Recompute::None,
+        sharding: DpSharding::Replicated,
+        overlap,
+        ..variant.clone()
+    };
+    known.iter().position(|(of, _)| *of == key).unwrap_or_else(|| {
+        known.push((key, Known::default()));
+        known.len() - 1
+    })
 }
 
 /// Single changes, for tests that try them all.
