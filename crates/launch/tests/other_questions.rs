@@ -486,3 +486,45 @@ fn trainers_that_are_not_modelled_are_named() {
     // A command of which nothing is known is no silence.
     stopped(&script("deepspeed train_x.py --job_name a --deepspeed --print_steps 100"), &["program"]);
 }
+
+#[test]
+fn adapters_of_reinforcement_learning_under_megatron_are_megatron_bridges() {
+    let miles = |more: &str| {
+        format!(
+            "ray job submit -- python3 train.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 --colocate {MODEL} \
+             --hf-checkpoint /root/Qwen3-8B --num-rollout 100 --rollout-batch-size 32 --n-samples-per-prompt 8 \
+             --use-dynamic-batch-size --max-tokens-per-gpu 9216 --rollout-num-gpus-per-engine 1 \
+             --sglang-mem-fraction-static 0.4 --attention-backend flash --lora-rank 32 --lora-alpha 32 --lora-dropout 0.0 \
+             --target-modules all-linear --advantage-estimator grpo --entropy-coef 0.00 {more}"
+        )
+    };
+    let read = script(&miles(""));
+    let shown = [Field::AdapterLibrary, Field::TrainType, Field::OffloadBetweenPhases]
+        .map(|field| value(&read, field));
+    assert_eq!(shown, ["megatron-bridge", "lora", "weights optimizer"]);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    assert_eq!(value(&read, Field::NotRead), "");
+    let canonical = script(&miles("--lora-type canonical_lora"));
+    assert_eq!(value(&canonical, Field::AdapterLibrary), "megatron-bridge-canonical");
+    stopped(&script(&miles("--exclude-modules o_proj")), &["exclude-modules"]);
+    // PPO's estimator brings a critic, and is no matter of sampling.
+    assert_eq!(value(&script(&miles("").replace("grpo", "ppo")), Field::NotRead), "--advantage-estimator");
+    let verl = |more: &str| {
+        format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2-7B \
+             actor_rollout_ref.actor.strategy=megatron actor_rollout_ref.actor.ppo_mini_batch_size=64 \
+             actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 actor_rollout_ref.rollout.n=4 trainer.n_gpus_per_node=8 \
+             trainer.nnodes=1 data.max_prompt_length=512 data.max_response_length=512 \
+             actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2 actor_rollout_ref.model.lora.rank=64 \
+             actor_rollout_ref.model.lora.alpha=128 actor_rollout_ref.model.lora.lora_A_init_method=kaiming {more}"
+        )
+    };
+    let read = script(&verl(""));
+    let shown = [Field::AdapterLibrary, Field::LoraRank, Field::LoraAlpha].map(|field| value(&read, field));
+    assert_eq!(shown, ["megatron-bridge", "64", "128"]);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    stopped(
+        &script(&verl("actor_rollout_ref.model.lora.type=vlm_lora")),
+        &["actor_rollout_ref.model.lora.type"],
+    );
+}

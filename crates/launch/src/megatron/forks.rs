@@ -140,6 +140,16 @@ const FORKS: &[Fork] = &[
     takes("use-rslora", &[]),
     lacking("target-regex", Arity::One, Effect::Model, "adapters on modules that a pattern names"),
     takes("lora-dtype", &[]),
+    // miles, whose adapters are Megatron-Bridge's (`miles/backends/megatron_utils/lora_utils.py:create_lora_instance`).
+    lacking("exclude-modules", Arity::Several, Effect::Model, "modules that adapters leave out"),
+    lacking(
+        "experts-shared-outer-loras",
+        Arity::On,
+        Effect::Model,
+        "adapters whose outer matrices experts share",
+    ),
+    switch("lora-sync-from-tensor", &[]),
+    takes("lora-adapter-path", &[]),
     // ms-swift's longest sample, to which packs are filled.
     takes("max-length", &[(Field::SeqLength, None)]),
     switch("freeze-ViT", &[(Field::FrozenModules, Some("vision"))]),
@@ -261,7 +271,7 @@ const CONTEXT: &str = "context-parallel-algo";
 const MEMORY: &str = "zero-bubble-v-schedule-mem-setup";
 
 /// Flags of forks, their values, and the setting and value that stand for them.
-const RESPELT: [(&str, &str, Field, &str); 17] = [
+const RESPELT: [(&str, &str, Field, &str); 19] = [
     (CONTEXT, "ulysses_cp_algo", Field::CpCommType, "a2a"),
     (CONTEXT, "megatron_cp_algo", Field::CpCommType, "p2p"),
     (CONTEXT, "kvallgather_cp_algo", Field::CpCommType, "all_gather"),
@@ -278,6 +288,8 @@ const RESPELT: [(&str, &str, Field, &str); 17] = [
     (HEADS, "multihead", Field::GroupQueryAttention, "false"),
     ("peft-scheme", "lora", Field::TrainType, "lora"),
     ("peft-scheme", "none", Field::TrainType, "full"),
+    ("lora-type", "lora", Field::AdapterLibrary, "megatron-bridge"),
+    ("lora-type", "canonical_lora", Field::AdapterLibrary, "megatron-bridge-canonical"),
     // DeepSpeed then counts both embeddings as layers.
     (PARTITION, "embedding", Field::AccountForEmbeddingInPipelineSplit, "true"),
     (PARTITION, "embedding", Field::AccountForLossInPipelineSplit, "true"),

@@ -39,6 +39,23 @@ fn slime(table: &mut Table) {
     if matches!(table.word(Field::Optimizer), "" | "adam") {
         table.derive(Field::UseDistributedOptimizer, Bool(true), "slime shards Adam's states");
     }
+    if table.number(Field::LoraRank) > 0 {
+        adapters_of_miles(table);
+    }
+}
+
+/// miles builds adapters by Megatron-Bridge (`miles/backends/megatron_utils/lora_utils.py:create_lora_instance`), and keeps
+/// their buffers of gradients while rollouts are made (`patch_param_grad_buffer_for_colocate_mode_lora`).
+fn adapters_of_miles(table: &mut Table) {
+    let rule = "miles builds adapters by Megatron-Bridge";
+    table.derive_word(Field::AdapterLibrary, "megatron-bridge", rule);
+    let moved = table.words(Field::OffloadBetweenPhases);
+    if moved.contains(&"gradients") {
+        let left: Vec<_> =
+            moved.into_iter().filter(|word| *word != "gradients").map(|word| Text(word.to_owned())).collect();
+        let rule = "miles keeps the buffers of adapters' gradients in place";
+        table.overrule(Field::OffloadBetweenPhases, List(left), rule);
+    }
 }
 
 fn position(table: &mut Table) {

@@ -205,11 +205,41 @@ fn megatron(leaves: &mut Leaves<'_>) {
     {
         leaves.say(Field::LoraRank, &leaf.value, leaf);
         leaves.say(Field::TrainType, "lora", leaf);
+        adapters(leaves);
     }
     let moved =
         |leaves: &Leaves<'_>, key: &str| leaves.flag(&at(ACTOR, &format!("megatron.{key}"))) == Some(true);
     let all = ["param_offload", "grad_offload", "optimizer_offload"].map(|key| moved(leaves, key));
     offloads(leaves, all, "megatron.param_offload, grad_offload and optimizer_offload");
+}
+
+/// Adapters under Megatron, which are Megatron-Bridge's (`verl/workers/config/megatron_peft.py:get_peft_cls`).
+fn adapters(leaves: &mut Leaves<'_>) {
+    let kind = leaves.get("actor_rollout_ref.model.lora.type").cloned();
+    let library = match kind.as_ref().map_or("lora", |leaf| leaf.value.as_str()) {
+        "canonical_lora" => "megatron-bridge-canonical",
+        _ => "megatron-bridge",
+    };
+    leaves.state(Field::AdapterLibrary, library, Origin::Derived, "verl builds adapters by Megatron-Bridge");
+    match kind {
+        Some(leaf) if leaf.value == "dora" => leaves.say(Field::UseDora, "true", &leaf),
+        Some(leaf) if !matches!(leaf.value.as_str(), "lora" | "canonical_lora") => {
+            lack(leaves, &leaf, Effect::Model, "adapters of another kind than LoRA");
+        }
+        _ => {}
+    }
+    leaves.take_all(&[
+        ("actor_rollout_ref.model.lora.alpha", Field::LoraAlpha),
+        ("actor_rollout_ref.model.lora.dropout", Field::LoraDropout),
+        ("actor_rollout_ref.model.lora.target_modules", Field::LoraTargetModules),
+    ]);
+    for path in ["actor_rollout_ref.model.lora.exclude_modules", "actor_rollout_ref.model.lora.dtype"] {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value != "[]") {
+            lack(leaves, leaf, Effect::Model, "adapters that leave modules out, or of a type of their own");
+        }
+    }
+    leaves
+        .pass_below(&["actor_rollout_ref.model.lora.lora_", "actor_rollout_ref.model.lora.dropout_position"]);
 }
 
 /// Accelerators of the training.
