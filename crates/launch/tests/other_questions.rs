@@ -528,3 +528,30 @@ fn adapters_of_reinforcement_learning_under_megatron_are_megatron_bridges() {
         &["actor_rollout_ref.model.lora.type"],
     );
 }
+
+#[test]
+fn llama_cookbook_is_read_by_its_own_words() {
+    let tuned = |launch: &str, more: &str| {
+        script(&format!(
+            "{launch} --use_peft --peft_method lora --model_name meta-llama/Llama-3.1-8B --batch_size_training 2 {more}"
+        ))
+    };
+    let sharded =
+        tuned("torchrun --nnodes 1 --nproc_per_node 8 finetuning.py", "--enable_fsdp --context_length 2048");
+    let shown = [Field::DataParallelEngine, Field::ZeroStage, Field::GradientCheckpointing, Field::TrainType]
+        .map(|field| value(&sharded, field));
+    assert_eq!(shown, ["fsdp1", "3", "true", "lora"]);
+    let shown = [Field::LoraRank, Field::LoraTargetModules, Field::SeqLength, Field::UseCache]
+        .map(|field| value(&sharded, field));
+    assert_eq!(shown, ["8", "q_proj v_proj", "2048", "false"]);
+    assert!(sharded.plan.is_some(), "{:?}", sharded.diagnostics);
+    let alone = tuned("python -m llama_recipes.finetuning", "--quantization 8bit");
+    let shown = [Field::BaseQuantization, Field::GradientCheckpointing, Field::UseCache, Field::SeqLength]
+        .map(|field| value(&alone, field));
+    assert_eq!(shown, ["int8", "false", "true", "4096"]);
+    stopped(&tuned("python -m llama_recipes.finetuning", "--peft_method llama_adapter"), &["peft_method"]);
+    stopped(
+        &tuned("torchrun --nproc_per_node 8 finetuning.py", "--enable_fsdp --fsdp_config.hsdp"),
+        &["fsdp_config.hsdp"],
+    );
+}

@@ -47,6 +47,7 @@ const READERS: &[&dyn Reader] = &[
     &Trainer(Dialect::Swift),
     &Trainer(Dialect::OpenInstruct),
     &Trainer(Dialect::DeepSpeedChat),
+    &Trainer(Dialect::LlamaCookbook),
     &Trainer(Dialect::Transformers),
     &MegatronFlags,
     &Nanotron,

@@ -19,6 +19,8 @@ pub(crate) enum Dialect {
     OpenInstruct,
     /// DeepSpeed-Chat's supervised tuning.
     DeepSpeedChat,
+    /// Meta's llama-cookbook, once llama-recipes.
+    LlamaCookbook,
 }
 
 /// A default: a setting and its value.
@@ -36,6 +38,7 @@ impl Dialect {
             Self::Swift => "ms-swift",
             Self::OpenInstruct => "open-instruct",
             Self::DeepSpeedChat => "DeepSpeed-Chat",
+            Self::LlamaCookbook => "llama-cookbook",
         }
     }
 
@@ -44,7 +47,8 @@ impl Dialect {
     /// fp32 under autocast), `llamafactory/hparams` (2,048 tokens, checkpointing unless disabled), axolotl's schema
     /// (micro-batch of 1, sequences of 512), `swift/trainers/arguments.py` (batch of 1, checkpointing),
     /// `open_instruct/finetune.py` and `olmo_core_utils.py` (batch of 8, 4,096 tokens, flash attention, weights in bf16),
-    /// DeepSpeed-Chat's `step1_supervised_finetuning/main.py` (batch of 16, 512 tokens, fp16).
+    /// DeepSpeed-Chat's `step1_supervised_finetuning/main.py` (batch of 16, 512 tokens, fp16), llama-cookbook's
+    /// `configs/training.py` (batch of 4, 4,096 tokens in packs without a mask, weights as the checkpoint's).
     pub(super) const fn defaults(self) -> Defaults {
         match self {
             Self::Transformers => &[
@@ -79,6 +83,15 @@ impl Dialect {
                 (Field::GradientCheckpointing, "true"),
                 (Field::Optimizer, "adam"),
             ],
+            Self::LlamaCookbook => &[
+                (Field::MicroBatchSize, "4"),
+                (Field::NumMicroBatches, "1"),
+                (Field::SeqLength, "4096"),
+                (Field::PaddingMask, "false"),
+                (Field::Autocast, "none"),
+                (Field::GradientCheckpointing, "false"),
+                (Field::Optimizer, "adam"),
+            ],
             Self::DeepSpeedChat => &[
                 (Field::MicroBatchSize, "16"),
                 (Field::NumMicroBatches, "1"),
@@ -105,6 +118,12 @@ impl Dialect {
             Self::Trl => &[(Field::LoraRank, "16"), (Field::LoraAlpha, "32"), (Field::LoraDropout, "0.05")],
             Self::LlamaFactory => &[(Field::LoraRank, "8"), (Field::LoraTargetModules, "all-linear")],
             Self::Axolotl => &[(Field::LoraRank, "8"), (Field::LoraAlpha, "16"), (Field::LoraDropout, "0")],
+            Self::LlamaCookbook => &[
+                (Field::LoraRank, "8"),
+                (Field::LoraAlpha, "32"),
+                (Field::LoraDropout, "0.05"),
+                (Field::LoraTargetModules, "q_proj v_proj"),
+            ],
             Self::OpenInstruct => &[
                 (Field::LoraRank, "64"),
                 (Field::LoraAlpha, "16"),
@@ -124,9 +143,12 @@ impl Dialect {
     pub(super) const fn trains(self) -> &'static str {
         match self {
             Self::LlamaFactory | Self::Swift => "lora",
-            Self::Transformers | Self::Trl | Self::Axolotl | Self::OpenInstruct | Self::DeepSpeedChat => {
-                "full"
-            }
+            Self::Transformers
+            | Self::Trl
+            | Self::Axolotl
+            | Self::OpenInstruct
+            | Self::DeepSpeedChat
+            | Self::LlamaCookbook => "full",
         }
     }
 

@@ -22,6 +22,7 @@ impl Reader for Trainer {
             Dialect::Swift => "an ms-swift configuration",
             Dialect::OpenInstruct => "an open-instruct command",
             Dialect::DeepSpeedChat => "a DeepSpeed-Chat command",
+            Dialect::LlamaCookbook => "a llama-cookbook command",
         }
     }
 
@@ -36,6 +37,7 @@ impl Reader for Trainer {
             }
             Dialect::Axolotl => "axolotl: model, adapters, quantisation, batch, FSDP or DeepSpeed",
             Dialect::Swift => "ms-swift: files and `swift sft`",
+            Dialect::LlamaCookbook => "llama-cookbook (llama-recipes): FSDP, adapters, quantisation, batch",
             Dialect::DeepSpeedChat => {
                 "DeepSpeed-Chat: supervised tuning; its adapters, reward models and rollouts stop the verdict"
             }
@@ -48,7 +50,10 @@ impl Reader for Trainer {
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
         let either = |one: &[&str], other: &[&str]| signs::all(tree, one).or_else(|| signs::all(tree, other));
         match self.0 {
-            Dialect::Transformers | Dialect::OpenInstruct | Dialect::DeepSpeedChat => None,
+            Dialect::Transformers
+            | Dialect::OpenInstruct
+            | Dialect::DeepSpeedChat
+            | Dialect::LlamaCookbook => None,
             Dialect::Trl => either(
                 &["model_name_or_path", "per_device_train_batch_size"],
                 &["model_name_or_path", "learning_rate"],

@@ -60,6 +60,19 @@ fn named_dialect(program: &str) -> Option<Dialect> {
     }
 }
 
+/// llama-cookbook by its program and an option of its own.
+fn cookbook(program: &str, words: &[Argument]) -> Option<Dialect> {
+    const OWN: [&str; 4] =
+        ["enable_fsdp", "peft_method", "batch_size_training", "dist_checkpoint_root_folder"];
+    let module = program.contains("llama_recipes") || program.contains("llama_cookbook");
+    let is_program = module || program.rsplit('/').next() == Some("finetuning.py");
+    let own = words
+        .iter()
+        .filter_map(|word| word.text.strip_prefix("--"))
+        .any(|word| OWN.contains(&word.split('=').next().unwrap_or(word)));
+    (is_program && own).then_some(Dialect::LlamaCookbook)
+}
+
 /// Whether words are a trainer's of transformers, by a name or by themselves.
 pub(super) fn of_words(program: &str, words: &[Argument]) -> Option<Dialect> {
     let named = named_dialect(program);
@@ -74,6 +87,7 @@ pub(super) fn of_words(program: &str, words: &[Argument]) -> Option<Dialect> {
     if megatron {
         return None;
     }
+    let named = named.or_else(|| cookbook(program, words));
     let has = |key: &str| {
         words.iter().any(|word| word.text.trim_start_matches("--").split('=').next() == Some(key))
     };

@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
-use super::{adapters, objective, spread, words};
+use super::{adapters, cookbook, objective, spread, words};
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::named::{take_model, with_vision};
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
@@ -35,6 +35,9 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     attention(&mut leaves);
     liger(&mut leaves);
     packing(&mut leaves);
+    if dialect == Dialect::LlamaCookbook {
+        cookbook::read(&mut leaves);
+    }
     spread::groups(&mut leaves);
     adapters::read(&mut leaves, dialect);
     spread::spread(&mut leaves);
@@ -52,7 +55,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
         }
     }
     weights(&mut leaves, dialect);
-    model(&mut leaves);
+    model(&mut leaves, dialect);
     open(&mut leaves, dialect);
     leaves.reading.software =
         Some((Software::HfTransformers, format!("{} trains models of transformers", dialect.name())));
@@ -298,8 +301,11 @@ fn packing(leaves: &mut Leaves<'_>) {
     }
 }
 
-fn model(leaves: &mut Leaves<'_>) {
+fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    // ms-swift has the same key for the name that a model answers to.
+    let own = (dialect == Dialect::LlamaCookbook).then_some("model_name").unwrap_or("model_name_or_path");
     let keys = [
+        own,
         "model_name_or_path",
         "model",
         "base_model",

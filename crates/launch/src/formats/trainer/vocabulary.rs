@@ -51,12 +51,12 @@ pub(super) const RULES: &[Rule] = &[
         Model,
     ),
     rule(
-        "per_device_train_batch_size micro_batch_size train_batch_size per_gpu_train_batch_size batch_size_per_device",
+        "per_device_train_batch_size micro_batch_size train_batch_size per_gpu_train_batch_size batch_size_per_device batch_size_training",
         Take(Field::MicroBatchSize),
     ),
     rule("gradient_accumulation_steps", Take(Field::NumMicroBatches)),
     rule(
-        "max_length max_seq_length model_max_length cutoff_len sequence_len block_size max_seq_len",
+        "max_length max_seq_length model_max_length cutoff_len sequence_len block_size max_seq_len context_length",
         Take(Field::SeqLength),
     ),
     rule("gradient_checkpointing disable_gradient_checkpointing activation_checkpointing", Own),
@@ -122,6 +122,11 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("tiled_mlp use_tiled_mlp", Lacks(Memory, "an MLP that works piece by piece", "")),
     rule("zero_stage", Take(Field::ZeroStage)),
+    rule("enable_fsdp use_fp16 peft_method quantization use_fast_kernels", Own),
+    rule(
+        "freeze_layers freeze_LLM_only",
+        Lacks(OfModel, "frozen layers; all weights would be counted as trained", ""),
+    ),
     rule("offload", Own),
     // Not modelled.
     rule("lora_dim", Lacks(OfModel, "DeepSpeed-Chat's adapters, beside which norms and biases train", "0")),
@@ -196,7 +201,7 @@ pub(super) const RULES: &[Rule] = &[
         Idle(EVALUATION),
     ),
     rule(
-        "num_warmup_steps print_loss enable_tensorboard tensorboard_path reinit_weights use_swanlab num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model plugins torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage resize_vocab shift_attn rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef auto_find_batch_size full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
+        "low_cpu_fsdp dist_checkpoint_root_folder dist_checkpoint_folder save_model save_metrics run_validation num_workers_dataloader gamma use_wandb use_profiler profiler_dir flop_counter one_gpu val_batch_size save_optimizer num_freeze_layers num_warmup_steps print_loss enable_tensorboard tensorboard_path reinit_weights use_swanlab num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model plugins torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage resize_vocab shift_attn rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef auto_find_batch_size full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
         Idle("what happens around the training"),
     ),
 ];
