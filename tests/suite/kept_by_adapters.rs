@@ -52,6 +52,7 @@ fn tuning(case: &Value) -> Tuning {
         base: BaseTraining::None,
         lora: Some(Lora {
             rank: int(&case["lora"], "r"),
+            dora: false,
             dropout: case["lora"]["dropout"].as_f64() > Some(0.0),
             dtype: Number::Bf16,
             modules,

@@ -10,10 +10,17 @@ use super::drafts::{Draft, draft, even_stages, flag, int};
 use super::formula::evaluate;
 
 const RECORDED: &str = include_str!("../data/activations/huggingface.jsonl");
+/// The same with DoRA's adapters.
+const DORA: &str = include_str!("../data/activations/dora.jsonl");
 /// Experts and experts of a token in the recorded mixtures.
 const EXPERTS: [u64; 2] = [4, 2];
 /// Rank of the recorded adapters.
 const RANK: u64 = 8;
+
+/// The recorded runs.
+fn recorded() -> impl Iterator<Item = &'static str> {
+    RECORDED.lines().skip(1).chain(DORA.lines().skip(1))
+}
 
 fn word<'a>(case: &'a Value, key: &str) -> &'a str {
     case[key].as_str().unwrap_or_default()
@@ -132,6 +139,7 @@ fn tuning(case: &Value, dtype: Number) -> Tuning {
         base: BaseTraining::None,
         lora: Some(Lora {
             rank: RANK,
+            dora: case["dora"].as_bool().unwrap_or(false),
             dropout: case["lora_dropout"].as_f64().unwrap_or(0.0) > 0.0,
             dtype: if flag(case, "adapter_fp32") { Number::Fp32 } else { dtype },
             modules: if train == "lora-all" { LoraModules::ALL } else { some },
@@ -160,7 +168,7 @@ fn cpu_only(x: &Symbols<'_>) -> u64 {
 #[test]
 fn recorded_runs_are_met_to_the_byte() {
     let (mut layers, mut runs, mut wrong) = (0, 0, Vec::new());
-    for line in RECORDED.lines().skip(1) {
+    for line in recorded() {
         let case: Value = serde_json::from_str(line).expect("JSON");
         let id = word(&case, "id");
         let plan = drafted(&case).plan();
@@ -219,13 +227,13 @@ fn recorded_runs_are_met_to_the_byte() {
         runs += 1;
     }
     assert!(wrong.is_empty(), "{} of {runs} runs:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
-    assert!(runs > 600 && layers > 1700, "{runs} runs and {layers} layers compared");
+    assert!(runs > 705 && layers > 2050, "{runs} runs and {layers} layers compared");
 }
 
 #[test]
 fn every_formula_works_out_to_its_bytes() {
     let mut formulas = 0;
-    for line in RECORDED.lines().skip(1) {
+    for line in recorded() {
         let case: Value = serde_json::from_str(line).expect("JSON");
         let plan = drafted(&case).plan();
         let x = Symbols::of(&plan);
@@ -245,7 +253,7 @@ fn every_formula_works_out_to_its_bytes() {
 #[test]
 fn recorded_states_are_met_to_the_byte() {
     let mut runs = 0;
-    for line in RECORDED.lines().skip(1) {
+    for line in recorded() {
         let case: Value = serde_json::from_str(line).expect("JSON");
         if case["trained_params"].is_null() {
             continue;

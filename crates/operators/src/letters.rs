@@ -1,7 +1,7 @@
 //! What the letters of the formulas mean, for those who read them without a plan at hand.
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 51] = [
+pub const LETTERS: [(&str, &str); 52] = [
     ("s", "tokens of a sequence on one rank: sequence length / c"),
     ("b", "sequences of a micro-batch"),
     ("n", "tokens of a micro-batch on one rank: s · b"),
@@ -49,6 +49,7 @@ pub const LETTERS: [(&str, &str); 51] = [
     ("lr", "rank of a linear mixer's low-rank projections"),
     ("r", "rank of LoRA's adapters"),
     ("Ba", "bytes of an element of LoRA's adapters"),
+    ("Bd", "bytes of an element in DoRA's products: Bc under autocast, else Ba"),
     ("Bc", "bytes of an element in matrix products: 2 under autocast, else B"),
     ("Bx", "bytes of an element in the experts' products"),
     ("rot", "columns of a head that are rotated"),

@@ -68,6 +68,8 @@ pub struct Symbols<'a> {
     pub compute_width: u64,
     /// Bytes of an element of LoRA's adapters.
     pub adapter_width: u64,
+    /// Bytes of an element in DoRA's products: what adapters run in.
+    pub dora_width: u64,
     /// Rank of LoRA's adapters; 0 without.
     pub lora_rank: u64,
     /// Columns of a head that are rotated.
@@ -117,6 +119,9 @@ impl<'a> Symbols<'a> {
             recomputing: true,
             compute_width: compute.min(width),
             adapter_width: lora.map_or(width, |lora| adapter_width(recipe, lora)),
+            dora_width: lora.map_or(width, |lora| {
+                if recipe.autocasts() { compute.min(width) } else { adapter_width(recipe, lora) }
+            }),
             lora_rank: lora.map_or(0, |lora| lora.rank),
             rotated: rotated(model),
             input_gradient: true,
@@ -254,6 +259,7 @@ impl<'a> Symbols<'a> {
             "Bg" => self.recipe().grads_dtype.width(),
             "Bc" => self.compute_width,
             "Ba" => self.adapter_width,
+            "Bd" => self.dora_width,
             "Bx" => self.expert_width(),
             "r" => self.lora_rank,
             "rot" => self.rotated,

@@ -86,6 +86,8 @@ pub struct Lora {
     pub rank: u64,
     /// `lora_dropout` above 0.
     pub dropout: bool,
+    /// Whether the length of each row of the weight is trained apart from its direction (DoRA, Liu et al. 2024).
+    pub dora: bool,
     /// Number format of the adapters; PEFT holds them in fp32 over 16-bit weights unless told otherwise
     /// (`autocast_adapter_dtype`).
     pub dtype: Number,

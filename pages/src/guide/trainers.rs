@@ -282,4 +282,19 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "Qwen3-30B-A3B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&ep=4&train_type=lora&adapter_library=mcore-bridge&lora_dropout=0",
     ),
+    (
+        "Llama 3 8B with DoRA on all linears",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&use_dora&lora_rank=16&lora_target_modules=all-linear&autocast=none&gradient_checkpointing&data_parallel_engine=fsdp2&zero_stage=3",
+    ),
+    (
+        "the same with dropout, layers kept",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&use_dora&lora_rank=16&lora_target_modules=all-linear&lora_dropout=0.05&autocast=none",
+    ),
+    (
+        "the same on queries and values without dropout",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&use_dora&lora_rank=16&lora_target_modules=q_proj%20v_proj",
+    ),
 ];

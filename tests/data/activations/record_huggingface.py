@@ -6,7 +6,7 @@
 Each line of CASES.jsonl is a case as the lines of huggingface.jsonl have it (everything but `kept` and the counts is
 read). Every tensor that autograd packs is taken once per storage, parameters and buffers left out, and counted to the
 layer whose forward packs it first, to `shared` where several layers keep one storage, else to `outside`. The recorded
-file was made with the versions in its first line; losses by themselves and preference losses (`kind` other than
+file was made with the versions in its first line, that of DoRA's adapters (`dora.jsonl`) with the same; losses by themselves and preference losses (`kind` other than
 `model`) were recorded by the same hooks around the loss alone and are not made here.
 """
 
@@ -22,6 +22,37 @@ LORA_RANK = 8
 EXPERTS, EXPERTS_OF_A_TOKEN = 4, 2
 
 
+class Drop(torch.autograd.Function):
+    """Dropout with a mask of a byte each, as the CUDA kernel keeps it (the CPU's has the tensor's type)."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(torch.ones(x.shape, dtype=torch.bool))
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Norm(torch.autograd.Function):
+    """LayerNorm with fp32 statistics, as the CUDA kernels keep them (the CPU's are in the tensor's type)."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        statistics = torch.empty(2, *x.shape[:-1], dtype=torch.float32)
+        ctx.save_for_backward(x, statistics)
+        return torch.nn.functional.layer_norm(x, weight.shape, weight, bias)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None, None
+
+
+torch.nn.LayerNorm.forward = lambda self, x: Norm.apply(x, self.weight, self.bias)
+torch.nn.Dropout.forward = lambda self, x: Drop.apply(x) if self.p and self.training else x
+
+
 def config(case):
     """The configuration of a case's model."""
     sizes = dict(
@@ -31,6 +62,9 @@ def config(case):
     )
     if case["arch"] != "gpt_neox":
         sizes.update(num_key_value_heads=case["k"], head_dim=case["d"])
+    if case["arch"] == "phi3":
+        # Its usual padding token is beyond so small a vocabulary.
+        sizes.update(pad_token_id=0)
     if case["arch"] in ("mixtral", "qwen3_moe"):
         sizes.update(num_experts_per_tok=EXPERTS_OF_A_TOKEN, experts_implementation=case["experts"])
         sizes.update(dict(num_local_experts=EXPERTS) if case["arch"] == "mixtral" else
@@ -46,7 +80,7 @@ def adapted(model, case):
         fused = {"phi3": ["qkv_proj"], "gpt_neox": ["query_key_value"]}
         targets = "all-linear" if train == "lora-all" else fused.get(case["arch"], ["q_proj", "v_proj"])
         ends = ["embed_in", "embed_out"] if case["arch"] == "gpt_neox" else ["embed_tokens", "lm_head"]
-        settings = LoraConfig(r=LORA_RANK, lora_dropout=case["lora_dropout"], target_modules=targets,
+        settings = LoraConfig(r=LORA_RANK, use_dora=case.get("dora", False), lora_dropout=case["lora_dropout"], target_modules=targets,
                               modules_to_save=ends if train.endswith("emb") else None, task_type="CAUSAL_LM")
         model = get_peft_model(model, settings, autocast_adapter_dtype=case["adapter_fp32"])
         if case["input_require_grads"]:
@@ -90,7 +124,7 @@ def record(case):
         inputs["num_items_in_batch"] = torch.tensor(tokens.numel())
     cast = torch.autocast("cpu", torch.bfloat16) if case["autocast"] else contextlib.nullcontext()
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), cast:
-        model(**inputs).loss
+        loss = model(**inputs).loss
     kept = collections.Counter()
     for address, places in users.items():
         inside = places - {"outside"}
@@ -98,7 +132,12 @@ def record(case):
         kept[where] += held[address].nbytes()
     trained = [p for p in model.parameters() if p.requires_grad]
     frozen = [p for p in model.parameters() if not p.requires_grad]
+    loss.backward()
+    optimizer = torch.optim.AdamW(trained)
+    optimizer.step()
+    moments = [state for p in trained for name, state in optimizer.state[p].items() if name != "step"]
     return dict(kept=kept, trained_params=sum(p.numel() for p in trained),
+                grad_bytes=sum(p.grad.nbytes for p in trained), adamw_moment_bytes=sum(t.nbytes for t in moments),
                 frozen_params=sum(p.numel() for p in frozen),
                 trained_param_bytes=sum(p.nbytes for p in trained),
                 frozen_param_bytes=sum(p.nbytes for p in frozen))

@@ -46,15 +46,17 @@ const LACKING_ELSEWHERE: &[Lacking] = &[
 ];
 
 /// Switches that no estimator knows when they are on.
-const SWITCHES: &[(Field, Effect, &str)] =
-    &[(Field::UseDora, Effect::Memory, "adapters that decompose weights (DoRA); LoRA's would be counted")];
+const SWITCHES: &[(Field, Effect, &str)] = &[];
 
 /// Switches that estimators know of Hugging Face's modules alone.
-const SWITCHES_ELSEWHERE: &[(Field, Effect, &str)] = &[(
-    Field::LigerKernel,
-    Effect::Memory,
-    "Liger's fused kernels in this software, which keep less for the backward pass",
-)];
+const SWITCHES_ELSEWHERE: &[(Field, Effect, &str)] = &[
+    (
+        Field::LigerKernel,
+        Effect::Memory,
+        "Liger's fused kernels in this software, which keep less for the backward pass",
+    ),
+    (Field::UseDora, Effect::Memory, "adapters that decompose weights (DoRA); LoRA's would be counted"),
+];
 
 /// Adds what settings say and no estimator knows.
 pub(super) fn find(table: &mut Table, software: Software) {
@@ -86,6 +88,11 @@ pub(super) fn find(table: &mut Table, software: Software) {
         if table.on(*field) {
             table.lack(*field, "", *effect, message);
         }
+    }
+    let all = table.words(Field::LoraTargetModules).iter().any(|name| name.starts_with("all"));
+    if table.on(Field::UseDora) && table.has(Field::NumExperts) && all {
+        let message = "DoRA beside experts, which PEFT adapts as parameters and refuses it for";
+        table.lack(Field::UseDora, "", Effect::Memory, message);
     }
     beside_adapters(table, adapters);
     let mut unknown = table.words(Field::LoraTargetModules);

@@ -174,6 +174,7 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
         dropout: table.real(Field::LoraDropout).unwrap_or(0.0) > 0.0,
         dtype: number(table.word(Field::AdapterDtype)).unwrap_or(Number::Fp32),
         modules: table.words(Field::LoraTargetModules).iter().fold(LoraModules::default(), known),
+        dora: table.on(Field::UseDora),
         library,
     }
 }

@@ -13,6 +13,7 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<We
         if lora.modules.has(module) {
             out.push(adapter("lora_A.weight", account, &[lora.rank, inner]));
             out.push(adapter("lora_B.weight", account, &[outer, lora.rank]));
+            out.extend(lora.dora.then(|| adapter("lora_magnitude_vector.weight", account, &[outer])));
         }
     }
     if operator == Operator::Experts && lora.modules.has(LinearModule::Experts) {
@@ -113,5 +114,25 @@ pub(super) fn work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
         let width = x.width + x.adapter_width;
         let moved = Bytes::new(x.n * (inner * width + outer * (2 * x.width + x.adapter_width)));
         work.push(Work::Kernel(Kernel::new("lora casts", [moved, moved], [2, 2])));
+        if lora.dora {
+            dora(x, lora, [inner, outer], work);
+        }
+    }
+}
+
+/// The lengths of the rows of weight and adapter together, anew in every forward pass: the adapter's matrices multiplied by
+/// way of an identity, their sum with the weight and its norm; then two scaled sums of results. With dropout the layer's own
+/// product once more (`peft/tuners/lora/dora.py:DoraLinearLayer.forward`).
+fn dora(x: &Symbols<'_>, lora: Lora, [inner, outer]: [u64; 2], work: &mut Vec<Work>) {
+    let once = |name, [m, n, k]: [u64; 3]| Work::plain_linear(name, [m, n, k], [m, n, k]);
+    work.push(once("dora A", [inner, lora.rank, inner]));
+    work.push(once("dora B", [inner, outer, lora.rank]));
+    let (weight, results) = (inner * outer, x.n * outer);
+    // Two copies, a product, a sum and a norm, each read and written; the adapter's product has a gradient.
+    let forward = Bytes::new(9 * weight * x.adapter_width + 5 * results * x.dora_width);
+    let backward = Bytes::new(6 * results * x.dora_width);
+    work.push(Work::Kernel(Kernel::new("dora norm", [forward, backward], [10, 6])));
+    if lora.dropout {
+        work.push(Work::plain_linear("dora base", [x.n, outer, inner], [x.full_tokens(), outer, inner]));
     }
 }

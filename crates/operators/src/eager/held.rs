@@ -15,6 +15,7 @@ const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm, bac
 const LIGER: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:fused_linear_cross_entropy_forward";
 const FOUR_BIT: &str = "bitsandbytes/autograd/_functions.py:MatMul4Bit";
 const LORA: &str = "peft/tuners/lora/layer.py:Linear.forward, backward";
+const DORA: &str = "peft/tuners/lora/dora.py:DoraLinearLayer.get_weight_norm";
 const LOSS: &str = "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward";
 const FLASH: &str = "flash-attn backward: queries' gradient summed in fp32, keys' and values' by query head";
 /// Bytes of an fp32 number.
@@ -40,6 +41,16 @@ static SOFTMAX: Formula =
     Formula::new("8·a·s·s·b", "Gradients of the softmax's output and input, fp32.", AUTOGRAD);
 static ADAPTER_MLP: Formula = Formula::new("n·f·Ba", "Gradient of an adapter's input in its own type.", LORA);
 static ADAPTER: Formula = Formula::new("n·h·Ba", "Gradient of an adapter's input in its own type.", LORA);
+static NORMED_MLP: Formula = Formula::new(
+    "4·f·h·Ba",
+    "The adapter's matrices multiplied, the same scaled, the weight in its type, and their sum, before its norm is taken.",
+    DORA,
+);
+static NORMED: Formula = Formula::new(
+    "4·A·h·Ba",
+    "The adapter's matrices multiplied, the same scaled, the weight in its type, and their sum, before its norm is taken.",
+    DORA,
+);
 static WHOLE_MLP: Formula = Formula::new("f·h·Bc", "A quantised weight in full, for one product.", FOUR_BIT);
 static WHOLE: Formula = Formula::new("A·h·Bc", "A quantised weight in full, for one product.", FOUR_BIT);
 static LOGITS: Formula = Formula::new("n·V·Bc", "The logits as the output layer made them.", LOSS);
@@ -134,6 +145,20 @@ impl Extras {
     }
 }
 
+/// What DoRA holds in forward beside one of `modules`, whose weight is `inner` by `outer`. A weight that comes in the adapter's
+/// type needs no copy, and is counted as one all the same.
+fn dora_norm(
+    x: &Symbols<'_>,
+    modules: &[LinearModule],
+    [inner, outer]: [u64; 2],
+    formula: &'static Formula,
+) -> Option<Held> {
+    let adapted = modules.iter().any(|module| is_adapted(x, *module));
+    let dora = x.recipe().tuning.lora.is_some_and(|lora| lora.dora);
+    let copies = Saved::new("weights before DoRA's norm", &[4, inner, outer], x.adapter_width, formula);
+    (dora && adapted).then(|| Held::new("DoRA's norm in forward", Bytes::ZERO, vec![copies]))
+}
+
 fn attention(x: &Symbols<'_>) -> Vec<Held> {
     use LinearModule::{Key, Output, Query, Value};
     let (wide, width) = (x.a * x.d, x.compute_width);
@@ -160,7 +185,9 @@ fn attention(x: &Symbols<'_>) -> Vec<Held> {
     first.extend(of_input.tensors(x, &[Query, Key, Value]));
     let own = |name: &str| name.starts_with("o_proj");
     let before = |name: &str| name.contains("_proj") || name == "attention input";
-    vec![
+    let mut out: Vec<Held> =
+        dora_norm(x, &[Output, Query, Key, Value], [wide, x.h], &NORMED).into_iter().collect();
+    out.extend([
         Held::new("backward of o_proj", Bytes::ZERO, projection),
         Held::new("backward of the attention", returned(Operator::SelfAttention, x, &own), core),
         Held::new(
@@ -168,7 +195,8 @@ fn attention(x: &Symbols<'_>) -> Vec<Held> {
             returned(Operator::SelfAttention, x, &|name| own(name) || !before(name)),
             first,
         ),
-    ]
+    ]);
+    out
 }
 
 static ADAPTER_OUT: Formula = Formula::new("n·A·Ba", "Gradient of an adapter's input in its own type.", LORA);
@@ -193,7 +221,8 @@ fn mlp(x: &Symbols<'_>) -> Vec<Held> {
             || name.starts_with("fc1")
             || name == "MLP input"
     };
-    vec![
+    let mut out: Vec<Held> = dora_norm(x, &[Down, Gate, Up], [x.f, x.h], &NORMED_MLP).into_iter().collect();
+    out.extend([
         Held::new("backward of down_proj", Bytes::ZERO, second),
         Held::new(
             "backward of the activation",
@@ -205,7 +234,8 @@ fn mlp(x: &Symbols<'_>) -> Vec<Held> {
             returned(Operator::Mlp, x, &|name| !first_inputs(name)),
             first,
         ),
-    ]
+    ]);
+    out
 }
 
 fn experts(x: &Symbols<'_>) -> Vec<Held> {

@@ -3,11 +3,12 @@
 use super::flow::is_adapted;
 use super::tape::Tape;
 use shardscope_explain::Formula;
-use shardscope_plan::LinearModule;
+use shardscope_plan::{LinearModule, Quantization};
 
 const LINEAR: &str = "torch.nn.functional.linear: the input is kept for the weight's gradient";
 const AUTOCAST: &str = "aten/src/ATen/autocast_mode.cpp: weights and inputs are cast to 16 bits";
 const LORA: &str = "peft/tuners/lora/layer.py:Linear.forward";
+const DORA: &str = "peft/tuners/lora/dora.py:DoraLinearLayer.forward";
 
 /// A linear layer's names and formulas.
 pub(super) struct Linear {
@@ -28,6 +29,7 @@ pub(super) struct Linear {
     lora_mask_formula: Formula,
     lora_cast_a_formula: Formula,
     lora_cast_b_formula: Formula,
+    dora: [(&'static str, Formula); 8],
 }
 
 macro_rules! linears {
@@ -82,6 +84,48 @@ macro_rules! linears {
                 "The adapter's second matrix in 16 bits.",
                 AUTOCAST,
             ),
+            dora: [
+                (concat!($name, " DoRA identity"), Formula::new(
+                    concat!("(", $inner, ")·(", $inner, ")·Bd"),
+                    "An identity that goes through the adapter to multiply its matrices.",
+                    DORA,
+                )),
+                (concat!($name, " DoRA A times identity"), Formula::new(
+                    concat!("(", $inner, ")·r·Bd"),
+                    "What the adapter's first matrix makes of it.",
+                    DORA,
+                )),
+                (concat!($name, " DoRA norm"), Formula::new(
+                    concat!("(", $outer, ")·Ba"),
+                    "The lengths of the rows of weight and adapter together.",
+                    DORA,
+                )),
+                (concat!($name, " DoRA scale"), Formula::new(
+                    concat!("(", $outer, ")·Ba"),
+                    "The trained lengths over these.",
+                    DORA,
+                )),
+                (concat!($name, " DoRA scale less one"), Formula::new(
+                    concat!("(", $outer, ")·Ba"),
+                    "The same less one, for the gradient of the layer's own result.",
+                    DORA,
+                )),
+                (concat!($name, " DoRA result"), Formula::new(
+                    concat!("n·(", $outer, ")·Bd"),
+                    "What the adapter makes, for its scale's gradient.",
+                    DORA,
+                )),
+                (concat!($name, " DoRA base result"), Formula::new(
+                    concat!("n·(", $outer, ")·Bc"),
+                    "What the layer itself makes, for its scale's gradient.",
+                    DORA,
+                )),
+                (concat!($name, " DoRA weight"), Formula::new(
+                    concat!("(", $inner, ")·(", $outer, ")·Bd"),
+                    "The weight in the adapter's type, for the gradient of what was dropped.",
+                    DORA,
+                )),
+            ],
         };)*
     };
 }
@@ -189,5 +233,33 @@ impl Linear {
         } else {
             tape.keep(true, self.lora_middle, &middle, x.adapter_width, &MIDDLE);
         }
+        if x.recipe().tuning.lora.is_some_and(|lora| lora.dora) {
+            self.dora(tape, input.needed, dropout, [inner, outer]);
+        }
+    }
+    /// PEFT multiplies the adapter's matrices by way of an identity, and scales both results.
+    fn dora(&'static self, tape: &mut Tape<'_, '_>, needed: bool, dropout: bool, [inner, outer]: [u64; 2]) {
+        let x = tape.x;
+        let (own, held) = (x.dora_width, x.adapter_width);
+        let [identity, first, norm, scale, less, result, base, weight] = &self.dora;
+        let mut keep = |needed, (name, formula): &'static (&'static str, Formula), shape: &[u64], width| {
+            tape.keep(needed, name, shape, width, formula);
+        };
+        keep(true, identity, &[inner, inner], own);
+        keep(true, first, &[inner, x.lora_rank], own);
+        keep(true, norm, &[outer], held);
+        keep(true, scale, &[outer], held);
+        keep(needed, less, &[outer], held);
+        keep(true, result, &[x.n, outer], own);
+        keep(!dropout, base, &[x.n, outer], x.compute_width);
+        // With dropout the layer runs once more on what is left.
+        let again = (base.0, &self.dora[5].1);
+        if dropout {
+            tape.keep(true, again.0, &[x.n, outer], own, again.1);
+        }
+        let unpacked = x.recipe().tuning.quantization != Quantization::None;
+        let casts = x.recipe().autocasts() || own != x.width || unpacked;
+        let (name, formula) = weight;
+        tape.keep(dropout && needed && casts, name, &[inner, outer], own, formula);
     }
 }
