@@ -11,6 +11,7 @@ mod command_line;
 mod elsewhere;
 mod flag;
 mod program;
+mod purposes;
 mod reading;
 mod said;
 mod scheduler;

@@ -5,18 +5,15 @@ use super::choose::choose;
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
 use super::elsewhere;
-use super::program::{Purpose, is_olmo_core, purpose};
+use super::purposes;
 use super::said::{Missing, Said, World};
 use crate::formats::{Command, read_command, recipes};
 use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
-use shardscope_plan::{Field, Software};
+use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Severity, Source};
 
-/// A program that is started without a setting that is known.
-const ELSEWHERE: &str =
-    "a program that takes its settings from elsewhere; paste the file or the options that it reads";
 /// Words shown in one note on a condition.
 const DOUBTS: usize = 8;
 /// Notes on conditions of one script.
@@ -45,8 +42,6 @@ pub struct Launch {
     open_options: Vec<(HoleId, String)>,
     /// The recipe that the reader names.
     recipe: Option<String>,
-    /// Whether the command names no setting of a training.
-    bare: bool,
     /// The file that the command takes its settings from, which is not at hand.
     elsewhere: Option<String>,
     /// What there is to say about the script and the choice of the command.
@@ -136,7 +131,6 @@ fn matters(name: &str) -> bool {
 impl Launch {
     fn take(&mut self, script: &Script, chosen: &Chosen) {
         self.line = CommandLine::of(chosen);
-        self.bare = chosen.bare;
         self.world = World::find(script, chosen, &self.line);
         self.diagnostics.extend_from_slice(&chosen.diagnostics);
         let mut unset = Vec::new();
@@ -276,7 +270,7 @@ impl Launch {
         if command.is_megatron {
             super::swift::defaults(&mut reading);
         }
-        self.tell_purpose(&mut reading);
+        purposes::tell(&mut reading, &self.line, self.elsewhere.is_some());
         self.tell_device_map(&mut reading);
         // Where Ray starts the workers, the framework's own keys say on how many accelerators; the launcher starts one driver.
         let told = reading.value(Field::RlFramework).is_some()
@@ -376,61 +370,6 @@ impl Launch {
             }
         }
         arguments
-    }
-
-    /// A program that trains nothing, or something else, has no figures of training.
-    fn tell_purpose(&self, reading: &mut Reading) {
-        let Some(program) = self.line.told.as_ref().or(self.line.program.as_ref()) else { return };
-        if self.line.has(Launcher::Colossal) {
-            let what = "how ColossalAI's plugins cut, shard and offload a model";
-            reading.not_modelled.push(
-                NotModelled::new("program", "colossalai", Effect::Memory, what)
-                    .at_some(Some(program.origin())),
-            );
-            return;
-        }
-        if is_olmo_core(program.text()) {
-            let what = "OLMo-core's layers, and what its trainer keeps";
-            let item = NotModelled::new("program", shell::base_name(program.text()), Effect::Memory, what);
-            reading.not_modelled.push(item.at_some(Some(program.origin())));
-            return;
-        }
-        // Rollouts, and what shares the accelerators with them, are in the plan.
-        if reading.value(Field::RlFramework).is_some() {
-            return;
-        }
-        // Preferences are read by the trainers of transformers.
-        let transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
-        if transformers && program.text().contains("dpo") {
-            reading.take(
-                Found::new(Field::TrainingObjective, "dpo", Origin::Derived)
-                    .by("program", Some(program.origin())),
-            );
-            // open-instruct runs the reference once, before the training, and keeps what it says.
-            if program.text().contains("dpo_tune_cache") {
-                reading.take(
-                    Found::new(Field::ReferenceModel, "precomputed", Origin::Derived)
-                        .by("program", Some(program.origin())),
-                );
-            }
-            return;
-        }
-        let read = reading
-            .not_modelled
-            .iter()
-            .any(|item| matches!(item.name.as_str(), "rlhf_type" | "rl" | "stage"));
-        if transformers && (reading.value(Field::TrainingObjective).is_some() || read) {
-            return;
-        }
-        let (effect, what) = match purpose(program.text()) {
-            Purpose::NoTraining(what) => (Effect::Memory, what),
-            _ if self.elsewhere.is_some() => return,
-            Purpose::Training if !reading.found.is_empty() || !reading.questions.is_empty() => return,
-            Purpose::Training => (Effect::Model, ELSEWHERE),
-            Purpose::OtherTraining(effect, what) => (effect, what),
-        };
-        let item = NotModelled::new("program", shell::base_name(program.text()), effect, what);
-        reading.not_modelled.push(item.at_some(Some(program.origin())));
     }
 
     fn is_worldless(&self) -> bool {

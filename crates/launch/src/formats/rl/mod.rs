@@ -7,6 +7,7 @@ mod nemo;
 mod openrlhf;
 mod verl;
 mod verl_idle;
+mod verl_megatron;
 mod verl_sft;
 
 use super::leaves::{Leaves, Scalars};

@@ -4,14 +4,12 @@
 
 use super::super::leaves::Leaves;
 use super::common::{ask, defaults, lack, lack_yes, lora, model, offloads, policy, transformers};
-use super::verl_idle;
+use super::verl_megatron::{ACTOR, VERL, at};
+use super::{verl_idle, verl_megatron};
 use crate::{Effect, Origin};
-use shardscope_plan::{Field, Software};
+use shardscope_plan::Field;
 
-const VERL: &str = "verl";
-
-/// Prefixes of the actor's, the reference's and the rollout's keys.
-const ACTOR: &str = "actor_rollout_ref.actor.";
+/// Prefixes of the reference's and the rollout's keys.
 const REF: &str = "actor_rollout_ref.ref.";
 const ROLLOUT: &str = "actor_rollout_ref.rollout.";
 
@@ -29,7 +27,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         lack(leaves, leaf, Effect::Memory, "this training engine of verl");
     }
     if megatron {
-        self::megatron(leaves)
+        verl_megatron::read(leaves)
     } else {
         fsdp(leaves)
     }
@@ -47,10 +45,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         ask(leaves, &open);
     }
     verl_idle::pass(leaves);
-}
-
-fn at(group: &str, key: &str) -> String {
-    [group, key].concat()
 }
 
 /// FSDP: weights in fp32 shards, gathered in bf16 (`fsdp_config.model_dtype`, `dtype`).
@@ -140,106 +134,6 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         [weights, true, optimizer],
         "fsdp_config.param_offload and optimizer_offload; gradients are gone",
     );
-}
-
-/// Names of Megatron's configuration that are not its options' (`megatron/core/transformer/transformer_config.py`).
-const CONFIG: [(&str, Field); 3] = [
-    ("num_layers_in_first_pipeline_stage", Field::DecoderFirstPipelineNumLayers),
-    ("num_layers_in_last_pipeline_stage", Field::DecoderLastPipelineNumLayers),
-    ("bias_activation_fusion", Field::BiasSwigluFusion),
-];
-
-fn megatron(leaves: &mut Leaves<'_>) {
-    let taken = [
-        ("tensor_model_parallel_size", Field::TensorModelParallelSize),
-        ("pipeline_model_parallel_size", Field::PipelineModelParallelSize),
-        ("virtual_pipeline_model_parallel_size", Field::VirtualPipelineModelParallelSize),
-        ("context_parallel_size", Field::ContextParallelSize),
-        ("expert_model_parallel_size", Field::ExpertModelParallelSize),
-        ("expert_tensor_parallel_size", Field::ExpertTensorParallelSize),
-        ("sequence_parallel", Field::SequenceParallel),
-        ("use_distributed_optimizer", Field::UseDistributedOptimizer),
-    ];
-    for (key, field) in taken {
-        leaves.take(&[&at(ACTOR, &format!("megatron.{key}"))], field);
-    }
-    // Further keys of Megatron's own configuration go by Megatron's names.
-    let groups = [
-        "megatron.override_transformer_config.",
-        "megatron.override_ddp_config.",
-        "optim.override_optimizer_config.",
-    ];
-    let named: Vec<(String, Field)> = leaves
-        .all()
-        .iter()
-        .filter_map(|leaf| {
-            let rest = leaf.path.strip_prefix(ACTOR)?;
-            let name = groups.iter().find_map(|group| rest.strip_prefix(group))?;
-            let config = CONFIG.iter().find(|(known, _)| *known == name).map(|(_, field)| *field);
-            Some((leaf.path.clone(), config.or_else(|| Field::named(name))?))
-        })
-        .collect();
-    for (path, field) in named {
-        leaves.take(&[&path], field);
-    }
-    defaults(
-        leaves,
-        VERL,
-        &[
-            (Field::UseDistributedOptimizer, "true"),
-            (Field::SequenceParallel, "true"),
-            (Field::Bf16, "true"),
-            (Field::AccumulateAllreduceGradsInFp32, "true"),
-            (Field::OverlapGradReduce, "false"),
-            (Field::AttentionBackend, "flash"),
-            (Field::HiddenDropout, "0"),
-            (Field::AttentionDropout, "0"),
-            (Field::MakeVocabSizeDivisibleBy, "1"),
-        ],
-    );
-    leaves.reading.software = Some((Software::MegatronCoreTe, "verl's Megatron engine".to_owned()));
-    if let Some(leaf) = leaves
-        .get("actor_rollout_ref.model.lora.rank")
-        .or_else(|| leaves.get("actor_rollout_ref.model.lora_rank"))
-        .filter(|leaf| leaf.whole().is_some_and(|rank| rank > 0))
-    {
-        leaves.say(Field::LoraRank, &leaf.value, leaf);
-        leaves.say(Field::TrainType, "lora", leaf);
-        adapters(leaves);
-    }
-    let moved =
-        |leaves: &Leaves<'_>, key: &str| leaves.flag(&at(ACTOR, &format!("megatron.{key}"))) == Some(true);
-    let all = ["param_offload", "grad_offload", "optimizer_offload"].map(|key| moved(leaves, key));
-    offloads(leaves, all, "megatron.param_offload, grad_offload and optimizer_offload");
-}
-
-/// Adapters under Megatron, which are Megatron-Bridge's (`verl/workers/config/megatron_peft.py:get_peft_cls`).
-fn adapters(leaves: &mut Leaves<'_>) {
-    let kind = leaves.get("actor_rollout_ref.model.lora.type").cloned();
-    let library = match kind.as_ref().map_or("lora", |leaf| leaf.value.as_str()) {
-        "canonical_lora" => "megatron-bridge-canonical",
-        _ => "megatron-bridge",
-    };
-    leaves.state(Field::AdapterLibrary, library, Origin::Derived, "verl builds adapters by Megatron-Bridge");
-    match kind {
-        Some(leaf) if leaf.value == "dora" => leaves.say(Field::UseDora, "true", &leaf),
-        Some(leaf) if !matches!(leaf.value.as_str(), "lora" | "canonical_lora") => {
-            lack(leaves, &leaf, Effect::Model, "adapters of another kind than LoRA");
-        }
-        _ => {}
-    }
-    leaves.take_all(&[
-        ("actor_rollout_ref.model.lora.alpha", Field::LoraAlpha),
-        ("actor_rollout_ref.model.lora.dropout", Field::LoraDropout),
-        ("actor_rollout_ref.model.lora.target_modules", Field::LoraTargetModules),
-    ]);
-    for path in ["actor_rollout_ref.model.lora.exclude_modules", "actor_rollout_ref.model.lora.dtype"] {
-        if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value != "[]") {
-            lack(leaves, leaf, Effect::Model, "adapters that leave modules out, or of a type of their own");
-        }
-    }
-    leaves
-        .pass_below(&["actor_rollout_ref.model.lora.lora_", "actor_rollout_ref.model.lora.dropout_position"]);
 }
 
 /// Accelerators of the training.

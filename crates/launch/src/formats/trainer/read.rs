@@ -303,7 +303,7 @@ fn packing(leaves: &mut Leaves<'_>) {
 
 fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
     // ms-swift has the same key for the name that a model answers to.
-    let own = (dialect == Dialect::LlamaCookbook).then_some("model_name").unwrap_or("model_name_or_path");
+    let own = if dialect == Dialect::LlamaCookbook { "model_name" } else { "model_name_or_path" };
     let keys = [
         own,
         "model_name_or_path",

@@ -1,0 +1,64 @@
+//! What a program's name says of the training: that it is none, another one, or one whose objective the words leave open.
+
+use super::command_line::{CommandLine, Launcher};
+use super::program::{Purpose, is_olmo_core, purpose};
+use crate::{Effect, Found, NotModelled, Origin, Reading};
+use shardscope_bash::base_name;
+use shardscope_plan::{Field, Software};
+
+/// A program that is started without a setting that is known.
+const ELSEWHERE: &str =
+    "a program that takes its settings from elsewhere; paste the file or the options that it reads";
+
+/// A program that trains nothing, or something else, has no figures of training. `elsewhere`: its settings stand in a file that is
+/// asked for by name.
+pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
+    let Some(program) = line.told.as_ref().or(line.program.as_ref()) else { return };
+    if line.has(Launcher::Colossal) {
+        let what = "how ColossalAI's plugins cut, shard and offload a model";
+        reading.not_modelled.push(
+            NotModelled::new("program", "colossalai", Effect::Memory, what).at_some(Some(program.origin())),
+        );
+        return;
+    }
+    if is_olmo_core(program.text()) {
+        let what = "OLMo-core's layers, and what its trainer keeps";
+        let item = NotModelled::new("program", base_name(program.text()), Effect::Memory, what);
+        reading.not_modelled.push(item.at_some(Some(program.origin())));
+        return;
+    }
+    // Rollouts, and what shares the accelerators with them, are in the plan.
+    if reading.value(Field::RlFramework).is_some() {
+        return;
+    }
+    // Preferences are read by the trainers of transformers.
+    let transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
+    if transformers && program.text().contains("dpo") {
+        reading.take(
+            Found::new(Field::TrainingObjective, "dpo", Origin::Derived)
+                .by("program", Some(program.origin())),
+        );
+        // open-instruct runs the reference once, before the training, and keeps what it says.
+        if program.text().contains("dpo_tune_cache") {
+            reading.take(
+                Found::new(Field::ReferenceModel, "precomputed", Origin::Derived)
+                    .by("program", Some(program.origin())),
+            );
+        }
+        return;
+    }
+    let read =
+        reading.not_modelled.iter().any(|item| matches!(item.name.as_str(), "rlhf_type" | "rl" | "stage"));
+    if transformers && (reading.value(Field::TrainingObjective).is_some() || read) {
+        return;
+    }
+    let (effect, what) = match purpose(program.text()) {
+        Purpose::NoTraining(what) => (Effect::Memory, what),
+        _ if elsewhere => return,
+        Purpose::Training if !reading.found.is_empty() || !reading.questions.is_empty() => return,
+        Purpose::Training => (Effect::Model, ELSEWHERE),
+        Purpose::OtherTraining(effect, what) => (effect, what),
+    };
+    let item = NotModelled::new("program", base_name(program.text()), effect, what);
+    reading.not_modelled.push(item.at_some(Some(program.origin())));
+}
