@@ -555,3 +555,25 @@ fn llama_cookbook_is_read_by_its_own_words() {
         &["fsdp_config.hsdp"],
     );
 }
+
+#[test]
+fn groups_and_tasks_that_change_what_is_trained_stop_the_verdict() {
+    let axolotl = |more: &str| {
+        let text = format!(
+            "base_model: Qwen/Qwen3-8B\nsequence_len: 2048\nmicro_batch_size: 1\nlearning_rate: 1e-5\nbf16: true\n{more}\n"
+        );
+        said("a.yaml", &text, &[("world_size", "8")])
+    };
+    assert!(axolotl("").plan.is_some());
+    stopped(&axolotl("qat:\n  weight_dtype: nvfp4\n  group_size: 16"), &["qat"]);
+    stopped(&axolotl("diffusion:\n  num_diffusion_steps: 128"), &["diffusion"]);
+    stopped(&axolotl("fused_attn_kernel: true"), &["fused_attn_kernel"]);
+    let megatron = |task: &str| {
+        script(&format!(
+            "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-8B --tuner_type full --task_type {task} --micro_batch_size 1 \
+             --global_batch_size 16 --max_length 2048 --bf16 true"
+        ))
+    };
+    assert!(megatron("causal_lm").not_modelled.is_empty());
+    stopped(&megatron("embedding"), &["task-type"]);
+}

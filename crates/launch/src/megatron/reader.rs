@@ -98,7 +98,7 @@ impl ArgumentReader<'_> {
             return;
         };
         if let Some((effect, what)) =
-            fork.lacking.filter(|_| !matches!(value.text.as_str(), "false" | "standard"))
+            fork.lacking.filter(|_| !matches!(value.text.as_str(), "false" | "standard" | "causal_lm"))
         {
             self.lack(fork.name, &value, effect, what);
         }

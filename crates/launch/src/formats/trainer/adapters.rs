@@ -74,8 +74,9 @@ fn quantization(leaves: &mut Leaves<'_>) {
     }
     let method = leaves.first(&["quantization_method", "quant_method"]).map(|leaf| leaf.value.clone());
     let ours = method.as_deref().is_none_or(|method| matches!(method, "bnb" | "bitsandbytes" | "fp8"));
-    if let Some(leaf) =
-        leaves.first(&["quantization_bit", "quant_bits", "bits"]).filter(|leaf| leaf.whole().is_some())
+    if let Some(leaf) = leaves
+        .first(&["quantization_bit", "quant_bits", "quant_bit", "bits"])
+        .filter(|leaf| leaf.whole().is_some())
     {
         match (leaf.whole(), ours) {
             (Some(4), true) => leaves.say(Field::BaseQuantization, "nf4", leaf),

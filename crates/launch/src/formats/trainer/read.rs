@@ -39,6 +39,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
         cookbook::read(&mut leaves);
     }
     spread::groups(&mut leaves);
+    spread::changing(&mut leaves);
     adapters::read(&mut leaves, dialect);
     spread::spread(&mut leaves);
     spread::sequences(&mut leaves);
@@ -248,6 +249,7 @@ fn attention(leaves: &mut Leaves<'_>) {
     let switches = [
         ("flash_attention", "flash_attention_2"),
         ("use_flash_attn", "flash_attention_2"),
+        ("use_flash_attention", "flash_attention_2"),
         ("use_flash_attention_2", "flash_attention_2"),
         ("sdp_attention", "sdpa"),
         ("sdpa_attention", "sdpa"),

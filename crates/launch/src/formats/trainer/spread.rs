@@ -177,6 +177,24 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// Groups of axolotl that change what is trained, whatever stands in them.
+const CHANGING: [(&str, Effect, &str); 3] = [
+    ("qat.", Effect::Memory, "training aware of quantisation"),
+    ("diffusion.", Effect::Model, "a diffusion model"),
+    ("peft.loftq_config.", Effect::Memory, "adapters started from what quantisation lost (LoftQ)"),
+];
+
+/// Says each group of them that is there, once.
+pub(super) fn changing(leaves: &mut Leaves<'_>) {
+    for (group, effect, what) in CHANGING {
+        if let Some(leaf) = leaves.all().iter().find(|leaf| leaf.path.starts_with(group)) {
+            let item = NotModelled::new(group.trim_end_matches('.'), "", effect, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+            leaves.pass_below(&[group]);
+        }
+    }
+}
+
 /// The words of `--fsdp`, and the keys of its configuration (`transformers/training_args.py`).
 fn fsdp(leaves: &mut Leaves<'_>) {
     let config = |leaves: &Leaves<'_>, key: &str| {

@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("bf16 fp16 pure_bf16 torch_dtype dtype bfloat16 float16 mixed_precision fp32", Own),
     rule("optim optimizer", Take(Field::Optimizer)),
     rule(
-        "attn_implementation attn_impl flash_attn use_flash_attn flash_attention sdp_attention sdpa_attention xformers_attention use_flash_attention_2 eager_attention flex_attention",
+        "attn_implementation attn_impl flash_attn use_flash_attn flash_attention use_flash_attention sdp_attention sdpa_attention xformers_attention use_flash_attention_2 eager_attention flex_attention",
         Own,
     ),
     rule("use_liger_kernel enable_liger_kernel use_liger liger_kernel", Take(Field::LigerKernel)),
@@ -87,7 +87,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("use_dora peft_use_dora", Take(Field::UseDora)),
     rule("freeze_trainable_layers", Take(Field::TrainedLayers)),
     rule(
-        "load_in_4bit load_in_8bit quantization_bit quant_bits quantization_type bnb_4bit_quant_type bits quant_method quantization_method",
+        "load_in_4bit load_in_8bit quantization_bit quant_bits quant_bit quantization_type bnb_4bit_quant_type bits quant_method quantization_method",
         Own,
     ),
     rule(
@@ -122,6 +122,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("tiled_mlp use_tiled_mlp", Lacks(Memory, "an MLP that works piece by piece", "")),
     rule("zero_stage", Take(Field::ZeroStage)),
+    rule("experts_impl experts_implementation", Take(Field::ExpertsImplementation)),
     rule("enable_fsdp use_fp16 peft_method quantization use_fast_kernels", Own),
     rule(
         "freeze_layers freeze_LLM_only",
@@ -155,7 +156,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("fp8 fp8_backend qat float8", Lacks(Memory, FP8, "")),
     rule(
-        "flash_attn_cross_entropy flash_attn_rms_norm flash_attn_fuse_mlp use_unsloth use_kernels use_sonicmoe use_scattermoe use_megatron use_mca use_kt use_onebitllms llama4_linearized_experts quantize_moe_experts",
+        "fused_attn_kernel flash_attn_cross_entropy flash_attn_rms_norm flash_attn_fuse_mlp use_unsloth use_kernels use_sonicmoe use_scattermoe use_megatron use_mca use_kt use_onebitllms llama4_linearized_experts quantize_moe_experts",
         Lacks(Memory, KERNELS, ""),
     ),
     rule(
@@ -193,7 +194,7 @@ pub(super) const RULES: &[Rule] = &[
         Idle("the formula of the loss"),
     ),
     rule(
-        "data_split data_path sft_only_data_path data_output_path lora_module_name only_optimize_lora lora_learning_rate response_prefix template system chat_template conv_template version lazy_preprocess group_by_length train_on_inputs remove_unused_columns special_tokens tokens eot_tokens max_samples overwrite_cache tokenized_path dataset_mixer dataset_splits use_chat_template split_dataset_ratio load_from_cache_file streaming shuffle_merged_datasets skip_prepare_dataset split pad_to_multiple_of assistant_only_loss truncation_mode truncation_strategy test_size columns packing_strategy eos_token completion_only_loss model_author model_name agent_template add_non_thinking_prefix enable_thinking processor_type datasets pretraining_dataset test_datasets is_llama_derived_model resize_token_embeddings_to_32x sample_packing_eff_est pad_to_sequence_len eval_sample_packing text_column mask_history neat val_size val_set_size media_dir buffer_size mix_strategy interleave_probs default_system gptq_groupsize gptq_model_v1 custom_register_path external_plugins cached_dataset train_type_data image_key",
+        "conversation_template disable_group_texts validation_split_percentage streaming_multipack_buffer_size data_split data_path sft_only_data_path data_output_path lora_module_name only_optimize_lora lora_learning_rate response_prefix template system chat_template conv_template version lazy_preprocess group_by_length train_on_inputs remove_unused_columns special_tokens tokens eot_tokens max_samples overwrite_cache tokenized_path dataset_mixer dataset_splits use_chat_template split_dataset_ratio load_from_cache_file streaming shuffle_merged_datasets skip_prepare_dataset split pad_to_multiple_of assistant_only_loss truncation_mode truncation_strategy test_size columns packing_strategy eos_token completion_only_loss model_author model_name agent_template add_non_thinking_prefix enable_thinking processor_type datasets pretraining_dataset test_datasets is_llama_derived_model resize_token_embeddings_to_32x sample_packing_eff_est pad_to_sequence_len eval_sample_packing text_column mask_history neat val_size val_set_size media_dir buffer_size mix_strategy interleave_probs default_system gptq_groupsize gptq_model_v1 custom_register_path external_plugins cached_dataset train_type_data image_key",
         Idle(DATA),
     ),
     rule(
