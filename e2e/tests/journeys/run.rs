@@ -62,6 +62,9 @@ fn a_log_stands_beside_the_prediction() {
     page.wait_text("#time", "5.00 s");
     page.wait_text("#time", "per GPU, as Megatron-LM counts");
     assert_eq!(page.axe(), []);
+    page.click_text("#time button", "Calibrate other layouts");
+    // The figure stands among the reader's own, which open with it.
+    page.until("the figure stated", || (page.count("#time details:nth-of-type(1)[open]") == 1).then_some(()));
 }
 
 #[test]

@@ -41,12 +41,19 @@ pub(super) fn model() -> Chapter {
     let messages = prose(
         "A collective takes its start, what every further hop adds, and its bytes [on the wire|wire] over the bandwidth of the slowest \
          link that its ring crosses. All-to-alls split into what stays inside the fast-link domain and what leaves it, of which the \
-         longer counts.",
+         longer counts. A dispatcher that sends a token once to a node sends it to the nodes of its experts, fewer where routing is \
+         limited to groups of them.",
     );
     let overlap = prose(
         "What the run's flags let [overlap] hides behind the arithmetic beside it; what is longer is exposed, and what is hidden \
-         still takes a share of multiprocessors and bandwidth (`contention`). The lower bound lets everything hide, the upper \
-         bound nothing.",
+         still takes a share of multiprocessors and bandwidth (`contention`). Overlapped exchanges of experts hide behind both passes, \
+         for the forward pass of one micro-batch runs beside the backward pass of another. The lower bound lets everything hide, the \
+         upper bound nothing.",
+    );
+    let measured = prose(
+        "One measured step of the run, over its estimate, corrects its other layouts by the part that layouts of a run have in common \
+         in published runs: all with routed experts, six tenths with sharded weights, nothing for dense models, where scaling makes \
+         the others worse. The evidence page shows the errors with and without.",
     );
     Chapter::new("time-model", "The time of a step", lead)
         .part("Matrix products", products)
@@ -55,6 +62,7 @@ pub(super) fn model() -> Chapter {
         .part("Waiting for the host", host())
         .part("Messages", messages)
         .part("Overlap and bounds", overlap)
+        .part("One measured step", measured)
 }
 
 fn tiles() -> Markup {
