@@ -577,3 +577,24 @@ fn groups_and_tasks_that_change_what_is_trained_stop_the_verdict() {
     assert!(megatron("causal_lm").not_modelled.is_empty());
     stopped(&megatron("embedding"), &["task-type"]);
 }
+
+#[test]
+fn the_fsdp_example_of_awsome_distributed_training_is_read() {
+    let run = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node=8 --nnodes=4 ../src/train.py --max_context_width=32768 --num_key_value_heads=8 \
+             --intermediate_size=14336 --hidden_width=4096 --num_layers=32 --num_heads=32 --vocab_size=32768 \
+             --train_batch_size=1 --max_steps=200 --sharding_strategy=full --dataset=allenai/c4 {more}"
+        ))
+    };
+    let mistral = run("--model_type=mistral");
+    let shown =
+        [Field::HiddenSize, Field::NumQueryGroups, Field::SeqLength, Field::ParamsDtype, Field::ZeroStage]
+            .map(|field| value(&mistral, field));
+    assert_eq!(shown, ["4096", "8", "4096", "fp32", "3"]);
+    let plan = mistral.plan.as_ref().expect("a plan");
+    assert_eq!(plan.cluster().gpus(), 32);
+    assert_eq!(value(&run("--model_type=mixtral"), Field::NumExperts), "8");
+    stopped(&run("--model_type=llama_v3 --offload_activations=1"), &["offload_activations"]);
+    stopped(&run("--model_type=gpt_neox"), &["model_type"]);
+}

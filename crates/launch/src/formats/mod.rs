@@ -1,6 +1,7 @@
 //! Launch formats: one [`Reader`] each, named in the register.
 
 mod accelerate;
+mod aws_fsdp;
 mod bases;
 mod deepspeed;
 mod dotted;

@@ -1,6 +1,7 @@
 //! Every launch format: a line each. The order counts where two claim a text equally surely.
 
 use super::accelerate::Accelerate;
+use super::aws_fsdp::AwsFsdp;
 use super::deepspeed::DeepSpeed;
 use super::dotted;
 use super::flags::MegatronFlags;
@@ -49,6 +50,7 @@ const READERS: &[&dyn Reader] = &[
     &Trainer(Dialect::DeepSpeedChat),
     &Trainer(Dialect::LlamaCookbook),
     &Trainer(Dialect::Transformers),
+    &AwsFsdp,
     &MegatronFlags,
     &Nanotron,
     &Torchtitan,

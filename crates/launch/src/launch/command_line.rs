@@ -225,7 +225,9 @@ fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
     for (at, word) in words.iter().enumerate() {
         let next = words.get(at + 1).map_or("", Word::text);
         let launcher = match base(word) {
-            "torchrun" | "torch.distributed.launch" | "torch.distributed.run" => Launcher::Torch,
+            "torchrun" | "hyperpodrun" | "torch.distributed.launch" | "torch.distributed.run" => {
+                Launcher::Torch
+            }
             "launch.py" | "run.py" if word.text().contains("torch/distributed") => Launcher::Torch,
             "deepspeed" => Launcher::DeepSpeed,
             "mpirun" | "mpiexec" | "orterun" | "mpiexec.hydra" => Launcher::Mpi,
