@@ -1,10 +1,12 @@
 //! `shardscope search`: what people ask before they launch, answered by searches for other layouts of the run.
 
+mod compared;
 mod written;
 
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use shardscope::catalog::accelerator;
 use shardscope::plan::Plan;
 use shardscope::search::{Choices, Dimension, Inquiry, Question, Space, Values, exhaust};
 
@@ -29,6 +31,13 @@ pub(crate) struct SearchArguments {
     /// For `cheapest`: price of an accelerator for an hour [default: the run's price_per_gpu_hour].
     #[arg(long, value_name = "PRICE")]
     price: Option<f64>,
+    /// For `which-gpu`: kinds of accelerators, each with its price for an hour where cost decides, for example
+    /// H100-SXM=2.5,A100-SXM-80GB=1.2.
+    #[arg(long, value_name = "NAME[=PRICE]", value_delimiter = ',', value_parser = kind)]
+    kinds: Vec<(String, Option<f64>)>,
+    /// What trains: everything, LoRA's adapters, or adapters over weights of 4 bits [default: as in the run].
+    #[arg(long, value_enum)]
+    train: Option<Trained>,
     /// For `cheapest` and `scaling`: nodes that there are [default: the run's own].
     #[arg(long, value_name = "NODES")]
     most_nodes: Option<u64>,
@@ -52,7 +61,7 @@ pub(crate) struct SearchArguments {
     format: Format,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Asked {
     /// The fastest layout that fits on these machines.
     Fastest,
@@ -68,6 +77,43 @@ enum Asked {
     Scaling,
     /// What one more node brings.
     OneMoreNode,
+    /// Of which of --kinds the fewest hold the run, or, with --tokens and prices, the tokens cost least.
+    WhichGpu,
+    /// The largest model of the catalog that fits on the run's machines, trained as --train says.
+    LargestModel,
+}
+
+/// What trains.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Trained {
+    /// Everything.
+    Full,
+    /// LoRA's adapters.
+    Lora,
+    /// Adapters over weights of 4 bits.
+    Qlora,
+}
+
+impl Trained {
+    /// As the setting `train_type` has it.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Lora => "lora",
+            Self::Qlora => "qlora",
+        }
+    }
+}
+
+/// `NAME` or `NAME=PRICE`, a name of the catalog.
+fn kind(text: &str) -> Result<(String, Option<f64>), String> {
+    let (name, price) = text.split_once('=').map_or((text, None), |(name, price)| (name, Some(price)));
+    let known = accelerator(name).ok_or("`shardscope accelerators` lists the names")?;
+    let number = |price: &str| price.parse::<f64>().ok().filter(|price| *price > 0.0 && price.is_finite());
+    match price.map(|price| number(price).ok_or("the price is no positive number")).transpose() {
+        Ok(price) => Ok((known.name, price)),
+        Err(problem) => Err(problem.to_owned()),
+    }
 }
 
 fn dimension(text: &str) -> Result<Dimension, String> {
@@ -103,12 +149,14 @@ impl SearchArguments {
         let most_nodes = self.most_nodes.unwrap_or(plan.cluster().num_nodes);
         Ok(match self.question {
             Asked::Fastest => Question::Fastest,
+            Asked::LargestModel => Question::Fits,
+            Asked::WhichGpu if self.tokens.is_none() => Question::FewestGpus,
             Asked::FewestGpus => Question::FewestGpus,
             Asked::LongestSequence => Question::LongestSequence,
             Asked::LargestMicroBatch => Question::LargestMicroBatch,
             Asked::Scaling => Question::Scaling { most_nodes },
             Asked::OneMoreNode => Question::OneMoreNode,
-            Asked::Cheapest => {
+            Asked::Cheapest | Asked::WhichGpu => {
                 let budget = &plan.recipe().budget;
                 let given = self.tokens.filter(|tokens| *tokens >= 1.0 && *tokens < MOST_TOKENS);
                 let tokens = match (given, self.tokens) {
@@ -116,7 +164,9 @@ impl SearchArguments {
                     (None, Some(_)) => return Err("--tokens is no number of tokens".to_owned()),
                     (None, None) => budget.tokens.ok_or("how many tokens? add --tokens")?,
                 };
-                let price = self.price.or(budget.price_per_gpu_hour);
+                let priced =
+                    self.question == Asked::WhichGpu && self.kinds.iter().all(|(_, price)| price.is_some());
+                let price = self.price.or(budget.price_per_gpu_hour).or(priced.then_some(0.0));
                 let price = price.ok_or("what does an accelerator cost for an hour? add --price")?;
                 Question::Cheapest { tokens, days: self.days, price, most_nodes }
             }
@@ -134,7 +184,12 @@ fn whole(tokens: f64) -> u64 {
 
 /// Prints the answer, and diagnostics to standard error.
 pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
-    let answer = match arguments.input.answer() {
+    let mut input = arguments.input.clone();
+    // Of models that are compared each has a plan of its own for what trains.
+    if let Some(train) = arguments.train.filter(|_| arguments.question != Asked::LargestModel) {
+        input.changes.settings.push(("train_type".to_owned(), train.word().to_owned()));
+    }
+    let answer = match input.answer() {
         Ok(answer) => answer,
         Err(problem) => return refuse(&problem),
     };
@@ -144,6 +199,11 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
         Ok(question) => question,
         Err(problem) => return refuse(&problem),
     };
+    match arguments.question {
+        Asked::WhichGpu => return compared::kinds(arguments, &input, plan, question),
+        Asked::LargestModel => return compared::models(arguments, plan, question),
+        _ => {}
+    }
     if arguments.exhaustive {
         let found = exhaust(&Space::with(plan, arguments.choices()));
         print(&written::exhausted(&found));

@@ -49,9 +49,9 @@ pub(crate) fn lightest<T: Copy>(shardings: &[(DpSharding, T)]) -> impl Iterator<
 pub(crate) fn is_no_slower(one: DpSharding, other: DpSharding) -> bool {
     use DpSharding as S;
     match one {
-        S::OptimizerStates => true,
-        S::Gradients => other != S::OptimizerStates,
-        // An all-reduce that nothing hides takes longer than weights gathered behind compute, or shorter.
+        S::OptimizerStates => other != S::Parameters,
+        S::Gradients => matches!(other, S::Gradients | S::Replicated),
+        // Weights that are gathered and gradients that are scattered behind every micro-batch may hide better than once a step.
         S::Replicated | S::Parameters => one == other,
     }
 }

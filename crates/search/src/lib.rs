@@ -1,6 +1,7 @@
 //! Other cuts of the same run: every layout that the software could run, decided by branch and bound in steps that can be
 //! stopped.
 
+mod comparison;
 mod dimension;
 mod dominance;
 mod edits;
@@ -16,6 +17,7 @@ mod space;
 mod walk;
 mod why_not;
 
+pub use comparison::{Candidate, Comparison, Preferred};
 pub use dimension::{Choices, Dimension, Values};
 pub use edits::{Edited, one_edit, single_edits, three_edits, two_edits};
 pub use exhaust::{Exhausted, exhaust};

@@ -14,6 +14,8 @@ use shardscope_plan::{Field, Plan, Variant};
 pub enum Question {
     /// The fastest layout that fits on these machines.
     Fastest,
+    /// Any layout that fits on these machines.
+    Fits,
     /// The fewest accelerators of this kind that hold the run.
     FewestGpus,
     /// The number of nodes on which `tokens` cost least, trained within `days` where that is stated, at `price` per
@@ -67,6 +69,8 @@ pub struct Inquiry {
     plan: Plan,
     choices: Choices,
     origin: Variant,
+    /// Settings that were changed of the reader's plan before.
+    before: Vec<(Field, String)>,
     /// Sizes still to be looked at, the next one last.
     left: Vec<u64>,
     walk: Option<(u64, Walk)>,
@@ -92,7 +96,7 @@ impl Inquiry {
         let (cluster, model) = (plan.cluster(), plan.model());
         let (nodes, per_node) = (cluster.num_nodes, cluster.gpus_per_node);
         let mut left = match question {
-            Question::Fastest => vec![cluster.gpus()],
+            Question::Fastest | Question::Fits => vec![cluster.gpus()],
             Question::FewestGpus => {
                 let mut sizes = divisors(per_node);
                 let mut size = per_node * 2;
@@ -133,6 +137,7 @@ impl Inquiry {
         Self {
             question,
             origin: Variant::of(plan),
+            before: Vec::new(),
             plan: plan.clone(),
             choices,
             left,
@@ -142,6 +147,13 @@ impl Inquiry {
             kept: 24,
             last: None,
         }
+    }
+
+    /// The same where `before` was changed of the reader's plan already: changes are told with it.
+    #[must_use]
+    pub fn told_behind(mut self, before: Vec<(Field, String)>) -> Self {
+        self.before = before;
+        self
     }
 
     /// Looks at up to `count` more things; whether there are more.
@@ -180,16 +192,18 @@ impl Inquiry {
     /// Begins the next walk that there is a plan for.
     fn begin(&mut self) -> bool {
         while let Some(size) = self.left.pop() {
-            let Some(Other { plan, before }) = self.at(size) else { continue };
+            let Some(Other { plan, before: more }) = self.at(size) else { continue };
+            let before = self.before.iter().cloned().chain(more).collect();
             let mut choices = self.choices.clone();
             if self.question == Question::LargestMicroBatch {
                 choices = choices.with(Dimension::MicroBatch, Values::Between(size, size));
             }
             let space = Space::with(&plan, choices).told_from(&self.origin, before);
             let aim = match self.question {
-                Question::FewestGpus | Question::LongestSequence | Question::LargestMicroBatch => {
-                    Aim::AnyThatFits
-                }
+                Question::Fits
+                | Question::FewestGpus
+                | Question::LongestSequence
+                | Question::LargestMicroBatch => Aim::AnyThatFits,
                 _ => Aim::Fastest,
             };
             self.walk = Some((size, Walk::over(space, self.kept).aiming(aim)));
@@ -205,7 +219,7 @@ impl Inquiry {
             Question::LongestSequence if size != self.plan.model().seq_length => {
                 other::with_sequences(&self.plan, size)
             }
-            Question::Fastest | Question::LongestSequence | Question::LargestMicroBatch => {
+            Question::Fastest | Question::Fits | Question::LongestSequence | Question::LargestMicroBatch => {
                 Some(Other { plan: self.plan.clone(), before: Vec::new() })
             }
             _ if size == self.plan.cluster().gpus() => {
@@ -283,6 +297,7 @@ impl Inquiry {
                 }),
             Question::Scaling { .. } | Question::OneMoreNode => held()
                 .max_by(|(_, one), (_, other)| one.tokens_per_second.total_cmp(&other.tokens_per_second)),
+            Question::Fits => held().next(),
             Question::Fastest => self.reached.iter().enumerate().find(|(_, one)| one.outcome.is_some()),
         };
         found.map(|(place, _)| place)

@@ -2,7 +2,7 @@
 
 mod pairs;
 
-use pairs::plan;
+use pairs::{of_flags, plan};
 use shardscope_estimate::memory_totals;
 use shardscope_estimate::time::exact_step_seconds;
 use shardscope_plan::{DpSharding, Overlap, Variant};
@@ -125,7 +125,65 @@ fn overlapped_reductions_are_never_worse() {
     assert!(compared > 60, "{compared}");
 }
 
-/// The fastest over whole spaces, hours of work: `cargo test --release -p shardscope-search -- --ignored`.
+/// Models small enough that every layout of their whole spaces is tried, each dimension open that a search has: experts and
+/// products in 8 bits, stages of uneven size under every schedule with zero bubbles, and devices that they hardly fit on.
+const SMALL: [(&str, u64, &str, &str); 4] = [
+    (
+        "experts",
+        4,
+        "H100-SXM",
+        "--num-layers 4 --hidden-size 4096 --num-attention-heads 32 --num-experts 4 --moe-router-topk 2 \
+         --moe-grouped-gemm --moe-token-dispatcher-type alltoall --global-batch-size 4 --seq-length 2048",
+    ),
+    (
+        "zero bubbles",
+        4,
+        "A100-SXM-40GB",
+        "--num-layers 6 --hidden-size 5120 --num-attention-heads 40 --global-batch-size 8 --seq-length 4096 \
+         --pipeline-model-parallel-size 2 --enable-zero-bubble",
+    ),
+    (
+        "uneven",
+        8,
+        "A100-SXM-40GB",
+        "--num-layers 9 --hidden-size 6144 --num-attention-heads 48 --global-batch-size 8 --seq-length 2048",
+    ),
+    (
+        "hardly fits",
+        4,
+        "A100-SXM-40GB",
+        "--num-layers 8 --hidden-size 6144 --num-attention-heads 48 --global-batch-size 16 --seq-length 2048",
+    ),
+];
+
+#[test]
+fn over_whole_spaces_of_small_models() {
+    for (name, gpus, accelerator, flags) in SMALL {
+        let more = "--max-position-embeddings 8192 --vocab-size 64000 --micro-batch-size 1 --swiglu --bf16 \
+                    --disable-bias-linear --untie-embeddings-and-output-weights --position-embedding-type rope \
+                    --normalization RMSNorm --use-distributed-optimizer --transformer-impl transformer_engine";
+        let plan = of_flags(gpus, accelerator, &format!("{flags} {more}"));
+        let space = Space::with(&plan, Choices::default().with(Dimension::Precision, Values::Open));
+        let (found, all) = (walk(space.clone()), exhaust(&space));
+        let step = |one: Option<&shardscope_search::Outcome>| one.map(|one| one.step.get());
+        println!(
+            "{name}: {:?} s, tight {:?} s, of {} layouts, {} of them fit ({} worked out)",
+            step(found.best().first()),
+            step(found.tight().first()),
+            all.tally.decided(),
+            all.tally.estimated,
+            found.tally().estimated
+        );
+        assert!(all.tally.estimated > 100, "{name}: {:?}", all.tally);
+        let both = || format!("{name}: {:?} for {:?}", found.best().first(), all.best);
+        assert_eq!(step(found.best().first()), step(all.best.as_ref()), "{}", both());
+        if found.best().is_empty() {
+            assert_eq!(step(found.tight().first()), step(all.tight.as_ref()), "{name}");
+        }
+    }
+}
+
+/// The fastest over whole spaces, an hour of work: `cargo test --release -p shardscope-search -- --ignored`.
 #[test]
 #[ignore = "tries some ten million layouts"]
 fn over_whole_spaces_too() {

@@ -3,8 +3,10 @@
 mod pairs;
 
 use pairs::{of_flags, plan, plan_with};
-use shardscope_plan::{DpSharding, Plan, Variant};
-use shardscope_search::{Choices, Dimension, Inquiry, Question, Values, Walk, WhyNot, why_not};
+use shardscope_plan::{DpSharding, Field, Plan, Variant};
+use shardscope_search::{
+    Candidate, Choices, Comparison, Dimension, Inquiry, Preferred, Question, Values, Walk, WhyNot, why_not,
+};
 use shardscope_source::Code;
 
 /// A model small enough for tests to search around.
@@ -121,4 +123,50 @@ fn why_not_says_what_is_wrong() {
         other => panic!("{other:?}"),
     }
     assert_eq!(why_not(&Ok(best.clone()), &best), WhyNot::AsGood);
+}
+
+/// A model of 2.7e9 parameters on another accelerator.
+fn candidate(name: &str, price: f64) -> Candidate {
+    let gpus = 8;
+    let flags = "--num-layers 12 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 \
+         --micro-batch-size 1 --global-batch-size 64 --vocab-size 32000 --bf16 --swiglu --disable-bias-linear \
+         --normalization RMSNorm --position-embedding-type rope --use-distributed-optimizer";
+    Candidate {
+        name: name.to_owned(),
+        plan: of_flags(gpus, name, flags),
+        before: vec![(Field::Accelerator, name.to_owned())],
+        price: Some(price),
+    }
+}
+
+#[test]
+fn kinds_of_accelerators_are_compared() {
+    let kinds = || vec![candidate("A100-SXM-40GB", 1.0), candidate("H200-SXM", 3.0)];
+    let asked = |question, preferred| {
+        let mut comparison = Comparison::new(kinds(), question, few(), preferred);
+        while comparison.step(16) {}
+        comparison
+    };
+    // 2.7e9 parameters at 18 bytes are 48 GB: one device of 141 GB holds them, and one of 40 GB does not.
+    let fewest = asked(Question::FewestGpus, Preferred::FewestGpus);
+    let gpus: Vec<u64> = fewest.answers().map(|(_, one)| one.expect("it fits somewhere").gpus).collect();
+    assert_eq!((gpus[1], fewest.chosen()), (1, Some(1)), "{gpus:?}");
+    assert!(gpus[0] > 1);
+    let outcome = fewest.answers().nth(1).and_then(|(_, one)| one?.outcome.clone()).expect("a layout");
+    assert!(outcome.changes.contains(&(Field::Accelerator, "H200-SXM".to_owned())), "{:?}", outcome.changes);
+    // Cost is each kind's own price.
+    let question = Question::Cheapest { tokens: 1_000_000_000, days: None, price: 0.0, most_nodes: 1 };
+    let cheapest = asked(question, Preferred::Cheapest);
+    let costs: Vec<f64> =
+        cheapest.answers().map(|(_, one)| one.and_then(|one| one.cost).expect("a cost")).collect();
+    for ((candidate, answer), cost) in cheapest.answers().zip(&costs) {
+        let (days, price) =
+            (answer.and_then(|one| one.days).expect("days"), candidate.price.expect("a price"));
+        assert!((cost / (days * 24.0 * 8.0 * price) - 1.0).abs() < 1e-12);
+    }
+    let chosen = cheapest.chosen().expect("an answer");
+    assert!(costs.iter().all(|cost| costs[chosen] <= *cost));
+    // The first that fits ends a comparison of candidates that come the best first.
+    let first = asked(Question::Fits, Preferred::First);
+    assert_eq!((first.chosen(), first.answers().count()), (Some(0), 1));
 }

@@ -232,6 +232,7 @@ fn sentence(plan: &Plan, inquiry: &Inquiry, chosen: Option<&Reached>) -> String 
         Question::Fastest => {
             format!("The fastest layout on {} {name} takes {}", grouped(gpus), seconds(step))
         }
+        Question::Fits => format!("A layout fits on {} {name}", grouped(gpus)),
         Question::FewestGpus => format!(
             "{} {name} hold the run, no fewer of those tried; layouts shown fit, and need not be the fastest",
             grouped(one.gpus)

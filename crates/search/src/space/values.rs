@@ -79,9 +79,10 @@ impl Space {
 
     /// The settings that turn the reader's plan into `variant`.
     pub(crate) fn changes(&self, variant: &Variant) -> Vec<(Field, String)> {
-        let mut changes = self.before.clone();
-        changes.extend(variant.changes_from(&self.origin));
-        changes
+        let own = variant.changes_from(&self.origin);
+        let is_stated_again = |field: Field| own.iter().any(|(other, _)| *other == field);
+        let before = self.before.iter().filter(|(field, _)| !is_stated_again(*field)).cloned();
+        before.chain(own.iter().cloned()).collect()
     }
 
     /// Where the search starts.

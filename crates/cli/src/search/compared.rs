@@ -1,0 +1,186 @@
+//! Questions that compare: kinds of accelerators, models of the catalog.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use shardscope::plan::{Field, Plan};
+use shardscope::search::{Candidate, Comparison, Preferred, Question, Reached};
+use shardscope::session::{Choice, Objective, models_on};
+use shardscope::units::{Bytes, Seconds, decimal, gib, grouped, rounded, seconds};
+
+use super::{AT_ONCE, SearchArguments, Trained};
+use crate::input::Input;
+use crate::output::{Format, print, print_json, refuse};
+
+/// Of which kind of accelerators the fewest hold the run, or the tokens cost least.
+pub(super) fn kinds(arguments: &SearchArguments, input: &Input, plan: &Plan, question: Question) -> ExitCode {
+    if arguments.kinds.is_empty() {
+        return refuse(
+            "which kinds of accelerators? add --kinds, for example --kinds H100-SXM,A100-SXM-80GB",
+        );
+    }
+    let mut candidates = Vec::new();
+    for (name, price) in &arguments.kinds {
+        let mut input = input.clone();
+        input.changes.accelerator = Some(name.clone());
+        let answer = match input.answer() {
+            Ok(answer) => answer,
+            Err(problem) => return refuse(&problem),
+        };
+        let Some(plan) = answer.resolution.plan else {
+            return refuse(&format!(
+                "the run is no plan on {name}: `shardscope report --accelerator {name}` says why"
+            ));
+        };
+        let before = vec![(Field::Accelerator, name.clone())];
+        candidates.push(Candidate { name: name.clone(), plan, before, price: price.or(arguments.price) });
+    }
+    let cheapest = matches!(question, Question::Cheapest { .. });
+    let preferred = if cheapest { Preferred::Cheapest } else { Preferred::FewestGpus };
+    let comparison = Comparison::new(candidates, question, arguments.choices(), preferred);
+    write(
+        arguments,
+        comparison,
+        &|name, one| match (one.cost, one.days) {
+            (Some(cost), Some(days)) => format!(
+                "{} {name} cost least: {} in {} days",
+                grouped(one.gpus),
+                rounded(cost),
+                decimal(days, 1)
+            ),
+            _ => format!("{} {name} hold the run; of no other kind asked about do fewer", grouped(one.gpus)),
+        },
+        &format!(
+            "Nothing fits on any of these kinds of accelerators, where {} are in a node",
+            plan.cluster().gpus_per_node
+        ),
+    )
+}
+
+/// The largest model of the catalog that fits on the machines of `plan`.
+pub(super) fn models(arguments: &SearchArguments, plan: &Plan, question: Question) -> ExitCode {
+    let cluster = plan.cluster();
+    let choice = Choice {
+        model: String::new(),
+        objective: match arguments.train {
+            None => Objective::PreTrain,
+            Some(Trained::Full) => Objective::FullFineTune,
+            Some(Trained::Lora) => Objective::Lora,
+            Some(Trained::Qlora) => Objective::QLora,
+        },
+        accelerator: cluster.accelerator.name.clone(),
+        gpus: cluster.gpus(),
+        sequence: plan.model().seq_length,
+    };
+    let comparison = Comparison::new(models_on(&choice), question, arguments.choices(), Preferred::First);
+    let machines = format!("{} {}", grouped(choice.gpus), choice.accelerator);
+    let how = choice.objective.name();
+    write(
+        arguments,
+        comparison,
+        &|name, _| format!("{how}: {name} is the largest model of the catalog that fits on {machines}"),
+        &format!("{how}: no model of the catalog fits on {machines}"),
+    )
+}
+
+/// The answer as a document.
+#[derive(Serialize)]
+struct Document {
+    /// In one sentence.
+    answer: String,
+    /// Whether there is one.
+    answered: bool,
+    compared: Vec<Line>,
+}
+
+/// One candidate.
+#[derive(Serialize)]
+struct Line {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<f64>,
+    fits: bool,
+    gpus: Option<u64>,
+    /// Unit: second.
+    step_seconds: Option<Seconds>,
+    /// Unit: byte.
+    peak_reserved: Option<Bytes>,
+    tokens_per_second: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    days: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
+    /// New values by the settings' names.
+    change: Vec<(&'static str, String)>,
+}
+
+impl Line {
+    fn of(candidate: &Candidate, answer: Option<&Reached>) -> Self {
+        let outcome = answer.and_then(|one| one.outcome.as_ref());
+        let changes = outcome.map(|one| one.changes.iter());
+        Self {
+            name: candidate.name.clone(),
+            price: candidate.price,
+            fits: outcome.is_some(),
+            gpus: answer.map(|one| one.gpus),
+            step_seconds: outcome.map(|one| one.step),
+            peak_reserved: outcome.map(|one| one.peak),
+            tokens_per_second: answer.map(|one| one.tokens_per_second),
+            days: answer.and_then(|one| one.days),
+            cost: answer.and_then(|one| one.cost),
+            change: changes
+                .into_iter()
+                .flatten()
+                .map(|(field, value)| (field.name(), value.clone()))
+                .collect(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let (Some(gpus), Some(step), Some(peak)) = (self.gpus, self.step_seconds, self.peak_reserved) else {
+            return format!("{}: nothing fits", self.name);
+        };
+        let mut text = format!(
+            "{}: {} GPUs, {}, {}, {} tokens/s",
+            self.name,
+            grouped(gpus),
+            seconds(step),
+            gib(peak),
+            rounded(self.tokens_per_second.unwrap_or_default())
+        );
+        if let (Some(days), Some(cost)) = (self.days, self.cost) {
+            text += &format!(", {} days, cost {}", decimal(days, 1), rounded(cost));
+        }
+        text
+    }
+}
+
+fn write(
+    arguments: &SearchArguments,
+    mut comparison: Comparison,
+    said: &dyn Fn(&str, &Reached) -> String,
+    otherwise: &str,
+) -> ExitCode {
+    while comparison.step(AT_ONCE) {}
+    let chosen = comparison.chosen().and_then(|place| comparison.answers().nth(place));
+    let answer = chosen.and_then(|(candidate, answer)| Some(said(&candidate.name, answer?)));
+    let answered = answer.is_some();
+    let compared: Vec<Line> =
+        comparison.answers().map(|(candidate, answer)| Line::of(candidate, answer)).collect();
+    let document = Document { answer: answer.unwrap_or_else(|| otherwise.to_owned()), answered, compared };
+    // Of many that do not fit the last ones tell enough.
+    let told = document.compared.len().saturating_sub(arguments.limit);
+    let lines = document.compared.iter().skip(told).map(Line::text);
+    match arguments.format {
+        Format::Json => print_json(&document),
+        Format::Text => {
+            let lines: String = lines.map(|line| format!("  {line}\n")).collect();
+            print(&format!("{}\n{lines}", document.answer));
+        }
+        Format::Markdown => {
+            let lines: String = lines.map(|line| format!("- {line}\n")).collect();
+            print(&format!("{}\n\n{lines}", document.answer));
+        }
+    }
+    if answered { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
