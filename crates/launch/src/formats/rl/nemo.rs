@@ -302,7 +302,14 @@ fn megatron(leaves: &mut Leaves<'_>) {
         leaves.take_all(&[
             ("policy.megatron_cfg.peft.dim", Field::LoraRank),
             ("policy.megatron_cfg.peft.alpha", Field::LoraAlpha),
+            ("policy.megatron_cfg.peft.dropout", Field::LoraDropout),
         ]);
+        // Without names Megatron-Bridge adapts whatever is parallel, the output layer too and grouped experts not.
+        let names = leaves.get("policy.megatron_cfg.peft.target_modules").cloned();
+        if let Some(names) = names.filter(|leaf| !matches!(leaf.value.trim(), "" | "[]")) {
+            leaves.say(Field::LoraTargetModules, &names.value, &names);
+            leaves.say(Field::AdapterLibrary, "megatron-bridge", &names);
+        }
     }
     leaves.pass_below(&["policy.megatron_cfg.peft."]);
     if let Some(leaf) = leaves.yes("policy.megatron_cfg.fp8_cfg.enabled") {
