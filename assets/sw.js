@@ -14,13 +14,13 @@ const folder = registration.scope;
 const ours = "shardscope " + folder + " ";
 const version = ours + DIGEST;
 
-// The one file without a digest in its name.
-const UNNAMED = "worker.js";
+// The files without a digest in their names.
+const UNNAMED = ["bridge.tsv", "titan.tsv", "worker.js"];
 
 // The files have just been loaded by the page: the browser's own cache has them. The page must be the one of this version.
 const fill = async () => {
   const page = new Request(folder, { cache: "no-cache", integrity: DIGEST });
-  const files = FILES.map((file) => new Request(file, { cache: file === UNNAMED ? "no-cache" : "force-cache" }));
+  const files = FILES.map((file) => new Request(file, { cache: UNNAMED.includes(file) ? "no-cache" : "force-cache" }));
   await (await caches.open(version)).addAll([page, ...files]);
   await skipWaiting();
 };

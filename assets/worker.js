@@ -4,6 +4,8 @@
 addEventListener("message", async ({ data: { glue, module, asked } }) => {
   try {
     globalThis.asked = asked;
+    const text = async (file) => (await fetch(file)).text();
+    globalThis.recipes = await Promise.all([text("bridge.tsv"), text("titan.tsv")]).catch(() => []);
     const engine = await import(glue);
     await engine.default({ module_or_path: module });
   } catch (_) {

@@ -10,6 +10,8 @@ fn main() {
     crash::report_panics();
     match app::worker() {
         Some(scope) => app::serve(&scope),
+        // `index.html` knows it before the engine does: whoever brings nothing is not kept waiting.
+        None if app::brings_own() => app::mount_with_recipes(),
         None => app::mount(),
     }
 }

@@ -18,6 +18,7 @@ use yew::Callback;
 
 use super::browser;
 use super::found::Found;
+use super::later::take_over;
 
 /// Where `worker.js` leaves what is to be searched.
 const ASKED: &str = "asked";
@@ -37,6 +38,7 @@ pub(crate) fn scope() -> Option<DedicatedWorkerGlobalScope> {
 
 /// Searches what the page left, and tells it what is found on the way and at the end.
 pub(crate) fn serve(scope: &DedicatedWorkerGlobalScope) {
+    take_over(scope);
     let asked = Reflect::get(scope, &ASKED.into()).ok().and_then(|asked| asked.as_string());
     let kept = asked.and_then(|asked| restore(&asked));
     let Some(shown) = kept.and_then(|kept| State::new(kept.hand).shown) else { return tell(scope, None) };

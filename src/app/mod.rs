@@ -17,6 +17,7 @@ mod found;
 mod header;
 mod hooks;
 mod input;
+mod later;
 mod panel_id;
 mod panels;
 mod place;
@@ -28,6 +29,21 @@ mod widgets;
 mod words;
 
 pub(crate) use beside::{scope as worker, serve};
+
+/// Whether the reader comes with a link, or was here before: `index.html` has found out.
+pub(crate) fn brings_own() -> bool {
+    browser::document()
+        .and_then(|document| document.document_element())
+        .is_some_and(|root| root.class_name().split_whitespace().any(|name| name == "has-own"))
+}
+
+/// [`mount`], for a reader who brings a text or a link: once the tables are there that their text may need.
+pub(crate) fn mount_with_recipes() {
+    wasm_bindgen_futures::spawn_local(async {
+        later::load().await;
+        mount();
+    });
+}
 
 /// Takes over `#app` with what stands in it: the static shell, and the example's answer as the build wrote it.
 pub(crate) fn mount() {

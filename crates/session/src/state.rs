@@ -71,6 +71,8 @@ pub enum Event {
     Edit(String),
     /// The reader paused.
     Settle,
+    /// The engine knows more than it did, of recipes by name: a text is read once more.
+    Reread,
     /// Something else takes the place of everything in hand: a file, an example.
     Open(Box<Hand>),
     /// Files take its place, or lie beside it where they only complete it.
@@ -142,9 +144,12 @@ impl State {
     }
 
     fn settle(&mut self) {
-        if self.answered == self.hand {
-            return;
+        if self.answered != self.hand {
+            self.answer_anew();
         }
+    }
+
+    fn answer_anew(&mut self) {
         let (found, shown) = answer(&self.hand);
         self.is_another = self.hand.replaces(&self.answered);
         self.answered = self.hand.clone();
@@ -239,6 +244,10 @@ pub fn apply(mut state: State, event: Event) -> State {
         // The answer is there already; whoever looks need not look again.
         return state;
     }
+    if matches!(event, Event::Reread) && (state.hand.is_settings_alone() || &*state.hand.text == EXAMPLE) {
+        // Neither names a recipe.
+        return state;
+    }
     state.revision += 1;
     if !matches!(event, Event::Paint(_) | Event::Pick(_)) {
         state.refused = None;
@@ -249,6 +258,7 @@ pub fn apply(mut state: State, event: Event) -> State {
             state.hand = state.hand.with_text(&text);
         }
         Event::Settle => state.settle(),
+        Event::Reread => state.answer_anew(),
         Event::Open(hand) => {
             state.entries += 1;
             state.take(*hand);

@@ -4,28 +4,49 @@
 //! The first line names the paths; every other one is a recipe: its name, then `N=value` for path number N. `?` is a value
 //! that its Python computes, `!` a call that is not followed, `@` the recipe that the name stands for.
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 use super::evaluate::{Outcome, Scalar, Tree};
 
 /// Under which name the reader says which of several functions is meant.
 pub(crate) const RECIPE: &str = "recipe";
-const TABLE: &str = include_str!("bridge.tsv");
-const TITAN: &str = include_str!("titan.tsv");
+/// The tables of one program: Megatron-Bridge's, torchtitan's.
+static TABLES: OnceLock<[Cow<'static, str>; 2]> = OnceLock::new();
 /// Names for names that are followed.
 const DEEPEST: u32 = 4;
 
+/// The tables: compiled in with the feature `recipes`, else what [`provide`] was given, and empty before that.
+fn tables() -> [&'static str; 2] {
+    #[cfg(feature = "recipes")]
+    let known = Some(TABLES.get_or_init(|| {
+        [Cow::Borrowed(include_str!("bridge.tsv")), Cow::Borrowed(include_str!("titan.tsv"))]
+    }));
+    #[cfg(not(feature = "recipes"))]
+    let known = TABLES.get();
+    known.map_or(["", ""], |[bridge, titan]| [bridge, titan])
+}
+
+/// Gives a program without the feature `recipes` its tables, `bridge.tsv` and `titan.tsv`: until then no recipe is known by
+/// its name. Those that are there already stay.
+pub fn provide(bridge: String, titan: String) {
+    // Whoever comes second brings the same.
+    let _ = TABLES.set([Cow::Owned(bridge), Cow::Owned(titan)]);
+}
+
 /// What the recipe of that name comes to.
 pub(super) fn outcome(name: &str) -> Option<Outcome> {
-    follow(TABLE, name, 0)
+    follow(tables()[0], name, 0)
 }
 
 /// What a registry's configuration comes to, by the words of torchtitan's command.
 pub(super) fn titan(module: &str, config: &str) -> Option<Outcome> {
-    follow(TITAN, &format!("{module}.{config}"), 0)
+    follow(tables()[1], &format!("{module}.{config}"), 0)
 }
 
 /// The configurations of torchtitan's registries.
 pub(super) fn titan_names() -> impl Iterator<Item = &'static str> {
-    TITAN.lines().skip(1).filter_map(|line| line.split('\t').next())
+    tables()[1].lines().skip(1).filter_map(|line| line.split('\t').next())
 }
 
 /// The same without what is not followed.
@@ -61,7 +82,7 @@ fn follow(table: &str, name: &str, depth: u32) -> Option<Outcome> {
 
 /// The names of all recipes.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.lines().skip(1).filter_map(|line| line.split('\t').next())
+    tables()[0].lines().skip(1).filter_map(|line| line.split('\t').next())
 }
 
 #[cfg(test)]
