@@ -173,3 +173,54 @@ fn a_refused_knob_says_why_and_leaves_the_plan() {
     assert_eq!(page.count(".refusal"), 0);
     assert_eq!(page.texts(".verdict .big, .stats dd"), numbers);
 }
+
+/// Reinforcement learning whose rollouts share the GPUs of the training.
+const ROLLOUTS: &str = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \\
+    data.train_batch_size=1024 data.max_prompt_length=512 data.max_response_length=1024 \\
+    actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct actor_rollout_ref.model.enable_gradient_checkpointing=True \\
+    actor_rollout_ref.actor.ppo_mini_batch_size=256 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8 \\
+    actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.tensor_model_parallel_size=2 \\
+    actor_rollout_ref.rollout.gpu_memory_utilization=0.6 actor_rollout_ref.rollout.n=5 \\
+    trainer.n_gpus_per_node=8 trainer.nnodes=1
+";
+
+#[test]
+fn reinforcement_learning_has_a_bar_for_each_phase() {
+    let page = Page::open("");
+    page.fill("#script", ROLLOUTS);
+    page.wait_text(".plan-name", "8 × H100");
+    page.wait_text("#overview .phase-bars", "take turns on the same GPUs");
+    for phase in ["training", "weight update", "rollout"] {
+        page.wait_text("#overview .phase-bars", phase);
+    }
+    assert_eq!(page.count("#overview .phase-bars .bar"), 3);
+    page.wait_text(".verdict .big", "in the rollout phase");
+    page.click("#overview .phase-bars .stage-value:last-of-type .number-button");
+    page.wait_text("#why", "phase");
+    page.press(Key::Escape);
+    page.screenshot("phases");
+    assert_eq!(page.axe(), []);
+    page.assert_quiet();
+}
+
+#[test]
+fn a_verdict_that_leaves_something_unread_says_so_beside_the_text_too() {
+    let page = Page::open("");
+    let script = page.value("#script").replace("--bf16", "--bf16 --rope-of-my-own 3");
+    page.fill("#script", &script);
+    page.wait_text(".mark-without", "--rope-of-my-own");
+    page.wait_text("#diagnostics", "--rope-of-my-own is not known from Megatron-LM");
+    assert!(!page.text("#diagnostics").contains("Everything in the text was understood"));
+    page.wait_text(".found", "1 warning");
+}
+
+#[test]
+fn another_script_pasted_over_the_first_is_no_change_of_it() {
+    let page = Page::open("");
+    let script = super::script::replaced(&page, "NNODES=2", "NNODES=4");
+    page.fill("#script", &script);
+    page.wait_text(".changes", "Last change");
+    page.fill("#script", ROLLOUTS);
+    page.wait_text(".plan-name", "8 × H100");
+    assert_eq!(page.count(".changes"), 0, "the two have nothing to do with each other");
+}

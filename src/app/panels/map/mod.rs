@@ -235,7 +235,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
                 viewBox={format!("0 0 {width} {height}")}
             >
                 <Rows picture={picture.clone()} />
-                <g>
+                <g class="tiles">
                     { for tiles.iter().map(|nodes| html! {
                         <Cells key={nodes.start} shown={shown.clone()} colour={*colour} {geometry} nodes={nodes.clone()} />
                     }) }

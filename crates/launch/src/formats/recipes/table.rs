@@ -16,18 +16,18 @@ static TABLES: OnceLock<[Cow<'static, str>; 2]> = OnceLock::new();
 /// Names for names that are followed.
 const DEEPEST: u32 = 4;
 
-/// The tables: compiled in with the feature `recipes`, else what [`provide`] was given, and empty before that.
+/// The tables: compiled in, or with the feature `recipes-later` what [`provide`] was given, and empty before that.
 fn tables() -> [&'static str; 2] {
-    #[cfg(feature = "recipes")]
+    #[cfg(not(feature = "recipes-later"))]
     let known = Some(TABLES.get_or_init(|| {
         [Cow::Borrowed(include_str!("bridge.tsv")), Cow::Borrowed(include_str!("titan.tsv"))]
     }));
-    #[cfg(not(feature = "recipes"))]
+    #[cfg(feature = "recipes-later")]
     let known = TABLES.get();
     known.map_or(["", ""], |[bridge, titan]| [bridge, titan])
 }
 
-/// Gives a program without the feature `recipes` its tables, `bridge.tsv` and `titan.tsv`: until then no recipe is known by
+/// Gives a program with the feature `recipes-later` its tables, `bridge.tsv` and `titan.tsv`: until then no recipe is known by
 /// its name. Those that are there already stay.
 pub fn provide(bridge: String, titan: String) {
     // Whoever comes second brings the same.
