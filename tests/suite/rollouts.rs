@@ -165,3 +165,35 @@ fn log_probabilities_are_taken_as_the_framework_takes_them() {
     assert_eq!(open - verl, 2 * logits);
     assert_eq!(verl - trl, 4 * tokens);
 }
+
+/// Number formats that weights and gradients are sent in, each once.
+fn sent_in(plan: &Plan) -> Vec<(&'static str, &'static str)> {
+    let traffic = shardscope::estimate::traffic::traffic(plan);
+    let data = traffic.dimensions.iter().flat_map(|dimension| &dimension.operations);
+    let mut sent: Vec<_> = data
+        .filter(|operation| matches!(operation.tensor, "weights" | "gradients"))
+        .map(|operation| (operation.tensor, operation.dtype))
+        .collect();
+    sent.sort_unstable();
+    sent.dedup();
+    sent
+}
+
+#[test]
+fn weights_are_gathered_in_the_format_they_run_in_and_gradients_reduced_as_the_framework_says() {
+    // verl: MixedPrecision(param_dtype=bfloat16, reduce_dtype=float32), its fsdp_workers.py.
+    assert_eq!(sent_in(&plan(&[])), [("gradients", "fp32"), ("weights", "bf16")]);
+    // accelerate: parameters, reductions and buffers all in the format of its mixed precision.
+    let tuned = [
+        ("training_objective", ""),
+        ("rl_framework", ""),
+        ("rollout_memory_fraction", ""),
+        ("rollout_tensor_parallel_size", ""),
+        ("rollout_sleep", ""),
+        ("rollout_length", ""),
+    ];
+    assert_eq!(sent_in(&plan(&tuned)), [("gradients", "bf16"), ("weights", "bf16")]);
+    // DeepSpeed: communication_data_type follows the format of its module.
+    let deepspeed = [&tuned[..], &[("data_parallel_engine", "deepspeed")]].concat();
+    assert_eq!(sent_in(&plan(&deepspeed)), [("gradients", "bf16"), ("weights", "bf16")]);
+}

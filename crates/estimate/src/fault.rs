@@ -103,7 +103,9 @@ pub fn fault(plan: &Plan, time: &Time, memory: &Memory, traffic: &Traffic) -> Op
 pub fn time_fault(time: &Time) -> Option<Fault> {
     let continued = time.schedule.simulated < time.schedule.shape.micro_batches;
     // FLOPs per second of one accelerator at its peak, in FLOPs of all of them for this step.
-    let peak = time.flops.model.get() / time.mfu.max(f64::MIN_POSITIVE);
+    // `max` would hide a utilization that is no number.
+    let mfu = if time.mfu.is_nan() { f64::NAN } else { time.mfu.max(f64::MIN_POSITIVE) };
+    let peak = time.flops.model.get() / mfu;
     of_time(time.step, &time.flops, peak, time.lower_bound, continued)
 }
 

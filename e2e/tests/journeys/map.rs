@@ -219,9 +219,14 @@ fn a_hundred_thousand_gpus_are_followed_without_drawing_them_anew() {
     );
     let count = |place: usize| tiles[place].as_u64().expect("a count");
     let (before, after, fresh) = (count(0), count(1), count(2));
-    assert!(before >= 3 && after >= 3 && (1..=2).contains(&fresh), "{before} tiles, then {after}, {fresh} new");
+    assert!(
+        before >= 3 && after >= 3 && (1..=2).contains(&fresh),
+        "{before} tiles, then {after}, {fresh} new"
+    );
     // Of several tries the best: other tests run on the same cores. What it is held against is measured beside it.
     let best = (0..4).map(|_| longest_move(&page)).fold(f64::MAX, f64::min);
     let alone = layout_alone(&page);
-    println!("longest move over 131,072 GPUs: {best:.0} ms; the browser's layout of all cells in view: {alone:.0} ms");
+    println!(
+        "longest move over 131,072 GPUs: {best:.0} ms; the browser's layout of all cells in view: {alone:.0} ms"
+    );
 }

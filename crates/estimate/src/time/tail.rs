@@ -166,7 +166,7 @@ impl Setting<'_> {
             groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
         };
         let gather = sum(&groups, Collective::AllGather, self.x.width);
-        let scatter = sum(&trained, Collective::ReduceScatter, plan.recipe().grads_dtype.width());
+        let scatter = sum(&trained, Collective::ReduceScatter, plan.recipe().reduce_dtype().width());
         let ahead = chunk.forward.total();
         let back = chunk.behind();
         let contention = self.device.calibration.contention;

@@ -92,7 +92,7 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
     let fp8 = plan.recipe().fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
     let first = stage == 0 && chunk == 0;
     let formats =
-        if fp8 { vec![plan.recipe().params_dtype, Number::Fp8] } else { vec![plan.recipe().params_dtype] };
+        if fp8 { vec![plan.recipe().params_dtype, Number::Fp8] } else { vec![plan.recipe().module_dtype()] };
     let mut out = Vec::new();
     for group in [WeightGroup::Dense, WeightGroup::Expert] {
         for &format in &formats {

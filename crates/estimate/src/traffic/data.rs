@@ -118,8 +118,8 @@ fn gradients(builder: &mut Builder<'_>, bucket: &Buckets, collective: Collective
         collective,
         place: if each { Place::AfterEachBackward } else { Place::AfterLastBackward },
         shape: Shape::new(&[bucket.elements]),
-        width: recipe.grads_dtype.width(),
-        dtype: recipe.grads_dtype.name(),
+        width: recipe.reduce_dtype().width(),
+        dtype: recipe.reduce_dtype().name(),
         overlapped: recipe.overlap.grad_reduce,
         formula: if collective == Collective::AllReduce { &REDUCE } else { &SCATTER },
     };
@@ -140,8 +140,8 @@ fn across_instances(builder: &mut Builder<'_>, bucket: &Buckets, calls: Calls) {
         collective: Collective::AllReduce,
         place: Place::AfterLastBackward,
         shape: Shape::new(&[shard]),
-        width: recipe.grads_dtype.width(),
-        dtype: recipe.grads_dtype.name(),
+        width: recipe.reduce_dtype().width(),
+        dtype: recipe.reduce_dtype().name(),
         overlapped: recipe.overlap.grad_reduce,
         formula: &ACROSS,
     };
@@ -215,16 +215,16 @@ fn units(builder: &mut Builder<'_>) {
                 collective: Collective::AllGather,
                 place: Place::AheadOf(kind, pass),
                 shape: Shape::new(&[elements]),
-                width: recipe.params_dtype.width(),
-                dtype: recipe.params_dtype.name(),
+                width: recipe.module_dtype().width(),
+                dtype: recipe.module_dtype().name(),
                 overlapped: true,
                 formula: &UNIT_GATHER,
             };
             let scatter = Sent {
                 tensor: "gradients",
                 collective: Collective::ReduceScatter,
-                width: recipe.grads_dtype.width(),
-                dtype: recipe.grads_dtype.name(),
+                width: recipe.reduce_dtype().width(),
+                dtype: recipe.reduce_dtype().name(),
                 formula: &UNIT_SCATTER,
                 shape: Shape::new(&[trained]),
                 ..gather(Pass::Backward)
