@@ -117,7 +117,8 @@ pub(crate) enum Alive {
 impl Site {
     /// Whether it has an adapter.
     pub(crate) fn is_adapted(&self, x: &Symbols<'_>) -> bool {
-        super::is_adapted(x, self.modules)
+        let lora = x.recipe().tuning.lora;
+        lora.is_some_and(|lora| self.modules.iter().any(|module| lora.modules.has(*module)))
     }
 
     /// Whether it reads what no norm of its own made, so that no gathered input is handed to its adapter.

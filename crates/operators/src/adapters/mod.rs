@@ -8,7 +8,7 @@ mod peft;
 mod work;
 
 use super::{Account, Operator, Symbols, Weight, WeightPart, WeightRole, Work};
-use shardscope_plan::{BaseTraining, LinearModule};
+use shardscope_plan::BaseTraining;
 
 pub(crate) use kept::{
     Alive, EXPERTS_FC1, EXPERTS_FC2, LINEAR_FC1, LINEAR_FC2, LINEAR_PROJ, LINEAR_QKV, SHARED_FC1, SHARED_FC2,
@@ -83,12 +83,6 @@ pub(super) fn adapt_work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Wor
         Some(lora) if lora.library.is_of_megatron() => work.extend(work::products(operator, x, lora)),
         _ => peft::work(operator, x, work),
     }
-}
-
-/// Whether LoRA adapts one of `modules`.
-pub(super) fn is_adapted(x: &Symbols<'_>, modules: &[LinearModule]) -> bool {
-    let lora = x.recipe().tuning.lora;
-    lora.is_some_and(|lora| modules.iter().any(|module| lora.modules.has(*module)))
 }
 
 /// Whether the input of `operator` requires a gradient: not so in front of the first adapter, where everything is frozen.
