@@ -1,7 +1,7 @@
 //! The trainers as launch formats.
 
 use super::dialect::Dialect;
-use super::place::of_words;
+use super::place::{named_dialect, of_words};
 use super::read::{read, read_words};
 use crate::formats::reader::{Claim, Command, Reader};
 use crate::formats::signs;
@@ -80,7 +80,12 @@ impl Reader for Trainer {
     }
 
     fn claims(&self, command: &Command<'_>) -> Option<Claim> {
-        let is_own = !command.is_megatron && of_words(command.program, command.words) == Some(self.0);
+        // These are told by their programs alone; the words are looked through for the others.
+        let by_name = matches!(self.0, Dialect::Axolotl | Dialect::Swift | Dialect::OpenInstruct);
+        if command.is_megatron || by_name && named_dialect(command.program) != Some(self.0) {
+            return None;
+        }
+        let is_own = of_words(command.program, command.words) == Some(self.0);
         is_own.then_some(Claim::Certain)
     }
 

@@ -43,7 +43,7 @@ const MEGATRON: [&str; 12] = [
 ];
 
 /// The trainer that a program's name tells: `swift`, `llamafactory-cli`, `axolotl`, `trl`, and their modules.
-fn named_dialect(program: &str) -> Option<Dialect> {
+pub(super) fn named_dialect(program: &str) -> Option<Dialect> {
     let path = program.to_ascii_lowercase();
     let last = path.rsplit('/').next().unwrap_or(&path);
     match () {
