@@ -65,6 +65,17 @@ impl Tally {
         self.refused.iter().map(|(_, count)| count).sum()
     }
 
+    /// Adds what was decided elsewhere.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (code, count) in &other.refused {
+            self.refuse(*code, *count);
+        }
+        self.too_large += other.too_large;
+        self.slower += other.slower;
+        self.estimated += other.estimated;
+        self.faults += other.faults;
+    }
+
     pub(crate) fn refuse(&mut self, code: Code, count: u64) {
         match self.refused.iter_mut().find(|(known, _)| *known == code) {
             Some((_, known)) => *known += count,

@@ -45,6 +45,17 @@ impl Results {
         if fault.is_some() {
             return false;
         }
+        self.put(outcome);
+        true
+    }
+
+    /// Takes what another search over a part of the same space has found.
+    pub(crate) fn join(&mut self, other: &Self) {
+        let all = other.best.iter().chain(&other.tight).chain(&other.frontier);
+        all.for_each(|outcome| self.put(outcome.clone()));
+    }
+
+    fn put(&mut self, outcome: Outcome) {
         insert(if outcome.tight { &mut self.tight } else { &mut self.best }, &outcome, self.kept);
         let beaten = |one: &Outcome| one.step <= outcome.step && one.peak <= outcome.peak;
         if !self.frontier.iter().any(beaten) {
@@ -52,7 +63,6 @@ impl Results {
             let place = self.frontier.partition_point(|one| one.step < outcome.step);
             self.frontier.insert(place, outcome);
         }
-        true
     }
 }
 

@@ -117,6 +117,24 @@ impl Walk {
         self.results.keep(&self.space, own);
     }
 
+    /// Part `index` of `parts` of the same search, for a worker of its own: every so many kernels. All parts together decide
+    /// what the whole search decides, and [`Walk::join`] puts their results together.
+    #[must_use]
+    pub fn part(mut self, index: usize, parts: usize) -> Self {
+        self.space.keep_part(index, parts.max(1));
+        if index > 0 {
+            // What no kernel can be is counted once.
+            self.tally = Tally::default();
+        }
+        self
+    }
+
+    /// Takes what another part has found: the lists are those of the whole search once every part has ended.
+    pub fn join(&mut self, other: &Self) {
+        self.tally.add(&other.tally);
+        self.results.join(&other.results);
+    }
+
     /// The same with another end.
     #[must_use]
     pub fn aiming(mut self, aim: Aim) -> Self {

@@ -125,6 +125,30 @@ fn overlapped_reductions_are_never_worse() {
     assert!(compared > 60, "{compared}");
 }
 
+/// Several workers find together what one finds, and decide as many layouts.
+#[test]
+fn parts_of_a_search_are_the_whole() {
+    let name = "llama-3 8b, 8 H100";
+    let choices = Choices::default().with(Dimension::MicroBatch, Values::Between(1, 2));
+    let search = || Walk::with(&plan(name), choices.clone());
+    let ended = |mut walk: Walk| {
+        while walk.step(64) {}
+        walk
+    };
+    let whole = ended(search());
+    for parts in [2, 3] {
+        let mut joined = ended(search().part(0, parts));
+        for index in 1..parts {
+            joined.join(&ended(search().part(index, parts)));
+        }
+        let listed = |walk: &Walk| walk.best().iter().map(|one| one.variant.clone()).collect::<Vec<_>>();
+        assert!(listed(&whole).len() > 5);
+        assert_eq!(listed(&joined), listed(&whole), "{parts}");
+        assert_eq!(joined.tally().decided(), whole.tally().decided(), "{parts}");
+        assert_eq!(joined.tally().refused(), whole.tally().refused(), "{parts}");
+    }
+}
+
 /// Models small enough that every layout of their whole spaces is tried, each dimension open that a search has: experts and
 /// products in 8 bits, stages of uneven size under every schedule with zero bubbles, and devices that they hardly fit on.
 const SMALL: [(&str, u64, &str, &str); 4] = [

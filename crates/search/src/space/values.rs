@@ -117,6 +117,15 @@ impl Space {
         &self.kernels
     }
 
+    /// Leaves out all kernels but every `parts`th from the one at `index` on.
+    pub(crate) fn keep_part(&mut self, index: usize, parts: usize) {
+        let mut place = 0;
+        self.kernels.retain(|_| {
+            place += 1;
+            (place - 1) % parts == index
+        });
+    }
+
     /// The cuts of a kernel: numbers of stages and orders of ranks that divide the world.
     pub(crate) fn cuts(&self, kernel: &Variant) -> Vec<Variant> {
         let layout = self.plan.layout();
