@@ -58,10 +58,14 @@ impl Input {
     /// # Errors
     /// A sentence that says what cannot be read.
     pub(crate) fn answer(&self) -> Result<Answer, String> {
-        let mut pasted = self.read()?;
+        Ok(self.answer_of(self.read()?))
+    }
+
+    /// What `pasted` comes to, which was read from these files: standard input can be read once only.
+    pub(crate) fn answer_of(&self, mut pasted: Pasted) -> Answer {
         let (mut answer, beside) = completed(&mut pasted, &Places::of(&self.files));
         answer.beside = beside;
-        Ok(answer)
+        answer
     }
 }
 

@@ -9,9 +9,11 @@ use clap::{Args, ValueEnum};
 use shardscope::catalog::accelerator;
 use shardscope::plan::Plan;
 use shardscope::search::{Choices, Dimension, Inquiry, Question, Space, Values, exhaust};
+use shardscope::session::Objective;
 
 use crate::input::Input;
 use crate::output::{Format, NO_PLAN, print, print_json, refuse, tell};
+use compared::{AT_ONCE, Terms};
 use written::Written;
 
 /// `search`.
@@ -103,6 +105,15 @@ impl Trained {
             Self::Qlora => "qlora",
         }
     }
+
+    /// What a model of the catalog is trained for.
+    const fn objective(self) -> Objective {
+        match self {
+            Self::Full => Objective::FullFineTune,
+            Self::Lora => Objective::Lora,
+            Self::Qlora => Objective::QLora,
+        }
+    }
 }
 
 /// `NAME` or `NAME=PRICE`, a name of the catalog.
@@ -130,9 +141,6 @@ fn range(text: &str) -> Result<(Dimension, u64, u64), String> {
     let size = |text: &str| text.trim().parse::<u64>().map_err(|_| form());
     Ok((dimension(name)?, size(least)?, size(most)?))
 }
-
-/// Things looked at between two looks at whether there are more.
-const AT_ONCE: u64 = 256;
 
 impl SearchArguments {
     fn choices(&self) -> Choices {
@@ -189,19 +197,30 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     if let Some(train) = arguments.train.filter(|_| arguments.question != Asked::LargestModel) {
         input.changes.settings.push(("train_type".to_owned(), train.word().to_owned()));
     }
-    let answer = match input.answer() {
-        Ok(answer) => answer,
+    let pasted = match input.read() {
+        Ok(pasted) => pasted,
         Err(problem) => return refuse(&problem),
     };
+    let answer = input.answer_of(pasted.clone());
     tell(&answer.problems());
     let Some(plan) = &answer.resolution.plan else { return ExitCode::from(NO_PLAN) };
     let question = match arguments.question(plan) {
         Ok(question) => question,
         Err(problem) => return refuse(&problem),
     };
+    let terms = Terms {
+        kinds: &arguments.kinds,
+        price: arguments.price,
+        choices: arguments.choices(),
+        limit: arguments.limit,
+        format: arguments.format,
+    };
     match arguments.question {
-        Asked::WhichGpu => return compared::kinds(arguments, &input, plan, question),
-        Asked::LargestModel => return compared::models(arguments, plan, question),
+        Asked::WhichGpu => return compared::kinds(&terms, (&input, &pasted), plan, question),
+        Asked::LargestModel => {
+            let objective = arguments.train.map_or(Objective::PreTrain, Trained::objective);
+            return compared::models(&terms, objective, plan, question);
+        }
         _ => {}
     }
     if arguments.exhaustive {

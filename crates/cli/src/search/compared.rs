@@ -3,43 +3,62 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
+use shardscope::link::Pasted;
 use shardscope::plan::{Field, Plan};
-use shardscope::search::{Candidate, Comparison, Preferred, Question, Reached};
+use shardscope::search::{Candidate, Choices, Comparison, Preferred, Question, Reached};
 use shardscope::session::{Choice, Objective, models_on};
 use shardscope::units::{Bytes, Seconds, decimal, gib, grouped, rounded, seconds};
 
-use super::{AT_ONCE, SearchArguments, Trained};
 use crate::input::Input;
 use crate::output::{Format, print, print_json, refuse};
 
+/// Things looked at between two looks at whether there are more.
+pub(super) const AT_ONCE: u64 = 256;
+
+/// How it is asked and answered.
+pub(super) struct Terms<'a> {
+    /// Kinds of accelerators, with prices for an hour.
+    pub(super) kinds: &'a [(String, Option<f64>)],
+    /// The price of those without one.
+    pub(super) price: Option<f64>,
+    /// How far each dimension is varied.
+    pub(super) choices: Choices,
+    /// Candidates listed.
+    pub(super) limit: usize,
+    pub(super) format: Format,
+}
+
 /// Of which kind of accelerators the fewest hold the run, or the tokens cost least.
-pub(super) fn kinds(arguments: &SearchArguments, input: &Input, plan: &Plan, question: Question) -> ExitCode {
-    if arguments.kinds.is_empty() {
+pub(super) fn kinds(
+    terms: &Terms<'_>,
+    (input, pasted): (&Input, &Pasted),
+    plan: &Plan,
+    question: Question,
+) -> ExitCode {
+    if terms.kinds.is_empty() {
         return refuse(
             "which kinds of accelerators? add --kinds, for example --kinds H100-SXM,A100-SXM-80GB",
         );
     }
     let mut candidates = Vec::new();
-    for (name, price) in &arguments.kinds {
-        let mut input = input.clone();
-        input.changes.accelerator = Some(name.clone());
-        let answer = match input.answer() {
-            Ok(answer) => answer,
-            Err(problem) => return refuse(&problem),
-        };
+    for (name, price) in terms.kinds {
+        let mut pasted = pasted.clone();
+        pasted.settings.retain(|(setting, _)| setting != Field::Accelerator.name());
+        pasted.settings.push((Field::Accelerator.name().to_owned(), name.clone()));
+        let answer = input.answer_of(pasted);
         let Some(plan) = answer.resolution.plan else {
             return refuse(&format!(
                 "the run is no plan on {name}: `shardscope report --accelerator {name}` says why"
             ));
         };
         let before = vec![(Field::Accelerator, name.clone())];
-        candidates.push(Candidate { name: name.clone(), plan, before, price: price.or(arguments.price) });
+        candidates.push(Candidate { name: name.clone(), plan, before, price: price.or(terms.price) });
     }
     let cheapest = matches!(question, Question::Cheapest { .. });
     let preferred = if cheapest { Preferred::Cheapest } else { Preferred::FewestGpus };
-    let comparison = Comparison::new(candidates, question, arguments.choices(), preferred);
+    let comparison = Comparison::new(candidates, question, terms.choices.clone(), preferred);
     write(
-        arguments,
+        terms,
         comparison,
         &|name, one| match (one.cost, one.days) {
             (Some(cost), Some(days)) => format!(
@@ -58,25 +77,20 @@ pub(super) fn kinds(arguments: &SearchArguments, input: &Input, plan: &Plan, que
 }
 
 /// The largest model of the catalog that fits on the machines of `plan`.
-pub(super) fn models(arguments: &SearchArguments, plan: &Plan, question: Question) -> ExitCode {
+pub(super) fn models(terms: &Terms<'_>, objective: Objective, plan: &Plan, question: Question) -> ExitCode {
     let cluster = plan.cluster();
     let choice = Choice {
         model: String::new(),
-        objective: match arguments.train {
-            None => Objective::PreTrain,
-            Some(Trained::Full) => Objective::FullFineTune,
-            Some(Trained::Lora) => Objective::Lora,
-            Some(Trained::Qlora) => Objective::QLora,
-        },
+        objective,
         accelerator: cluster.accelerator.name.clone(),
         gpus: cluster.gpus(),
         sequence: plan.model().seq_length,
     };
-    let comparison = Comparison::new(models_on(&choice), question, arguments.choices(), Preferred::First);
+    let comparison = Comparison::new(models_on(&choice), question, terms.choices.clone(), Preferred::First);
     let machines = format!("{} {}", grouped(choice.gpus), choice.accelerator);
     let how = choice.objective.name();
     write(
-        arguments,
+        terms,
         comparison,
         &|name, _| format!("{how}: {name} is the largest model of the catalog that fits on {machines}"),
         &format!("{how}: no model of the catalog fits on {machines}"),
@@ -156,7 +170,7 @@ impl Line {
 }
 
 fn write(
-    arguments: &SearchArguments,
+    terms: &Terms<'_>,
     mut comparison: Comparison,
     said: &dyn Fn(&str, &Reached) -> String,
     otherwise: &str,
@@ -169,9 +183,9 @@ fn write(
         comparison.answers().map(|(candidate, answer)| Line::of(candidate, answer)).collect();
     let document = Document { answer: answer.unwrap_or_else(|| otherwise.to_owned()), answered, compared };
     // Of many that do not fit the last ones tell enough.
-    let told = document.compared.len().saturating_sub(arguments.limit);
+    let told = document.compared.len().saturating_sub(terms.limit);
     let lines = document.compared.iter().skip(told).map(Line::text);
-    match arguments.format {
+    match terms.format {
         Format::Json => print_json(&document),
         Format::Text => {
             let lines: String = lines.map(|line| format!("  {line}\n")).collect();
