@@ -180,24 +180,6 @@ fn longest_move(page: &Page) -> f64 {
     longest.as_f64().expect("a time")
 }
 
-/// How long the browser alone takes to lay out the cells in view, as one drawing. Unit: millisecond.
-fn layout_alone(page: &Page) -> f64 {
-    let shortest = page.js(
-        "const tiles = document.querySelector('#map .tiles');
-         let shortest = Infinity;
-         for (let count = 0; count < 5; count++) {
-             const before = performance.now(), copy = tiles.cloneNode(true);
-             tiles.after(copy);
-             copy.getBoundingClientRect();
-             shortest = Math.min(shortest, performance.now() - before);
-             copy.remove();
-         }
-         return shortest",
-        &[],
-    );
-    shortest.as_f64().expect("a time")
-}
-
 #[test]
 fn a_hundred_thousand_gpus_are_followed_without_drawing_them_anew() {
     let page = Page::open("");
@@ -223,10 +205,7 @@ fn a_hundred_thousand_gpus_are_followed_without_drawing_them_anew() {
         before >= 3 && after >= 3 && (1..=2).contains(&fresh),
         "{before} tiles, then {after}, {fresh} new"
     );
-    // Of several tries the best: other tests run on the same cores. What it is held against is measured beside it.
+    // How long that takes is printed, and held against nothing: other tests run on the same cores.
     let best = (0..4).map(|_| longest_move(&page)).fold(f64::MAX, f64::min);
-    let alone = layout_alone(&page);
-    println!(
-        "longest move over 131,072 GPUs: {best:.0} ms; the browser's layout of all cells in view: {alone:.0} ms"
-    );
+    println!("longest move over 131,072 GPUs: {best:.0} ms");
 }

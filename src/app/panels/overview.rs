@@ -45,6 +45,9 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
         <section id="overview" class="overview" aria-labelledby="overview-title">
             <h2 id="overview-title" class="hidden">{ "Overview" }</h2>
             { stats(shown) }
+            if shown.plan.recipe().rollout.is_some() {
+                <p class="soft small">{ "Step time, tokens/s and MFU are those of the training; generating the rollouts is not included." }</p>
+            }
             <div class="cards">
                 { card(
                     "card-memory",
