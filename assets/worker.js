@@ -5,7 +5,8 @@ addEventListener("message", async ({ data: { glue, module, asked } }) => {
   try {
     globalThis.asked = asked;
     const text = async (file) => (await fetch(file)).text();
-    globalThis.recipes = await Promise.all([text("bridge.tsv"), text("titan.tsv")]).catch(() => []);
+    const files = ["bridge.tsv", "titan.tsv", "models.tsv", "rules.txt", "defaults.txt"];
+    globalThis.tables = await Promise.all(files.map(text)).catch(() => []);
     const engine = await import(glue);
     await engine.default({ module_or_path: module });
   } catch (_) {

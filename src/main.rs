@@ -11,7 +11,7 @@ fn main() {
     match app::worker() {
         Some(scope) => app::serve(&scope),
         // `index.html` knows it before the engine does: whoever brings nothing is not kept waiting.
-        None if app::brings_own() => app::mount_with_recipes(),
+        None if app::brings_own() => app::mount_with_tables(),
         None => app::mount(),
     }
 }

@@ -13,7 +13,7 @@ use super::embed::Embedded;
 use super::header::{BrokenLink, Header};
 use super::hooks::{use_search, use_window_event};
 use super::input::Input;
-use super::later::use_recipes;
+use super::later::use_tables;
 use super::share::Share;
 use super::state::AppState;
 use super::tour::Tour;
@@ -40,7 +40,7 @@ pub(crate) fn app() -> Html {
     use_answer(&app, &dispatch);
     use_address(&app);
     use_keys(&dispatch);
-    use_recipes(&dispatch);
+    use_tables(&dispatch);
     use_search(app.ui.search.as_ref(), dispatch.clone());
     use_window_event("beforeprint", super::context::send(&dispatch, || Action::Print(true)));
     use_window_event("afterprint", super::context::send(&dispatch, || Action::Print(false)));

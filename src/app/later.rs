@@ -1,7 +1,7 @@
-//! What the first answer does not need, from the page's own origin after it: the tables of recipes by name.
+//! What the first answer does not need, from the page's own origin after it: tables of recipes, models and model types.
 
 use js_sys::Reflect;
-use shardscope::launch::formats::recipes::provide_recipes;
+use shardscope::launch::{TABLES, provide_tables};
 use shardscope::session::Event;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::{JsFuture, spawn_local};
@@ -11,17 +11,18 @@ use yew::prelude::*;
 use super::browser;
 use super::context::Dispatch;
 
-/// The tables' files, in the order of [`provide_recipes`]. `index.html` asks for them ahead where there may be a text.
-const FILES: [&str; 2] = ["bridge.tsv", "titan.tsv"];
 /// Where `worker.js` leaves them.
-const RECIPES: &str = "recipes";
+const LEFT: &str = "tables";
 
-/// Gets the tables and hands them to the engine. Without them, as offline at a first visit, no recipe is known by its name,
-/// which the answer then says.
+/// Gets the tables and hands them to the engine; `index.html` asks for them ahead where there may be a text. Without them, as
+/// offline at a first visit, no model or recipe is known by its name, which the answer then says.
 pub(crate) async fn load() {
-    let (bridge, titan) = (text(FILES[0]).await, text(FILES[1]).await);
-    if let (Some(bridge), Some(titan)) = (bridge, titan) {
-        provide_recipes(bridge, titan);
+    let mut tables = Vec::new();
+    for file in TABLES {
+        tables.extend(text(file).await);
+    }
+    if let Ok(tables) = tables.try_into() {
+        provide_tables(tables);
     }
 }
 
@@ -36,7 +37,7 @@ async fn text(file: &str) -> Option<String> {
 
 /// Gets them once the page stands, and reads what the reader has brought meanwhile once more.
 #[hook]
-pub(crate) fn use_recipes(dispatch: &Dispatch) {
+pub(crate) fn use_tables(dispatch: &Dispatch) {
     let dispatch = dispatch.clone();
     use_effect_with((), move |()| {
         spawn_local(async move {
@@ -48,9 +49,10 @@ pub(crate) fn use_recipes(dispatch: &Dispatch) {
 
 /// In a worker: the tables as `worker.js` got them.
 pub(crate) fn take_over(scope: &JsValue) {
-    let Ok(texts) = Reflect::get(scope, &RECIPES.into()) else { return };
-    let text = |place: u32| Reflect::get_u32(&texts, place).ok()?.as_string();
-    if let (Some(bridge), Some(titan)) = (text(0), text(1)) {
-        provide_recipes(bridge, titan);
+    let Ok(left) = Reflect::get(scope, &LEFT.into()) else { return };
+    let text = |place: u32| Reflect::get_u32(&left, place).ok()?.as_string();
+    let tables: Vec<String> = (0_u32..).take(TABLES.len()).filter_map(text).collect();
+    if let Ok(tables) = tables.try_into() {
+        provide_tables(tables);
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn brings_own() -> bool {
 }
 
 /// [`mount`], for a reader who brings a text or a link: once the tables are there that their text may need.
-pub(crate) fn mount_with_recipes() {
+pub(crate) fn mount_with_tables() {
     wasm_bindgen_futures::spawn_local(async {
         later::load().await;
         mount();

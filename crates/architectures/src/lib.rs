@@ -16,5 +16,5 @@ mod value;
 pub use architecture::{Architecture, Refusal};
 pub use evaluate::{Stop, Used};
 pub use gap::Gap;
-pub use rules::model_types;
+pub use rules::{model_types, provide_rules};
 pub use shape::{Arrangement, Latent, Linear, Parts, Routed, Shape};

@@ -2,13 +2,26 @@
 
 use std::collections::HashMap;
 
+use shardscope_config_tree::LaterText;
+
 use crate::expression::Expression;
 use crate::value::Value;
 
-const RULES: &str = include_str!("rules.txt");
-const DEFAULTS: &str = include_str!("defaults.txt");
+#[cfg(not(feature = "tables-later"))]
+const OWN: [Option<&str>; 2] = [Some(include_str!("rules.txt")), Some(include_str!("defaults.txt"))];
+#[cfg(feature = "tables-later")]
+const OWN: [Option<&str>; 2] = [None, None];
+static RULES: LaterText = LaterText::new(OWN[0]);
+static DEFAULTS: LaterText = LaterText::new(OWN[1]);
 /// Longest line of ancestors of a type.
 const GENERATIONS: u32 = 8;
+
+/// Gives a program with the feature `tables-later` its tables, `rules.txt` and `defaults.txt`: until then no model type is
+/// known.
+pub fn provide_rules(rules: String, defaults: String) {
+    RULES.provide(rules);
+    DEFAULTS.provide(defaults);
+}
 
 /// The definitions of one model type, those of its ancestors included, by name.
 pub(crate) type Definitions = HashMap<&'static str, Expression>;
@@ -34,7 +47,7 @@ pub(crate) fn definitions(model_type: &str) -> Option<Definitions> {
 
 /// The parent and the lines of a type's own block: `type NAME NAME ... [: PARENT]` and what follows it.
 fn block(name: &str) -> Option<(Option<&'static str>, impl Iterator<Item = &'static str>)> {
-    let mut lines = meaningful(RULES);
+    let mut lines = meaningful(RULES.text());
     let parent = lines.by_ref().find_map(|line| {
         let (names, parent) = headed(line)?;
         names.split(' ').any(|known| known == name).then_some(parent)
@@ -53,7 +66,7 @@ fn meaningful(text: &'static str) -> impl Iterator<Item = &'static str> {
 
 /// All model types that have rules.
 pub fn model_types() -> impl Iterator<Item = &'static str> {
-    meaningful(RULES).filter_map(headed).flat_map(|(names, _)| names.split(' '))
+    meaningful(RULES.text()).filter_map(headed).flat_map(|(names, _)| names.split(' '))
 }
 
 /// What a type's configuration takes for keys that are not written, and which keys are one.
@@ -68,7 +81,7 @@ impl Defaults {
     /// Those of a model type; none where the library has none of that name.
     pub(crate) fn of(model_type: &str) -> Self {
         let mut all = Self::default();
-        let line = meaningful(DEFAULTS).find_map(|line| {
+        let line = meaningful(DEFAULTS.text()).find_map(|line| {
             let (name, rest) = line.split_once(": ")?;
             (name == model_type).then_some(rest)
         });

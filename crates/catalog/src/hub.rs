@@ -1,9 +1,18 @@
 //! Models by their names on the Hub: `models.tsv`, a line for each configuration.
 
 use shardscope_architectures::Architecture;
-use shardscope_config_tree::read_json;
+use shardscope_config_tree::{LaterText, read_json};
 
-const LINES: &str = include_str!("models.tsv");
+#[cfg(not(feature = "tables-later"))]
+const OWN: Option<&str> = Some(include_str!("models.tsv"));
+#[cfg(feature = "tables-later")]
+const OWN: Option<&str> = None;
+static LINES: LaterText = LaterText::new(OWN);
+
+/// Gives a program with the feature `tables-later` the table `models.tsv`: until then no model of the Hub is known.
+pub fn provide_models(models: String) {
+    LINES.provide(models);
+}
 
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +49,7 @@ impl Entry {
 
 /// All lines.
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
-    LINES.lines().filter(|line| !line.starts_with('#')).filter_map(Entry::of)
+    LINES.text().lines().filter(|line| !line.starts_with('#')).filter_map(Entry::of)
 }
 
 /// The line with a name, and the name as it stands there: without its organisation, in lower case, with `-` for `_`.

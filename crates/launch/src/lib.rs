@@ -16,6 +16,7 @@ mod named;
 mod read;
 mod reading;
 mod resolve;
+mod tables;
 
 pub use answers::VARIABLES;
 pub use detect::{TextKind, detect};
@@ -29,3 +30,4 @@ pub use resolve::{MAX_DIAGNOSTICS, resolve};
 pub use shardscope_plan::{
     Effect, NotModelled, NotRead, Origin, Question, Resolution, Setting, SettingValue,
 };
+pub use tables::{TABLES, provide_tables};

@@ -17,7 +17,7 @@ mod nanotron;
 pub(crate) mod nemo;
 mod neox;
 mod reader;
-pub mod recipes;
+pub(crate) mod recipes;
 mod register;
 mod rl;
 mod scalars;

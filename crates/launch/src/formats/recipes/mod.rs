@@ -16,7 +16,7 @@ use program::Function;
 use shardscope_source::{Code, Diagnostic, Span};
 
 pub(crate) use table::RECIPE;
-pub use table::provide as provide_recipes;
+pub(crate) use table::provide as provide_recipes;
 pub(crate) use words::{read_changes, read_words};
 
 /// Recipes offered at most.

@@ -4,49 +4,41 @@
 //! The first line names the paths; every other one is a recipe: its name, then `N=value` for path number N. `?` is a value
 //! that its Python computes, `!` a call that is not followed, `@` the recipe that the name stands for.
 
-use std::borrow::Cow;
-use std::sync::OnceLock;
+use shardscope_config_tree::LaterText;
 
 use super::evaluate::{Outcome, Scalar, Tree};
 
 /// Under which name the reader says which of several functions is meant.
 pub(crate) const RECIPE: &str = "recipe";
-/// The tables of one program: Megatron-Bridge's, torchtitan's.
-static TABLES: OnceLock<[Cow<'static, str>; 2]> = OnceLock::new();
+#[cfg(not(feature = "tables-later"))]
+const OWN: [Option<&str>; 2] = [Some(include_str!("bridge.tsv")), Some(include_str!("titan.tsv"))];
+#[cfg(feature = "tables-later")]
+const OWN: [Option<&str>; 2] = [None, None];
+static BRIDGE: LaterText = LaterText::new(OWN[0]);
+static TITAN: LaterText = LaterText::new(OWN[1]);
 /// Names for names that are followed.
 const DEEPEST: u32 = 4;
 
-/// The tables: compiled in, or with the feature `recipes-later` what [`provide`] was given, and empty before that.
-fn tables() -> [&'static str; 2] {
-    #[cfg(not(feature = "recipes-later"))]
-    let known = Some(TABLES.get_or_init(|| {
-        [Cow::Borrowed(include_str!("bridge.tsv")), Cow::Borrowed(include_str!("titan.tsv"))]
-    }));
-    #[cfg(feature = "recipes-later")]
-    let known = TABLES.get();
-    known.map_or(["", ""], |[bridge, titan]| [bridge, titan])
-}
-
-/// Gives a program with the feature `recipes-later` its tables, `bridge.tsv` and `titan.tsv`: until then no recipe is known by
-/// its name. Those that are there already stay.
-pub fn provide(bridge: String, titan: String) {
-    // Whoever comes second brings the same.
-    let _ = TABLES.set([Cow::Owned(bridge), Cow::Owned(titan)]);
+/// Gives a program with the feature `tables-later` its tables, `bridge.tsv` and `titan.tsv`: until then no recipe is known by
+/// its name.
+pub(crate) fn provide(bridge: String, titan: String) {
+    BRIDGE.provide(bridge);
+    TITAN.provide(titan);
 }
 
 /// What the recipe of that name comes to.
 pub(super) fn outcome(name: &str) -> Option<Outcome> {
-    follow(tables()[0], name, 0)
+    follow(BRIDGE.text(), name, 0)
 }
 
 /// What a registry's configuration comes to, by the words of torchtitan's command.
 pub(super) fn titan(module: &str, config: &str) -> Option<Outcome> {
-    follow(tables()[1], &format!("{module}.{config}"), 0)
+    follow(TITAN.text(), &format!("{module}.{config}"), 0)
 }
 
 /// The configurations of torchtitan's registries.
 pub(super) fn titan_names() -> impl Iterator<Item = &'static str> {
-    tables()[1].lines().skip(1).filter_map(|line| line.split('\t').next())
+    TITAN.text().lines().skip(1).filter_map(|line| line.split('\t').next())
 }
 
 /// The same without what is not followed.
@@ -82,7 +74,7 @@ fn follow(table: &str, name: &str, depth: u32) -> Option<Outcome> {
 
 /// The names of all recipes.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    tables()[0].lines().skip(1).filter_map(|line| line.split('\t').next())
+    BRIDGE.text().lines().skip(1).filter_map(|line| line.split('\t').next())
 }
 
 #[cfg(test)]

@@ -1,0 +1,45 @@
+//! Tables that a program holds from its start, or gets later.
+
+use std::sync::OnceLock;
+
+/// A table as text, either compiled in or provided: the page paints its first answer before it asks for its tables.
+#[derive(Debug)]
+pub struct LaterText {
+    /// What is compiled in.
+    own: Option<&'static str>,
+    provided: OnceLock<String>,
+}
+
+impl LaterText {
+    /// `own` is the text where it is compiled in; without one the table is empty until it is provided.
+    #[must_use]
+    pub const fn new(own: Option<&'static str>) -> Self {
+        Self { own, provided: OnceLock::new() }
+    }
+
+    /// Gives the table its text. One that is there already stays: whoever comes second brings the same.
+    pub fn provide(&self, text: String) {
+        let _ = self.provided.set(text);
+    }
+
+    /// The text as far as it is there.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.own.or_else(|| self.provided.get().map(String::as_str)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LaterText;
+
+    #[test]
+    fn a_table_is_empty_until_it_is_provided_and_then_stays() {
+        let later = LaterText::new(None);
+        assert_eq!(later.text(), "");
+        later.provide("one".to_owned());
+        later.provide("two".to_owned());
+        assert_eq!(later.text(), "one");
+        assert_eq!(LaterText::new(Some("own")).text(), "own");
+    }
+}
