@@ -46,7 +46,9 @@ pub use kept::Kept;
 pub use knobs::change_line;
 pub use largest::models_on;
 pub use layers::{LayerFigures, LayerLine, layer_line};
-pub use logged::{LOG, Logged, log_text, logged, measured_ratio, measured_sentence, with_log};
+pub use logged::{
+    LOG, Logged, corrects_others, log_text, logged, measured_ratio, measured_sentence, with_log,
+};
 pub use marks::{Piece, pieces};
 pub use offsets::{byte_offset, utf16_offset};
 pub use phases::{PhaseMemory, explain_phase};

@@ -47,11 +47,17 @@ pub fn measured_ratio(hand: &Hand, shown: &Shown) -> Option<f64> {
     Some(measured / estimate.max(f64::MIN_POSITIVE)).filter(|ratio| ratio.is_finite())
 }
 
+/// Whether a measured step corrects the estimates of the run's other layouts: where published runs say that it helps.
+#[must_use]
+pub fn corrects_others(shown: &Shown) -> bool {
+    Family::of(&shown.plan).common > 0.0
+}
+
 /// What that step says of other layouts of the run, in a sentence.
 #[must_use]
 pub fn measured_sentence(shown: &Shown) -> String {
     let family = Family::of(&shown.plan);
-    let (before, after) = if family.common > 0.0 {
+    let (before, after) = if corrects_others(shown) {
         (
             "Of what a step is off by in published runs (",
             "), most is the run's own: other layouts are corrected by it.",

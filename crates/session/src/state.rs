@@ -244,8 +244,9 @@ pub fn apply(mut state: State, event: Event) -> State {
         // The answer is there already; whoever looks need not look again.
         return state;
     }
-    if matches!(event, Event::Reread) && (state.hand.is_settings_alone() || &*state.hand.text == EXAMPLE) {
-        // Neither names a recipe.
+    let needs_no_table = state.hand.is_settings_alone() || &*state.hand.text == EXAMPLE;
+    if matches!(event, Event::Reread) && (needs_no_table || !state.is_settled()) {
+        // A text that is still to be answered will be, with what is known by then.
         return state;
     }
     state.revision += 1;

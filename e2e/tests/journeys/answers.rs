@@ -175,7 +175,7 @@ fn a_refused_knob_says_why_and_leaves_the_plan() {
 }
 
 /// Reinforcement learning whose rollouts share the GPUs of the training.
-const ROLLOUTS: &str = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \\
+pub(super) const ROLLOUTS: &str = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \\
     data.train_batch_size=1024 data.max_prompt_length=512 data.max_response_length=1024 \\
     actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct actor_rollout_ref.model.enable_gradient_checkpointing=True \\
     actor_rollout_ref.actor.ppo_mini_batch_size=256 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8 \\

@@ -46,6 +46,8 @@ fn a_row_opens_as_the_plan_that_it_was_predicted_from() {
         let row = format!("[id='{id}']");
         let predicted: f64 = page.text(&format!("{row} td:nth-child(3)")).parse().expect("seconds");
         page.click(&format!("{row} th a"));
+        // Until the engine is there the page holds the example's answer, hidden.
+        page.wait_gone("#first-answer");
         let step = page.wait_text(".stats", "Step time");
         let said = format!("{predicted:.2} {unit}");
         assert!(step.contains(&said), "{id}: {said} in {step}");

@@ -1,7 +1,9 @@
 //! What the reader knows better than the catalog: rates measured, the length of the run, its price, a machine of their own.
 
 use shardscope::plan::Field;
-use shardscope::session::{Event, log_text, logged, measured_ratio, measured_sentence, with_log};
+use shardscope::session::{
+    Event, corrects_others, log_text, logged, measured_ratio, measured_sentence, with_log,
+};
 use yew::prelude::*;
 
 use super::panel::PlanProps;
@@ -123,8 +125,10 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
             if let Some(onclick) = calibrate {
                 <p class="soft small">
                     { measured_sentence(shown) }
-                    { " " }
-                    <button type="button" {onclick}>{ "Calibrate other layouts with this step" }</button>
+                    if corrects_others(shown) {
+                        { " " }
+                        <button type="button" class="button small" {onclick}>{ "Calibrate other layouts with this step" }</button>
+                    }
                 </p>
             }
         </details>

@@ -127,6 +127,7 @@ fn range(time: &Time) -> Html {
                 <strong>{ seconds(time.step) }</strong>
                 { format!(" nine of ten such runs take {} to {}; fully overlapped {}, nothing overlapped {}",
                     seconds(time.interval.low), seconds(time.interval.high), seconds(time.lower_bound), seconds(time.upper_bound)) }
+                { " " }
                 <small>{ format!("Narrower with {}.", time.interval.narrows.join("; ")) }</small>
             </figcaption>
             <svg class="bar" aria-hidden="true">
