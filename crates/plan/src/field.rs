@@ -1,46 +1,6 @@
 //! The name of every setting, once, with what it may hold. Names are Megatron's argument names in
 //! snake case; the maxima keep every later product of sizes inside 64 bits (see [`super::limits`]).
 
-/// What a setting may hold.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// A whole number with its least and greatest value.
-    Count(u64, u64),
-    /// A real number with its least and greatest value.
-    Real(f64, f64),
-    /// Yes or no.
-    Flag,
-    /// One of some words.
-    Word(&'static [&'static str]),
-    /// Any text.
-    Text,
-    /// Several whole numbers.
-    Counts,
-    /// Several words.
-    Words,
-}
-
-/// Where each line of `text` ends.
-const fn ends<const N: usize>(text: &str) -> [u16; N] {
-    let bytes = text.as_bytes();
-    let (mut ends, mut line, mut at) = ([0; N], 0, 0_u16);
-    while line < N {
-        if bytes[at as usize] == b'\n' {
-            ends[line] = at;
-            line += 1;
-        }
-        at += 1;
-    }
-    ends
-}
-
-/// A line of `text` by its number.
-fn piece(text: &'static str, ends: &[u16], line: usize) -> &'static str {
-    let end = |line: usize| ends.get(line).map(|end| usize::from(*end));
-    let start = line.checked_sub(1).and_then(end).map_or(0, |end| end + 1);
-    end(line).and_then(|end| text.get(start..end)).unwrap_or_default()
-}
-
 macro_rules! fields {
     ($($field:ident $name:literal $kind:expr, $about:literal;)*) => {
         /// A setting.
@@ -81,46 +41,14 @@ macro_rules! fields {
     };
 }
 
+use super::kind::{DTYPES, Kind, OPTIMIZERS};
 use super::layers::LinearKind;
 use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
     MAX_POSITIONS, MAX_SEQUENCE, MAX_VOCAB, MAX_WORLD,
 };
+use super::lines::{ends, piece};
 use Kind::{Count, Counts, Flag, Real, Text, Word, Words};
-
-const DTYPES: &[&str] = &["fp32", "bf16", "fp16", "fp8"];
-
-/// Optimizers whose states are known (`megatron/training/arguments.py`, `transformers/training_args.py:OptimizerNames`).
-const OPTIMIZERS: &[&str] = &[
-    "adam",
-    "sgd",
-    "muon",
-    "dist_muon",
-    "lion",
-    "soap",
-    "adaptive_muon",
-    "adamw_8bit",
-    "paged_adamw",
-    "paged_adamw_8bit",
-    "adamw_4bit",
-    "adamw_fp8",
-    "lion_8bit",
-    "paged_lion",
-    "paged_lion_8bit",
-    "adafactor",
-    "adagrad",
-    "rmsprop",
-    "galore",
-    "apollo",
-    "ademamix",
-    "lomo",
-    "grokadamw",
-    "schedule_free",
-    "stable_adamw",
-    "came",
-    "shampoo",
-    "other",
-];
 
 fields! {
     // The model.

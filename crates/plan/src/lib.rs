@@ -10,14 +10,21 @@ mod contradiction;
 mod degrees;
 mod field;
 pub mod hints;
+mod kernels;
+mod kind;
 mod layers;
 mod layout;
 pub mod limits;
+mod lines;
 mod marks;
 mod model;
+mod moe;
 mod not_modelled;
 mod number;
+mod optimizer;
+mod precision;
 mod recipe;
+mod recompute;
 mod resolution;
 mod rollout;
 mod rules;
@@ -34,7 +41,9 @@ pub use asked::{Budget, LeftOut};
 pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
 pub use degrees::Degrees;
-pub use field::{Field, Kind};
+pub use field::Field;
+pub use kernels::{AttentionKernel, CudaGraphs, Fusions, LossKind};
+pub use kind::Kind;
 pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers, Window};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use marks::Marks;
@@ -42,17 +51,17 @@ pub use model::{
     Activation, Arrangement, AttentionSoftmax, Embeddings, ExpertGroups, Experts, LatentAttention,
     LinearBias, Model, Normalization, PositionEmbedding, VocabPadding,
 };
+pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
 pub use not_modelled::{Effect, NotModelled, NotRead};
 pub use number::Number;
-pub use recipe::{
-    AttentionKernel, CudaGraphs, Dispatcher, DpSharding, Fp8, Fp8Recipe, Fusions, HEADROOM, LoadBalancing,
-    LossKind, MoeRecipe, Offload, Optimizer, OptimizerKind, Overlap, Recipe, Recompute, RecomputeModule,
-    Software, StateFormat,
-};
+pub use optimizer::{DpSharding, Offload, Optimizer, OptimizerKind, StateFormat};
+pub use precision::{Fp8, Fp8Recipe};
+pub use recipe::{HEADROOM, Overlap, Recipe};
+pub use recompute::{Recompute, RecomputeModule};
 pub use resolution::{Question, Resolution};
 pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantics, Rollout, RolloutEngine};
 pub use setting::{Origin, Setting, SettingValue};
-pub use software::{BatchMask, ColumnInput, GatedActivation, Semantics};
+pub use software::{BatchMask, ColumnInput, GatedActivation, Semantics, Software};
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
 pub use tuning::{
     BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective, Quantization,

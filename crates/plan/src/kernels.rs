@@ -1,0 +1,67 @@
+//! Which kernels run, where that decides what is kept.
+
+/// Which attention kernel runs, which decides what it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttentionKernel {
+    /// Materialised scores.
+    Unfused,
+    /// flash-attn package, batch first: copies at micro-batch above 1.
+    Flash,
+    /// cuDNN fused attention in s-b-h layout.
+    Fused,
+    /// PyTorch's `scaled_dot_product_attention`: as flash, but a padding mask repeats keys and values for every
+    /// query head.
+    Sdpa,
+}
+
+/// Fusions that change what is kept or how long it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fusions {
+    /// Bias and activation in one kernel (`--no-bias-swiglu-fusion` and `--no-bias-gelu-fusion` turn it off).
+    pub bias_activation: bool,
+    /// Scale, mask and softmax in one kernel (`--no-masked-softmax-fusion` turns it off).
+    pub masked_softmax: bool,
+    /// Softmax computed in fp32 (`--attention-softmax-in-fp32`).
+    pub softmax_in_fp32: bool,
+    /// Weight gradients accumulated in the matmul (`--no-gradient-accumulation-fusion` turns it off).
+    pub gradient_accumulation: bool,
+    /// Bias, dropout and residual addition in one kernel.
+    pub bias_dropout_add: bool,
+    /// Rotary embedding in one kernel: keeps no cos and sin per layer.
+    pub rope: bool,
+    /// Norm that keeps its output instead of its input (`--no-persist..`, Apex memory-efficient).
+    pub memory_efficient_norm: bool,
+}
+
+/// Which cross entropy runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// The 2023 code: 16-bit logits, an fp32 copy and a shifted copy.
+    Legacy,
+    /// Megatron core, not fused.
+    Unfused,
+    /// `torch.nn.functional.cross_entropy` on an fp32 copy of the logits.
+    Torch,
+    /// `--cross-entropy-loss-fusion` with the native implementation.
+    NativeFused,
+    /// `--cross-entropy-loss-fusion --cross-entropy-fusion-impl te`.
+    TransformerEngine,
+    /// Torch's loss compiled together with the cast in front of it: the logits are there in 16 bits alone.
+    Compiled,
+    /// Output projection and loss in one, a chunk of rows at a time (Liger, Cut Cross-Entropy): no logits are kept,
+    /// the gradients of input and weight are made in the forward pass.
+    FusedLinear,
+}
+
+/// What CUDA graphs capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CudaGraphs {
+    /// Nothing.
+    #[default]
+    None,
+    /// Each layer, experts and their dispatch left out: the number of tokens of each is not known when a graph is captured
+    /// (`transformer_engine`, `local`).
+    Layers,
+    /// Forward and backward of all micro-batches (`full_iteration`).
+    Iteration,
+}

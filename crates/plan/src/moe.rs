@@ -1,0 +1,60 @@
+//! Choices of a mixture of experts that are not shape.
+
+use super::number::Number;
+
+/// Mixture-of-experts choices that are not shape.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MoeRecipe {
+    /// `--moe-token-dispatcher-type`.
+    pub dispatcher: Dispatcher,
+    /// `--moe-grouped-gemm`.
+    pub grouped_gemm: bool,
+    /// `--moe-expert-capacity-factor`.
+    pub capacity_factor: Option<f64>,
+    /// `--moe-pad-expert-input-to-capacity`.
+    pub pad_to_capacity: bool,
+    /// `--moe-permute-fusion`.
+    pub permute_fusion: bool,
+    /// Format of the routing probabilities (`--moe-router-dtype`).
+    pub router_dtype: Number,
+    /// `--moe-router-load-balancing-type`.
+    pub load_balancing: LoadBalancing,
+    /// `--moe-router-enable-expert-bias`.
+    pub expert_bias: bool,
+    /// `--moe-router-pre-softmax`.
+    pub pre_softmax: bool,
+}
+
+/// `--moe-token-dispatcher-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispatcher {
+    /// Megatron's default.
+    AllGather,
+    /// Sends each token where it goes.
+    AllToAll,
+    /// DeepEP, HybridEP and the like.
+    Flex,
+}
+
+/// `--moe-router-load-balancing-type`, and whether its loss has a weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadBalancing {
+    /// A loss over the tokens of a micro-batch.
+    AuxiliaryLoss,
+    /// A loss over the tokens of each sequence.
+    SequenceAuxiliaryLoss,
+    /// A loss over the tokens of all replicas.
+    GlobalAuxiliaryLoss,
+    /// Sinkhorn.
+    Sinkhorn,
+    /// None: a loss without weight (Megatron's default), or a bias on the router.
+    None,
+}
+
+impl LoadBalancing {
+    /// Whether a loss keeps the scores of all experts for its gradient.
+    #[must_use]
+    pub const fn has_loss(self) -> bool {
+        matches!(self, Self::AuxiliaryLoss | Self::SequenceAuxiliaryLoss | Self::GlobalAuxiliaryLoss)
+    }
+}

@@ -1,0 +1,98 @@
+//! The optimizer, what it keeps, and how data-parallel ranks share it.
+
+use super::number::Number;
+
+/// The optimizer and the formats of what it keeps per parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Optimizer {
+    /// Which one.
+    pub kind: OptimizerKind,
+    /// `--use-precision-aware-optimizer`.
+    pub precision_aware: bool,
+    /// `--main-params-dtype`.
+    pub main_params: Number,
+    /// `--exp-avg-dtype`.
+    pub exp_avg: Number,
+    /// `--exp-avg-sq-dtype`.
+    pub exp_avg_sq: Number,
+    /// Part of the states held by the host (`--optimizer-cpu-offload` with its fraction), 0 to 1.
+    pub cpu_offload_fraction: f64,
+    /// How states are held where they are not in a format of their own.
+    pub states: StateFormat,
+}
+
+/// How an optimizer holds its states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StateFormat {
+    /// One number for each element.
+    #[default]
+    Plain,
+    /// A byte for each element and an fp32 constant for each block of 256 (bitsandbytes).
+    EightBit,
+    /// Half a byte for each element and an fp32 constant for each block of 128 (torchao).
+    FourBit,
+    /// An 8-bit float for each element and an fp32 constant for each block of 256 (torchao).
+    Float8,
+}
+
+/// Which optimizer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptimizerKind {
+    /// Adam: two moments.
+    Adam,
+    /// SGD without momentum: none.
+    Sgd,
+    /// SGD with momentum: one.
+    SgdMomentum,
+    /// Muon: one momentum for matrices (Adam for the rest).
+    Muon,
+    /// Lion: one momentum (Chen et al. 2023).
+    Lion,
+    /// RMSprop or Adagrad: one sum of squares.
+    SumOfSquares,
+    /// Adam with a third moment (AdEMAMix, Pagliardini et al. 2024).
+    AdEmaMix,
+    /// Sums of squares by row and by column of a matrix (Shazeer and Stern 2018).
+    Adafactor,
+    /// Adam in the eigenbasis of two preconditioners of a matrix (Vyas et al. 2024).
+    Soap,
+    /// A momentum and two preconditioners of a matrix with their roots (Gupta et al. 2018).
+    Shampoo,
+}
+
+/// How the data-parallel ranks share what they hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DpSharding {
+    /// Everything replicated; gradients all-reduced.
+    Replicated,
+    /// Optimizer states sharded: distributed optimizer, ZeRO-1.
+    OptimizerStates,
+    /// States and gradients: ZeRO-2, `optim_grads`.
+    Gradients,
+    /// States, gradients and weights: ZeRO-3, FSDP, `optim_grads_params`.
+    Parameters,
+}
+
+impl DpSharding {
+    /// The ZeRO stage with the same sharding.
+    #[must_use]
+    pub const fn zero_stage(self) -> u64 {
+        match self {
+            Self::Replicated => 0,
+            Self::OptimizerStates => 1,
+            Self::Gradients => 2,
+            Self::Parameters => 3,
+        }
+    }
+}
+
+/// What is moved to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Offload {
+    /// `--cpu-offloading-num-layers`.
+    pub activation_layers: u64,
+    /// DeepSpeed `offload_optimizer`.
+    pub optimizer: bool,
+    /// DeepSpeed `offload_param`.
+    pub parameters: bool,
+}

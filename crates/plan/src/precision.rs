@@ -1,0 +1,54 @@
+//! Products of 8 and 4 bits.
+
+/// fp8 training (`--fp8-format`, `--fp8-recipe`, `--fp8-param-gather`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fp8 {
+    /// `e4m3` or `hybrid`.
+    pub format: String,
+    /// How values are scaled.
+    pub recipe: Fp8Recipe,
+    /// Whether the weights themselves are fp8.
+    pub param_gather: bool,
+}
+
+/// How values of 8 and 4 bits are scaled (`--fp8-recipe`; `nvfp4` by `--fp4-format`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fp8Recipe {
+    /// By the largest values of earlier steps, Megatron's default.
+    #[default]
+    Delayed,
+    /// By a tensor's largest value.
+    Tensorwise,
+    /// In blocks of 32 with powers of two.
+    Mxfp8,
+    /// In blocks of 128.
+    Blockwise,
+    /// By a recipe of the user's own.
+    Custom,
+    /// 4-bit values in blocks of 16.
+    Nvfp4,
+}
+
+impl Fp8Recipe {
+    /// Every recipe with Megatron's name for it.
+    pub const NAMED: [(Self, &'static str); 6] = [
+        (Self::Delayed, "delayed"),
+        (Self::Tensorwise, "tensorwise"),
+        (Self::Mxfp8, "mxfp8"),
+        (Self::Blockwise, "blockwise"),
+        (Self::Custom, "custom"),
+        (Self::Nvfp4, "nvfp4"),
+    ];
+
+    /// Megatron's name for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|(recipe, _)| *recipe == self).map_or("", |(_, name)| name)
+    }
+
+    /// The recipe of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(_, known)| *known == name).map(|(recipe, _)| *recipe)
+    }
+}
