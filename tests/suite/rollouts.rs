@@ -181,8 +181,10 @@ fn sent_in(plan: &Plan) -> Vec<(&'static str, &'static str)> {
 
 #[test]
 fn weights_are_gathered_in_the_format_they_run_in_and_gradients_reduced_as_the_framework_says() {
-    // verl: MixedPrecision(param_dtype=bfloat16, reduce_dtype=float32), its fsdp_workers.py.
-    assert_eq!(sent_in(&plan(&[])), [("gradients", "fp32"), ("weights", "bf16")]);
+    // verl states MixedPrecision(param_dtype=bfloat16, reduce_dtype=float32).
+    assert_eq!(sent_in(&plan(&[("reduce_dtype", "fp32")])), [("gradients", "fp32"), ("weights", "bf16")]);
+    // Nothing of it hangs on the rollouts: the engine alone would reduce in the format it gathers in.
+    assert_eq!(sent_in(&plan(&[])), [("gradients", "bf16"), ("weights", "bf16")]);
     // accelerate: parameters, reductions and buffers all in the format of its mixed precision.
     let tuned = [
         ("training_objective", ""),

@@ -3,7 +3,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::Field;
+use shardscope_plan::{Field, Number};
 use shardscope_source::Source;
 
 /// A dense model of some 8B parameters as Megatron's flags.
@@ -384,7 +384,9 @@ fn files_of_fsdp_and_trainers_of_verl_are_told_by_name() {
     let shown = [Field::Software, Field::MicroBatchSize, Field::GlobalBatchSize, Field::SeqLength]
         .map(|field| value(&tuned, field));
     assert_eq!(shown, ["hf_transformers", "4", "256", "1024"]);
-    assert!(tuned.plan.is_some());
+    // `MixedPrecision(reduce_dtype=torch.float32)` of verl/trainer/fsdp_sft_trainer.py, as in its fsdp_workers.py.
+    let plan = tuned.plan.expect("a plan");
+    assert_eq!([plan.recipe().module_dtype(), plan.recipe().reduce_dtype()], [Number::Bf16, Number::Fp32]);
 }
 
 #[test]

@@ -96,17 +96,17 @@ impl Recipe {
     }
 
     /// Number format in which gradients go between ranks. Under modules of plain PyTorch: accelerate's mixed precision reduces
-    /// in the format that FSDP gathers in (`FullyShardedDataParallelPlugin.set_mixed_precision`), verl's in fp32
-    /// (`MixedPrecision` of `fsdp_workers.py`), DeepSpeed in its `communication_data_type`, the format of its module. Else it
-    /// is that in which they are accumulated.
+    /// in the format that FSDP gathers in (`FullyShardedDataParallelPlugin.set_mixed_precision`) unless the trainer states
+    /// another ([`Transformers::reduce`]), DeepSpeed in its `communication_data_type`, the format of its module. Else it is
+    /// that in which they are accumulated.
     #[must_use]
     pub fn reduce_dtype(&self) -> Number {
-        let in_fp32 =
-            self.rollout.as_ref().is_some_and(|rollout| rollout.framework.semantics(false).reduces_in_fp32);
         match self.transformers.engine {
             DataEngine::Ddp => self.grads_dtype,
-            DataEngine::Fsdp1 | DataEngine::Fsdp2 if in_fp32 => Number::Fp32,
-            DataEngine::Fsdp1 | DataEngine::Fsdp2 | DataEngine::DeepSpeed => self.module_dtype(),
+            DataEngine::Fsdp1 | DataEngine::Fsdp2 => {
+                self.transformers.reduce.unwrap_or_else(|| self.module_dtype())
+            }
+            DataEngine::DeepSpeed => self.module_dtype(),
         }
     }
 

@@ -144,8 +144,6 @@ pub struct RlSemantics {
     pub bucket: Bucket,
     /// From what the log-probabilities of sampled tokens are taken, under engines that run modules of plain PyTorch.
     pub log_probs: LogProbs,
-    /// Whether gradients go between ranks in fp32 under FSDP, whatever the weights are gathered in.
-    pub reduces_in_fp32: bool,
     /// Where this is read from.
     pub source: &'static str,
 }
@@ -199,21 +197,18 @@ impl RlFramework {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::InPlace,
-                reduces_in_fp32: true,
                 source: "verl/workers/megatron_workers.py:rollout_mode",
             },
             Self::Verl => RlSemantics {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::InPlace,
-                reduces_in_fp32: true,
                 source: "verl/workers/fsdp_workers.py:rollout_mode",
             },
             Self::OpenRlhf => RlSemantics {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Fp32Copy,
-                reduces_in_fp32: false,
                 source: "openrlhf/trainer/ray/ppo_actor.py:broadcast_to_vllm",
             },
             // The weights come from their copy on the host (TensorBackuper), a buffer at a time.
@@ -221,35 +216,30 @@ impl RlFramework {
                 loads_weights: false,
                 bucket: Bucket::Bytes(Bytes::new(512 * MIB)),
                 log_probs: LogProbs::Fp32Copy,
-                reduces_in_fp32: false,
                 source: "slime/utils/arguments.py:--update-weight-buffer-size",
             },
             Self::NemoRl => RlSemantics {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Fp32Copy,
-                reduces_in_fp32: false,
                 source: "nemo_rl/algorithms/grpo.py:refit_policy_generation",
             },
             Self::MindSpeedRl => RlSemantics {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Fp32Copy,
-                reduces_in_fp32: false,
                 source: "mindspeed_rl/workers/resharding/megatron_sharding_manager.py",
             },
             Self::Trl => RlSemantics {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::ByRow,
-                reduces_in_fp32: false,
                 source: "trl/generation/vllm_generation.py:sync_weights",
             },
             Self::Swift => RlSemantics {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::ByRow,
-                reduces_in_fp32: false,
                 source: "swift/rlhf_trainers/rollout_mixin.py:_move_model_to_vllm",
             },
         }

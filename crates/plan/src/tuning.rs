@@ -148,6 +148,12 @@ impl LoraModules {
         self.0 == 0
     }
 
+    /// Whether linear layers of an MLP are in it, and with them those of experts under Megatron core.
+    #[must_use]
+    pub fn reach_experts(self) -> bool {
+        [LinearModule::Gate, LinearModule::Up, LinearModule::Down].into_iter().any(|module| self.has(module))
+    }
+
     /// With what the names of target modules say; none where a name is not known.
     #[must_use]
     pub fn named(self, name: &str) -> Option<Self> {
@@ -249,6 +255,8 @@ pub struct Transformers {
     pub fp32_accumulation: bool,
     /// What wraps the model for data parallelism.
     pub engine: DataEngine,
+    /// Number format in which FSDP reduces gradients, where the trainer states one (`MixedPrecision.reduce_dtype`).
+    pub reduce: Option<Number>,
 }
 
 impl Default for Transformers {
@@ -262,6 +270,7 @@ impl Default for Transformers {
             liger: false,
             fp32_accumulation: false,
             engine: DataEngine::Ddp,
+            reduce: None,
         }
     }
 }

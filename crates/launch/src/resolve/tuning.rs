@@ -234,5 +234,6 @@ pub(super) fn transformers(table: &Table) -> Transformers {
             "deepspeed" => DataEngine::DeepSpeed,
             _ => DataEngine::Ddp,
         },
+        reduce: number(table.word(Field::ReduceDtype)),
     }
 }

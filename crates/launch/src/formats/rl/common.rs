@@ -72,6 +72,17 @@ pub(super) fn transformers(leaves: &mut Leaves<'_>, framework: &str, engine: &st
         Some((Software::HfTransformers, format!("{framework} trains models of transformers")));
 }
 
+/// verl's FSDP reduces gradients in fp32, whatever it gathers weights in: `MixedPrecision(reduce_dtype=torch.float32)` of
+/// `verl/workers/fsdp_workers.py` and `verl/trainer/fsdp_sft_trainer.py`.
+pub(super) fn reduces_in_fp32(leaves: &mut Leaves<'_>) {
+    leaves.state(
+        Field::ReduceDtype,
+        "fp32",
+        Origin::Default,
+        "verl reduces gradients in fp32 (MixedPrecision)",
+    );
+}
+
 /// What trains of a policy whose loss is over sampled tokens.
 pub(super) fn policy(leaves: &mut Leaves<'_>, framework: &str) {
     leaves.state(

@@ -3,7 +3,9 @@
 //! algebra: `verl/workers/fsdp_workers.py:ActorRolloutRefWorker.__init__`, `verl/workers/actor/dp_actor.py`.
 
 use super::super::leaves::Leaves;
-use super::common::{ask, defaults, lack, lack_yes, lora, model, offloads, policy, transformers};
+use super::common::{
+    ask, defaults, lack, lack_yes, lora, model, offloads, policy, reduces_in_fp32, transformers,
+};
 use super::verl_megatron::{ACTOR, VERL, at};
 use super::{verl_idle, verl_megatron};
 use crate::{Effect, Origin};
@@ -52,6 +54,10 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     let second = leaves.text("actor_rollout_ref.actor.strategy") == Some("fsdp2");
     transformers(leaves, VERL, if second { "fsdp2" } else { "fsdp1" });
     leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
+    if let Some(leaf) = leaves.get("actor_rollout_ref.actor.fsdp_config.mixed_precision.reduce_dtype") {
+        leaves.say(Field::ReduceDtype, &leaf.value, leaf);
+    }
+    reduces_in_fp32(leaves);
     let stage = leaves.get("actor_rollout_ref.actor.fsdp_config.reshard_after_forward");
     let keeps = stage.is_some_and(|leaf| leaf.flag() == Some(false));
     leaves.state(

@@ -1,7 +1,7 @@
 //! verl's supervised trainer on FSDP (`verl/trainer/fsdp_sft_trainer.py`, `verl/trainer/config/sft_trainer.yaml`).
 
 use super::super::leaves::Leaves;
-use super::common::{ask, defaults, lack, lack_yes, lora, model, transformers};
+use super::common::{ask, defaults, lack, lack_yes, lora, model, reduces_in_fp32, transformers};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 
@@ -22,6 +22,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         lack(leaves, leaf, Effect::Memory, "sharding inside groups with copies between them (HSDP)");
     }
     leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
+    if let Some(leaf) = leaves.get("engine.mixed_precision.reduce_dtype") {
+        leaves.say(Field::ReduceDtype, &leaf.value, leaf);
+    }
+    reduces_in_fp32(leaves);
     if let Some(leaf) = leaves.first(&["model.fsdp_config.model_dtype"]) {
         leaves.say(Field::ParamsDtype, &leaf.value, leaf);
         if !matches!(leaf.value.as_str(), "fp32" | "float32") {
