@@ -95,6 +95,9 @@ pub(super) fn find(table: &mut Table, software: Software) {
         table.lack(Field::UseDora, "", Effect::Memory, message);
     }
     beside_adapters(table, adapters);
+    if let Some(library) = library {
+        over_expert_tensor(table, library);
+    }
     let mut unknown = table.words(Field::LoraTargetModules);
     unknown.retain(|name| LoraModules::default().named(name).is_none());
     if !unknown.is_empty() {
@@ -137,6 +140,36 @@ fn beside_adapters(table: &mut Table, megatron: bool) {
             table.lack(*field, "", Effect::Model, message);
         }
     }
+}
+
+/// The name under which a reader goes on without the messages of adapters beside cut experts. No setting has it: nothing
+/// of the plan is taken away, only the mark is set.
+const CUT_EXPERT_ADAPTERS: &str = "adapters_over_expert_tensor_parallel";
+
+/// Megatron-Bridge's adapters beside experts are cut over the expert tensor ranks
+/// (`megatron/bridge/peft/utils.py:ParallelLinearAdapter` with `is_expert`), and what these ranks exchange is not known here.
+fn over_expert_tensor(table: &mut Table, library: AdapterLibrary) {
+    let semantics = library.semantics();
+    if !semantics.shares_experts
+        || table.word(Field::TrainType) != "lora"
+        || table.number(Field::NumExperts) == 0
+    {
+        return;
+    }
+    // Not given, it follows the tensor size (`arguments.py:validate_args`).
+    let given = Field::ExpertTensorParallelSize;
+    let field = if table.has(given) { given } else { Field::TensorModelParallelSize };
+    let size = table.number(field);
+    let named = table.words(Field::LoraTargetModules);
+    let targets = if named.is_empty() { semantics.targets.to_vec() } else { named };
+    let modules = targets.iter().fold(LoraModules::default(), |all, name| all.named(name).unwrap_or(all));
+    if size <= 1 || !modules.reach_experts() {
+        return;
+    }
+    let message = "what adapters beside experts send between expert tensor ranks; expert TP 1 sends nothing";
+    let item = NotModelled::new(CUT_EXPERT_ADAPTERS, &size.to_string(), Effect::Communication, message)
+        .at_some(table.span(field));
+    table.not_modelled.push(item);
 }
 
 impl Table {
@@ -298,6 +331,45 @@ mod tests {
         assert!(link.iter().any(|(name, _)| name == "without"), "{link:?}");
         let opened = resolve(&[], &link).plan.expect("a plan");
         assert_eq!(opened.recipe().marks, expected);
+    }
+
+    /// Megatron-Bridge cuts adapters beside experts over expert tensor ranks; expert TP follows TP unless given
+    /// (`megatron/training/arguments.py`).
+    #[test]
+    fn adapters_beside_cut_experts_mark_the_verdict() {
+        const MOE: &str = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16 \
+            --vocab-size 1000 --world-size 8 --num-experts 8 --moe-router-topk 2 --swiglu --tensor-model-parallel-size 2 \
+            --sequence-parallel --transformer-impl transformer_engine";
+        let lora = [("train_type", "lora"), ("adapter_library", "megatron-bridge")];
+        let of = |more: &[(&str, &str)]| {
+            let resolution = resolved(MOE, &[&lora[..], more].concat());
+            let names: Vec<String> = resolution.not_modelled.iter().map(|item| item.name.clone()).collect();
+            (names, resolution.plan)
+        };
+        let name = super::CUT_EXPERT_ADAPTERS;
+        for more in
+            [&[][..], &[("expert_tensor_parallel_size", "2")], &[("lora_target_modules", "linear_fc1")]]
+        {
+            let (names, plan) = of(more);
+            assert_eq!(names, [name], "{more:?}");
+            assert!(plan.is_none(), "{more:?}");
+        }
+        // Gone on without, the layout stays as it is and the verdict is marked.
+        let (_, plan) = of(&[("without", name)]);
+        let plan = plan.expect("a plan");
+        assert_eq!(
+            (plan.layout().expert_tensor, plan.recipe().marks.without.as_slice()),
+            (2, &[name.to_owned()][..])
+        );
+        assert!(plan.recipe().tuning.lora.is_some());
+        for more in [
+            &[("expert_tensor_parallel_size", "1")][..],
+            &[("lora_target_modules", "linear_qkv")],
+            &[("tensor_model_parallel_size", "1"), ("sequence_parallel", "false")],
+        ] {
+            let (names, plan) = of(more);
+            assert_eq!((names.len(), plan.is_some()), (0, true), "{more:?}: {names:?}");
+        }
     }
 
     #[test]

@@ -48,7 +48,8 @@ pub(crate) fn messages(operator: Operator, x: &Symbols<'_>) -> Vec<Message> {
         return out;
     }
     for linear in linears(operator, x, lora) {
-        // Experts are cut over ranks of their own, which these libraries leave at one.
+        // Experts are cut over ranks of their own: ms-swift's library leaves these at one, and what Megatron-Bridge's sends
+        // over more is not known, which marks the verdict.
         if linear.of_experts {
             continue;
         }

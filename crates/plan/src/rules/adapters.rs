@@ -2,7 +2,7 @@
 
 use super::refusals::{Division, Refusals};
 use crate::contradiction::Rule;
-use crate::{Field, LinearModule, Plan};
+use crate::{Field, Plan};
 use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
@@ -20,8 +20,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         });
     }
     // `mcore_bridge/tuners/lora.py`: "Currently, LoRA does not support ETP."
-    let linears = [LinearModule::Gate, LinearModule::Up, LinearModule::Down];
-    let on_experts = plan.model().experts.is_some() && linears.iter().any(|module| lora.modules.has(*module));
+    let on_experts = plan.model().experts.is_some() && lora.modules.reach_experts();
     let rule = &Rule {
         code: Code::AdapterCut,
         fields: &[Field::ExpertTensorParallelSize, Field::LoraTargetModules],

@@ -2,7 +2,7 @@
 
 use crate::dimension::{Choices, Dimension, Values};
 use shardscope_plan::hints::divisors;
-use shardscope_plan::{Fp8, Fp8Recipe, PipelineSchedule, Plan, RankOrder, Software, Variant};
+use shardscope_plan::{Fp8, Fp8Recipe, Lora, PipelineSchedule, Plan, RankOrder, Software, Variant};
 
 /// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
 const MAX_PIPELINE: u64 = 128;
@@ -57,7 +57,7 @@ pub(super) fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u6
         return vec![(base.expert, base.expert_tensor)];
     }
     let sizes = allowed(choices, Dimension::Expert, base.expert, divisors(experts.num_experts));
-    let widths: Vec<u64> = match choices.of(Dimension::ExpertTensor) {
+    let mut widths: Vec<u64> = match choices.of(Dimension::ExpertTensor) {
         // Not given, it follows the tensor size.
         Values::Stated if base.expert_tensor == base.tensor => vec![tensor],
         Values::Stated => vec![base.expert_tensor],
@@ -67,6 +67,12 @@ pub(super) fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u6
             widths
         }
     };
+    // What adapters beside experts send over expert tensor ranks is not modelled: the verdict is marked where the plan
+    // has such ranks, and no layout may bring them in.
+    let adapters = |lora: &Lora| lora.library.semantics().shares_experts && lora.modules.reach_experts();
+    if base.expert_tensor == 1 && plan.recipe().tuning.lora.as_ref().is_some_and(adapters) {
+        widths = vec![1];
+    }
     sizes.into_iter().flat_map(|expert| widths.iter().map(move |width| (expert, *width))).collect()
 }
 
