@@ -2,12 +2,12 @@
 
 use js_sys::Reflect;
 use shardscope::launch::{TABLES, provide_tables};
-use shardscope::session::Event;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::Response;
 use yew::prelude::*;
 
+use super::action::Action;
 use super::browser;
 use super::context::Dispatch;
 
@@ -35,14 +35,14 @@ async fn text(file: &str) -> Option<String> {
     JsFuture::from(answer.text().ok()?).await.ok()?.as_string()
 }
 
-/// Gets them once the page stands, and reads what the reader has brought meanwhile once more.
+/// Gets them once the page stands; what the reader has brought or chosen meanwhile is then read once more.
 #[hook]
 pub(crate) fn use_tables(dispatch: &Dispatch) {
     let dispatch = dispatch.clone();
     use_effect_with((), move |()| {
         spawn_local(async move {
             load().await;
-            dispatch.emit(Event::Reread.into());
+            dispatch.emit(Action::Tables);
         });
     });
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use shardscope::session::{Event, Pinned, PtrEq, State, apply};
+use shardscope::session::{Event, Pinned, PtrEq, State, apply, start};
 
 use super::action::Action;
 use super::panel_id::PanelId;
@@ -110,6 +110,15 @@ impl yew::Reducible for AppState {
             Action::Choose(choice) => {
                 ui.choice = choice;
                 ui.chosen = true;
+            }
+            Action::Tables => {
+                ui.tables = true;
+                // A model that was named before its table was here could not start.
+                let chosen = ui.chosen.then(|| start(&ui.choice)).flatten();
+                next.apply(Event::Reread);
+                if let Some(hand) = chosen {
+                    next.apply(Event::Start(Box::new(hand)));
+                }
             }
             Action::Share(open) => ui.sharing = open,
             Action::Theme(theme) => {

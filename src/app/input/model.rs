@@ -25,7 +25,7 @@ pub(crate) fn model() -> Html {
     let pause = use_mut_ref(|| None::<Timeout>);
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let choice = app.ui.choice.clone();
-    let named = use_memo(choice.model.clone(), |model| model_settings(model).map(drop));
+    let named = use_memo((choice.model.clone(), app.ui.tables), |(model, _)| model_settings(model).map(drop));
     // The search goes on by itself for a plan made here.
     let alone = app.ui.chosen && app.session.hand.is_settings_alone();
     let wants = alone && app.session.shown.is_some() && app.ui.search.is_none();
@@ -116,9 +116,12 @@ pub(crate) fn model() -> Html {
                 </p>
             }
             <label for="start-model">{ "Model" }</label>
-            <ModelBox value={choice.model.clone()} invalid={unknown.is_some()} onchange={Callback::from(on_model)} />
+            <ModelBox
+                value={choice.model.clone()} invalid={unknown.is_some()} tables={app.ui.tables}
+                onchange={Callback::from(on_model)}
+            />
             <p id="start-unknown" class="small" role="status">
-                { unknown.map(|lacking| refusal(&choice.model, lacking)).unwrap_or_default() }
+                { unknown.map(|lacking| refusal(&choice.model, lacking, app.ui.tables)).unwrap_or_default() }
             </p>
             <span class="label" id="objective-label">{ "Objective" }</span>
             <div class="chips" role="group" aria-labelledby="objective-label">
@@ -166,12 +169,15 @@ pub(crate) fn model() -> Html {
 }
 
 /// Why no plan starts from a model, and the way on.
-fn refusal(name: &str, lacking: &[String]) -> Html {
+fn refusal(name: &str, lacking: &[String], tables: bool) -> Html {
     if name.trim_start().starts_with('{') {
         return html! { <>{ format!("This config.json makes no plan: {}.", lacking.join(", ")) }</> };
     }
     if !lacking.is_empty() {
         return html! { <>{ format!("Parts of {name} are not modelled: {}.", lacking.join(", ")) }</> };
+    }
+    if !tables {
+        return html!("The catalog of models is still loading.");
     }
     let config = match find(name).address() {
         Some(address) => html! { <a href={address} target="_blank" rel="noopener">{ "config.json" }</a> },
