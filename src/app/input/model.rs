@@ -110,19 +110,20 @@ pub(crate) fn model() -> Html {
     html! {
         <form class="start" aria-labelledby="start-title" onsubmit={use_it}>
             <h2 id="start-title" class="hidden">{ "Model + GPUs" }</h2>
-            if !alone {
-                <p class="soft small">
-                    { "Pick a model and GPUs: the fastest layouts that fit are searched for, and every setting stays editable." }
-                </p>
-            }
             <label for="start-model">{ "Model" }</label>
             <ModelBox
                 value={choice.model.clone()} invalid={unknown.is_some()} tables={app.ui.tables}
                 onchange={Callback::from(on_model)}
             />
-            <p id="start-unknown" class="small" role="status">
-                { unknown.map(|lacking| refusal(&choice.model, lacking, app.ui.tables)).unwrap_or_default() }
-            </p>
+            // One place for both: what stands below must not move under the reader's hand when a name becomes known.
+            <div class="beneath">
+                <p id="start-unknown" class="small" role="status">
+                    { unknown.map(|lacking| refusal(&choice.model, lacking, app.ui.tables)).unwrap_or_default() }
+                </p>
+                if unknown.is_none() {
+                    <p class="soft small">{ "The fastest layouts that fit are searched for; every setting stays editable." }</p>
+                }
+            </div>
             <span class="label" id="objective-label">{ "Objective" }</span>
             <div class="chips" role="group" aria-labelledby="objective-label">
                 { for Objective::ALL.into_iter().map(|objective| {

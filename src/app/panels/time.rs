@@ -2,7 +2,9 @@
 
 use shardscope::estimate::time::Time;
 use shardscope::session::{Branch, Shown};
-use shardscope::units::{Count, FlopsPerSecond, Quantity, decimal, percent, rounded, seconds, tflops};
+use shardscope::units::{
+    Count, FlopsPerSecond, Quantity, Seconds, decimal, percent, rounded, seconds, tflops,
+};
 use yew::prelude::*;
 
 use super::own_figures::{OwnFigures, OwnLog};
@@ -115,6 +117,11 @@ fn conventions(shown: &Shown) -> Html {
     }
 }
 
+/// A time whose unit stays on its number's line.
+fn unbroken(time: Seconds) -> String {
+    seconds(time).replace(' ', "\u{a0}")
+}
+
 /// The estimate between its bounds.
 fn range(time: &Time) -> Html {
     let whole = time.upper_bound.number().max(f64::MIN_POSITIVE) * 1.05;
@@ -124,11 +131,11 @@ fn range(time: &Time) -> Html {
     html! {
         <figure class="range">
             <figcaption>
-                <strong>{ seconds(time.step) }</strong>
-                { format!(" nine of ten such runs take {} to {}; fully overlapped {}, nothing overlapped {}",
-                    seconds(time.interval.low), seconds(time.interval.high), seconds(time.lower_bound), seconds(time.upper_bound)) }
+                <strong>{ unbroken(time.step) }</strong>
+                { format!(" per step. Nine of ten such runs take {} to {}; fully overlapped {}, nothing overlapped {}.",
+                    unbroken(time.interval.low), unbroken(time.interval.high), unbroken(time.lower_bound), unbroken(time.upper_bound)) }
                 { " " }
-                <small>{ format!("Narrower with {}.", time.interval.narrows.join("; ")) }</small>
+                <small>{ format!("The range narrows with {}.", time.interval.narrows.join("; ")) }</small>
             </figcaption>
             <svg class="bar" aria-hidden="true">
                 <rect class="band" x={at(low)} width={at(high - low)} height="100%" />

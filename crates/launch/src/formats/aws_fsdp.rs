@@ -2,6 +2,7 @@
 //! transformers under FSDP2. Options and defaults: `3.test_cases/pytorch/FSDP/src/model_utils/arguments.py`, `train.py`.
 
 use super::leaves::Leaves;
+use super::llama_like::LLAMA_LAYER;
 use super::reader::{Claim, Command, Reader};
 use super::trainer::words;
 use crate::{Argument, Effect, NotModelled, Origin, Reading};
@@ -118,19 +119,7 @@ fn shape(leaves: &mut Leaves<'_>) {
             leaves.reading.not_modelled.push(item.at_some(leaf.span));
         }
     }
-    leaves.state_all(
-        &[
-            (Field::Swiglu, "true"),
-            (Field::Normalization, "RMSNorm"),
-            (Field::PositionEmbeddingType, "rope"),
-            (Field::AddBiasLinear, "false"),
-            (Field::UntieEmbeddingsAndOutputWeights, "true"),
-            (Field::HiddenDropout, "0"),
-            (Field::AttentionDropout, "0"),
-        ],
-        Origin::Derived,
-        "as the model's type has it",
-    );
+    leaves.state_all(&LLAMA_LAYER, Origin::Derived, "as the model's type has it");
 }
 
 /// FSDP2 over fp32 weights that are gathered in bf16; each layer is recomputed unless told otherwise.

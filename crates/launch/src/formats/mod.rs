@@ -12,6 +12,7 @@ mod huggingface;
 mod interpolate;
 mod kubernetes;
 mod leaves;
+mod llama_like;
 mod merge;
 mod nanotron;
 pub(crate) mod nemo;

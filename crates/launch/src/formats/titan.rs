@@ -2,6 +2,7 @@
 //! Keys and defaults: `torchtitan/config/job_config.py` of January 2026 and older names of its keys.
 
 use super::leaves::{Leaf, Leaves, Scalars};
+use super::llama_like::LLAMA_LAYER;
 use super::reader::{Claim, Reader};
 use super::signs;
 use crate::{Argument, Origin, Reading};
@@ -35,15 +36,8 @@ const PLAIN: &[(&[&str], Field)] = &[
     ),
 ];
 
-/// What torchtitan's models and trainer have in common.
+/// What torchtitan's models and trainer have in common beyond a Llama-like layer.
 const FIXED: &[(Field, &str)] = &[
-    (Field::Swiglu, "true"),
-    (Field::Normalization, "RMSNorm"),
-    (Field::PositionEmbeddingType, "rope"),
-    (Field::AddBiasLinear, "false"),
-    (Field::UntieEmbeddingsAndOutputWeights, "true"),
-    (Field::HiddenDropout, "0"),
-    (Field::AttentionDropout, "0"),
     (Field::AttentionKernel, "flash"),
     (Field::SequenceParallel, "true"),
     (Field::OverlapGradReduce, "true"),
@@ -139,6 +133,7 @@ pub(super) fn finish(scalars: &Scalars) -> Reading {
     if leaves.reading.value(Field::TensorModelParallelSize).is_none_or(|degree| degree == "1") {
         leaves.state(Field::SequenceParallel, "false", Origin::Derived, "without tensor parallelism");
     }
+    leaves.state_all(&LLAMA_LAYER, Origin::Derived, "the code of torchtitan's models");
     leaves.state_all(FIXED, Origin::Derived, "the code of torchtitan's models");
     leaves.reading.software = Some((Software::Torchtitan, "a torchtitan configuration".to_owned()));
     leaves.finish("a torchtitan configuration")

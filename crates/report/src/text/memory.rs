@@ -3,7 +3,7 @@
 use super::sheet::Sheet;
 use shardscope_estimate::{LayerNode, Memory, PhaseKind, RlMemory, Verdict};
 use shardscope_plan::Plan;
-use shardscope_units::{Bytes, gib, mib, percent};
+use shardscope_units::{Bytes, gib, grouped, mib, percent};
 
 pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
     let verdict = match memory.verdict {
@@ -56,29 +56,27 @@ fn write_phases(sheet: &mut Sheet, plan: &Plan, memory: &Memory, rl: &RlMemory, 
         )),
         _ => sheet.line(&format!("{verdict} on {card}: out of memory in {}.", failing.join(", "))),
     }
-    let mut rows = Vec::new();
+    let rows: Vec<Vec<String>> = rl
+        .phases
+        .iter()
+        .map(|phase| {
+            let shown = gib(phase.breakdown.value());
+            vec![phase.kind.name().to_owned(), shown, phase.verdict.name().to_owned()]
+        })
+        .collect();
+    sheet.table(&["phase", "on the device", "verdict"], &rows);
     for phase in &rl.phases {
-        let parts: Vec<String> = phase
-            .breakdown
-            .children()
-            .iter()
-            .filter(|part| part.value() > Bytes::ZERO)
-            .map(|part| format!("{} {}", part.label(), gib(part.value())))
-            .collect();
-        let shown = gib(phase.breakdown.value());
-        rows.push(vec![
-            phase.kind.name().to_owned(),
-            shown,
-            phase.verdict.name().to_owned(),
-            parts.join("; "),
-        ]);
+        sheet.line(&format!("{}:", phase.kind.name()));
+        let held = phase.breakdown.children().iter().filter(|part| part.value() > Bytes::ZERO);
+        let parts: Vec<String> = held.map(|part| format!("{} {}", part.label(), gib(part.value()))).collect();
+        sheet.items(&parts);
     }
-    sheet.table(&["phase", "on the device", "verdict", "made of"], &rows);
     let place =
         if rl.co_located { "on the accelerators of the training" } else { "on accelerators of their own" };
     sheet.line(&format!(
         "Rollouts run {place}; the engine's cache holds {} tokens at most, {} rollouts of full length.",
-        rl.engine.cache_tokens, rl.cache_rollouts
+        grouped(rl.engine.cache_tokens),
+        grouped(rl.cache_rollouts)
     ));
     let starved = rl.cache_rollouts == 0 && failing.contains(&PhaseKind::Rollout.name());
     if starved {

@@ -3,6 +3,7 @@
 use super::row::Row;
 use crate::Origin;
 use crate::formats::leaves::Leaves;
+use crate::formats::llama_like::LLAMA_LAYER;
 use shardscope_plan::{Field, Software};
 
 /// lingua's settings file.
@@ -36,19 +37,7 @@ fn lingua(leaves: &mut Leaves<'_>) {
         let width = hidden.saturating_mul(8).div_ceil(3).next_multiple_of(MULTIPLE);
         leaves.state(Field::FfnHiddenSize, &width.to_string(), Origin::Derived, why);
     }
-    leaves.state_all(
-        &[
-            (Field::Swiglu, "true"),
-            (Field::Normalization, "RMSNorm"),
-            (Field::PositionEmbeddingType, "rope"),
-            (Field::AddBiasLinear, "false"),
-            (Field::UntieEmbeddingsAndOutputWeights, "true"),
-            (Field::HiddenDropout, "0"),
-            (Field::AttentionDropout, "0"),
-        ],
-        Origin::Derived,
-        why,
-    );
+    leaves.state_all(&LLAMA_LAYER, Origin::Derived, why);
     let stage = if leaves.text("distributed.fsdp_type") == Some("no_shard") { "0" } else { "3" };
     if let Some(leaf) = leaves.get("distributed.fsdp_type") {
         leaves.say(Field::ZeroStage, stage, leaf);
