@@ -25,6 +25,10 @@ macro_rules! glossary {
             also: &[$($also),*],
             see: &[$($see),*],
         }),*];
+
+        /// What the page says of each term, apart from [`GLOSSARY`]: the page then need not carry the guide's longer texts.
+        static MEANINGS: &[(&str, Option<&str>)] =
+            &[$(($name, if on_page!($place) { Some($short) } else { None })),*];
     };
 }
 
@@ -455,7 +459,7 @@ glossary! {
 /// What `name` means, in a sentence or two; for the terms that the page explains.
 #[must_use]
 pub fn meaning(name: &str) -> Option<&'static str> {
-    GLOSSARY.iter().find(|term| term.on_page && term.name == name).map(|term| term.short)
+    MEANINGS.iter().find(|(term, _)| *term == name).and_then(|(_, short)| *short)
 }
 
 #[cfg(test)]
