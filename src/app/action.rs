@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use shardscope::session::{Choice, Event, Hand};
+use shardscope::session::{Choice, Event, UserInput};
 
 use super::found::Found;
 use super::panel_id::PanelId;
@@ -22,7 +22,7 @@ pub(crate) enum Action {
     /// A way to say what runs.
     Input(InputTab),
     /// Another plan is taken whole; the detail shown goes back to the overview.
-    Begin(Box<Hand>),
+    Begin(Box<UserInput>),
     /// A model and GPUs were chosen; the plan follows by an event of its own.
     Choose(Choice),
     /// The tables of models and recipes have arrived, or cannot be had.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use shardscope::session::map::{Colour, colour_named, colour_slug, find_gpu};
 use shardscope::session::{
-    Choice, Event, Hand, Objective, Shown, State, Steps, apply, fragment, keep, restore,
+    Choice, Event, Objective, Shown, State, Steps, UserInput, apply, fragment, keep, restore,
 };
 use shardscope::topology::Rank;
 
@@ -56,12 +56,12 @@ pub(crate) fn first() -> AppState {
 fn first_session() -> State {
     if is_embedded() {
         // A frame shows what its address says, whoever looks at it, and keeps nothing.
-        return apply(State::new(Hand::of("")), Event::Follow(browser::fragment()));
+        return apply(State::new(UserInput::of("")), Event::Follow(browser::fragment()));
     }
     if let Some(kept) = browser::history_state().and_then(|text| restore(&text)) {
-        return apply(State::new(kept.hand.clone()), Event::Restore(Box::new(kept)));
+        return apply(State::new(kept.input.clone()), Event::Restore(Box::new(kept)));
     }
-    let own = browser::kept(browser::INPUT).and_then(|text| restore(&text)).map(|kept| kept.hand);
+    let own = browser::kept(browser::INPUT).and_then(|text| restore(&text)).map(|kept| kept.input);
     let fragment = browser::fragment();
     let has_own = own.is_some();
     if fragment.len() < 2 {
@@ -69,10 +69,10 @@ fn first_session() -> State {
     }
     // The reader's own text is one step back. At a first visit there is nothing before the link: the example's answer
     // would be taken for the link's.
-    let before = own.unwrap_or_else(|| Hand::of(""));
+    let before = own.unwrap_or_else(|| UserInput::of(""));
     let mut state = apply(State::new(before), Event::Follow(fragment));
     if !has_own {
-        if state.hand == Hand::of("") {
+        if state.input == UserInput::of("") {
             let broken_link = state.broken_link;
             state = State::default();
             state.broken_link = broken_link;
@@ -143,7 +143,7 @@ pub(crate) fn write(state: &AppState, new: bool) {
     }
     browser::write_history(&address, &kept, new);
     // What only a link brought is not the reader's own until they change it.
-    if session.steps.can_undo() && !session.hand.is_settings_alone() && session.hand != Hand::of("") {
+    if session.steps.can_undo() && !session.input.is_settings_alone() && session.input != UserInput::of("") {
         browser::keep(browser::INPUT, &kept);
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn app() -> Html {
 fn page() -> Html {
     let Some(app) = use_context::<AppContext>() else { return html!() };
     // A link that carries no text is about its answer: that stands first on a phone.
-    let answer_first = app.session.hand.is_settings_alone();
+    let answer_first = app.session.input.is_settings_alone();
     html! {
         <>
             <a class="skip" href="#answer">{ "Skip to the result" }</a>
@@ -86,7 +86,7 @@ fn page() -> Html {
 /// The answer follows the text when the reader pauses; a long text is announced before it is read.
 #[hook]
 fn use_answer(app: &AppContext, dispatch: &Dispatch) {
-    let (text, reading) = (app.session.hand.text.clone(), app.ui.reading);
+    let (text, reading) = (app.session.input.text.clone(), app.ui.reading);
     let dispatch = dispatch.clone();
     let settled = app.session.is_settled();
     use_effect_with((text, reading, settled), move |(text, reading, settled)| {

@@ -41,7 +41,7 @@ pub(crate) fn serve(scope: &DedicatedWorkerGlobalScope) {
     take_over(scope);
     let asked = Reflect::get(scope, &ASKED.into()).ok().and_then(|asked| asked.as_string());
     let kept = asked.and_then(|asked| restore(&asked));
-    let Some(shown) = kept.and_then(|kept| State::new(kept.hand).shown) else { return tell(scope, None) };
+    let Some(shown) = kept.and_then(|kept| State::new(kept.input).shown) else { return tell(scope, None) };
     let mut walk = Walk::new(&shown.plan);
     let mut until = js_sys::Date::now() + TOLD;
     while walk.step(AT_ONCE) {

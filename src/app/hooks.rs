@@ -1,7 +1,7 @@
 //! Hooks of our own: the window's events, the width of an element, the search beside the page.
 
 use gloo::events::{EventListener, EventListenerOptions};
-use shardscope::session::keep_hand;
+use shardscope::session::keep_input;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, ResizeObserver};
@@ -60,7 +60,7 @@ pub(crate) fn use_search(search: Option<&Search>, dispatch: Dispatch) {
     let base = search.filter(|search| search.going).map(|search| search.base.clone());
     use_effect_with(base, move |base| {
         let search = base.as_ref().map(|base| {
-            let kept = keep_hand(&base.hand);
+            let kept = keep_input(&base.input);
             let found = Callback::from(move |found| dispatch.emit(Action::Found(found)));
             beside::Search::begin(&base.shown.plan, &kept, found)
         });

@@ -50,7 +50,7 @@ fn ways(state: &State, shown: &PtrEq<Shown>) -> Html {
                 <p class="soft small">{ "The pinned plan goes along in both links." }</p>
             }
             { settings_part(by_settings) }
-            if !state.hand.text.trim().is_empty() {
+            if !state.input.text.trim().is_empty() {
                 { script_part(by_script) }
             }
             <section aria-labelledby="share-copies">

@@ -49,7 +49,7 @@ impl AppState {
         let session = &self.session;
         match (on, session.shown.clone()) {
             (true, Some(shown)) => {
-                let base = PtrEq::new(Pinned { hand: session.hand.clone(), shown });
+                let base = PtrEq::new(Pinned { input: session.input.clone(), shown });
                 self.ui.search = Some(Search { base, going: true, found: None, chosen: Vec::new() });
             }
             _ => {
@@ -63,9 +63,9 @@ impl AppState {
     /// Shows a layout that the search found.
     fn look(&mut self, changes: Vec<(String, String)>) {
         let Some(search) = &self.ui.search else { return };
-        let hand = Box::new(search.base.hand.clone());
+        let input = Box::new(search.base.input.clone());
         let chosen = changes.clone();
-        self.keeping_search(Event::TryOn(hand, changes));
+        self.keeping_search(Event::TryOn(input, changes));
         if self.session.refused.is_none()
             && let Some(search) = &mut self.ui.search
         {
@@ -101,11 +101,11 @@ impl yew::Reducible for AppState {
             Action::Reading => ui.reading = true,
             Action::Panel(panel) => ui.panel = panel,
             Action::Input(tab) => ui.input = tab,
-            Action::Begin(hand) => {
+            Action::Begin(input) => {
                 ui.panel = PanelId::Overview;
                 ui.chosen = false;
-                ui.input = if hand.is_settings_alone() { ui.input } else { InputTab::Script };
-                next.apply(Event::Open(hand));
+                ui.input = if input.is_settings_alone() { ui.input } else { InputTab::Script };
+                next.apply(Event::Open(input));
             }
             Action::Choose(choice) => {
                 ui.choice = choice;
@@ -116,8 +116,8 @@ impl yew::Reducible for AppState {
                 // A model that was named before its table was here could not start.
                 let chosen = ui.chosen.then(|| start(&ui.choice)).flatten();
                 next.apply(Event::Reread);
-                if let Some(hand) = chosen {
-                    next.apply(Event::Start(Box::new(hand)));
+                if let Some(input) = chosen {
+                    next.apply(Event::Start(Box::new(input)));
                 }
             }
             Action::Share(open) => ui.sharing = open,

@@ -149,15 +149,15 @@ fn long_texts_of_nothing_known_are_answered() {
 /// A value from a link that a shell would run is not written into the script, and one that needs quotes gets them.
 #[test]
 fn values_are_written_into_scripts_as_values() {
-    use shardscope::session::{Hand, rewritten};
+    use shardscope::session::{UserInput, rewritten};
     const SCRIPT: &str = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 \
         --seq-length 32 --micro-batch-size 1 --bf16 --max-position-embeddings 32 --vocab-size 100 --tokenizer-model plain";
     for value in
         ["x; touch /y", "$(touch /y)", "`touch /y`", "x\ntouch /y", "'; touch /y #", "a & touch /y", "x > /y"]
     {
-        let mut hand = Hand::of(SCRIPT);
-        hand.settings.push(("tokenizer_model".to_owned(), value.to_owned()));
-        let text = rewritten(&hand).map_or_else(String::new, |one| one.hand.text.to_string());
+        let mut input = UserInput::of(SCRIPT);
+        input.settings.push(("tokenizer_model".to_owned(), value.to_owned()));
+        let text = rewritten(&input).map_or_else(String::new, |one| one.input.text.to_string());
         // A quote inside of quotes is written '\\''.
         let outside: String = text.replace("'\\''", "").split('\'').step_by(2).collect();
         assert!(!outside.contains("touch"), "{value:?}: {text}");

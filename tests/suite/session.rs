@@ -1,7 +1,7 @@
 //! What the reader sees when the text is not what it should be, and what follows when it is.
 
 use shardscope::launch::Origin;
-use shardscope::session::{EXAMPLE, Event, Hand, State, apply};
+use shardscope::session::{EXAMPLE, Event, State, UserInput, apply};
 use shardscope::source::{Diagnostic, Severity};
 
 /// The state after the box holds `text` for a while.
@@ -267,7 +267,7 @@ fn terms_of_the_device_can_be_left_out() {
     let shown = after(EXAMPLE).shown.expect("a plan");
     let of = |names: &str| {
         let set = Event::Set { name: "memory_left_out".to_owned(), value: names.to_owned() };
-        let shown = apply(State::new(Hand::of(EXAMPLE)), set).shown.expect("a plan");
+        let shown = apply(State::new(UserInput::of(EXAMPLE)), set).shown.expect("a plan");
         shown.report.memory.ranks[0].totals
     };
     let (all, bare) = (shown.report.memory.ranks[0].totals, of("context communicators slack"));

@@ -22,7 +22,7 @@ const SHARDINGS: [DpSharding; 4] =
 const FEW: usize = 3;
 
 /// What deciding works with.
-pub(crate) struct Desk<'a> {
+pub(crate) struct Workspace<'a> {
     pub(crate) space: &'a Space,
     pub(crate) known: &'a mut Known,
     pub(crate) tally: &'a mut Tally,
@@ -60,7 +60,7 @@ enum State {
 
 /// The leaves under one sharding.
 struct Row<'a, 'd> {
-    desk: &'a mut Desk<'d>,
+    workspace: &'a mut Workspace<'d>,
     leaves: &'a mut Leaves,
     rest: (DpSharding, Overlap),
     states: Vec<State>,
@@ -82,17 +82,17 @@ impl Leaves {
     }
 
     /// Decides those under the next sharding, the fastest first.
-    pub(crate) fn decide_next(&mut self, desk: &mut Desk<'_>) {
-        if std::mem::take(&mut self.untouched) && self.are_too_large(desk) {
+    pub(crate) fn decide_next(&mut self, workspace: &mut Workspace<'_>) {
+        if std::mem::take(&mut self.untouched) && self.are_too_large(workspace) {
             return;
         }
         let Some(rest) = self.rests.pop() else { return };
         let states = self.recomputations.iter().map(|_| State::Open).collect();
-        Row { desk, leaves: self, rest, states }.decide();
+        Row { workspace, leaves: self, rest, states }.decide();
     }
 
     /// Whether nothing of it fits: what recomputes most, under the lightest shardings, does not. Everything is decided then.
-    fn are_too_large(&mut self, desk: &mut Desk<'_>) -> bool {
+    fn are_too_large(&mut self, workspace: &mut Workspace<'_>) -> bool {
         let all = &self.recomputations;
         let Some(most) = all.iter().find(|most| all.iter().all(|one| is_within(one, most))) else {
             return false;
@@ -100,11 +100,11 @@ impl Leaves {
         for (sharding, overlap) in lightest(&self.rests) {
             let leaf = Variant { recompute: most.clone(), sharding, overlap, ..self.shape.clone() };
             let Ok(plan) = leaf.retuned(&self.plan) else { return false };
-            if desk.known.fit(&plan).1 != Verdict::OutOfMemory {
+            if workspace.known.fit(&plan).1 != Verdict::OutOfMemory {
                 return false;
             }
         }
-        desk.tally.too_large += all.len() as u64 * self.rests.len() as u64;
+        workspace.tally.too_large += all.len() as u64 * self.rests.len() as u64;
         self.rests.clear();
         true
     }
@@ -166,7 +166,7 @@ impl Row<'_, '_> {
                 self.slower_than(&least);
             }
         } else if self.close(place) {
-            self.desk.tally.slower += 1;
+            self.workspace.tally.slower += 1;
         }
     }
 
@@ -175,7 +175,7 @@ impl Row<'_, '_> {
         for place in 0..self.states.len() {
             let within = self.recompute(place).is_some_and(|more| is_within(least, more));
             if within && self.close(place) {
-                self.desk.tally.slower += 1;
+                self.workspace.tally.slower += 1;
             }
         }
     }
@@ -190,7 +190,7 @@ impl Row<'_, '_> {
         for place in 0..self.states.len() {
             let within = self.recompute(place).is_some_and(|less| is_within(less, most));
             if within && self.close(place) {
-                self.desk.tally.too_large += 1;
+                self.workspace.tally.too_large += 1;
             }
         }
     }
@@ -204,7 +204,7 @@ impl Row<'_, '_> {
             Ok(plan) => Some(Leaf { variant, plan }),
             Err(reasons) => {
                 if self.close(place) {
-                    self.desk.tally.refuse(reasons.first().map_or(Code::Size, |reason| reason.code), 1);
+                    self.workspace.tally.refuse(reasons.first().map_or(Code::Size, |reason| reason.code), 1);
                 }
                 None
             }
@@ -213,7 +213,7 @@ impl Row<'_, '_> {
 
     /// Decides by memory what is left of a leaf whose step is `least` at least, and what follows for others.
     fn weigh(&mut self, place: usize, leaf: &Leaf, draft: &Draft) {
-        let (peak, verdict) = self.desk.known.fit(&leaf.plan);
+        let (peak, verdict) = self.workspace.known.fit(&leaf.plan);
         self.settle(place, leaf, draft, peak, verdict);
     }
 
@@ -233,23 +233,23 @@ impl Row<'_, '_> {
         if !self.close(place) {
             return;
         }
-        let (desk, variant) = (&mut *self.desk, &leaf.variant);
+        let (workspace, variant) = (&mut *self.workspace, &leaf.variant);
         let least = draft.least();
         let beaten = if tight {
-            desk.results.is_tight_beaten(least, variant)
+            workspace.results.is_tight_beaten(least, variant)
         } else {
-            desk.results.is_beaten(least, variant)
+            workspace.results.is_beaten(least, variant)
         };
         if beaten {
-            desk.tally.slower += 1;
+            workspace.tally.slower += 1;
             return;
         }
-        let (step, changes) = (draft.exact(), desk.space.changes(variant));
+        let (step, changes) = (draft.exact(), workspace.space.changes(variant));
         let outcome = Outcome { variant: variant.clone(), changes, peak, tight, step };
-        if desk.results.keep(desk.space, outcome) {
-            desk.tally.estimated += 1;
+        if workspace.results.keep(workspace.space, outcome) {
+            workspace.tally.estimated += 1;
         } else {
-            desk.tally.faults += 1;
+            workspace.tally.faults += 1;
         }
     }
 
@@ -260,8 +260,8 @@ impl Row<'_, '_> {
         if let Some(place) = plain.filter(|place| self.is_open(*place))
             && let Some(leaf) = self.leaf(place)
         {
-            let draft = self.desk.known.draft(&leaf.plan);
-            if self.desk.results.is_beaten(draft.least(), &leaf.variant) {
+            let draft = self.workspace.known.draft(&leaf.plan);
+            if self.workspace.results.is_beaten(draft.least(), &leaf.variant) {
                 self.slower_from(place);
             } else {
                 self.weigh(place, &leaf, &draft);
@@ -275,8 +275,8 @@ impl Row<'_, '_> {
                 continue;
             }
             let Some(leaf) = self.leaf(place) else { continue };
-            let least = self.desk.known.draft(&leaf.plan).least();
-            if self.desk.results.is_beaten(least, &leaf.variant) {
+            let least = self.workspace.known.draft(&leaf.plan).least();
+            if self.workspace.results.is_beaten(least, &leaf.variant) {
                 self.slower_from(place);
             } else {
                 bounded.push((least, place));
@@ -288,11 +288,11 @@ impl Row<'_, '_> {
                 continue;
             }
             let Some(leaf) = self.leaf(place) else { continue };
-            if self.desk.results.is_beaten(least, &leaf.variant) {
+            if self.workspace.results.is_beaten(least, &leaf.variant) {
                 self.slower_from(place);
                 continue;
             }
-            let draft = self.desk.known.draft(&leaf.plan);
+            let draft = self.workspace.known.draft(&leaf.plan);
             self.weigh(place, &leaf, &draft);
         }
     }
@@ -306,7 +306,7 @@ impl Row<'_, '_> {
             if is_most
                 && self.is_open(place)
                 && let Some(leaf) = self.leaf(place)
-                && self.desk.known.fit(&leaf.plan).1 == Verdict::OutOfMemory
+                && self.workspace.known.fit(&leaf.plan).1 == Verdict::OutOfMemory
             {
                 self.too_large_to(&leaf.variant.recompute);
             }
@@ -353,7 +353,7 @@ impl Row<'_, '_> {
             if self.is_open(place)
                 && let Some(leaf) = self.leaf(place)
             {
-                let draft = self.desk.known.draft(&leaf.plan);
+                let draft = self.workspace.known.draft(&leaf.plan);
                 self.settle(place, &leaf, &draft, peak, verdict);
             }
             if verdict == Verdict::Fits {
@@ -363,7 +363,7 @@ impl Row<'_, '_> {
         // What lies between takes some of the headroom, and longer than the first that does.
         for &place in row {
             if self.close(place) {
-                self.desk.tally.slower += 1;
+                self.workspace.tally.slower += 1;
             }
         }
     }
@@ -373,8 +373,8 @@ impl Row<'_, '_> {
     /// Whether the leaf at `index` of `row` is no faster than what was found. One that is refused is not.
     fn is_slow(&mut self, row: &[usize], index: usize) -> bool {
         let Some(leaf) = row.get(index).and_then(|place| self.leaf(*place)) else { return false };
-        let least = self.desk.known.draft(&leaf.plan).least();
-        self.desk.results.is_beaten(least, &leaf.variant)
+        let least = self.workspace.known.draft(&leaf.plan).least();
+        self.workspace.results.is_beaten(least, &leaf.variant)
     }
 
     /// Whether the leaf at `index` of `row` has the verdict `sought` or a better one; what was weighed is noted.
@@ -389,7 +389,7 @@ impl Row<'_, '_> {
             return *verdict <= sought;
         }
         let Some(leaf) = row.get(index).and_then(|place| self.leaf(*place)) else { return false };
-        let (peak, verdict) = self.desk.known.fit(&leaf.plan);
+        let (peak, verdict) = self.workspace.known.fit(&leaf.plan);
         weighed.push((index, peak, verdict));
         verdict <= sought
     }

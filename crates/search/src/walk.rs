@@ -9,7 +9,7 @@
 use super::dimension::Choices;
 use super::floor;
 use super::known::{Known, fit};
-use super::leaves::{Desk, Leaves};
+use super::leaves::{Leaves, Workspace};
 use super::outcome::{Outcome, Tally};
 use super::results::Results;
 use super::space::Space;
@@ -254,13 +254,13 @@ impl Walk {
             Task::Shape(_, shape) => Box::new(Leaves::of(&self.space, shape.0, shape.1)),
             Task::Leaves(leaves) => leaves,
         };
-        let mut desk = Desk {
+        let mut workspace = Workspace {
             space: &self.space,
             known: &mut self.known,
             tally: &mut self.tally,
             results: &mut self.results,
         };
-        leaves.decide_next(&mut desk);
+        leaves.decide_next(&mut workspace);
         if !leaves.are_done() {
             self.tasks.push(Task::Leaves(leaves));
         }

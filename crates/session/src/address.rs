@@ -1,6 +1,6 @@
 //! Links and the name of what is in hand.
 
-use super::{EXAMPLE, Hand, Shown, State};
+use super::{EXAMPLE, Shown, State, UserInput};
 use shardscope_launch::minimal_settings;
 use shardscope_link::{Shared, encode, encode_pair};
 use shardscope_plan::Plan;
@@ -10,7 +10,7 @@ use shardscope_units::{grouped, rounded};
 /// visit shows, and for what makes no plan.
 #[must_use]
 pub fn fragment(state: &State) -> String {
-    let first_visit = state.pinned.is_none() && state.hand == Hand::of(EXAMPLE);
+    let first_visit = state.pinned.is_none() && state.input == UserInput::of(EXAMPLE);
     match (&state.shown, first_visit) {
         (Some(shown), false) => link(shown, state),
         _ => String::new(),
@@ -26,7 +26,7 @@ pub fn settings_link(state: &State) -> Option<String> {
 /// The fragment of the link that carries everything in hand, the texts as well.
 #[must_use]
 pub fn script_link(state: &State) -> String {
-    let pasted = Shared::Pasted(state.hand.pasted());
+    let pasted = Shared::Pasted(state.input.pasted());
     match state.pinned.as_ref().and_then(|pinned| shared(&pinned.shown)) {
         Some(pinned) => encode_pair(&pasted, &pinned),
         None => encode(&pasted),

@@ -1,7 +1,7 @@
 //! What the engine says to what the reader has in hand.
 
 use super::phases::phase_memories;
-use super::{Hand, PhaseMemory, PtrEq, StageMemory, stage_memories};
+use super::{PhaseMemory, PtrEq, StageMemory, UserInput, stage_memories};
 use shardscope_advice::advised;
 use shardscope_estimate::Fault;
 use shardscope_launch::{Request, Resolution, read};
@@ -82,10 +82,10 @@ pub fn estimated(resolution: &mut Resolution) -> Option<(Plan, Report)> {
 
 /// Reads what is in hand, and estimates what it takes if it is a plan.
 #[must_use]
-pub fn answer(hand: &Hand) -> (PtrEq<Answer>, Option<Shown>) {
-    let source = hand.source();
-    let environment = hand.shell_environment();
-    let request = Request { source: &source, environment: &environment, overrides: &hand.settings };
+pub fn answer(input: &UserInput) -> (PtrEq<Answer>, Option<Shown>) {
+    let source = input.source();
+    let environment = input.shell_environment();
+    let request = Request { source: &source, environment: &environment, overrides: &input.settings };
     let mut resolution = read(&request);
     let found = estimated(&mut resolution);
     let answer = PtrEq::new(Answer { source, resolution });

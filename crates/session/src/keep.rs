@@ -4,32 +4,34 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::kept::Kept;
-use super::{Hand, State};
+use super::{State, UserInput};
 use shardscope_link::{Compact, Pasted};
 
 /// What `state` holds, to be restored by [`restore`].
 #[must_use]
 pub fn keep(state: &State) -> String {
-    let pinned = state.pinned.as_ref().map(|pinned| &pinned.hand);
-    keep_pair(&state.hand, pinned)
+    let pinned = state.pinned.as_ref().map(|pinned| &pinned.input);
+    keep_pair(&state.input, pinned)
 }
 
-/// `hand` alone, to be restored by [`restore`] elsewhere: in a worker.
+/// `input` alone, to be restored by [`restore`] elsewhere: in a worker.
 #[must_use]
-pub fn keep_hand(hand: &Hand) -> String {
-    keep_pair(hand, None)
+pub fn keep_input(input: &UserInput) -> String {
+    keep_pair(input, None)
 }
 
-fn keep_pair(hand: &Hand, pinned: Option<&Hand>) -> String {
+fn keep_pair(input: &UserInput, pinned: Option<&UserInput>) -> String {
     /// The form of what is kept.
     #[derive(Serialize)]
     struct Form<'p> {
-        hand: Compact<'p>,
+        // Kept texts of earlier versions have this name.
+        #[serde(rename = "hand")]
+        input: Compact<'p>,
         #[serde(skip_serializing_if = "Option::is_none")]
         pinned: Option<Compact<'p>>,
     }
-    let (hand, pinned) = (hand.pasted(), pinned.map(Hand::pasted));
-    let form = Form { hand: hand.compact(), pinned: pinned.as_ref().map(Pasted::compact) };
+    let (input, pinned) = (input.pasted(), pinned.map(UserInput::pasted));
+    let form = Form { input: input.compact(), pinned: pinned.as_ref().map(Pasted::compact) };
     // Writing to memory cannot fail, and all keys are text.
     serde_json::to_string(&form).unwrap_or_default()
 }
@@ -38,8 +40,8 @@ fn keep_pair(hand: &Hand, pinned: Option<&Hand>) -> String {
 #[must_use]
 pub fn restore(text: &str) -> Option<Kept> {
     let value: Value = serde_json::from_str(text).ok()?;
-    let hand = |key: &str| Pasted::from_json(value.get(key)?).map(Hand::of_pasted);
-    Some(Kept { hand: hand("hand")?, pinned: hand("pinned") })
+    let input = |key: &str| Pasted::from_json(value.get(key)?).map(UserInput::of_pasted);
+    Some(Kept { input: input("hand")?, pinned: input("pinned") })
 }
 
 #[cfg(test)]
@@ -55,8 +57,8 @@ mod tests {
             state = apply(state, event);
         }
         let kept = restore(&keep(&state)).expect("what was kept");
-        assert_eq!(kept.hand, state.hand);
-        assert_eq!(kept.pinned, state.pinned.map(|pinned| pinned.hand.clone()));
+        assert_eq!(kept.input, state.input);
+        assert_eq!(kept.pinned, state.pinned.map(|pinned| pinned.input.clone()));
         assert_eq!(restore("{}"), None);
         assert_eq!(restore("TP=2"), None);
     }

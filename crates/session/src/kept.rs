@@ -1,12 +1,12 @@
 //! What was kept of a session, to be restored.
 
-use crate::hand::Hand;
+use crate::user_input::UserInput;
 
 /// What was kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
     /// What was in hand.
-    pub hand: Hand,
+    pub input: UserInput,
     /// What was pinned beside it.
-    pub pinned: Option<Hand>,
+    pub pinned: Option<UserInput>,
 }

@@ -112,7 +112,7 @@ pub fn recompute_as(name: &str) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EXAMPLE, Event, Hand, State, apply};
+    use crate::{EXAMPLE, Event, State, UserInput, apply};
 
     #[test]
     fn a_turned_knob_shows_in_the_plan() {
@@ -148,7 +148,7 @@ mod tests {
     fn recomputation_is_switched_both_ways() {
         // With flash attention the legacy models have nothing left to recompute selectively.
         let text = EXAMPLE.replace("    --use-flash-attn \\\n", "");
-        let mut state = State::new(Hand::of(&text));
+        let mut state = State::new(UserInput::of(&text));
         for name in ["full", "selective", "none"] {
             state = apply(state, Event::Try(recompute_as(name)));
             let shown = state.shown.as_ref().expect("a plan");

@@ -14,10 +14,10 @@ pub fn models_on(choice: &Choice) -> Vec<Candidate> {
     let mut sized: Vec<(u64, Candidate)> = Vec::new();
     for name in model_names() {
         let choice = Choice { model: name.to_owned(), ..choice.clone() };
-        let Some(hand) = start(&choice) else { continue };
-        let Some(plan) = resolve(&[], &hand.settings).plan else { continue };
+        let Some(input) = start(&choice) else { continue };
+        let Some(plan) = resolve(&[], &input.settings).plan else { continue };
         let field = |(name, value): &(String, String)| Some((Field::named(name)?, value.clone()));
-        let before = hand.settings.iter().filter_map(field).collect();
+        let before = input.settings.iter().filter_map(field).collect();
         let count = parameters(&plan).total.get();
         sized.push((count, Candidate { name: name.to_owned(), plan, before, price: None }));
     }

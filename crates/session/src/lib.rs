@@ -8,7 +8,6 @@ mod difference;
 mod example;
 pub mod examples;
 mod fullest;
-mod hand;
 mod keep;
 mod kept;
 pub mod knobs;
@@ -31,6 +30,7 @@ mod step_breakdown;
 mod steps;
 mod tool;
 mod traffic;
+mod user_input;
 mod verdict;
 
 pub use address::{cut, file_stem, fragment, script_link, settings_link, title};
@@ -40,8 +40,7 @@ pub use copies::{LONG_LINK, frame, verdict_lines, verdict_markdown};
 pub use difference::Difference;
 pub use example::EXAMPLE;
 pub use fullest::{Fullest, Place};
-pub use hand::{File, Hand};
-pub use keep::{keep, keep_hand, restore};
+pub use keep::{keep, keep_input, restore};
 pub use kept::Kept;
 pub use knobs::change_line;
 pub use largest::models_on;
@@ -65,4 +64,5 @@ pub use tool::{MeasuredLine, ToolBlock, ToolLine, measured_lines, measured_plan,
 pub use traffic::{
     detour_sentence, dimension_line, explain_message, explain_wire, link_name, written_groups,
 };
+pub use user_input::{File, UserInput};
 pub use verdict::{Fit, StageMemory, Use};

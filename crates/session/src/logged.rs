@@ -1,6 +1,6 @@
 //! What a training's own log says, beside what was predicted for it.
 
-use super::{File, Hand, Shown};
+use super::{File, Shown, UserInput};
 use shardscope_estimate::time::{Family, measured_factor};
 use shardscope_launch::{is_log, read_log};
 use shardscope_units::{Bytes, Count, FlopsPerSecond, Quantity, Seconds, gib, percent, seconds, tflops};
@@ -23,26 +23,26 @@ pub struct Logged {
 
 /// The log lines among the texts.
 #[must_use]
-pub fn log_text(hand: &Hand) -> &str {
-    hand.beside.iter().find(|file| is_log(&file.text)).map_or("", |file| &file.text)
+pub fn log_text(input: &UserInput) -> &str {
+    input.beside.iter().find(|file| is_log(&file.text)).map_or("", |file| &file.text)
 }
 
-/// `hand` with `text` as its log lines; none of them where it is empty.
+/// `input` with `text` as its log lines; none of them where it is empty.
 #[must_use]
-pub fn with_log(hand: &Hand, text: &str) -> Hand {
-    let mut hand = hand.clone();
-    hand.beside.retain(|file| !is_log(&file.text) && file.name != LOG);
+pub fn with_log(input: &UserInput, text: &str) -> UserInput {
+    let mut input = input.clone();
+    input.beside.retain(|file| !is_log(&file.text) && file.name != LOG);
     if !text.trim().is_empty() {
-        hand.beside.push(File { name: LOG.to_owned(), text: text.into() });
+        input.beside.push(File { name: LOG.to_owned(), text: text.into() });
     }
-    hand
+    input
 }
 
 /// The measured step over the estimate of the plan shown, as [`shardscope_plan::Field::MeasuredOverEstimated`] takes it; none
 /// without a log that states steps.
 #[must_use]
-pub fn measured_ratio(hand: &Hand, shown: &Shown) -> Option<f64> {
-    let measured = read_log(log_text(hand)).median_seconds()?;
+pub fn measured_ratio(input: &UserInput, shown: &Shown) -> Option<f64> {
+    let measured = read_log(log_text(input)).median_seconds()?;
     let estimate = shown.report.time.step.get() / measured_factor(&shown.plan);
     Some(measured / estimate.max(f64::MIN_POSITIVE)).filter(|ratio| ratio.is_finite())
 }
@@ -73,8 +73,8 @@ pub fn measured_sentence(shown: &Shown) -> String {
 
 /// What the log lines in hand say of the plan shown; empty where there are none.
 #[must_use]
-pub fn logged(hand: &Hand, shown: &Shown) -> Vec<Logged> {
-    let log = read_log(log_text(hand));
+pub fn logged(input: &UserInput, shown: &Shown) -> Vec<Logged> {
+    let log = read_log(log_text(input));
     let (time, memory) = (&shown.report.time, &shown.report.memory);
     let mut out = Vec::new();
     if let Some(median) = log.median_seconds() {
@@ -116,31 +116,31 @@ impl Logged {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{EXAMPLE, Event, Hand, State, apply};
+    use super::super::{EXAMPLE, Event, State, UserInput, apply};
     use super::{LOG, logged, measured_ratio, measured_sentence, with_log};
 
     #[test]
     fn a_log_is_held_against_the_plan() {
-        let state = State::new(Hand::of(EXAMPLE));
+        let state = State::new(UserInput::of(EXAMPLE));
         let shown = state.shown.clone().expect("a plan");
-        assert_eq!(logged(&state.hand, &shown), []);
+        assert_eq!(logged(&state.input, &shown), []);
         let text = " iteration 1/ 10 | consumed samples: 512 | elapsed time per iteration (ms): 9000.0 | throughput per GPU (TFLOP/s/GPU): 250.0 |\n \
              iteration 2/ 10 | consumed samples: 1024 | elapsed time per iteration (ms): 5000.0 | throughput per GPU (TFLOP/s/GPU): 400.0 |\n\
              [Rank 0] (after 1 iterations) memory (MB) | allocated: 11000.0 | max allocated: 31000.0 | reserved: 33000.0 | max reserved: 34000.0\n";
-        let hand = with_log(&state.hand, text);
-        assert_eq!(hand.beside.len(), 1);
-        let state = apply(state, Event::Open(Box::new(hand)));
+        let input = with_log(&state.input, text);
+        assert_eq!(input.beside.len(), 1);
+        let state = apply(state, Event::Open(Box::new(input)));
         let shown = state.shown.clone().expect("the plan is still there");
-        let lines = logged(&state.hand, &shown);
+        let lines = logged(&state.input, &shown);
         let names: Vec<&str> = lines.iter().map(|line| line.name).collect();
         assert_eq!(names.len(), 4, "{names:?}");
         assert_eq!((lines[0].measured.as_str(), lines[0].predicted.as_str()), ("5.00 s", "4.97 s"));
         assert!(lines[0].off.starts_with('−'), "{}", lines[0].off);
         assert_eq!(lines[2].measured, "30.27 GiB");
-        let ratio = measured_ratio(&state.hand, &shown).expect("a step");
+        let ratio = measured_ratio(&state.input, &shown).expect("a step");
         assert!((ratio - 5.0 / shown.report.time.step.get()).abs() < 1e-9, "{ratio}");
         assert!(measured_sentence(&shown).contains("(dense)"));
-        assert_eq!(with_log(&state.hand, " ").beside, []);
-        assert_eq!(LOG, state.hand.beside[0].name);
+        assert_eq!(with_log(&state.input, " ").beside, []);
+        assert_eq!(LOG, state.input.beside[0].name);
     }
 }

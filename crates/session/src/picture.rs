@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn every_example_has_its_pictures() {
         for example in gallery().into_iter().flat_map(|chapter| chapter.examples) {
-            let state = State::new(example.hand);
+            let state = State::new(example.input);
             let shown = state.shown.expect("a plan");
             let bars = bars_svg(&shown);
             check(&bars);

@@ -1,6 +1,6 @@
 //! The script with the values given by hand written into it.
 
-use super::Hand;
+use super::UserInput;
 use shardscope_launch::export::edit;
 use shardscope_plan::Field;
 use shardscope_source::Span;
@@ -9,7 +9,7 @@ use shardscope_source::Span;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rewritten {
     /// The texts with the values in place; what found none stays a value given by hand.
-    pub hand: Hand,
+    pub input: UserInput,
     /// The lines that changed, in order.
     pub lines: Vec<Line>,
     /// Settings for which the texts have no place.
@@ -27,15 +27,15 @@ pub struct Line {
     pub parts: [String; 3],
 }
 
-/// What `hand` holds with the settings changed by hand written into its texts; none where nothing is changed, or
+/// What `input` holds with the settings changed by hand written into its texts; none where nothing is changed, or
 /// there is no text to change.
 #[must_use]
-pub fn rewritten(hand: &Hand) -> Option<Rewritten> {
-    if hand.text.trim().is_empty() {
+pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
+    if input.text.trim().is_empty() {
         return None;
     }
     let mut changes: Vec<(Field, String)> = Vec::new();
-    for (name, value) in &hand.settings {
+    for (name, value) in &input.settings {
         if let Some(field) = Field::named(name) {
             changes.push((field, value.clone()));
         }
@@ -43,7 +43,7 @@ pub fn rewritten(hand: &Hand) -> Option<Rewritten> {
     if changes.is_empty() {
         return None;
     }
-    let edited = edit(&hand.source(), &hand.shell_environment(), &changes);
+    let edited = edit(&input.source(), &input.shell_environment(), &changes);
     let several = edited.files.len() > 1;
     let mut marks = edited.marks;
     marks.sort_by(|(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));
@@ -53,7 +53,7 @@ pub fn rewritten(hand: &Hand) -> Option<Rewritten> {
         let name = if several { name.as_str() } else { "" };
         lines.extend(line_of(name, text, mark));
     }
-    let mut out = hand.clone();
+    let mut out = input.clone();
     out.settings.retain(|(name, _)| edited.unplaced.iter().any(|(field, _)| field.name() == name));
     let mut texts = edited.files.into_iter().map(|(_, text)| text);
     if let Some(text) = texts.next() {
@@ -63,7 +63,7 @@ pub fn rewritten(hand: &Hand) -> Option<Rewritten> {
         file.text = text.into();
     }
     Some(Rewritten {
-        hand: out,
+        input: out,
         lines,
         unplaced: edited.unplaced.iter().map(|(field, _)| field.name()).collect(),
     })
@@ -85,35 +85,35 @@ fn line_of(file: &str, text: &str, mark: Span) -> Option<Line> {
 
 /// The text of the box with `changes` written into it as well; none where there is no text, or no place for one of them.
 #[must_use]
-pub fn patched(hand: &Hand, changes: &[(Field, String)]) -> Option<String> {
-    let mut hand = hand.clone();
+pub fn patched(input: &UserInput, changes: &[(Field, String)]) -> Option<String> {
+    let mut input = input.clone();
     for (field, value) in changes {
-        hand.put((field.name().to_owned(), value.clone()));
+        input.put((field.name().to_owned(), value.clone()));
     }
-    rewritten(&hand)
+    rewritten(&input)
         .filter(|changed| changed.unplaced.is_empty())
-        .map(|changed| changed.hand.text.to_string())
+        .map(|changed| changed.input.text.to_string())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Hand;
+    use super::super::UserInput;
     use super::{Line, rewritten};
 
     #[test]
     fn values_by_hand_are_written_into_the_script() {
         let text = "# mine\ntorchrun --nproc_per_node 8 pretrain_gpt.py \\\n  --tensor-model-parallel-size 2 --num-layers 4 \\\n  --hidden-size 64\n";
         let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let mut hand = Hand::of(text);
-        assert_eq!(rewritten(&hand), None);
-        hand.settings = vec![set("tensor_model_parallel_size", "4"), set("accelerator", "B200")];
-        let changed = rewritten(&hand).expect("a change");
-        assert_eq!(*changed.hand.text, *text.replace("parallel-size 2", "parallel-size 4"));
-        assert_eq!(changed.hand.settings, [set("accelerator", "B200")]);
+        let mut input = UserInput::of(text);
+        assert_eq!(rewritten(&input), None);
+        input.settings = vec![set("tensor_model_parallel_size", "4"), set("accelerator", "B200")];
+        let changed = rewritten(&input).expect("a change");
+        assert_eq!(*changed.input.text, *text.replace("parallel-size 2", "parallel-size 4"));
+        assert_eq!(changed.input.settings, [set("accelerator", "B200")]);
         assert_eq!(changed.unplaced, ["accelerator"]);
         let parts = ["  --tensor-model-parallel-size ", "4", " --num-layers 4 \\"].map(str::to_owned);
         assert_eq!(changed.lines, [Line { file: String::new(), number: 3, parts }]);
-        hand.text = "".into();
-        assert_eq!(rewritten(&hand), None, "no text to write into");
+        input.text = "".into();
+        assert_eq!(rewritten(&input), None, "no text to write into");
     }
 }

@@ -6,7 +6,7 @@ mod tuned;
 
 pub use choice::{Choice, Objective};
 
-use super::Hand;
+use super::UserInput;
 use said::{Named, count, say};
 use shardscope_catalog as catalog;
 use shardscope_estimate::memory_totals;
@@ -46,7 +46,7 @@ struct Cut {
 
 /// A plan for `choice`: the least cut that fits, or the most cut one when none does. Nothing for an unknown model.
 #[must_use]
-pub fn start(choice: &Choice) -> Option<Hand> {
+pub fn start(choice: &Choice) -> Option<UserInput> {
     let model = model_settings(&choice.model).ok()?;
     let number = |field: Field| {
         model.iter().find(|(known, _)| *known == field).and_then(|(_, value)| value.parse::<u64>().ok())
@@ -70,16 +70,16 @@ pub fn start(choice: &Choice) -> Option<Hand> {
 }
 
 /// The first of the plans that fits, or the last when none does.
-fn first_that_fits(tried: impl IntoIterator<Item = Named>) -> Option<Hand> {
+fn first_that_fits(tried: impl IntoIterator<Item = Named>) -> Option<UserInput> {
     let mut last = None;
     for settings in tried {
         let Some(plan) = resolve(&[], &settings).plan else { continue };
         if fits(&plan) {
-            return Some(Hand::of_settings(settings));
+            return Some(UserInput::of_settings(settings));
         }
         last = Some(settings);
     }
-    last.map(Hand::of_settings)
+    last.map(UserInput::of_settings)
 }
 
 fn fits(plan: &Plan) -> bool {

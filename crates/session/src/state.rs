@@ -1,7 +1,7 @@
 //! The state and what changes it.
 
 use super::map::Colour;
-use super::{Answer, EXAMPLE, File, Hand, Kept, PtrEq, Shown, Steps, answer};
+use super::{Answer, EXAMPLE, File, Kept, PtrEq, Shown, Steps, UserInput, answer};
 use shardscope_link::{self as share, LinkError};
 use shardscope_source::{Diagnostic, Severity};
 use shardscope_topology::Rank;
@@ -10,11 +10,11 @@ use shardscope_topology::Rank;
 #[derive(Clone, Debug)]
 pub struct State {
     /// What they gave.
-    pub hand: Hand,
-    /// What the engine said to it last; behind `hand` while the reader types.
+    pub input: UserInput,
+    /// What the engine said to it last; behind `input` while the reader types.
     pub answer: PtrEq<Answer>,
     /// What it was said to.
-    answered: Hand,
+    answered: UserInput,
     /// The plan with its estimates; nothing where the text as it is now makes none.
     pub shown: Option<PtrEq<Shown>>,
     /// Whether the answer is to another text than the one before, so that comparing the two says nothing of a change.
@@ -41,7 +41,7 @@ pub struct State {
 #[derive(Clone, Debug)]
 pub struct Pinned {
     /// What made it.
-    pub hand: Hand,
+    pub input: UserInput,
     /// The plan with its estimates.
     pub shown: PtrEq<Shown>,
 }
@@ -74,11 +74,11 @@ pub enum Event {
     /// The engine knows more than it did, of recipes by name: a text is read once more.
     Reread,
     /// Something else takes the place of everything in hand: a file, an example.
-    Open(Box<Hand>),
+    Open(Box<UserInput>),
     /// Files take its place, or lie beside it where they only complete it.
     OpenFiles(Vec<File>),
     /// The same for settings alone, which amend such a plan in hand: no entry of its own in the history.
-    Start(Box<Hand>),
+    Start(Box<UserInput>),
     /// What a link's fragment carries takes the place of everything in hand; what cannot be read leaves it.
     Follow(String),
     /// What the browser kept comes back.
@@ -101,7 +101,7 @@ pub enum Event {
     Try(Vec<(String, String)>),
     /// The same on what was in hand earlier, which takes the place of what is: another layout of a list that was searched
     /// from there.
-    TryOn(Box<Hand>, Vec<(String, String)>),
+    TryOn(Box<UserInput>, Vec<(String, String)>),
     /// A setting or a variable gets a value by hand; an empty one takes it back.
     Set {
         /// A setting's name, or a variable's.
@@ -122,13 +122,13 @@ pub enum Event {
 }
 
 impl State {
-    /// The state with `hand`, answered.
+    /// The state with `input`, answered.
     #[must_use]
-    pub fn new(hand: Hand) -> Self {
-        let (found, shown) = answer(&hand);
+    pub fn new(input: UserInput) -> Self {
+        let (found, shown) = answer(&input);
         Self {
-            answered: hand.clone(),
-            hand,
+            answered: input.clone(),
+            input,
             answer: found,
             shown: shown.map(PtrEq::new),
             is_another: false,
@@ -144,15 +144,15 @@ impl State {
     }
 
     fn settle(&mut self) {
-        if self.answered != self.hand {
+        if self.answered != self.input {
             self.answer_anew();
         }
     }
 
     fn answer_anew(&mut self) {
-        let (found, shown) = answer(&self.hand);
-        self.is_another = self.hand.replaces(&self.answered);
-        self.answered = self.hand.clone();
+        let (found, shown) = answer(&self.input);
+        self.is_another = self.input.replaces(&self.answered);
+        self.answered = self.input.clone();
         self.answer = found;
         if let Some(shown) = &shown {
             let world = shown.plan.layout().world_size;
@@ -164,25 +164,25 @@ impl State {
     /// Whether the answer is to the text as it is now.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.answered == self.hand
+        self.answered == self.input
     }
 }
 
 impl State {
-    /// Takes up `hand` in the place of the one there.
-    fn take(&mut self, hand: Hand) {
-        if hand != self.hand {
-            self.steps.record(&self.hand);
-            self.hand = hand;
+    /// Takes up `input` in the place of the one there.
+    fn take(&mut self, input: UserInput) {
+        if input != self.input {
+            self.steps.record(&self.input);
+            self.input = input;
             self.picked = None;
             self.settle();
         }
     }
 
-    fn change(&mut self, change: impl FnOnce(&mut Hand)) {
-        let before = self.hand.clone();
-        change(&mut self.hand);
-        if before != self.hand {
+    fn change(&mut self, change: impl FnOnce(&mut UserInput)) {
+        let before = self.input.clone();
+        change(&mut self.input);
+        if before != self.input {
             self.steps.record(&before);
         }
         self.settle();
@@ -192,17 +192,17 @@ impl State {
     /// and the refusal says why.
     fn try_values(
         &mut self,
-        from: Option<Hand>,
+        from: Option<UserInput>,
         values: Vec<(String, String)>,
-        change: fn(&mut Hand, (String, String)),
+        change: fn(&mut UserInput, (String, String)),
     ) {
         let before = self.clone();
         let tried = values.clone();
-        self.change(|hand| {
+        self.change(|input| {
             if let Some(from) = from {
-                *hand = from;
+                *input = from;
             }
-            values.into_iter().for_each(|one| change(hand, one));
+            values.into_iter().for_each(|one| change(input, one));
         });
         if before.shown.is_some() && before.is_settled() && self.shown.is_none() {
             let refused = Refused::of(tried, &self.answer.resolution.diagnostics);
@@ -211,9 +211,9 @@ impl State {
         }
     }
 
-    fn step(&mut self, step: fn(&mut Steps, &Hand) -> Option<Hand>) {
-        if let Some(hand) = step(&mut self.steps, &self.hand) {
-            self.hand = hand;
+    fn step(&mut self, step: fn(&mut Steps, &UserInput) -> Option<UserInput>) {
+        if let Some(input) = step(&mut self.steps, &self.input) {
+            self.input = input;
             self.settle();
         }
     }
@@ -223,8 +223,8 @@ impl State {
             Ok((None, _)) => {}
             Ok((Some(shared), pinned)) => {
                 self.broken_link = None;
-                self.take(Hand::of_shared(shared));
-                self.pinned = pinned.map(Hand::of_shared).and_then(pin);
+                self.take(UserInput::of_shared(shared));
+                self.pinned = pinned.map(UserInput::of_shared).and_then(pin);
             }
             Err(error) => self.broken_link = Some(error),
         }
@@ -233,18 +233,18 @@ impl State {
 
 impl Default for State {
     fn default() -> Self {
-        Self::new(Hand::of(EXAMPLE))
+        Self::new(UserInput::of(EXAMPLE))
     }
 }
 
 /// The state after `event`.
 #[must_use]
 pub fn apply(mut state: State, event: Event) -> State {
-    if matches!(event, Event::Settle) && state.answered == state.hand {
+    if matches!(event, Event::Settle) && state.answered == state.input {
         // The answer is there already; whoever looks need not look again.
         return state;
     }
-    let needs_no_table = state.hand.is_settings_alone() || &*state.hand.text == EXAMPLE;
+    let needs_no_table = state.input.is_settings_alone() || &*state.input.text == EXAMPLE;
     if matches!(event, Event::Reread) && (needs_no_table || !state.is_settled()) {
         // A text that is still to be answered will be, with what is known by then.
         return state;
@@ -255,63 +255,63 @@ pub fn apply(mut state: State, event: Event) -> State {
     }
     match event {
         Event::Edit(text) => {
-            state.steps.record_typing(&state.hand, &text);
-            state.hand = state.hand.with_text(&text);
+            state.steps.record_typing(&state.input, &text);
+            state.input = state.input.with_text(&text);
         }
         Event::Settle => state.settle(),
         Event::Reread => state.answer_anew(),
-        Event::Open(hand) => {
+        Event::Open(input) => {
             state.entries += 1;
-            state.take(*hand);
+            state.take(*input);
         }
         Event::OpenFiles(files) => {
             state.entries += 1;
-            let hand = state.hand.with_files(files);
-            state.take(hand);
+            let input = state.input.with_files(files);
+            state.take(input);
         }
-        Event::Start(hand) => {
-            state.entries += u64::from(!state.hand.is_settings_alone());
-            state.take(*hand);
+        Event::Start(input) => {
+            state.entries += u64::from(!state.input.is_settings_alone());
+            state.take(*input);
         }
         Event::Follow(fragment) => state.follow(&fragment),
         Event::Restore(kept) => {
-            state.take(kept.hand);
+            state.take(kept.input);
             state.pinned = kept.pinned.and_then(pin);
         }
         Event::Undo => state.step(Steps::undo),
         Event::Redo => state.step(Steps::redo),
         Event::Pin => {
-            let hand = state.hand.clone();
-            state.pinned = state.shown.clone().map(|shown| PtrEq::new(Pinned { hand, shown }));
+            let input = state.input.clone();
+            state.pinned = state.shown.clone().map(|shown| PtrEq::new(Pinned { input, shown }));
         }
         Event::Unpin => state.pinned = None,
         Event::Hold(pinned) => state.pinned = Some(pinned),
         Event::Swap => {
             if let (Some(pinned), Some(shown)) = (state.pinned.take(), state.shown.clone()) {
-                let hand = state.hand.clone();
-                state.take(pinned.hand.clone());
-                state.pinned = Some(PtrEq::new(Pinned { hand, shown }));
+                let input = state.input.clone();
+                state.take(pinned.input.clone());
+                state.pinned = Some(PtrEq::new(Pinned { input, shown }));
             }
         }
         Event::Dismiss => state.broken_link = None,
-        Event::Try(values) => state.try_values(None, values, Hand::put),
-        Event::TryOn(hand, values) => state.try_values(Some(*hand), values, Hand::put),
+        Event::Try(values) => state.try_values(None, values, UserInput::put),
+        Event::TryOn(input, values) => state.try_values(Some(*input), values, UserInput::put),
         Event::Set { name, value } => {
-            state.try_values(None, vec![(name, value)], |hand, (name, value)| hand.set(name, value))
+            state.try_values(None, vec![(name, value)], |input, (name, value)| input.set(name, value))
         }
-        Event::Without(name) => state.change(|hand| hand.go_without(&name)),
-        Event::Unset(name) => state.change(|hand| hand.unset(&name)),
-        Event::UnsetAll => state.change(Hand::unset_all),
+        Event::Without(name) => state.change(|input| input.go_without(&name)),
+        Event::Unset(name) => state.change(|input| input.unset(&name)),
+        Event::UnsetAll => state.change(UserInput::unset_all),
         Event::Paint(colour) => state.colour = colour,
         Event::Pick(picked) => state.picked = picked,
     }
     state
 }
 
-/// `hand` as it is held; nothing when it makes no plan.
-fn pin(hand: Hand) -> Option<PtrEq<Pinned>> {
-    let shown = PtrEq::new(answer(&hand).1?);
-    Some(PtrEq::new(Pinned { hand, shown }))
+/// `input` as it is held; nothing when it makes no plan.
+fn pin(input: UserInput) -> Option<PtrEq<Pinned>> {
+    let shown = PtrEq::new(answer(&input).1?);
+    Some(PtrEq::new(Pinned { input, shown }))
 }
 
 #[cfg(test)]
@@ -335,7 +335,7 @@ mod tests {
         assert!(state.shown.is_some() && !state.is_settled(), "the answer waits for the pause");
         let state = apply(state, Event::Settle);
         assert!(state.shown.is_none() && state.is_settled());
-        let state = apply(state, Event::Open(Box::new(Hand::of(EXAMPLE))));
+        let state = apply(state, Event::Open(Box::new(UserInput::of(EXAMPLE))));
         assert!(state.shown.is_some());
     }
 
@@ -346,7 +346,7 @@ mod tests {
         let refused = state.refused.clone().expect("TP 16 × PP 2 needs 32 GPUs");
         assert_eq!(refused.values, [("tensor_model_parallel_size".to_owned(), "16".to_owned())]);
         assert!(refused.reason.contains("32"), "{}", refused.reason);
-        assert_eq!((&state.hand, &state.shown), (&before.hand, &before.shown));
+        assert_eq!((&state.input, &state.shown), (&before.input, &before.shown));
         assert!(!state.steps.can_undo(), "nothing happened that could be undone");
         let state = apply(state, set("num_nodes", "4"));
         assert!(state.refused.is_none() && world(&state) == Some(32));
@@ -357,7 +357,7 @@ mod tests {
         let first = State::default();
         let tried = |state: State, name: &str, value: &str| {
             let values = vec![(name.to_owned(), value.to_owned())];
-            apply(state, Event::TryOn(Box::new(first.hand.clone()), values))
+            apply(state, Event::TryOn(Box::new(first.input.clone()), values))
         };
         let one = tried(first.clone(), "tensor_model_parallel_size", "4");
         let two = tried(one, "micro_batch_size", "2");
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(shown.plan.layout().tensor, 2, "nothing of the first is left");
         assert_eq!(shown.plan.recipe().micro_batch_size, 2);
         let back = apply(apply(two, Event::Undo), Event::Undo);
-        assert_eq!(back.hand, first.hand);
+        assert_eq!(back.input, first.input);
     }
 
     #[test]
@@ -402,24 +402,24 @@ mod tests {
 
     #[test]
     fn every_change_can_be_undone_and_done_again() {
-        let hand = Hand::of_settings(vec![("num_layers".into(), "2".into())]);
+        let input = UserInput::of_settings(vec![("num_layers".into(), "2".into())]);
         let events =
-            vec![set("num_nodes", "4"), Event::Edit("x".into()), Event::Settle, Event::Open(Box::new(hand))];
+            vec![set("num_nodes", "4"), Event::Edit("x".into()), Event::Settle, Event::Open(Box::new(input))];
         let state = after(events);
-        let last = state.hand.clone();
+        let last = state.input.clone();
         let state = apply(apply(state, Event::Undo), Event::Undo);
         assert_eq!(world(&state), Some(32));
         let state = apply(apply(state, Event::Undo), Event::Undo);
         assert_eq!((world(&state), state.steps.can_undo()), (Some(16), false));
         let state = (0..4).fold(state, |state, _| apply(state, Event::Redo));
-        assert_eq!(state.hand, last);
+        assert_eq!(state.input, last);
     }
 
     #[test]
     fn a_link_is_taken_up_and_a_broken_one_leaves_everything() {
         let state = after(vec![Event::Follow("#z1:AAAA".into())]);
         assert!(state.broken_link.is_some());
-        assert_eq!(&*state.hand.text, EXAMPLE);
+        assert_eq!(&*state.input.text, EXAMPLE);
         let state = apply(
             state,
             Event::Follow(
@@ -427,12 +427,12 @@ mod tests {
             ),
         );
         assert_eq!(world(&state), Some(8), "{:?}", state.answer.resolution.diagnostics);
-        assert!(state.broken_link.is_none() && state.hand.is_settings_alone());
+        assert!(state.broken_link.is_none() && state.input.is_settings_alone());
         let told = |code| state.answer.resolution.diagnostics.iter().any(|said| said.code.name() == code);
         assert!(told("unknown-setting"), "a newer version's setting is told");
         let state = apply(state, Event::Follow("#memory".into()));
-        assert!(state.hand.is_settings_alone(), "an anchor is no link");
-        assert_eq!(&*apply(state, Event::Undo).hand.text, EXAMPLE);
+        assert!(state.input.is_settings_alone(), "an anchor is no link");
+        assert_eq!(&*apply(state, Event::Undo).input.text, EXAMPLE);
     }
 
     #[test]

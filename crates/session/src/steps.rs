@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Difference, Hand};
+use super::{Difference, UserInput};
 
 /// Most steps that are kept.
 const MOST: usize = 200;
@@ -10,8 +10,8 @@ const MOST: usize = 200;
 /// What was in hand before and after now. Typing on at one place is one step, until a line is ended.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
-    past: Vec<Rc<Hand>>,
-    future: Vec<Rc<Hand>>,
+    past: Vec<Rc<UserInput>>,
+    future: Vec<Rc<UserInput>>,
     /// Where the last typed character ended. Unit: byte.
     typed_at: Option<usize>,
 }
@@ -30,13 +30,13 @@ impl Steps {
     }
 
     /// Something other than typing is about to change `now`.
-    pub(super) fn record(&mut self, now: &Hand) {
+    pub(super) fn record(&mut self, now: &UserInput) {
         self.typed_at = None;
         self.push(now);
     }
 
     /// The text of `now` is about to become `text` by typing, pasting or cutting.
-    pub(super) fn record_typing(&mut self, now: &Hand, text: &str) {
+    pub(super) fn record_typing(&mut self, now: &UserInput, text: &str) {
         let Some(change) = Difference::between(&now.text, text) else { return };
         let typed = text.get(change.start..change.new_end).unwrap_or_default();
         let small = typed.chars().count() <= 1 && change.old_end - change.start <= 4;
@@ -49,7 +49,7 @@ impl Steps {
         self.typed_at = (small && typed != "\n").then_some(change.new_end);
     }
 
-    fn push(&mut self, now: &Hand) {
+    fn push(&mut self, now: &UserInput) {
         self.future.clear();
         if self.past.len() == MOST {
             self.past.remove(0);
@@ -57,14 +57,14 @@ impl Steps {
         self.past.push(Rc::new(now.clone()));
     }
 
-    pub(super) fn undo(&mut self, now: &Hand) -> Option<Hand> {
+    pub(super) fn undo(&mut self, now: &UserInput) -> Option<UserInput> {
         let before = self.past.pop()?;
         self.future.push(Rc::new(now.clone()));
         self.typed_at = None;
         Some((*before).clone())
     }
 
-    pub(super) fn redo(&mut self, now: &Hand) -> Option<Hand> {
+    pub(super) fn redo(&mut self, now: &UserInput) -> Option<UserInput> {
         let after = self.future.pop()?;
         self.past.push(Rc::new(now.clone()));
         self.typed_at = None;
@@ -74,19 +74,19 @@ impl Steps {
 
 #[cfg(test)]
 mod tests {
-    use super::{Difference, Hand, Steps};
+    use super::{Difference, Steps, UserInput};
 
     /// Types each text over the one before, then undoes everything; the texts seen on the way back.
     fn back(texts: &[&str]) -> Vec<String> {
-        let (mut steps, mut hand) = (Steps::default(), Hand::of(texts[0]));
+        let (mut steps, mut input) = (Steps::default(), UserInput::of(texts[0]));
         for text in &texts[1..] {
-            steps.record_typing(&hand, text);
-            hand.text = (*text).into();
+            steps.record_typing(&input, text);
+            input.text = (*text).into();
         }
         let mut seen = Vec::new();
-        while let Some(before) = steps.undo(&hand) {
-            hand = before;
-            seen.push(hand.text.to_string());
+        while let Some(before) = steps.undo(&input) {
+            input = before;
+            seen.push(input.text.to_string());
         }
         seen
     }
@@ -109,11 +109,11 @@ mod tests {
     #[test]
     fn a_new_step_forgets_what_was_undone() {
         let mut steps = Steps::default();
-        steps.record(&Hand::of("a"));
-        let hand = steps.undo(&Hand::of("b"));
-        assert_eq!(hand.map(|hand| hand.text.to_string()).as_deref(), Some("a"));
+        steps.record(&UserInput::of("a"));
+        let input = steps.undo(&UserInput::of("b"));
+        assert_eq!(input.map(|input| input.text.to_string()).as_deref(), Some("a"));
         assert!(steps.can_redo() && !steps.can_undo());
-        steps.record(&Hand::of("a"));
+        steps.record(&UserInput::of("a"));
         assert!(!steps.can_redo());
     }
 

@@ -13,7 +13,7 @@ use shardscope::bash::Environment;
 use shardscope::launch::{Request, Resolution, read};
 use shardscope::report::document::{Document, Lists};
 use shardscope::session::examples::gallery;
-use shardscope::session::{Hand, estimated};
+use shardscope::session::{UserInput, estimated};
 use shardscope::source::Source;
 
 /// Questions lead to others (a cluster's size to its layout), seldom more than twice.
@@ -45,9 +45,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     for (number, example) in gallery().into_iter().flat_map(|chapter| chapter.examples).enumerate() {
-        let hand: &Hand = &example.hand;
+        let input: &UserInput = &example.input;
         let name = format!("gallery.{number:02}.{}", plain(&example.name));
-        write(&name, document(&hand.source(), &hand.shell_environment(), &hand.settings).0)?;
+        write(&name, document(&input.source(), &input.shell_environment(), &input.settings).0)?;
     }
     println!("{} documents", names.len());
     Ok(())

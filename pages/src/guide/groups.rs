@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use shardscope::launch::{Request, read};
-use shardscope::session::Hand;
+use shardscope::session::UserInput;
 use shardscope::topology::{GroupKind, Groups};
 use shardscope::units::grouped;
 
@@ -53,10 +53,13 @@ fn about(kind: GroupKind) -> &'static str {
 
 /// Every kind with its groups in a small plan.
 pub(super) fn chapter() -> Chapter {
-    let hand = Hand::of(&format!("torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {EXAMPLE}"));
-    let source = hand.source();
-    let resolution =
-        read(&Request { source: &source, environment: &hand.shell_environment(), overrides: &hand.settings });
+    let input = UserInput::of(&format!("torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {EXAMPLE}"));
+    let source = input.source();
+    let resolution = read(&Request {
+        source: &source,
+        environment: &input.shell_environment(),
+        overrides: &input.settings,
+    });
     let mut rows = Vec::new();
     let mut cut = String::new();
     if let Some(plan) = &resolution.plan {

@@ -7,7 +7,7 @@ use shardscope::explain::anchor;
 use shardscope::launch::{Request, read};
 use shardscope::link::{Shared, encode};
 use shardscope::plan::Field;
-use shardscope::session::Hand;
+use shardscope::session::UserInput;
 use shardscope::units::{Quantity, grouped, rounded};
 
 use super::write::{Chapter, Row, plain, prose, table};
@@ -58,11 +58,14 @@ fn row(name: &'static str) -> Option<Row> {
     asked.retain(|(name, _)| machine.iter().all(|(other, _)| other != name));
     asked.extend(machine.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let link = encode(&Shared::Settings(asked.clone()));
-    let hand = Hand::of_settings(asked);
-    let source = hand.source();
-    let plan =
-        read(&Request { source: &source, environment: &hand.shell_environment(), overrides: &hand.settings })
-            .plan?;
+    let input = UserInput::of_settings(asked);
+    let source = input.source();
+    let plan = read(&Request {
+        source: &source,
+        environment: &input.shell_environment(),
+        overrides: &input.settings,
+    })
+    .plan?;
     let counted = parameters(&plan);
     let active = if counted.active_per_token == counted.total {
         "all".to_owned()

@@ -7,7 +7,7 @@ use shardscope::catalog;
 use shardscope::launch::{Request, Setting, read};
 use shardscope::link::{Shared, decode, encode};
 use shardscope::plan::Plan;
-use shardscope::session::Hand;
+use shardscope::session::UserInput;
 use shardscope::session::examples::{Example, gallery};
 
 use super::trainers::TRAINERS;
@@ -246,36 +246,39 @@ pub(super) fn plans() -> &'static [Named] {
 /// The names of [`OTHERS`] and [`TRAINERS`] that are no plan, with what the engine says.
 #[cfg(test)]
 pub(super) fn refused() -> Vec<String> {
-    let said = |name: &str, hand: &Hand| {
-        let source = hand.source();
+    let said = |name: &str, input: &UserInput| {
+        let source = input.source();
         let resolution = read(&Request {
             source: &source,
-            environment: &hand.shell_environment(),
-            overrides: &hand.settings,
+            environment: &input.shell_environment(),
+            overrides: &input.settings,
         });
         resolution.plan.is_none().then(|| format!("{name}: {:?}", resolution.diagnostics))
     };
-    OTHERS.iter().chain(TRAINERS).filter_map(|(name, model, link)| said(name, &hand(model, link))).collect()
+    OTHERS.iter().chain(TRAINERS).filter_map(|(name, model, link)| said(name, &input(model, link))).collect()
 }
 
 fn of_example(example: &Example) -> Option<Named> {
-    named(&example.name, &example.about, &example.hand)
+    named(&example.name, &example.about, &example.input)
 }
 
 fn of_link(name: &str, model: &str, link: &str) -> Option<Named> {
-    named(name, "", &hand(model, link))
+    named(name, "", &input(model, link))
 }
 
-fn named(name: &str, about: &str, hand: &Hand) -> Option<Named> {
-    let source = hand.source();
-    let resolution =
-        read(&Request { source: &source, environment: &hand.shell_environment(), overrides: &hand.settings });
-    let link = encode(&Shared::Settings(hand.settings.clone()));
+fn named(name: &str, about: &str, input: &UserInput) -> Option<Named> {
+    let source = input.source();
+    let resolution = read(&Request {
+        source: &source,
+        environment: &input.shell_environment(),
+        overrides: &input.settings,
+    });
+    let link = encode(&Shared::Settings(input.settings.clone()));
     let (name, about) = (name.to_owned(), about.to_owned());
     Some(Named { name, about, link, plan: resolution.plan?, settings: resolution.settings })
 }
 
-fn hand(model: &str, link: &str) -> Hand {
+fn input(model: &str, link: &str) -> UserInput {
     let mut settings: Vec<(String, String)> = Vec::new();
     let more = match decode(&format!("/1?accelerator=H100-SXM&gpus_per_node=8&{link}")) {
         Ok(Some(Shared::Settings(more))) => more,
@@ -289,7 +292,7 @@ fn hand(model: &str, link: &str) -> Hand {
         }
     }
     settings.extend(more);
-    Hand::of_settings(settings)
+    UserInput::of_settings(settings)
 }
 
 #[cfg(test)]

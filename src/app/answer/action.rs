@@ -2,7 +2,7 @@
 
 use shardscope::plan::Field;
 use shardscope::report::Finding;
-use shardscope::session::{Event, Hand, PtrEq, Shown, change_line, patched};
+use shardscope::session::{Event, PtrEq, Shown, UserInput, change_line, patched};
 use shardscope::units::{Bytes, Seconds, gib, seconds};
 use yew::prelude::*;
 
@@ -16,7 +16,7 @@ use crate::app::words::sentence;
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
     pub shown: PtrEq<Shown>,
-    pub hand: Hand,
+    pub input: UserInput,
     /// What a search has found so far.
     pub found: Option<std::rc::Rc<Found>>,
     /// Whether it goes on.
@@ -130,12 +130,12 @@ pub(crate) fn best_action(props: &Props) -> Html {
         (false, Some(to)) => format!("{:.0}% faster", (step.get() / to.get() - 1.0) * 100.0),
         (false, None) => "Better".to_owned(),
     };
-    let has_script = !props.hand.text.trim().is_empty();
+    let has_script = !props.input.text.trim().is_empty();
     let copied = {
-        let (hand, change) = (props.hand.clone(), change.clone());
-        Callback::from(move |()| patched(&hand, &change).unwrap_or_else(|| hand.text.to_string()))
+        let (input, change) = (props.input.clone(), change.clone());
+        Callback::from(move |()| patched(&input, &change).unwrap_or_else(|| input.text.to_string()))
     };
-    let places = has_places(&props.hand, &change, has_script);
+    let places = has_places(&props.input, &change, has_script);
     html! {
         <div class={classes!("act", lacking.then_some("lacking"))}>
             <b>{ head }</b>
@@ -150,6 +150,6 @@ pub(crate) fn best_action(props: &Props) -> Html {
 }
 
 /// Whether the script has places for the change.
-fn has_places(hand: &Hand, change: &[(Field, String)], has_script: bool) -> bool {
-    has_script && patched(hand, change).is_some()
+fn has_places(input: &UserInput, change: &[(Field, String)], has_script: bool) -> bool {
+    has_script && patched(input, change).is_some()
 }

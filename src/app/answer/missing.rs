@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use shardscope::session::{EXAMPLE, Event, Hand, State};
+use shardscope::session::{EXAMPLE, Event, State, UserInput};
 use shardscope::source::Severity;
 use yew::prelude::*;
 
@@ -32,9 +32,9 @@ pub(crate) fn missing(props: &Props) -> Html {
     if props.reading || !session.is_settled() {
         return html! { <section class="missing"><p role="status">{ "Reading…" }</p></section> };
     }
-    let sample = send(&dispatch, || Action::Begin(Box::new(Hand::of(EXAMPLE))));
+    let sample = send(&dispatch, || Action::Begin(Box::new(UserInput::of(EXAMPLE))));
     let model = send(&dispatch, || Action::Input(InputTab::Model));
-    if session.hand == Hand::of("") {
+    if session.input == UserInput::of("") {
         return html! {
             <section class="missing" aria-labelledby="missing-title">
                 <h2 id="missing-title">{ "Will it fit? How fast?" }</h2>

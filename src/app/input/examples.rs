@@ -54,8 +54,8 @@ fn chapter_of(ChapterProps { chapter, first }: &ChapterProps) -> Html {
 }
 
 fn example(dispatch: &Dispatch, example: &Example, open: bool) -> Html {
-    let hand = example.hand.clone();
-    let begin = send(dispatch, move || Action::Begin(Box::new(hand.clone())));
+    let input = example.input.clone();
+    let begin = send(dispatch, move || Action::Begin(Box::new(input.clone())));
     html! {
         <li>
             <button type="button" class="example" onclick={begin}>

@@ -50,7 +50,7 @@ pub(crate) fn input() -> Html {
     let inside = match app.ui.input {
         InputTab::Script => html! {
             <Script
-                hand={session.hand.clone()}
+                input={session.input.clone()}
                 answer={session.answer.clone()}
                 has_plan={session.shown.is_some()}
                 reading={app.ui.reading}

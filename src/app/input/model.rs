@@ -27,7 +27,7 @@ pub(crate) fn model() -> Html {
     let choice = app.ui.choice.clone();
     let named = use_memo((choice.model.clone(), app.ui.tables), |(model, _)| model_settings(model).map(drop));
     // The search goes on by itself for a plan made here.
-    let alone = app.ui.chosen && app.session.hand.is_settings_alone();
+    let alone = app.ui.chosen && app.session.input.is_settings_alone();
     let wants = alone && app.session.shown.is_some() && app.ui.search.is_none();
     {
         let dispatch = dispatch.clone();
@@ -44,8 +44,8 @@ pub(crate) fn model() -> Html {
             *pause.borrow_mut() = None;
             let chosen = start(&choice);
             dispatch.emit(Action::Choose(choice));
-            if let Some(hand) = chosen {
-                dispatch.emit(Event::Start(Box::new(hand)).into());
+            if let Some(input) = chosen {
+                dispatch.emit(Event::Start(Box::new(input)).into());
             }
         })
     };
@@ -56,8 +56,8 @@ pub(crate) fn model() -> Html {
             let later = dispatch.clone();
             dispatch.emit(Action::Choose(choice.clone()));
             *pause.borrow_mut() = Some(Timeout::new(PAUSE, move || {
-                if let Some(hand) = start(&choice) {
-                    later.emit(Event::Start(Box::new(hand)).into());
+                if let Some(input) = start(&choice) {
+                    later.emit(Event::Start(Box::new(input)).into());
                 }
             }));
         }
@@ -160,7 +160,7 @@ pub(crate) fn model() -> Html {
                 value={choice.sequence.to_string()} oninput={on_sequence}
             />
             if unknown.is_none() && !alone {
-                <button type="submit" class="button main">{ if app.session.hand.text.trim().is_empty() { "Estimate this" } else { "Estimate this instead of the script" } }</button>
+                <button type="submit" class="button main">{ if app.session.input.text.trim().is_empty() { "Estimate this" } else { "Estimate this instead of the script" } }</button>
             }
             if alone {
                 { app.ui.search.clone().map(|search| html! { <Best {search} /> }) }

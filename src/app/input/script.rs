@@ -2,7 +2,7 @@
 
 use gloo::file::FileList;
 use shardscope::launch::{Origin, SettingValue};
-use shardscope::session::{Answer, EXAMPLE, Event, Hand, PtrEq};
+use shardscope::session::{Answer, EXAMPLE, Event, PtrEq, UserInput};
 use shardscope::source::Severity;
 use shardscope::units::grouped;
 use web_sys::HtmlInputElement;
@@ -19,7 +19,7 @@ use crate::app::words::plural;
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
-    pub hand: Hand,
+    pub input: UserInput,
     pub answer: PtrEq<Answer>,
     pub has_plan: bool,
     pub reading: bool,
@@ -27,24 +27,24 @@ pub(crate) struct Props {
 
 #[component(Script)]
 pub(crate) fn script(props: &Props) -> Html {
-    let Props { hand, answer, has_plan, reading } = props;
+    let Props { input, answer, has_plan, reading } = props;
     html! {
         <section class="script" aria-labelledby="script-title">
             <header>
                 <h2 id="script-title" class="hidden">{ "Launch script" }</h2>
                 <p class="private">{ "Nothing you paste leaves this page." }</p>
-                <Tools text={hand.text.clone()} />
+                <Tools text={input.text.clone()} />
             </header>
-            <Editor text={hand.text.clone()} answer={answer.clone()} />
-            <Beside hand={hand.clone()} />
+            <Editor text={input.text.clone()} answer={answer.clone()} />
+            <Beside input={input.clone()} />
             if *has_plan && !*reading {
                 <Found answer={answer.clone()} />
             }
             <Diagnostics
                 answer={answer.clone()}
                 reading={*reading}
-                empty={hand.text.trim().is_empty()}
-                settings_alone={hand.is_settings_alone()}
+                empty={input.text.trim().is_empty()}
+                settings_alone={input.is_settings_alone()}
             />
             // Without a plan they stand in the place of the answer.
             if *has_plan {
@@ -62,8 +62,9 @@ struct ToolsProps {
 #[component(Tools)]
 fn tools(props: &ToolsProps) -> Html {
     let dispatch = use_dispatch();
-    let load =
-        |text: &'static str| send(&dispatch, move || Action::Session(Event::Open(Box::new(Hand::of(text)))));
+    let load = |text: &'static str| {
+        send(&dispatch, move || Action::Session(Event::Open(Box::new(UserInput::of(text)))))
+    };
     let pick = {
         let dispatch = dispatch.clone();
         move |event: web_sys::Event| {
@@ -92,22 +93,22 @@ fn tools(props: &ToolsProps) -> Html {
 
 #[derive(Properties, PartialEq)]
 struct BesideProps {
-    hand: Hand,
+    input: UserInput,
 }
 
 /// The files that lie beside the script.
 #[component(Beside)]
 fn beside(props: &BesideProps) -> Html {
     let dispatch = use_dispatch();
-    if props.hand.beside.is_empty() {
+    if props.input.beside.is_empty() {
         return html!();
     }
     html! {
         <ul class="beside" aria-label="Files beside the script">
-            { for props.hand.beside.iter().map(|file| {
-                let (hand, name) = (props.hand.clone(), file.name.clone());
+            { for props.input.beside.iter().map(|file| {
+                let (input, name) = (props.input.clone(), file.name.clone());
                 let remove = send(&dispatch, move || {
-                    Action::Session(Event::Open(Box::new(hand.without_file(&name))))
+                    Action::Session(Event::Open(Box::new(input.without_file(&name))))
                 });
                 html! {
                     <li>

@@ -76,10 +76,10 @@ const SAMPLE: &str = " iteration 10/ 500 | elapsed time per iteration (ms): 4812
 pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
     let dispatch = use_dispatch();
     let Some(app) = use_context::<AppContext>() else { return html!() };
-    let hand = &app.session.hand;
-    let lines = logged(hand, shown);
-    let text = log_text(hand).to_owned();
-    let calibrate = measured_ratio(hand, shown).map(|ratio| {
+    let input = &app.session.input;
+    let lines = logged(input, shown);
+    let text = log_text(input).to_owned();
+    let calibrate = measured_ratio(input, shown).map(|ratio| {
         let dispatch = dispatch.clone();
         Callback::from(move |_: MouseEvent| {
             let name = Field::MeasuredOverEstimated.name().to_owned();
@@ -87,10 +87,10 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
         })
     });
     let onchange = {
-        let hand = hand.clone();
+        let input = input.clone();
         move |event: web_sys::Event| {
-            let hand = with_log(&hand, &browser::value_of(&event));
-            dispatch.emit(Event::Open(Box::new(hand)).into());
+            let input = with_log(&input, &browser::value_of(&event));
+            dispatch.emit(Event::Open(Box::new(input)).into());
         }
     };
     html! {

@@ -1,6 +1,6 @@
 //! The reader's own script with the changes written into it.
 
-use shardscope::session::{Hand, Line, rewritten};
+use shardscope::session::{Line, UserInput, rewritten};
 use yew::prelude::*;
 
 use crate::app::action::Action;
@@ -11,20 +11,20 @@ use crate::app::words::plural;
 
 #[derive(Properties, PartialEq)]
 pub(super) struct Props {
-    pub hand: Hand,
+    pub input: UserInput,
 }
 
 /// The changed lines, and the ways to take them over; nothing while nothing is changed.
 #[component(RewrittenScript)]
 pub(super) fn rewritten_script(props: &Props) -> Html {
     let dispatch = use_dispatch();
-    let Some(changed) = rewritten(&props.hand) else { return html!() };
+    let Some(changed) = rewritten(&props.input) else { return html!() };
     let count = changed.lines.len();
-    let text = changed.hand.text.to_string();
-    let name = if changed.hand.name.is_empty() { "train.sh".to_owned() } else { changed.hand.name.clone() };
+    let text = changed.input.text.to_string();
+    let name = if changed.input.name.is_empty() { "train.sh".to_owned() } else { changed.input.name.clone() };
     let take = {
-        let hand = changed.hand.clone();
-        send(&dispatch, move || Action::Begin(Box::new(hand.clone())))
+        let input = changed.input.clone();
+        send(&dispatch, move || Action::Begin(Box::new(input.clone())))
     };
     let copied = {
         let text = text.clone();

@@ -27,12 +27,12 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
     let all = use_state_eq(|| false);
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let session = &app.session;
-    let hand = &session.hand;
+    let input = &session.input;
     let chapters = chapters(&session.answer.resolution.settings);
     let rows = || chapters.iter().flat_map(|chapter| &chapter.rows);
     let stated = rows().filter(|row| row.is_stated()).count();
     let assumed = rows().count() - stated;
-    let alone = hand.is_settings_alone();
+    let alone = input.is_settings_alone();
     let toggle = {
         let (all, now) = (all.setter(), *all);
         move |_| all.set(!now)
@@ -44,7 +44,7 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
                 <p>
                     { format!("{stated} {}, {assumed} defaults. ", if alone { "set" } else { "from the script" }) }
                     { if alone { "These settings make the plan: change any of them." } else { "Change a value to try it; the script stays as it is." } }
-                    if hand.is_changed() && !alone {
+                    if input.is_changed() && !alone {
                         { " " }
                         <button type="button" class="link" onclick={send(&dispatch, || Event::UnsetAll.into())}>
                             { "Discard changes" }
@@ -52,7 +52,7 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
                     }
                 </p>
             </header>
-            <RewrittenScript hand={hand.clone()} />
+            <RewrittenScript input={input.clone()} />
             <div class="chapters">
                 { for chapters.iter().map(|chapter| table(&dispatch, session, chapter, *all)) }
             </div>
@@ -164,7 +164,7 @@ fn origin(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
         Origin::Catalog => "catalog",
         Origin::Default => "default",
         Origin::Derived => "derived",
-        Origin::User if session.hand.is_settings_alone() => "set",
+        Origin::User if session.input.is_settings_alone() => "set",
         Origin::User => {
             let name = setting.name;
             return html! {

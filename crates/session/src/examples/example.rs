@@ -1,6 +1,6 @@
 //! One example of the gallery.
 
-use crate::{Hand, answer};
+use crate::{UserInput, answer};
 use shardscope_catalog as catalog;
 use shardscope_link::{Shared, decode};
 use shardscope_units::{Count, Flops, FlopsPerSecond, Quantity, gib, rounded, seconds, tflops};
@@ -15,7 +15,7 @@ pub struct Example {
     /// What was published of it, where anything was.
     pub published: Option<Published>,
     /// What the reader gets in hand.
-    pub hand: Hand,
+    pub input: UserInput,
 }
 
 /// A figure that people publish of a run.
@@ -93,7 +93,7 @@ impl Example {
     #[must_use]
     pub fn estimated(&self) -> Option<Estimated> {
         let published = self.published?;
-        let shown = answer(&self.hand).1?;
+        let shown = answer(&self.input).1?;
         let (time, memory) = (&shown.report.time, &shown.report.memory);
         let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
         let rate = |flops: Flops| {

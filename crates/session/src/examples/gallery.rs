@@ -19,7 +19,7 @@ mod tests {
     fn every_example_is_a_plan_without_a_warning() {
         let mut seen = 0;
         for example in gallery().into_iter().flat_map(|chapter| chapter.examples) {
-            let state = State::new(example.hand);
+            let state = State::new(example.input);
             let said: Vec<_> = state.answer.resolution.diagnostics.iter().collect();
             assert!(state.shown.is_some(), "{}: {said:?}", example.name);
             assert!(said.iter().all(|one| one.severity < Severity::Warning), "{}: {said:?}", example.name);
@@ -58,9 +58,9 @@ mod tests {
     fn no_example_is_there_twice_and_the_first_script_is_among_them() {
         let examples: Vec<_> = gallery().into_iter().flat_map(|chapter| chapter.examples).collect();
         for (index, example) in examples.iter().enumerate() {
-            let twin = examples[..index].iter().find(|other| other.hand == example.hand);
+            let twin = examples[..index].iter().find(|other| other.input == example.input);
             assert_eq!(twin.map(|twin| &twin.name), None, "{}", example.name);
         }
-        assert!(examples.iter().any(|example| &*example.hand.text == EXAMPLE));
+        assert!(examples.iter().any(|example| &*example.input.text == EXAMPLE));
     }
 }

@@ -1,7 +1,7 @@
 //! Models that everyone asks about, on the machines that they were trained on.
 
 use super::example::{Chapter, Example, Measure, Published, settings};
-use crate::Hand;
+use crate::UserInput;
 
 struct Known {
     name: &'static str,
@@ -121,7 +121,7 @@ pub(super) fn chapter() -> Chapter {
         name: known.name.to_owned(),
         about: known.about.to_owned(),
         published: known.published,
-        hand: Hand::of_settings(settings(known.model, known.link)),
+        input: UserInput::of_settings(settings(known.model, known.link)),
     };
     Chapter {
         title: "Popular models",

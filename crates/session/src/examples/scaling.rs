@@ -1,7 +1,7 @@
 //! The two scaling tables that this page began with: GPT from 126 million to a trillion parameters on A100s.
 
 use super::example::{Chapter, Example, Measure, Published, settings};
-use crate::Hand;
+use crate::UserInput;
 
 /// What a line of a table says.
 struct ScalingRow {
@@ -109,6 +109,6 @@ fn example(line: &ScalingRow, more: &str, measure: Measure) -> Example {
         name: format!("GPT {name} on {gpus} GPUs"),
         about: format!("TP {tensor}, PP {pipeline}, DP {replicas}, micro-batch {micro}"),
         published: Some(Published::new(measure, measured)),
-        hand: Hand::of_settings(settings("", &link)),
+        input: UserInput::of_settings(settings("", &link)),
     }
 }

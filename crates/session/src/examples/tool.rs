@@ -1,7 +1,7 @@
 //! The analysis tool of 2023: the run that it was shown with, and its four measured ones.
 
 use super::example::{Chapter, Example, Measure, Published};
-use crate::{EXAMPLE, Hand};
+use crate::{EXAMPLE, UserInput};
 
 /// DP, PP, TP, micro-batch, global batch; measured `max_memory_allocated`, in GiB (printed without a unit).
 const MEASURED: [([u64; 5], &str); 4] = [
@@ -16,7 +16,7 @@ pub(super) fn chapter() -> Chapter {
         name: "The tool's own script".to_owned(),
         about: "24 layers of 4096 on 16 GPUs, TP 2, PP 2, as a launch script".to_owned(),
         published: None,
-        hand: Hand::of(EXAMPLE),
+        input: UserInput::of(EXAMPLE),
     }];
     examples.extend(MEASURED.iter().map(|&(numbers, published)| measured(numbers, published)));
     Chapter {
@@ -35,12 +35,12 @@ fn measured([data, pipeline, tensor, micro, global]: [u64; 5], printed: &'static
          --use-distributed-optimizer --tensor-model-parallel-size {tensor} --pipeline-model-parallel-size {pipeline} \\\n  \
          --micro-batch-size {micro} --global-batch-size {global}\n"
     );
-    let mut hand = Hand::of(&script);
-    hand.settings.push(("accelerator".to_owned(), "H800-SXM".to_owned()));
+    let mut input = UserInput::of(&script);
+    input.settings.push(("accelerator".to_owned(), "H800-SXM".to_owned()));
     Example {
         name: format!("Llama2 7B of the tool, DP {data}, PP {pipeline}, TP {tensor}"),
         about: format!("8 GPUs, micro-batch {micro}, global batch {global}"),
         published: Some(Published::new(Measure::Allocated, printed)),
-        hand,
+        input,
     }
 }

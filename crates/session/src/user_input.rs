@@ -15,7 +15,7 @@ const LEFT_OF_TEXT: usize = 4;
 
 /// Texts, answers and values changed by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hand {
+pub struct UserInput {
     /// What the box holds.
     pub text: Rc<str>,
     /// The file it came from; empty when pasted.
@@ -39,7 +39,7 @@ pub struct File {
     pub text: Rc<str>,
 }
 
-impl Hand {
+impl UserInput {
     /// A text and nothing changed by hand.
     #[must_use]
     pub fn of(text: &str) -> Self {
@@ -82,10 +82,10 @@ impl Hand {
         let completes = |kind: &TextKind| matches!(kind, TextKind::Settings(format, _) if matches!(format.role(), Role::Engine | Role::Model));
         let has_own = !self.text.trim().is_empty() && &*self.text != EXAMPLE;
         if files.is_empty() || has_own && kinds.iter().all(completes) {
-            let mut hand = self.clone();
-            hand.beside.retain(|old| files.iter().all(|new| new.name != old.name));
-            hand.beside.extend(files);
-            return hand;
+            let mut input = self.clone();
+            input.beside.retain(|old| files.iter().all(|new| new.name != old.name));
+            input.beside.extend(files);
+            return input;
         }
         let script = kinds.iter().position(|kind| matches!(kind, TextKind::Script));
         let first = files.remove(script.unwrap_or(0));
@@ -218,17 +218,19 @@ fn is_another_text(old: &str, new: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXAMPLE, File, Hand};
+    use super::{EXAMPLE, File, UserInput};
 
     #[test]
     fn values_by_hand_go_with_the_text_that_they_were_given_for() {
         let settings = vec![("num_nodes".to_owned(), "4".to_owned())];
-        let hand =
-            Hand { settings: settings.clone(), ..Hand::of("#!/bin/bash\ntorchrun --one --two --three\n") };
-        assert_eq!(hand.with_text("#!/bin/bash\ntorchrun --one --two --three --four\n").settings, settings);
-        assert_eq!(hand.with_text("#!/bin/bash\ntorchrun --one --three\n").settings, settings);
-        assert!(hand.with_text("srun megatron --other\n").settings.is_empty());
-        let alone = Hand::of_settings(settings);
+        let input = UserInput {
+            settings: settings.clone(),
+            ..UserInput::of("#!/bin/bash\ntorchrun --one --two --three\n")
+        };
+        assert_eq!(input.with_text("#!/bin/bash\ntorchrun --one --two --three --four\n").settings, settings);
+        assert_eq!(input.with_text("#!/bin/bash\ntorchrun --one --three\n").settings, settings);
+        assert!(input.with_text("srun megatron --other\n").settings.is_empty());
+        let alone = UserInput::of_settings(settings);
         assert!(
             alone.with_text("t").settings.is_empty(),
             "settings that were the plan are none of the text's"
@@ -239,8 +241,8 @@ mod tests {
         File { name: name.into(), text: text.into() }
     }
 
-    fn names(hand: &Hand) -> (String, Vec<&str>) {
-        (hand.name.clone(), hand.beside.iter().map(|file| file.name.as_str()).collect())
+    fn names(input: &UserInput) -> (String, Vec<&str>) {
+        (input.name.clone(), input.beside.iter().map(|file| file.name.as_str()).collect())
     }
 
     #[test]
@@ -249,12 +251,12 @@ mod tests {
             file("config.json", "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_hidden_layers\": 2}")
         };
         let script = || file("run.sh", "#!/bin/bash\ntorchrun pretrain_gpt.py");
-        let both = Hand::of(EXAMPLE).with_files(vec![model(), script()]);
+        let both = UserInput::of(EXAMPLE).with_files(vec![model(), script()]);
         assert_eq!(names(&both), ("run.sh".into(), vec!["config.json"]));
-        let alone = Hand::of(EXAMPLE).with_files(vec![model()]);
+        let alone = UserInput::of(EXAMPLE).with_files(vec![model()]);
         assert_eq!(names(&alone), ("config.json".into(), vec![]));
         let completed =
-            Hand::of("torchrun pretrain_gpt.py").with_files(vec![model()]).with_files(vec![model()]);
+            UserInput::of("torchrun pretrain_gpt.py").with_files(vec![model()]).with_files(vec![model()]);
         assert_eq!(names(&completed), (String::new(), vec!["config.json"]));
         assert_eq!(names(&completed.without_file("config.json")), (String::new(), vec![]));
         assert_eq!(completed.with_files(vec![script()]).beside, vec![]);
@@ -262,10 +264,10 @@ mod tests {
 
     #[test]
     fn everything_in_hand_travels() {
-        let mut hand = Hand::of("TP=2").with_files(vec![file("a.sh", "x"), file("b.txt", "y")]);
-        hand.set("num_nodes".into(), "2".into());
-        hand.set("RUN".into(), "ü".into());
-        assert_eq!(Hand::of_pasted(hand.pasted()), hand);
-        assert_eq!(hand.source().parts().len(), 2);
+        let mut input = UserInput::of("TP=2").with_files(vec![file("a.sh", "x"), file("b.txt", "y")]);
+        input.set("num_nodes".into(), "2".into());
+        input.set("RUN".into(), "ü".into());
+        assert_eq!(UserInput::of_pasted(input.pasted()), input);
+        assert_eq!(input.source().parts().len(), 2);
     }
 }
