@@ -1,13 +1,18 @@
 //! Writes how close the step time comes to published runs, as Markdown for the README:
 //! `cargo run --example evidence`. With `--rows` every row is listed; with names of families, theirs alone
-//! with where the time goes.
+//! with where the time goes. With `--memory` every memory figure is listed instead, or those of the families named.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation)]
 
-use pages::evidence::{Compared, Seen, anchored, compared, ranking, spreads, summary};
+use pages::evidence::{Compared, Seen, anchored, compared, ranking, runs, spreads, summary};
 use shardscope::estimate::time::time;
+use shardscope::explain::Breakdown;
+use shardscope::units::Bytes;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if wanted.first().is_some_and(|word| word == "--memory") {
+        return list_memory(&wanted[1..]);
+    }
     let compared = compared();
     if wanted.iter().any(|word| word == "--rows") {
         list(compared);
@@ -43,6 +48,40 @@ fn list(compared: &[Compared]) {
         let cause = one.cause.map_or("", |cause| cause.text);
         let (id, measured) = (one.row.text("id"), one.row.measured());
         println!("| {id} | {measured:.3} | {:.3} | {:+.1} % | {cause} |", one.predicted, 100.0 * one.error);
+    }
+}
+
+fn list_memory(families: &[String]) {
+    println!("| run | counted | measured GiB | predicted GiB | error | fits |");
+    println!("|---|---|---|---|---|---|");
+    for run in runs().iter().filter(|run| families.is_empty() || families.contains(&run.family)) {
+        let fits = run.memory.as_ref().is_some_and(|memory| memory.fits);
+        for figure in run.figures() {
+            let (measured, predicted) = (figure.measured, figure.predicted);
+            let error = 100.0 * (predicted / measured - 1.0);
+            println!(
+                "| {} | {} | {measured:.2} | {predicted:.2} | {error:+.1} % | {fits} |",
+                run.id,
+                figure.counted.name()
+            );
+        }
+        if let Some(memory) = run.memory.as_ref().filter(|_| !families.is_empty()) {
+            let peaks = memory.ranks.iter().map(|rank| format!("{:.2}", rank.totals.peak_cached.in_gib()));
+            println!("  reserved on each pipeline rank: {}", peaks.collect::<Vec<_>>().join(" "));
+            let worst = memory.ranks.iter().find(|rank| rank.pipeline_rank == memory.worst.pipeline_rank);
+            worst.into_iter().for_each(|rank| tree(&rank.breakdown, 1));
+        }
+    }
+}
+
+/// The parts of a figure above 1 % of a GiB, four levels deep.
+fn tree(node: &Breakdown<Bytes>, depth: usize) {
+    const DEEPEST: usize = 6;
+    for child in node.children() {
+        if child.value().in_gib() >= 0.01 && depth < DEEPEST {
+            println!("{}{} {:.2} GiB", "  ".repeat(depth), child.label(), child.value().in_gib());
+            tree(child, depth + 1);
+        }
     }
 }
 
