@@ -21,7 +21,7 @@ fn limit(family: &str) -> Limit {
         "zero-bubble allocated" => limit(6.0, 2.0, 1.0),
         "bloom-prequel device" => limit(11.0, 4.0, 1.0),
         "bigscience-1b3-v100 device" | "bigscience-gpt2-v100 device" => limit(13.0, 18.0, 1.0),
-        "torchtitan reserved" => limit(11.0, 10.0, 0.0),
+        "torchtitan reserved" => limit(11.0, 6.0, 0.0),
         "torchtitan-compiled reserved" => limit(12.0, 11.0, 0.0),
         "trainer reserved" => limit(13.0, 14.0, 1.0),
         "torchtune allocated" => limit(5.0, 5.0, 0.0),

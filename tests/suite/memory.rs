@@ -111,3 +111,65 @@ fn dualpipe_holds_two_copies() {
     assert_eq!(mirrored[1].get(), single[2].get() / 2 * 5, "{single:?} {mirrored:?}");
     assert_eq!(mirrored[0], mirrored[3], "what is held is the same seen from both ends");
 }
+
+/// `torch.distributed.pipelining` (`stage.py:_PipelineStageBase`): each of m micro-batches has a buffer for its input and for
+/// the gradient of its output, whose own input keeps its gradient until the next step, and the last stage gathers its outputs.
+#[test]
+fn torchs_pipelines_hold_buffers_for_every_micro_batch_and_all_outputs() {
+    const MICRO_BATCHES: u64 = 8;
+    const STREAM: u64 = 2 * 1024 * 512 * 2;
+    const LOGITS: u64 = 2 * 1024 * 32_000 * 2;
+    let plan = |software: &str| {
+        let settings = [
+            ("software", software),
+            ("accelerator", "H100-SXM"),
+            ("world_size", "2"),
+            ("pipeline_model_parallel_size", "2"),
+            ("num_layers", "4"),
+            ("hidden_size", "512"),
+            ("num_attention_heads", "8"),
+            ("seq_length", "1024"),
+            ("padded_vocab_size", "32000"),
+            ("swiglu", "true"),
+            ("micro_batch_size", "2"),
+            ("num_micro_batches", "8"),
+            ("bf16", "true"),
+            ("optimizer", "adam"),
+        ];
+        let settings: Vec<(String, String)> =
+            settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let resolution = shardscope::launch::resolve(&[], &settings);
+        resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics))
+    };
+    let terms = |memory: &Memory, rank: usize| -> Vec<(String, u64)> {
+        let allocated = memory.ranks[rank].breakdown.child("peak_allocated").expect("a node");
+        let temporaries = allocated.child("temporaries").expect("a node").children();
+        let piped = ["buffers of", "gradients of inputs", "outputs of", "gradient sent", "logits"];
+        temporaries
+            .iter()
+            .flat_map(|child| std::iter::once(child).chain(child.children()))
+            .filter(|child| piped.iter().any(|name| child.label().starts_with(name)))
+            .map(|child| (child.label().to_owned(), child.value().get()))
+            .collect()
+    };
+    let named = |terms: &[(&str, u64)]| -> Vec<(String, u64)> {
+        terms.iter().map(|(name, bytes)| ((*name).to_owned(), *bytes)).collect()
+    };
+    let memory = memory(&plan("torchtitan"));
+    // Two micro-batches are in flight on the first stage, which receives gradients alone.
+    assert_eq!(terms(&memory, 0), named(&[("buffers of gradients received", MICRO_BATCHES * STREAM)]));
+    // One on the last: its input is kept for backward, those of the seven others wait. The logits are among the outputs.
+    let last = [
+        ("buffers of inputs received", (MICRO_BATCHES - 1) * STREAM),
+        ("gradients of inputs received", (MICRO_BATCHES - 1) * STREAM),
+        ("outputs of all micro-batches", MICRO_BATCHES * LOGITS),
+    ];
+    assert_eq!(terms(&memory, 1), named(&last));
+    // Between steps no micro-batch is in flight.
+    let states = |rank: usize| {
+        let totals = memory.ranks[rank].totals;
+        totals.parameters + totals.optimizer
+    };
+    let between = memory.ranks[1].totals.between_steps;
+    assert!(between >= states(1) + Bytes::new(2 * MICRO_BATCHES * STREAM + MICRO_BATCHES * LOGITS));
+}

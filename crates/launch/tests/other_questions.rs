@@ -600,3 +600,25 @@ fn the_fsdp_example_of_awsome_distributed_training_is_read() {
     stopped(&run("--model_type=llama_v3 --offload_activations=1"), &["offload_activations"]);
     stopped(&run("--model_type=gpt_neox"), &["model_type"]);
 }
+
+/// torchtitan cut a local batch into as many micro-batches as pipeline ranks until pull request 1073 (April 2025), and cuts
+/// it into micro-batches of one sequence since.
+#[test]
+fn the_micro_batch_of_a_torchtitan_pipeline_follows_its_version() {
+    let toml = |degree: &str| {
+        format!(
+            "[job]\ndump_folder = \"out\"\n[metrics]\nlog_freq = 10\n[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\n\
+             batch_size = 32\nseq_len = 8192\ndata_parallel_shard_degree = 8\ntensor_parallel_degree = 1\n{degree}\n\
+             [activation_checkpoint]\nmode = \"full\"\n"
+        )
+    };
+    let micro = |degree: &str| {
+        let read = said("8b.toml", &toml(degree), &[("world_size", "64"), ("accelerator", "H100-SXM")]);
+        [Field::PipelineModelParallelSize, Field::MicroBatchSize, Field::NumMicroBatches]
+            .map(|field| value(&read, field))
+    };
+    assert_eq!(micro("[experimental]\npipeline_parallel_degree = 8"), ["8", "4", "8"]);
+    let stated = "[experimental]\npipeline_parallel_degree = 8\npipeline_parallel_microbatches = 16";
+    assert_eq!(micro(stated), ["8", "2", "16"]);
+    assert_eq!(micro("[parallelism]\npipeline_parallel_degree = 8"), ["8", "1", "32"]);
+}

@@ -322,6 +322,12 @@ impl<'a> Symbols<'a> {
         self.recomputing && layers > 0
     }
 
+    /// Whether a pipeline gathers what the last stage puts out, and has buffers of its own for every micro-batch.
+    #[must_use]
+    pub fn gathers_pipeline_outputs(&self) -> bool {
+        self.plan.layout().pipeline > 1 && self.recipe().software.semantics().gathers_pipeline_outputs
+    }
+
     /// Whether the output layer reuses the word embedding.
     #[must_use]
     pub fn tied(&self) -> bool {

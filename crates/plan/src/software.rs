@@ -88,6 +88,9 @@ pub struct Semantics {
     pub accumulates_output_layer: bool,
     /// The loss that runs whatever Megatron's options say; none where these decide.
     pub loss: Option<LossKind>,
+    /// Whether a pipeline gathers the last stage's outputs and has buffers of its own for every micro-batch
+    /// (`torch.distributed.pipelining`).
+    pub gathers_pipeline_outputs: bool,
     /// Whether selective checkpointing keeps every second product of a layer, whatever modules are named.
     pub keeps_every_second_product: bool,
 }
@@ -136,6 +139,7 @@ const CORE_TE: Semantics = Semantics {
     batch_mask: BatchMask::Each,
     accumulates_output_layer: false,
     loss: None,
+    gathers_pipeline_outputs: false,
     keeps_every_second_product: false,
 };
 const CORE_LOCAL: Semantics = Semantics {
@@ -160,7 +164,8 @@ const LEGACY: Semantics = Semantics {
 };
 const DEEPSPEED: Semantics = Semantics { loss: Some(LossKind::Legacy), ..OTHER };
 const TORCH_FSDP: Semantics = Semantics { makes_gradients_anew: true, loss: Some(LossKind::Torch), ..OTHER };
-const TORCHTITAN: Semantics = Semantics { keeps_every_second_product: true, ..TORCH_FSDP };
+const TORCHTITAN: Semantics =
+    Semantics { gathers_pipeline_outputs: true, keeps_every_second_product: true, ..TORCH_FSDP };
 /// nanotron gathers in an operation of its own, and its loss shifts a copy of fp32 logits
 /// (`parallel/tensor_parallel/functional.py:column_linear`, `_ShardedCrossEntropy`).
 const NANOTRON: Semantics =

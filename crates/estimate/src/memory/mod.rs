@@ -17,6 +17,7 @@ mod moments;
 mod moments_of;
 mod own_states;
 mod phases;
+mod piped;
 mod rank;
 mod report;
 mod state;

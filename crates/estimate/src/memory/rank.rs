@@ -4,6 +4,7 @@ use super::buffers::{buffers, previous_gradient};
 use super::flight::{Flight, flights};
 use super::framework::{Framework, Load};
 use super::moments::{ChunkSum, Moment};
+use super::piped::{is_piped, piped};
 use super::state::{Kind, Part, State};
 use super::states::{kinds, states};
 use super::term::Term;
@@ -134,6 +135,8 @@ pub(super) struct Rank<'a> {
     pub(super) common: &'a Common,
     /// The gradient sent to the rank before.
     pub(super) sent: Option<Term>,
+    /// What PyTorch's pipelines hold at the moment of the peak.
+    pub(super) piped: Vec<Term>,
     /// What the device shows beside what is allocated.
     pub(super) framework: Framework,
     /// Micro-batches held at the peak.
@@ -216,7 +219,8 @@ impl<'a> Rank<'a> {
         let (flight, moment) = peak(x, &common.chunks, rank);
         let mut out = Self {
             common,
-            sent: previous_gradient(x, rank),
+            sent: previous_gradient(x, rank).filter(|_| !is_piped(x)),
+            piped: Vec::new(),
             framework: Framework::default(),
             flight,
             moment,
@@ -229,12 +233,11 @@ impl<'a> Rank<'a> {
 
     /// All that is held beside states and activations, whatever runs.
     pub(super) fn buffers(&self) -> impl Iterator<Item = &Term> {
-        self.common.buffers.iter().chain(&self.sent)
+        self.common.buffers.iter().chain(&self.sent).chain(&self.piped)
     }
 
     fn add_up(&mut self, x: &Symbols<'_>, units: &Units) -> Totals {
         let common = self.common;
-        let buffers: Bytes = self.buffers().map(|term| term.bytes).sum();
         let kept = held(&common.chunks, &self.flight);
         let once: Bytes = common.chunks.iter().map(|chunk| chunk.once).sum();
         let (mut activations, mut running) = (kept + once, Bytes::ZERO);
@@ -246,13 +249,21 @@ impl<'a> Rank<'a> {
         let step = common.part(Part::Step);
         let received = self.received(x).map_or(Bytes::ZERO, |term| term.bytes);
         let mut absent = self.moment.map_or(Bytes::ZERO, |moment| moment.absent);
-        if step + received + absent > activations + running {
+        // Between its passes no micro-batch is in flight, so that more of what a pipeline holds stands beside the rest.
+        let piped_bytes = |in_flight: &[u64]| -> Bytes {
+            piped(x, &common.chunks, in_flight).iter().map(|term| term.bytes).sum()
+        };
+        let mut more = piped_bytes(&vec![0; common.chunks.len()]).less(piped_bytes(&self.flight.counts));
+        if step + received + more + absent > activations + running {
             absent = Bytes::ZERO;
             (self.in_step, self.moment) = (true, None);
             self.flight.counts.fill(0);
             self.flight.waiting.fill(0);
             (activations, running) = (Bytes::ZERO, step + received);
+            more = Bytes::ZERO;
         }
+        self.piped = piped(x, &common.chunks, &self.flight.counts);
+        let buffers: Bytes = self.buffers().map(|term| term.bytes).sum();
         let parameters = common.part(Part::Parameters);
         let gradients = common.part(Part::Gradients).less(absent);
         let optimizer = common.part(Part::Optimizer);
@@ -274,7 +285,7 @@ impl<'a> Rank<'a> {
             outside: self.framework.outside(),
             peak_reserved: peak_allocated + framework,
             peak_required: (peak_allocated + framework).less(self.framework.returnable()),
-            between_steps: states + absent + self.lasting() + received + step,
+            between_steps: states + absent + self.lasting() + received + step + more,
         }
     }
 
@@ -302,7 +313,7 @@ impl<'a> Rank<'a> {
         let count = received.map(|_| 1).sum();
         let stream = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
         let given = [("chunks", Count::new(count).number())];
-        (count > 0).then(|| {
+        (count > 0 && !is_piped(x)).then(|| {
             Term::new("inputs received and their gradients", stream * (2 * count), &RECEIVED).given(&given)
         })
     }

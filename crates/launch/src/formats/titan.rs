@@ -182,10 +182,11 @@ fn batch(leaves: &mut Leaves<'_>) {
     let slice = leaves.get("parallelism.pipeline_parallel_microbatch_size");
     let global = leaves.get("training.global_batch_size").filter(|leaf| leaf.whole().is_some());
     if stages.unwrap_or(1) > 1 {
-        let micro = slice.and_then(Leaf::whole).unwrap_or(1).max(1);
+        let older = older_slice(leaves, size, stages.unwrap_or(1));
+        let micro = slice.and_then(Leaf::whole).or(older).unwrap_or(1).max(1);
         match slice {
             Some(leaf) => leaves.say(Field::MicroBatchSize, &micro.to_string(), leaf),
-            None => leaves.state(Field::MicroBatchSize, "1", Origin::Default, WHOSE),
+            None => leaves.state(Field::MicroBatchSize, &micro.to_string(), Origin::Default, WHOSE),
         }
         let count = size.unwrap_or(micro) / micro;
         match (local, global) {
@@ -210,6 +211,19 @@ fn batch(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = global {
         leaves.say(Field::GlobalBatchSize, &leaf.value, leaf);
     }
+}
+
+/// Sequences of a micro-batch as configurations from before April 2025 have it (torchtitan's pull request 1073): the local
+/// batch is cut into a number of micro-batches, as many as pipeline ranks unless given. They are told by that number, or by
+/// the pipeline's degree under `experimental`.
+fn older_slice(leaves: &mut Leaves<'_>, local: Option<u64>, stages: u64) -> Option<u64> {
+    let given = leaves.first(&[
+        "parallelism.pipeline_parallel_microbatches",
+        "experimental.pipeline_parallel_microbatches",
+    ]);
+    let is_older = given.is_some() || leaves.get("experimental.pipeline_parallel_degree").is_some();
+    let count = given.and_then(Leaf::whole).unwrap_or(stages).max(1);
+    local.filter(|local| is_older && local.is_multiple_of(count)).map(|local| local / count)
 }
 
 /// FSDP2 over the shard degree, replicas of it over the replicate degree; -1 takes all ranks left.

@@ -46,7 +46,10 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
             out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &LOGITS));
         }
         LossKind::Compiled => {
-            out.push(Saved::new("kept logits", &[x.n, x.v], x.width, &KEPT));
+            // Where a pipeline gathers the outputs, these are among them.
+            if !x.gathers_pipeline_outputs() {
+                out.push(Saved::new("kept logits", &[x.n, x.v], x.width, &KEPT));
+            }
             out.push(Saved::new("softmax statistics", &[2, x.n], FLOAT, &STATISTICS));
             out.push(Saved::new("masked targets", &[x.n], INDEX, &TARGETS));
         }

@@ -1,0 +1,71 @@
+//! What PyTorch's pipelines (`torch.distributed.pipelining`) hold beside what backward needs: every micro-batch has buffers
+//! of its own to receive into, made once, and the last stage's outputs are gathered until the next step begins.
+
+use super::moments::ChunkSum;
+use super::term::Term;
+use shardscope_explain::Formula;
+use shardscope_operators::{SectionKind, Symbols};
+use shardscope_units::{Bytes, Count, Quantity};
+
+const STAGE: &str = "torch/distributed/pipelining/stage.py:_PipelineStageBase";
+const BACKWARD: &str = "torch/distributed/pipelining/_backward.py:stage_backward";
+
+static INPUTS: Formula = Formula::new(
+    "i·S·h·Br",
+    "Buffers for the inputs of i micro-batches: each has its own, made once; those in flight are with the activations.",
+    STAGE,
+);
+static INPUT_GRADIENTS: Formula = Formula::new(
+    "i·S·h·Br",
+    "Gradients of the inputs of i micro-batches whose backward is over: they stay on the buffers until the next step.",
+    BACKWARD,
+);
+static OUTPUT_GRADIENTS: Formula = Formula::new(
+    "i·S·h·Br",
+    "Buffers for the gradients of the outputs of i micro-batches: each has its own, made once.",
+    STAGE,
+);
+static OUTPUTS: Formula = Formula::new(
+    "i·n·V·B",
+    "The logits of i micro-batches: the last stage gathers its outputs until the next step begins.",
+    STAGE,
+);
+
+/// Whether `x`'s plan runs PyTorch's pipelines.
+pub(super) fn is_piped(x: &Symbols<'_>) -> bool {
+    x.gathers_pipeline_outputs()
+}
+
+/// The terms of a rank with `chunks`, of which so many micro-batches are in flight.
+pub(super) fn piped(x: &Symbols<'_>, chunks: &[ChunkSum], in_flight: &[u64]) -> Vec<Term> {
+    if !is_piped(x) {
+        return Vec::new();
+    }
+    let all = x.recipe().num_micro_batches;
+    let stream = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
+    let (mut waiting, mut sending, mut outputs) = (0, 0, 0);
+    for (chunk, in_flight) in chunks.iter().zip(in_flight) {
+        if SectionKind::count(&chunk.counts, SectionKind::is_before_layers) == 0 {
+            waiting += all.saturating_sub(*in_flight);
+        }
+        if SectionKind::count(&chunk.counts, SectionKind::projects_vocabulary) > 0 {
+            outputs += all;
+        } else {
+            sending += all;
+        }
+    }
+    let term = |name, count: u64, each: Bytes, formula| {
+        let given = [("i", Count::new(count).number())];
+        (count > 0).then(|| Term::new(name, each * count, formula).given(&given))
+    };
+    let logits = Count::of_shape(&[x.n, x.v]).bytes(x.width);
+    [
+        term("buffers of inputs received", waiting, stream, &INPUTS),
+        term("gradients of inputs received", waiting, stream, &INPUT_GRADIENTS),
+        term("buffers of gradients received", sending, stream, &OUTPUT_GRADIENTS),
+        term("outputs of all micro-batches", outputs, logits, &OUTPUTS),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
