@@ -133,7 +133,7 @@ pub fn open(fragment: &str) -> String {
         Ok(Some(Shared::Settings(settings))) => Input::of_settings(settings).to_json(),
         Ok(Some(Shared::Pasted(pasted))) => Input::of_pasted(pasted).to_json(),
         Ok(None) => error("the link carries nothing"),
-        Err(problem) => error(&problem.0),
+        Err(problem) => error(&problem.to_string()),
     }
 }
 

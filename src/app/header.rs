@@ -75,7 +75,7 @@ pub(crate) struct LinkProps {
 #[component(BrokenLink)]
 pub(crate) fn broken_link(props: &LinkProps) -> Html {
     let dispatch = use_dispatch();
-    let Some(LinkError(reason)) = &props.error else { return html!() };
+    let Some(reason) = &props.error else { return html!() };
     html! {
         <div class="broken-link" role="alert">
             <Icon sign={Sign::Tight} />

@@ -9,6 +9,7 @@ use shardscope::plan::Field;
 use shardscope::source::{Source, suggest};
 use similar::{ChangeTag, TextDiff};
 
+use crate::call_error::CallError;
 use crate::input::{self, Changes, fragment};
 use crate::output::{BOLD, CYAN, GREEN, NO_PLAN, RED, coloured, print, refuse, tell};
 
@@ -43,8 +44,8 @@ struct Wanted {
 
 impl ApplyArguments {
     /// # Errors
-    /// A sentence that says which operand is neither a change nor a file.
-    fn wanted(&self) -> Result<Wanted, String> {
+    /// Which operand is neither a change nor a file.
+    fn wanted(&self) -> Result<Wanted, CallError> {
         let mut wanted = Wanted { changes: Vec::new(), files: Vec::new() };
         for operand in &self.operands {
             let change = operand.split_once('=').filter(|(name, _)| !name.contains(['/', '.']));
@@ -52,28 +53,28 @@ impl ApplyArguments {
                 Some((_, value, Some(field))) => wanted.changes.push((field, value.to_owned())),
                 Some((name, ..)) if !std::path::Path::new(operand).exists() => {
                     let known = Field::ALL.iter().map(|field| field.name());
-                    let meant = suggest(name, known).map(|known| format!("; did you mean {known}?"));
-                    return Err(format!("there is no setting {name}{}", meant.unwrap_or_default()));
+                    return Err(CallError::UnknownSetting {
+                        name: name.to_owned(),
+                        meant: suggest(name, known),
+                    });
                 }
                 _ if fragment(operand).is_some() => {
-                    return Err(
-                        "a link has no file to write into; `shardscope link --open` shows its texts".into()
-                    );
+                    return Err(CallError::LinkIsNoFile);
                 }
                 _ => wanted.files.push(operand.clone()),
             }
         }
         if wanted.changes.is_empty() {
-            return Err("no change is given, such as tensor_model_parallel_size=4".to_owned());
+            return Err(CallError::NoChange);
         }
         if wanted.files.is_empty() {
-            return Err("no file is given".to_owned());
+            return Err(CallError::NoFile);
         }
         if self.whole && wanted.files.len() > 1 {
-            return Err("--whole prints one file".to_owned());
+            return Err(CallError::WholeOfSeveral);
         }
         if self.in_place && wanted.files.iter().any(|file| file == "-") {
-            return Err("standard input cannot be written in place; leave out --in-place".to_owned());
+            return Err(CallError::StandardInputInPlace);
         }
         Ok(wanted)
     }
@@ -87,12 +88,12 @@ pub(crate) fn run(arguments: &ApplyArguments) -> ExitCode {
     }
 }
 
-fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, String> {
+fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, CallError> {
     let mut texts = Vec::new();
     for file in &wanted.files {
         let text = String::from_utf8(input::bytes(file)?);
         // What is read loosely for an estimate would come back otherwise than it was.
-        texts.push(text.map_err(|_| format!("{file} is not UTF-8, and is left as it is"))?);
+        texts.push(text.map_err(|_| CallError::NotUtf8 { path: file.clone() })?);
     }
     let changes = Changes {
         environment: arguments.environment.clone(),
@@ -129,7 +130,8 @@ fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, String
         }
         out += &difference(file, before, after);
         if arguments.in_place && before != after {
-            std::fs::write(file, after).map_err(|error| format!("{file} cannot be written: {error}"))?;
+            std::fs::write(file, after)
+                .map_err(|cause| CallError::Unwritable { path: file.clone(), cause })?;
         }
     }
     print(&out);

@@ -7,6 +7,7 @@ use serde::Serialize;
 use shardscope::plan::Field;
 use shardscope::units::seconds;
 
+use crate::call_error::CallError;
 use crate::gate::{FailOn, Figures, headroom, signed};
 use crate::input::{Answer, Changes, Input};
 use crate::output::{
@@ -97,7 +98,7 @@ struct Checked<'a> {
 /// Prints one line for a run; what keeps a text from making a plan goes to standard error.
 pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
     if arguments.gate.compares() && arguments.against.against.is_none() {
-        return refuse("--fail-on slower needs --against FILE, the run that it may not be slower than");
+        return refuse(&CallError::NothingToCompare { option: "--fail-on slower" });
     }
     let changes = arguments.gate.put_into(&arguments.input.changes);
     let against = match &arguments.against.against {
@@ -131,11 +132,11 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
 /// The figures of the run that another is held against.
 ///
 /// # Errors
-/// A sentence that says why it has none.
-pub(crate) fn baseline(file: &str, changes: &Changes) -> Result<Figures, String> {
+/// Why it has none.
+pub(crate) fn baseline(file: &str, changes: &Changes) -> Result<Figures, CallError> {
     let mut answer = Input { files: vec![file.to_owned()], changes: changes.clone() }.answer()?;
     let Some((plan, found)) = answer.estimated() else {
-        return Err(format!("{file}, to be compared with, makes no plan: {}", answer.obstacle()));
+        return Err(CallError::NoBaseline { file: file.to_owned(), obstacle: answer.obstacle() });
     };
     Ok(Figures::of(&plan, &found))
 }

@@ -11,6 +11,7 @@ use shardscope::report::compare::{Amount, Cause, Comparison, Line, SettingDiffer
 use shardscope::report::{Report, text::inert};
 
 use crate::beside::{Places, completed};
+use crate::call_error::CallError;
 use crate::gate::Figures;
 use crate::input::{Answer, Changes, pair};
 use crate::output::{BOLD, Format, GREEN, NO_PLAN, RED, coloured, harmless, print, print_json, refuse, tell};
@@ -73,7 +74,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
     let read = |file: &str, with: &[(String, String)]| {
         let mut pasted = arguments.changes.read(&[file.to_owned()])?;
         pasted.settings.extend(with.iter().cloned());
-        Ok::<_, String>(pasted)
+        Ok::<_, CallError>(pasted)
     };
     let after_name = arguments.after.as_deref().unwrap_or(&arguments.before);
     let places = |file: &str| Places::of(&[file.to_owned()]);

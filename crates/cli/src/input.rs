@@ -5,6 +5,7 @@ use shardscope::link::{self, Pasted, PastedText, Shared};
 
 pub(crate) use crate::answer::{Answer, answer, environment};
 use crate::beside::{Places, completed};
+use crate::call_error::CallError;
 use crate::files::contents;
 pub(crate) use crate::files::{MAX_FILE, bytes};
 
@@ -48,16 +49,16 @@ impl Input {
     /// Everything that was given, as a link carries it.
     ///
     /// # Errors
-    /// A sentence that says what cannot be read.
-    pub(crate) fn read(&self) -> Result<Pasted, String> {
+    /// What cannot be read.
+    pub(crate) fn read(&self) -> Result<Pasted, CallError> {
         self.changes.read(&self.files)
     }
 
     /// Reads what was given, with the files beside it that it names, and resolves it.
     ///
     /// # Errors
-    /// A sentence that says what cannot be read.
-    pub(crate) fn answer(&self) -> Result<Answer, String> {
+    /// What cannot be read.
+    pub(crate) fn answer(&self) -> Result<Answer, CallError> {
         Ok(self.answer_of(self.read()?))
     }
 
@@ -73,8 +74,8 @@ impl Changes {
     /// `files` with these changes, as a link carries them.
     ///
     /// # Errors
-    /// A sentence that says what cannot be read.
-    pub(crate) fn read(&self, files: &[String]) -> Result<Pasted, String> {
+    /// What cannot be read.
+    pub(crate) fn read(&self, files: &[String]) -> Result<Pasted, CallError> {
         let mut pasted = Pasted::default();
         for file in files {
             match fragment(file) {
@@ -111,13 +112,13 @@ pub(crate) fn fragment(operand: &str) -> Option<&str> {
     is_address.then_some(fragment)
 }
 
-fn take_link(pasted: &mut Pasted, fragment: &str) -> Result<(), String> {
-    match link::decode(fragment).map_err(|error| error.0)? {
+fn take_link(pasted: &mut Pasted, fragment: &str) -> Result<(), CallError> {
+    match link::decode(fragment)? {
         Some(shared) => {
             take(pasted, shared);
             Ok(())
         }
-        None => Err("the link carries nothing".to_owned()),
+        None => Err(CallError::EmptyLink),
     }
 }
 

@@ -4,6 +4,7 @@ mod answer;
 mod apply;
 mod badge;
 mod beside;
+mod call_error;
 mod catalog;
 mod check;
 mod compare;

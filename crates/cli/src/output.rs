@@ -1,6 +1,7 @@
 //! What every command says, and where. Colours go to terminals alone: `anstream` takes them out of pipes, files and wherever
 //! `NO_COLOR` is set.
 
+use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -50,8 +51,8 @@ pub(crate) fn tell(text: &str) {
 }
 
 /// Says on standard error why the call cannot be answered.
-pub(crate) fn refuse(problem: &str) -> ExitCode {
-    tell(&format!("{}: {}\n", coloured("error", RED), harmless(problem)));
+pub(crate) fn refuse(problem: &(impl Display + ?Sized)) -> ExitCode {
+    tell(&format!("{}: {}\n", coloured("error", RED), harmless(&problem.to_string())));
     ExitCode::from(NO_PLAN)
 }
 

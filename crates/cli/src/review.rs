@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use crate::call_error::CallError;
 use crate::check::{FAILS, Gate};
 use crate::input::{Changes, MAX_FILE};
 use crate::output::{print, refuse, tell};
@@ -50,9 +51,11 @@ pub(crate) fn run(arguments: &ReviewArguments) -> ExitCode {
     }
 }
 
-fn review(arguments: &ReviewArguments) -> Result<ExitCode, String> {
+fn review(arguments: &ReviewArguments) -> Result<ExitCode, CallError> {
     let root = |folder: &PathBuf| {
-        folder.canonicalize().map_err(|error| format!("{} cannot be read: {error}", folder.display()))
+        folder
+            .canonicalize()
+            .map_err(|cause| CallError::Unreadable { path: folder.display().to_string(), cause })
     };
     let (before, after) = (root(&arguments.before)?, root(&arguments.after)?);
     let changed = paths(&arguments.paths)?;
@@ -66,7 +69,7 @@ fn review(arguments: &ReviewArguments) -> Result<ExitCode, String> {
     let comment = comment::written(&runs, more, arguments.page.as_deref());
     match &arguments.comment_file {
         Some(file) => std::fs::write(file, &comment)
-            .map_err(|error| format!("{} cannot be written: {error}", file.display()))?,
+            .map_err(|cause| CallError::Unwritable { path: file.display().to_string(), cause })?,
         None => print(&comment),
     }
     let failing = runs.iter().filter(|run| !run.failures.is_empty());
@@ -77,13 +80,13 @@ fn review(arguments: &ReviewArguments) -> Result<ExitCode, String> {
 }
 
 /// The paths given, those of standard input in the place of `-`.
-fn paths(given: &[String]) -> Result<Vec<String>, String> {
+fn paths(given: &[String]) -> Result<Vec<String>, CallError> {
     let mut paths = Vec::new();
     for path in given {
         if path == "-" {
             let mut text = String::new();
             let read = std::io::stdin().lock().take(MAX_FILE).read_to_string(&mut text);
-            read.map_err(|error| format!("the list of paths cannot be read: {error}"))?;
+            read.map_err(CallError::UnreadablePaths)?;
             let by = if text.contains('\0') { '\0' } else { '\n' };
             paths.extend(text.split(by).filter(|path| !path.is_empty()).map(str::to_owned));
         } else {

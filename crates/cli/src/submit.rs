@@ -11,6 +11,7 @@ use sbatch::{Call, Export};
 use shardscope::link::{Pasted, PastedText};
 
 use crate::beside::{Places, completed};
+use crate::call_error::CallError;
 use crate::check::{Against, FAILS, Gate, baseline};
 use crate::gate::{FailOn, Figures, headroom, words};
 use crate::input::{self, Changes};
@@ -85,8 +86,8 @@ struct Job {
 }
 
 /// # Errors
-/// A sentence that says why it cannot be read.
-fn job(arguments: &SubmitArguments, call: &Call) -> Result<Option<Job>, String> {
+/// Why it cannot be read.
+fn job(arguments: &SubmitArguments, call: &Call) -> Result<Option<Job>, CallError> {
     if call.only_asks {
         return Ok(None);
     }
@@ -111,8 +112,8 @@ fn job(arguments: &SubmitArguments, call: &Call) -> Result<Option<Job>, String> 
 /// Says what the job comes to; the exit code where it is refused.
 ///
 /// # Errors
-/// A sentence that says why the question cannot be answered.
-fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Option<u8>, String> {
+/// Why the question cannot be answered.
+fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Option<u8>, CallError> {
     let Some(job) = job else { return Ok(None) };
     let fail_on: Vec<FailOn> = arguments
         .refuse
@@ -126,7 +127,7 @@ fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Op
     let changes =
         gate.put_into(&Changes { accelerator: arguments.accelerator.clone(), ..Changes::default() });
     if gate.compares() && arguments.against.against.is_none() {
-        return Err("--refuse slower needs --against FILE, the run that it may not be slower than".into());
+        return Err(CallError::NothingToCompare { option: "--refuse slower" });
     }
     let against = match &arguments.against.against {
         Some(file) => Some(baseline(file, &changes)?),

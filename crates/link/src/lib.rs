@@ -10,7 +10,7 @@ mod pasted;
 mod percent;
 mod settings;
 
-pub use bounds::{LinkError, MAX_LINK, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
+pub use bounds::{Damage, LinkError, MAX_LINK, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
 pub use pasted::{Compact, Pasted, PastedText};
 
 /// What a link carries.
@@ -44,7 +44,7 @@ pub fn encode_pair(shared: &Shared, pinned: &Shared) -> String {
 /// beside it is left out.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the link.
+/// What is wrong with the link.
 pub fn decode(fragment: &str) -> Result<Option<Shared>, LinkError> {
     decode_pair(fragment).map(|(shared, _)| shared)
 }
@@ -52,11 +52,11 @@ pub fn decode(fragment: &str) -> Result<Option<Shared>, LinkError> {
 /// What `fragment` carries, and what is pinned beside it.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the link.
+/// What is wrong with the link.
 pub fn decode_pair(fragment: &str) -> Result<(Option<Shared>, Option<Shared>), LinkError> {
     let fragment = fragment.strip_prefix('#').unwrap_or(fragment);
     if fragment.len() > MAX_LINK {
-        return Err(LinkError(format!("the link is {} bytes long; {MAX_LINK} are read", fragment.len())));
+        return Err(LinkError::TooLong(fragment.len()));
     }
     match fragment.split_once(PINNED) {
         Some((shared, pinned)) => Ok((decode_one(shared)?, decode_one(pinned)?)),
@@ -72,9 +72,7 @@ fn decode_one(fragment: &str) -> Result<Option<Shared>, LinkError> {
         return pasted::decode(data).map(|pasted| Some(Shared::Pasted(pasted)));
     }
     if fragment.starts_with('/') || fragment.starts_with('z') && fragment.contains(':') {
-        return Err(LinkError(
-            "the link was written by a newer version of this page: reload it and try again".into(),
-        ));
+        return Err(LinkError::Newer);
     }
     Ok(None)
 }

@@ -9,7 +9,7 @@ use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::bounds::{LinkError, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
+use super::bounds::{Damage, LinkError, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
 
 /// Everything a user has in hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -96,13 +96,12 @@ pub(super) fn encode(pasted: &Pasted) -> String {
 }
 
 pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
-    let broken = |why: &str| LinkError(format!("the link is damaged ({why}): copy it again, whole"));
-    let bytes = URL_SAFE_NO_PAD.decode(data).map_err(|_| broken("a character that no link has"))?;
+    let broken = LinkError::Damaged;
+    let bytes = URL_SAFE_NO_PAD.decode(data).map_err(|_| broken(Damage::Character))?;
     // The limit holds while inflating: a link of a few bytes could otherwise unfold to gigabytes.
-    let json = decompress_to_vec_with_limit(&bytes, MAX_TEXT)
-        .map_err(|_| broken("it does not unfold, or to more than 1 MiB"))?;
-    let value: Value = serde_json::from_slice(&json).map_err(|_| broken("no JSON inside"))?;
-    let pasted = Pasted::from_json(&value).ok_or_else(|| broken("no text inside"))?;
+    let json = decompress_to_vec_with_limit(&bytes, MAX_TEXT).map_err(|_| broken(Damage::Compression))?;
+    let value: Value = serde_json::from_slice(&json).map_err(|_| broken(Damage::Json))?;
+    let pasted = Pasted::from_json(&value).ok_or(broken(Damage::NoText))?;
     let counts = [
         ("files", pasted.texts.len(), MAX_TEXTS),
         ("settings", pasted.settings.len(), MAX_SETTINGS),
@@ -110,7 +109,7 @@ pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
     ];
     for (what, count, most) in counts {
         if count > most {
-            return Err(LinkError(format!("the link holds {count} {what}; {most} are read")));
+            return Err(LinkError::TooMany { what, count, most });
         }
     }
     Ok(pasted)

@@ -36,10 +36,12 @@ pub(super) fn encode(settings: &[(String, String)]) -> String {
 
 pub(super) fn decode(query: &str) -> Result<Vec<(String, String)>, LinkError> {
     let mut settings: Vec<(String, String)> = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        if settings.len() == MAX_SETTINGS {
-            return Err(LinkError(format!("the link holds more than {MAX_SETTINGS} settings")));
-        }
+    let pairs = || query.split('&').filter(|pair| !pair.is_empty());
+    let count = pairs().count();
+    if count > MAX_SETTINGS {
+        return Err(LinkError::TooMany { what: "settings", count, most: MAX_SETTINGS });
+    }
+    for pair in pairs() {
         let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
         let name = text(name)?;
         let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |&(_, long)| long.to_owned());
@@ -50,6 +52,5 @@ pub(super) fn decode(query: &str) -> Result<Vec<(String, String)>, LinkError> {
 }
 
 fn text(encoded: &str) -> Result<String, LinkError> {
-    percent::decode(encoded)
-        .ok_or_else(|| LinkError(format!("'{encoded:.40}' in the link is not UTF-8 text")))
+    percent::decode(encoded).ok_or_else(|| LinkError::NotText(encoded.to_owned()))
 }

@@ -75,7 +75,7 @@ impl Run {
         }
         let mut pasted = Pasted::default();
         if let Some(link) = &self.link {
-            let shared = decode(fragment(link).unwrap_or(link)).map_err(|error| error.0)?;
+            let shared = decode(fragment(link).unwrap_or(link)).map_err(|error| error.to_string())?;
             take(
                 &mut pasted,
                 shared.ok_or("the link carries nothing: hand in all of it, with what follows #")?,

@@ -1,0 +1,101 @@
+//! Why a call cannot be answered.
+
+use std::fmt::{self, Display, Formatter};
+use std::io;
+
+use shardscope::link::LinkError;
+
+use crate::files::MAX_FILE;
+
+/// What of a call stands in the way of any answer; a run that makes no plan is an answer and no error.
+#[derive(Debug)]
+pub(crate) enum CallError {
+    Unreadable {
+        path: String,
+        cause: io::Error,
+    },
+    TooLarge {
+        path: String,
+    },
+    /// The list of changed files on standard input.
+    UnreadablePaths(io::Error),
+    NotUtf8 {
+        path: String,
+    },
+    Unwritable {
+        path: String,
+        cause: io::Error,
+    },
+    Link(LinkError),
+    EmptyLink,
+    UnknownSetting {
+        name: String,
+        meant: Option<&'static str>,
+    },
+    LinkIsNoFile,
+    NoChange,
+    NoFile,
+    WholeOfSeveral,
+    StandardInputInPlace,
+    /// An option that compares, without the run to compare with.
+    NothingToCompare {
+        option: &'static str,
+    },
+    NoBaseline {
+        file: String,
+        obstacle: String,
+    },
+}
+
+impl Display for CallError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { path, cause } => write!(out, "{path} cannot be read: {cause}"),
+            Self::TooLarge { path } => {
+                write!(out, "{path} is larger than {} MiB, more than is read", MAX_FILE >> 20)
+            }
+            Self::UnreadablePaths(cause) => write!(out, "the list of paths cannot be read: {cause}"),
+            Self::NotUtf8 { path } => write!(out, "{path} is not UTF-8, and is left as it is"),
+            Self::Unwritable { path, cause } => write!(out, "{path} cannot be written: {cause}"),
+            Self::Link(error) => error.fmt(out),
+            Self::EmptyLink => out.write_str("the link carries nothing"),
+            Self::UnknownSetting { name, meant: None } => write!(out, "there is no setting {name}"),
+            Self::UnknownSetting { name, meant: Some(meant) } => {
+                write!(out, "there is no setting {name}; did you mean {meant}?")
+            }
+            Self::LinkIsNoFile => {
+                out.write_str("a link has no file to write into; `shardscope link --open` shows its texts")
+            }
+            Self::NoChange => out.write_str("no change is given, such as tensor_model_parallel_size=4"),
+            Self::NoFile => out.write_str("no file is given"),
+            Self::WholeOfSeveral => out.write_str("--whole prints one file"),
+            Self::StandardInputInPlace => {
+                out.write_str("standard input cannot be written in place; leave out --in-place")
+            }
+            Self::NothingToCompare { option } => {
+                write!(out, "{option} needs --against FILE, the run that it may not be slower than")
+            }
+            Self::NoBaseline { file, obstacle } => {
+                write!(out, "{file}, to be compared with, makes no plan: {obstacle}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CallError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unreadable { cause, .. }
+            | Self::Unwritable { cause, .. }
+            | Self::UnreadablePaths(cause) => Some(cause),
+            Self::Link(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<LinkError> for CallError {
+    fn from(error: LinkError) -> Self {
+        Self::Link(error)
+    }
+}
