@@ -27,6 +27,7 @@ mod interval;
 mod kept_by_adapters;
 mod kept_by_hybrids;
 mod kept_by_modules;
+mod kept_by_torchtune;
 mod launch_bound;
 mod measured;
 mod memory;

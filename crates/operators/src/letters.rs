@@ -53,5 +53,5 @@ pub const LETTERS: [(&str, &str); 52] = [
     ("Bc", "bytes of an element in matrix products: 2 under autocast, else B"),
     ("Bx", "bytes of an element in the experts' products"),
     ("rot", "columns of a head that are rotated"),
-    ("rows", "rows whose logits a loss fused with the output layer has at once"),
+    ("rows", "rows whose logits a loss fused with the output layer, or one in chunks, has at once"),
 ];

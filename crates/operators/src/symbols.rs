@@ -7,7 +7,7 @@
 use super::sizes::{ExpertSizes, LatentSizes, LinearSizes};
 use shardscope_explain::{Explanation, Formula};
 use shardscope_plan::{
-    BaseTraining, Embeddings, ExpertKernel, LogProbs, Lora, Model, Number, Plan, Recipe, Recompute,
+    BaseTraining, Embeddings, ExpertKernel, LogProbs, Lora, LossKind, Model, Number, Plan, Recipe, Recompute,
     RecomputeModule, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
@@ -177,9 +177,12 @@ impl<'a> Symbols<'a> {
     }
 
     /// Rows whose logits a loss fused with the output layer has alive at once (`chunk_size` of Liger's
-    /// `fused_linear_cross_entropy_forward`).
+    /// `fused_linear_cross_entropy_forward`), or those of one part of a chunked loss.
     #[must_use]
     pub fn chunk_rows(&self) -> u64 {
+        if matches!(self.recipe().loss, LossKind::ChunkedLogits | LossKind::ChunkedLinear) {
+            return self.n.div_ceil(self.recipe().software.semantics().modules.loss_chunks.max(1));
+        }
         let parts = self.v.div_ceil(self.h.max(1)).max(1);
         self.n.div_ceil(parts).next_power_of_two().min(self.n)
     }

@@ -11,6 +11,8 @@ pub enum AdapterLibrary {
     MegatronBridge,
     /// Its `CanonicalLoRA`: an adapter each for queries, keys, values and both halves of a gated pair.
     MegatronBridgeCanonical,
+    /// torchtune (`modules/peft/lora.py:LoRALinear`): in the type of the model's weights.
+    Torchtune,
     /// mcore-bridge (`tuners/lora.py:LoraParallelLinear`), on which ms-swift's `megatron sft` stands.
     McoreBridge,
 }
@@ -79,6 +81,9 @@ const MCORE_BRIDGE: AdapterSemantics = AdapterSemantics {
     name: "ms-swift",
     ..PEFT
 };
+/// torchtune's builders of models with adapters; target modules are an argument that has no default.
+const TORCHTUNE: AdapterSemantics =
+    AdapterSemantics { targets: &["q_proj", "v_proj", "output_proj"], name: "torchtune", ..PEFT };
 
 impl AdapterLibrary {
     /// What is known of its adapters.
@@ -89,6 +94,7 @@ impl AdapterLibrary {
             Self::MegatronBridge => &MEGATRON_BRIDGE,
             Self::MegatronBridgeCanonical => &CANONICAL,
             Self::McoreBridge => &MCORE_BRIDGE,
+            Self::Torchtune => &TORCHTUNE,
         }
     }
 
@@ -100,6 +106,7 @@ impl AdapterLibrary {
             "megatron-bridge" => Self::MegatronBridge,
             "megatron-bridge-canonical" => Self::MegatronBridgeCanonical,
             "mcore-bridge" => Self::McoreBridge,
+            "torchtune" => Self::Torchtune,
             _ => return None,
         })
     }
@@ -107,6 +114,6 @@ impl AdapterLibrary {
     /// Whether it builds adapters for layers of Megatron core.
     #[must_use]
     pub const fn is_of_megatron(self) -> bool {
-        !matches!(self, Self::Peft)
+        !matches!(self, Self::Peft | Self::Torchtune)
     }
 }

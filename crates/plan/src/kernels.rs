@@ -51,6 +51,11 @@ pub enum LossKind {
     /// Output projection and loss in one, a chunk of rows at a time (Liger, Cut Cross-Entropy): no logits are kept,
     /// the gradients of input and weight are made in the forward pass.
     FusedLinear,
+    /// The logits in chunks, each cast to fp32 when its loss is taken: all chunks are there until the loss is.
+    ChunkedLogits,
+    /// Output projection and loss a chunk of tokens at a time, those left out that have no label: each chunk's logits are
+    /// gone before the next, and its log-softmax is kept.
+    ChunkedLinear,
 }
 
 /// What CUDA graphs capture.

@@ -61,7 +61,9 @@ pub use recompute::{Recompute, RecomputeModule};
 pub use resolution::{Question, Resolution};
 pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantics, Rollout, RolloutEngine};
 pub use setting::{Origin, Setting, SettingValue};
-pub use software::{BatchMask, ColumnInput, GatedActivation, Semantics, Software};
+pub use software::{
+    BatchMask, ColumnInput, GatedActivation, Modules, NormModule, Rotation, Semantics, Software,
+};
 pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
 pub use tuning::{
     BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective, Quantization,

@@ -27,6 +27,8 @@ pub enum StateFormat {
     /// One number for each element.
     #[default]
     Plain,
+    /// One fp32 number for each element, whatever the parameters' format (bitsandbytes' 32-bit optimizers).
+    Single,
     /// A byte for each element and an fp32 constant for each block of 256 (bitsandbytes).
     EightBit,
     /// Half a byte for each element and an fp32 constant for each block of 128 (torchao).

@@ -113,7 +113,7 @@ impl Recipe {
     /// Whether PyTorch's FSDP wraps modules of transformers.
     #[must_use]
     pub fn shards_by_fsdp(&self) -> bool {
-        self.software == Software::HfTransformers
+        self.software.semantics().eager_modules
             && matches!(self.transformers.engine, DataEngine::Fsdp1 | DataEngine::Fsdp2)
     }
 

@@ -1,6 +1,7 @@
 //! What differs from software to software, as data: operators and estimators ask for these facts and never which
 //! software it is. A new software is a row here.
 
+use super::adapters::AdapterLibrary;
 use super::kernels::LossKind;
 
 /// Which software runs the plan; it decides what is kept, fused and overlapped.
@@ -24,11 +25,15 @@ pub enum Software {
     TorchFsdp,
     /// Hugging Face transformers and what trains with its modules: its Trainer, TRL, LLaMA-Factory, axolotl.
     HfTransformers,
+    /// torchtune after its release 0.6.1, with its own modules.
+    Torchtune,
+    /// torchtune 0.6: another norm, and losses over chunks of logits.
+    Torchtune06,
 }
 
 impl Software {
     /// Every software with its name in the report.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -38,6 +43,8 @@ impl Software {
         Self::GptNeox,
         Self::TorchFsdp,
         Self::HfTransformers,
+        Self::Torchtune,
+        Self::Torchtune06,
     ];
 
     /// The name used in settings and reports.
@@ -53,6 +60,8 @@ impl Software {
             Self::GptNeox => "gpt_neox",
             Self::TorchFsdp => "torch_fsdp",
             Self::HfTransformers => "hf_transformers",
+            Self::Torchtune => "torchtune",
+            Self::Torchtune06 => "torchtune_0_6",
         }
     }
 }
@@ -93,6 +102,45 @@ pub struct Semantics {
     pub gathers_pipeline_outputs: bool,
     /// Whether selective checkpointing keeps every second product of a layer, whatever modules are named.
     pub keeps_every_second_product: bool,
+    /// How its modules are written, where they are of plain PyTorch.
+    pub modules: Modules,
+}
+
+/// How a library writes its modules of plain PyTorch: what follows for the tensors that each operation keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modules {
+    /// The library's name.
+    pub name: &'static str,
+    /// What a norm multiplies by its weight.
+    pub norm: NormModule,
+    /// Where the cosines and sines of the rotation are.
+    pub rotation: Rotation,
+    /// Whether keys and values are repeated for every query head before the attention's kernel.
+    pub repeats_groups: bool,
+    /// Whose adapters stand beside its linear layers.
+    pub adapters: AdapterLibrary,
+    /// Parts in which a chunked loss takes a micro-batch.
+    pub loss_chunks: u64,
+    /// Whether `bf16` and `fp16` are formats of the weights; else those of `torch.autocast` over them.
+    pub casts_weights_once: bool,
+}
+
+/// What an RMSNorm of plain operations multiplies by its weight, and so keeps where the weight trains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormModule {
+    /// The normalised input in the type of the weights.
+    CastBefore,
+    /// The normalised input in fp32.
+    CastAfter,
+}
+
+/// Where the cosines and sines of the rotation are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rotation {
+    /// Made in each pass, one table for all layers.
+    Shared,
+    /// In buffers of the model. Qwen's models cast them to the type of the heads, for queries and for keys apart.
+    Buffers,
 }
 
 /// What a column-parallel layer keeps of its input where sequence parallelism has cut it.
@@ -141,6 +189,7 @@ const CORE_TE: Semantics = Semantics {
     loss: None,
     gathers_pipeline_outputs: false,
     keeps_every_second_product: false,
+    modules: TRANSFORMERS_MODULES,
 };
 const CORE_LOCAL: Semantics = Semantics {
     norm_in_projection: false,
@@ -172,6 +221,37 @@ const NANOTRON: Semantics =
     Semantics { column_input: ColumnInput::Gathered, loss: Some(LossKind::Legacy), ..OTHER };
 const HF_TRANSFORMERS: Semantics =
     Semantics { eager_modules: true, steps_parameters: true, cuts_models: false, ..TORCH_FSDP };
+const TRANSFORMERS_MODULES: Modules = Modules {
+    name: "transformers",
+    norm: NormModule::CastBefore,
+    rotation: Rotation::Shared,
+    repeats_groups: false,
+    adapters: AdapterLibrary::Peft,
+    loss_chunks: 1,
+    casts_weights_once: false,
+};
+/// torchtune (`modules/attention.py:MultiHeadAttention`, `modules/position_embeddings.py`, `modules/loss`); tensor parallelism
+/// of its recipes is left out.
+const TORCHTUNE: Semantics = Semantics {
+    modules: Modules {
+        name: "torchtune",
+        rotation: Rotation::Buffers,
+        repeats_groups: true,
+        adapters: AdapterLibrary::Torchtune,
+        loss_chunks: 8,
+        casts_weights_once: true,
+        ..TRANSFORMERS_MODULES
+    },
+    loss: Some(LossKind::ChunkedLinear),
+    ..HF_TRANSFORMERS
+};
+/// `modules/rms_norm.py:RMSNorm` of 0.6 hands its fp32 input to `torch.nn.functional.rms_norm`, which casts the product with
+/// the weight.
+const TORCHTUNE_06: Semantics = Semantics {
+    modules: Modules { norm: NormModule::CastAfter, ..TORCHTUNE.modules },
+    loss: Some(LossKind::ChunkedLogits),
+    ..TORCHTUNE
+};
 
 impl Software {
     /// What is known of how it keeps, fuses and gathers.
@@ -184,6 +264,8 @@ impl Software {
             Self::Torchtitan => &TORCHTITAN,
             Self::Nanotron => &NANOTRON,
             Self::HfTransformers => &HF_TRANSFORMERS,
+            Self::Torchtune => &TORCHTUNE,
+            Self::Torchtune06 => &TORCHTUNE_06,
             Self::MegatronDeepspeed => &DEEPSPEED,
             Self::TorchFsdp => &TORCH_FSDP,
             Self::GptNeox => &OTHER,

@@ -168,7 +168,9 @@ impl LoraModules {
             "qkv_proj" | "query_key_value" | "c_attn" | "Wqkv" | "linear_qkv" | "qkv" | "W_pack" => {
                 &[Query, Key, Value]
             }
-            "o_proj" | "wo" | "dense" | "out_proj" | "linear_proj" | "o" | "attn_output" => &[Output],
+            "o_proj" | "output_proj" | "wo" | "dense" | "out_proj" | "linear_proj" | "o" | "attn_output" => {
+                &[Output]
+            }
             "gate_proj" | "linear_fc1_gate" | "w1" | "gate" => &[Gate],
             "up_proj" | "linear_fc1_up" | "w3" | "up" => &[Up],
             "gate_up_proj" | "dense_h_to_4h" | "linear_fc1" | "fc1" | "c_fc" => &[Gate, Up],
@@ -191,6 +193,9 @@ pub enum Quantization {
         /// `bnb_4bit_use_double_quant`.
         double: bool,
     },
+    /// torchao's NF4: half a byte each, a byte for each block of 64, and for each 256 of these a constant in the weights'
+    /// format.
+    BlocksOfBlocks,
     /// bitsandbytes LLM.int8(): a byte each, a constant per row.
     Int8,
     /// 8-bit floats, a constant per tensor.

@@ -3,6 +3,21 @@
 /// Models of the catalog, or none where the link says all, with settings as a link has them.
 pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
     (
+        "Llama 3 8B in full under torchtune 0.6",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=torchtune_0_6&train_type=full&data_parallel_engine=fsdp2&zero_stage=3",
+    ),
+    (
+        "Qwen2.5 7B with adapters everywhere and dropout under torchtune",
+        "Qwen2.5-7B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=torchtune&train_type=lora&lora_rank=16&lora_dropout=0.05&lora_target_modules=q_proj%20k_proj%20v_proj%20o_proj%20gate_proj%20up_proj%20down_proj%20lm_head",
+    ),
+    (
+        "Llama 3 8B in full under torchtune",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=torchtune&train_type=full&gradient_checkpointing&data_parallel_engine=fsdp2&zero_stage=3",
+    ),
+    (
         "Llama 3 8B in full under transformers, attention eager",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=eager&padding_mask",

@@ -167,6 +167,7 @@ fn software(name: &str) -> String {
         "megatron_deepspeed" => "Megatron-DeepSpeed".to_owned(),
         "gpt_neox" => "GPT-NeoX".to_owned(),
         "torch_fsdp" => "PyTorch FSDP".to_owned(),
+        "torchtune_0_6" => "torchtune 0.6".to_owned(),
         "hf_transformers" => "Hugging Face transformers".to_owned(),
         other => other.to_owned(),
     }

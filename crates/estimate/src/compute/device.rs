@@ -69,7 +69,9 @@ impl Device {
         let clocks = measured.matmul.map_or(1.0, |_| factor);
         let kernel = match recipe.software {
             Software::TorchFsdp | Software::HfTransformers => calibration.attention_triton,
-            Software::Torchtitan => calibration.attention_pytorch,
+            Software::Torchtitan | Software::Torchtune | Software::Torchtune06 => {
+                calibration.attention_pytorch
+            }
             _ => 1.0,
         };
         Self {
@@ -116,7 +118,12 @@ impl Device {
 const fn is_plain(software: Software) -> bool {
     matches!(
         software,
-        Software::TorchFsdp | Software::HfTransformers | Software::Torchtitan | Software::Nanotron
+        Software::TorchFsdp
+            | Software::HfTransformers
+            | Software::Torchtitan
+            | Software::Nanotron
+            | Software::Torchtune
+            | Software::Torchtune06
     )
 }
 

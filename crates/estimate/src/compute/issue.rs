@@ -138,7 +138,11 @@ impl Issue {
         match software {
             Software::MegatronCoreLocal | Software::MegatronCoreTe => MEGATRON_CORE,
             Software::MegatronLegacy | Software::MegatronDeepspeed | Software::GptNeox => MEGATRON_LEGACY,
-            Software::Nanotron | Software::TorchFsdp | Software::HfTransformers => EAGER,
+            Software::Nanotron
+            | Software::TorchFsdp
+            | Software::HfTransformers
+            | Software::Torchtune
+            | Software::Torchtune06 => EAGER,
             Software::Torchtitan => COMPILED,
         }
     }

@@ -95,7 +95,12 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
         | Software::MegatronDeepspeed
         | Software::GptNeox => true,
         Software::MegatronCoreTe => false,
-        Software::Torchtitan | Software::Nanotron | Software::TorchFsdp | Software::HfTransformers => {
+        Software::Torchtitan
+        | Software::Nanotron
+        | Software::TorchFsdp
+        | Software::HfTransformers
+        | Software::Torchtune
+        | Software::Torchtune06 => {
             return None;
         }
     };

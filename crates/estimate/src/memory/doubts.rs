@@ -22,12 +22,12 @@ pub fn doubts(plan: &Plan) -> Vec<&'static str> {
         ),
         (
             recipe.software.semantics().eager_modules,
-            "What Hugging Face's modules keep is met to the byte; what they hold while they run backward is read from \
+            "What modules of plain PyTorch keep is met to the byte; what they hold while they run backward is read from \
              code.",
         ),
         (
             recipe.tuning.quantization != Quantization::None,
-            "Quantised weights are counted as bitsandbytes packs them; experts held as one parameter may stay in 16 bits.",
+            "Quantised weights are counted as bitsandbytes or torchao pack them; experts held as one parameter may stay in 16 bits.",
         ),
         (
             Shape::of(plan).splits_backward(),

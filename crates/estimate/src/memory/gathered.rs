@@ -29,7 +29,9 @@ fn wraps_ends(x: &Symbols<'_>) -> bool {
     let engine = x.recipe().transformers.engine;
     match x.recipe().software {
         Software::Torchtitan | Software::TorchFsdp => true,
-        Software::HfTransformers => matches!(engine, DataEngine::Fsdp1 | DataEngine::Fsdp2),
+        software if software.semantics().eager_modules => {
+            matches!(engine, DataEngine::Fsdp1 | DataEngine::Fsdp2)
+        }
         _ => false,
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use shardscope_explain::Formula;
 use shardscope_operators::{Operator, Saved, SectionKind, Symbols, section_counts};
-use shardscope_plan::{Chunk, LayerKind, PositionEmbedding, Recompute};
+use shardscope_plan::{Chunk, LayerKind, PositionEmbedding, Recompute, Rotation};
 use shardscope_units::Bytes;
 
 const CHECKPOINT: &str = "megatron/core/transformer/transformer_block.py:_checkpointed_forward";
@@ -101,8 +101,10 @@ pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
 
 /// The rotary table that layers share, once for a chunk whatever is in flight.
 pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
-    if x.recipe().software.semantics().eager_modules {
-        return (x.model().position_embedding == PositionEmbedding::Rope)
+    let semantics = x.recipe().software.semantics();
+    if semantics.eager_modules {
+        return (semantics.modules.rotation == Rotation::Shared
+            && x.model().position_embedding == PositionEmbedding::Rope)
             .then(|| Saved::new("rotary cosines and sines", &[2, x.s, x.rotated], x.width, &ROTARY_PAIR));
     }
     let rotates = x.model().position_embedding == PositionEmbedding::Rope && x.model().latent.is_none();

@@ -7,7 +7,7 @@ use shardscope_plan::{Optimizer, OptimizerKind, StateFormat};
 const EIGHT_BIT_BLOCK: u64 = 256;
 /// The same of 4-bit states (`torchao/optim/subclass_4bit.py`).
 const FOUR_BIT_BLOCK: u64 = 128;
-/// Bytes of a block's constant.
+/// Bytes of a block's constant, and of an fp32 moment.
 const CONSTANT: u64 = 4;
 
 /// A state: its name, bytes of an element, and of which parameters.
@@ -23,6 +23,8 @@ pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of) -> Vec<OfOp
             OptimizerKind::Muon => plain(optimizer.kind, [first, second], plain_of),
             kind => plain(kind, [first, second], of),
         },
+        // `bitsandbytes/optim/optimizer.py:Optimizer2State.init_state`.
+        StateFormat::Single => plain(optimizer.kind, [CONSTANT; 2], of),
         StateFormat::EightBit | StateFormat::Float8 => in_blocks(optimizer.kind, 1, EIGHT_BIT_BLOCK, of),
         // Two moments of half a byte each.
         StateFormat::FourBit => vec![

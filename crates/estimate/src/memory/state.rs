@@ -146,10 +146,13 @@ impl Held {
 const BLOCK: u64 = 64;
 /// Constants of a block that are quantised together (`bitsandbytes/functional.py:quantize_4bit`).
 const CONSTANTS: u64 = 256;
+/// Bytes of a number of 16 bits.
+const HALF: u64 = 2;
 /// Widest side of which SOAP and Shampoo hold a preconditioner (`max_precond_dim` of the reference SOAP).
 const WIDEST: u64 = 10_000;
 
-/// Bytes of `count` weights in `rows` rows held so, and of their constants. Tables of 16 entries are left out.
+/// Bytes of `count` weights in `rows` rows held so, and of their constants. Tables of 16 entries are left out: torchao's
+/// (`torchao/dtypes/nf4tensor.py:NF4Tensor`) and the mean of its constants are 34 bytes for each tensor.
 fn quantized(quantization: Quantization, count: u64, rows: u64) -> [u64; 2] {
     let blocks = count.div_ceil(BLOCK);
     match quantization {
@@ -158,6 +161,7 @@ fn quantized(quantization: Quantization, count: u64, rows: u64) -> [u64; 2] {
         Quantization::FourBit { double: true } => {
             [count.div_ceil(2), blocks + blocks.div_ceil(CONSTANTS) * FLOAT + FLOAT]
         }
+        Quantization::BlocksOfBlocks => [count.div_ceil(2), blocks + blocks.div_ceil(CONSTANTS) * HALF],
         Quantization::Int8 => [count, rows * FLOAT],
         Quantization::Fp8 => [count, FLOAT],
     }

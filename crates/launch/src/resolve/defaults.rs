@@ -162,6 +162,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::GptNeox => "as in Megatron-LM; GPT-NeoX does not say",
         Software::TorchFsdp => "as in Megatron-LM; the trainer does not say",
         Software::HfTransformers => "default of transformers",
+        Software::Torchtune | Software::Torchtune06 => "default of torchtune",
     }
 }
 

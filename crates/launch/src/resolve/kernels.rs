@@ -18,7 +18,7 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
             ("flash", "MindSpeed puts its fused attention in the place of core's own with --use-flash-attn")
         }
         Software::MegatronCoreLocal => ("unfused", "core's own layers have no fused attention"),
-        Software::HfTransformers => match table.word(Field::AttnImplementation) {
+        _ if software.semantics().eager_modules => match table.word(Field::AttnImplementation) {
             "eager" => ("unfused", "attn_implementation"),
             "flash_attention_2" | "flash_attention_3" => ("flash", "attn_implementation"),
             _ => ("sdpa", "attn_implementation"),
@@ -117,6 +117,8 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "torch" => return LossKind::Torch,
         "native_fused" => return LossKind::NativeFused,
         "te" => return LossKind::TransformerEngine,
+        "chunked_logits" => return LossKind::ChunkedLogits,
+        "chunked_linear" => return LossKind::ChunkedLinear,
         "compiled" => return LossKind::Compiled,
         "fused_linear" | "liger" | "cce" | "chunked" => return LossKind::FusedLinear,
         _ => {}

@@ -63,8 +63,10 @@ pub(super) fn find(table: &mut Table, software: Software) {
     if table.has(Field::LoraRank) {
         table.derive_word(Field::TrainType, "lora", "the text sets up LoRA");
     }
-    let (words, switches) = if table.says(Field::Software, "hf_transformers") {
+    let (words, switches) = if software == Software::HfTransformers {
         (&[][..], &[][..])
+    } else if software.semantics().eager_modules {
+        (&[][..], SWITCHES_ELSEWHERE)
     } else {
         (LACKING_ELSEWHERE, SWITCHES_ELSEWHERE)
     };

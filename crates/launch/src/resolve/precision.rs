@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::SettingValue::{Bool, Text};
-use shardscope_plan::{Field, Fp8, Fp8Recipe, Number};
+use shardscope_plan::{Field, Fp8, Fp8Recipe, Number, Software};
 use shardscope_source::Code;
 
 pub(super) fn number(name: &str) -> Option<Number> {
@@ -34,9 +34,9 @@ pub(super) fn params_dtype(table: &mut Table) -> Number {
 }
 
 /// Format of gradient accumulation and reduction (`arguments.py:validate_args`).
-pub(super) fn grads_dtype(table: &mut Table, params: Number) -> Number {
+pub(super) fn grads_dtype(table: &mut Table, software: Software, params: Number) -> Number {
     let wide = params == Number::Bf16
-        && !table.says(Field::Software, "hf_transformers")
+        && !software.semantics().eager_modules
         && !table.on(Field::GradReduceInBf16)
         && matches!(table.word(Field::MainGradsDtype), "" | "fp32");
     if table.on(Field::GradReduceInBf16) && params == Number::Bf16 {

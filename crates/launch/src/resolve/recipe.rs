@@ -30,7 +30,7 @@ pub(super) fn basis(table: &mut Table, software: Software) -> Basis {
     Basis {
         software,
         params_dtype,
-        grads_dtype: grads_dtype(table, params_dtype),
+        grads_dtype: grads_dtype(table, software, params_dtype),
         dp_sharding: dp_sharding(table),
         attention_kernel: attention_kernel(table, software),
     }

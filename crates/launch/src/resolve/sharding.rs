@@ -11,13 +11,13 @@ use shardscope_source::Code;
 /// memory that CUDA may move to the host.
 const KNOWN: &[(&str, OptimizerKind, StateFormat)] = &[
     ("adam", OptimizerKind::Adam, StateFormat::Plain),
-    ("paged_adamw", OptimizerKind::Adam, StateFormat::Plain),
+    ("paged_adamw", OptimizerKind::Adam, StateFormat::Single),
     ("adamw_8bit", OptimizerKind::Adam, StateFormat::EightBit),
     ("paged_adamw_8bit", OptimizerKind::Adam, StateFormat::EightBit),
     ("adamw_4bit", OptimizerKind::Adam, StateFormat::FourBit),
     ("adamw_fp8", OptimizerKind::Adam, StateFormat::Float8),
     ("lion", OptimizerKind::Lion, StateFormat::Plain),
-    ("paged_lion", OptimizerKind::Lion, StateFormat::Plain),
+    ("paged_lion", OptimizerKind::Lion, StateFormat::Single),
     ("lion_8bit", OptimizerKind::Lion, StateFormat::EightBit),
     ("paged_lion_8bit", OptimizerKind::Lion, StateFormat::EightBit),
     ("muon", OptimizerKind::Muon, StateFormat::Plain),

@@ -8,15 +8,16 @@ use shardscope_plan::{
     Quantization, Reference, Software, Transformers, Tuning,
 };
 
-const PEFT: &str = "default of PEFT";
 /// Trained layers where the text gives none (LLaMA-Factory `freeze_trainable_layers`).
 const USUAL_TRAINED_LAYERS: u64 = 2;
 
 /// What the settings of transformers mean in the words of the others; before defaults are filled in.
 pub(super) fn spell_out(table: &mut Table, software: Software) {
-    if software != Software::HfTransformers {
+    let semantics = software.semantics();
+    if !semantics.eager_modules {
         return;
     }
+    let whose = super::defaults::whose(software);
     let defaults = [
         (Field::AddBiasLinear, "false"),
         (Field::Normalization, "RMSNorm"),
@@ -35,7 +36,7 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
     ];
     for (field, value) in defaults {
         if let Ok(value) = super::parse::parse(field, value) {
-            table.default(field, value, "default of transformers");
+            table.default(field, value, whose);
         }
     }
     if table.on(Field::GradientCheckpointing) {
@@ -44,7 +45,9 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
         table.derive_word(Field::RecomputeMethod, "uniform", rule);
         table.derive(Field::RecomputeNumLayers, Int(1), rule);
     }
-    if !table.has(Field::Autocast) {
+    if semantics.modules.casts_weights_once {
+        table.default(Field::Autocast, Text("none".to_owned()), "the weights themselves are cast");
+    } else if !table.has(Field::Autocast) {
         let (word, rule) = match (table.on(Field::Bf16), table.on(Field::Fp16)) {
             (true, _) => ("bf16", "the Trainer runs under autocast with --bf16"),
             (_, true) => ("fp16", "the Trainer runs under autocast with --fp16"),
@@ -55,7 +58,7 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
     if table.on(Field::LigerKernel) {
         table.derive_word(Field::LossKind, "liger", "liger_kernel");
     }
-    table.default(Field::AttnImplementation, Text("sdpa".to_owned()), "default of transformers");
+    table.default(Field::AttnImplementation, Text("sdpa".to_owned()), whose);
     let sharded = matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2");
     if sharded {
         table.derive(Field::ZeroStage, Int(3), "FSDP shards weights, gradients and states");
@@ -64,8 +67,9 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
 
 /// Whose adapters can stand beside the layers of `software`; none where no library's are known.
 pub(super) fn library(table: &Table, software: Software) -> Option<AdapterLibrary> {
-    if software.semantics().eager_modules {
-        return Some(AdapterLibrary::Peft);
+    let semantics = software.semantics();
+    if semantics.eager_modules {
+        return Some(semantics.modules.adapters);
     }
     let core = matches!(software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
     AdapterLibrary::named(table.word(Field::AdapterLibrary))
@@ -76,7 +80,7 @@ pub(super) fn library(table: &Table, software: Software) -> Option<AdapterLibrar
 /// verdict, or the reader has gone on without them.
 pub(super) fn tuning(table: &mut Table, software: Software, params: Number) -> Tuning {
     let Some(library) = library(table, software) else { return Tuning::default() };
-    let way = way(table);
+    let way = way(table, software.semantics().eager_modules);
     let saved = |table: &Table, name: &str| table.words(Field::ModulesToSave).contains(&name);
     let any = |table: &Table, names: &[&str]| names.iter().any(|name| saved(table, name));
     let embedding = any(table, &["embed_tokens", "wte", "embed_in", "word_embeddings", "all-embedding"]);
@@ -102,13 +106,13 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: Number) -> T
         tuning.input_gradients = library.semantics().input_gradients || whole;
         return tuning;
     }
-    tuning.quantization = quantization(table);
+    tuning.quantization = quantization(table, library);
     let quantized = tuning.quantization != Quantization::None;
-    if quantized {
+    if quantized && library == AdapterLibrary::Peft {
         let rule = "prepare_model_for_kbit_training makes the embedding's output require a gradient";
         table.derive(Field::InputRequireGrads, Bool(true), rule);
     }
-    table.default(Field::InputRequireGrads, Bool(false), PEFT);
+    table.default(Field::InputRequireGrads, Bool(false), &format!("default of {}", library.semantics().name));
     tuning.input_gradients = table.on(Field::InputRequireGrads);
     tuning.upcast = quantized && table.on(Field::UpcastNonQuantized);
     tuning
@@ -121,7 +125,7 @@ enum Way {
     Lora,
 }
 
-fn way(table: &mut Table) -> Way {
+fn way(table: &mut Table, eager: bool) -> Way {
     if table.has(Field::LoraRank) || table.has(Field::LoraTargetModules) {
         table.derive_word(Field::TrainType, "lora", "the text sets up LoRA");
     }
@@ -137,7 +141,7 @@ fn way(table: &mut Table) -> Way {
         }
         "freeze" => Way::Freeze,
         _ => {
-            if table.has(Field::Software) && table.says(Field::Software, "hf_transformers") {
+            if eager {
                 table.default(
                     Field::TrainType,
                     Text("full".to_owned()),
@@ -163,6 +167,9 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
     if library.is_of_megatron() {
         let rule = "Float16Module casts adapters with the model";
         table.overrule(Field::AdapterDtype, Text(params.name().to_owned()), rule);
+    } else if library != AdapterLibrary::Peft {
+        let rule = "adapters are built in the type of the model's weights";
+        table.derive_word(Field::AdapterDtype, params.name(), rule);
     } else {
         let rule = "PEFT holds adapters in fp32 over 16-bit weights (autocast_adapter_dtype)";
         table.default(Field::AdapterDtype, Text("fp32".to_owned()), rule);
@@ -179,8 +186,9 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
     }
 }
 
-fn quantization(table: &mut Table) -> Quantization {
+fn quantization(table: &mut Table, library: AdapterLibrary) -> Quantization {
     match table.word(Field::BaseQuantization) {
+        "nf4" if library == AdapterLibrary::Torchtune => Quantization::BlocksOfBlocks,
         "nf4" | "fp4" => {
             table.default(Field::DoubleQuantization, Bool(false), "default of BitsAndBytesConfig");
             Quantization::FourBit { double: table.on(Field::DoubleQuantization) }

@@ -5,10 +5,11 @@ use super::linear::{Input, KEY, OUTPUT, QKV, QUERY, VALUE};
 use super::norm;
 use super::tape::Tape;
 use shardscope_explain::Formula;
-use shardscope_plan::AttentionKernel;
+use shardscope_plan::{AttentionKernel, LinearBias, Rotation};
 
 const EAGER: &str = "transformers: eager_attention_forward";
 const SDPA: &str = "aten/src/ATen/native/transformers/attention.cpp:scaled_dot_product_attention";
+const QWEN: &str = "torchtune/models/qwen2/_positional_embeddings.py:Qwen2RotaryPositionalEmbeddings.forward";
 const GATED: &str = "transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextAttention.forward";
 const FLASH: &str = "flash_attn/flash_attn_interface.py:FlashAttnFunc.forward";
 /// Bytes of an fp32 number.
@@ -23,6 +24,7 @@ static KEYS: Formula = Formula::new("n·K·Bc", "The keys.", SDPA);
 static VALUES: Formula = Formula::new("n·K·Bc", "The values.", SDPA);
 static BUFFER: Formula =
     Formula::new("n·(A + 2·K)·Bc", "The fused projection's output, of which the values are a view.", SDPA);
+static ROTATION: Formula = Formula::new("2·s·d·Bc", "Cosines and sines, cast to the heads' type.", QWEN);
 static REPEATED: Formula = Formula::new("n·A·Bc", "Keys or values, repeated for every query head.", EAGER);
 static OUT: Formula =
     Formula::new("n·A·Bc", "The attention's output, which the output projection reads.", SDPA);
@@ -97,7 +99,9 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
     let masked =
         (x.recipe().transformers.padding_mask || x.window.is_some()) && kernel == AttentionKernel::Sdpa;
     tape.keep(any, "query", &wide, width, &QUERIES);
-    if masked && x.k < x.a {
+    rotations(tape, flow);
+    let repeated = masked || x.recipe().software.semantics().modules.repeats_groups;
+    if repeated && x.k < x.a {
         tape.keep(any, "key", &wide, width, &REPEATED);
         tape.keep(any, "value", &wide, width, &REPEATED);
     } else {
@@ -112,6 +116,19 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
     tape.keep(any, "log-sum-exp", &[x.b, x.a, x.s], FLOAT, &LSE);
     tape.keep(any && kernel == AttentionKernel::Flash, "random state", &[2], 2 * FLOAT, &RNG);
     tape.keep(any && masked, "padding mask", &[x.b, x.s, x.s], width, &PADDING);
+}
+
+/// Cosines and sines in the type of the heads, where a model that holds them in fp32 casts them for each use.
+fn rotations(tape: &mut Tape<'_, '_>, flow: &Flow) {
+    let x = tape.x;
+    let model = x.model();
+    // torchtune's models with biases or norms on queries and keys are Qwen's; its others rotate in fp32 and keep nothing.
+    let casts = model.linear_bias == LinearBias::QkvOnly || model.qk_layernorm;
+    let rotation = x.recipe().software.semantics().modules.rotation;
+    if rotation == Rotation::Buffers && casts && x.compute_width < FLOAT {
+        tape.keep(flow.query, "rotation of queries", &[2, x.s, x.d], x.compute_width, &ROTATION);
+        tape.keep(flow.key, "rotation of keys", &[2, x.s, x.d], x.compute_width, &ROTATION);
+    }
 }
 
 fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {

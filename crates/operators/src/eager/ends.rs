@@ -3,10 +3,12 @@
 use super::linear::{Input, OUTPUT_LAYER};
 use super::tape::Tape;
 use shardscope_explain::Formula;
-use shardscope_plan::{LogProbs, LossKind, Objective};
+use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective};
 
 const EMBEDDING: &str = "torch.nn.functional.embedding";
 const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss";
+const CHUNKS: &str = "torchtune/modules/loss/ce_chunked_output_loss.py:CEWithChunkedOutputLoss.forward";
+const LINEAR_CHUNKS: &str = "torchtune/modules/loss/cross_entropy_loss.py:LinearCrossEntropyLoss.forward";
 const CAPPED: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2ForCausalLM";
 const LINEAR: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:LigerFusedLinearCrossEntropyFunction";
 const PREFERENCE: &str = "trl/trainer/utils.py:selective_log_softmax";
@@ -18,6 +20,30 @@ const FLOAT: u64 = 4;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 
+static CHUNKED_SOFTMAX: Formula =
+    Formula::new("4·n·V", "Log-softmax over the vocabulary of every chunk, fp32.", CHUNKS);
+static CHUNKED_LABELS: Formula = Formula::new("8·n", "The labels of every chunk, int64.", CHUNKS);
+static CHUNKED_TOTALS: Formula = Formula::new("32", "The total weight of each of 8 chunks, fp32.", CHUNKS);
+static CHUNKED_COUNTS: Formula =
+    Formula::new("16", "Tokens that have a label, counted by the loss and by the recipe, int64.", CHUNKS);
+static LABELLED_INPUT: Formula =
+    Formula::new("b·(s - 1)·h·B", "The output layer's input for tokens that have a label.", LINEAR_CHUNKS);
+static LABELLED: Formula = Formula::new("8·b·(s - 1)", "Which tokens have a label, int64.", LINEAR_CHUNKS);
+static LABELLED_LABELS: Formula =
+    Formula::new("8·b·(s - 1)", "The labels that there are, int64.", LINEAR_CHUNKS);
+static LABELLED_DROPPED: Formula =
+    Formula::new("b·(s - 1)·h·Ba", "The same behind the adapter's dropout.", LINEAR_CHUNKS);
+static LABELLED_MASK: Formula =
+    Formula::new("b·(s - 1)·h", "The dropout mask of the adapter's input, one byte each.", LINEAR_CHUNKS);
+static LABELLED_MIDDLE: Formula =
+    Formula::new("b·(s - 1)·r·Ba", "What goes from the adapter's first matrix to its second.", LINEAR_CHUNKS);
+static COUNTED: Formula =
+    Formula::new("8", "Tokens that have a label, which the recipe multiplies by, int64.", CHUNKS);
+static LABELLED_SOFTMAX: Formula = Formula::new(
+    "4·b·(s - 1)·V",
+    "Log-softmax over the vocabulary of every token that has a label, fp32.",
+    LINEAR_CHUNKS,
+);
 static IDS: Formula = Formula::new("8·n", "Token numbers, int64.", EMBEDDING);
 static CAP: Formula = Formula::new("n·V·Bc", "The logits' tanh.", CAPPED);
 static LOG_SOFTMAX: Formula = Formula::new("4·n·V", "Log-softmax over the vocabulary, always in fp32.", LOSS);
@@ -80,6 +106,9 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
         tape.keep(trains, "gradient of the output layer's weight", &[x.v, x.h], width, formula);
         return;
     }
+    if x.recipe().loss == LossKind::ChunkedLinear {
+        return labelled(tape, trains);
+    }
     let input = Input { shared: None, needed: true, cast: false };
     OUTPUT_LAYER.run_as(tape, input, [x.h, x.v], trains);
     tape.keep(x.model().arrangement.final_softcap, "capped logits", &[x.n, x.v], x.compute_width, &CAP);
@@ -102,8 +131,43 @@ fn policy(tape: &mut Tape<'_, '_>) {
     tape.keep(true, "sampled tokens", &[x.n], INDEX, &SAMPLED);
 }
 
+/// Output layer and loss of tokens that have a label, a chunk at a time. Every token but the last of a sequence is taken to
+/// have one: what a data set masks (`train_on_input: False`) is not known.
+fn labelled(tape: &mut Tape<'_, '_>, trains: bool) {
+    let x = tape.x;
+    let behind = x.s.saturating_sub(1);
+    let lora = x.recipe().tuning.lora.filter(|lora| lora.modules.has(LinearModule::OutputLayer));
+    let drops = lora.is_some_and(|lora| lora.dropout);
+    let wide = [x.b, behind, x.h];
+    let plain = trains || (lora.is_some() && !drops);
+    tape.keep(plain, "lm_head input", &wide, x.width, &LABELLED_INPUT);
+    tape.keep(drops, "lm_head LoRA input", &wide, x.adapter_width, &LABELLED_DROPPED);
+    tape.keep(drops, "lm_head LoRA dropout mask", &wide, 1, &LABELLED_MASK);
+    let middle = [x.b, behind, x.lora_rank];
+    tape.keep(lora.is_some(), "lm_head LoRA B input", &middle, x.adapter_width, &LABELLED_MIDDLE);
+    tape.keep(true, "log-softmax", &[x.b, behind, x.v], FLOAT, &LABELLED_SOFTMAX);
+    tape.keep(true, "tokens with a label", &[x.b, behind], INDEX, &LABELLED);
+    tape.keep(true, "labels", &[x.b, behind], INDEX, &LABELLED_LABELS);
+    let chunks = x.recipe().software.semantics().modules.loss_chunks;
+    tape.keep(true, "total weights", &[chunks], FLOAT, &CHUNKED_TOTALS);
+    tape.keep(true, "count of tokens with a label", &[1], INDEX, &COUNTED);
+}
+
+/// A loss that takes its tokens in chunks; the recipe multiplies it by the tokens that have a label.
+fn chunked(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    tape.keep(true, "log-softmax", &[x.n, x.v], FLOAT, &CHUNKED_SOFTMAX);
+    tape.keep(true, "labels", &[x.n], INDEX, &CHUNKED_LABELS);
+    let chunks = x.recipe().software.semantics().modules.loss_chunks;
+    tape.keep(true, "total weights", &[chunks], FLOAT, &CHUNKED_TOTALS);
+    tape.keep(true, "tokens with a label", &[2], INDEX, &CHUNKED_COUNTS);
+}
+
 fn next_token(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
+    if x.recipe().loss == LossKind::ChunkedLogits {
+        return chunked(tape);
+    }
     if x.recipe().loss == LossKind::Compiled {
         tape.keep(true, "log-softmax", &[x.n, x.v], x.width, &NARROW_SOFTMAX);
     } else {

@@ -17,6 +17,7 @@ const FOUR_BIT: &str = "bitsandbytes/autograd/_functions.py:MatMul4Bit";
 const LORA: &str = "peft/tuners/lora/layer.py:Linear.forward, backward";
 const DORA: &str = "peft/tuners/lora/dora.py:DoraLinearLayer.get_weight_norm";
 const LOSS: &str = "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward";
+const CHUNKS: &str = "torchtune/modules/loss: autograd takes the chunks one by one, the last one first";
 const FLASH: &str = "flash-attn backward: queries' gradient summed in fp32, keys' and values' by query head";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
@@ -58,6 +59,20 @@ static COPY: Formula = Formula::new("4·n·V", "The logits in fp32.", LOSS);
 static BOTH: Formula = Formula::new("8·n·V", "Gradients of the log-softmax and of the logits, fp32.", LOSS);
 static ONE: Formula = Formula::new("4·n·V", "Gradient of the fp32 logits.", LOSS);
 static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
+static PART: Formula = Formula::new("rows·V·Bc", "Logits of a chunk of tokens, or their gradient.", CHUNKS);
+static PART_COPY: Formula = Formula::new("4·rows·V", "Logits of a chunk of tokens in fp32.", CHUNKS);
+static PART_GRADIENTS: Formula = Formula::new(
+    "8·rows·V",
+    "Gradients of the log-softmax and of the logits of a chunk of tokens, fp32.",
+    CHUNKS,
+);
+static PART_INPUTS: Formula =
+    Formula::new("2·n·h·B", "Gradients of the output layer's input, chunk by chunk and joined.", CHUNKS);
+static HEADS: Formula = Formula::new(
+    "2·V·h·B",
+    "A chunk's part of the output layer's weight gradient, and the sum so far.",
+    CHUNKS,
+);
 static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
 static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output layer's input.", AUTOGRAD);
 static CHUNK: Formula =
@@ -251,6 +266,31 @@ fn experts(x: &Symbols<'_>) -> Vec<Held> {
     vec![Held::new("backward of the experts", Bytes::ZERO, first)]
 }
 
+/// A loss that takes its tokens in chunks: gradients of one chunk at a time, and the weight's as a sum and a summand.
+fn chunked(x: &Symbols<'_>, trains: bool) -> Vec<Held> {
+    let (width, part) = (x.compute_width, [x.chunk_rows(), x.v]);
+    let all = if x.recipe().loss == LossKind::ChunkedLogits {
+        Saved::new("logits", &[x.n, x.v], width, &LOGITS)
+    } else {
+        Saved::new("logits of a chunk", &part, width, &PART)
+    };
+    let copy = Saved::new("fp32 logits of a chunk", &part, FLOAT, &PART_COPY);
+    let gradients =
+        Saved::new("gradients of a chunk's fp32 logits", &[2, part[0], part[1]], FLOAT, &PART_GRADIENTS);
+    let mut backward = vec![
+        Saved::new("logits gradient of a chunk", &part, width, &PART),
+        Saved::new("gradients of the input", &[2, x.n, x.h], x.width, &PART_INPUTS),
+    ];
+    if trains {
+        backward.push(Saved::new("output layer's weight gradients", &[2, x.v, x.h], x.width, &HEADS));
+    }
+    vec![
+        Held::new("loss", Bytes::ZERO, if width < FLOAT { vec![all, copy] } else { vec![all] }),
+        Held::new("backward of the loss", Bytes::ZERO, vec![gradients]),
+        Held::new("backward of the output layer", Bytes::ZERO, backward),
+    ]
+}
+
 fn output_layer(x: &Symbols<'_>) -> Vec<Held> {
     let width = x.compute_width;
     let tuning = &x.recipe().tuning;
@@ -266,6 +306,9 @@ fn output_layer(x: &Symbols<'_>) -> Vec<Held> {
             ));
         }
         return vec![Held::new("loss", Bytes::ZERO, tensors)];
+    }
+    if matches!(x.recipe().loss, LossKind::ChunkedLogits | LossKind::ChunkedLinear) {
+        return chunked(x, trains);
     }
     let wide = [x.n, x.v];
     let narrow = width < FLOAT;

@@ -5,11 +5,13 @@ use super::flow::Flow;
 use super::tape::Tape;
 use crate::Symbols;
 use shardscope_explain::Formula;
-use shardscope_plan::Normalization;
+use shardscope_plan::{NormModule, Normalization};
 
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm";
 const GEMMA: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2RMSNorm";
 const LIGER: &str = "liger_kernel/ops/rms_norm.py:LigerRMSNormFunction";
+const FUNCTIONAL: &str =
+    "torch.nn.functional.rms_norm of an fp32 input: a product of both in fp32, then a cast";
 const LAYER: &str = "torch.nn.functional.layer_norm";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
@@ -20,6 +22,8 @@ static DEVIATION: Formula = Formula::new("4·n", "The inverse root mean square o
 static NORMED: Formula = Formula::new("n·h·B", "The normalised input, for the weight's gradient.", RMS);
 static NORMED_FP32: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", GEMMA);
+static UNCAST: Formula =
+    Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", FUNCTIONAL);
 static SCALE: Formula = Formula::new("4·h", "One plus the weight, in fp32.", GEMMA);
 static OWN_INPUT: Formula = Formula::new("n·h·B", "The norm's input in its own type.", LIGER);
 static KERNEL_INPUT: Formula =
@@ -103,6 +107,8 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
         if is_fp32(x) {
             tape.keep(trains, names.normed, &wide, FLOAT, &NORMED_FP32);
             tape.keep(needed, names.scale, &[x.h], FLOAT, &SCALE);
+        } else if x.recipe().software.semantics().modules.norm == NormModule::CastAfter {
+            tape.keep(trains, names.normed, &wide, FLOAT, &UNCAST);
         } else {
             tape.keep(trains, names.normed, &wide, x.width, &NORMED);
         }

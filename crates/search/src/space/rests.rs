@@ -42,9 +42,12 @@ fn shardings(plan: &Plan, base: &Variant, choices: &Choices, p: u64) -> Vec<DpSh
             DpSharding::Gradients,
             DpSharding::Parameters,
         ],
-        Software::Torchtitan | Software::Nanotron | Software::TorchFsdp | Software::HfTransformers => {
-            Vec::new()
-        }
+        Software::Torchtitan
+        | Software::Nanotron
+        | Software::TorchFsdp
+        | Software::HfTransformers
+        | Software::Torchtune
+        | Software::Torchtune06 => Vec::new(),
     };
     if !out.contains(&base.sharding) {
         out.push(base.sharding);

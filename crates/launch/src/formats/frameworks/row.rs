@@ -101,6 +101,7 @@ fn common(leaves: &mut Leaves<'_>, row: &Row) {
             () if lower.contains("fp16") || lower.contains("float16") || lower == "16-mixed" => {
                 leaves.switch(Field::Fp16, true, leaf);
             }
+            () if lower.contains("32") => leaves.switch(Field::Bf16, false, leaf),
             () => {}
         }
     }

@@ -1,17 +1,17 @@
 //! torchtune. Keys: its configurations.
 
 use super::row::Row;
-use crate::Origin;
 use crate::formats::flags::known_model;
-use crate::formats::leaves::Leaves;
+use crate::formats::leaves::{Leaf, Leaves};
 use crate::named::take_model;
+use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
 /// torchtune's settings file.
 pub(in crate::formats) const TORCHTUNE: Row = Row {
     trainer: "torchtune",
     title: "a configuration of torchtune",
-    about: "torchtune: model by name, batch, adapters; its layers stop the verdict",
+    about: "torchtune: model by name, batch, adapters, its losses; Llama, Mistral and Qwen",
     signs: &["model._component_", "tokenizer._component_"],
     keys: &[
         (&["tokenizer.max_seq_len"], Field::SeqLength),
@@ -22,24 +22,148 @@ pub(in crate::formats) const TORCHTUNE: Row = Row {
         (&["model.lora_dropout"], Field::LoraDropout),
     ],
     models: &[],
-    software: Software::TorchFsdp,
-    lacking: Some("what torchtune's own layers keep for the backward pass"),
+    software: Software::Torchtune06,
+    lacking: None,
     extra: torchtune,
 };
 
-/// Models by the name of the function that builds them: `torchtune.models.llama3_1.lora_llama3_1_8b`.
+/// Chunks of a loss that are modelled, torchtune's default.
+const CHUNKS: u64 = 8;
+
+/// Families of `torchtune.models` whose layers were recorded.
+const FAMILIES: [&str; 10] = [
+    "llama2",
+    "code_llama2",
+    "llama3",
+    "llama3_1",
+    "llama3_2",
+    "llama3_3",
+    "mistral",
+    "qwen2",
+    "qwen2_5",
+    "qwen3",
+];
+
+/// Settings that change a figure and have no formula, where they are on or name something.
+const LACKING: &[(&str, Effect, &str)] = &[
+    (
+        "compile",
+        Effect::Memory,
+        "layers and loss as torch.compile fuses them, which keep less for the backward pass",
+    ),
+    (
+        "optimizer_in_bwd",
+        Effect::Memory,
+        "an optimizer that steps within the backward pass, so that all gradients are never held at once",
+    ),
+    ("enable_fp8_training", Effect::Memory, "products in 8 bits (torchao.float8)"),
+    ("ac_mode", Effect::Memory, "checkpointing of some layers or operations (ac_mode)"),
+    ("quantizer._component_", Effect::Memory, "training with simulated quantisation (QAT)"),
+    ("teacher_model._component_", Effect::Memory, "the teacher's forward pass and the loss of distillation"),
+    ("custom_sharded_layers", Effect::Memory, "embedding and output layer as FSDP units of their own"),
+    ("ppo_epochs", Effect::Memory, "reinforcement learning (torchtune's PPO and GRPO recipes)"),
+    ("grpo_samples", Effect::Memory, "reinforcement learning (torchtune's PPO and GRPO recipes)"),
+];
+
+/// Degrees that cut the run further than FSDP does.
+const DEGREES: &[(&str, &str)] = &[
+    ("tensor_parallel_dim", "tensor parallelism in torchtune"),
+    ("context_parallel_dim", "context parallelism in torchtune"),
+    ("data_parallel_replicate_dim", "replicas of a sharded model (HSDP) in torchtune"),
+];
+
+/// Groups and keys that say where things lie, what is logged and how long is trained.
+const HARMLESS: &[&str] = &[
+    "profiler.",
+    "metric_logger.",
+    "checkpointer.",
+    "lr_scheduler.",
+    "dataset.",
+    "dataset_val.",
+    "tokenizer.",
+    "log_",
+    "save_adapter_weights_only",
+    "resume_from_checkpoint",
+    "epochs",
+    "max_steps_per_epoch",
+    "run_val_every_n_steps",
+    "batch_size_val",
+    "low_cpu_ram",
+    "model.lora_alpha",
+    "clip_grad_norm",
+];
+
 fn torchtune(leaves: &mut Leaves<'_>) {
+    model(leaves);
+    adapters(leaves);
+    loss(leaves);
+    for (path, effect, what) in LACKING {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| is_on(leaf)) {
+            lack(leaves, leaf, *effect, what);
+        }
+    }
+    for (path, what) in DEGREES {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| !matches!(leaf.value.as_str(), "1" | "-1" | "")) {
+            lack(leaves, leaf, Effect::Communication, what);
+        }
+    }
+    if leaves.get("optimizer._component_").is_none() {
+        let what = "a text that generates, evaluates or converts, and trains nothing";
+        leaves.reading.not_modelled.push(NotModelled::new("optimizer", "", Effect::Model, what));
+    }
+    leaves.turn_on("dataset.packed", Field::Packing);
+    leaves.state(Field::ZeroStage, "3", Origin::Default, "torchtune's distributed recipes shard by FSDP2");
+    let why = "torchtune's distributed recipes call fully_shard on every layer";
+    leaves.state(Field::DataParallelEngine, "fsdp2", Origin::Default, why);
+    leaves.pass_below(HARMLESS);
+}
+
+/// Whether a leaf turns something on or names it.
+fn is_on(leaf: &Leaf) -> bool {
+    leaf.flag() != Some(false) && !matches!(leaf.value.as_str(), "" | "null" | "None" | "~" | "[]" | "0")
+}
+
+fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
+    let item = NotModelled::new(&leaf.path, "", effect, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
+}
+
+/// Models by the name of the function that builds them: `torchtune.models.llama3_1.lora_llama3_1_8b`.
+fn model(leaves: &mut Leaves<'_>) {
     let Some(leaf) = leaves.get("model._component_") else { return };
-    let mut name = leaf.value.rsplit('.').next().unwrap_or(&leaf.value);
-    for (prefix, kind) in [("qlora_", "qlora"), ("lora_", "lora"), ("dora_", "lora")] {
+    let mut path = leaf.value.rsplit('.');
+    let mut name = path.next().unwrap_or(&leaf.value);
+    let family = path.next().unwrap_or_default();
+    if !FAMILIES.contains(&family) {
+        let what = format!("what the layers of {family} in torchtune keep for the backward pass");
+        lack(leaves, leaf, Effect::Memory, &what);
+    }
+    for (prefix, kind, decomposes) in [
+        ("qlora_", "qlora", false),
+        ("qdora_", "qlora", true),
+        ("lora_", "lora", false),
+        ("dora_", "lora", true),
+    ] {
         if let Some(rest) = name.strip_prefix(prefix) {
             leaves.say(Field::TrainType, kind, leaf);
+            if decomposes {
+                leaves.switch(Field::UseDora, true, leaf);
+            }
             name = rest;
         }
     }
-    let dotted = ["3_1", "3_2", "3_3", "2_5"]
-        .iter()
-        .fold(name.to_owned(), |name, part| name.replace(part, &part.replace('_', ".")));
+    let quantized = leaves.yes("model.quantize_base").or_else(|| {
+        Some(leaf).filter(|leaf| leaf.value.contains(".qlora_") || leaf.value.contains(".qdora_"))
+    });
+    if let Some(quantized) = quantized {
+        leaves.say(Field::BaseQuantization, "nf4", quantized);
+        if family.starts_with("qwen") && leaves.flag("model.apply_lora_to_mlp") != Some(true) {
+            let what = "Qwen's MLP in torchtune, whose weights stay in 16 bits where it is not adapted";
+            lack(leaves, quantized, Effect::Memory, what);
+        }
+    }
+    leaves.turn_on("model.use_dora", Field::UseDora);
+    let dotted = dotted(family, name);
     match known_model(&dotted) {
         Some((known, settings)) => {
             let note = [known, ", named as ", &leaf.value].concat();
@@ -49,5 +173,51 @@ fn torchtune(leaves: &mut Leaves<'_>) {
         }
         None => take_model(&mut leaves.reading, &dotted, &leaf.path, leaf.span),
     }
-    leaves.state(Field::ZeroStage, "3", Origin::Default, "torchtune's distributed recipes shard by FSDP2");
+}
+
+/// A builder's name as models are called: points in the family's version and in the billions of parameters.
+fn dotted(family: &str, name: &str) -> String {
+    let size = name.strip_prefix(family).unwrap_or(name);
+    let size = ["_0_5b", "_1_5b", "_0_6b", "_1_7b"].iter().fold(size.to_owned(), |size, part| {
+        size.replace(part, &["_", &part[1..].replace('_', ".")].concat())
+    });
+    // Qwen2's small models have the shapes of Qwen2.5's; builders of Qwen3 have the chat models' name, which is plain.
+    let family = if family == "qwen2" && size.contains('.') { "qwen2_5" } else { family };
+    let size = if family == "qwen3" { size.replace("_instruct", "").replace("_base", "") } else { size };
+    [family.replace('_', "."), size].concat()
+}
+
+/// Which linear layers have adapters.
+fn adapters(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.get("model.lora_attn_modules") else { return };
+    let mut names: Vec<&str> = leaf
+        .value
+        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .filter(|name| !name.is_empty())
+        .collect();
+    if leaves.flag("model.apply_lora_to_mlp") == Some(true) {
+        names.extend(["gate_proj", "up_proj", "down_proj"]);
+    }
+    if leaves.flag("model.apply_lora_to_output") == Some(true) {
+        names.push("lm_head");
+    }
+    leaves.say(Field::LoraTargetModules, &names.join(" "), leaf);
+}
+
+/// Which loss, and by it which version.
+fn loss(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.get("loss._component_") else { return };
+    let name = leaf.value.rsplit('.').next().unwrap_or(&leaf.value);
+    match name {
+        "LinearCrossEntropyLoss" => {
+            let why = "LinearCrossEntropyLoss came after torchtune 0.6".to_owned();
+            leaves.reading.software = Some((Software::Torchtune, why));
+        }
+        "CEWithChunkedOutputLoss" => {}
+        "CrossEntropyLoss" => leaves.say(Field::LossKind, "torch", leaf),
+        _ => lack(leaves, leaf, Effect::Memory, "what this loss keeps"),
+    }
+    if let Some(chunks) = leaves.get("loss.num_output_chunks").filter(|leaf| leaf.whole() != Some(CHUNKS)) {
+        lack(leaves, chunks, Effect::Memory, "a loss in another number of chunks than 8");
+    }
 }
