@@ -1,5 +1,6 @@
-//! The search in a worker beside the page, so that the page answers while it goes on. The worker runs the page's own
-//! engine: the module that the page has compiled is handed over, and only the small `worker.js` is asked for.
+//! The search in workers beside the page, one for each core, so that the page answers while it goes on. A worker runs the
+//! page's own engine over its part of the space: the module that the page has compiled is handed over, and only the small
+//! `worker.js` is asked for.
 //!
 //! Where there is no worker, as in a sandboxed frame, the page searches by itself in slices between two frames.
 
@@ -9,6 +10,7 @@ use std::rc::Rc;
 use gloo::events::EventListener;
 use gloo::timers::callback::Timeout;
 use js_sys::{Object, Reflect};
+use serde::{Deserialize, Serialize};
 use shardscope::plan::Plan;
 use shardscope::search::{Choices, Inquiry, Question, Walk};
 use shardscope::session::{State, restore};
@@ -22,6 +24,8 @@ use super::later::take_over;
 
 /// Where `worker.js` leaves what is to be searched.
 const ASKED: &str = "asked";
+/// Most workers: each holds an engine of its own, some 20 MB.
+const MOST: u8 = 8;
 /// What the worker is made of.
 const SCRIPT: &str = "worker.js";
 /// How often the worker tells what it has found. Unit: millisecond.
@@ -30,6 +34,16 @@ const TOLD: f64 = 100.0;
 const SLICE: f64 = 12.0;
 /// Things looked at between two looks at the clock: a shape with all its chunks takes a millisecond or two.
 const AT_ONCE: u64 = 1;
+
+/// What a worker searches.
+#[derive(Serialize, Deserialize)]
+struct Task {
+    /// What the reader gave, as [`restore`] takes it.
+    kept: String,
+    /// Which part of the space it takes, counted from 0.
+    part: usize,
+    parts: usize,
+}
 
 /// This side of the engine in a worker; none in a page.
 pub(crate) fn scope() -> Option<DedicatedWorkerGlobalScope> {
@@ -40,9 +54,11 @@ pub(crate) fn scope() -> Option<DedicatedWorkerGlobalScope> {
 pub(crate) fn serve(scope: &DedicatedWorkerGlobalScope) {
     take_over(scope);
     let asked = Reflect::get(scope, &ASKED.into()).ok().and_then(|asked| asked.as_string());
-    let kept = asked.and_then(|asked| restore(&asked));
-    let Some(shown) = kept.and_then(|kept| State::new(kept.input).shown) else { return tell(scope, None) };
-    let mut walk = Walk::new(&shown.plan);
+    let task = asked.and_then(|asked| serde_json::from_str::<Task>(&asked).ok());
+    let Some(Task { kept, part, parts }) = task else { return tell(scope, None) };
+    let shown = restore(&kept).and_then(|kept| State::new(kept.input).shown);
+    let Some(shown) = shown else { return tell(scope, None) };
+    let mut walk = Walk::new(&shown.plan).part(part, parts);
     let mut until = js_sys::Date::now() + TOLD;
     while walk.step(AT_ONCE) {
         if js_sys::Date::now() > until {
@@ -51,8 +67,10 @@ pub(crate) fn serve(scope: &DedicatedWorkerGlobalScope) {
         }
     }
     tell(scope, Some(&walk));
-    // Where nothing fits, the next question is how many would do.
-    if walk.ranked().next().is_none()
+    // Where nothing fits, the next question is how many would do. One worker asks it; where another has found something the
+    // page leaves its answer out.
+    if part == 0
+        && walk.ranked().next().is_none()
         && let Some(needs) = enough(&shown.plan)
     {
         let found = Found { needs: Some(needs), ..Found::of(&walk) };
@@ -76,10 +94,12 @@ fn tell(scope: &DedicatedWorkerGlobalScope, walk: Option<&Walk>) {
 
 /// A search that goes on until it is dropped.
 pub(crate) struct Search {
-    worker: Option<Worker>,
-    _heard: Vec<EventListener>,
+    workers: Workers,
     slices: Slices,
 }
+
+/// The workers of a search, and what is heard of them.
+type Workers = Rc<RefCell<Vec<(Worker, [EventListener; 2])>>>;
 
 /// The next slice of a search by the page itself.
 type Slices = Rc<RefCell<Option<Timeout>>>;
@@ -87,49 +107,75 @@ type Slices = Rc<RefCell<Option<Timeout>>>;
 impl Search {
     /// Searches around `plan`, which `kept` brings back in a worker.
     pub(crate) fn begin(plan: &Plan, kept: &str, found: Callback<Rc<Found>>) -> Self {
-        let slices = Slices::default();
+        let (workers, slices) = (Workers::default(), Slices::default());
+        // The page searches by itself where a worker is lost, and once only.
         let alone = {
-            let (plan, slices, found) = (plan.clone(), slices.clone(), found.clone());
-            move || slice(Rc::new(RefCell::new(Walk::new(&plan))), slices.clone(), found.clone())
-        };
-        let Some(worker) = hire(kept) else {
-            alone();
-            return Self { worker: None, _heard: Vec::new(), slices };
-        };
-        let lost = alone.clone();
-        let heard = vec![
-            EventListener::new(&worker, "message", move |event| {
-                let told = event.dyn_ref::<MessageEvent>().and_then(|event| event.data().as_string());
-                match told.and_then(|told| serde_json::from_str(&told).ok()) {
-                    Some(told) => found.emit(Rc::new(told)),
-                    None => alone(),
+            let (plan, workers, slices, found) =
+                (plan.clone(), workers.clone(), slices.clone(), found.clone());
+            Rc::new(move || {
+                dismiss(&workers);
+                if slices.borrow().is_none() {
+                    slice(Rc::new(RefCell::new(Walk::new(&plan))), slices.clone(), found.clone());
                 }
-            }),
-            EventListener::new(&worker, "error", move |_| lost()),
-        ];
-        Self { worker: Some(worker), _heard: heard, slices }
+            })
+        };
+        let parts = usize::from(browser::cores(MOST));
+        let told = Rc::new(RefCell::new(vec![None; parts]));
+        for part in 0..parts {
+            let task = Task { kept: kept.to_owned(), part, parts };
+            let Some(worker) = hire(&task) else {
+                alone();
+                break;
+            };
+            let (told, found, lost) = (told.clone(), found.clone(), alone.clone());
+            let message = EventListener::new(&worker, "message", move |event| {
+                let said = event.dyn_ref::<MessageEvent>().and_then(|event| event.data().as_string());
+                match said.and_then(|said| serde_json::from_str::<Found>(&said).ok()) {
+                    Some(said) => {
+                        if let Some(place) = told.borrow_mut().get_mut(part) {
+                            *place = Some(said);
+                        }
+                        let joined = Found::joined(&told.borrow());
+                        found.emit(Rc::new(joined));
+                    }
+                    None => lost(),
+                }
+            });
+            let lost = alone.clone();
+            let error = EventListener::new(&worker, "error", move |_| lost());
+            workers.borrow_mut().push((worker, [message, error]));
+        }
+        Self { workers, slices }
+    }
+}
+
+/// Ends the workers. A listener may ask for it while it runs, so listeners go with the search.
+fn dismiss(workers: &Workers) {
+    for (worker, _) in &*workers.borrow() {
+        worker.terminate();
     }
 }
 
 impl Drop for Search {
     fn drop(&mut self) {
-        if let Some(worker) = &self.worker {
-            worker.terminate();
-        }
+        dismiss(&self.workers);
+        // What is heard of a worker holds the workers.
+        self.workers.borrow_mut().clear();
         drop(self.slices.borrow_mut().take());
     }
 }
 
 /// A worker that has been told what to search; nothing where there can be none.
-fn hire(kept: &str) -> Option<Worker> {
+fn hire(task: &Task) -> Option<Worker> {
     // What wasm-bindgen wrote: `index.html` asks for it ahead.
     let glue = browser::query("link[rel=modulepreload]")?.get_attribute("href")?;
     let glue = web_sys::Url::new_with_base(&glue, &browser::document()?.base_uri().ok()??).ok()?.href();
     let options = WorkerOptions::new();
     options.set_type(WorkerType::Module);
     let worker = Worker::new_with_options(SCRIPT, &options).ok()?;
+    let task = serde_json::to_string(task).ok()?;
     let work = Object::new();
-    for (name, value) in [("glue", glue.into()), ("module", wasm_bindgen::module()), (ASKED, kept.into())] {
+    for (name, value) in [("glue", glue.into()), ("module", wasm_bindgen::module()), (ASKED, task.into())] {
         Reflect::set(&work, &name.into(), &value).ok()?;
     }
     worker.post_message(&work).ok()?;

@@ -29,6 +29,12 @@ fn storage() -> Option<Storage> {
     window()?.local_storage().ok().flatten()
 }
 
+/// Processors that workers may have, `most` at most; 1 where the browser does not say.
+pub(crate) fn cores(most: u8) -> u8 {
+    let told = window().map_or(0.0, |window| window.navigator().hardware_concurrency());
+    (1..=most).rev().find(|count| f64::from(*count) <= told).unwrap_or(1)
+}
+
 /// What is kept under `key`.
 pub(crate) fn kept(key: &str) -> Option<String> {
     storage()?.get_item(key).ok().flatten()

@@ -1,5 +1,7 @@
 //! What a search for other layouts has found, in a form that goes from the worker to the page.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 use shardscope::plan::{Field, Recompute};
 use shardscope::search::{Outcome, Walk};
@@ -38,6 +40,7 @@ pub(crate) struct Layout {
     /// In the order of [`DEGREES`].
     pub degrees: [u64; 6],
     pub recompute: Recomputed,
+    expert_tensor: u64,
     /// Bytes reserved at the peak of the fullest GPU.
     peak: u64,
     /// Whether the peak takes some of the headroom.
@@ -84,6 +87,44 @@ impl Found {
         }
     }
 
+    /// What searches over all parts of a space have found together; behind the list of one search over all of it stands what
+    /// the parts' lists hold besides.
+    pub(crate) fn joined(parts: &[Option<Self>]) -> Self {
+        // A part of which nothing is heard has all before it.
+        let silent = parts.iter().filter(|part| part.is_none()).count() as u64;
+        let parts: Vec<&Self> = parts.iter().flatten().collect();
+        let sum = |of: fn(&Self) -> u64| parts.iter().map(|part| of(part)).sum::<u64>();
+        let mut best: Vec<Layout> = Vec::new();
+        let mut ranked: Vec<&Layout> = parts.iter().flat_map(|part| &part.best).collect();
+        ranked.sort_by(|one, other| one.ranked_to(other));
+        for layout in ranked {
+            // Of each cut the first stands for all, as within one search.
+            if !best.iter().any(|known| known.tight == layout.tight && known.is_of_cut(layout)) {
+                best.push(layout.clone());
+            }
+        }
+        let mut frontier: Vec<Layout> = Vec::new();
+        let mut fastest: Vec<&Layout> = parts.iter().flat_map(|part| &part.frontier).collect();
+        fastest.sort_by(|one, other| one.step.total_cmp(&other.step).then(one.peak.cmp(&other.peak)));
+        for layout in fastest {
+            // All before it are faster, so the smallest of them decides.
+            if frontier.last().is_none_or(|smallest| layout.peak < smallest.peak) {
+                frontier.push(layout.clone());
+            }
+        }
+        Self {
+            tried: sum(|part| part.tried),
+            all: sum(|part| part.all) + silent,
+            refused: sum(|part| part.refused),
+            too_large: sum(|part| part.too_large),
+            slower: sum(|part| part.slower),
+            estimated: sum(|part| part.estimated),
+            needs: parts.iter().find_map(|part| part.needs).filter(|_| best.is_empty()),
+            best,
+            frontier,
+        }
+    }
+
     /// The fastest, as many as a list shows.
     pub(crate) fn listed(&self) -> &[Layout] {
         self.best.get(..LISTED).unwrap_or(&self.best)
@@ -109,6 +150,7 @@ impl Layout {
                 of.expert,
                 of.micro_batch_size,
             ],
+            expert_tensor: of.expert_tensor,
             recompute: match of.recompute {
                 Recompute::None => Recomputed::None,
                 Recompute::Selective(_) => Recomputed::Selective,
@@ -118,6 +160,21 @@ impl Layout {
             tight: outcome.tight,
             step: outcome.step.get(),
         }
+    }
+
+    /// What stands first: as [`Outcome`]s are ranked.
+    fn ranked_to(&self, other: &Self) -> Ordering {
+        let order = self.tight.cmp(&other.tight);
+        order.then(self.step.total_cmp(&other.step)).then(self.peak.cmp(&other.peak))
+    }
+
+    /// As [`Outcome::is_of_cut`]: equal degrees but for the virtual stages, and equal micro-batches.
+    fn is_of_cut(&self, other: &Self) -> bool {
+        let cut = |of: &Self| {
+            let [tensor, pipeline, _, context, expert, micro_batch] = of.degrees;
+            [tensor, pipeline, context, expert, of.expert_tensor, micro_batch]
+        };
+        cut(self) == cut(other)
     }
 
     /// Reserved at the peak of the fullest GPU.

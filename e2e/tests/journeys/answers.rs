@@ -106,6 +106,32 @@ fn what_does_not_fit_says_by_how_much_and_is_mended_in_two_clicks() {
 }
 
 #[test]
+fn however_many_workers_search_they_find_the_same() {
+    let rows = |workers: u64| {
+        let page = Page::blank();
+        page.devtools("Page.enable", json!({}));
+        page.devtools(
+            "Page.addScriptToEvaluateOnNewDocument",
+            json!({ "source": format!("
+                Object.defineProperty(navigator, 'hardwareConcurrency', {{ value: {workers} }});
+                window.hired = 0;
+                window.Worker = class extends Worker {{
+                    constructor(...of) {{ super(...of); hired++ }}
+                }};") }),
+        );
+        page.goto("");
+        panel(&page, "search");
+        page.click_text("#search button", "Search");
+        page.wait_gone("#search progress");
+        assert_eq!(page.js("return hired", &[]), workers);
+        page.texts("#search .layout-table tbody tr")
+    };
+    let alone = rows(1);
+    assert!(alone.len() > 5, "{alone:?}");
+    assert_eq!(rows(3), alone);
+}
+
+#[test]
 fn other_layouts_are_searched() {
     let page = Page::open("");
     let before = page.text(".stats dd");
