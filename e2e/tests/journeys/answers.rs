@@ -1,5 +1,6 @@
 //! What the reader does with the answer: asks a number why, takes a suggestion, searches, looks beside the tool of 2023.
 use e2e::{Key, Page};
+use serde_json::json;
 
 use super::steps::{panel, turn};
 
@@ -122,6 +123,7 @@ fn however_many_workers_search_they_find_the_same() {
         page.goto("");
         panel(&page, "search");
         page.click_text("#search button", "Search");
+        page.wait_for("#search .layout-table tbody tr");
         page.wait_gone("#search progress");
         assert_eq!(page.js("return hired", &[]), workers);
         page.texts("#search .layout-table tbody tr")

@@ -60,7 +60,7 @@ fn a_model_named_before_its_table_is_here_is_answered_when_it_comes() {
     );
     page.goto("");
     page.click_text("[role=tab]", "Model + GPUs");
-    page.fill("#start-model", "Qwen/Qwen3-32B");
+    page.fill("#start-model", "microsoft/phi-4");
     page.wait_text("#start-unknown", "still loading");
     page.click_text(".start .chip", "128");
     page.js("window.letTablesGo()", &[]);
