@@ -201,6 +201,7 @@ fn recipe() -> Recipe {
             bias_dropout_add: true,
             rope: false,
             memory_efficient_norm: false,
+            compiled_layers: false,
         },
         loss: LossKind::Unfused,
         overlap: Overlap {

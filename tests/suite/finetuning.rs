@@ -6,6 +6,7 @@ use shardscope::launch::{Resolution, resolve};
 use shardscope::plan::Plan;
 use shardscope::report::document;
 use shardscope::source::Source;
+use shardscope::units::Bytes;
 
 /// Llama-like: width 1024, 16 heads of 64, 4 key/value heads, MLP 2816, 8 layers.
 const WIDTH: u64 = 1024;
@@ -269,6 +270,7 @@ fn sums_hold_whatever_trains() {
 
 #[test]
 fn what_keeps_less_peaks_lower() {
+    const FLOAT: u64 = 4;
     let peak = |set: &[(&str, &str)]| memory(&plan(set)).worst.peak_allocated;
     for set in all_ways().into_iter().step_by(7) {
         let with = |more: (&'static str, &'static str)| {
@@ -281,8 +283,11 @@ fn what_keeps_less_peaks_lower() {
         if !set.contains(&("train_type", "freeze")) {
             assert!(with(("gradient_checkpointing", "true")) <= now, "{set:?}");
         }
+        // The first layer that trains behind frozen ones has an input without a gradient: torch's norm keeps its result
+        // alone there, Liger's a statistic for every token beside it.
+        let statistics = if set.contains(&("train_type", "freeze")) { FLOAT * TOKENS } else { 0 };
         if !set.contains(&("training_objective", "dpo")) {
-            assert!(with(("liger_kernel", "true")) <= now, "{set:?}");
+            assert!(with(("liger_kernel", "true")) <= now + Bytes::new(statistics), "{set:?}");
         }
         assert!(with(("micro_batch_size", "1")) <= now, "{set:?}");
     }

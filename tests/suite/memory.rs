@@ -173,3 +173,84 @@ fn torchs_pipelines_hold_buffers_for_every_micro_batch_and_all_outputs() {
     let between = memory.ranks[1].totals.between_steps;
     assert!(between >= states(1) + Bytes::new(2 * MICRO_BATCHES * STREAM + MICRO_BATCHES * LOGITS));
 }
+
+/// A plan of torchtitan on `gpus` accelerators: the layers of `tests/record/selective_checkpoint.py`, in 16 bits.
+fn titan(gpus: &str, more: &[(&str, &str)]) -> Plan {
+    let common = [
+        ("software", "torchtitan"),
+        ("accelerator", "H100-SXM"),
+        ("world_size", gpus),
+        ("gpus_per_node", gpus),
+        ("hidden_size", "64"),
+        ("ffn_hidden_size", "224"),
+        ("num_attention_heads", "4"),
+        ("group_query_attention", "true"),
+        ("num_query_groups", "2"),
+        ("seq_length", "32"),
+        ("swiglu", "true"),
+        ("normalization", "RMSNorm"),
+        ("position_embedding_type", "rope"),
+        ("add_bias_linear", "false"),
+        ("untie_embeddings_and_output_weights", "true"),
+        ("hidden_dropout", "0"),
+        ("attention_dropout", "0"),
+        ("micro_batch_size", "2"),
+        ("num_micro_batches", "1"),
+        ("recompute_granularity", "selective"),
+        ("attention_kernel", "flash"),
+        ("bf16", "true"),
+        ("optimizer", "adam"),
+    ];
+    let settings: Vec<(String, String)> =
+        common.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let resolution = shardscope::launch::resolve(&[], &settings);
+    resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics))
+}
+
+/// Recorded from torch: a compiled layer does not keep the MLP's output, which no backward reads; in eager mode the
+/// checkpoint keeps it with every second product.
+#[test]
+fn a_compiled_layer_keeps_what_torch_keeps_of_it() {
+    const RECORDED: &str = include_str!("../data/activations/selective_checkpoint.tsv");
+    for (mode, compiled) in [("eager", "false"), ("compiled", "true")] {
+        let kept: Vec<u64> = RECORDED
+            .lines()
+            .filter_map(|line| line.strip_prefix(mode))
+            .map(|line| line.rsplit('\t').next().and_then(|last| last.parse().ok()).expect("a count"))
+            .collect();
+        assert!(kept.len() >= 6, "{mode}: {kept:?}");
+        // The statistics alone stay in fp32; of all tensors they are the smallest.
+        let statistics = *kept.iter().min().expect("tensors");
+        let bytes = 2 * kept.iter().sum::<u64>() + 2 * statistics;
+        let with = |layers: &str| {
+            let plan = titan(
+                "1",
+                &[("num_layers", layers), ("compiled_layers", compiled), ("padded_vocab_size", "512")],
+            );
+            memory(&plan).ranks[0].chunks[0].kept.get()
+        };
+        assert_eq!(with("2") - with("1"), bytes, "{mode}");
+    }
+}
+
+/// FSDP2 (`_fsdp_param_group.py`, `_fsdp_collectives.py`): at the loss of the layers only the last is whole and none has a
+/// gradient; the sharded gradients' blocks of the step before are with the stream that reduces them.
+#[test]
+fn at_the_loss_fsdp_holds_one_layer_and_the_blocks_of_gradients_to_come() {
+    const LAYER: u64 = 64 * (64 + 32 + 32 + 64) + 3 * 64 * 224 + 2 * 64;
+    const ENDS: u64 = 2 * 32_768 * 64 + 64;
+    let more = [("num_layers", "4"), ("zero_stage", "3"), ("padded_vocab_size", "32768")];
+    let memory = memory(&titan("8", &more));
+    let rank = &memory.ranks[0];
+    assert_eq!(rank.within, Some("output layer and loss"), "{} {:?}", rank.at, rank.within);
+    let allocated = rank.breakdown.child("peak_allocated").expect("a node");
+    let temporaries = allocated.child("temporaries").expect("a node");
+    let bytes = |label: &str| temporaries.child(label).map(|child| child.value().get());
+    assert_eq!(bytes("gathered weights of the layer"), Some(2 * LAYER));
+    assert_eq!(bytes("gathered weights outside of layers"), Some(2 * ENDS));
+    assert_eq!(bytes("gathered weights of two layers"), None);
+    assert_eq!([bytes("gradients of a layer"), bytes("gradients being reduced")], [None, None]);
+    let framework = rank.breakdown.child("framework").expect("a node");
+    let blocks = framework.child("blocks of gradients to come").expect("a node");
+    assert_eq!(blocks.value() + rank.totals.gradients, Bytes::new((4 * (4 * LAYER + ENDS)).div_ceil(8)));
+}

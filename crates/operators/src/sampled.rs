@@ -40,11 +40,12 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
             out
         }
         Operator::Mlp => {
-            let mut out = vec![
-                Saved::new("gate", &[x.n, x.f], x.width, &GATE),
-                Saved::new("linear_fc2 output", &[x.n, x.h], x.width, &DOWN),
-            ];
-            out.extend(reduced(x, "reduced MLP output", &DOWN_REDUCED));
+            let mut out = vec![Saved::new("gate", &[x.n, x.f], x.width, &GATE)];
+            // No backward reads it: checkpointing in eager mode keeps it all the same, a compiled layer does not.
+            if !x.recipe().fusions.compiled_layers {
+                out.push(Saved::new("linear_fc2 output", &[x.n, x.h], x.width, &DOWN));
+                out.extend(reduced(x, "reduced MLP output", &DOWN_REDUCED));
+            }
             out
         }
         Operator::Embedding

@@ -271,6 +271,7 @@ fields! {
     ExpertsImplementation "experts_implementation" Word(&["grouped_mm", "batched_mm", "eager"]), "how experts are computed (transformers)";
     LigerKernel "liger_kernel" Flag, "Liger's kernels for norms, gated activations, rotation and the loss";
     LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear"]), "loss kernel";
+    CompiledLayers "compiled_layers" Flag, "layers compiled as a whole by torch.compile (torchtitan)";
     // What is kept for the backward pass.
     RecomputeGranularity "recompute_granularity" Word(&["full", "selective"]), "what is recomputed";
     RecomputeMethod "recompute_method" Word(&["uniform", "block"]), "which layers are recomputed";

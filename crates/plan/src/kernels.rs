@@ -31,6 +31,8 @@ pub struct Fusions {
     pub rope: bool,
     /// Norm that keeps its output instead of its input (`--no-persist..`, Apex memory-efficient).
     pub memory_efficient_norm: bool,
+    /// Layers compiled as a whole (`torch.compile`): a product's output that no backward reads is not kept.
+    pub compiled_layers: bool,
 }
 
 /// Which cross entropy runs.

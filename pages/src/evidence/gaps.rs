@@ -74,7 +74,6 @@ pub const NOT_ESTIMATED: &[&str] = &["megatron-ci-342", "megatron-ci-461", "mega
 
 /// Out-of-memory verdicts that are missed, and why.
 pub const MISSED_VERDICTS: &[(&str, &str)] = &[
-    ("torchtitan-compiled-011", "said to need 10 % more than it does, on a card that it fills to 97 %"),
     ("ms-swift-examples-001", "shorter samples than are counted, see its gap"),
     ("ms-swift-examples-002", "shorter samples than are counted, see its gap"),
     ("bloom-prequel-096", "fits only with all that the allocator can give back"),

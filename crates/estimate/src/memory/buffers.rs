@@ -1,7 +1,6 @@
 //! What a rank holds all through training beside its states: stand-ins for weight gradients, buffers that
 //! grow once and stay, and the workspaces of the matrix libraries.
 
-use super::gathered::gathered;
 use super::term::Term;
 use super::unit::{Counts, Units};
 use crate::constant::Constant;
@@ -55,7 +54,6 @@ pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Te
     out.extend(stand_ins(x, units, counts));
     out.extend(growing(x, counts));
     out.extend(deferred(x, counts));
-    out.extend(gathered(x, units, counts));
     if !x.recipe().left_out.workspaces {
         out.extend(workspaces(x));
     }

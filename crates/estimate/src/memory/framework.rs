@@ -14,6 +14,8 @@ const CONTEXT: &str = "catalog: bytes of the driver's context on the accelerator
 const NCCL: &str = "NCCL src/include/device.h: buffers of the LL, LL128 and Simple protocols per connection";
 const DEEPSPEED: &str = "deepspeed/runtime/zero/stage_1_and_2.py: reduce_bucket_size, allgather_bucket_size";
 const FLAT: &str = "deepspeed/runtime/zero/stage_1_and_2.py:step";
+const STREAMS: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:foreach_reduce; \
+                       c10/cuda/CUDACachingAllocator.cpp: blocks by stream";
 const BF16: &str = "deepspeed/runtime/bf16_optimizer.py:_setup_for_real_optimizer";
 const ENGINE: &str = "deepspeed/runtime/engine.py:buffered_allreduce_fallback";
 
@@ -39,6 +41,13 @@ static FIRST_WEIGHTS: Formula = Formula::new(
     "w·K",
     "Blocks of the weights from before they were put into one flat buffer; freed, but cached.",
     BF16,
+);
+
+static REDUCING: Formula = Formula::new(
+    "G",
+    "Blocks of the sharded gradients that backward has not made yet: freed after the step before, they stay with the stream \
+     that reduces gradients, and no other can take them.",
+    STREAMS,
 );
 
 /// Bytes that the caching allocator holds beside what is in use, whatever runs.
@@ -104,6 +113,8 @@ pub(crate) fn constants() -> Vec<Constant> {
 pub(super) struct Load {
     /// Of that, activations and temporaries.
     pub(super) moving: Bytes,
+    /// Sharded gradients of FSDP that are not made yet.
+    pub(super) reducing: Bytes,
     /// Whether the peak is in the optimizer step.
     pub(super) in_step: bool,
     /// Parameters of the rank.
@@ -119,6 +130,8 @@ pub(super) struct Framework {
     outside: [Option<Term>; 2],
     /// DeepSpeed's flat buffers.
     flat: Vec<Term>,
+    /// Held by torch's allocator for the stream that reduces gradients.
+    reducing: Option<Term>,
     /// Held by torch's allocator and not in use.
     slack: Option<Term>,
     /// Of these bytes, what the allocator gives back where the device is full.
@@ -135,18 +148,22 @@ impl Framework {
         let slack = (!left.slack).then(|| slack(load, part));
         // Flat buffers are made when activations are gone, so that on a full device they take over their room.
         let least = slack.as_ref().map_or(Bytes::ZERO, |_| self::slack(load, SLACK_PART_LEAST).bytes);
-        let returnable = sum(&flat).min(load.moving) + sum(&slack).less(least);
-        Self { outside, flat, slack, returnable }
+        let reducing = (!left.slack && load.reducing > Bytes::ZERO).then(|| {
+            Term::new("blocks of gradients to come", load.reducing, &REDUCING)
+                .given(&[("G", load.reducing.number())])
+        });
+        let returnable = sum(&flat).min(load.moving) + sum(&slack).less(least) + sum(&reducing);
+        Self { outside, flat, reducing, slack, returnable }
     }
 
     /// Every term.
     pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
-        self.outside.iter().flatten().chain(&self.flat).chain(&self.slack)
+        self.outside.iter().flatten().chain(&self.flat).chain(&self.reducing).chain(&self.slack)
     }
 
     /// Bytes that torch's allocator holds beside what is allocated.
     pub(super) fn cached(&self) -> Bytes {
-        sum(self.flat.iter().chain(&self.slack))
+        sum(self.flat.iter().chain(&self.reducing).chain(&self.slack))
     }
 
     /// Bytes that the allocator gives back where the device is full.

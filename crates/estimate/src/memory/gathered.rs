@@ -4,9 +4,9 @@
 use super::term::Term;
 use super::unit::{Counts, Unit, Units};
 use shardscope_explain::Formula;
-use shardscope_operators::Symbols;
+use shardscope_operators::{SectionKind, Symbols};
 use shardscope_plan::{DataEngine, DpSharding, Software};
-use shardscope_units::{Count, Quantity};
+use shardscope_units::{Bytes, Count, Quantity};
 
 const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
 const COLLECTIVES: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py";
@@ -24,8 +24,41 @@ static GRADIENTS: Formula =
 static REDUCED: Formula =
     Formula::new("4·W", "The gradients of the layer before in fp32, as they are reduced.", COLLECTIVES);
 
+/// What stands beside the tensors of a stage's passes while weights are whole.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gathered {
+    /// While backward runs a layer.
+    layers: Vec<Term>,
+    /// While the loss and the output layer run: no layer has a gradient yet, and of the layers the last one alone is whole.
+    ends: Vec<Term>,
+    /// In the optimizer step.
+    step: Vec<Term>,
+}
+
+impl Gathered {
+    /// What is there while a section of `kind` runs.
+    pub(super) fn at(&self, kind: SectionKind) -> &[Term] {
+        if kind.is_after_layers() { &self.ends } else { &self.layers }
+    }
+
+    /// Its bytes.
+    pub(super) fn bytes_at(&self, kind: SectionKind) -> Bytes {
+        self.at(kind).iter().map(|term| term.bytes).sum()
+    }
+
+    /// What is there in the optimizer step.
+    pub(super) fn in_step(&self) -> &[Term] {
+        &self.step
+    }
+
+    /// What is there where no section runs.
+    pub(super) fn elsewhere(&self) -> &[Term] {
+        &self.layers
+    }
+}
+
 /// Whether weights outside of the layers are a unit of PyTorch's FSDP, which stays gathered.
-fn wraps_ends(x: &Symbols<'_>) -> bool {
+pub(super) fn wraps_ends(x: &Symbols<'_>) -> bool {
     let engine = x.recipe().transformers.engine;
     match x.recipe().software {
         Software::Torchtitan | Software::TorchFsdp => true,
@@ -36,10 +69,11 @@ fn wraps_ends(x: &Symbols<'_>) -> bool {
     }
 }
 
-/// The terms of a stage with `counts` sections.
-pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Term> {
+/// The terms of a stage with `counts` sections. FSDP gathers a layer just before it runs and frees it behind (the last one
+/// stays for backward). Of ZeRO-3, which looks ahead by a number of elements, every moment counts the same.
+pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Gathered {
     if x.recipe().dp_sharding != DpSharding::Parameters || x.plan.layout().dense_shards() == 1 {
-        return Vec::new();
+        return Gathered::default();
     }
     let elements = |unit: &Unit| unit.dense.all + unit.expert.all;
     let trained =
@@ -61,18 +95,20 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<T
         let given = [("W", count.number()), ("w", Count::new(width).number())];
         Term::new(name, count.bytes(width), formula).given(&given).passing()
     };
+    let one = term("gathered weights of the layer", layer, x.width, &LAYER);
     // A stage of one layer has no next one.
     let weights = if layers > 1 {
         Term::new("gathered weights of two layers", layer.bytes(2 * x.width), &LAYERS)
             .given(&[("W", layer.number()), ("w", Count::new(x.width).number())])
             .passing()
     } else {
-        term("gathered weights of the layer", layer, x.width, &LAYER)
+        one
     };
-    let mut out = vec![weights, term("gradients of a layer", own, x.width, &GRADIENTS)];
-    if wraps_ends(x) {
-        out.push(term("gathered weights outside of layers", ends, x.width, &ENDS));
-        out.push(term("gradients being reduced", own, 4, &REDUCED));
+    let mut layers = vec![weights, term("gradients of a layer", own, x.width, &GRADIENTS)];
+    if !wraps_ends(x) {
+        return Gathered { ends: layers.clone(), step: layers.clone(), layers };
     }
-    out
+    let whole_ends = term("gathered weights outside of layers", ends, x.width, &ENDS);
+    layers.extend([whole_ends, term("gradients being reduced", own, 4, &REDUCED)]);
+    Gathered { ends: vec![one, whole_ends], step: Vec::new(), layers }
 }

@@ -1,5 +1,6 @@
 //! When a chunk that runs backward holds most, beside what all chunks keep.
 
+use super::gathered::Gathered;
 use super::kept::{LayersKept, layers_kept, rotary_table, run_input};
 use super::unit::{Point, Unit, Units};
 use shardscope_operators::{SectionKind, Symbols, frozen_counts, section_counts};
@@ -36,12 +37,13 @@ pub(super) struct Moment {
     pub(super) returned: Bytes,
     /// Bytes of gradients that backward has not made yet.
     pub(super) absent: Bytes,
-    /// Bytes alive beyond what all chunks keep and all states, less those given back and those not made yet.
+    /// Bytes alive beyond what all chunks keep and all states, gathered weights among them, less those given back and
+    /// those not made yet.
     pub(super) net: i128,
 }
 
 impl ChunkSum {
-    pub(super) fn of(x: &Symbols<'_>, units: &Units, chunk: &Chunk) -> Self {
+    pub(super) fn of(x: &Symbols<'_>, units: &Units, chunk: &Chunk, gathered: &Gathered) -> Self {
         let counts = section_counts(x, chunk);
         let layers = layers_kept(x, chunk);
         let (mut kept, mut waiting) = (Bytes::ZERO, Bytes::ZERO);
@@ -63,7 +65,7 @@ impl ChunkSum {
             Bytes::ZERO
         };
         let mut sum = Self { counts, layers, kept, waiting, once, fullest: None };
-        sum.fullest = fullest(x, units, chunk, &sum);
+        sum.fullest = fullest(x, units, chunk, &sum, gathered);
         sum
     }
 }
@@ -71,6 +73,7 @@ impl ChunkSum {
 /// Goes through the chunk's sections as backward does, keeping the moment at which most is alive.
 struct Walk<'a> {
     units: &'a Units,
+    gathered: &'a Gathered,
     best: Option<Moment>,
     /// Bytes of gradients that the sections still to come will make.
     absent: Bytes,
@@ -82,7 +85,8 @@ impl Walk<'_> {
         if let Some(point) = unit.most {
             let more =
                 i128::from(recomputed.get()) - i128::from(returned.get()) - i128::from(self.absent.get());
-            let net = unit.points[point].net() + more;
+            let whole = i128::from(self.gathered.bytes_at(kind).get());
+            let net = unit.points[point].net() + more + whole;
             if self.best.is_none_or(|best| net > best.net) {
                 self.best = Some(Moment { kind, point, recomputed, returned, absent: self.absent, net });
             }
@@ -90,8 +94,14 @@ impl Walk<'_> {
     }
 }
 
-fn fullest(x: &Symbols<'_>, units: &Units, chunk: &Chunk, sum: &ChunkSum) -> Option<Moment> {
-    let mut walk = Walk { units, best: None, absent: to_come(x, units, chunk, sum) };
+fn fullest(
+    x: &Symbols<'_>,
+    units: &Units,
+    chunk: &Chunk,
+    sum: &ChunkSum,
+    gathered: &Gathered,
+) -> Option<Moment> {
+    let mut walk = Walk { units, gathered, best: None, absent: to_come(x, units, chunk, sum) };
     let mut returned = Bytes::ZERO;
     for kind in SectionKind::ALL.into_iter().rev().filter(|kind| kind.is_after_layers()) {
         let times = sum.counts[kind.index()];

@@ -3,6 +3,7 @@
 use super::buffers::{buffers, previous_gradient};
 use super::flight::{Flight, flights};
 use super::framework::{Framework, Load};
+use super::gathered::{Gathered, gathered, wraps_ends};
 use super::moments::{ChunkSum, Moment};
 use super::piped::{is_piped, piped};
 use super::state::{Kind, Part, State};
@@ -11,7 +12,7 @@ use super::term::Term;
 use super::unit::{Counts, Point, Sum, Units};
 use super::verdict::Verdict;
 use shardscope_explain::Formula;
-use shardscope_operators::{SectionKind, Symbols, are_alike, frozen_counts};
+use shardscope_operators::{SectionKind, Symbols, are_alike, frozen_counts, section_counts};
 use shardscope_plan::Stage;
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -27,23 +28,25 @@ pub(super) struct Common {
     pub(super) chunks: Vec<ChunkSum>,
     pub(super) states: Vec<State>,
     pub(super) buffers: Vec<Term>,
+    gathered: Gathered,
     parts: [Bytes; 4],
     load: Load,
 }
 
 impl Common {
     fn of(x: &Symbols<'_>, units: &Units, kinds: &[Kind], stage: &Stage) -> Self {
-        let mut chunks = Vec::with_capacity(stage.chunks.len());
-        for chunk in &stage.chunks {
-            chunks.push(ChunkSum::of(x, units, chunk));
-        }
-        let mut parameters = Sum::default();
         let mut counts = Counts::default();
-        for chunk in &chunks {
-            for (count, more) in counts.iter_mut().zip(&chunk.counts) {
+        for chunk in &stage.chunks {
+            for (count, more) in counts.iter_mut().zip(section_counts(x, chunk)) {
                 *count += more;
             }
         }
+        let gathered = gathered(x, units, &counts);
+        let mut chunks = Vec::with_capacity(stage.chunks.len());
+        for chunk in &stage.chunks {
+            chunks.push(ChunkSum::of(x, units, chunk, &gathered));
+        }
+        let mut parameters = Sum::default();
         let mut frozen = Counts::default();
         for chunk in &stage.chunks {
             for (frozen, more) in frozen.iter_mut().zip(frozen_counts(x, chunk)) {
@@ -68,7 +71,7 @@ impl Common {
             part: Count::new(part),
             ..Load::default()
         };
-        Self { states: held, parts, buffers: buffers(x, units, &counts), load, chunks }
+        Self { states: held, parts, buffers: buffers(x, units, &counts), gathered, load, chunks }
     }
 
     /// Bytes of weights that do not train.
@@ -233,7 +236,16 @@ impl<'a> Rank<'a> {
 
     /// All that is held beside states and activations, whatever runs.
     pub(super) fn buffers(&self) -> impl Iterator<Item = &Term> {
-        self.common.buffers.iter().chain(&self.sent).chain(&self.piped)
+        self.common.buffers.iter().chain(&self.sent).chain(&self.piped).chain(self.gathered())
+    }
+
+    /// Weights that are whole at the moment of the peak, with what is reduced then.
+    fn gathered(&self) -> &[Term] {
+        match self.moment {
+            Some(moment) => self.common.gathered.at(moment.kind),
+            None if self.in_step => self.common.gathered.in_step(),
+            None => self.common.gathered.elsewhere(),
+        }
     }
 
     fn add_up(&mut self, x: &Symbols<'_>, units: &Units) -> Totals {
@@ -254,7 +266,9 @@ impl<'a> Rank<'a> {
             piped(x, &common.chunks, in_flight).iter().map(|term| term.bytes).sum()
         };
         let mut more = piped_bytes(&vec![0; common.chunks.len()]).less(piped_bytes(&self.flight.counts));
-        if step + received + more + absent > activations + running {
+        let whole: Bytes = self.gathered().iter().map(|term| term.bytes).sum();
+        let in_step: Bytes = common.gathered.in_step().iter().map(|term| term.bytes).sum();
+        if step + received + more + absent + in_step > activations + running + whole {
             absent = Bytes::ZERO;
             (self.in_step, self.moment) = (true, None);
             self.flight.counts.fill(0);
@@ -270,7 +284,8 @@ impl<'a> Rank<'a> {
         let temporaries = running + buffers;
         let states = parameters + gradients + optimizer;
         let peak_allocated = states + activations + temporaries;
-        let load = Load { moving: activations + running, in_step: self.in_step, ..common.load };
+        let reducing = if wraps_ends(x) { absent } else { Bytes::ZERO };
+        let load = Load { moving: activations + running, in_step: self.in_step, reducing, ..common.load };
         self.framework = Framework::of(x, load);
         let framework = self.framework.bytes();
         Totals {

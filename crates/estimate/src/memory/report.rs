@@ -1,5 +1,6 @@
 //! The memory of every rank, as the report has it.
 
+use super::gathered::Gathered;
 use super::layers::{LayerNode, SavedActivations, layers, saved_activations};
 use super::moments::ChunkSum;
 use super::phases::{RlMemory, phases};
@@ -172,6 +173,6 @@ pub fn memory_totals_knowing(plan: &Plan, known: &mut KnownUnits) -> Vec<Totals>
 #[must_use]
 pub fn kept_by_chunk(plan: &Plan, chunk: &Chunk) -> Bytes {
     let x = Symbols::of(plan);
-    let sum = ChunkSum::of(&x, &Units::of(&x), chunk);
+    let sum = ChunkSum::of(&x, &Units::of(&x), chunk, &Gathered::default());
     sum.kept + sum.once
 }

@@ -128,7 +128,7 @@ pub(super) fn finish(scalars: &Scalars) -> Reading {
     sharding(&mut leaves);
     pipeline(&mut leaves);
     recompute(&mut leaves);
-    compiled_loss(&mut leaves);
+    compiled(&mut leaves);
     precision(&mut leaves);
     if leaves.reading.value(Field::TensorModelParallelSize).is_none_or(|degree| degree == "1") {
         leaves.state(Field::SequenceParallel, "false", Origin::Derived, "without tensor parallelism");
@@ -339,14 +339,21 @@ fn whole_layers(leaves: &mut Leaves<'_>, leaf: &Leaf, method: &str, layers: u64,
 
 /// `compile.enable` compiles model and loss unless `compile.components` leaves the loss out; `training.compile`, as it was
 /// called in 2024, the model alone (`torchtitan/config/job_config.py:Compile`).
-fn compiled_loss(leaves: &mut Leaves<'_>) {
+fn compiled(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.yes("training.compile") {
+        leaves.switch(Field::CompiledLayers, true, leaf);
+    }
     let Some(leaf) = leaves.yes("compile.enable") else { return };
     let components: Vec<&Leaf> =
         leaves.all().iter().filter(|leaf| leaf.path.starts_with("compile.components")).collect();
     for leaf in &components {
         leaf.used.set(true);
     }
-    if components.is_empty() || components.iter().any(|leaf| leaf.value.contains("loss")) {
+    let names = |what: &str| components.is_empty() || components.iter().any(|leaf| leaf.value.contains(what));
+    if names("model") {
+        leaves.switch(Field::CompiledLayers, true, leaf);
+    }
+    if names("loss") {
         leaves.say_noted(
             Field::LossKind,
             "compiled",
@@ -385,5 +392,12 @@ mod tests {
         assert_eq!(loss("--compile.enable --compile.components=model,loss").as_deref(), Some("compiled"));
         assert_eq!(loss("--compile.enable --compile.components=model"), None);
         assert_eq!(loss("--training.compile"), None);
+        let layers = |words: &str| {
+            read_words(&Argument::split(words))
+                .value(Field::CompiledLayers)
+                .is_some_and(|value| value == "true")
+        };
+        assert!(layers("--training.compile") && layers("--compile.enable"));
+        assert!(!layers("--compile.enable --compile.components=loss") && !layers(""));
     }
 }

@@ -107,6 +107,7 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
         bias_dropout_add: table.on(Field::BiasDropoutFusion),
         rope: table.on(Field::ApplyRopeFusion),
         memory_efficient_norm: table.on(Field::MemoryEfficientLayerNorm),
+        compiled_layers: table.on(Field::CompiledLayers),
     }
 }
 
