@@ -31,7 +31,7 @@ fn files(count: usize, text: impl Fn(usize) -> (String, String)) -> Vec<PastedTe
 /// What following the link says to the reader; the page is as it was where the link cannot be read.
 fn followed(link: &str) -> String {
     let state = quickly("a link", || apply(State::default(), Event::Follow(link.to_owned())));
-    state.broken_link.map_or_else(String::new, |error| error.0)
+    state.broken_link.map_or_else(String::new, |error| error.to_string())
 }
 
 fn config(index: usize) -> (String, String) {
@@ -56,7 +56,7 @@ fn links_hold_so_many_files_and_settings() {
     ] {
         let link = link::encode(&Shared::Pasted(pasted));
         let refused = quickly("reading", || link::decode(&link)).expect_err("too many");
-        assert!(refused.0.contains(expected), "{}", refused.0);
+        assert!(refused.to_string().contains(expected), "{refused}");
         let said = followed(&link);
         assert!(said.contains(expected), "{said}");
     }
