@@ -155,7 +155,7 @@ fn memory(run: &Run, figure: Figure) -> Entry {
         accelerator: run.accelerator.clone(),
         measured: figure.measured,
         predicted: figure.predicted,
-        groups: Counted::ALL.iter().position(|other| *other == counted).into_iter().collect(),
+        groups: run.lines(&figure),
         cause: gap(&run.id).map(str::to_owned),
         ..described(&run.id, &run.family, &run.resolution)
     }

@@ -10,6 +10,11 @@ use shardscope::source::Source;
 
 const RUNS: &str = include_str!("../../../tests/data/measured/memory.jsonl");
 
+/// The source on whose reserved figures the allocator's slack was found (`SLACK_LEAST`, `SLACK_PART`, `SLACK_PART_LEAST`).
+const SLACK_FROM: &str = "simumax-b200";
+/// The sources in whose logs the driver's context was read.
+const CONTEXT_FROM: [&str; 3] = ["bloom-prequel", "bigscience-1b3-v100", "bigscience-gpt2-v100"];
+
 /// One published run.
 pub struct Run {
     /// Family and number.
@@ -26,6 +31,8 @@ pub struct Run {
     pub memory: Option<Memory>,
     /// Whether it ran out of memory.
     pub ran_out: bool,
+    /// Whether its samples are shorter than the length counted: neither packed nor padded to it, as its launch says.
+    pub shorter: bool,
     row: Value,
 }
 
@@ -89,6 +96,7 @@ fn of_launch(launch: &Value) -> Vec<Run> {
             gpus: count(row, "gpus").expect("GPUs"),
             memory: resolution.plan.as_ref().map(memory),
             resolution,
+            shorter: launch.get("samples").and_then(Value::as_str) == Some("shorter"),
             ran_out: row.get("oom") == Some(&Value::Bool(true)),
             row: row.clone(),
         }
@@ -125,6 +133,46 @@ const WITHOUT: &str = "overlap-p2p-communication-warmup-flush fine-grained-activ
     use-transformer-engine-op-fuser first-last-layers-bf16 reuse-grad-buf-for-mxfp8-param-ag";
 
 impl Run {
+    /// Whether a constant that `figure` counts in was found on figures of its source. Allocated bytes count none.
+    #[must_use]
+    pub fn is_fitted(&self, figure: &Figure) -> bool {
+        let family = self.family.as_str();
+        match figure.counted {
+            Counted::Allocated => false,
+            Counted::Reserved => family == SLACK_FROM,
+            Counted::Device => family == SLACK_FROM || CONTEXT_FROM.contains(&family),
+        }
+    }
+
+    /// The lines of the statistics that `figure` counts in, by their place in [`Run::LINES`].
+    #[must_use]
+    pub fn lines(&self, figure: &Figure) -> Vec<usize> {
+        let fitted = self.is_fitted(figure);
+        let counted = figure.counted;
+        [
+            counted == Counted::Allocated,
+            counted == Counted::Reserved,
+            counted == Counted::Device,
+            !fitted,
+            fitted,
+            self.shorter,
+        ]
+        .into_iter()
+        .enumerate()
+        .filter_map(|(place, counts)| counts.then_some(place))
+        .collect()
+    }
+
+    /// What those lines are called.
+    pub const LINES: [&'static str; 6] = [
+        Counted::Allocated.name(),
+        Counted::Reserved.name(),
+        Counted::Device.name(),
+        "never fitted",
+        "a constant was found on their source",
+        "samples shorter than counted",
+    ];
+
     /// What was measured, with the prediction.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
