@@ -11,7 +11,7 @@ use shardscope::units::{Quantity, rounded};
 use super::compared::{Compared, Group, compared};
 use super::gaps::gap;
 use super::links::link;
-use super::memory::{Counted, Figure, Run, runs};
+use super::memory::{Figure, Run, runs};
 use super::sources::{Source, source_of};
 
 /// Model and place of every run in its source.
