@@ -1,5 +1,8 @@
 //! Why a flag changes none of the figures: only flags that are told by this list are said to be without influence.
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
 /// A reason, the beginnings of flags that it holds for, and whole flags. Without dashes, joined by blanks.
 struct Reason {
     why: &'static str,
@@ -131,20 +134,34 @@ pub(super) fn is_of_rollouts(name: &str, value: &str) -> bool {
 
 /// Why a flag that no parser here knows changes none of the figures; none when no reason is known.
 pub(crate) fn reason_anywhere(name: &str) -> Option<&'static str> {
-    reason_among(REASONS.get(..ANYWHERE)?, name)
+    reason_among(ANYWHERE, name)
 }
 
 /// Why a flag, without dashes and dashed, changes none of the figures; none when no reason is known.
 pub(super) fn reason_of(name: &str) -> Option<&'static str> {
-    reason_among(REASONS, name)
+    reason_among(REASONS.len(), name)
 }
 
-fn reason_among(reasons: &[Reason], name: &str) -> Option<&'static str> {
-    let named = |reason: &&Reason| reason.names.split_ascii_whitespace().any(|known| known == name);
-    let begun =
-        |reason: &&Reason| reason.starts.split_ascii_whitespace().any(|start| name.starts_with(start));
-    let found = reasons.iter().find(named).or_else(|| reasons.iter().find(begun));
-    found.map(|reason| reason.why)
+/// Whole flags with the places of their reasons.
+fn names() -> &'static BTreeMap<&'static str, usize> {
+    static NAMES: OnceLock<BTreeMap<&'static str, usize>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let mut names = BTreeMap::new();
+        for (place, reason) in REASONS.iter().enumerate() {
+            for name in reason.names.split_ascii_whitespace() {
+                names.entry(name).or_insert(place);
+            }
+        }
+        names
+    })
+}
+
+/// Among the first `count` reasons: one that names the flag whole, else one that holds for its beginning.
+fn reason_among(count: usize, name: &str) -> Option<&'static str> {
+    let begun = |reason: &Reason| reason.starts.split_ascii_whitespace().any(|start| name.starts_with(start));
+    let named = names().get(name).copied().filter(|place| *place < count);
+    let place = named.or_else(|| REASONS.iter().take(count).position(begun))?;
+    REASONS.get(place).map(|reason| reason.why)
 }
 
 #[cfg(test)]
