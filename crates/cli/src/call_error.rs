@@ -5,8 +5,6 @@ use std::io;
 
 use shardscope::link::LinkError;
 
-use crate::files::MAX_FILE;
-
 /// What of a call stands in the way of any answer; a run that makes no plan is an answer and no error.
 #[derive(Debug)]
 pub(crate) enum CallError {
@@ -14,8 +12,10 @@ pub(crate) enum CallError {
         path: String,
         cause: io::Error,
     },
+    /// `most`: what is read of a file. Unit: byte.
     TooLarge {
         path: String,
+        most: u64,
     },
     /// The list of changed files on standard input.
     UnreadablePaths(io::Error),
@@ -51,8 +51,8 @@ impl Display for CallError {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable { path, cause } => write!(out, "{path} cannot be read: {cause}"),
-            Self::TooLarge { path } => {
-                write!(out, "{path} is larger than {} MiB, more than is read", MAX_FILE >> 20)
+            Self::TooLarge { path, most } => {
+                write!(out, "{path} is larger than {} MiB, more than is read", most >> 20)
             }
             Self::UnreadablePaths(cause) => write!(out, "the list of paths cannot be read: {cause}"),
             Self::NotUtf8 { path } => write!(out, "{path} is not UTF-8, and is left as it is"),

@@ -22,7 +22,7 @@ pub(crate) fn bytes(file: &str) -> Result<Vec<u8>, CallError> {
     };
     read.map_err(|cause| CallError::Unreadable { path: file.to_owned(), cause })?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(CallError::TooLarge { path: file.to_owned() });
+        return Err(CallError::TooLarge { path: file.to_owned(), most: MAX_FILE });
     }
     Ok(bytes)
 }

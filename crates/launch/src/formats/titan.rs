@@ -136,6 +136,8 @@ pub(super) fn finish(scalars: &Scalars) -> Reading {
     leaves.state_all(&LLAMA_LAYER, Origin::Derived, "the code of torchtitan's models");
     leaves.state_all(FIXED, Origin::Derived, "the code of torchtitan's models");
     leaves.reading.software = Some((Software::Torchtitan, "a torchtitan configuration".to_owned()));
+    // The file whose settings these are, or that is asked for by name.
+    leaves.pass("job.config_file");
     leaves.finish("a torchtitan configuration")
 }
 

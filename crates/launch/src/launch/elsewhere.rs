@@ -9,9 +9,15 @@ use shardscope_source::{Code, Diagnostic, Source, Span};
 const ENDS: [&str; 4] = [".yaml", ".yml", ".json", ".toml"];
 /// Options that name such a file; Hydra's without its ending.
 const FLAGS: [&str; 4] = ["--config-name", "--config", "--config-file", "--cfg"];
+/// The option under which it holds the model, whatever else the words say: torchtitan's.
+const WHOLE: &str = "--job.config-file";
 
-/// The file that the words name and that is not at hand, and what to say of it.
-pub(super) fn missing(words: &[Argument], source: &Source) -> Option<(String, Diagnostic)> {
+/// The file that the words name and that is not at hand, and what to say of it. `bare`: no setting stands in the words.
+pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option<(String, Diagnostic)> {
+    let whole = |word: &Argument| is_spelt(word.text.split('=').next().unwrap_or(""), WHOLE);
+    if !bare && !words.iter().any(whole) {
+        return None;
+    }
     let (mut name, span) = named(words)?;
     if !ENDS.iter().any(|end| name.ends_with(end)) {
         name.push_str(".yaml");
@@ -30,7 +36,12 @@ fn named(words: &[Argument]) -> Option<(String, Option<Span>)> {
         let text = word.text.as_str();
         let (flag, inline) = text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
         let next = words.get(at + 1).map(|next| next.text.as_str());
-        let told = FLAGS.iter().any(|known| is_spelt(flag, known)).then(|| inline.or(next)).flatten();
+        let told = FLAGS
+            .iter()
+            .chain([&WHOLE])
+            .any(|known| is_spelt(flag, known))
+            .then(|| inline.or(next))
+            .flatten();
         let file = ENDS.iter().any(|end| text.ends_with(end)).then_some(text);
         if let Some(name) = told.or(file).filter(|name| !name.is_empty() && !name.starts_with('-')) {
             return Some((base_name(name).to_owned(), word.span));

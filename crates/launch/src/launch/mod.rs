@@ -18,6 +18,7 @@ mod scheduler;
 mod swift;
 mod tidy;
 mod world;
+mod wrappers;
 
 pub use choose::choose;
 pub use chosen::Chosen;

@@ -7,6 +7,7 @@ use super::command_line::{CommandLine, Launcher};
 use super::elsewhere;
 use super::purposes;
 use super::said::{Missing, Said, World};
+use super::wrappers;
 use crate::formats::{Command, read_command, recipes};
 use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
@@ -55,7 +56,8 @@ pub fn read(source: &Source, environment: &Environment) -> Launch {
 
 /// Reads one text of a source; the others are files that it may read.
 pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Launch {
-    let script = shardscope_bash::evaluate_part(source, part, environment);
+    let mut script = shardscope_bash::evaluate_part(source, part, environment);
+    wrappers::unfold(&mut script, source);
     let mut launch = Launch::default();
     let recipe = environment.variables.iter().find(|(name, _)| name == recipes::RECIPE);
     launch.recipe = recipe.map(|(_, value)| value.clone());
@@ -69,9 +71,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     match chosen {
         Some(chosen) => {
             launch.take(&script, &chosen);
-            if chosen.bare
-                && let Some((name, said)) = elsewhere::missing(&launch.arguments, source)
-            {
+            if let Some((name, said)) = elsewhere::missing(&launch.arguments, source, chosen.bare) {
                 launch.diagnostics.push(said);
                 launch.elsewhere = Some(name);
             }
