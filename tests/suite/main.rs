@@ -26,6 +26,7 @@ mod hostile_inputs;
 mod interval;
 mod kept_by_adapters;
 mod kept_by_hybrids;
+mod kept_by_litgpt;
 mod kept_by_modules;
 mod kept_by_torchtune;
 mod launch_bound;

@@ -12,6 +12,9 @@ use shardscope_plan::{
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
+/// Tokens of a sequence whose logits are taken at once (`litgpt/finetune/lora.py:fit`, `lm_head_chunk_size`).
+const ROWS: u64 = 128;
+
 /// Sizes on one rank. All are exact and follow from the plan alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbols<'a> {
@@ -183,8 +186,21 @@ impl<'a> Symbols<'a> {
         if matches!(self.recipe().loss, LossKind::ChunkedLogits | LossKind::ChunkedLinear) {
             return self.n.div_ceil(self.recipe().software.semantics().modules.loss_chunks.max(1));
         }
+        if self.recipe().loss == LossKind::ChunkedRows {
+            // With adapters of each sequence, else of the batch.
+            let sequences = if self.recipe().tuning.lora.is_some() { self.b } else { 1 };
+            return self.n.min(ROWS * sequences);
+        }
         let parts = self.v.div_ceil(self.h.max(1)).max(1);
         self.n.div_ceil(parts).next_power_of_two().min(self.n)
+    }
+
+    /// Chunks of rows that a loss is taken of.
+    #[must_use]
+    pub fn loss_chunks(&self) -> u64 {
+        let behind = self.s.saturating_sub(1);
+        let rows = if self.recipe().tuning.lora.is_some() { self.s } else { self.b * behind };
+        rows.div_ceil(ROWS)
     }
 
     /// Bytes of an element in the experts' products: grouped ones are not under autocast.
@@ -267,6 +283,7 @@ impl<'a> Symbols<'a> {
             "r" => self.lora_rank,
             "rot" => self.rotated,
             "rows" => self.chunk_rows(),
+            "chunks" => self.loss_chunks(),
             _ => return None,
         })
     }

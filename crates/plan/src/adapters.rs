@@ -13,6 +13,8 @@ pub enum AdapterLibrary {
     MegatronBridgeCanonical,
     /// torchtune (`modules/peft/lora.py:LoRALinear`): in the type of the model's weights.
     Torchtune,
+    /// litgpt (`lora.py`): one A for queries, keys and values together, in the type of the model's weights.
+    Litgpt,
     /// mcore-bridge (`tuners/lora.py:LoraParallelLinear`), on which ms-swift's `megatron sft` stands.
     McoreBridge,
 }
@@ -84,6 +86,8 @@ const MCORE_BRIDGE: AdapterSemantics = AdapterSemantics {
 /// torchtune's builders of models with adapters; target modules are an argument that has no default.
 const TORCHTUNE: AdapterSemantics =
     AdapterSemantics { targets: &["q_proj", "v_proj", "output_proj"], name: "torchtune", ..PEFT };
+/// `litgpt/finetune/lora.py:setup`.
+const LITGPT: AdapterSemantics = AdapterSemantics { dropout: 0.05, name: "litgpt", ..PEFT };
 
 impl AdapterLibrary {
     /// What is known of its adapters.
@@ -95,6 +99,7 @@ impl AdapterLibrary {
             Self::MegatronBridgeCanonical => &CANONICAL,
             Self::McoreBridge => &MCORE_BRIDGE,
             Self::Torchtune => &TORCHTUNE,
+            Self::Litgpt => &LITGPT,
         }
     }
 
@@ -107,6 +112,7 @@ impl AdapterLibrary {
             "megatron-bridge-canonical" => Self::MegatronBridgeCanonical,
             "mcore-bridge" => Self::McoreBridge,
             "torchtune" => Self::Torchtune,
+            "litgpt" => Self::Litgpt,
             _ => return None,
         })
     }
@@ -114,6 +120,6 @@ impl AdapterLibrary {
     /// Whether it builds adapters for layers of Megatron core.
     #[must_use]
     pub const fn is_of_megatron(self) -> bool {
-        !matches!(self, Self::Peft | Self::Torchtune)
+        !matches!(self, Self::Peft | Self::Torchtune | Self::Litgpt)
     }
 }

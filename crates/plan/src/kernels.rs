@@ -58,6 +58,8 @@ pub enum LossKind {
     /// Output projection and loss a chunk of tokens at a time, those left out that have no label: each chunk's logits are
     /// gone before the next, and its log-softmax is kept.
     ChunkedLinear,
+    /// All logits in fp32, their loss a chunk of rows at a time: of all tokens but the last of each sequence.
+    ChunkedRows,
 }
 
 /// What CUDA graphs capture.

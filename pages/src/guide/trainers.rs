@@ -3,6 +3,31 @@
 /// Models of the catalog, or none where the link says all, with settings as a link has them.
 pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
     (
+        "Qwen3 8B in fp32 under litgpt",
+        "Qwen3-8B",
+        "params_dtype=fp32&gbs=16&mbs=1&nodes=1&seq=2048&software=litgpt&train_type=full&data_parallel_engine=fsdp1&zero_stage=3",
+    ),
+    (
+        "Llama 3 8B in full under litgpt",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=litgpt&train_type=full&data_parallel_engine=fsdp1&zero_stage=3",
+    ),
+    (
+        "the same with adapters on queries alone",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=2048&software=litgpt&train_type=lora&lora_rank=16&lora_target_modules=q_proj&lora_dropout=0",
+    ),
+    (
+        "the same with adapters on queries and values and dropout",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=litgpt&train_type=lora&lora_rank=16&lora_target_modules=q_proj%20v_proj&lora_dropout=0.05",
+    ),
+    (
+        "the same with adapters on queries, keys and values",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=litgpt&train_type=lora&lora_rank=16&lora_target_modules=q_proj%20k_proj%20v_proj&lora_dropout=0.05",
+    ),
+    (
         "Llama 3 8B in full under torchtune 0.6",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=torchtune_0_6&train_type=full&data_parallel_engine=fsdp2&zero_stage=3",

@@ -69,7 +69,7 @@ impl Device {
         let clocks = measured.matmul.map_or(1.0, |_| factor);
         let kernel = match recipe.software {
             Software::TorchFsdp | Software::HfTransformers => calibration.attention_triton,
-            Software::Torchtitan | Software::Torchtune | Software::Torchtune06 => {
+            Software::Torchtitan | Software::Torchtune | Software::Torchtune06 | Software::Litgpt => {
                 calibration.attention_pytorch
             }
             _ => 1.0,
@@ -124,6 +124,7 @@ const fn is_plain(software: Software) -> bool {
             | Software::Nanotron
             | Software::Torchtune
             | Software::Torchtune06
+            | Software::Litgpt
     )
 }
 

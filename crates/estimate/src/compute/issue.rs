@@ -142,7 +142,8 @@ impl Issue {
             | Software::TorchFsdp
             | Software::HfTransformers
             | Software::Torchtune
-            | Software::Torchtune06 => EAGER,
+            | Software::Torchtune06
+            | Software::Litgpt => EAGER,
             Software::Torchtitan => COMPILED,
         }
     }

@@ -98,7 +98,8 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
         | Software::TorchFsdp
         | Software::HfTransformers
         | Software::Torchtune
-        | Software::Torchtune06 => {
+        | Software::Torchtune06
+        | Software::Litgpt => {
             return None;
         }
     };

@@ -119,6 +119,7 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "native_fused" => return LossKind::NativeFused,
         "te" => return LossKind::TransformerEngine,
         "chunked_logits" => return LossKind::ChunkedLogits,
+        "chunked_rows" => return LossKind::ChunkedRows,
         "chunked_linear" => return LossKind::ChunkedLinear,
         "compiled" => return LossKind::Compiled,
         "fused_linear" | "liger" | "cce" | "chunked" => return LossKind::FusedLinear,

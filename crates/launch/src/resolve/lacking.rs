@@ -45,6 +45,14 @@ const LACKING_ELSEWHERE: &[Lacking] = &[
     ),
 ];
 
+/// Words that estimators do not know of modules whose quantised layers were not recorded.
+const QUANTIZED: &[Lacking] = &[lacking(
+    Field::BaseQuantization,
+    "nf4 fp4 int8 fp8",
+    Effect::Memory,
+    "what the layers keep over frozen weights in a quantised format in this software",
+)];
+
 /// Switches that no estimator knows when they are on.
 const SWITCHES: &[(Field, Effect, &str)] = &[];
 
@@ -66,7 +74,8 @@ pub(super) fn find(table: &mut Table, software: Software) {
     let (words, switches) = if software == Software::HfTransformers {
         (&[][..], &[][..])
     } else if software.semantics().eager_modules {
-        (&[][..], SWITCHES_ELSEWHERE)
+        let words = if software.semantics().modules.quantizes { &[][..] } else { QUANTIZED };
+        (words, SWITCHES_ELSEWHERE)
     } else {
         (LACKING_ELSEWHERE, SWITCHES_ELSEWHERE)
     };

@@ -2,8 +2,8 @@
 
 use super::flow::Flow;
 use super::linear::{Input, KEY, OUTPUT, QKV, QUERY, VALUE};
-use super::norm;
 use super::tape::Tape;
+use super::{joined, norm};
 use shardscope_explain::Formula;
 use shardscope_plan::{AttentionKernel, LinearBias, Rotation};
 
@@ -47,7 +47,11 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     let flow = Flow::of(x);
     let (wide, narrow) = (x.a * x.d, x.k * x.d);
     let input = Input { shared: Some(NORMED), needed: flow.norm1, cast: false };
-    if x.model().arrangement.fused_qkv {
+    let joins = x.recipe().software.semantics().modules.joins_projections;
+    if joins {
+        QKV.run_bare(tape, input, [x.h, wide + 2 * narrow]);
+        joined::adapters(tape, NORMED, flow.norm1);
+    } else if x.model().arrangement.fused_qkv {
         QKV.run(tape, input, [x.h, wide + 2 * narrow]);
     } else {
         QUERY.run(tape, input, [x.h, if x.model().mixers.output_gate { 2 * wide } else { wide }]);
@@ -59,7 +63,7 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     // Queries of a fused projection or of a rotation of a part of each head come out of a concatenation; the kernel's
     // output takes their layout, so that what reads it reads a copy. Eager attention transposes too.
     let (kernel, arrangement) = (x.recipe().attention_kernel, &x.model().arrangement);
-    let joined = arrangement.fused_qkv || (kernel == AttentionKernel::Sdpa && x.rotated < x.d);
+    let joined = joins || arrangement.fused_qkv || (kernel == AttentionKernel::Sdpa && x.rotated < x.d);
     let copied = kernel == AttentionKernel::Unfused || joined;
     let gated = x.model().mixers.output_gate;
     if gated {
@@ -87,7 +91,8 @@ fn core(tape: &mut Tape<'_, '_>, flow: &Flow) {
 
 /// Whether the values are a view of the fused projection's output; a key/value cache copies them.
 fn is_view(tape: &Tape<'_, '_>) -> bool {
-    tape.x.model().arrangement.fused_qkv && !tape.x.recipe().transformers.cache
+    let joins = tape.x.recipe().software.semantics().modules.joins_projections;
+    (joins || tape.x.model().arrangement.fused_qkv) && !tape.x.recipe().transformers.cache
 }
 
 fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {

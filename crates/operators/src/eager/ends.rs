@@ -7,6 +7,8 @@ use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective};
 
 const EMBEDDING: &str = "torch.nn.functional.embedding";
 const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss";
+const ROWS: &str =
+    "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
 const CHUNKS: &str = "torchtune/modules/loss/ce_chunked_output_loss.py:CEWithChunkedOutputLoss.forward";
 const LINEAR_CHUNKS: &str = "torchtune/modules/loss/cross_entropy_loss.py:LinearCrossEntropyLoss.forward";
 const CAPPED: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2ForCausalLM";
@@ -20,6 +22,14 @@ const FLOAT: u64 = 4;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 
+static ROWS_SOFTMAX: Formula =
+    Formula::new("4·b·(s - 1)·V", "Log-softmax over the vocabulary; Fabric casts the logits to fp32.", ROWS);
+static VIEWED_LABELS: Formula =
+    Formula::new("8·s", "The labels, of which all but the first are read, int64.", ROWS);
+static ROWS_LABELS: Formula =
+    Formula::new("8·b·(s - 1)", "The labels but the first of each sequence, int64.", ROWS);
+static ROWS_TOTALS: Formula = Formula::new("4·chunks", "The total weight of each chunk of rows.", ROWS);
+static ROWS_COUNT: Formula = Formula::new("8", "Tokens that have a label, int64.", ROWS);
 static CHUNKED_SOFTMAX: Formula =
     Formula::new("4·n·V", "Log-softmax over the vocabulary of every chunk, fp32.", CHUNKS);
 static CHUNKED_LABELS: Formula = Formula::new("8·n", "The labels of every chunk, int64.", CHUNKS);
@@ -163,10 +173,29 @@ fn chunked(tape: &mut Tape<'_, '_>) {
     tape.keep(true, "tokens with a label", &[2], INDEX, &CHUNKED_COUNTS);
 }
 
+/// A loss over so many rows of all tokens but the last of each sequence. With adapters the output
+/// layer runs on the same number of tokens of each sequence at a time.
+fn by_rows(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let behind = x.s.saturating_sub(1);
+    tape.keep(true, "log-softmax", &[x.b, behind, x.v], FLOAT, &ROWS_SOFTMAX);
+    // A single sequence's labels are a view; of several there is a copy.
+    if x.b == 1 {
+        tape.keep(true, "labels", &[x.s], INDEX, &VIEWED_LABELS);
+    } else {
+        tape.keep(true, "labels", &[x.b, behind], INDEX, &ROWS_LABELS);
+    }
+    tape.keep(true, "total weights", &[x.loss_chunks()], FLOAT, &ROWS_TOTALS);
+    tape.keep(true, "tokens with a label", &[1], INDEX, &ROWS_COUNT);
+}
+
 fn next_token(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     if x.recipe().loss == LossKind::ChunkedLogits {
         return chunked(tape);
+    }
+    if x.recipe().loss == LossKind::ChunkedRows {
+        return by_rows(tape);
     }
     if x.recipe().loss == LossKind::Compiled {
         tape.keep(true, "log-softmax", &[x.n, x.v], x.width, &NARROW_SOFTMAX);

@@ -29,7 +29,8 @@ impl Flow {
         let adapted = |module| is_adapted(x, module);
         let (input, trains) = (x.input_gradient, x.trains);
         let norm1 = input || trains;
-        let fused = x.model().arrangement.fused_qkv;
+        let joins = x.recipe().software.semantics().modules.joins_projections;
+        let fused = joins || x.model().arrangement.fused_qkv;
         let any = adapted(LinearModule::Query) || adapted(LinearModule::Key) || adapted(LinearModule::Value);
         let query = norm1 || if fused { any } else { adapted(LinearModule::Query) };
         let key = norm1 || if fused { any } else { adapted(LinearModule::Key) };

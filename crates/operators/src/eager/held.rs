@@ -17,6 +17,8 @@ const FOUR_BIT: &str = "bitsandbytes/autograd/_functions.py:MatMul4Bit";
 const LORA: &str = "peft/tuners/lora/layer.py:Linear.forward, backward";
 const DORA: &str = "peft/tuners/lora/dora.py:DoraLinearLayer.get_weight_norm";
 const LOSS: &str = "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward";
+const ROWS: &str =
+    "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
 const CHUNKS: &str = "torchtune/modules/loss: autograd takes the chunks one by one, the last one first";
 const FLASH: &str = "flash-attn backward: queries' gradient summed in fp32, keys' and values' by query head";
 /// Bytes of an fp32 number.
@@ -59,6 +61,11 @@ static COPY: Formula = Formula::new("4·n·V", "The logits in fp32.", LOSS);
 static BOTH: Formula = Formula::new("8·n·V", "Gradients of the log-softmax and of the logits, fp32.", LOSS);
 static ONE: Formula = Formula::new("4·n·V", "Gradient of the fp32 logits.", LOSS);
 static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
+static JOINED: Formula = Formula::new(
+    "2·n·V·Bc",
+    "The logits' gradient, joined of its chunks and padded by the last token.",
+    ROWS,
+);
 static PART: Formula = Formula::new("rows·V·Bc", "Logits of a chunk of tokens, or their gradient.", CHUNKS);
 static PART_COPY: Formula = Formula::new("4·rows·V", "Logits of a chunk of tokens in fp32.", CHUNKS);
 static PART_GRADIENTS: Formula = Formula::new(
@@ -291,6 +298,36 @@ fn chunked(x: &Symbols<'_>, trains: bool) -> Vec<Held> {
     ]
 }
 
+/// A loss over so many rows at a time. The logits, in fp32, are alive until the step ends: the loop names them.
+fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Held> {
+    let part = [2, x.chunk_rows(), x.v];
+    let logits = Saved::new("fp32 logits", &[x.n, x.v], FLOAT, &COPY);
+    let gradients = Saved::new("gradients of a chunk's fp32 logits", &part, FLOAT, &PART_GRADIENTS);
+    let mut forward = vec![logits];
+    let mut backward =
+        vec![logits, Saved::new("gradients of the input", &[2, x.n, x.h], x.width, &PART_INPUTS)];
+    if x.recipe().tuning.lora.is_some() {
+        // The losses' gradients are all there before those of the products in front of them.
+        backward.push(Saved::new("gradient of the fp32 logits", &[x.n, x.v], FLOAT, &ONE));
+    } else {
+        // All tokens but the last of each sequence: a copy where there are several, and gradients joined, then padded.
+        forward.extend((x.b > 1).then(|| Saved::new("fp32 logits but the last", &[x.n, x.v], FLOAT, &COPY)));
+        backward.push(Saved::new("logits gradients", &[2, x.n, x.v], FLOAT, &JOINED));
+    }
+    if trains {
+        backward.push(Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD));
+    }
+    vec![
+        Held::new("loss", Bytes::ZERO, forward),
+        Held::new("backward of the loss", Bytes::ZERO, vec![logits, gradients]),
+        Held::new(
+            "backward of the output layer",
+            returned(Operator::OutputLayer, x, &|name| !name.starts_with("lm_head")),
+            backward,
+        ),
+    ]
+}
+
 fn output_layer(x: &Symbols<'_>) -> Vec<Held> {
     let width = x.compute_width;
     let tuning = &x.recipe().tuning;
@@ -309,6 +346,9 @@ fn output_layer(x: &Symbols<'_>) -> Vec<Held> {
     }
     if matches!(x.recipe().loss, LossKind::ChunkedLogits | LossKind::ChunkedLinear) {
         return chunked(x, trains);
+    }
+    if x.recipe().loss == LossKind::ChunkedRows {
+        return by_rows(x, trains);
     }
     let wide = [x.n, x.v];
     let narrow = width < FLOAT;

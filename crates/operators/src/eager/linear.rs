@@ -201,6 +201,25 @@ impl Linear {
         input.needed || trains || adapted
     }
 
+    /// Names of the adapter's input and of its dropout mask.
+    pub(super) const fn adapter_names(&'static self) -> [&'static str; 2] {
+        [self.lora_input, self.lora_mask]
+    }
+
+    /// Runs without its adapter; says whether its output requires a gradient for the layer's own sake.
+    pub(super) fn run_bare(&'static self, tape: &mut Tape<'_, '_>, input: Input, [inner, outer]: [u64; 2]) {
+        let x = tape.x;
+        let name = input.shared.unwrap_or(self.input);
+        if x.casts_weights() {
+            let kept = if input.cast { name } else { self.cast_input };
+            tape.keep(x.trains, kept, &[x.n, inner], x.compute_width, &self.cast_input_formula);
+            let shape = [inner, outer];
+            tape.keep(input.needed, self.cast_weight, &shape, x.compute_width, &self.cast_weight_formula);
+        } else {
+            tape.keep(x.trains, name, &[x.n, inner], x.width, &self.input_formula);
+        }
+    }
+
     /// PEFT casts the input to the adapter's type, drops, multiplies by A and by B.
     fn adapter(
         &'static self,

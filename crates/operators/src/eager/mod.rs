@@ -10,6 +10,7 @@ mod ends;
 mod experts;
 mod flow;
 mod held;
+mod joined;
 mod linear;
 mod linear_mixer;
 mod mlp;

@@ -10,6 +10,7 @@ use shardscope_plan::{NormModule, Normalization};
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm";
 const GEMMA: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2RMSNorm";
 const LIGER: &str = "liger_kernel/ops/rms_norm.py:LigerRMSNormFunction";
+const WIDENED: &str = "litgpt/model.py:RMSNorm.forward";
 const FUNCTIONAL: &str =
     "torch.nn.functional.rms_norm of an fp32 input: a product of both in fp32, then a cast";
 const LAYER: &str = "torch.nn.functional.layer_norm";
@@ -24,6 +25,7 @@ static NORMED_FP32: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", GEMMA);
 static UNCAST: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", FUNCTIONAL);
+static WIDE_WEIGHT: Formula = Formula::new("4·h", "The weight in fp32.", WIDENED);
 static SCALE: Formula = Formula::new("4·h", "One plus the weight, in fp32.", GEMMA);
 static OWN_INPUT: Formula = Formula::new("n·h·B", "The norm's input in its own type.", LIGER);
 static KERNEL_INPUT: Formula =
@@ -38,6 +40,11 @@ static KEY_NORMED: Formula = Formula::new("n·K·Bc", "The normalised keys.", RM
 
 static QUERY_AND_GATE: Formula =
     Formula::new("8·n·A", "The queries, and the gate beside them, in fp32.", GEMMA);
+static PROJECTED: Formula = Formula::new(
+    "4·n·(A + 2·K)",
+    "The projection's fp32 output, of which queries and keys are views.",
+    WIDENED,
+);
 static QUERY_FP32: Formula = Formula::new("4·n·A", "The normalised queries in fp32.", GEMMA);
 static KEY_FP32: Formula = Formula::new("4·n·K", "The normalised keys in fp32.", GEMMA);
 static HEAD_SCALE: Formula = Formula::new("4·d", "One plus the weight of a norm of heads, in fp32.", GEMMA);
@@ -107,8 +114,10 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
         if is_fp32(x) {
             tape.keep(trains, names.normed, &wide, FLOAT, &NORMED_FP32);
             tape.keep(needed, names.scale, &[x.h], FLOAT, &SCALE);
-        } else if x.recipe().software.semantics().modules.norm == NormModule::CastAfter {
+        } else if x.recipe().software.semantics().modules.norm != NormModule::CastBefore {
+            let widened = x.recipe().software.semantics().modules.norm == NormModule::Widened;
             tape.keep(trains, names.normed, &wide, FLOAT, &UNCAST);
+            tape.keep(needed && widened && x.width < FLOAT, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
         } else {
             tape.keep(trains, names.normed, &wide, x.width, &NORMED);
         }
@@ -127,17 +136,23 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
         return;
     }
     let trains = x.trains;
-    let normed = if is_fp32(x) { [&QUERY_FP32, &KEY_FP32] } else { [&QUERY_NORMED, &KEY_NORMED] };
-    let (width, scale) = if is_fp32(x) { (FLOAT, true) } else { (x.compute_width, false) };
+    let norm = x.recipe().software.semantics().modules.norm;
+    let wide = is_fp32(x) || norm != NormModule::CastBefore;
+    let scale = is_fp32(x) || (norm == NormModule::Widened && x.width < FLOAT);
+    let normed = if wide { [&QUERY_FP32, &KEY_FP32] } else { [&QUERY_NORMED, &KEY_NORMED] };
+    let width = if wide { FLOAT } else { x.compute_width };
     // In fp32 there is nothing to cast: the norm reads a view of queries and gate together.
-    if x.model().mixers.output_gate && x.compute_width == FLOAT {
+    let viewed = x.recipe().software.semantics().modules.joins_projections && x.compute_width == FLOAT;
+    if viewed {
+        tape.keep(flow.query, "query norm input", &[x.n, x.a + 2 * x.k, x.d], FLOAT, &PROJECTED);
+    } else if x.model().mixers.output_gate && x.compute_width == FLOAT {
         tape.keep(flow.query, "query norm input", &[x.n, 2 * x.a, x.d], FLOAT, &QUERY_AND_GATE);
     } else {
         tape.keep(flow.query, "query norm input", &[x.n, x.a, x.d], FLOAT, &QUERY_INPUT);
     }
     tape.keep(flow.query, "query norm statistics", &[x.n, x.a], FLOAT, &QUERY_DEVIATION);
     tape.keep(trains, "normalised queries", &[x.n, x.a, x.d], width, normed[0]);
-    tape.keep(flow.key, "key norm input", &[x.n, x.k, x.d], FLOAT, &KEY_INPUT);
+    tape.keep(flow.key && !viewed, "key norm input", &[x.n, x.k, x.d], FLOAT, &KEY_INPUT);
     tape.keep(flow.key, "key norm statistics", &[x.n, x.k], FLOAT, &KEY_DEVIATION);
     tape.keep(trains, "normalised keys", &[x.n, x.k, x.d], width, normed[1]);
     tape.keep(flow.query && scale, "query norm weight plus one", &[x.d], FLOAT, &HEAD_SCALE);

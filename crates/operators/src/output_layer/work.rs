@@ -22,7 +22,7 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
         LossKind::Legacy => ([w + 4 + 4 + 8 + 8 + 8 + 4 + 8, 8 + 4 + w], [8, 4]),
         LossKind::Unfused => ([w + 4 + 4 + 8 + 8 + 4 + 8, 8 + 4 + w], [7, 4]),
         // Cast to fp32, log-softmax, pick; backward fills, then two reads and a write, and a cast.
-        LossKind::Torch | LossKind::ChunkedLogits | LossKind::ChunkedLinear => {
+        LossKind::Torch | LossKind::ChunkedLogits | LossKind::ChunkedLinear | LossKind::ChunkedRows => {
             ([w + 4 + 8 + 4, 4 + 12 + 4 + w], [3, 4])
         }
         // One pass over 16-bit logits each way, the softmax worked out in registers.

@@ -47,7 +47,8 @@ fn shardings(plan: &Plan, base: &Variant, choices: &Choices, p: u64) -> Vec<DpSh
         | Software::TorchFsdp
         | Software::HfTransformers
         | Software::Torchtune
-        | Software::Torchtune06 => Vec::new(),
+        | Software::Torchtune06
+        | Software::Litgpt => Vec::new(),
     };
     if !out.contains(&base.sharding) {
         out.push(base.sharding);

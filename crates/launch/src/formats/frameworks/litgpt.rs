@@ -1,13 +1,15 @@
 //! litgpt. Keys: its configurations.
 
 use super::row::Row;
+use crate::formats::leaves::{Leaf, Leaves};
+use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
 /// litgpt's settings file.
 pub(in crate::formats) const LITGPT: Row = Row {
     trainer: "litgpt",
     title: "a configuration of litgpt",
-    about: "litgpt: model by name, batch, machines; its layers stop the verdict",
+    about: "litgpt: model by name, batch, machines, adapters; Llama, Mistral and Qwen",
     signs: &["train.global_batch_size", "devices"],
     keys: &[
         (&["train.max_seq_length"], Field::SeqLength),
@@ -20,7 +22,157 @@ pub(in crate::formats) const LITGPT: Row = Row {
         (&["lora_dropout"], Field::LoraDropout),
     ],
     models: &["model_name", "checkpoint_dir"],
-    software: Software::TorchFsdp,
-    lacking: Some("what litgpt's own layers keep for the backward pass"),
-    extra: |_| {},
+    software: Software::Litgpt,
+    lacking: None,
+    extra: litgpt,
 };
+
+/// Names of models whose layers were recorded: RMSNorm in front of attention and of a gated MLP, whole attention.
+const FAMILIES: [&str; 10] = [
+    "llama",
+    "codellama",
+    "tinyllama",
+    "vicuna",
+    "longchat",
+    "mistral",
+    "qwen2.5",
+    "qwen3",
+    "smollm2",
+    "nous-hermes",
+];
+/// Names among these whose layers were not.
+const OTHERS: [&str; 4] = ["mistral-7b-v0.1", "a3b", "a22b", "thinking-2507"];
+
+/// Which layers have adapters: the key, its module, and whether it has one unless told otherwise (`finetune/lora.py:setup`).
+const MODULES: [(&str, &str, bool); 5] = [
+    ("lora_query", "q_proj", true),
+    ("lora_key", "k_proj", false),
+    ("lora_value", "v_proj", true),
+    ("lora_projection", "o_proj", false),
+    ("lora_head", "lm_head", false),
+];
+
+/// Groups and keys that say where things lie, what is logged and how long is trained.
+const HARMLESS: &[&str] = &[
+    "data",
+    "eval.",
+    "out_dir",
+    "logger_name",
+    "log",
+    "seed",
+    "access_token",
+    "resume",
+    "tokenizer_dir",
+    "train.save_interval",
+    "train.log_interval",
+    "train.lr_warmup",
+    "train.epochs",
+    "train.max_tokens",
+    "train.max_steps",
+    "train.max_norm",
+    "train.min_lr",
+    "train.learning_rate",
+    "train.weight_decay",
+    "train.beta",
+    "optimizer.init_args.",
+];
+
+fn litgpt(leaves: &mut Leaves<'_>) {
+    family(leaves);
+    let adapters = leaves.all().iter().any(|leaf| leaf.path.starts_with("lora_"));
+    if adapters {
+        lora(leaves);
+    } else {
+        full(leaves);
+    }
+    quantized(leaves, adapters);
+    leaves.state(
+        Field::UntieEmbeddingsAndOutputWeights,
+        "true",
+        Origin::Default,
+        "litgpt's fine-tuning does not tie embeddings, and loads a tied output layer as weights of its own",
+    );
+    if let Some(leaf) = leaves.yes("train.tie_embeddings") {
+        lack(leaves, leaf, Effect::Model, "tied embeddings (tie_embeddings)");
+    }
+    let many =
+        ["devices", "num_nodes"].iter().any(|path| leaves.get(path).is_some_and(|leaf| leaf.value != "1"));
+    if many {
+        let why = "litgpt's fine-tuning shards and checkpoints every block where there is more than one GPU";
+        let engine = if adapters { "fsdp2" } else { "fsdp1" };
+        leaves.state(Field::DataParallelEngine, engine, Origin::Default, why);
+        leaves.state(Field::ZeroStage, "3", Origin::Default, why);
+        leaves.state(Field::GradientCheckpointing, "true", Origin::Default, why);
+    }
+    leaves.state(Field::GpusPerNode, "1", Origin::Default, "default of litgpt");
+    leaves.state(Field::NumNodes, "1", Origin::Default, "default of litgpt");
+    leaves.state(Field::Optimizer, "adam", Origin::Default, "default of litgpt");
+    leaves.pass_below(HARMLESS);
+}
+
+fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
+    let item = NotModelled::new(&leaf.path, "", effect, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
+}
+
+/// Frozen weights that Lightning's plugin quantises (`quantize: bnb.nf4-dq`), with bitsandbytes' paged optimizer.
+fn quantized(leaves: &mut Leaves<'_>, adapters: bool) {
+    let none = |leaf: &&Leaf| matches!(leaf.value.as_str(), "" | "null" | "None" | "~");
+    let Some(leaf) = leaves.get("quantize").filter(|leaf| !none(leaf)) else { return };
+    let format = leaf.value.strip_prefix("bnb.").unwrap_or(&leaf.value);
+    let (format, double) = format.strip_suffix("-dq").map_or((format, false), |format| (format, true));
+    if !adapters || !matches!(format, "nf4" | "fp4") {
+        lack(leaves, leaf, Effect::Memory, "weights quantised so without LoRA, or in 8 bits");
+        return;
+    }
+    leaves.say(Field::BaseQuantization, format, leaf);
+    leaves.switch(Field::DoubleQuantization, double, leaf);
+    leaves.reading.found.retain(|found| found.field != Field::Optimizer);
+    let note = "litgpt puts bitsandbytes' PagedAdamW in the place of AdamW where weights are quantised";
+    leaves.say_noted(Field::Optimizer, "paged_adamw", leaf, note);
+}
+
+/// Layers of models whose modules are written otherwise were not recorded.
+fn family(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.first(&["model_name", "checkpoint_dir"]) else { return };
+    let lower = leaf.value.to_ascii_lowercase();
+    let name = lower.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let known = FAMILIES
+        .iter()
+        .any(|family| name.starts_with(family) || name.starts_with(&["meta-", family].concat()));
+    let other = OTHERS.iter().any(|part| name.contains(part));
+    if !known || other {
+        let what = format!("what the layers of {name} in litgpt keep for the backward pass");
+        lack(leaves, leaf, Effect::Memory, &what);
+    }
+}
+
+fn lora(leaves: &mut Leaves<'_>) {
+    let first = leaves.first(&["lora_r", "lora_query", "lora_alpha"]);
+    let mut names: Vec<&str> = Vec::with_capacity(8);
+    for (path, module, usual) in MODULES {
+        if leaves.flag(path).unwrap_or(usual) {
+            names.push(module);
+        }
+    }
+    if leaves.flag("lora_mlp") == Some(true) {
+        names.extend(["gate_proj", "up_proj", "down_proj"]);
+    }
+    if let Some(leaf) = first {
+        leaves.say(Field::TrainType, "lora", leaf);
+        leaves.say(Field::LoraTargetModules, &names.join(" "), leaf);
+    }
+    leaves.state(Field::LoraRank, "8", Origin::Default, "default of litgpt");
+    leaves.state(Field::LoraDropout, "0.05", Origin::Default, "default of litgpt");
+}
+
+/// Without LoRA: pre-training compiles the model, and of the rest only LLaMA-Adapter's commands take `quantize`.
+fn full(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.first(&["model_name", "initial_checkpoint_dir", "tokenizer_dir"]) {
+        let what =
+            "layers as torch.compile fuses them, which keep less for the backward pass (litgpt pretrain)";
+        lack(leaves, leaf, Effect::Memory, what);
+    } else if let Some(leaf) = leaves.get("quantize").filter(|_| !leaves.has("resume")) {
+        lack(leaves, leaf, Effect::Model, "adapters of litgpt's `finetune_adapter` (LLaMA-Adapter)");
+    }
+}

@@ -1,0 +1,218 @@
+//! What litgpt's own modules keep for backward, and what its weights, gradients and AdamW's moments take, against recorded runs:
+//! equal to the byte.
+
+use serde_json::Value;
+use shardscope::bash::Environment;
+use shardscope::estimate::{memory, parameters};
+use shardscope::launch::{Request, read};
+use shardscope::operators::{Operator, Symbols, layer_operators};
+use shardscope::plan::*;
+use shardscope::source::Source;
+
+use super::drafts::{Draft, draft, even_stages, flag, int};
+use super::formula::evaluate;
+
+const RECORDED: &str = include_str!("../data/activations/litgpt.jsonl");
+/// Rank of the recorded adapters.
+const RANK: u64 = 8;
+
+fn cases() -> impl Iterator<Item = Value> {
+    RECORDED.lines().skip(1).map(|line| serde_json::from_str(line).expect("JSON"))
+}
+
+fn drafted(case: &Value) -> Draft {
+    let word = |key: &str| case[key].as_str().unwrap_or_default();
+    let (arch, train) = (word("arch"), word("train"));
+    let mut draft = draft();
+    let model = &mut draft.model;
+    model.num_layers = int(case, "layers");
+    model.hidden_size = int(case, "h");
+    model.ffn_hidden_size = int(case, "f");
+    model.num_attention_heads = int(case, "a");
+    model.num_query_groups = int(case, "k");
+    model.kv_channels = int(case, "d");
+    model.seq_length = int(case, "s");
+    model.padded_vocab_size = int(case, "V");
+    model.qk_layernorm = arch == "qwen3";
+    if arch == "qwen2" {
+        model.linear_bias = LinearBias::QkvOnly;
+    }
+    draft.layout.stages = even_stages(int(case, "layers"), 1, 0);
+    let recipe = &mut draft.recipe;
+    recipe.software = Software::Litgpt;
+    recipe.dp_sharding = DpSharding::Replicated;
+    recipe.micro_batch_size = int(case, "b");
+    recipe.num_micro_batches = 2;
+    recipe.global_batch_size = 2 * recipe.micro_batch_size;
+    recipe.params_dtype = if word("dtype") == "fp32" { Number::Fp32 } else { Number::Bf16 };
+    recipe.grads_dtype = recipe.params_dtype;
+    recipe.attention_kernel = AttentionKernel::Sdpa;
+    recipe.loss = LossKind::ChunkedRows;
+    if flag(case, "gc") {
+        recipe.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
+    }
+    if train == "full" {
+        return draft;
+    }
+    let mut modules = LoraModules::default().with(LinearModule::Query).with(LinearModule::Value);
+    if train.contains("qkv") {
+        modules = modules.with(LinearModule::Key);
+    }
+    if train.contains("all") {
+        modules = LoraModules::ALL;
+    }
+    if train.ends_with("head") {
+        modules = modules.with(LinearModule::OutputLayer);
+    }
+    recipe.tuning = Tuning {
+        base: BaseTraining::None,
+        lora: Some(Lora {
+            rank: RANK,
+            dora: false,
+            dropout: case["lora_dropout"].as_f64().unwrap_or(0.0) > 0.0,
+            dtype: recipe.params_dtype,
+            modules,
+            library: AdapterLibrary::Litgpt,
+        }),
+        embedding: false,
+        head: false,
+        ..Tuning::default()
+    };
+    draft
+}
+
+fn kept(x: &Symbols<'_>, operators: &[Operator]) -> u64 {
+    operators.iter().flat_map(|operator| operator.saved(x)).map(|saved| saved.bytes.get()).sum()
+}
+
+#[test]
+fn recorded_layers_are_met_to_the_byte() {
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for case in cases() {
+        let plan = drafted(&case).plan();
+        let x = Symbols::of(&plan);
+        let operators = layer_operators(&x, plan.model().layer_kind(0));
+        let full = plan.recipe().tuning.is_full();
+        let mut check = |what: &str, ours: u64| {
+            let recorded = case["kept"][what].as_u64().unwrap_or(0);
+            if ours != recorded {
+                wrong.push(format!("{}: {what}: {recorded} recorded, {ours} here", case["id"]));
+            }
+            compared += 1;
+        };
+        for index in 0..plan.model().num_layers {
+            let ours = match index {
+                _ if plan.recipe().recompute != Recompute::None => x.n * x.h * x.width,
+                0 if !full => kept(&x.in_first_trained_layer(), &operators),
+                _ => kept(&x, &operators),
+            };
+            check(&format!("layer{index}"), ours);
+        }
+        check("shared", 0);
+        let outside = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
+        check("outside", outside);
+        formulas(&case, &x, &operators);
+    }
+    assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
+    assert!(compared > 900, "{compared}");
+}
+
+fn formulas(case: &Value, x: &Symbols<'_>, operators: &[Operator]) {
+    for saved in operators.iter().flat_map(|operator| operator.saved(x)) {
+        let value = evaluate(saved.formula.expression, &|name| x.value(name));
+        assert_eq!(saved.bytes.get() as f64, value, "{}: {}", case["id"], saved.name);
+    }
+}
+
+/// A public configuration's settings, worked out by hand: Llama 3 8B with adapters of rank 32 on one GPU.
+const EXAMPLE: &str = "
+checkpoint_dir: checkpoints/meta-llama/Meta-Llama-3-8B
+precision: bf16-true
+quantize:
+devices: 1
+num_nodes: 1
+lora_r: 32
+lora_alpha: 16
+lora_dropout: 0.05
+lora_query: true
+lora_key: false
+lora_value: true
+train: {global_batch_size: 8, micro_batch_size: 1, max_seq_length: 512}
+optimizer: {class_path: torch.optim.AdamW}
+";
+
+#[test]
+fn a_configuration_gives_what_was_worked_out_by_hand() {
+    let source = Source::from_files([("lora.yaml", EXAMPLE)]);
+    let environment = Environment::default();
+    let set = [("accelerator".to_owned(), "A100-SXM-80GB".to_owned())];
+    let read = read(&Request { source: &source, environment: &environment, overrides: &set });
+    let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics));
+    assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+    let base = 8_030_261_248;
+    // Rank times inputs and outputs of queries and of values.
+    let adapters = 32 * 32 * ((4096 + 4096) + (4096 + 1024));
+    let counted = parameters(&plan);
+    assert_eq!((counted.trained.get(), counted.ranks[0].count.get()), (adapters, base + adapters));
+    let totals = memory(&plan).ranks[0].totals;
+    assert_eq!(totals.parameters.get(), 2 * (base + adapters));
+    assert_eq!((totals.gradients.get(), totals.optimizer.get()), (2 * adapters, 4 * adapters));
+    let (n, h, f) = (512, 4096, 14_336);
+    // Each of two norms: its input and statistics in fp32, and its weight. The adapters: input behind dropout and mask, two middles
+    // of the rank, results of 4096 and 1024 columns and their places. Queries, repeated keys and values, output, 32 sums.
+    let norm = 4 * n * h + 4 * n + 4 * h;
+    let joined = n * h * 3 + 2 * n * 32 * 2 + (n * 2 + 8) * (4096 + 1024);
+    let attention = 4 * n * h * 2 + 4 * n * 32;
+    let layer = 2 * norm + joined + attention + 3 * n * f * 2;
+    let x = Symbols::of(&plan);
+    let operators = layer_operators(&x, plan.model().layer_kind(0));
+    assert_eq!(kept(&x, &operators), layer);
+    // Nothing in front of the first layer requires a gradient: neither its norm nor the mask is kept.
+    assert_eq!(kept(&x.in_first_trained_layer(), &operators), layer - norm - n * h);
+}
+
+/// Peaks that litgpt published of one A10G (Lightning-AI/litgpt@26857050fe3f:config_hub/finetune/README.md): checkpoint,
+/// sequences of 512 tokens, whether every linear layer has adapters, GB allocated. Ranks are 32.
+const PUBLISHED: [(&str, u64, bool, f64); 6] = [
+    ("meta-llama/Llama-2-7b-hf", 2, false, 19.77),
+    ("meta-llama/Meta-Llama-3-8B", 1, false, 19.73),
+    ("meta-llama/Llama-3.2-1B", 1, false, 4.49),
+    ("meta-llama/Llama-3.2-3B", 1, false, 9.67),
+    ("unsloth/Mistral-7B-v0.2", 2, false, 20.66),
+    ("TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T", 8, true, 13.50),
+];
+
+#[test]
+fn published_peaks_of_adapters_are_met_within_a_hundredth() {
+    for (checkpoint, micro, everywhere, published) in PUBLISHED {
+        let mut text = EXAMPLE.replace("meta-llama/Meta-Llama-3-8B", checkpoint);
+        text = text.replace("micro_batch_size: 1", &format!("micro_batch_size: {micro}"));
+        if everywhere {
+            text = text.replace("lora_key: false", "lora_key: true");
+            text.push_str("lora_projection: true\nlora_mlp: true\nlora_head: true\n");
+        }
+        let source = Source::from_files([("lora.yaml", text.as_str())]);
+        let environment = Environment::default();
+        let set = [("accelerator".to_owned(), "A100-SXM-80GB".to_owned())];
+        let read = read(&Request { source: &source, environment: &environment, overrides: &set });
+        let plan = read.plan.unwrap_or_else(|| panic!("{checkpoint}: {:?}", read.diagnostics));
+        let peak = memory(&plan).worst.peak_allocated.get() as f64 / 1e9;
+        let off = (peak / published - 1.0).abs();
+        assert!(off < 0.01, "{checkpoint}: {peak:.2} GB, {published} published");
+    }
+}
+
+#[test]
+fn recorded_states_are_met_to_the_byte() {
+    for case in cases() {
+        let plan = drafted(&case).plan();
+        let rank = &parameters(&plan).ranks[0];
+        let [trained, frozen] = ["trained_params", "frozen_params"].map(|key| int(&case, key));
+        assert_eq!([rank.trained.get(), rank.count.get() - rank.trained.get()], [trained, frozen], "{case}");
+        let totals = memory(&plan).ranks[0].totals;
+        let held = int(&case, "trained_param_bytes") + int(&case, "frozen_param_bytes");
+        assert_eq!(totals.parameters.get(), held, "{}: weights", case["id"]);
+        assert_eq!(totals.gradients.get(), int(&case, "grad_bytes"), "{}: gradients", case["id"]);
+        assert_eq!(totals.optimizer.get(), int(&case, "adamw_moment_bytes"), "{}: AdamW", case["id"]);
+    }
+}
