@@ -292,3 +292,17 @@ fn what_keeps_less_peaks_lower() {
         assert!(with(("micro_batch_size", "1")) <= now, "{set:?}");
     }
 }
+
+/// ZeRO-3 gathers a module's weights for as long as it runs (`partitioned_param_coordinator.py:fetch_sub_module`): those of
+/// the output layer while the loss is made.
+#[test]
+fn zero_3_gathers_the_output_layer_at_the_loss() {
+    let set = [("gpus_per_node", "4"), ("data_parallel_engine", "deepspeed"), ("zero_stage", "3")];
+    let memory = memory(&plan(&set));
+    let rank = &memory.ranks[0];
+    assert_eq!(rank.within, Some("output layer and loss"), "{}", rank.at);
+    let allocated = rank.breakdown.child("peak_allocated").expect("a node");
+    let temporaries = allocated.child("temporaries").expect("a node");
+    let head = temporaries.child("gathered weight of the output layer").expect("a term");
+    assert_eq!(head.value(), Bytes::new(2 * VOCABULARY * WIDTH));
+}

@@ -19,6 +19,11 @@ static ENDS: Formula = Formula::new(
     "Weights outside of the layers, W elements: gathered once, kept until backward is over.",
     FSDP,
 );
+static HEAD: Formula = Formula::new(
+    "V·h·w",
+    "The output layer's weight, whole while the loss is made and its backward runs.",
+    "deepspeed/runtime/zero/partitioned_param_coordinator.py:fetch_sub_module",
+);
 static GRADIENTS: Formula =
     Formula::new("W·w", "Gradients of the layer that runs, before they are shared.", COLLECTIVES);
 static REDUCED: Formula =
@@ -106,7 +111,15 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Gathe
     };
     let mut layers = vec![weights, term("gradients of a layer", own, x.width, &GRADIENTS)];
     if !wraps_ends(x) {
-        return Gathered { ends: layers.clone(), step: layers.clone(), layers };
+        let step = layers.clone();
+        let mut ends = layers.clone();
+        let projects =
+            units.iter().zip(counts).any(|((kind, _), count)| *count > 0 && kind.projects_vocabulary());
+        if projects {
+            let head = Count::of_shape(&[x.v, x.h]);
+            ends.push(term("gathered weight of the output layer", head, x.width, &HEAD));
+        }
+        return Gathered { ends, step, layers };
     }
     let whole_ends = term("gathered weights outside of layers", ends, x.width, &ENDS);
     layers.extend([whole_ends, term("gradients being reduced", own, 4, &REDUCED)]);
