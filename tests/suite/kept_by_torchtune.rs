@@ -199,6 +199,40 @@ fn a_configuration_gives_what_was_worked_out_by_hand() {
     assert_eq!(kept_by_chunk(&plan, stage).get(), layers + ends);
 }
 
+/// What torchtune's README (pytorch/torchtune@bd2a0fc7, its table of techniques, added on 2024-11-18) gives for Llama 3.2 3B in
+/// full on one A100, two packed sequences of 4096 tokens, nothing checkpointed, compiled or in chunks: GiB active at the peak. The
+/// norm was then the one that it has again after 0.6 (1450d6126, 49f5d67c2).
+const PUBLISHED: f64 = 60.0;
+
+#[test]
+fn a_published_peak_of_full_training_is_met_within_a_hundredth() {
+    let text = "
+model: {_component_: torchtune.models.llama3_2.llama3_2_3b}
+tokenizer: {_component_: torchtune.models.llama3.llama3_tokenizer, max_seq_len: 4096}
+optimizer: {_component_: torch.optim.AdamW, fused: True}
+loss: {_component_: torch.nn.CrossEntropyLoss}
+dataset: {_component_: torchtune.datasets.alpaca_dataset, packed: True}
+batch_size: 2
+gradient_accumulation_steps: 1
+compile: False
+dtype: bf16
+enable_activation_checkpointing: False
+";
+    let set = [
+        ("gpus_per_node", "1"),
+        ("num_nodes", "1"),
+        ("accelerator", "A100-SXM-80GB"),
+        ("software", "torchtune"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let source = Source::from_files([("full.yaml", text)]);
+    let environment = Environment::default();
+    let read = read(&Request { source: &source, environment: &environment, overrides: &set });
+    let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics));
+    let peak = memory(&plan).worst.peak_allocated.in_gib();
+    assert!((peak / PUBLISHED - 1.0).abs() < 0.01, "{peak} GiB, {PUBLISHED} published");
+}
+
 #[test]
 fn recorded_states_are_met_to_the_byte() {
     for case in cases() {

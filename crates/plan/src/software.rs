@@ -27,7 +27,7 @@ pub enum Software {
     HfTransformers,
     /// torchtune after its release 0.6.1, with its own modules.
     Torchtune,
-    /// torchtune 0.6: another norm, and losses over chunks of logits.
+    /// torchtune 0.5 and 0.6: another norm, and losses over chunks of logits.
     Torchtune06,
     /// litgpt's fine-tuning, with its own modules.
     Litgpt,

@@ -22,7 +22,7 @@ fn of_software(software: Software) -> &'static str {
         Software::HfTransformers => "Hugging Face transformers with its Trainer, PEFT and TRL",
         Software::Torchtune => "torchtune after 0.6.1, with its own modules and adapters",
         Software::Litgpt => "litgpt with its own modules and adapters",
-        Software::Torchtune06 => "torchtune 0.6: another norm, and losses over chunks of logits",
+        Software::Torchtune06 => "torchtune 0.5 and 0.6: another norm, and losses over chunks of logits",
     }
 }
 
