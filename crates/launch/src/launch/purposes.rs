@@ -1,14 +1,28 @@
 //! What a program's name says of the training: that it is none, another one, or one whose objective the words leave open.
 
+use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
 use super::program::{Purpose, is_olmo_core, purpose};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
-use shardscope_bash::base_name;
+use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_plan::{Field, Software};
 
 /// A program that is started without a setting that is known.
 const ELSEWHERE: &str =
     "a program that takes its settings from elsewhere; paste the file or the options that it reads";
+
+/// The program of a text that trains nothing, and what it is for.
+pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
+    let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
+    for command in runs {
+        let line = CommandLine::of(&Chosen { words: command.words.clone(), ..Chosen::default() });
+        let Some(program) = line.program.as_ref().or(command.words.first()) else { continue };
+        if let Purpose::NoTraining(what) = purpose(program.text()) {
+            return Some((program.clone(), what));
+        }
+    }
+    None
+}
 
 /// A program that trains nothing, or something else, has no figures of training. `elsewhere`: its settings stand in a file that is
 /// asked for by name.

@@ -93,6 +93,11 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
                 );
                 let hint = format!("paste or drop {first} beside this text");
                 launch.diagnostics.push(Diagnostic::error(Code::MissingFile, message).hint(hint));
+            } else if let Some((program, what)) = purposes::instead(&script) {
+                let message = format!("{} is {what}", program.text());
+                let hint = "paste the script that starts the training";
+                let said = Diagnostic::error(Code::NoTrainingCommand, message).hint(hint);
+                launch.diagnostics.push(said.at(program.origin()));
             } else {
                 let message = "no command with training options is found in this text";
                 let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";

@@ -54,11 +54,13 @@ const REASONS: &[Reason] = &[
     reason(
         "learning rate and losses' weights",
         "lr learning- min-lr wsd- warmup weight-decay no-weight-decay start-weight-decay end-weight-decay wd- decoupled- \
-         adam- lion- muon- sgd- loss-scale clip- mup- qk-clip init-method- hysteresis",
+         loss-scale clip- mup- qk-clip init-method- hysteresis",
         "use-mup lr min-lr initial-loss-scale min-loss-scale loss-scale-window embedding-init-method-std norm-epsilon \
          mtp-loss-scaling-factor moe-z-loss-coeff moe-router-bias-update-rate moe-input-jitter-eps head-lr-mult \
          apply-wd-to-qk-layernorm moe-router-topk-scaling-factor mtp-detach-heads iterations-to-skip \
-         phase-transition-iterations embed-init-std max-grad-norm",
+         phase-transition-iterations embed-init-std max-grad-norm adam-beta1 adam-beta2 adam-eps adam-epsilon lion-beta1 \
+         lion-beta2 sgd-momentum muon-momentum muon-nesterov muon-use-nesterov muon-no-use-nesterov muon-coefficient-type \
+         muon-extra-scale-factor muon-scale-mode",
     ),
     reason(
         "evaluation",
@@ -109,7 +111,8 @@ const REASONS: &[Reason] = &[
          overlap-cpu-optimizer-d2h-h2d use-torch-optimizer-for-cpu-offload mla-down-proj-fusion use-ring-exchange-p2p \
          delay-param-gather no-scaled-masked-softmax-fusion scaled-upper-triang-masked-softmax-fusion \
          use-precision-aware-optimizer-no-fp8 npu-deterministic use-fused-mlp use-fused-ring-attention-update \
-         use-cp-send-recv-overlap use-ascend-mc2 mc2 use-mc2 no-shared-storage jit-compile ddp-average-in-collective",
+         use-cp-send-recv-overlap use-ascend-mc2 mc2 use-mc2 no-shared-storage jit-compile ddp-average-in-collective \
+         muon-fp32-matmul-prec muon-use-syrk muon-split-qkv muon-no-split-qkv",
     ),
 ];
 
