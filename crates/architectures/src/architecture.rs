@@ -6,6 +6,7 @@ use crate::evaluate::{Evaluation, MOST_LAYERS, Stop, Used};
 use crate::gap::Gap;
 use crate::rules::{Defaults, definitions};
 use crate::shape::{Arrangement, Latent, Linear, Parts, Routed, Shape};
+use crate::tower::Tower;
 
 /// Keys under which composite configurations keep their text model.
 const TEXT_KEYS: [&str; 5] =
@@ -47,6 +48,8 @@ pub struct Architecture {
     pub in_megatron: u64,
     /// Configurations of other modalities beside the text model's, which no figure counts.
     pub left_out: Vec<String>,
+    /// The vision tower among them, where its parameters are known.
+    pub tower: Option<Tower>,
     /// The keys that figures come from.
     pub used: Vec<Used>,
 }
@@ -86,6 +89,7 @@ impl Architecture {
             return Err(Refusal::Stopped(Stop::Unfit("hidden_size".to_owned())));
         }
         read.left_out = towers(root);
+        read.tower = Tower::read(root, whole_type, read.shape.hidden);
         if inner.is_some() && !composite && !whole_type.is_empty() && read.left_out.is_empty() {
             // A wrapper that is not known: what it puts around the text model is not either.
             read.left_out.push(whole_type.to_owned());
@@ -171,6 +175,7 @@ fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
         gaps,
         in_megatron,
         left_out: Vec::new(),
+        tower: None,
         used: e.used(),
     })
 }

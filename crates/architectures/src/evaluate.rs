@@ -44,6 +44,8 @@ pub(crate) struct Evaluation<'c> {
     place: &'c Node,
     /// Whether embeddings are tied, where that is said elsewhere.
     tied: Option<bool>,
+    /// Width of the language model beside a tower.
+    text_hidden: Option<u64>,
     layer: Cell<Option<u64>>,
     known: RefCell<HashMap<(&'static str, Option<u64>), Value>>,
     used: RefCell<Vec<Used>>,
@@ -63,12 +65,20 @@ impl<'c> Evaluation<'c> {
             defaults,
             place,
             tied,
+            text_hidden: None,
             layer: Cell::new(None),
             known: RefCell::default(),
             used: RefCell::default(),
             steps: Cell::new(0),
             depth: Cell::new(0),
         }
+    }
+
+    /// The same for the tower beside a language model of width `text_hidden`. A tower has no defaults: its sizes differ
+    /// between the models of one type, so that they count only as written.
+    pub(crate) fn of_tower(definitions: Definitions, root: &'c Node, text_hidden: u64) -> Self {
+        let plain = Self::new(definitions, Defaults::default(), root, None);
+        Self { text_hidden: Some(text_hidden), ..plain }
     }
 
     /// The keys looked at so far, each once.
@@ -134,6 +144,9 @@ impl<'c> Evaluation<'c> {
             "true" => return Ok(Value::Truth(true)),
             "false" => return Ok(Value::Truth(false)),
             "null" => return Ok(Value::Nothing),
+            "text_hidden" => {
+                return self.text_hidden.map(|width| Value::Whole(i128::from(width))).ok_or(Stop::TooLarge);
+            }
             "i" => {
                 return self.layer.get().map(|index| Value::Whole(i128::from(index))).ok_or(Stop::TooLarge);
             }

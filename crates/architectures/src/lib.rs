@@ -11,6 +11,7 @@ mod gap;
 mod megatron;
 mod rules;
 mod shape;
+mod tower;
 mod value;
 
 pub use architecture::{Architecture, Refusal};
@@ -18,3 +19,4 @@ pub use evaluate::{Stop, Used};
 pub use gap::Gap;
 pub use rules::{model_types, provide_rules};
 pub use shape::{Arrangement, Latent, Linear, Parts, Routed, Shape};
+pub use tower::Tower;

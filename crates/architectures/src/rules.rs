@@ -13,6 +13,10 @@ const OWN: [Option<&str>; 2] = [Some(include_str!("rules.txt")), Some(include_st
 const OWN: [Option<&str>; 2] = [None, None];
 static RULES: LaterText = LaterText::new(OWN[0]);
 static DEFAULTS: LaterText = LaterText::new(OWN[1]);
+/// How the block of a model type begins.
+const TYPE: &str = "type ";
+/// How that of a vision tower does.
+const TOWER: &str = "tower ";
 /// Longest line of ancestors of a type.
 const GENERATIONS: u32 = 8;
 
@@ -28,11 +32,21 @@ pub(crate) type Definitions = HashMap<&'static str, Expression>;
 
 /// The definitions of a model type; none where the rules have no such type.
 pub(crate) fn definitions(model_type: &str) -> Option<Definitions> {
+    inherited(TYPE, model_type)
+}
+
+/// The definitions of the vision tower of a composite model type, its projector counted in; none where the rules have
+/// none of it.
+pub(crate) fn tower_definitions(model_type: &str) -> Option<Definitions> {
+    inherited(TOWER, model_type)
+}
+
+fn inherited(head: &str, name: &str) -> Option<Definitions> {
     let mut all = Definitions::new();
-    let mut wanted = Some(model_type);
+    let mut wanted = Some(name);
     for _ in 0..GENERATIONS {
         let Some(name) = wanted else { break };
-        let (parent, lines) = block(name)?;
+        let (parent, lines) = block(head, name)?;
         for line in lines {
             if let Some((name, expression)) = line.split_once(" = ")
                 && !all.contains_key(name)
@@ -45,18 +59,22 @@ pub(crate) fn definitions(model_type: &str) -> Option<Definitions> {
     Some(all)
 }
 
-/// The parent and the lines of a type's own block: `type NAME NAME ... [: PARENT]` and what follows it.
-fn block(name: &str) -> Option<(Option<&'static str>, impl Iterator<Item = &'static str>)> {
+/// The parent and the lines of one's own block: `type NAME NAME ... [: PARENT]`, or `tower`, and what follows it.
+fn block(
+    head: &str,
+    name: &str,
+) -> Option<(Option<&'static str>, impl Iterator<Item = &'static str> + use<>)> {
     let mut lines = meaningful(RULES.text());
     let parent = lines.by_ref().find_map(|line| {
-        let (names, parent) = headed(line)?;
+        let (names, parent) = headed(head, line)?;
         names.split(' ').any(|known| known == name).then_some(parent)
     })?;
-    Some((parent, lines.take_while(|line| headed(line).is_none())))
+    let is_head = |line: &str| line.starts_with(TYPE) || line.starts_with(TOWER);
+    Some((parent, lines.take_while(move |line| !is_head(line))))
 }
 
-fn headed(line: &'static str) -> Option<(&'static str, Option<&'static str>)> {
-    let rest = line.strip_prefix("type ")?;
+fn headed(head: &str, line: &'static str) -> Option<(&'static str, Option<&'static str>)> {
+    let rest = line.strip_prefix(head)?;
     Some(rest.split_once(" : ").map_or((rest, None), |(names, parent)| (names, Some(parent))))
 }
 
@@ -66,7 +84,7 @@ fn meaningful(text: &'static str) -> impl Iterator<Item = &'static str> {
 
 /// All model types that have rules.
 pub fn model_types() -> impl Iterator<Item = &'static str> {
-    meaningful(RULES.text()).filter_map(headed).flat_map(|(names, _)| names.split(' '))
+    meaningful(RULES.text()).filter_map(|line| headed(TYPE, line)).flat_map(|(names, _)| names.split(' '))
 }
 
 /// What a type's configuration takes for keys that are not written, and which keys are one.

@@ -84,6 +84,25 @@ fn a_vision_model_beside_the_decoder_is_not_left_out() {
     stopped(&script(&launch("pretrain_gpt.py", "--vision-model-type clip")), &["vision-model-type"]);
 }
 
+/// The stop says how much is left out, where the configuration states the tower's sizes and its type has rules.
+#[test]
+fn a_vision_tower_is_left_out_with_its_count() {
+    let read = |vision: &str| {
+        let text = format!(
+            r#"{{"model_type":"qwen2_5_vl","text_config":{{"model_type":"qwen2_5_vl_text","hidden_size":3584,"num_hidden_layers":28,"num_attention_heads":28,"num_key_value_heads":4,"intermediate_size":18944,"vocab_size":152064}},"vision_config":{vision}}}"#
+        );
+        let resolution = said("config.json", &text, &[]);
+        stopped(&resolution, &["vision_config"]);
+        let item = resolution.not_modelled.iter().find(|item| item.name == "vision_config");
+        item.map(|item| item.message.clone()).unwrap_or_default()
+    };
+    let stated = r#"{"depth":32,"hidden_size":1280,"intermediate_size":3420,"out_hidden_size":3584}"#;
+    let counted = read(stated);
+    assert!(counted.contains("676,550,144 parameters in 32 layers"), "{counted}");
+    let open = read(r#"{"depth":32}"#);
+    assert!(!open.contains("parameters"), "{open}");
+}
+
 #[test]
 fn a_recipe_by_name_is_not_fp32_on_one_gpu() {
     let bridge = script(

@@ -1,0 +1,44 @@
+//! The vision tower of a composite configuration, counted by the rules of its type.
+
+use shardscope_config_tree::Node;
+
+use crate::evaluate::{Evaluation, MOST_LAYERS, Stop};
+use crate::rules::tower_definitions;
+
+/// A vision tower and what projects its output onto the language model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tower {
+    /// Parameters of both, exactly as the library counts them.
+    pub parameters: u64,
+    /// Those of the projector among them (`multi_modal_projector`, `visual.merger`).
+    pub projector: u64,
+    /// Transformer layers of the tower.
+    pub layers: u64,
+    /// Parameters of one of them.
+    pub layer: u64,
+    /// Width of its residual stream.
+    pub hidden: u64,
+}
+
+impl Tower {
+    /// The tower of the configuration at `root` beside a language model of width `text_hidden`; none where its type has no
+    /// rules, or the configuration does not state its sizes.
+    pub(crate) fn read(root: &Node, whole_type: &str, text_hidden: u64) -> Option<Self> {
+        let evaluation = Evaluation::of_tower(tower_definitions(whole_type)?, root, text_hidden);
+        Self::count(&evaluation).ok().flatten()
+    }
+
+    fn count(e: &Evaluation<'_>) -> Result<Option<Self>, Stop> {
+        let layers = e.size("L")?;
+        if !e.holds("known")? || layers == 0 || layers > MOST_LAYERS {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            parameters: e.size("total")?,
+            projector: e.size("projector")?,
+            layers,
+            layer: e.size("layer")?,
+            hidden: e.size("h")?,
+        }))
+    }
+}
