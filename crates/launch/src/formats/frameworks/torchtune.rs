@@ -189,7 +189,13 @@ fn dotted(family: &str, name: &str) -> String {
 
 /// Which linear layers have adapters.
 fn adapters(leaves: &mut Leaves<'_>) {
-    let Some(leaf) = leaves.get("model.lora_attn_modules") else { return };
+    let Some(leaf) = leaves.get("model.lora_attn_modules") else {
+        // An argument of the builders that has no default: the run would not start without it.
+        if let Some(leaf) = leaves.get("model._component_").filter(|leaf| leaf.value.contains("ora_")) {
+            lack(leaves, leaf, Effect::Model, "adapters of attention without lora_attn_modules");
+        }
+        return;
+    };
     let mut names: Vec<&str> = leaf
         .value
         .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
