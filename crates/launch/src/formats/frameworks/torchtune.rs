@@ -91,6 +91,8 @@ const HARMLESS: &[&str] = &[
     "low_cpu_ram",
     "model.lora_alpha",
     "clip_grad_norm",
+    // Its kernel updates in place, as is counted of any AdamW.
+    "optimizer.fused",
 ];
 
 fn torchtune(leaves: &mut Leaves<'_>) {
@@ -116,6 +118,9 @@ fn torchtune(leaves: &mut Leaves<'_>) {
     let why = "torchtune's distributed recipes call fully_shard on every layer";
     leaves.state(Field::DataParallelEngine, "fsdp2", Origin::Default, why);
     leaves.pass_below(HARMLESS);
+    if leaves.text("device") == Some("cuda") {
+        leaves.pass("device");
+    }
 }
 
 /// Whether a leaf turns something on or names it.
