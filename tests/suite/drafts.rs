@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use shardscope::launch::resolve;
+use shardscope::operators::{Operator, Symbols};
 use shardscope::plan::*;
 use shardscope::units::{Bytes, BytesPerSecond, FlopsPerSecond};
 
@@ -32,6 +33,23 @@ impl Draft {
         cluster.num_nodes = layout.world_size / cluster.gpus_per_node.max(1);
         Plan::new(model, cluster, layout, recipe).unwrap_or_else(|reasons| panic!("no plan: {reasons:?}"))
     }
+}
+
+/// The sizes of a recorded case, by the letters that all recordings of saved tensors have.
+pub(crate) fn recorded_shape(model: &mut Model, case: &Value) {
+    model.num_layers = int(case, "layers");
+    model.hidden_size = int(case, "h");
+    model.ffn_hidden_size = int(case, "f");
+    model.num_attention_heads = int(case, "a");
+    model.num_query_groups = int(case, "k");
+    model.kv_channels = int(case, "d");
+    model.seq_length = int(case, "s");
+    model.padded_vocab_size = int(case, "V");
+}
+
+/// Bytes that `operators` keep for backward.
+pub(crate) fn kept(x: &Symbols<'_>, operators: &[Operator]) -> u64 {
+    operators.iter().flat_map(|operator| operator.saved(x)).map(|saved| saved.bytes.get()).sum()
 }
 
 /// A dense LLaMA-like layer stack on one GPU.

@@ -6,7 +6,7 @@ use shardscope::estimate::{kept_by_chunk, memory, parameters};
 use shardscope::operators::{Operator, Symbols, layer_operators};
 use shardscope::plan::*;
 
-use super::drafts::{Draft, draft, even_stages, flag, int};
+use super::drafts::{Draft, draft, even_stages, flag, int, kept, recorded_shape};
 use super::formula::evaluate;
 
 const RECORDED: &str = include_str!("../data/activations/huggingface.jsonl");
@@ -72,14 +72,7 @@ fn drafted(case: &Value) -> Draft {
 
 fn shape(model: &mut Model, case: &Value) {
     let arch = word(case, "arch");
-    model.num_layers = int(case, "layers");
-    model.hidden_size = int(case, "h");
-    model.ffn_hidden_size = int(case, "f");
-    model.num_attention_heads = int(case, "a");
-    model.num_query_groups = int(case, "k");
-    model.kv_channels = int(case, "d");
-    model.seq_length = int(case, "s");
-    model.padded_vocab_size = int(case, "V");
+    recorded_shape(model, case);
     model.qk_layernorm = is_any(case, "arch", &["qwen3", "qwen3_moe"]);
     if arch == "gpt_neox" {
         model.normalization = Normalization::LayerNorm;
@@ -151,10 +144,6 @@ fn tuning(case: &Value, dtype: Number) -> Tuning {
         input_gradients: flag(case, "input_require_grads"),
         ..full
     }
-}
-
-fn kept(x: &Symbols<'_>, operators: &[Operator]) -> u64 {
-    operators.iter().flat_map(|operator| operator.saved(x)).map(|saved| saved.bytes.get()).sum()
 }
 
 /// PEFT multiplies 16-bit adapters of parameters in fp32 on a CPU, where runs were recorded, and keeps the copies.

@@ -9,7 +9,7 @@ use shardscope::operators::{Operator, Symbols, layer_operators};
 use shardscope::plan::*;
 use shardscope::source::Source;
 
-use super::drafts::{Draft, draft, even_stages, flag, int};
+use super::drafts::{Draft, draft, even_stages, flag, int, kept, recorded_shape};
 use super::formula::evaluate;
 
 const RECORDED: &str = include_str!("../data/activations/torchtune.jsonl");
@@ -25,14 +25,7 @@ fn drafted(case: &Value) -> Draft {
     let (arch, train) = (word("arch"), word("train"));
     let mut draft = draft();
     let model = &mut draft.model;
-    model.num_layers = int(case, "layers");
-    model.hidden_size = int(case, "h");
-    model.ffn_hidden_size = int(case, "f");
-    model.num_attention_heads = int(case, "a");
-    model.num_query_groups = int(case, "k");
-    model.kv_channels = int(case, "d");
-    model.seq_length = int(case, "s");
-    model.padded_vocab_size = int(case, "V");
+    recorded_shape(model, case);
     model.qk_layernorm = arch == "qwen3";
     if arch == "qwen2" {
         model.linear_bias = LinearBias::QkvOnly;
@@ -88,10 +81,6 @@ fn drafted(case: &Value) -> Draft {
         ..Tuning::default()
     };
     draft
-}
-
-fn kept(x: &Symbols<'_>, operators: &[Operator]) -> u64 {
-    operators.iter().flat_map(|operator| operator.saved(x)).map(|saved| saved.bytes.get()).sum()
 }
 
 #[test]

@@ -6,8 +6,9 @@ use shardscope_config_tree::{Node, read_json};
 
 const LINES: &str = include_str!("data/transformers.jsonl");
 
-/// The vision configuration that the library builds where none is written (transformers 5.23.0, the classes' defaults): the
-/// lines of `transformers.jsonl` that write none were counted with it.
+/// The vision configuration that the library builds where none is written: the lines of `transformers.jsonl` that write none
+/// were counted with it. The sizes here were not read from the library's source; its counts, met to the digit beside language
+/// models of several widths, are what holds them.
 const DEFAULTS: [(&str, &str); 12] = [
     (
         "qwen2_vl",
@@ -88,9 +89,9 @@ fn balanced(json: &str) -> String {
     json[..=end.unwrap_or_else(|| panic!("a whole object"))].to_owned()
 }
 
-/// Released models: their type, the keys of their language model, their vision configuration as their `config.json` on the
-/// Hub has it, and the parameters that the metadata of their checkpoint states (`safetensors.total` of the model's page):
-/// all digits, which are met exactly, or rounded.
+/// Released models: their type, the keys of their language model, the sizes of their vision tower, and the parameters that the metadata of their checkpoint states (`safetensors.total` of the model's page):
+/// all digits, which are met exactly, or rounded. The towers' sizes were not read from the models' `config.json`: the totals
+/// hold them, to the digit but for InternVL3's, which is rounded.
 const RELEASED: [(&str, &str, &str, u64); 6] = [
     (
         "Qwen/Qwen2.5-VL-7B-Instruct",

@@ -135,7 +135,10 @@ fn a_training_that_only_the_head_node_starts_is_found() {
     let command = text("python cli/train_grpo.py --config-name grpo_qwen25_7b 2>&1 | tee log");
     let named = script(&command);
     let said = |resolution: &Resolution| {
-        resolution.diagnostics.iter().any(|said| said.message.contains("stand in grpo_qwen25_7b.yaml"))
+        resolution
+            .diagnostics
+            .iter()
+            .any(|said| said.message.contains("takes its settings from grpo_qwen25_7b.yaml"))
     };
     assert!(named.plan.is_none() && said(&named), "{:?}", named.diagnostics);
     let source = Source::from_files([("run.sh", command.as_str()), ("grpo_qwen25_7b.yaml", "a: 1\n")]);

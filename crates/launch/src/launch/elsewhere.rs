@@ -25,7 +25,7 @@ pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option
     if source.parts().iter().any(|part| base_name(&part.name) == name) {
         return None;
     }
-    let message = format!("the settings of this training stand in {name}, which is not here");
+    let message = format!("this training takes its settings from {name}, which is not here");
     let said =
         Diagnostic::error(Code::MissingFile, message).hint(format!("paste or drop {name} beside this text"));
     Some((name, said.at_some(span)))

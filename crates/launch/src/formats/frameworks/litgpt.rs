@@ -137,9 +137,7 @@ fn family(leaves: &mut Leaves<'_>) {
     let Some(leaf) = leaves.first(&["model_name", "checkpoint_dir"]) else { return };
     let lower = leaf.value.to_ascii_lowercase();
     let name = lower.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let known = FAMILIES
-        .iter()
-        .any(|family| name.starts_with(family) || name.starts_with(&["meta-", family].concat()));
+    let known = FAMILIES.iter().any(|family| name.strip_prefix("meta-").unwrap_or(name).starts_with(family));
     let other = OTHERS.iter().any(|part| name.contains(part));
     if !known || other {
         let what = format!("what the layers of {name} in litgpt keep for the backward pass");

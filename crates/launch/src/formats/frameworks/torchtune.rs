@@ -171,7 +171,7 @@ fn model(leaves: &mut Leaves<'_>) {
     let dotted = dotted(family, name);
     match known_model(&dotted) {
         Some((known, settings)) => {
-            let note = [known, ", named as ", &leaf.value].concat();
+            let note = format!("{known}, named as {}", leaf.value);
             for (field, value) in settings {
                 leaves.state(field, &value, Origin::Catalog, &note);
             }
@@ -183,13 +183,13 @@ fn model(leaves: &mut Leaves<'_>) {
 /// A builder's name as models are called: points in the family's version and in the billions of parameters.
 fn dotted(family: &str, name: &str) -> String {
     let size = name.strip_prefix(family).unwrap_or(name);
-    let size = ["_0_5b", "_1_5b", "_0_6b", "_1_7b"].iter().fold(size.to_owned(), |size, part| {
-        size.replace(part, &["_", &part[1..].replace('_', ".")].concat())
-    });
+    let size = ["_0_5b", "_1_5b", "_0_6b", "_1_7b"]
+        .iter()
+        .fold(size.to_owned(), |size, part| size.replace(part, &format!("_{}", part[1..].replace('_', "."))));
     // Qwen2's small models have the shapes of Qwen2.5's; builders of Qwen3 have the chat models' name, which is plain.
     let family = if family == "qwen2" && size.contains('.') { "qwen2_5" } else { family };
     let size = if family == "qwen3" { size.replace("_instruct", "").replace("_base", "") } else { size };
-    [family.replace('_', "."), size].concat()
+    format!("{}{size}", family.replace('_', "."))
 }
 
 /// Which linear layers have adapters.

@@ -59,12 +59,13 @@ const GROUPS: &[(&str, &[&str])] = &[
             "actor_rollout_ref.actor.grad_clip",
             "actor_rollout_ref.actor.tau_",
             "actor_rollout_ref.actor.use_rollout_log_probs",
-            "actor_rollout_ref.actor.freeze_vision_tower",
             "actor_rollout_ref.actor.router_replay",
             "actor_rollout_ref.nccl_timeout",
             "actor_rollout_ref.hybrid_engine",
         ],
     ),
+    // A model that has one stops the verdict by itself.
+    ("only with a vision model", &["actor_rollout_ref.actor.freeze_vision_tower"]),
     (
         "learning rates",
         &[
