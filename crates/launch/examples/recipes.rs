@@ -74,13 +74,8 @@ fn main() -> ExitCode {
     let mut paths: Vec<String> = Vec::new();
     let mut lines: Vec<String> = Vec::new();
     for (index, file) in files.iter().enumerate() {
-        let mut beside = String::new();
-        for (other, text) in files.iter().enumerate() {
-            if other != index {
-                beside.push_str(text);
-                beside.push('\n');
-            }
-        }
+        let others = files.iter().enumerate().filter(|(other, _)| *other != index);
+        let beside: Vec<&str> = others.map(|(_, text)| text.as_str()).collect();
         for recipe in recipe_settings(file, &beside) {
             // A function whose own base is not among the files comes to nothing.
             let whole = recipe.settings.iter().any(|(path, _)| path == "train.global_batch_size");
@@ -117,7 +112,10 @@ fn main() -> ExitCode {
             lines.push(format!("{alias}\t@{name}"));
         }
     }
-    lines.sort();
+    // Of functions of one name, that which calls nothing unknown counts: the other names are imported from it.
+    lines.sort_by_cached_key(|line| {
+        (line.split('\t').next().unwrap_or_default().to_owned(), line.matches("\t!").count(), line.clone())
+    });
     lines.dedup_by(|later, first| later.split('\t').next() == first.split('\t').next());
     println!("{}\n{}", paths.join("\t"), lines.join("\n"));
     ExitCode::SUCCESS
@@ -132,7 +130,7 @@ fn titan(checkout: &Path) -> ExitCode {
     modules.sort_by_key(std::fs::DirEntry::path);
     for module in modules {
         let Ok(text) = std::fs::read_to_string(module.path().join("config_registry.py")) else { continue };
-        for recipe in recipe_settings(&text, "") {
+        for recipe in recipe_settings(&text, &[]) {
             let mut cells = vec![format!("{}.{}", module.file_name().to_string_lossy(), recipe.name)];
             let open = recipe.open.iter().map(|path| (path.as_str(), "?"));
             let said = recipe.settings.iter().map(|(path, value)| (path.as_str(), value.as_str()));

@@ -276,6 +276,14 @@ fn formats(leaves: &mut Leaves<'_>) {
     }
     leaves.pass("mixed_precision.grad_reduce_in_fp32");
     adapters_of(leaves);
+    if let Some(leaf) = leaves.yes("model.fine_grained_activation_offloading") {
+        let what = "tensors of chosen modules that go to the host until backward";
+        let item = NotModelled::new(&leaf.path, "", Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    leaves.pass_below(&["model.fine_grained_activation_offloading", "model.offload_modules"]);
+    // Which generator draws random numbers.
+    leaves.pass("model.use_te_rng_tracker");
     for path in ["peft.", "scheduler.", "rng.", "dist.", "logger.", "checkpoint.", "validation.", "env_vars"]
     {
         for leaf in leaves.all().iter().filter(|leaf| leaf.path.starts_with(path)) {

@@ -2,7 +2,8 @@
 //! other functions of the program, and calls that a dialect knows. What else is called may change anything, and is told.
 
 use super::expression::{Argument, Expression, expression};
-use super::program::{Function, Statement};
+use super::program::{Constants, Function, Statement};
+use std::rc::Rc;
 
 /// Calls inside calls that are followed.
 const DEEPEST: u32 = 8;
@@ -50,7 +51,14 @@ pub(super) struct Outcome {
 
 /// Runs a function without arguments.
 pub(super) fn evaluate(functions: &[Function<'_>], calls: &dyn Calls, name: &str) -> Outcome {
-    let mut run = Run { functions, calls, left: MOST, depth: 0, unknown: Vec::new() };
+    let mut programs: Vec<&Constants<'_>> = Vec::new();
+    for function in functions {
+        let constants: &Constants<'_> = &function.constants;
+        if programs.last().is_none_or(|last| !std::ptr::eq(*last, constants)) {
+            programs.push(constants);
+        }
+    }
+    let mut run = Run { functions, programs, calls, left: MOST, depth: 0, unknown: Vec::new() };
     let tree = match functions.iter().find(|function| function.name == name) {
         Some(function) => run.call(function, Vec::new()).0,
         None => Tree::new(),
@@ -66,6 +74,8 @@ pub(super) fn evaluate(functions: &[Function<'_>], calls: &dyn Calls, name: &str
 
 struct Run<'a> {
     functions: &'a [Function<'a>],
+    /// Constants of each program that the functions are from.
+    programs: Vec<&'a Constants<'a>>,
     calls: &'a dyn Calls,
     left: usize,
     depth: u32,
@@ -73,12 +83,14 @@ struct Run<'a> {
 }
 
 /// Values by name and path inside one function.
-struct Scope {
+struct Scope<'a> {
     values: Tree,
     at: usize,
+    /// Constants of the function's own program.
+    constants: Rc<Constants<'a>>,
 }
 
-impl Scope {
+impl Scope<'_> {
     /// What stands under a name, paths relative to it.
     fn below(&self, name: &str) -> Tree {
         below(&self.values, name)
@@ -143,7 +155,7 @@ impl Run<'_> {
             return (Tree::new(), Tree::new());
         }
         self.depth += 1;
-        let mut scope = Scope { values: Tree::new(), at: 0 };
+        let mut scope = Scope { values: Tree::new(), at: 0, constants: Rc::clone(&function.constants) };
         for (index, (name, default)) in function.parameters.iter().enumerate() {
             let given = arguments
                 .iter()
@@ -163,7 +175,7 @@ impl Run<'_> {
         (returned, scope.values)
     }
 
-    fn body(&mut self, function: &Function<'_>, scope: &mut Scope) -> Tree {
+    fn body(&mut self, function: &Function<'_>, scope: &mut Scope<'_>) -> Tree {
         let mut blocks: Vec<Block> = Vec::new();
         for statement in &function.body {
             if self.left == 0 {
@@ -202,7 +214,7 @@ impl Run<'_> {
     }
 
     /// An assignment or a call.
-    fn statement(&mut self, written: &str, undecided: Option<String>, scope: &mut Scope) {
+    fn statement(&mut self, written: &str, undecided: Option<String>, scope: &mut Scope<'_>) {
         let Some((target, value)) = assignment(written) else {
             if let Expression::Call(name, arguments) = expression(written) {
                 self.effect(&name, &arguments, undecided, scope);
@@ -223,7 +235,13 @@ impl Run<'_> {
     }
 
     /// A call for what it does to its first argument.
-    fn effect(&mut self, name: &str, arguments: &[Argument], undecided: Option<String>, scope: &mut Scope) {
+    fn effect(
+        &mut self,
+        name: &str,
+        arguments: &[Argument],
+        undecided: Option<String>,
+        scope: &mut Scope<'_>,
+    ) {
         let first = match arguments.first() {
             Some((None, Expression::Name(first))) => first.clone(),
             _ => return,
@@ -254,15 +272,34 @@ impl Run<'_> {
         }
     }
 
+    /// What a name at the top of the function's program stands for, or one that it imports: a name that all programs
+    /// with one of that name agree on.
+    fn constant(&mut self, name: &str, scope: &Scope<'_>) -> Option<String> {
+        let of = |constants: &Constants<'_>| {
+            constants.iter().find(|(known, _)| *known == name).and_then(|(_, value)| match value {
+                Expression::Text(text) | Expression::Number(text) => Some(text.clone()),
+                _ => None,
+            })
+        };
+        self.spend(scope.constants.len());
+        if let Some(own) = of(&scope.constants) {
+            return Some(own);
+        }
+        self.spend(self.programs.len() * STATEMENT);
+        let mut all = self.programs.iter().filter_map(|constants| of(constants));
+        let first = all.next()?;
+        all.all(|other| other == first).then_some(first)
+    }
+
     fn spend(&mut self, work: usize) {
         self.left = self.left.saturating_sub(work);
     }
 
-    fn given(&mut self, arguments: &[Argument], scope: &mut Scope) -> Vec<(Option<String>, Tree)> {
+    fn given(&mut self, arguments: &[Argument], scope: &mut Scope<'_>) -> Vec<(Option<String>, Tree)> {
         arguments.iter().map(|(keyword, value)| (keyword.clone(), self.value(value, scope))).collect()
     }
 
-    fn value(&mut self, value: &Expression, scope: &mut Scope) -> Tree {
+    fn value(&mut self, value: &Expression, scope: &mut Scope<'_>) -> Tree {
         let at = scope.at;
         let plain = |text: &str| vec![(String::new(), Scalar { text: text.to_owned(), hole: None, at })];
         let open = |hole: &str| {
@@ -281,7 +318,10 @@ impl Run<'_> {
                 }
                 // An attribute that was never assigned has the default of its class.
                 name if name.contains('.') => Tree::new(),
-                name => self.calls.value(name, &[]).unwrap_or_else(|| open(name)),
+                name => match self.constant(name, scope) {
+                    Some(text) => plain(&text),
+                    None => self.calls.value(name, &[]).unwrap_or_else(|| open(name)),
+                },
             },
             Expression::List(items) => {
                 let mut words = Vec::with_capacity(items.len());
@@ -331,7 +371,7 @@ impl Run<'_> {
 }
 
 /// Enters a block, or another branch of the one before.
-fn enter(blocks: &mut Vec<Block>, statement: &Statement<'_>, keyword: &str, scope: &Scope) {
+fn enter(blocks: &mut Vec<Block>, statement: &Statement<'_>, keyword: &str, scope: &Scope<'_>) {
     let condition = statement.text.get(keyword.len()..).unwrap_or("").trim_end_matches(':').trim();
     let branch = blocks
         .last()
@@ -353,7 +393,7 @@ fn enter(blocks: &mut Vec<Block>, statement: &Statement<'_>, keyword: &str, scop
 }
 
 /// Whether a condition holds: comparisons of assigned values with literals, and several of them joined by `and`.
-fn decided(condition: &str, scope: &Scope) -> Option<bool> {
+fn decided(condition: &str, scope: &Scope<'_>) -> Option<bool> {
     let condition = condition.trim();
     if let Some((first, rest)) = condition.split_once(" and ") {
         return match (decided(first, scope), decided(rest, scope)) {

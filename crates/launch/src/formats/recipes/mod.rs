@@ -118,12 +118,12 @@ pub struct RecipeSettings {
 }
 
 /// The settings of every recipe of a program, for the table of recipes by name. `beside` are the other files of the
-/// framework, whose functions the program may call.
+/// framework, whose functions and constants the program may import.
 #[must_use]
-pub fn recipe_settings(text: &str, beside: &str) -> Vec<RecipeSettings> {
+pub fn recipe_settings(text: &str, beside: &[&str]) -> Vec<RecipeSettings> {
     let mut functions = program::functions(text);
     let own = functions.len();
-    functions.extend(program::functions(beside));
+    functions.extend(beside.iter().flat_map(|text| program::functions(text)));
     let recipes = functions.get(..own).unwrap_or(&[]).iter();
     let kinds: Vec<(&str, Kind)> =
         recipes.filter_map(|function| Some((function.name, Kind::of(function)?))).collect();

@@ -1,6 +1,7 @@
 //! The functions of a Python program and their statements, as text.
 
-use super::expression::{Expression, parameters};
+use super::expression::{Expression, expression, parameters};
+use std::rc::Rc;
 
 /// A statement: where it stands and how far it is indented. Lines that brackets hold together are one.
 #[derive(Clone, Copy, Debug)]
@@ -19,16 +20,25 @@ pub(super) struct Function<'a> {
     /// Parameters with their defaults.
     pub(super) parameters: Vec<(String, Option<Expression>)>,
     pub(super) body: Vec<Statement<'a>>,
+    /// What names at the top of its program stand for, the same for all of its functions.
+    pub(super) constants: Rc<Constants<'a>>,
 }
+
+/// Names at the top of a program that stand for a word or a number, each assigned once.
+pub(super) type Constants<'a> = Vec<(&'a str, Expression)>;
 
 /// Functions read of one program.
 const MOST: usize = 4096;
+/// Constants read of one program; recipes have a dozen.
+const MOST_CONSTANTS: usize = 64;
 
 /// The functions of a program.
 pub(super) fn functions(text: &str) -> Vec<Function<'_>> {
     let mut out: Vec<Function<'_>> = Vec::new();
     let mut inside = false;
-    for statement in statements(text) {
+    let statements = statements(text);
+    let constants = Rc::new(constants(&statements));
+    for statement in statements {
         if statement.indent > 0 {
             if let Some(last) = out.last_mut().filter(|_| inside) {
                 last.body.push(statement);
@@ -47,10 +57,35 @@ pub(super) fn functions(text: &str) -> Vec<Function<'_>> {
         let returns =
             statement.text.rsplit_once("->").map_or("", |(_, behind)| behind.trim_end_matches(':').trim());
         let parameters = parameters(behind.unwrap_or(""));
-        out.push(Function { name: name.trim(), returns, parameters, body: Vec::new() });
+        let constants = Rc::clone(&constants);
+        out.push(Function { name: name.trim(), returns, parameters, body: Vec::new(), constants });
         inside = true;
     }
     out
+}
+
+/// Literals assigned at the top of a program. A name that is assigned again stands for nothing.
+fn constants<'a>(statements: &[Statement<'a>]) -> Constants<'a> {
+    let mut found: Vec<(&str, Option<Expression>)> = Vec::new();
+    for statement in statements.iter().filter(|statement| statement.indent == 0) {
+        let Some((target, value)) = statement.text.split_once('=') else { continue };
+        // `NAME: str = "value"`
+        let name = target.split_once(':').map_or(target, |(name, _)| name).trim();
+        let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !plain || found.len() == MOST_CONSTANTS {
+            continue;
+        }
+        if let Some((_, again)) = found.iter_mut().find(|(known, _)| *known == name) {
+            *again = None;
+            continue;
+        }
+        let literal = match expression(value.trim()) {
+            value @ (Expression::Text(_) | Expression::Number(_)) => Some(value),
+            _ => None,
+        };
+        found.push((name, literal));
+    }
+    found.into_iter().filter_map(|(name, literal)| Some((name, literal?))).collect()
 }
 
 /// The statements of a program, without comments of their own lines.
@@ -135,5 +170,13 @@ mod tests {
         assert_eq!(names, [("a", "Config", 2, 5), ("_b", "", 0, 1)]);
         let indents: Vec<usize> = found[0].body.iter().map(|statement| statement.indent).collect();
         assert_eq!(indents, [4, 4, 4, 8, 4]);
+    }
+
+    #[test]
+    fn constants_are_literals_assigned_once() {
+        let text = "A = \"org/model\"\nB: int = 8\nC = 1\nC = 2\nD = f(1)\n\ndef a():\n    E = 3\n";
+        let found = functions(text);
+        let names: Vec<&str> = found[0].constants.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["A", "B"]);
     }
 }

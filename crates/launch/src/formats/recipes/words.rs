@@ -1,7 +1,7 @@
 //! Commands that name a recipe of Megatron-Bridge: `run_recipe.py --recipe NAME key=value`, and its performance scripts
 //! (`--model_recipe_name qwen3_235b_a22b --gpu b200 --num_gpus 256 --compute_dtype bf16`, `scripts/performance`).
 
-use super::super::leaves::{Leaf, Scalars};
+use super::super::leaves::{Leaf, Leaves, Scalars};
 use super::evaluate::Scalar;
 use super::{bridge, table, titan};
 use crate::{Argument, Found, Origin, Question, Reading};
@@ -148,13 +148,14 @@ pub(crate) fn read_changes(root: &Node, asked: Option<&str>, text: &str) -> Read
     }
     let lower = text.to_ascii_lowercase();
     let words: HashSet<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let named = named_models(root);
     let alike = |name: &str| {
         let of_name: Vec<&str> = name.split('_').filter(|word| word.len() > 1 && *word != "config").collect();
         let shared = of_name.iter().filter(|word| words.contains(*word)).count();
-        (shared, std::cmp::Reverse(of_name.len()))
+        (of_model(name, &named), shared, std::cmp::Reverse(of_name.len()))
     };
     let mut offered: Vec<&str> = table::names().collect();
-    offered.sort_by_key(|name| std::cmp::Reverse(alike(name)));
+    offered.sort_by_cached_key(|name| std::cmp::Reverse(alike(name)));
     offered.truncate(OFFERED);
     let message = "the recipe that these settings change is named in the launch, and not here";
     let said =
@@ -166,6 +167,37 @@ pub(crate) fn read_changes(root: &Node, asked: Option<&str>, text: &str) -> Read
         choices: offered.into_iter().map(str::to_owned).collect(),
     };
     Reading { diagnostics: vec![said.at(root.span)], questions: vec![question], ..Reading::default() }
+}
+
+/// Where settings name the weights that they start from, or what they write.
+const NAMED: [&str; 4] =
+    ["checkpoint.pretrained_checkpoint", "model.hf_model_id", "checkpoint.load", "tokenizer.tokenizer_model"];
+
+/// Last parts of the paths at which a model is named, letters and digits alone.
+fn named_models(root: &Node) -> Vec<String> {
+    let scalars = Scalars::of(root);
+    let leaves = Leaves::over(&scalars);
+    let plain = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let last = |value: &str| plain(value.trim_end_matches('/').rsplit('/').next().unwrap_or_default());
+    NAMED.iter().filter_map(|path| leaves.text(path)).filter(|text| text.len() <= LONGEST).map(last).collect()
+}
+
+/// How many letters of a recipe's first words stand in the name of a model: `nemotron_3_super_sft_config` is one for
+/// `NVIDIA-Nemotron-3-Super-120B-A12B-Base-BF16`. What is offered follows from it, never what is read.
+fn of_model(name: &str, models: &[String]) -> usize {
+    let mut start = String::with_capacity(name.len());
+    let mut most = 0;
+    for word in name.split('_') {
+        start.push_str(word);
+        if models.iter().any(|model| model.contains(&start)) {
+            most = start.len();
+        } else {
+            break;
+        }
+    }
+    most
 }
 
 /// No recipe of that very name: offers those of the same model, the likeliest first; none where no such model is known.
@@ -296,6 +328,21 @@ mod tests {
                 (Field::Accelerator, "B200"),
             ],
         );
+    }
+
+    #[test]
+    fn the_recipe_of_the_weights_that_settings_start_from_is_proposed() {
+        let text = "checkpoint:\n  pretrained_checkpoint: /w/NVIDIA-Nemotron-3-Super-120B-A12B-Base-BF16\n\
+                    model:\n  fine_grained_activation_offloading: true\n# sft beside llama3_8b\n";
+        let tree = shardscope_config_tree::read_yaml(text, 0);
+        let root = tree.documents.first().expect("a tree");
+        let asked = super::read_changes(root, None, text);
+        let proposal = asked.questions[0].proposal.clone().unwrap_or_default();
+        assert!(proposal.starts_with("nemotron_3_super_sft"), "{proposal}");
+        // The model's name is a constant of the recipe's program.
+        let read = super::read_changes(root, Some(&proposal), text);
+        assert_eq!(read.value(Field::NumLayers), Some("88"));
+        assert_eq!(read.not_modelled.len(), 1, "{:?}", read.not_modelled);
     }
 
     #[test]
