@@ -81,6 +81,7 @@ fn model() -> Model {
         mixers: Mixers::default(),
         mtp_num_layers: 0,
         arrangement: Arrangement::default(),
+        vision: None,
     }
 }
 

@@ -55,4 +55,5 @@ mod traffic;
 mod traffic_walk;
 mod tuned_runs;
 mod utilisation;
+mod vision;
 mod words;

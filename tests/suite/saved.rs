@@ -184,9 +184,14 @@ fn saver(x: &Symbols<'_>, operator: Operator, saved: &Saved) -> &'static str {
         (Operator::Embedding, _) => "embedding.word_embeddings",
         (Operator::OutputLayer, "output_layer input") => "output_layer",
         (Operator::OutputLayer, _) => "loss",
-        (Operator::WindowedAttention | Operator::Linear(_) | Operator::MtpProjection, _) => {
-            panic!("no case has it")
-        }
+        (
+            Operator::WindowedAttention
+            | Operator::Linear(_)
+            | Operator::MtpProjection
+            | Operator::VisionLayer
+            | Operator::VisionEnds,
+            _,
+        ) => panic!("no case has it"),
     }
 }
 

@@ -96,7 +96,7 @@ impl Architecture {
         }
         if composite && read.left_out.is_empty() {
             // Written or not, the library builds it.
-            read.left_out.push("vision_config".to_owned());
+            read.left_out.push(VISION.to_owned());
         }
         for part in evaluation.words("beside").map_err(Refusal::Stopped)? {
             if !read.left_out.contains(&part) {
@@ -125,7 +125,17 @@ impl Architecture {
         let off = self.in_megatron.abs_diff(self.parameters) > self.active.min(self.parameters) / 1000;
         self.gaps.iter().copied().filter(|gap| gap.is_another_layer() || (off && gap.is_counted())).collect()
     }
+
+    /// What stands beside the language model and has no figures: all of [`Self::left_out`] but a vision tower whose parameters
+    /// are known.
+    pub fn without_figures(&self) -> impl Iterator<Item = &str> {
+        let known = |key: &&str| self.tower.is_none() || *key != VISION;
+        self.left_out.iter().map(String::as_str).filter(known)
+    }
 }
+
+/// Under which key composite configurations keep a vision tower's.
+const VISION: &str = "vision_config";
 
 fn type_of(node: &Node) -> Option<&str> {
     node.get("model_type")?.word()

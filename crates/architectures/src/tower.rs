@@ -18,6 +18,8 @@ pub struct Tower {
     pub layer: u64,
     /// Width of its residual stream.
     pub hidden: u64,
+    /// Patches of an image that become one token of the language model.
+    pub patches: u64,
 }
 
 impl Tower {
@@ -39,6 +41,7 @@ impl Tower {
             layers,
             layer: e.size("layer")?,
             hidden: e.size("h")?,
+            patches: e.size("patches")?,
         }))
     }
 }

@@ -1,7 +1,7 @@
 //! How many parameters the model has, and how many each rank holds.
 
 use shardscope_operators::{
-    Account, SectionKind, Symbols, Weight, WeightGroup, frozen_counts, section_counts, sections,
+    Account, SectionKind, Symbols, Weight, WeightGroup, WeightPart, frozen_counts, section_counts, sections,
 };
 use shardscope_plan::{Chunk, Plan, Stage};
 use shardscope_units::Count;
@@ -23,9 +23,10 @@ impl AccountCounts {
         self.0.iter().copied().sum()
     }
 
-    /// Accounts with their parameters, in the report's order.
+    /// Accounts with their parameters, in the report's order; that of a vision tower where there is one.
     pub fn iter(&self) -> impl Iterator<Item = (Account, Count)> + '_ {
-        Account::ALL.iter().copied().map(|account| (account, self.get(account)))
+        let all = Account::ALL.iter().copied().map(|account| (account, self.get(account)));
+        all.filter(|(account, count)| *account != Account::VisionTower || *count > Count::ZERO)
     }
 
     fn add(&mut self, account: Account, count: Count) {
@@ -38,7 +39,7 @@ impl AccountCounts {
 pub struct Parameters {
     /// The whole, unsharded model; a tied output layer counts once.
     pub total: Count,
-    /// Those that one token meets: experts that are not selected do not count.
+    /// Those that one token meets: experts that are not selected do not count, nor does a vision tower.
     pub active_per_token: Count,
     /// Those that train: all of them, or what is not frozen and what adapters add.
     pub trained: Count,
@@ -111,7 +112,7 @@ pub fn parameters(plan: &Plan) -> Parameters {
         if weight.role.is_of_the_model() {
             let count = weight.full_count() * times;
             accounts.add(weight.account, count);
-            idle += unselected(plan, weight, count);
+            idle += unmet(plan, weight, count);
         }
     });
     let total = accounts.total();
@@ -212,8 +213,12 @@ fn for_each_weight(
     }
 }
 
-/// How many of an expert weight's `count` parameters a token does not meet.
-fn unselected(plan: &Plan, weight: &Weight, count: Count) -> Count {
+/// How many of a weight's `count` parameters a token does not meet: all of a vision tower's, and of experts those that are
+/// not selected.
+fn unmet(plan: &Plan, weight: &Weight, count: Count) -> Count {
+    if weight.part == WeightPart::VisionTower {
+        return count;
+    }
     let Some(experts) = &plan.model().experts else { return Count::ZERO };
     if !weight.is_routed() {
         return Count::ZERO;

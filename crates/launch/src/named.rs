@@ -1,7 +1,7 @@
 //! A model that a text names instead of spelling out its shape.
 
 use crate::formats::lacking;
-use crate::{Found, NotModelled, Origin, Question, Reading};
+use crate::{Found, Origin, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Span};
@@ -56,7 +56,7 @@ pub(crate) fn forget_unknown(reading: &mut Reading) {
     reading.questions.retain(|question| question.name != Field::Model.name());
 }
 
-/// A model of which a text says that it is no decoder of text alone.
+/// A model whose name says that it is no decoder of text alone.
 pub(crate) fn with_vision(reading: &mut Reading, name: &str, flag: &str, span: Option<Span>) {
     let lower = name.to_ascii_lowercase();
     let last = lower.rsplit('/').next().unwrap_or(&lower);
@@ -76,7 +76,7 @@ pub(crate) fn with_vision(reading: &mut Reading, name: &str, flag: &str, span: O
         )
     });
     if vision {
-        let what = "the vision model beside the decoder";
-        reading.not_modelled.push(NotModelled::new(flag, name, crate::Effect::Model, what).at_some(span));
+        let found = Found::new(Field::VisionTower, "true".to_owned(), Origin::Derived);
+        reading.take(found.by(flag, span).note("the model's name says so"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Held, Message, Operator, Saved, Symbols, Weight, Work, adapters, attention, eager, embedding, experts,
-    latent_attention, linear, mlp, mtp, norm, output_layer, sampled,
+    latent_attention, linear, mlp, mtp, norm, output_layer, sampled, vision,
 };
 
 /// The facet `$name` of the operator that `$operator` is.
@@ -10,6 +10,7 @@ macro_rules! facet {
     ($operator:ident, $name:ident, $x:ident) => {
         match $operator {
             Self::Embedding => embedding::$name($x),
+            Self::VisionLayer | Self::VisionEnds => vision::$name($operator, $x),
             Self::InputNorm | Self::PreMlpNorm | Self::FinalNorm => norm::$name($operator, $x),
             Self::SelfAttention => attention::$name($x),
             Self::WindowedAttention => attention::$name(&$x.windowed()),

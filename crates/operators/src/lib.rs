@@ -31,6 +31,7 @@ mod shared;
 mod sizes;
 mod stack;
 mod symbols;
+mod vision;
 mod work;
 
 pub use creation::Creation;

@@ -48,6 +48,8 @@ const EMBEDDING: Names = names!("embedding", "embedding");
 const FINAL_NORM: Names = names!("final norm", "final norm");
 const MTP_EMBEDDING: Names = names!("embedding for multi-token prediction", "embedding");
 const MTP: Names = names!("multi-token prediction", "each multi-token-prediction depth");
+const VISION_LAYER: Names = names!("vision layer", "each vision layer");
+const VISION_ENDS: Names = names!("patch embedding and projector", "patch embedding and projector");
 const OUTPUT_LAYER: Names = names!("output layer and loss", "output layer and loss");
 
 impl SectionKind {
@@ -59,6 +61,8 @@ impl SectionKind {
             Self::MtpEmbedding => &MTP_EMBEDDING,
             Self::Mtp => &MTP,
             Self::OutputLayer => &OUTPUT_LAYER,
+            Self::VisionLayer => &VISION_LAYER,
+            Self::VisionEnds => &VISION_ENDS,
         }
     }
 

@@ -7,6 +7,10 @@ use shardscope_plan::LinearKind;
 pub enum Operator {
     /// Word and position embedding with their dropout.
     Embedding,
+    /// A layer of a frozen vision tower.
+    VisionLayer,
+    /// What a vision tower has outside of its layers, and its projector.
+    VisionEnds,
     /// Norm before attention.
     InputNorm,
     /// Self-attention with its projections, its residual addition included.
@@ -43,6 +47,8 @@ impl Operator {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Embedding => "embedding",
+            Self::VisionLayer => "vision_layer",
+            Self::VisionEnds => "vision_ends",
             Self::InputNorm => "input_layernorm",
             Self::SelfAttention => "self_attention",
             Self::WindowedAttention => "windowed_attention",

@@ -41,6 +41,8 @@ pub enum WeightPart {
     OutputProjection,
     /// A norm over the heads' queries or keys: tensor ranks hold it whole and each sees its own heads.
     HeadNorm,
+    /// Of a vision tower: tokens do not meet it, and it may be held in a format of its own.
+    VisionTower,
 }
 
 impl Weight {
@@ -185,13 +187,15 @@ pub enum Account {
     Norms,
     /// The output layer, a copy of a tied embedding included.
     OutputLayer,
+    /// A vision tower and its projector.
+    VisionTower,
     /// The rest: projections of multi-token prediction.
     Other,
 }
 
 impl Account {
     /// Every account, in the report's order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Embedding,
         Self::Attention,
         Self::Mlp,
@@ -200,6 +204,7 @@ impl Account {
         Self::SharedExperts,
         Self::Norms,
         Self::OutputLayer,
+        Self::VisionTower,
         Self::Other,
     ];
 
@@ -215,6 +220,7 @@ impl Account {
             Self::SharedExperts => "shared_experts",
             Self::Norms => "norms",
             Self::OutputLayer => "output_layer",
+            Self::VisionTower => "vision_tower",
             Self::Other => "other",
         }
     }

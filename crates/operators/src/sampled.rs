@@ -49,6 +49,8 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
             out
         }
         Operator::Embedding
+        | Operator::VisionLayer
+        | Operator::VisionEnds
         | Operator::LatentAttention
         | Operator::Linear(_)
         | Operator::Experts

@@ -23,6 +23,18 @@ impl SectionKind {
         matches!(self, Self::Layer(_) | Self::Mtp)
     }
 
+    /// Whether sharded weights are gathered for one of it alone, and let go behind it.
+    #[must_use]
+    pub const fn is_gathered_alone(self) -> bool {
+        self.has_layer() || matches!(self, Self::VisionLayer)
+    }
+
+    /// Whether it has a forward pass alone: nothing of it trains, and nothing before it does.
+    #[must_use]
+    pub const fn has_no_backward(self) -> bool {
+        matches!(self, Self::VisionLayer | Self::VisionEnds)
+    }
+
     /// Whether it runs: the embedding's copy for multi-token prediction has weights only, and each depth runs it.
     #[must_use]
     pub const fn runs(self) -> bool {

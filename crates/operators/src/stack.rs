@@ -36,6 +36,10 @@ pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Vec<Operator> {
 pub enum SectionKind {
     /// Word and position embedding.
     Embedding,
+    /// A layer of a frozen vision tower.
+    VisionLayer,
+    /// The rest of the tower, and its projector.
+    VisionEnds,
     /// A transformer layer.
     Layer(LayerKind),
     /// The norm behind the last layer.
@@ -50,15 +54,22 @@ pub enum SectionKind {
 }
 
 impl SectionKind {
-    /// Every kind, in the order of a chunk.
-    pub const ALL: [Self; LayerKind::ALL.len() + 5] = {
-        let mut all = [Self::Embedding; LayerKind::ALL.len() + 5];
+    /// Every kind, in the order of a chunk, a vision tower behind it all.
+    pub const ALL: [Self; LayerKind::ALL.len() + 7] = {
+        let mut all = [Self::Embedding; LayerKind::ALL.len() + 7];
         let mut at = 0;
         while at < LayerKind::ALL.len() {
             all[at + 1] = Self::Layer(LayerKind::ALL[at]);
             at += 1;
         }
-        let rest = [Self::FinalNorm, Self::MtpEmbedding, Self::Mtp, Self::OutputLayer];
+        let rest = [
+            Self::FinalNorm,
+            Self::MtpEmbedding,
+            Self::Mtp,
+            Self::OutputLayer,
+            Self::VisionLayer,
+            Self::VisionEnds,
+        ];
         at = 0;
         while at < rest.len() {
             all[LayerKind::ALL.len() + 1 + at] = rest[at];
@@ -77,6 +88,8 @@ impl SectionKind {
             Self::MtpEmbedding => LayerKind::ALL.len() + 2,
             Self::Mtp => LayerKind::ALL.len() + 3,
             Self::OutputLayer => LayerKind::ALL.len() + 4,
+            Self::VisionLayer => LayerKind::ALL.len() + 5,
+            Self::VisionEnds => LayerKind::ALL.len() + 6,
         }
     }
 
@@ -95,6 +108,8 @@ impl SectionKind {
                 operators
             }
             Self::OutputLayer => vec![Operator::OutputLayer],
+            Self::VisionLayer => vec![Operator::VisionLayer],
+            Self::VisionEnds => vec![Operator::VisionEnds],
         }
     }
 
@@ -166,6 +181,11 @@ pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.
     add(SectionKind::MtpEmbedding, u64::from(chunk.mtp_layers > 0 && !chunk.embedding));
     add(SectionKind::Mtp, chunk.mtp_layers);
     add(SectionKind::OutputLayer, u64::from(chunk.output_layer));
+    // Images are embedded where tokens are.
+    if let Some(tower) = x.model().vision.filter(|_| chunk.embedding) {
+        add(SectionKind::VisionLayer, tower.layers);
+        add(SectionKind::VisionEnds, 1);
+    }
     counts
 }
 

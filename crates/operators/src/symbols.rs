@@ -195,6 +195,18 @@ impl<'a> Symbols<'a> {
         self.n.div_ceil(parts).next_power_of_two().min(self.n)
     }
 
+    /// Patches of images in a micro-batch, were every token of it one of an image; 0 without a vision tower.
+    #[must_use]
+    pub fn patches(&self) -> u64 {
+        self.model().vision.map_or(0, |tower| self.n.saturating_mul(tower.patches_per_token))
+    }
+
+    /// Width of the vision tower's residual stream; 0 without one.
+    #[must_use]
+    pub fn vision_width(&self) -> u64 {
+        self.model().vision.map_or(0, |tower| tower.hidden_size)
+    }
+
     /// Chunks of rows that a loss is taken of.
     #[must_use]
     pub fn loss_chunks(&self) -> u64 {
@@ -284,6 +296,8 @@ impl<'a> Symbols<'a> {
             "rot" => self.rotated,
             "rows" => self.chunk_rows(),
             "chunks" => self.loss_chunks(),
+            "np" => self.patches(),
+            "hi" => self.vision_width(),
             _ => return None,
         })
     }

@@ -45,7 +45,7 @@ use super::kind::{DTYPES, Kind, OPTIMIZERS};
 use super::layers::LinearKind;
 use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
-    MAX_POSITIONS, MAX_SEQUENCE, MAX_VOCAB, MAX_WORLD,
+    MAX_PATCHES, MAX_POSITIONS, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
 };
 use super::lines::{ends, piece};
 use Kind::{Count, Counts, Flag, Real, Text, Word, Words};
@@ -122,6 +122,15 @@ fields! {
     LinearRank "linear_rank" Count(0, MAX_HIDDEN), "rank of a linear mixer's low-rank projections";
     LinearBiases "linear_biases" Words, "linear layers of a linear mixer that have a bias: in_proj, conv1d, out_proj";
     LinearNorm "linear_norm" Flag, "a norm behind a linear mixer's scan";
+    // The vision tower beside the decoder, its projector counted in.
+    VisionTower "vision_tower" Flag, "a vision tower beside the decoder";
+    VisionParameters "vision_parameters" Count(0, MAX_VISION), "parameters of the vision tower and its projector";
+    VisionLayers "vision_layers" Count(0, MAX_LAYERS), "layers of the vision tower";
+    VisionLayerParameters "vision_layer_parameters" Count(0, MAX_VISION), "parameters of one of them";
+    VisionHiddenSize "vision_hidden_size" Count(1, MAX_HIDDEN), "width of the vision tower's residual stream";
+    VisionPatches "vision_patches" Count(1, MAX_PATCHES), "patches of an image that become one token";
+    VisionDtype "vision_dtype" Word(DTYPES), "number format of the vision tower's weights, where it is not that of the others";
+    VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
     // How a model's published modules are arranged.
     FusedQkv "fused_qkv" Flag, "one projection for queries, keys and values in the model's own modules";
     FusedGateUp "fused_gate_up" Flag, "one projection for both halves of a gated MLP in the model's own modules";
@@ -233,7 +242,7 @@ fields! {
     LoraDropout "lora_dropout" Real(0.0, 1.0), "dropout in front of LoRA's adapters";
     LoraTargetModules "lora_target_modules" Words, "linear layers with an adapter, by the names of the model's modules, or all-linear";
     ModulesToSave "modules_to_save" Words, "modules that train in full beside adapters: embed_tokens, lm_head";
-    FrozenModules "frozen_modules" Words, "parts of the model that do not train";
+    FrozenModules "frozen_modules" Words, "parts of the model that do not train: vision_tower, multi_modal_projector, language_model";
     AdapterDtype "adapter_dtype" Word(DTYPES), "number format of LoRA's adapters";
     AdapterLibrary "adapter_library" Word(&["peft", "megatron-bridge", "megatron-bridge-canonical", "mcore-bridge", "torchtune", "litgpt"]), "whose adapters stand beside frozen weights, which says how they are cut over tensor ranks";
     UseDora "use_dora" Flag, "weight-decomposed adapters (DoRA)";

@@ -34,6 +34,7 @@ mod split;
 mod stage_text;
 mod tuning;
 mod variant;
+mod vision;
 mod whole;
 
 pub use adapters::{AdapterLibrary, AdapterSemantics};
@@ -70,4 +71,5 @@ pub use tuning::{
     Reference, Transformers, Tuning,
 };
 pub use variant::Variant;
+pub use vision::VisionTower;
 pub use whole::Plan;

@@ -21,6 +21,10 @@ pub const MAX_VOCAB: u64 = 1 << 27;
 pub const MAX_EXPERTS: u64 = 1 << 14;
 /// Multi-token-prediction depths.
 pub const MAX_MTP: u64 = 64;
+/// Parameters of a vision tower, its projector counted in: a hundred times the largest published.
+pub const MAX_VISION: u64 = 1 << 40;
+/// Patches of an image that become one token.
+pub const MAX_PATCHES: u64 = 1 << 10;
 /// Accelerators.
 pub const MAX_WORLD: u64 = 1 << 20;
 /// Any one degree of parallelism.

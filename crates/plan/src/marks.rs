@@ -8,7 +8,13 @@ pub struct Marks {
     pub without: Vec<String>,
     /// Options and keys of the training that no reader knows.
     pub not_read: Vec<String>,
+    /// Whether step time and FLOPs leave out a vision tower, whose images no launch file counts.
+    pub images_untimed: bool,
 }
+
+/// What a verdict over a model with a vision tower says.
+const IMAGES_UNTIMED: &str = "Step time and FLOPs leave out the vision tower's forward pass: nothing says how many images a \
+    sample has. Tokens of images count in the sequence length.";
 
 /// Names listed in one sentence at most; the rest is counted.
 const LISTED: usize = 8;
@@ -17,7 +23,7 @@ impl Marks {
     /// Whether the verdict stands for the whole run.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.without.is_empty() && self.not_read.is_empty()
+        self.without.is_empty() && self.not_read.is_empty() && !self.images_untimed
     }
 
     /// The sentences that go with the verdict, one for each kind of mark.
@@ -32,6 +38,9 @@ impl Marks {
             let (names, verb) = (listed(&self.not_read), verb(&self.not_read));
             said.push(format!("Not read: {names}, which {verb} not known here and may change it."));
         }
+        if self.images_untimed {
+            said.push(IMAGES_UNTIMED.to_owned());
+        }
         said
     }
 
@@ -39,6 +48,7 @@ impl Marks {
     #[must_use]
     pub fn short(&self) -> String {
         match (self.without.as_slice(), self.not_read.len()) {
+            ([], 0) if self.images_untimed => " (vision tower not timed)".to_owned(),
             ([], 0) => String::new(),
             ([], 1) => " (1 option not read)".to_owned(),
             ([], count) => format!(" ({count} options not read)"),
@@ -66,7 +76,8 @@ mod tests {
     #[test]
     fn marks_are_said_in_one_sentence_each() {
         let names = |text: &str| text.split_ascii_whitespace().map(str::to_owned).collect();
-        let marks = Marks { without: names("--lora-r --spec"), not_read: names("--mine") };
+        let marks =
+            Marks { without: names("--lora-r --spec"), not_read: names("--mine"), images_untimed: false };
         assert_eq!(
             marks.sentences(),
             [
@@ -76,8 +87,11 @@ mod tests {
         );
         assert_eq!(marks.short(), " (without --lora-r, --spec)");
         assert!(Marks::default().is_empty() && Marks::default().sentences().is_empty());
+        let images = Marks { images_untimed: true, ..Marks::default() };
+        assert!(!images.is_empty() && images.sentences()[0].starts_with("Step time and FLOPs leave out"));
+        assert_eq!(images.short(), " (vision tower not timed)");
         let many: Vec<String> = (0..11).map(|index| format!("a{index}")).collect();
-        let marks = Marks { without: many, not_read: Vec::new() };
+        let marks = Marks { without: many, ..Marks::default() };
         assert!(marks.short().ends_with("a7 and 3 more)"), "{}", marks.short());
     }
 }

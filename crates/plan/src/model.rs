@@ -1,6 +1,7 @@
 //! The transformer's shape, in Megatron's words.
 
 use crate::layers::{FeedForward, LayerKind, Mixer, Mixers};
+use crate::vision::VisionTower;
 
 /// A decoder-only transformer. All sizes are of the whole, unsharded model.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +50,8 @@ pub struct Model {
     pub mtp_num_layers: u64,
     /// How the modules of a layer are arranged.
     pub arrangement: Arrangement,
+    /// The vision tower beside it, when there is one.
+    pub vision: Option<VisionTower>,
 }
 
 /// How the modules of a layer are arranged where that is not as in Llama. Megatron has an arrangement of its own;

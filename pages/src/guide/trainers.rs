@@ -53,7 +53,12 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa&padding_mask&data_parallel_engine=fsdp2&zero_stage=3",
     ),
     (
-        "the same with flash attention 2, checkpointed, under DeepSpeed",
+        "Qwen2.5-VL 7B under LLaMA-Factory, its vision tower frozen",
+        "Qwen2.5-VL-7B-Instruct",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&vision_input_grads=false&frozen_modules=vision_tower%20multi_modal_projector&data_parallel_engine=deepspeed&zero_stage=3",
+    ),
+    (
+        "Llama 3 8B with flash attention 2, checkpointed, under DeepSpeed",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=deepspeed&zero_stage=3",
     ),

@@ -88,7 +88,7 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Gathe
         if count == 0 {
             continue;
         }
-        if kind.has_layer() {
+        if kind.is_gathered_alone() {
             layer = layer.max(elements(unit));
             own = own.max(trained(unit));
             layers += count;

@@ -103,6 +103,12 @@ fn fullest(
 ) -> Option<Moment> {
     let mut walk = Walk { units, gathered, best: None, absent: to_come(x, units, chunk, sum) };
     let mut returned = Bytes::ZERO;
+    // At its very beginning, when forward has kept nothing yet.
+    for kind in SectionKind::ALL.into_iter().filter(|kind| kind.has_no_backward()) {
+        if sum.counts[kind.index()] > 0 {
+            walk.offer(kind, sum.kept, Bytes::ZERO);
+        }
+    }
     for kind in SectionKind::ALL.into_iter().rev().filter(|kind| kind.is_after_layers()) {
         let times = sum.counts[kind.index()];
         if times > 0 {

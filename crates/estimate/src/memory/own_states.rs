@@ -23,6 +23,11 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let tuning = &recipe.tuning;
     let frozen = if tuning.upcast { Number::Fp32.width() } else { width };
     add("frozen weights", Part::Parameters, frozen, whole, Of::Plain);
+    if let Some(tower) = plan.model().vision {
+        // DeepSpeed's engine casts it with the rest.
+        let own = tower.dtype.filter(|_| engine != DataEngine::DeepSpeed).map_or(width, Number::width);
+        add("frozen vision tower", Part::Parameters, own, whole, Of::Vision);
+    }
     if tuning.quantization != Quantization::None {
         add("quantised weights", Part::Parameters, 1, whole, Of::Packed);
         add("constants of quantised weights", Part::Parameters, 1, whole, Of::Constants);

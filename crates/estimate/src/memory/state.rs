@@ -1,7 +1,7 @@
 //! What a state is: bytes that a group of parameters has, and how parameters are held.
 
 use shardscope_explain::{Explanation, Formula};
-use shardscope_operators::{Weight, WeightRole};
+use shardscope_operators::{Weight, WeightPart, WeightRole};
 use shardscope_plan::{DpSharding, Number, Plan, Quantization, Recipe, Software};
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -46,6 +46,8 @@ pub(super) struct Held {
     pub(super) trained: Count,
     /// Those of adapters.
     pub(super) adapters: Count,
+    /// Those of a frozen vision tower, which may have a format of its own.
+    pub(super) vision: Count,
     /// Those of frozen weights that are held quantised.
     pub(super) quantized: Count,
     /// Bytes in which these are held.
@@ -82,6 +84,7 @@ impl Held {
         match weight.role {
             WeightRole::Trained | WeightRole::TrainedCopy => self.trained += count,
             WeightRole::Adapter => self.adapters += count,
+            WeightRole::Frozen if weight.part == WeightPart::VisionTower => self.vision += count,
             WeightRole::Frozen if weight.linear && quantization != Quantization::None => {
                 let rows = weight.local.split_last().map_or(1, |(_, rows)| product(rows));
                 let [packed, constants] = quantized(quantization, count.get(), rows);
@@ -100,6 +103,7 @@ impl Held {
         self.padded += other.padded * times;
         self.trained += other.trained * times;
         self.adapters += other.adapters * times;
+        self.vision += other.vision * times;
         self.quantized += other.quantized * times;
         self.packed += other.packed * times;
         self.constants += other.constants * times;
@@ -112,9 +116,9 @@ impl Held {
         Self { trained: Count::ZERO, padded: Count::ZERO, sides: Count::ZERO, squares: Count::ZERO, ..self }
     }
 
-    /// Those that are frozen and held in a number format.
+    /// Those of the decoder that are frozen and held in a number format.
     pub(super) fn plain(&self) -> Count {
-        let others = self.trains() + self.quantized;
+        let others = self.trains() + self.quantized + self.vision;
         Count::new(self.all.get().saturating_sub(others.get()))
     }
 
@@ -274,6 +278,8 @@ pub(super) enum Of {
     Trains,
     /// Frozen ones in a number format.
     Plain,
+    /// A frozen vision tower.
+    Vision,
     /// Of the model, trained or not.
     Model,
     /// Bytes of quantised ones.
@@ -299,6 +305,7 @@ impl Of {
             Self::Adapters => held.adapters,
             Self::Trains => held.trains(),
             Self::Plain => held.plain(),
+            Self::Vision => held.vision,
             Self::Model => Count::new(held.all.get().saturating_sub(held.adapters.get())),
             Self::Packed => held.packed,
             Self::Constants => held.constants,

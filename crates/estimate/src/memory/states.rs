@@ -26,7 +26,7 @@ pub(super) fn states(plan: &Plan, kinds: &[Kind], held: Held, shards: u64, out: 
         if count > Count::ZERO && stays > 0.0 {
             let (name, part, width) = (kind.name, kind.part, kind.width);
             let is_copy = kind.of == Of::Copies;
-            let frozen = matches!(kind.of, Of::Plain | Of::Packed | Of::Constants | Of::Model);
+            let frozen = matches!(kind.of, Of::Plain | Of::Packed | Of::Constants | Of::Vision | Of::Model);
             out.push(State { name, part, count, width, shards, stays, frozen, is_copy });
         }
     }

@@ -231,7 +231,9 @@ fn units(builder: &mut Builder<'_>) {
             };
             let group = group(builder, weights);
             builder.add(Parallelism::Data, group, gather(Pass::Forward), calls.clone());
-            builder.add(Parallelism::Data, group, gather(Pass::Backward), calls.clone());
+            if !kind.has_no_backward() {
+                builder.add(Parallelism::Data, group, gather(Pass::Backward), calls.clone());
+            }
             if trained > 0 {
                 builder.add(Parallelism::Data, group, scatter, calls.clone());
             }

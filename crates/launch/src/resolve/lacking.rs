@@ -3,7 +3,7 @@
 
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
-use super::tuning;
+use super::{tuning, vision};
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use crate::{Setting, SettingValue};
 use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software};
@@ -116,8 +116,13 @@ pub(super) fn find(table: &mut Table, software: Software) {
         let message = "adapters on these modules; all weights would be counted as trained";
         table.lack(Field::LoraTargetModules, &value, Effect::Model, message);
     }
-    if !table.words(Field::FrozenModules).is_empty() {
-        let value = table.words(Field::FrozenModules).join(" ");
+    vision::only_with_tower(table);
+    if let Some((effect, message)) = vision::lacking(table, software) {
+        table.lack(Field::VisionTower, "", effect, &message);
+    }
+    let others = vision::others_frozen(table);
+    if !others.is_empty() {
+        let value = others.join(" ");
         table.lack(
             Field::FrozenModules,
             &value,
@@ -210,6 +215,9 @@ pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field,
     let mut fields: Vec<Field> = items.iter().filter_map(|item| Field::named(&item.name)).collect();
     if fields.iter().any(|field| TOGETHER.contains(field)) {
         fields.extend(TOGETHER);
+    }
+    if fields.contains(&Field::VisionTower) {
+        fields.extend(vision::FIELDS);
     }
     let mut held = Vec::new();
     for field in fields {

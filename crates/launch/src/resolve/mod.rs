@@ -22,6 +22,7 @@ mod synonyms;
 mod table;
 mod tuning;
 mod variables;
+mod vision;
 mod vocabulary;
 mod world;
 
@@ -32,6 +33,7 @@ use shardscope_plan::{
 };
 use shardscope_source::{Code, Diagnostic, Severity};
 use table::Table;
+pub(crate) use vision::{PROJECTOR, TOWER};
 
 /// Resolves what the texts state (later readings win) and what the user sets on top, by setting name.
 /// An override with an empty value takes a statement back.
@@ -121,7 +123,11 @@ impl Checked {
         for (field, setting) in set_aside {
             table.put(field, setting);
         }
-        Planned { table, not_modelled, plan: plan.zip(marks).map(|(plan, marks)| plan.marked(marks)) }
+        let plan = plan.zip(marks).map(|(plan, marks)| {
+            let images_untimed = plan.model().vision.is_some();
+            plan.marked(Marks { images_untimed, ..marks })
+        });
+        Planned { table, not_modelled, plan }
     }
 }
 

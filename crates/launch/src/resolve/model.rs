@@ -57,6 +57,7 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         mixers: mixers?,
         mtp_num_layers: table.number(Field::MtpNumLayers),
         arrangement: arrangement(table),
+        vision: super::vision::tower(table),
     })
 }
 

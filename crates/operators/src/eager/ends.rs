@@ -19,6 +19,8 @@ const SAMPLING: &str =
 const UPCAST: &str = "openrlhf/models/actor.py:Actor.forward: logits to fp32 before log_probs_from_logits";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
+/// Bytes of a truth value.
+const BYTE: u64 = 1;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 
@@ -55,6 +57,11 @@ static LABELLED_SOFTMAX: Formula = Formula::new(
     LINEAR_CHUNKS,
 );
 static IDS: Formula = Formula::new("8·n", "Token numbers, int64.", EMBEDDING);
+static IMAGES: Formula = Formula::new(
+    "n",
+    "Which tokens are of an image, one byte each: their embeddings take the places of words'.",
+    "torch.Tensor.masked_scatter, as transformers/models/qwen2_vl/modeling_qwen2_vl.py calls it",
+);
 static CAP: Formula = Formula::new("n·V·Bc", "The logits' tanh.", CAPPED);
 static LOG_SOFTMAX: Formula = Formula::new("4·n·V", "Log-softmax over the vocabulary, always in fp32.", LOSS);
 static NARROW_SOFTMAX: Formula = Formula::new("n·V·B", "Log-softmax over the vocabulary in 16 bits.", LOSS);
@@ -99,6 +106,8 @@ static SAMPLED: Formula = Formula::new("8·n", "The sampled tokens, int64.", SAM
 pub(super) fn embedding(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     tape.keep(x.recipe().tuning.embedding, "token ids", &[x.b, x.s], INDEX, &IDS);
+    let images = x.model().vision.is_some() && x.recipe().tuning.reaches_input();
+    tape.keep(images, "places of images", &[x.b, x.s], BYTE, &IMAGES);
 }
 
 /// The output projection and the loss.

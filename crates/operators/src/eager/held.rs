@@ -105,7 +105,11 @@ pub(crate) fn held(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Held>> {
         Operator::Mlp => mlp(x),
         Operator::Experts => experts(x),
         Operator::OutputLayer => output_layer(x),
-        Operator::LatentAttention | Operator::Linear(_) | Operator::MtpProjection => return None,
+        Operator::LatentAttention
+        | Operator::Linear(_)
+        | Operator::MtpProjection
+        | Operator::VisionLayer
+        | Operator::VisionEnds => return None,
     })
 }
 

@@ -26,7 +26,10 @@ pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
                 return None;
             }
         }
-        Operator::LatentAttention | Operator::MtpProjection => return None,
+        Operator::LatentAttention
+        | Operator::MtpProjection
+        | Operator::VisionLayer
+        | Operator::VisionEnds => return None,
     }
     Some(tape.saved)
 }

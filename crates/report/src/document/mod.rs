@@ -66,6 +66,9 @@ pub struct Estimates<'r> {
     pub without: Vec<String>,
     /// Options and keys of the training that are not known here.
     pub not_read: Vec<String>,
+    /// Whether step time and FLOPs leave out a vision tower's forward pass.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub images_untimed: bool,
     /// Parameters of the model and of each rank.
     pub parameters: Parameters,
     /// Which ranks work together, and where they are.
@@ -153,6 +156,7 @@ impl<'r> Estimates<'r> {
         Self {
             without: marks.without.clone(),
             not_read: marks.not_read.clone(),
+            images_untimed: marks.images_untimed,
             parameters: Parameters::of(&report.parameters),
             topology: Topology::of(plan, lists),
             memory: Memory::of(plan, &report.memory, lists, &mut explanations),

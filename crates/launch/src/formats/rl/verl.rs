@@ -8,6 +8,7 @@ use super::common::{
 };
 use super::verl_megatron::{ACTOR, VERL, at};
 use super::{verl_idle, verl_megatron};
+use crate::resolve::{PROJECTOR, TOWER};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 
@@ -52,6 +53,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
 /// FSDP: weights in fp32 shards, gathered in bf16 (`fsdp_config.model_dtype`, `dtype`).
 fn fsdp(leaves: &mut Leaves<'_>) {
     let second = leaves.text("actor_rollout_ref.actor.strategy") == Some("fsdp2");
+    let frozen = "actor_rollout_ref.actor.freeze_vision_tower";
+    if let Some(leaf) = leaves.yes(frozen) {
+        // The whole of `visual`, its merger too (`verl/utils/model.py:get_vl_model_vision_tower`).
+        leaves.say(Field::FrozenModules, &format!("{TOWER} {PROJECTOR}"), leaf);
+    }
+    leaves.pass(frozen);
     transformers(leaves, VERL, if second { "fsdp2" } else { "fsdp1" });
     leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
     if let Some(leaf) = leaves.get("actor_rollout_ref.actor.fsdp_config.mixed_precision.reduce_dtype") {

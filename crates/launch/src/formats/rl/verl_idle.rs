@@ -64,8 +64,6 @@ const GROUPS: &[(&str, &[&str])] = &[
             "actor_rollout_ref.hybrid_engine",
         ],
     ),
-    // A model that has one stops the verdict by itself.
-    ("only with a vision model", &["actor_rollout_ref.actor.freeze_vision_tower"]),
     (
         "learning rates",
         &[

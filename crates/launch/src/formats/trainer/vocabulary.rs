@@ -154,6 +154,10 @@ pub(super) const RULES: &[Rule] = &[
         "vision_tower mm_vision_tower pretrain_mm_mlp_adapter tune_mm_mlp_adapter tune_vision_tower vision_tower_lr connector_lr",
         Lacks(OfModel, VISION, ""),
     ),
+    rule(
+        "freeze_vision_tower freeze_multi_modal_projector freeze_language_model train_mm_proj_only freeze_vit freeze_aligner freeze_llm vit_gradient_checkpointing",
+        Own,
+    ),
     rule("fp8 fp8_backend qat float8", Lacks(Memory, FP8, "")),
     rule(
         "fused_attn_kernel flash_attn_cross_entropy flash_attn_rms_norm flash_attn_fuse_mlp use_unsloth use_kernels use_sonicmoe use_scattermoe use_megatron use_mca use_kt use_onebitllms llama4_linearized_experts quantize_moe_experts",
@@ -173,7 +177,7 @@ pub(super) const RULES: &[Rule] = &[
         Idle("the way of checkpointing; the same tensors are kept"),
     ),
     rule(
-        "freeze_vision_tower freeze_multi_modal_projector freeze_language_model freeze_vit freeze_aligner vit_gradient_checkpointing image_max_pixels video_max_pixels video_fps video_maxlen freeze_mm_modules mm_vision_select_layer mm_use_im_start_end mm_use_im_patch_token mm_projector_type image_folder image_aspect_ratio group_by_modality_length mm_projector_lr",
+        "image_max_pixels video_max_pixels video_fps video_maxlen freeze_mm_modules mm_vision_select_layer mm_use_im_start_end mm_use_im_patch_token mm_projector_type image_folder image_aspect_ratio group_by_modality_length mm_projector_lr",
         Idle(WITH_VISION),
     ),
     rule(

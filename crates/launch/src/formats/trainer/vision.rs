@@ -1,0 +1,67 @@
+//! What of a model with a vision tower trains, and how its frozen part is held.
+
+use super::dialect::Dialect;
+use crate::Origin;
+use crate::formats::leaves::{Leaf, Leaves};
+use crate::resolve::{PROJECTOR, TOWER};
+use shardscope_plan::Field;
+
+/// The decoder, where it is frozen and the tower or the projector trains.
+const DECODER: &str = "language_model";
+
+/// A key, the part of the model that it freezes, and whether it does where the text does not say.
+type Switch = (&'static str, &'static str, bool);
+
+/// `llamafactory/hparams/finetuning_args.py`.
+const LLAMA_FACTORY: [Switch; 3] = [
+    ("freeze_vision_tower", TOWER, true),
+    ("freeze_multi_modal_projector", PROJECTOR, true),
+    ("freeze_language_model", DECODER, false),
+];
+/// `swift/arguments/tuner_args.py`.
+const SWIFT: [Switch; 3] =
+    [("freeze_vit", TOWER, true), ("freeze_aligner", PROJECTOR, true), ("freeze_llm", DECODER, false)];
+
+/// Says which parts are frozen. A model without a tower has none of them, and the settings are taken back.
+pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    let switches = match dialect {
+        Dialect::LlamaFactory => &LLAMA_FACTORY,
+        // Names of layers may be those of the tower's too; `all-linear` leaves frozen parts out.
+        Dialect::Swift if targets_all(leaves) => &SWIFT,
+        _ => return,
+    };
+    let mut frozen: Vec<&str> = Vec::new();
+    let mut said: Option<&Leaf> = None;
+    for (key, part, default) in switches {
+        let leaf = leaves.get(key).filter(|leaf| !leaf.value.is_empty());
+        if leaf.and_then(Leaf::flag).unwrap_or(*default) {
+            frozen.push(part);
+        }
+        said = said.or(leaf);
+    }
+    // LLaMA-Factory's older switch: everything but the projector.
+    if let Some(leaf) = leaves.yes("train_mm_proj_only") {
+        (frozen, said) = (vec![TOWER, DECODER], Some(leaf));
+    }
+    let frozen = if frozen.is_empty() { "none".to_owned() } else { frozen.join(" ") };
+    let whose = format!("default of {}", dialect.name());
+    match said {
+        Some(leaf) => leaves.say(Field::FrozenModules, &frozen, leaf),
+        None => leaves.state(Field::FrozenModules, &frozen, Origin::Default, &whose),
+    }
+    if dialect == Dialect::LlamaFactory {
+        // `model_utils/checkpointing.py:get_custom_gradient_checkpointing_func`.
+        let why = "LLaMA-Factory checkpoints those layers alone that have something to train";
+        leaves.state(Field::VisionInputGrads, "false", Origin::Derived, why);
+        let format = if leaves.reading.value(Field::Fp16).is_some() { "fp16" } else { "bf16" };
+        let why = "LLaMA-Factory loads weights in the format it computes in, and casts those that train";
+        leaves.state(Field::VisionDtype, format, Origin::Derived, why);
+    } else if let Some(leaf) = leaves.yes("vit_gradient_checkpointing") {
+        leaves.switch(Field::VisionInputGrads, true, leaf);
+    }
+}
+
+/// Whether adapters go to every linear layer of what is not frozen, or there are none.
+fn targets_all(leaves: &Leaves<'_>) -> bool {
+    leaves.reading.value(Field::LoraTargetModules).is_none_or(|targets| targets == "all-linear")
+}

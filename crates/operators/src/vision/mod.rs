@@ -1,0 +1,54 @@
+//! A frozen vision tower with its projector (`transformers/models/*/modeling_*.py`). Nothing of it has a gradient and nothing
+//! that goes in requires one, so that its forward pass keeps no tensor: of nine types of model 0 bytes were recorded
+//! (`tests/data/activations/vision_towers.tsv`). What a launch file does not say is how many images a sample has: its
+//! arithmetic is left out, and a plan is marked so.
+
+use crate::{Account, Held, Message, Operator, Saved, Symbols, Weight, WeightPart, WeightRole, Work};
+use shardscope_explain::Formula;
+use shardscope_units::Bytes;
+
+/// Bytes for each patch and each element of the width that one layer's forward pass has alive at most. The most that was
+/// recorded of a type of model is 41.4 (Qwen3-VL: queries and keys are rotated in fp32), the least 22.9 (SigLIP).
+const ALIVE: u64 = 48;
+
+static FORWARD: Formula = Formula::new(
+    "48·np·hi",
+    "Tensors of one layer's forward pass at most, were every token of the sequence one of an image.",
+    "transformers, recorded in tests/data/activations/vision_towers.tsv",
+);
+
+/// Its weights: those of one layer, or all that is outside of the layers.
+pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
+    let Some(tower) = x.model().vision else { return Vec::new() };
+    let (name, count) = if operator == Operator::VisionLayer {
+        ("vision layer", tower.layer_parameters)
+    } else {
+        ("patch embedding and projector", tower.outside_layers())
+    };
+    let weight = Weight::whole(name, Account::VisionTower, &[count]).as_part(WeightPart::VisionTower);
+    vec![Weight { role: WeightRole::Frozen, ..weight }]
+}
+
+/// Nothing: no operation of it needs a tensor for a gradient.
+pub(crate) const fn saved(_: Operator, _: &Symbols<'_>) -> Vec<Saved> {
+    Vec::new()
+}
+
+/// What a layer's forward pass has alive.
+pub(crate) fn held(operator: Operator, x: &Symbols<'_>) -> Vec<Held> {
+    if operator != Operator::VisionLayer {
+        return Vec::new();
+    }
+    let alive = Saved::new("tensors of a vision layer", &[x.patches(), x.vision_width()], ALIVE, &FORWARD);
+    vec![Held::new("forward of the vision tower", Bytes::ZERO, vec![alive])]
+}
+
+/// Left out: the number of images is not known.
+pub(crate) const fn work(_: Operator, _: &Symbols<'_>) -> Vec<Work> {
+    Vec::new()
+}
+
+/// None: it is not cut over tensor ranks.
+pub(crate) const fn messages(_: Operator, _: &Symbols<'_>) -> Vec<Message> {
+    Vec::new()
+}

@@ -1,0 +1,177 @@
+//! Frozen vision towers: what is counted, held and kept of them, against a published log, a recorded run and figures worked
+//! out by hand; and what stops by name.
+
+use shardscope::estimate::traffic::{Parallelism, traffic};
+use shardscope::estimate::{memory, parameters};
+use shardscope::launch::Resolution;
+use shardscope::operators::{Account, Operator, SectionKind, Symbols};
+use shardscope::plan::{Field, Plan};
+use shardscope::source::Source;
+use shardscope::units::Bytes;
+
+use crate::formats::resolved;
+
+/// What frozen towers keep and have alive (`tests/record/vision_towers.py`).
+const RECORDED: &str = include_str!("../data/activations/vision_towers.tsv");
+/// Parameters of the tower and the projector of Qwen2.5-VL-7B, and of the whole model (its page: `safetensors.total`).
+const TOWER: u64 = 676_550_144;
+const WHOLE: u64 = 8_292_166_656;
+
+/// Settings of LLaMA-Factory for Qwen2.5-VL-7B.
+const FACTORY: &str = "model_name_or_path: Qwen/Qwen2.5-VL-7B-Instruct\nstage: sft\nlora_target: all\ntemplate: qwen2_vl\n\
+    cutoff_len: 4096\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 2\nbf16: true\n";
+
+fn read(text: &str, set: &[(&str, &str)]) -> Resolution {
+    let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    resolved(&Source::from_files([("train.yaml", text)]), &set)
+}
+
+#[track_caller]
+fn plan(text: &str, set: &[(&str, &str)]) -> Plan {
+    let resolution = read(text, set);
+    resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
+}
+
+fn factory(way: &str) -> String {
+    format!("{FACTORY}finetuning_type: {way}\n")
+}
+
+/// A log of LLaMA-Factory, whose `freeze_vision_tower` and `freeze_multi_modal_projector` are on unless given:
+/// "trainable params: 20,185,088 || all params: 8,312,351,744 || trainable%: 0.2428" (rank 8, `lora_target: all`).
+#[test]
+fn adapters_leave_a_frozen_tower_out_as_the_published_log_says() {
+    let plan = plan(&factory("lora"), &[("world_size", "1"), ("lora_rank", "8")]);
+    let counted = parameters(&plan);
+    assert_eq!(counted.trained.get(), 20_185_088);
+    assert_eq!(counted.ranks[0].count.get(), 8_312_351_744);
+    assert_eq!(counted.total.get(), WHOLE);
+    assert_eq!(counted.accounts.get(Account::VisionTower).get(), TOWER);
+    assert_eq!(counted.active_per_token.get(), WHOLE - TOWER);
+    // Rank 16, of another log: "trainable params: 40,370,176 || all params: 8,332,536,832".
+    let wider = parameters(&self::plan(&factory("lora"), &[("world_size", "1"), ("lora_rank", "16")]));
+    assert_eq!((wider.trained.get(), wider.ranks[0].count.get()), (40_370_176, 8_332_536_832));
+}
+
+/// LLaMA-Factory holds what trains in fp32 without an engine that shards, and the tower as it was loaded, in bf16; DeepSpeed
+/// casts both, and spreads both at stage 3.
+#[test]
+fn a_frozen_tower_has_weights_and_nothing_else() {
+    let decoder = WHOLE - TOWER;
+    let held = |set: &[(&str, &str)]| {
+        let totals = memory(&plan(&factory("full"), set)).ranks[0].totals;
+        (totals.parameters, totals.gradients, totals.optimizer)
+    };
+    let (weights, gradients, states) = held(&[("world_size", "1")]);
+    assert_eq!(weights, Bytes::new(4 * decoder + 2 * TOWER));
+    assert_eq!((gradients, states), (Bytes::new(4 * decoder), Bytes::new(8 * decoder)));
+    let engine = [("world_size", "8"), ("data_parallel_engine", "deepspeed")];
+    let (weights, ..) = held(&[&engine[..], &[("zero_stage", "2")]].concat());
+    assert_eq!(weights, Bytes::new(2 * WHOLE));
+    let (weights, gradients, _) = held(&[&engine[..], &[("zero_stage", "3")]].concat());
+    assert_eq!(weights, Bytes::new(2 * decoder / 8 + 2 * TOWER / 8));
+    assert_eq!(gradients, Bytes::new(2 * decoder / 8));
+}
+
+/// At stage 3 the tower is gathered for forward alone, once for each micro-batch.
+#[test]
+fn a_sharded_tower_is_gathered_once() {
+    let set = [("world_size", "8"), ("data_parallel_engine", "deepspeed"), ("zero_stage", "3")];
+    let plan = plan(&factory("full"), &set);
+    let tower = plan.model().vision.expect("a tower");
+    assert_eq!(tower.layers * tower.layer_parameters + tower.outside_layers(), TOWER);
+    let sent = traffic(&plan);
+    let data = sent.of(Parallelism::Data).expect("messages of data parallelism");
+    let gathers = |elements: u64| -> u64 {
+        let of = data.operations.iter().filter(|sent| sent.shape.iter().product::<u64>() == elements);
+        of.map(|sent| sent.per_iteration[0]).sum()
+    };
+    assert_eq!(gathers(tower.layer_parameters), 32 * 2);
+    assert_eq!(gathers(tower.outside_layers()), 2);
+}
+
+/// Nothing of a frozen tower is kept; of the decoder, which tokens are of an image. The forward pass has no more alive than
+/// what is taken for it.
+#[test]
+fn nothing_of_a_frozen_tower_is_kept() {
+    let plan = plan(&factory("full"), &[("world_size", "1")]);
+    let x = Symbols::of(&plan);
+    for kind in SectionKind::ALL.into_iter().filter(|kind| kind.has_no_backward()) {
+        for operator in kind.operators(&x) {
+            assert!(operator.saved(&x).is_empty() && operator.work(&x).is_empty(), "{operator:?}");
+        }
+    }
+    let saved = Operator::Embedding.saved(&x);
+    let places: Vec<_> = saved.iter().filter(|saved| saved.name == "places of images").collect();
+    assert_eq!(places.iter().map(|saved| saved.bytes.get()).collect::<Vec<_>>(), [4096]);
+    let held = Operator::VisionLayer.held(&x);
+    let taken = held[0].bytes().get() / (x.patches() * x.vision_width());
+    assert_eq!(x.patches(), 4 * 4096, "four patches become a token");
+    let mut types = 0;
+    for line in RECORDED.lines().skip(1) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [name, tower, decoder, tokens, checkpointed, alive] = cells[..] else { panic!("{line}") };
+        assert_eq!((tower, decoder), ("0", tokens), "{name}");
+        assert_ne!(checkpointed, "0", "{name}: why transformers' checkpointing stops");
+        assert!(alive.parse::<f64>().unwrap() <= taken as f64, "{name}: {alive}");
+        types += 1;
+    }
+    assert_eq!(types, 9);
+}
+
+/// What is left out is said with the verdict.
+#[test]
+fn a_verdict_over_images_says_what_it_leaves_out() {
+    let plan = plan(&factory("lora"), &[("world_size", "1")]);
+    let said = plan.recipe().marks.sentences();
+    assert!(said.len() == 1 && said[0].contains("vision tower's forward pass"), "{said:?}");
+    let text = FACTORY.replace("Qwen2.5-VL-7B", "Qwen2.5-7B");
+    let without = read(&text, &[("world_size", "1")]);
+    let plan = without.plan.as_ref().expect("a plan");
+    assert!(plan.recipe().marks.is_empty() && plan.model().vision.is_none());
+    assert!(without.setting(Field::FrozenModules).is_none_or(|setting| setting.value.written().is_empty()));
+}
+
+/// Towers that train or keep tensors stop by name, with how many parameters they have.
+#[test]
+fn what_is_not_known_of_a_tower_stops_the_verdict() {
+    let one = ("world_size", "1");
+    let stopped = |text: &str, set: &[(&str, &str)], words: &str| {
+        let resolution = read(text, set);
+        assert!(resolution.plan.is_none(), "{words}");
+        let said: Vec<_> = resolution.not_modelled.iter().map(|item| (&*item.name, &*item.message)).collect();
+        assert!(said.iter().any(|(_, message)| message.contains(words)), "{words}: {said:?}");
+    };
+    let tower = "676,550,144 parameters in 32 layers and a projector";
+    for key in ["freeze_vision_tower", "freeze_multi_modal_projector"] {
+        let text = format!("{}{key}: false\n", factory("lora"));
+        stopped(&text, &[one], tower);
+        stopped(&text, &[one], "where it trains or its projector does");
+    }
+    let language = format!("{}freeze_language_model: true\n", factory("full"));
+    stopped(&language, &[one], "frozen parts");
+    stopped(&format!("{}train_mm_proj_only: true\n", factory("full")), &[one], "frozen parts");
+    stopped(&format!("{}quantization_bit: 4\n", factory("lora")), &[one], "with quantised layers");
+    stopped(&format!("{}flash_attn: disabled\n", factory("lora")), &[one], "with eager attention");
+    stopped(&factory("full"), &[("world_size", "8"), ("data_parallel_engine", "fsdp2")], "under FSDP");
+    // ms-swift freezes both unless told otherwise, and checkpoints as transformers does.
+    let swift = "swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --train_type lora --torch_dtype bfloat16 --max_length 4096 \
+        --gradient_accumulation_steps 2 --freeze_vit true";
+    let script = |more: &str| {
+        let text = format!("{swift} {more}\n");
+        let set = [one].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        resolved(&Source::from_files([("run.sh", text.as_str())]), &set)
+    };
+    let checkpointed = script("");
+    assert!(checkpointed.plan.is_none());
+    assert!(checkpointed.not_modelled[0].message.contains("under gradient checkpointing of transformers 5"));
+    assert!(script("--gradient_checkpointing false").plan.is_some());
+    assert!(script("--gradient_checkpointing false --freeze_vit false").plan.is_none());
+    assert!(script("--gradient_checkpointing false --target_modules q_proj v_proj").plan.is_none());
+    // Gone on without it, the decoder alone is planned, and the verdict says so.
+    let gone = plan(
+        &format!("{}freeze_vision_tower: false\n", factory("lora")),
+        &[one, ("without", "vision_tower")],
+    );
+    assert!(gone.model().vision.is_none() && !gone.recipe().marks.is_empty());
+    assert_eq!(parameters(&gone).total.get(), WHOLE - TOWER);
+}
