@@ -1,5 +1,6 @@
 //! What a search for other layouts has found, in a form that goes from the worker to the page.
 
+use shardscope_sorting::sort_by;
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
@@ -96,7 +97,7 @@ impl Found {
         let sum = |of: fn(&Self) -> u64| parts.iter().map(|part| of(part)).sum::<u64>();
         let mut best: Vec<Layout> = Vec::new();
         let mut ranked: Vec<&Layout> = parts.iter().flat_map(|part| &part.best).collect();
-        ranked.sort_by(|one, other| one.ranked_to(other));
+        sort_by(&mut ranked, |one, other| one.ranked_to(other));
         for layout in ranked {
             // Of each cut the first stands for all, as within one search.
             if !best.iter().any(|known| known.tight == layout.tight && known.is_of_cut(layout)) {
@@ -105,7 +106,7 @@ impl Found {
         }
         let mut frontier: Vec<Layout> = Vec::new();
         let mut fastest: Vec<&Layout> = parts.iter().flat_map(|part| &part.frontier).collect();
-        fastest.sort_by(|one, other| one.step.total_cmp(&other.step).then(one.peak.cmp(&other.peak)));
+        sort_by(&mut fastest, |one, other| one.step.total_cmp(&other.step).then(one.peak.cmp(&other.peak)));
         for layout in fastest {
             // All before it are faster, so the smallest of them decides.
             if frontier.last().is_none_or(|smallest| layout.peak < smallest.peak) {

@@ -8,6 +8,7 @@ pub use finding::Advisor;
 use shardscope_estimate::{Fault, fault};
 use shardscope_plan::Plan;
 use shardscope_report::{Finding, Report, report};
+use shardscope_sorting::sort_by;
 
 /// The report of `plan` with its advice: what the page, the terminal and the JavaScript API give.
 ///
@@ -48,7 +49,7 @@ pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
     let mut others: Vec<Finding> = rest.iter().filter_map(|rule| rule(&advisor)).collect();
     // The fastest first; what promises no time stands behind.
     let seconds = |one: &Finding| one.expected.step.map_or(f64::INFINITY, shardscope_units::Seconds::get);
-    others.sort_by(|one, other| seconds(one).total_cmp(&seconds(other)));
+    sort_by(&mut others, |one, other| seconds(one).total_cmp(&seconds(other)));
     findings.extend(others);
     findings
 }

@@ -1,3 +1,4 @@
+use shardscope_sorting::sort_by;
 use std::ops::Range;
 
 use super::node::{Entry, Node, Scalar, Value};
@@ -181,7 +182,7 @@ impl<'a> Cursor<'a> {
     /// Drops all but the last of equal keys, and says so unless an inherited one is replaced.
     fn keep_last(&mut self, entries: Vec<Entry>, inherited: usize) -> Vec<Entry> {
         let mut order: Vec<usize> = (0..entries.len()).collect();
-        order.sort_by(|left, right| entries[*left].key.cmp(&entries[*right].key));
+        sort_by(&mut order, |left, right| entries[*left].key.cmp(&entries[*right].key));
         let mut dead = vec![false; entries.len()];
         for pair in order.windows(2) {
             let (first, second) = (pair[0], pair[1]);

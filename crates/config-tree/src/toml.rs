@@ -1,6 +1,7 @@
 //! TOML, read by the `toml` crate: it knows the place of every key and value and goes on behind what is no TOML, so
 //! that a file with a template's `${...}` for a value still says the rest.
 
+use shardscope_sorting::sort_by_key;
 use shardscope_source::Code;
 use std::ops::Range;
 
@@ -34,7 +35,7 @@ pub fn read_toml(text: &str, base: u32) -> Tree {
 /// the headings of others name.
 fn table(cursor: &mut Cursor<'_>, table: DeTable<'_>, place: Range<usize>) -> Node {
     let mut pairs: Vec<_> = table.into_iter().collect();
-    pairs.sort_by_key(|(key, _)| key.span().start);
+    sort_by_key(&mut pairs, |(key, _)| key.span().start);
     let mut entries: Vec<Entry> = Vec::with_capacity(pairs.len());
     for (key, value) in pairs {
         let key_span = cursor.span(key.span().start, key.span().end);

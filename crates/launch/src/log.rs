@@ -1,6 +1,7 @@
 //! Iteration lines that a training prints: time, throughput and memory, to be held against the estimate.
 //! Lines of Megatron-LM (`training.py`), its forks, and Megatron-DeepSpeed.
 
+use shardscope_sorting::sort_by;
 /// Most samples kept.
 const MOST: usize = 100_000;
 /// Bytes of a MiB, the unit of the memory report's "MB" (`training/utils.py`, report_memory).
@@ -49,7 +50,7 @@ impl Log {
     pub fn median_seconds(&self) -> Option<f64> {
         let timed: Vec<f64> = self.iterations.iter().filter_map(|iteration| iteration.seconds).collect();
         let mut steady = if timed.len() > 1 { timed.get(1..)?.to_vec() } else { timed };
-        steady.sort_by(f64::total_cmp);
+        sort_by(&mut steady, f64::total_cmp);
         steady.get(steady.len() / 2).copied()
     }
 

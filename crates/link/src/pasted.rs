@@ -1,5 +1,6 @@
 //! `z1:…`: the pasted texts with what the user answered and changed.
 
+use shardscope_sorting::sort;
 use std::collections::BTreeMap;
 
 use base64::Engine;
@@ -61,7 +62,7 @@ impl Pasted {
         fn by_name(pairs: &[(String, String)]) -> BTreeMap<&str, &str> {
             let mut pairs: Vec<_> =
                 pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-            pairs.sort_unstable();
+            sort(&mut pairs);
             pairs.into_iter().collect()
         }
         Compact {

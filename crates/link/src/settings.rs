@@ -2,6 +2,7 @@
 
 use super::bounds::{LinkError, MAX_SETTINGS};
 use super::percent;
+use shardscope_sorting::sort;
 
 /// Short names that people type, with Megatron's names.
 const SHORT: [(&str, &str); 14] = [
@@ -30,7 +31,7 @@ pub(super) fn encode(settings: &[(String, String)]) -> String {
             format!("{}={}", percent::encode(short), percent::encode(value))
         })
         .collect();
-    pairs.sort();
+    sort(&mut pairs);
     format!("/1?{}", pairs.join("&"))
 }
 
@@ -47,7 +48,7 @@ pub(super) fn decode(query: &str) -> Result<Vec<(String, String)>, LinkError> {
         let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |&(_, long)| long.to_owned());
         settings.push((name, text(value)?));
     }
-    settings.sort();
+    sort(&mut settings);
     Ok(settings)
 }
 

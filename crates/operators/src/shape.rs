@@ -1,5 +1,6 @@
 //! The shape of a tensor, without a place on the heap: reports have thousands of them.
 
+use shardscope_units::product;
 use std::ops::Deref;
 
 /// Most dimensions a tensor of a transformer has here.
@@ -29,7 +30,7 @@ impl Shape {
             *place = size;
             self.dimensions += 1;
         } else if let Some(last) = self.sizes.last_mut() {
-            *last = last.saturating_mul(size);
+            *last = product(*last, size);
         }
     }
 }

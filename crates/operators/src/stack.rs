@@ -173,9 +173,7 @@ impl Section {
 pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.len()] {
     let mut counts = [0; SectionKind::ALL.len()];
     let mut add = |kind: SectionKind, times: u64| counts[kind.index()] += times;
-    for index in chunk.layers.clone() {
-        add(SectionKind::Layer(x.model().layer_kind(index)), 1);
-    }
+    x.model().layer_kinds(chunk.layers.clone(), |kind, times| add(SectionKind::Layer(kind), times));
     add(SectionKind::Embedding, u64::from(chunk.embedding));
     add(SectionKind::FinalNorm, u64::from(has_final_norm(x, chunk)));
     add(SectionKind::MtpEmbedding, u64::from(chunk.mtp_layers > 0 && !chunk.embedding));
@@ -220,9 +218,11 @@ pub fn are_alike(x: &Symbols<'_>, one: &Chunk, other: &Chunk) -> bool {
     if ends(one) != ends(other) || layers(one) != layers(other) {
         return false;
     }
-    let mut pairs = one.layers.clone().zip(other.layers.clone());
-    let are_of_a_kind = pairs.all(|(one, other)| x.model().layer_kind(one) == x.model().layer_kind(other));
-    are_of_a_kind && frozen_counts(x, one) == frozen_counts(x, other)
+    let are_of_a_kind = x.model().are_alike(&one.layers, &other.layers);
+    // Frozen layers are the first of the model, so that of layers of a kind each their number tells which they are.
+    let last = x.recipe().tuning.frozen_layers(x.model().num_layers);
+    let frozen = |of: &Chunk| of.layers.end.min(last).saturating_sub(of.layers.start);
+    are_of_a_kind && frozen(one) == frozen(other)
 }
 
 /// What a stage is made of, chunk after chunk.

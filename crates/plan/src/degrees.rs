@@ -6,6 +6,7 @@ use super::limits::MAX_PIPELINE_PARTS;
 use super::{
     ContextKind, Contradiction, Field, Layout, PipelineSchedule, RankOrder, StageMap, StageSizes, StageSplit,
 };
+use shardscope_sorting::sort;
 use shardscope_source::Code;
 use shardscope_units::product;
 
@@ -174,7 +175,7 @@ fn smallest_worlds(block: u64, per_node: u64) -> String {
             worlds.push(world);
         }
     }
-    worlds.sort_unstable();
+    sort(&mut worlds);
     worlds.dedup();
     listed(&worlds, first)
 }

@@ -107,6 +107,25 @@ impl Model {
         LayerKind { mixer, feed_forward }
     }
 
+    /// Tells `each` the kinds of `layers` in order, with how many there are of one at a stretch.
+    pub fn layer_kinds(&self, layers: std::ops::Range<u64>, mut each: impl FnMut(LayerKind, u64)) {
+        if self.mixers.pattern.is_empty() && self.experts.is_none() {
+            // All alike, as most models are: search asks this of hundreds of thousands of stages a second.
+            return each(self.layer_kind(layers.start), layers.end.saturating_sub(layers.start));
+        }
+        for index in layers {
+            each(self.layer_kind(index), 1);
+        }
+    }
+
+    /// Whether layers of `one` and of `other` are of the same kinds in the same order, as far as both go.
+    #[must_use]
+    pub fn are_alike(&self, one: &std::ops::Range<u64>, other: &std::ops::Range<u64>) -> bool {
+        let all_alike = self.mixers.pattern.is_empty() && self.experts.is_none();
+        let mut pairs = one.clone().zip(other.clone());
+        all_alike || pairs.all(|(one, other)| self.layer_kind(one) == self.layer_kind(other))
+    }
+
     /// How many of the layers `asked` says yes to.
     #[must_use]
     pub fn count_layers(&self, asked: impl Fn(LayerKind) -> bool) -> u64 {

@@ -4,6 +4,7 @@ use super::known::Known;
 use super::space::{Edit, Space, singles};
 use shardscope_estimate::Verdict;
 use shardscope_plan::{DpSharding, Field, Overlap, PipelineSchedule, Plan, Recompute, StageSplit, Variant};
+use shardscope_sorting::sort_by;
 use shardscope_units::{Bytes, Seconds};
 
 /// A plan with a few settings changed, worked out as a report does.
@@ -82,7 +83,7 @@ fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown:
         let least = known.draft(&changed).least();
         bounded.push((least, place, words, variant));
     }
-    bounded.sort_by(|one, other| one.0.get().total_cmp(&other.0.get()));
+    sort_by(&mut bounded, |one, other| one.0.get().total_cmp(&other.0.get()));
     let mut kept: Vec<Edited> = Vec::new();
     let key = |one: &Edited| (one.tight, one.step.get());
     for (least, place, words, variant) in bounded {

@@ -3,6 +3,7 @@
 use shardscope_estimate::time::{Time, part_words, time};
 use shardscope_estimate::{Verdict, memory};
 use shardscope_plan::{Contradiction, Plan};
+use shardscope_sorting::sort_by;
 use shardscope_units::{Bytes, Quantity, Seconds, gib, percent, seconds};
 
 /// Why a layout is not the answer.
@@ -101,7 +102,7 @@ fn slower(own: &Time, best: &Time) -> Slower {
             parts.push((label.to_owned(), more));
         }
     }
-    parts.sort_by(|one, other| other.1.get().total_cmp(&one.1.get()));
+    sort_by(&mut parts, |one, other| other.1.get().total_cmp(&one.1.get()));
     let by = own.step - best.step;
     Slower { by, share: by.get() / whole, parts }
 }

@@ -6,6 +6,7 @@ use shardscope_estimate::parameters;
 use shardscope_launch::resolve;
 use shardscope_plan::Field;
 use shardscope_search::Candidate;
+use shardscope_sorting::sort_by_key;
 
 /// Every model of the catalog that a plan can be proposed for on `choice`'s machines, trained as it says, the one with the most
 /// parameters first. Its own model is not looked at.
@@ -21,6 +22,6 @@ pub fn models_on(choice: &Choice) -> Vec<Candidate> {
         let count = parameters(&plan).total.get();
         sized.push((count, Candidate { name: name.to_owned(), plan, before, price: None }));
     }
-    sized.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    sort_by_key(&mut sized, |(count, _)| std::cmp::Reverse(*count));
     sized.into_iter().map(|(_, candidate)| candidate).collect()
 }

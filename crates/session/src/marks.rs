@@ -1,5 +1,6 @@
 //! Which pieces of the text are underlined.
 
+use shardscope_sorting::{sort_by, sort_by_key};
 use std::ops::Range;
 
 use shardscope_source::{Diagnostic, Severity};
@@ -29,14 +30,14 @@ pub fn pieces(text: &str, diagnostics: &[Diagnostic]) -> Vec<Piece> {
         }
     }
     // The graver is placed first and what is placed stays.
-    spans.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.start.cmp(&other.0.start)));
+    sort_by(&mut spans, |one, other| other.1.cmp(&one.1).then(one.0.start.cmp(&other.0.start)));
     let mut marked: Vec<(Range<usize>, Severity)> = Vec::new();
     for (bytes, severity) in spans {
         if marked.iter().all(|(taken, _)| bytes.end <= taken.start || taken.end <= bytes.start) {
             marked.push((bytes, severity));
         }
     }
-    marked.sort_by_key(|(bytes, _)| bytes.start);
+    sort_by_key(&mut marked, |(bytes, _)| bytes.start);
     let mut pieces = Vec::new();
     let mut at = 0;
     for (bytes, severity) in marked {

@@ -2,6 +2,7 @@
 
 use super::map::{Amounts, Area, Colour, Geometry, paint};
 use super::{Shown, StageMemory, Use, title};
+use shardscope_sorting::sort_by_key;
 use shardscope_units::{Count, Quantity, decimal, gib};
 
 /// Width of a picture. Unit: CSS pixel, as of all lengths here.
@@ -148,9 +149,9 @@ pub fn bars_svg(shown: &Shown) -> String {
 /// The stages that get a bar, in their order.
 fn kept(stages: &[StageMemory]) -> Vec<&StageMemory> {
     let mut kept: Vec<&StageMemory> = stages.iter().collect();
-    kept.sort_by_key(|stage| std::cmp::Reverse(stage.reserved));
+    sort_by_key(&mut kept, |stage| std::cmp::Reverse(stage.reserved));
     kept.truncate(MOST_BARS);
-    kept.sort_by_key(|stage| stage.stage);
+    sort_by_key(&mut kept, |stage| stage.stage);
     kept
 }
 

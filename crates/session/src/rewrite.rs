@@ -3,6 +3,7 @@
 use super::UserInput;
 use shardscope_launch::export::edit;
 use shardscope_plan::Field;
+use shardscope_sorting::sort_by;
 use shardscope_source::Span;
 
 /// A script rewritten.
@@ -46,7 +47,7 @@ pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
     let edited = edit(&input.source(), &input.shell_environment(), &changes);
     let several = edited.files.len() > 1;
     let mut marks = edited.marks;
-    marks.sort_by(|(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));
+    sort_by(&mut marks, |(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));
     let mut lines = Vec::new();
     for (file, mark) in marks {
         let Some((name, text)) = edited.files.get(file) else { continue };

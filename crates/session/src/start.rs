@@ -12,6 +12,7 @@ use shardscope_catalog as catalog;
 use shardscope_estimate::memory_totals;
 use shardscope_launch::resolve;
 use shardscope_plan::{Field, Plan};
+use shardscope_sorting::sort;
 
 /// The shape of the model that `name` names, or that it is the `config.json` of.
 ///
@@ -146,7 +147,7 @@ impl Room {
                 }
             }
         }
-        cuts.sort();
+        sort(&mut cuts);
         cuts
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Group, GroupKind, Groups, Rank};
 use shardscope_plan::Cluster;
+use shardscope_sorting::sort;
 
 /// The slowest link a group has to cross.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +75,7 @@ impl Group {
     pub fn spread(&self, cluster: &Cluster) -> Spread {
         let places = |size: u64| {
             let mut places: Vec<u64> = self.ranks().map(|rank| rank.get() / size.max(1)).collect();
-            places.sort();
+            sort(&mut places);
             places.dedup();
             places.len() as u64
         };

@@ -3,6 +3,7 @@
 use super::grid::Axis;
 use super::groups::{Cut, Pattern};
 use super::{GroupKind, Groups};
+use shardscope_sorting::sort_by_key;
 
 /// So many steps of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl Groups {
             }
         };
         // Each stride is a multiple of what the smaller ones span, so that sorted axes give sorted first ranks.
-        groups.sort_by_key(|axis| axis.stride);
+        sort_by_key(&mut groups, |axis| axis.stride);
         Some(GroupRule { groups, members })
     }
 }

@@ -59,7 +59,7 @@ impl Bytes {
     /// Rounded up to a multiple of `block` bytes.
     #[must_use]
     pub const fn rounded_up(self, block: u64) -> Self {
-        Self(self.0.div_ceil(block).saturating_mul(block))
+        Self(product(self.0.div_ceil(block), block))
     }
 }
 

@@ -6,6 +6,7 @@ use super::super::tree::{Arm, CaseArm, CaseEnding, List, Word};
 use super::super::value::{HoleId, Value};
 use super::state::{Certainty, Evaluator, Flow, Status};
 use super::{assigned, pattern};
+use shardscope_sorting::sort;
 use shardscope_source::Span;
 
 /// A branch not taken: its index, the unknowns in its condition, and whether the text leaves it undecided.
@@ -104,7 +105,7 @@ impl Evaluator<'_> {
         self.status = Status::SUCCESS;
         let flow = self.run_list(condition);
         let mut holes = std::mem::replace(&mut self.condition_holes, outer);
-        holes.sort();
+        sort(&mut holes);
         holes.dedup();
         let stop = if matches!(flow, Flow::Next | Flow::Guard) { None } else { Some(flow) };
         (self.status, holes, stop)
@@ -163,7 +164,7 @@ impl Evaluator<'_> {
             needs.extend_from_slice(holes);
             unknown |= undecided;
         }
-        needs.sort();
+        sort(&mut needs);
         needs.dedup();
         for (name, span) in names {
             if !self.variables.has(name) {

@@ -7,6 +7,7 @@ use super::super::{directives, limits, parse};
 use super::parameter::is_name;
 use super::state::{Evaluator, Positional, Status};
 use super::variables::{Elements, Functions, Shape, Slot, Variables};
+use shardscope_sorting::{sort, sort_by_key};
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
 /// Name under which [`Environment::variables`] may hold the whole call line.
@@ -86,7 +87,7 @@ impl<'a> Evaluator<'a> {
         for command in self.commands.iter().filter(|command| command.kind != CommandKind::Skipped) {
             flag_starts(&command.words, &mut used);
         }
-        used.sort();
+        sort(&mut used);
         used.dedup();
         let mut variables = Vec::new();
         for (name, slot) in self.variables.all() {
@@ -174,7 +175,7 @@ fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
         }
         let mut flags = Vec::new();
         flag_starts(&words, &mut flags);
-        flags.sort();
+        sort(&mut flags);
         flags.dedup();
         if !flags.is_empty() && flags.iter().all(|flag| used.binary_search(flag).is_err()) {
             found.push((Fragment { name: variable.name.clone(), words, span }, flags));
@@ -190,6 +191,6 @@ fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
             kept.push(fragment.clone());
         }
     }
-    kept.sort_by_key(|one| one.span);
+    sort_by_key(&mut kept, |one| one.span);
     kept
 }

@@ -8,7 +8,7 @@
 
 use super::Device;
 use super::device::real;
-use shardscope_units::{Flops, FlopsPerSecond, Seconds};
+use shardscope_units::{Flops, FlopsPerSecond, Seconds, product};
 
 /// An output tile and the share of the asymptotic rate it reaches: smaller tiles load more operands per
 /// product. From efficiencies of 183 products on A100 published with SimuMax.
@@ -110,7 +110,7 @@ impl Product {
         let bytes = self.bytes(device);
         let moving = device.stream(bytes);
         let bound = if moving > best.time { Bound::Memory } else { Bound::Compute };
-        let places = best.waves.saturating_mul(device.multiprocessors);
+        let places = product(best.waves, device.multiprocessors);
         ProductTime {
             time: if bound == Bound::Memory { moving } else { best.time } + device.calibration.launch * 0.5,
             flops: self.flops(),
@@ -133,8 +133,8 @@ impl Product {
     fn best_cut(&self, device: &Device, rate: FlopsPerSecond) -> Cut {
         let mut best = Cut { time: Seconds::new(f64::MAX), tile: TILES[0], waves: 1, tiles: 1 };
         for &tile in &TILES {
-            let across = self.m.div_ceil(tile.rows).saturating_mul(self.n.div_ceil(tile.columns));
-            let tiles = across.saturating_mul(self.batch).max(1);
+            let across = product(self.m.div_ceil(tile.rows), self.n.div_ceil(tile.columns));
+            let tiles = product(across, self.batch).max(1);
             let splits: &[u64] = if tiles < device.multiprocessors { &[1, 2, 4] } else { &[1] };
             for &split in splits {
                 let cut = self.cut(device, rate, tile, tiles, split);
@@ -148,7 +148,7 @@ impl Product {
 
     fn cut(&self, device: &Device, rate: FlopsPerSecond, tile: Tile, tiles: u64, split: u64) -> Cut {
         let each = rate.get() * tile.share / real(device.multiprocessors);
-        let tiles = tiles.saturating_mul(split);
+        let tiles = product(tiles, split);
         let waves = tiles.div_ceil(device.multiprocessors);
         let work = 2.0 * real(tile.rows) * real(tile.columns) * real(self.k) / real(split);
         let mut time = Seconds::new(real(waves) * work / each) + device.calibration.wave * real(waves);

@@ -75,13 +75,11 @@ fn as_they_are(x: &Symbols<'_>, range: Range<u64>) -> LayersKept {
     let tuning = &x.recipe().tuning;
     let frozen = tuning.frozen_layers(x.model().num_layers);
     let mut kept = LayersKept::default();
-    for index in range.start.max(frozen)..range.end {
-        let kind = x.model().layer_kind(index);
-        kept.layers[kind.index()] += 1;
-        if index == frozen && !tuning.reaches_input() {
-            kept.first = Some(kind);
-        }
+    let kept_layers = range.start.max(frozen)..range.end;
+    if kept_layers.contains(&frozen) && !tuning.reaches_input() {
+        kept.first = Some(x.model().layer_kind(frozen));
     }
+    x.model().layer_kinds(kept_layers, |kind, times| kept.layers[kind.index()] += times);
     kept
 }
 

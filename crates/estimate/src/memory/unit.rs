@@ -198,15 +198,15 @@ fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
 /// Every kind that the plan's stages hold, worked out once.
 #[derive(Clone, Debug)]
 pub(super) struct Units {
+    /// Those worked out; at the first place one that holds nothing, for the others.
     units: Vec<Unit>,
-    /// Which of them were worked out.
-    known: [bool; SectionKind::ALL.len()],
+    /// The place of each kind among them.
+    places: [u8; SectionKind::ALL.len()],
 }
 
 impl Default for Units {
     fn default() -> Self {
-        let known = [false; SectionKind::ALL.len()];
-        Self { units: known.iter().map(|_| Unit::default()).collect(), known }
+        Self { units: vec![Unit::default()], places: [0; SectionKind::ALL.len()] }
     }
 }
 
@@ -226,22 +226,27 @@ impl Units {
                 *present |= count > 0;
             }
         }
-        let slots = self.units.iter_mut().zip(&mut self.known);
-        for ((&kind, present), (unit, known)) in SectionKind::ALL.iter().zip(present).zip(slots) {
-            if present && !*known {
-                (*unit, *known) = (Unit::of(x, kind), true);
+        for ((&kind, present), place) in SectionKind::ALL.iter().zip(present).zip(&mut self.places) {
+            if present && *place == 0 {
+                // There are fewer kinds than a byte counts.
+                *place = u8::try_from(self.units.len()).unwrap_or(0);
+                self.units.push(Unit::of(x, kind));
             }
         }
     }
 
+    fn at(&self, place: u8) -> &Unit {
+        &self.units[usize::from(place)]
+    }
+
     /// The unit of `kind`; empty where no stage holds one.
     pub(super) fn get(&self, kind: SectionKind) -> &Unit {
-        &self.units[kind.index()]
+        self.at(self.places[kind.index()])
     }
 
     /// Units with their kinds, in the order of a chunk.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (SectionKind, &Unit)> {
-        SectionKind::ALL.iter().copied().zip(&self.units)
+        SectionKind::ALL.iter().zip(&self.places).map(|(&kind, &place)| (kind, self.at(place)))
     }
 }
 

@@ -6,6 +6,7 @@ use super::round::written;
 use crate::formats::is_setting;
 use crate::{Origin, Resolution, megatron};
 use shardscope_plan::{Field, Kind};
+use shardscope_sorting::sort_by;
 use shardscope_source::{Source, Span};
 
 /// Most settings beside which an addition is tried.
@@ -125,7 +126,7 @@ pub(super) fn added(source: &Source, now: &Resolution, field: Field, value: &str
             anchors.push(span);
         }
     }
-    anchors.sort_by(|one, other| other.cmp(one));
+    sort_by(&mut anchors, |one, other| other.cmp(one));
     let mut changes = Vec::new();
     for anchor in anchors.into_iter().take(ANCHORS) {
         let Some((file, span)) = local(source, anchor) else { continue };

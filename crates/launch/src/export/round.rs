@@ -3,6 +3,7 @@
 use crate::{Origin, Request, Resolution, read};
 use shardscope_bash::Environment;
 use shardscope_plan::{Field, Marks};
+use shardscope_sorting::sort_by_key;
 use shardscope_source::Source;
 
 /// Most times a text is read and added to.
@@ -102,7 +103,7 @@ fn add(target: &Resolution, fields: Vec<Field>, spell: Spell<'_>, said: &mut Vec
             said.push((field, words));
         }
     }
-    said.sort_by_key(|(field, _)| field.index());
+    sort_by_key(said, |(field, _)| field.index());
     said.len() - before
 }
 

@@ -5,6 +5,7 @@ use super::reader::Role;
 use crate::named::forget_unknown;
 use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
+use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic};
 use std::collections::{HashMap, HashSet};
 
@@ -31,7 +32,7 @@ impl Text {
 #[must_use]
 pub fn merge(mut texts: Vec<Text>) -> Vec<Reading> {
     // A script counts last.
-    texts.sort_by_key(|text| text.role().map_or((1, Role::Training), |role| (0, role)));
+    sort_by_key(&mut texts, |text| text.role().map_or((1, Role::Training), |role| (0, role)));
     let several = texts.len() > 1;
     if several {
         yield_proposals(&mut texts);
@@ -143,7 +144,7 @@ fn say_differences(texts: &mut [Text]) {
             behind.insert(found.field, (text, found));
         }
     }
-    notes.sort_by_key(|(index, _)| *index);
+    sort_by_key(&mut notes, |(index, _)| *index);
     for (index, note) in notes {
         if let Some(text) = texts.get_mut(index) {
             text.reading.diagnostics.push(note);

@@ -13,6 +13,7 @@ use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
 use shardscope_plan::Field;
+use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Severity, Source};
 
 /// Words shown in one note on a condition.
@@ -323,7 +324,7 @@ impl Launch {
         let mut diagnostics = self.diagnostics.clone();
         diagnostics.append(&mut reading.diagnostics);
         let fault = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
-        diagnostics.sort_by_key(|diagnostic| !fault(diagnostic));
+        sort_by_key(&mut diagnostics, |diagnostic| !fault(diagnostic));
         reading.diagnostics = diagnostics;
         reading
     }

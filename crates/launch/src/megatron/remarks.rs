@@ -1,5 +1,6 @@
 //! One remark on many flags.
 
+use shardscope_sorting::sort;
 use shardscope_source::{Code, Diagnostic, Span};
 
 /// Flags listed by name in one remark at most.
@@ -14,7 +15,7 @@ pub(super) struct Idle {
 
 /// One remark on all flags without influence, by reason.
 pub(super) fn without_influence(mut idle: Vec<Idle>, span: Option<Span>) -> Option<Diagnostic> {
-    idle.sort();
+    sort(&mut idle);
     idle.dedup();
     let mut listed = String::new();
     let mut last = "";
@@ -51,7 +52,7 @@ pub(super) fn listed(
     mut flags: Vec<String>,
     span: Option<Span>,
 ) -> Option<Diagnostic> {
-    flags.sort();
+    sort(&mut flags);
     flags.dedup();
     let message = match flags.as_slice() {
         [] => return None,

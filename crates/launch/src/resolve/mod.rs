@@ -31,6 +31,7 @@ use recipe::Basis;
 use shardscope_plan::{
     Accelerator, Field, Marks, NotModelled, Origin, Plan, Resolution, Setting, SettingValue, Software,
 };
+use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Severity};
 use table::Table;
 pub(crate) use vision::{PROJECTOR, TOWER};
@@ -155,7 +156,7 @@ impl Planned {
             }
         }
         let (mut questions, mut diagnostics) = (table.questions, table.diagnostics);
-        diagnostics.sort_by_key(|said| std::cmp::Reverse(said.severity));
+        sort_by_key(&mut diagnostics, |said| std::cmp::Reverse(said.severity));
         let plan = plan.filter(|_| diagnostics.iter().all(|said| said.severity != Severity::Error));
         let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
         if more > 0 {

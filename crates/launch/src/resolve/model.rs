@@ -10,6 +10,7 @@ use shardscope_plan::{
     Activation, Arrangement, AttentionSoftmax, Embeddings, ExpertGroups, Experts, Field, LatentAttention,
     LinearBias, Model, Normalization, PositionEmbedding,
 };
+use shardscope_sorting::sort;
 use shardscope_source::{Code, Diagnostic};
 
 /// The model; none when a size is missing or contradicts another.
@@ -181,7 +182,7 @@ pub(super) fn layers(table: &Table) -> Option<u64> {
 pub(super) fn noops(table: &Table, stated: u64) -> Vec<u64> {
     let mut noops = table.counts(Field::NoopLayers);
     noops.retain(|layer| *layer < stated);
-    noops.sort();
+    sort(&mut noops);
     noops.dedup();
     noops
 }

@@ -1,6 +1,7 @@
 //! `report.topology`.
 
 use serde::Serialize;
+use shardscope_sorting::{sort, sort_by_key};
 
 use super::tree::Object;
 use shardscope_plan::{self as plan, Plan};
@@ -194,7 +195,7 @@ impl GroupsOfKind {
 fn listed(groups: &Groups, kind: GroupKind) -> Vec<Vec<u64>> {
     let mut lists: Vec<Vec<u64>> =
         groups.all(kind).map(|group| group.ranks().map(Rank::get).collect()).collect();
-    lists.sort_by_key(|ranks| ranks.first().copied());
+    sort_by_key(&mut lists, |ranks| ranks.first().copied());
     lists
 }
 
@@ -240,7 +241,7 @@ impl Labels {
                 .into_iter()
                 .map(|ranks| {
                     let mut ranks = ranks;
-                    ranks.sort_unstable();
+                    sort(&mut ranks);
                     Self::Listed(ranks.into_iter().map(|rank| Rank::new(rank).label(gpus_per_node)).collect())
                 })
                 .collect();

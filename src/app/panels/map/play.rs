@@ -5,6 +5,7 @@ use gloo::timers::callback::Timeout;
 use shardscope::session::Shown;
 use shardscope::session::map::relations;
 use shardscope::topology::GroupKind;
+use shardscope_sorting::sort_by_key;
 use yew::prelude::*;
 
 /// How long each kind of group is shown: its sentence takes so long to read. Unit: millisecond.
@@ -23,7 +24,7 @@ pub(super) fn scenes(shown: &Shown) -> Vec<GroupKind> {
         _ => 5,
     };
     let mut kinds = relations(&shown.plan);
-    kinds.sort_by_key(place);
+    sort_by_key(&mut kinds, place);
     kinds
 }
 

@@ -13,6 +13,7 @@ use super::reader::Reader;
 use crate::{Question, Reading};
 use evaluate::{Outcome, evaluate};
 use program::Function;
+use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
 
 pub(crate) use table::RECIPE;
@@ -182,7 +183,7 @@ fn by_names(text: &str, asked: Option<&str>, base: u32) -> Option<Reading> {
 /// Several recipes: asks which is meant. Ones for debugging come last.
 fn which(recipes: &[(&str, Kind)], base: u32) -> Reading {
     let mut names: Vec<&str> = recipes.iter().map(|(name, _)| *name).take(OFFERED).collect();
-    names.sort_by_key(|name| name.contains("debug"));
+    sort_by_key(&mut names, |name| name.contains("debug"));
     let whose = recipes.first().map_or("", |(_, kind)| kind.name());
     let message =
         format!("{} recipes of {whose} are here, and which one is meant is not said", recipes.len());

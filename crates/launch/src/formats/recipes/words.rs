@@ -8,6 +8,7 @@ use crate::{Argument, Found, Origin, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_config_tree::Node;
 use shardscope_plan::Field;
+use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -89,7 +90,7 @@ fn registry(
     let Some(mut outcome) = known else {
         let mut names: Vec<&str> =
             table::titan_names().filter(|name| name.split('.').next() == Some(module)).collect();
-        names.sort_by_key(|name| name.contains("debug"));
+        sort_by_key(&mut names, |name| name.contains("debug"));
         let first = names.first()?;
         let message = format!(
             "{module}'s configuration {config} is not among those of torchtitan that are known (August 2026)"
@@ -211,7 +212,7 @@ fn which(name: &str, place: Option<Span>) -> Option<Reading> {
     let alike =
         |other: &str| name.split('_').filter(|word| other.split('_').any(|theirs| theirs == *word)).count();
     let mut offered: Vec<&str> = table::names().filter(|other| common(other) >= 2).collect();
-    offered.sort_by_key(|other| std::cmp::Reverse((common(other), alike(other))));
+    sort_by_key(&mut offered, |other| std::cmp::Reverse((common(other), alike(other))));
     offered.truncate(OFFERED);
     let first = offered.first()?;
     let message = format!("{name} is not among the recipes of Megatron-Bridge that are known (August 2026)");

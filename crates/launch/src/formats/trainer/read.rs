@@ -8,6 +8,7 @@ use crate::named::{take_model, with_vision};
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Software};
+use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
 
 /// Reads a trainer's settings file.
@@ -100,7 +101,7 @@ fn tell_idle(leaves: &mut Leaves<'_>, mut idle: Vec<(&'static str, &Leaf)>) {
     /// Keys listed by name at most.
     const LISTED: usize = 24;
     idle.retain(|(_, leaf)| !leaf.value.is_empty());
-    idle.sort_by_key(|(why, _)| *why);
+    sort_by_key(&mut idle, |(why, _)| *why);
     let place: Option<Span> = idle.iter().find_map(|(_, leaf)| leaf.span);
     let (mut listed, mut before) = (String::new(), "");
     for (index, (why, leaf)) in idle.iter().take(LISTED).enumerate() {
