@@ -8,8 +8,9 @@ separated:
   tower           bytes that autograd keeps of the tower and its projector, parameters aside
   decoder         bytes kept outside of them, less those of the same language model alone on the same tokens
   tokens          tokens of the sequence
-  checkpointed    bytes kept of tower and projector once `gradient_checkpointing_enable()` was called, which registers a hook on
-                  the tower's embedding of patches that makes its output require a gradient
+  hooked          bytes kept of tower and projector once `enable_input_require_grads()` was called, as transformers' gradient
+                  checkpointing and PEFT beside it call it: since version 5 its hook makes the output of a tower's
+                  embedding of patches require a gradient too, where the tower says which module that is
   alive           most bytes alive in the tower's forward pass beside weights, for each patch and element of the width, at the
                   width of a released model
 
@@ -181,8 +182,8 @@ def record(kind, text_type, text, small, large, more):
     alone = AutoModelForCausalLM.from_config(
         AutoConfig.for_model(text_type, **alone), dtype=torch.bfloat16, attn_implementation="sdpa").train()
     _, without = kept(alone, dict(input_ids=ids, labels=ids))
-    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-    checkpointed, _ = kept(model, given)
+    model.enable_input_require_grads()
+    hooked, _ = kept(model, given)
 
     model, config = build(kind, text, large, more)
     model.requires_grad_(False)
@@ -192,11 +193,11 @@ def record(kind, text_type, text, small, large, more):
     with alive:
         model.get_image_features(**given)
     width = large.get("embed_dim", large["hidden_size"])
-    row = [kind, tower, decoder - without, ids.numel(), checkpointed, f"{alive.most / patches / width:.1f}"]
+    row = [kind, tower, decoder - without, ids.numel(), hooked, f"{alive.most / patches / width:.1f}"]
     print("\t".join(str(cell) for cell in row), flush=True)
 
 
-print("type\ttower\tdecoder\ttokens\tcheckpointed\talive")
+print("type\ttower\tdecoder\ttokens\thooked\talive")
 for case, sizes in CASES.items():
     try:
         record(case, *sizes)

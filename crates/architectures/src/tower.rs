@@ -20,6 +20,9 @@ pub struct Tower {
     pub hidden: u64,
     /// Patches of an image that become one token of the language model.
     pub patches: u64,
+    /// Whether transformers (from 5 on) finds its embedding of patches, so that `enable_input_require_grads` reaches it
+    /// (recorded: `hooked` of `tests/data/activations/vision_towers.tsv`).
+    pub hooked: bool,
 }
 
 impl Tower {
@@ -42,6 +45,7 @@ impl Tower {
             layer: e.size("layer")?,
             hidden: e.size("h")?,
             patches: e.size("patches")?,
+            hooked: e.holds("hooked")?,
         }))
     }
 }

@@ -46,6 +46,9 @@ pub fn settings(architecture: &Architecture) -> Vec<(Field, String)> {
         out.count(Field::VisionLayerParameters, tower.layer);
         out.count(Field::VisionHiddenSize, tower.hidden);
         out.count(Field::VisionPatches, tower.patches);
+        if tower.hooked {
+            out.flag(Field::VisionHooked, true);
+        }
     }
     out.0
 }

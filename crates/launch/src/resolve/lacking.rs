@@ -119,6 +119,8 @@ pub(super) fn find(table: &mut Table, software: Software) {
     vision::only_with_tower(table);
     if let Some((effect, message)) = vision::lacking(table, software) {
         table.lack(Field::VisionTower, "", effect, &message);
+    } else {
+        vision::ask(table);
     }
     let others = vision::others_frozen(table);
     if !others.is_empty() {

@@ -2,8 +2,9 @@
 
 use super::precision::number;
 use super::table::Table;
-use crate::Effect;
+use crate::{Effect, Question};
 use shardscope_plan::{Field, Number, Software, VisionTower};
+use shardscope_source::{Code, Diagnostic};
 use shardscope_units::grouped;
 
 /// What trainers freeze of a model with a vision tower, by its modules' usual names.
@@ -15,13 +16,14 @@ pub(crate) const PROJECTOR: &str = "multi_modal_projector";
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.
-pub(super) const FIELDS: [Field; 9] = [
+pub(super) const FIELDS: [Field; 10] = [
     Field::VisionTower,
     Field::VisionParameters,
     Field::VisionLayers,
     Field::VisionLayerParameters,
     Field::VisionHiddenSize,
     Field::VisionPatches,
+    Field::VisionHooked,
     Field::VisionDtype,
     Field::VisionInputGrads,
     Field::FrozenModules,
@@ -44,6 +46,7 @@ pub(super) fn only_with_tower(table: &mut Table) {
     }
     table.clear(Field::VisionDtype);
     table.clear(Field::VisionInputGrads);
+    table.clear(Field::VisionHooked);
 }
 
 /// Why the tower stops the verdict; none where its figures are known: frozen with its projector, in modules of transformers.
@@ -62,8 +65,6 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
     );
     let frozen = table.words(Field::FrozenModules);
     let trains = [TOWER, PROJECTOR].iter().any(|part| !frozen.contains(part));
-    let reached =
-        table.switch(Field::VisionInputGrads).unwrap_or_else(|| table.on(Field::GradientCheckpointing));
     let (effect, how) = if software != Software::HfTransformers {
         (Effect::Model, "in this software")
     } else if trains {
@@ -76,14 +77,38 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         (Effect::Memory, "under FSDP, in whose units it is frozen beside weights that train")
     } else if table.says(Field::AttnImplementation, "eager") {
         (Effect::Memory, "with eager attention, whose scores grow with the size of the images")
-    } else if reached {
-        let how = "under gradient checkpointing of transformers 5, which makes its input require a gradient: a frozen tower \
-                   keeps tensors then, as many as there are patches";
+    } else if table.on(Field::VisionInputGrads) {
+        let how = "where a hook makes its input require a gradient: a frozen tower keeps tensors then, as many as there are \
+                   patches";
         (Effect::Memory, how)
     } else {
         return None;
     };
     Some((effect, format!("{tower} {how}")))
+}
+
+/// Asks whether a hook reaches the tower, which versions of libraries decide that no launch file names. transformers 5 hooks the
+/// embeddings of every model within the model (huggingface/transformers#41993, `enable_input_require_grads`), which its own
+/// gradient checkpointing and PEFT beside any other call; below 5 it hooked that of words alone.
+pub(super) fn ask(table: &mut Table) {
+    let recomputes = table.on(Field::GradientCheckpointing) || table.has(Field::RecomputeGranularity);
+    let open = table.on(Field::VisionHooked) && recomputes && !table.has(Field::VisionInputGrads);
+    if !table.has(Field::VisionParameters) || !open {
+        return;
+    }
+    let message = "whether a hook makes the input of the frozen vision tower require a gradient, so that it keeps tensors for \
+                   backward, depends on versions that the text does not name";
+    let hint = "set vision_input_grads: false below transformers 5, true from 5 on; under ms-swift true before its change \
+                #10214 of September 2026, false since";
+    table.say(Diagnostic::error(Code::MissingSetting, message), hint, table.span(Field::VisionTower));
+    table.ask(Question {
+        name: Field::VisionInputGrads.name().to_owned(),
+        prompt: "Does the frozen vision tower keep tensors for backward? Below transformers 5 it does not (false), from 5 on it \
+                 does (true); under ms-swift it did (true) before its change #10214 of September 2026 and does not since."
+            .to_owned(),
+        choices: ["false", "true"].map(str::to_owned).to_vec(),
+        proposal: None,
+    });
 }
 
 /// The tower of the plan.

@@ -12,7 +12,8 @@ const DECODER: &str = "language_model";
 /// A key, the part of the model that it freezes, and whether it does where the text does not say.
 type Switch = (&'static str, &'static str, bool);
 
-/// `llamafactory/hparams/finetuning_args.py`.
+/// `llamafactory/hparams/finetuning_args.py`. What of Qwen3-VL is the tower's is said since its change #9399 of November 2025:
+/// before, position embedding and deepstack mergers trained all the same.
 const LLAMA_FACTORY: [Switch; 3] = [
     ("freeze_vision_tower", TOWER, true),
     ("freeze_multi_modal_projector", PROJECTOR, true),
@@ -50,14 +51,18 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         None => leaves.state(Field::FrozenModules, &frozen, Origin::Default, &whose),
     }
     if dialect == Dialect::LlamaFactory {
-        // `model_utils/checkpointing.py:get_custom_gradient_checkpointing_func`.
-        let why = "LLaMA-Factory checkpoints those layers alone that have something to train";
-        leaves.state(Field::VisionInputGrads, "false", Origin::Derived, why);
+        // `model_utils/checkpointing.py:get_custom_gradient_checkpointing_func`; PEFT hooks what it adapts.
+        if !matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
+            let why = "LLaMA-Factory checkpoints layers that train, without a hook on what comes before them";
+            leaves.state(Field::VisionInputGrads, "false", Origin::Derived, why);
+        }
         let format = if leaves.reading.value(Field::Fp16).is_some() { "fp16" } else { "bf16" };
         let why = "LLaMA-Factory loads weights in the format it computes in, and casts those that train";
         leaves.state(Field::VisionDtype, format, Origin::Derived, why);
-    } else if let Some(leaf) = leaves.yes("vit_gradient_checkpointing") {
-        leaves.switch(Field::VisionInputGrads, true, leaf);
+    } else {
+        // `swift/trainers/mixin.py:_prepare_gradient_checkpointing`, on unless `vit_gradient_checkpointing` says otherwise.
+        let why = "ms-swift tells transformers which module embeds patches, and hooks it";
+        leaves.state(Field::VisionHooked, "true", Origin::Derived, why);
     }
 }
 
