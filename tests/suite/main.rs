@@ -29,6 +29,7 @@ mod kept_by_hybrids;
 mod kept_by_litgpt;
 mod kept_by_modules;
 mod kept_by_torchtune;
+mod kept_by_unsloth;
 mod launch_bound;
 mod measured;
 mod memory;

@@ -40,10 +40,13 @@ pub fn detect(name: &str, text: &str, base: u32) -> TextKind {
         }
     }
     let Some(first) = content.first() else { return TextKind::Script };
-    if text.trim_start_matches('\u{feff}').starts_with("#!")
-        || name.ends_with(".sh")
-        || name.ends_with(".sbatch")
-    {
+    // A notebook exported as a program names its interpreter.
+    let interpreter =
+        text.trim_start_matches('\u{feff}').lines().next().filter(|line| line.starts_with("#!"));
+    if interpreter.is_some_and(|line| line.contains("python")) {
+        return TextKind::Python(text.to_owned());
+    }
+    if interpreter.is_some() || name.ends_with(".sh") || name.ends_with(".sbatch") {
         return TextKind::Script;
     }
     if super::log::is_log(text) {

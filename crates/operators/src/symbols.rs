@@ -7,13 +7,15 @@
 use super::sizes::{ExpertSizes, LatentSizes, LinearSizes};
 use shardscope_explain::{Explanation, Formula};
 use shardscope_plan::{
-    BaseTraining, Embeddings, ExpertKernel, LogProbs, Lora, LossKind, Model, Number, Plan, Recipe, Recompute,
-    RecomputeModule, Window,
+    BaseTraining, Embeddings, ExpertKernel, LogProbs, Lora, LossKind, Model, Number, Plan, Quantization,
+    Recipe, Recompute, RecomputeModule, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
 /// Tokens of a sequence whose logits are taken at once (`litgpt/finetune/lora.py:fit`, `lm_head_chunk_size`).
 const ROWS: u64 = 128;
+/// Bytes of an fp32 number.
+const FP32: u64 = 4;
 
 /// Sizes on one rank. All are exact and follow from the plan alone.
 #[derive(Clone, Copy, Debug)]
@@ -191,6 +193,11 @@ impl<'a> Symbols<'a> {
             let sequences = if self.recipe().tuning.lora.is_some() { self.b } else { 1 };
             return self.n.min(ROWS * sequences);
         }
+        if let Some(most) = self.recipe().software.semantics().modules.logits_chunk {
+            let most = most.min(self.free_for_logits());
+            let chunks = (self.n * self.v * FP32).div_ceil(most);
+            return self.n.div_ceil(if chunks > 1 { chunks.next_multiple_of(4) } else { 1 });
+        }
         let parts = self.v.div_ceil(self.h.max(1)).max(1);
         self.n.div_ceil(parts).next_power_of_two().min(self.n)
     }
@@ -205,6 +212,21 @@ impl<'a> Symbols<'a> {
     #[must_use]
     pub fn vision_width(&self) -> u64 {
         self.model().vision.map_or(0, |tower| tower.hidden_size)
+    }
+
+    /// Half of what a frozen model leaves free of the device, which unsloth asks the driver for at the first loss: of the
+    /// weights alone, so that the chunk is taken as rather too large than too small.
+    fn free_for_logits(&self) -> u64 {
+        let model = self.plan.model();
+        let matrices =
+            model.num_layers * self.h * (2 * (self.a + self.k) * self.d + (1 + self.gate) * self.f);
+        let linear = match self.recipe().tuning.quantization {
+            Quantization::FourBit { .. } => matrices / 2,
+            _ => matrices * self.width,
+        };
+        let tables = if self.tied() { 1 } else { 2 } * self.v * self.h * self.width;
+        let device = self.plan.cluster().accelerator.memory.get();
+        (device.saturating_sub(linear + tables) / 2).max(1)
     }
 
     /// Chunks of rows that a loss is taken of.

@@ -93,6 +93,8 @@ impl DpSharding {
 pub struct Offload {
     /// `--cpu-offloading-num-layers`.
     pub activation_layers: u64,
+    /// Inputs of recomputed layers, but the last layer's (unsloth's checkpointing).
+    pub layer_inputs: bool,
     /// DeepSpeed `offload_optimizer`.
     pub optimizer: bool,
     /// DeepSpeed `offload_param`.

@@ -31,11 +31,13 @@ pub enum Software {
     Torchtune06,
     /// litgpt's fine-tuning, with its own modules.
     Litgpt,
+    /// unsloth's `FastLanguageModel`: transformers' models with its own kernels and backward passes.
+    Unsloth,
 }
 
 impl Software {
     /// Every software with its name in the report.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -48,6 +50,7 @@ impl Software {
         Self::Torchtune,
         Self::Torchtune06,
         Self::Litgpt,
+        Self::Unsloth,
     ];
 
     /// The name used in settings and reports.
@@ -66,6 +69,7 @@ impl Software {
             Self::Torchtune => "torchtune",
             Self::Torchtune06 => "torchtune_0_6",
             Self::Litgpt => "litgpt",
+            Self::Unsloth => "unsloth",
         }
     }
 }
@@ -127,8 +131,13 @@ pub struct Modules {
     pub joins_projections: bool,
     /// Whether it is known what its modules keep over quantised weights.
     pub quantizes: bool,
+    /// Whether projections with adapters, and an MLP of them, are one autograd function each, with a backward pass written by
+    /// hand: it keeps the input, and of an MLP what goes into the activation.
+    pub fuses_adapters: bool,
     /// Parts in which a chunked loss takes a micro-batch.
     pub loss_chunks: u64,
+    /// Most bytes of fp32 logits in one chunk of a fused output layer and loss; none where the hidden size decides (Liger).
+    pub logits_chunk: Option<u64>,
     /// Whether `bf16` and `fp16` are formats of the weights; else those of `torch.autocast` over them.
     pub casts_weights_once: bool,
 }
@@ -142,6 +151,8 @@ pub enum NormModule {
     CastAfter,
     /// The same, with a copy of the weight in fp32.
     Widened,
+    /// One kernel, which keeps its input in its own type and computes the rest again.
+    Kernel,
 }
 
 /// Where the cosines and sines of the rotation are.
@@ -241,7 +252,9 @@ const TRANSFORMERS_MODULES: Modules = Modules {
     adapters: AdapterLibrary::Peft,
     joins_projections: false,
     quantizes: true,
+    fuses_adapters: false,
     loss_chunks: 1,
+    logits_chunk: None,
     casts_weights_once: false,
 };
 /// torchtune (`modules/attention.py:MultiHeadAttention`, `modules/position_embeddings.py`, `modules/loss`); tensor parallelism
@@ -283,6 +296,25 @@ const LITGPT: Semantics = Semantics {
     loss: Some(LossKind::ChunkedRows),
     ..HF_TRANSFORMERS
 };
+/// Most that unsloth lets one chunk of fp32 logits take: 4 GiB, less where less than 8 GiB are free when the first loss runs
+/// (`unsloth_zoo/fused_losses/cross_entropy_loss.py:_get_chunk_multiplier`).
+const UNSLOTH_LOGITS: u64 = 4 << 30;
+/// unsloth (`kernels/fast_lora.py`, `kernels/rms_layernorm.py`, `kernels/rope_embedding.py`, `utils/attention_dispatch.py`): keys
+/// and values are repeated for xFormers, which its installation brings; flash-attn, which it prefers where it is there, needs
+/// none of that. Its rotation is in buffers of each device.
+const UNSLOTH: Semantics = Semantics {
+    modules: Modules {
+        name: "unsloth",
+        norm: NormModule::Kernel,
+        rotation: Rotation::Whole,
+        repeats_groups: true,
+        fuses_adapters: true,
+        logits_chunk: Some(UNSLOTH_LOGITS),
+        ..TRANSFORMERS_MODULES
+    },
+    loss: Some(LossKind::FusedLinear),
+    ..HF_TRANSFORMERS
+};
 
 impl Software {
     /// What is known of how it keeps, fuses and gathers.
@@ -298,6 +330,7 @@ impl Software {
             Self::Torchtune => &TORCHTUNE,
             Self::Torchtune06 => &TORCHTUNE_06,
             Self::Litgpt => &LITGPT,
+            Self::Unsloth => &UNSLOTH,
             Self::MegatronDeepspeed => &DEEPSPEED,
             Self::TorchFsdp => &TORCH_FSDP,
             Self::GptNeox => &OTHER,

@@ -3,6 +3,16 @@
 /// Models of the catalog, or none where the link says all, with settings as a link has them.
 pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
     (
+        "Llama 3 8B with QLoRA under unsloth, inputs of layers on the host",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=unsloth&train_type=qlora&lora_rank=16&lora_dropout=0&lora_target_modules=q_proj%20k_proj%20v_proj%20o_proj%20gate_proj%20up_proj%20down_proj&autocast=bf16&attn_implementation=flash_attention_2&input_require_grads&base_quantization=nf4&double_quantization&gradient_checkpointing&offload_layer_inputs&optimizer=adamw_8bit",
+    ),
+    (
+        "Qwen3 8B with LoRA under unsloth",
+        "Qwen3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=unsloth&train_type=lora&lora_rank=16&lora_dropout=0&lora_target_modules=q_proj%20k_proj%20v_proj%20o_proj%20gate_proj%20up_proj%20down_proj&autocast=bf16&attn_implementation=flash_attention_2&input_require_grads",
+    ),
+    (
         "Qwen3 8B in fp32 under litgpt",
         "Qwen3-8B",
         "params_dtype=fp32&gbs=16&mbs=1&nodes=1&seq=2048&software=litgpt&train_type=full&data_parallel_engine=fsdp1&zero_stage=3",

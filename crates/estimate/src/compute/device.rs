@@ -68,7 +68,9 @@ impl Device {
         let memory_peak = accelerator.memory_bandwidth;
         let clocks = measured.matmul.map_or(1.0, |_| factor);
         let kernel = match recipe.software {
-            Software::TorchFsdp | Software::HfTransformers => calibration.attention_triton,
+            Software::TorchFsdp | Software::HfTransformers | Software::Unsloth => {
+                calibration.attention_triton
+            }
             Software::Torchtitan | Software::Torchtune | Software::Torchtune06 | Software::Litgpt => {
                 calibration.attention_pytorch
             }
@@ -125,6 +127,7 @@ const fn is_plain(software: Software) -> bool {
             | Software::Torchtune
             | Software::Torchtune06
             | Software::Litgpt
+            | Software::Unsloth
     )
 }
 

@@ -143,7 +143,8 @@ impl Issue {
             | Software::HfTransformers
             | Software::Torchtune
             | Software::Torchtune06
-            | Software::Litgpt => EAGER,
+            | Software::Litgpt
+            | Software::Unsloth => EAGER,
             Software::Torchtitan => COMPILED,
         }
     }

@@ -1,12 +1,13 @@
 //! What a rank holds all through training beside its states: stand-ins for weight gradients, buffers that
 //! grow once and stay, and the workspaces of the matrix libraries.
 
+use super::kept::sends_inputs;
 use super::term::Term;
 use super::unit::{Counts, Units};
 use crate::constant::Constant;
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols};
-use shardscope_plan::{AttentionKernel, DpSharding, Software};
+use shardscope_plan::{AttentionKernel, DpSharding, Quantization, Software};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const MEMORY: &str = "megatron/core/utils.py:GlobalMemoryBuffer";
@@ -14,6 +15,12 @@ const DUMMY: &str = "transformer_engine/pytorch/module/base.py:get_dummy_wgrad";
 const SCHEDULE: &str = "megatron/core/pipeline_parallel/schedules.py";
 const CUBLAS: &str = "aten/src/ATen/cuda/CublasHandlePool.cpp:getChosenWorkspaceSize";
 const ENGINE: &str = "transformer_engine/pytorch/module/base.py:get_cublas_workspace_size_bytes";
+const DEQUANTIZE: &str = "unsloth/kernels/utils.py:fast_dequantize, use_global_buffer";
+const SMART: &str = "unsloth_zoo/gradient_checkpointing.py:UnslothCheckpointFunction";
+/// Elements of a 4-bit block, which has an fp32 constant.
+const BLOCK: u64 = 64;
+/// Bytes of an fp32 constant.
+const CONSTANT: u64 = 4;
 const DEFERRED: &str = "megatron/core/pipeline_parallel/schedules.py: deferred embedding weight gradient";
 
 static GATHER: Formula =
@@ -48,12 +55,25 @@ static DEFER: Formula = Formula::new(
     DEFERRED,
 );
 
+static DEQUANTISED: Formula = Formula::new(
+    "E·(Bc + 1/16)",
+    "Where a quantised weight is put in full, and the constants of its blocks in fp32: E elements of the largest, kept once grown.",
+    DEQUANTIZE,
+);
+static RETURNING: Formula = Formula::new(
+    "2·S·h·Br",
+    "Where inputs of layers come back from the host: two buffers, of which the second is given up where less than 512 MiB are free.",
+    SMART,
+);
+
 /// What a stage with `counts` sections holds for good.
 pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Term> {
     let mut out = Vec::with_capacity(7);
     out.extend(stand_ins(x, units, counts));
     out.extend(growing(x, counts));
     out.extend(deferred(x, counts));
+    out.extend(dequantised(x, counts));
+    out.extend(returning(x, counts));
     if !x.recipe().left_out.workspaces {
         out.extend(workspaces(x));
     }
@@ -99,7 +119,8 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
         | Software::HfTransformers
         | Software::Torchtune
         | Software::Torchtune06
-        | Software::Litgpt => {
+        | Software::Litgpt
+        | Software::Unsloth => {
             return None;
         }
     };
@@ -115,6 +136,24 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     } else {
         gathers.then(|| Term::new("sequence-parallel gather buffer", gathered, &GATHER))
     }
+}
+
+/// The buffer in which unsloth's kernels dequantise, which grows to the largest weight of a layer.
+fn dequantised(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
+    let own = x.recipe().software.semantics().modules.fuses_adapters;
+    let quantized = x.recipe().tuning.quantization != Quantization::None;
+    let elements = x.h * x.f.max(x.a * x.d);
+    let bytes = elements * x.compute_width + elements / BLOCK * CONSTANT;
+    let given = [("E", Count::new(elements).number())];
+    (own && quantized && SectionKind::layers(counts) > 0)
+        .then(|| Term::new("buffer of a weight in full", Bytes::new(bytes), &DEQUANTISED).given(&given))
+}
+
+/// Buffers for inputs of layers that come back from the host.
+fn returning(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
+    let bytes = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width) * 2;
+    (sends_inputs(x) && SectionKind::layers(counts) > 0)
+        .then(|| Term::new("buffers of returning inputs", bytes, &RETURNING))
 }
 
 /// Projections onto the vocabulary among the sections.

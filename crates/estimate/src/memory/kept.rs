@@ -33,6 +33,8 @@ pub(super) static ROTARY: Formula = Formula::new(
 pub(super) struct LayersKept {
     /// Recomputed runs of layers, of which only the input is kept.
     pub(super) runs: u64,
+    /// Runs whose input stays on the device; those of the others go to the host.
+    pub(super) inputs: u64,
     /// Layers of the longest run.
     pub(super) run: u64,
     /// Layers kept as they are, by kind, in the order of [`LayerKind::ALL`].
@@ -53,18 +55,29 @@ impl LayersKept {
     }
 }
 
+/// Elements of a layer's input from which on unsloth sends it to the host: 2 MiB of 16 bits
+/// (`unsloth_zoo/gradient_checkpointing.py:initialize_unsloth_gradient_checkpointing`).
+const LEAST_SENT: u64 = 1 << 20;
+
+/// Whether inputs of recomputed layers go to the host, all but the last layer's.
+pub(super) fn sends_inputs(x: &Symbols<'_>) -> bool {
+    x.recipe().offload.layer_inputs && x.n * x.h > LEAST_SENT
+}
+
 /// How the layers of `chunk` are kept.
 pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
     let all = SectionKind::layers(&section_counts(x, chunk));
     match x.recipe().recompute {
         Recompute::Uniform { num_layers, .. } => {
             let run = num_layers.clamp(1, all.max(1));
-            LayersKept { runs: all.div_ceil(run), run: run.min(all), ..LayersKept::default() }
+            let runs = all.div_ceil(run);
+            let inputs = if sends_inputs(x) { runs.min(1) } else { runs };
+            LayersKept { runs, inputs, run: run.min(all), ..LayersKept::default() }
         }
         Recompute::Block { num_layers, .. } => {
             let runs = num_layers.min(all);
             let rest = chunk.layers.start + runs..chunk.layers.end;
-            LayersKept { runs, run: runs.min(1), ..as_they_are(x, rest) }
+            LayersKept { runs, inputs: runs, run: runs.min(1), ..as_they_are(x, rest) }
         }
         Recompute::None | Recompute::Selective(_) => as_they_are(x, chunk.layers.clone()),
     }

@@ -48,7 +48,7 @@ impl ChunkSum {
         let layers = layers_kept(x, chunk);
         let (mut kept, mut waiting) = (Bytes::ZERO, Bytes::ZERO);
         if layers.runs > 0 {
-            kept += run_input(x).bytes * layers.runs;
+            kept += run_input(x).bytes * layers.inputs;
         }
         for ((kind, unit), &times) in units.iter().zip(&counts) {
             if times > 0 {

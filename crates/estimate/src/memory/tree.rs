@@ -102,7 +102,7 @@ fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
         }
         // Behind the last kind of layer.
         if kind.layer().is_some_and(|layer| LayerKind::ALL.ends_with(&[layer])) && chunk.layers.runs > 0 {
-            children.push(leaf(x, &run_input(x)).times(chunk.layers.runs));
+            children.push(leaf(x, &run_input(x)).times(chunk.layers.inputs));
         }
     }
     Breakdown::sum("micro-batch in flight", children)

@@ -164,6 +164,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::HfTransformers => "default of transformers",
         Software::Torchtune | Software::Torchtune06 => "default of torchtune",
         Software::Litgpt => "default of litgpt",
+        Software::Unsloth => "default of unsloth",
     }
 }
 

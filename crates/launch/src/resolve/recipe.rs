@@ -64,6 +64,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         software,
         offload: Offload {
             activation_layers: table.number(Field::CpuOffloadingNumLayers),
+            layer_inputs: table.on(Field::OffloadLayerInputs),
             optimizer: table.on(Field::OffloadOptimizer),
             parameters: table.on(Field::OffloadParam),
         },

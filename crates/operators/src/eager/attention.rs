@@ -3,7 +3,7 @@
 use super::flow::Flow;
 use super::linear::{Input, KEY, OUTPUT, QKV, QUERY, VALUE};
 use super::tape::Tape;
-use super::{joined, norm};
+use super::{joined, manual, norm};
 use shardscope_explain::Formula;
 use shardscope_plan::{AttentionKernel, LinearBias, Rotation};
 
@@ -51,6 +51,8 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     if joins {
         QKV.run_bare(tape, input, [x.h, wide + 2 * narrow]);
         joined::adapters(tape, NORMED, flow.norm1);
+    } else if manual::queries(x) {
+        manual::keep_input(tape, NORMED);
     } else if x.model().arrangement.fused_qkv {
         QKV.run(tape, input, [x.h, wide + 2 * narrow]);
     } else {
@@ -78,7 +80,11 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     }
     let copied = copied || gated;
     let shared = if copied { None } else { Some(RESULT) };
-    OUTPUT.run(tape, Input { shared, needed: flow.attention, cast: true }, [wide, x.h]);
+    if manual::output(x) {
+        tape.keep(true, RESULT, &[x.n, wide], x.compute_width, &OUT);
+    } else {
+        OUTPUT.run(tape, Input { shared, needed: flow.attention, cast: true }, [wide, x.h]);
+    }
     norm::post(tape, flow.projected);
 }
 

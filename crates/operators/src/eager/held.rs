@@ -3,6 +3,7 @@
 
 use super::flow::is_adapted;
 use super::saved::saved;
+use super::{manual, norm};
 use crate::{Held, Operator, Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_plan::{
@@ -100,7 +101,7 @@ pub(crate) fn held(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Held>> {
     }
     Some(match operator {
         Operator::Embedding => embedding(x),
-        Operator::InputNorm | Operator::PreMlpNorm | Operator::FinalNorm => norm(x),
+        Operator::InputNorm | Operator::PreMlpNorm | Operator::FinalNorm => norms(x),
         Operator::SelfAttention | Operator::WindowedAttention => attention(x),
         Operator::Mlp => mlp(x),
         Operator::Experts => experts(x),
@@ -130,8 +131,8 @@ fn embedding(x: &Symbols<'_>) -> Vec<Held> {
     vec![Held::new("backward of the embedding", Bytes::ZERO, tensors)]
 }
 
-fn norm(x: &Symbols<'_>) -> Vec<Held> {
-    let kernel = x.model().normalization == Normalization::LayerNorm || x.recipe().transformers.liger;
+fn norms(x: &Symbols<'_>) -> Vec<Held> {
+    let kernel = x.model().normalization == Normalization::LayerNorm || norm::is_kernel(x);
     let gradients = if kernel {
         Saved::new("norm gradients", &[2, x.n, x.h], x.width, &NORM_KERNEL)
     } else {
@@ -194,7 +195,11 @@ fn attention(x: &Symbols<'_>) -> Vec<Held> {
     let of_output = Extras { weight: &SQUARE, adapter: &ADAPTER_OUT, whole: &WHOLE, inner: wide, outer: x.h };
     let of_input = Extras { weight: &SQUARE, adapter: &ADAPTER, whole: &WHOLE, inner: x.h, outer: wide };
     let mut projection = vec![residual(x), output];
-    projection.extend(of_output.tensors(x, &[Output]));
+    projection.extend(if manual::output(x) {
+        manual::projection(x)
+    } else {
+        of_output.tensors(x, &[Output])
+    });
     let mut core = vec![residual(x), output, inputs];
     if x.recipe().attention_kernel == AttentionKernel::Unfused {
         let scores = [x.b, x.a, x.s, x.s];
@@ -206,9 +211,13 @@ fn attention(x: &Symbols<'_>) -> Vec<Held> {
             core.push(Saved::new("expanded gradients", &[2, x.n, wide], width, &EXPANDED));
         }
     }
-    let mut first =
-        vec![residual(x), inputs, Saved::new("gradients of the input", &[2, x.n, x.h], width, &INPUTS)];
-    first.extend(of_input.tensors(x, &[Query, Key, Value]));
+    let mut first = vec![residual(x), inputs];
+    if manual::queries(x) {
+        first.extend(manual::projection(x));
+    } else {
+        first.push(Saved::new("gradients of the input", &[2, x.n, x.h], width, &INPUTS));
+        first.extend(of_input.tensors(x, &[Query, Key, Value]));
+    }
     let own = |name: &str| name.starts_with("o_proj");
     let before = |name: &str| name.contains("_proj") || name == "attention input";
     let mut out: Vec<Held> =
@@ -229,6 +238,9 @@ static ADAPTER_OUT: Formula = Formula::new("n·A·Ba", "Gradient of an adapter's
 
 fn mlp(x: &Symbols<'_>) -> Vec<Held> {
     use LinearModule::{Down, Gate, Up};
+    if manual::mlp(x) {
+        return manual::mlp_backward(x, residual(x));
+    }
     let width = x.compute_width;
     let inner = Saved::new("gradient of the product", &[x.n, x.f], width, &INNER);
     let before = Saved::new("gradients of both halves", &[x.n, x.gate * x.f], width, &BEFORE);
@@ -337,7 +349,9 @@ fn output_layer(x: &Symbols<'_>) -> Vec<Held> {
     let tuning = &x.recipe().tuning;
     let trains = if x.tied() { tuning.embedding } else { tuning.head };
     if x.recipe().loss == LossKind::FusedLinear {
-        let mut tensors = vec![Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK)];
+        let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
+        let own = x.recipe().software.semantics().modules.logits_chunk.is_some();
+        let mut tensors = if own { manual::loss(x) } else { vec![chunk] };
         if trains {
             tensors.push(Saved::new(
                 "a chunk's weight gradient",

@@ -2,8 +2,8 @@
 
 use super::flow::{Flow, is_adapted};
 use super::linear::{DOWN, FIRST, GATE, GATE_UP, Input, UP};
-use super::norm;
 use super::tape::Tape;
+use super::{manual, norm};
 use shardscope_explain::Formula;
 use shardscope_plan::LinearModule;
 
@@ -21,6 +21,12 @@ static KERNEL: Formula = Formula::new("n·f·Bc", "The gate's half; its activati
 pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let flow = Flow::of(x);
+    if manual::mlp(x) {
+        manual::keep_input(tape, NORMED);
+        tape.keep(true, "gate", &[x.n, x.f], x.compute_width, &GATED);
+        tape.keep(true, "up", &[x.n, x.f], x.compute_width, &OTHER);
+        return;
+    }
     let input = Input { shared: Some(NORMED), needed: flow.norm2, cast: false };
     let needed = if !x.model().activation.is_gated() {
         let first = FIRST.run(tape, input, [x.h, x.f]);

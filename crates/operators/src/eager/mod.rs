@@ -13,6 +13,7 @@ mod held;
 mod joined;
 mod linear;
 mod linear_mixer;
+mod manual;
 mod mlp;
 mod norm;
 mod saved;

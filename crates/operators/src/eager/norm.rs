@@ -10,6 +10,7 @@ use shardscope_plan::{NormModule, Normalization};
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm";
 const GEMMA: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2RMSNorm";
 const LIGER: &str = "liger_kernel/ops/rms_norm.py:LigerRMSNormFunction";
+const UNSLOTH: &str = "unsloth/kernels/rms_layernorm.py:Fast_RMS_Layernorm.forward";
 const WIDENED: &str = "litgpt/model.py:RMSNorm.forward";
 const FUNCTIONAL: &str =
     "torch.nn.functional.rms_norm of an fp32 input: a product of both in fp32, then a cast";
@@ -38,6 +39,8 @@ static KEY_INPUT: Formula = Formula::new("4·n·K", "The keys in fp32.", RMS);
 static KEY_DEVIATION: Formula = Formula::new("4·n·k", "One statistic for each key head, fp32.", RMS);
 static KEY_NORMED: Formula = Formula::new("n·K·Bc", "The normalised keys.", RMS);
 
+static QUERY_OWN: Formula = Formula::new("n·A·Bc", "The queries in front of their norm.", UNSLOTH);
+static KEY_OWN: Formula = Formula::new("n·K·Bc", "The keys in front of their norm.", UNSLOTH);
 static QUERY_AND_GATE: Formula =
     Formula::new("8·n·A", "The queries, and the gate beside them, in fp32.", GEMMA);
 static PROJECTED: Formula = Formula::new(
@@ -105,7 +108,7 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     if x.model().normalization == Normalization::LayerNorm {
         tape.keep(needed || trains, names.input, &wide, x.width, &KERNEL_INPUT);
         tape.keep(needed || trains, names.statistics, &[2, x.n], FLOAT, &MOMENTS);
-    } else if x.recipe().transformers.liger {
+    } else if is_kernel(x) {
         tape.keep(needed || trains, names.input, &wide, x.width, &OWN_INPUT);
         tape.keep(needed || trains, names.statistics, &rows, FLOAT, &DEVIATION);
     } else {
@@ -124,6 +127,11 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     }
 }
 
+/// Whether one kernel does it, which keeps its input in its own type.
+pub(super) fn is_kernel(x: &Symbols<'_>) -> bool {
+    x.recipe().transformers.liger || x.recipe().software.semantics().modules.norm == NormModule::Kernel
+}
+
 /// Whether norms multiply by one plus their weight in fp32.
 fn is_fp32(x: &Symbols<'_>) -> bool {
     x.model().arrangement.fp32_norms
@@ -137,6 +145,14 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     }
     let trains = x.trains;
     let norm = x.recipe().software.semantics().modules.norm;
+    if norm == NormModule::Kernel {
+        let [query, key] = [&QUERY_OWN, &KEY_OWN];
+        tape.keep(flow.query, "query norm input", &[x.n, x.a, x.d], x.compute_width, query);
+        tape.keep(flow.query, "query norm statistics", &[x.n, x.a], FLOAT, &QUERY_DEVIATION);
+        tape.keep(flow.key, "key norm input", &[x.n, x.k, x.d], x.compute_width, key);
+        tape.keep(flow.key, "key norm statistics", &[x.n, x.k], FLOAT, &KEY_DEVIATION);
+        return;
+    }
     let wide = is_fp32(x) || norm != NormModule::CastBefore;
     let scale = is_fp32(x) || (norm == NormModule::Widened && x.width < FLOAT);
     let normed = if wide { [&QUERY_FP32, &KEY_FP32] } else { [&QUERY_NORMED, &KEY_NORMED] };

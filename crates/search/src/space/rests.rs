@@ -48,7 +48,8 @@ fn shardings(plan: &Plan, base: &Variant, choices: &Choices, p: u64) -> Vec<DpSh
         | Software::HfTransformers
         | Software::Torchtune
         | Software::Torchtune06
-        | Software::Litgpt => Vec::new(),
+        | Software::Litgpt
+        | Software::Unsloth => Vec::new(),
     };
     if !out.contains(&base.sharding) {
         out.push(base.sharding);

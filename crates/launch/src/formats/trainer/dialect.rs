@@ -21,6 +21,10 @@ pub(crate) enum Dialect {
     DeepSpeedChat,
     /// Meta's llama-cookbook, once llama-recipes.
     LlamaCookbook,
+    /// unsloth around a trainer of TRL, whose defaults it replaces (`unsloth/models/rl.py`).
+    Unsloth,
+    /// unsloth around transformers' own `TrainingArguments`, whose defaults stay.
+    UnslothArguments,
 }
 
 /// A default: a setting and its value.
@@ -39,6 +43,7 @@ impl Dialect {
             Self::OpenInstruct => "open-instruct",
             Self::DeepSpeedChat => "DeepSpeed-Chat",
             Self::LlamaCookbook => "llama-cookbook",
+            Self::Unsloth | Self::UnslothArguments => "unsloth",
         }
     }
 
@@ -78,6 +83,14 @@ impl Dialect {
                 (Field::GradientCheckpointing, "false"),
                 (Field::Optimizer, "adam"),
             ],
+            Self::Unsloth => &[
+                (Field::MicroBatchSize, "4"),
+                (Field::NumMicroBatches, "2"),
+                (Field::Optimizer, "adamw_8bit"),
+            ],
+            Self::UnslothArguments => {
+                &[(Field::MicroBatchSize, "8"), (Field::NumMicroBatches, "1"), (Field::Optimizer, "adam")]
+            }
             Self::Swift => &[
                 (Field::MicroBatchSize, "1"),
                 (Field::GradientCheckpointing, "true"),
@@ -118,6 +131,12 @@ impl Dialect {
             Self::Trl => &[(Field::LoraRank, "16"), (Field::LoraAlpha, "32"), (Field::LoraDropout, "0.05")],
             Self::LlamaFactory => &[(Field::LoraRank, "8"), (Field::LoraTargetModules, "all-linear")],
             Self::Axolotl => &[(Field::LoraRank, "8"), (Field::LoraAlpha, "16"), (Field::LoraDropout, "0")],
+            Self::Unsloth | Self::UnslothArguments => &[
+                (Field::LoraRank, "16"),
+                (Field::LoraAlpha, "16"),
+                (Field::LoraDropout, "0"),
+                (Field::LoraTargetModules, "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"),
+            ],
             Self::LlamaCookbook => &[
                 (Field::LoraRank, "8"),
                 (Field::LoraAlpha, "32"),
@@ -148,7 +167,9 @@ impl Dialect {
             | Self::Axolotl
             | Self::OpenInstruct
             | Self::DeepSpeedChat
-            | Self::LlamaCookbook => "full",
+            | Self::LlamaCookbook
+            | Self::Unsloth
+            | Self::UnslothArguments => "full",
         }
     }
 

@@ -23,6 +23,7 @@ impl Reader for Trainer {
             Dialect::OpenInstruct => "an open-instruct command",
             Dialect::DeepSpeedChat => "a DeepSpeed-Chat command",
             Dialect::LlamaCookbook => "a llama-cookbook command",
+            Dialect::Unsloth | Dialect::UnslothArguments => "a program around unsloth",
         }
     }
 
@@ -38,6 +39,9 @@ impl Reader for Trainer {
             Dialect::Axolotl => "axolotl: model, adapters, quantisation, batch, FSDP or DeepSpeed",
             Dialect::Swift => "ms-swift: files and `swift sft`",
             Dialect::LlamaCookbook => "llama-cookbook (llama-recipes): FSDP, adapters, quantisation, batch",
+            Dialect::Unsloth | Dialect::UnslothArguments => {
+                "unsloth: FastLanguageModel with adapters, in 4 or 16 bits"
+            }
             Dialect::DeepSpeedChat => {
                 "DeepSpeed-Chat: supervised tuning; its adapters, reward models and rollouts stop the verdict"
             }
@@ -53,7 +57,9 @@ impl Reader for Trainer {
             Dialect::Transformers
             | Dialect::OpenInstruct
             | Dialect::DeepSpeedChat
-            | Dialect::LlamaCookbook => None,
+            | Dialect::LlamaCookbook
+            | Dialect::Unsloth
+            | Dialect::UnslothArguments => None,
             Dialect::Trl => either(
                 &["model_name_or_path", "per_device_train_batch_size"],
                 &["model_name_or_path", "learning_rate"],

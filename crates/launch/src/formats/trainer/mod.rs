@@ -9,6 +9,7 @@ mod place;
 mod python;
 mod read;
 mod spread;
+mod unsloth;
 mod vision;
 mod vocabulary;
 pub(super) mod words;

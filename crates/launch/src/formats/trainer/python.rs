@@ -31,12 +31,16 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
     let mut program = Program { text, base, names: Vec::new(), leaves: Vec::new() };
     let mut seen: Vec<&str> = Vec::new();
     let mut at = 0;
+    // What unsloth loads once more behind the training is for inference.
+    let mut loaded = false;
     while let Some((name, open)) = program.next_call(at) {
         at = open + 1;
         let last = name.rsplit('.').next().unwrap_or(name);
         let known = CONFIGS.contains(&last) || PREFERENCES.contains(&last);
         let loads = last == "from_pretrained" && !name.contains("okenizer") && !name.contains("rocessor");
-        if (known || loads) && seen.len() < MOST {
+        let again = loads && loaded;
+        loaded |= loads && name.contains("FastLanguageModel");
+        if (known || loads && !again) && seen.len() < MOST {
             seen.push(name);
             program.arguments(open, loads);
         }
@@ -51,16 +55,24 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
     if has("DPOConfig") {
         program.state("rl", "dpo");
     }
-    let dialect = if has("SFT") || has("DPO") { Dialect::Trl } else { Dialect::Transformers };
+    // FastModel and FastVisionModel run modules that unsloth compiles.
+    let fast = has("FastLanguageModel");
+    let dialect = match (fast, has("SFTConfig") || has("DPO") || has("UnslothTrainingArguments")) {
+        (true, true) => Dialect::Unsloth,
+        (true, false) if !has("TrainingArguments") => Dialect::Unsloth,
+        (true, false) => Dialect::UnslothArguments,
+        (false, _) if has("SFT") || has("DPO") => Dialect::Trl,
+        (false, _) => Dialect::Transformers,
+    };
     let scalars = Scalars::from_leaves(program.leaves);
     let mut reading = of(dialect, &scalars);
     let mut lack =
         |name: &str, effect, what: &str| reading.not_modelled.push(NotModelled::new(name, "", effect, what));
-    if has("FastLanguageModel") || has("FastModel") || has("FastVisionModel") {
+    if has("FastModel") || has("FastVisionModel") {
         lack(
             "unsloth",
             Effect::Memory,
-            "unsloth's kernels and checkpointing, which keep less than transformers' modules",
+            "modules as unsloth compiles them, which keep less than transformers' own",
         );
     }
     for name in PREFERENCES.iter().filter(|name| has(name)) {

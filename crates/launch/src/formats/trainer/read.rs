@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
-use super::{adapters, cookbook, objective, spread, vision, words};
+use super::{adapters, cookbook, objective, spread, unsloth, vision, words};
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::named::{take_model, with_vision};
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
@@ -39,6 +39,9 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     if dialect == Dialect::LlamaCookbook {
         cookbook::read(&mut leaves);
     }
+    if dialect.is_unsloth() {
+        unsloth::read(&mut leaves);
+    }
     spread::groups(&mut leaves);
     spread::changing(&mut leaves);
     adapters::read(&mut leaves, dialect);
@@ -59,9 +62,12 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     }
     weights(&mut leaves, dialect);
     model(&mut leaves, dialect);
+    if dialect.is_unsloth() {
+        unsloth::with_model(&mut leaves);
+    }
     open(&mut leaves, dialect);
-    leaves.reading.software =
-        Some((Software::HfTransformers, format!("{} trains models of transformers", dialect.name())));
+    let software = if dialect.is_unsloth() { Software::Unsloth } else { Software::HfTransformers };
+    leaves.reading.software = Some((software, format!("{} trains models of transformers", dialect.name())));
     leaves.finish(dialect.name())
 }
 
@@ -163,7 +169,9 @@ fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.say(Field::Autocast, "none", leaf);
         leaves.switch(Field::Bf16, true, leaf);
     }
-    if let Some(leaf) = leaves.first(&["torch_dtype", "dtype"]).filter(|leaf| leaf.value != "auto") {
+    if let Some(leaf) =
+        leaves.first(&["torch_dtype", "dtype"]).filter(|leaf| leaf.value != "auto" && !leaf.value.is_empty())
+    {
         leaves.say(Field::ParamsDtype, &leaf.value, leaf);
     }
     let said = [Field::Bf16, Field::Fp16].iter().any(|field| leaves.reading.value(*field).is_some());

@@ -1,0 +1,274 @@
+//! Programs around unsloth's `FastLanguageModel` (`unsloth/models/loader.py`, `llama.py`): what it chooses, what it overrules of
+//! the trainer's arguments, and what of it has no figures.
+
+use super::dialect::Dialect;
+use crate::formats::leaves::{Leaf, Leaves};
+use crate::{Effect, NotModelled, Origin};
+use shardscope_plan::Field;
+
+/// Below so many tokens it recomputes without sending anything to the host (`_utils.py:apply_unsloth_gradient_checkpointing`).
+const LEAST_SENT_TOKENS: u64 = 512;
+
+/// Arguments that lead to modules that torch.compile fuses, to other formats of weights or to an engine for rollouts.
+const LACKING: [(&str, Effect, &str); 9] = [
+    (
+        "full_finetuning",
+        Effect::Memory,
+        "training of all weights, for which unsloth compiles transformers' modules",
+    ),
+    ("load_in_8bit", Effect::Memory, "weights in 8 bits, for which unsloth compiles transformers' modules"),
+    ("load_in_fp8", Effect::Memory, "weights in fp8 under unsloth"),
+    ("qat_scheme", Effect::Memory, "weights that are rounded while they train (torchao)"),
+    ("fast_inference", Effect::Memory, "a vLLM engine that shares the model's weights"),
+    ("unsloth_tiled_mlp", Effect::Memory, "an MLP that takes its tokens in parts"),
+    ("offload_embedding", Effect::Memory, "an embedding on the host"),
+    ("finetune_last_n_layers", Effect::Model, "adapters on some layers alone"),
+    ("layers_to_transform", Effect::Model, "adapters on some layers alone"),
+];
+
+/// Arguments that change no figure.
+const IDLE: [&str; 14] = [
+    "fix_tokenizer",
+    "use_exact_model_name",
+    "random_state",
+    "load_in_16bit",
+    "loftq_config",
+    "bias",
+    "use_rslora",
+    "token",
+    "max_lora_rank",
+    "disable_log_stats",
+    "temporary_location",
+    "float8_kv_cache",
+    "float32_mixed_precision",
+    "gpu_memory_utilization",
+];
+
+/// Beginnings of names of models that unsloth hands to modules it compiles, or that it writes in a way of their own.
+const OTHERS: [&str; 24] = [
+    "gemma",
+    "codegemma",
+    "phi",
+    "gpt-oss",
+    "granite",
+    "c4ai",
+    "aya",
+    "falcon",
+    "olmo",
+    "glm",
+    "lfm2",
+    "smollm3",
+    "apertus",
+    "reka",
+    "nemotron",
+    "ernie",
+    "internlm",
+    "exaone",
+    "mixtral",
+    "starcoder",
+    "bloom",
+    "gpt2",
+    "ministral-3",
+    "llama-4",
+];
+
+/// Names, or their beginnings where they end in `*`, of models of which unsloth loads a 4-bit checkpoint whose layers are
+/// quantised only in part (`unsloth/models/mapper.py`, unslothai/unsloth@015bdef0d94a).
+const DYNAMIC: [&str; 34] = [
+    "meta-llama-3.1-8b",
+    "meta-llama-3.1-8b-instruct",
+    "llama-3.1-8b",
+    "llama-3.1-8b-instruct",
+    "llama-3.2-*",
+    "llama-3.3-70b-instruct",
+    "qwen2.5-0.5b*",
+    "qwen2.5-1.5b*",
+    "qwen2.5-3b*",
+    "qwen2.5-7b",
+    "qwen2.5-7b-instruct",
+    "qwen2.5-14b",
+    "qwen2.5-14b-instruct",
+    "deepseek-r1-distill-qwen-14b",
+    "deepseek-r1-distill-qwen-7b",
+    "deepseek-r1-distill-qwen-1.5b",
+    "deepseek-r1-distill-llama-8b",
+    "mistral-small-24b*",
+    "mistral-small-3*",
+    "deepscaler-1.5b*",
+    "openthinker-7b",
+    "qwq-32b",
+    "qwen3-0.6b*",
+    "qwen3-1.7b*",
+    "qwen3-4b*",
+    "qwen3-8b*",
+    "qwen3-14b*",
+    "qwen3-30b*",
+    "orpheus-3b*",
+    "devstral*",
+    "deepseek-r1-0528-qwen3-8b",
+    "magistral*",
+    "ministral*",
+    "muse*",
+];
+
+fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
+    let item = NotModelled::new(&leaf.path, &leaf.value, effect, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
+}
+
+/// Before adapters are read.
+pub(super) fn read(leaves: &mut Leaves<'_>) {
+    for (path, effect, what) in LACKING {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() != Some(false)) {
+            lack(leaves, leaf, effect, what);
+        }
+    }
+    for path in IDLE {
+        leaves.pass(path);
+    }
+    let whose = "default of unsloth";
+    if leaves.reading.value(Field::Fp16).is_none() {
+        let why = "unsloth runs in bf16 wherever the accelerator has it";
+        leaves.state(Field::Bf16, "true", Origin::Default, why);
+        leaves.state(Field::ParamsDtype, "bf16", Origin::Default, why);
+    }
+    let other = ["load_in_8bit", "load_in_fp8", "load_in_16bit", "full_finetuning"]
+        .iter()
+        .any(|path| leaves.yes(path).is_some());
+    if !leaves.has("load_in_4bit") && !other {
+        leaves.state(Field::BaseQuantization, "nf4", Origin::Default, whose);
+    }
+    leaves.state(
+        Field::DoubleQuantization,
+        "true",
+        Origin::Derived,
+        "unsloth/models/llama.py: BitsAndBytesConfig",
+    );
+    let why = "unsloth trains on one GPU where nothing starts more";
+    leaves.state(Field::WorldSize, "1", Origin::Default, why);
+    length(leaves);
+    checkpointing(leaves);
+    let rule = "unsloth";
+    leaves.state_all(
+        &[
+            (Field::InputRequireGrads, "true"),
+            (Field::UpcastNonQuantized, "false"),
+            (Field::UseCache, "false"),
+        ],
+        Origin::Derived,
+        rule,
+    );
+    let why = "unsloth's models take no padding mask in training";
+    leaves.state(Field::PaddingMask, "false", Origin::Derived, why);
+    let why = "xFormers, which unsloth's installation brings and which runs flash attention";
+    leaves.state(Field::AttnImplementation, "flash_attention_2", Origin::Default, why);
+    saved_modules(leaves);
+}
+
+/// The model's length is the trainer's, which is cut to it (`unsloth/models/rl.py`).
+fn length(leaves: &mut Leaves<'_>) {
+    let first = leaves.all().iter().find(|leaf| leaf.path == "max_seq_length" && leaf.whole().is_some());
+    leaves.reading.found.retain(|found| found.field != Field::SeqLength);
+    match first {
+        Some(leaf) => leaves.say(Field::SeqLength, &leaf.value, leaf),
+        None => leaves.state(
+            Field::SeqLength,
+            "2048",
+            Origin::Default,
+            "default of FastLanguageModel.from_pretrained",
+        ),
+    }
+}
+
+/// What `get_peft_model` is told, whatever the trainer's `gradient_checkpointing` says.
+fn checkpointing(leaves: &mut Leaves<'_>) {
+    let told =
+        leaves.all().iter().rfind(|leaf| leaf.path == "use_gradient_checkpointing" && !leaf.value.is_empty());
+    leaves.pass("use_gradient_checkpointing");
+    let overruled = [Field::GradientCheckpointing, Field::OffloadLayerInputs];
+    leaves.reading.found.retain(|found| !overruled.contains(&found.field));
+    let short = leaves.reading.count(Field::SeqLength).is_some_and(|tokens| tokens < LEAST_SENT_TOKENS);
+    let sends = told.is_none_or(|leaf| leaf.value == "unsloth") && !short;
+    match told {
+        Some(leaf) => {
+            leaves.switch(Field::GradientCheckpointing, leaf.flag() != Some(false), leaf);
+            leaves.switch(Field::OffloadLayerInputs, sends, leaf);
+        }
+        None => {
+            let rule = "default of get_peft_model";
+            leaves.state(Field::GradientCheckpointing, "true", Origin::Default, rule);
+            leaves.state(
+                Field::OffloadLayerInputs,
+                if sends { "true" } else { "false" },
+                Origin::Default,
+                rule,
+            );
+        }
+    }
+}
+
+/// Embedding and output layer that train are held in fp32 besides, and the loss's products run in it.
+fn saved_modules(leaves: &mut Leaves<'_>) {
+    let path = ["modules_to_save", "target_modules"].into_iter().find(|path| {
+        leaves
+            .get(path)
+            .is_some_and(|leaf| leaf.value.contains("embed_tokens") || leaf.value.contains("lm_head"))
+    });
+    if let Some(leaf) = path.and_then(|path| leaves.get(path)) {
+        lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "an embedding and an output layer that train in fp32 under unsloth",
+        );
+    }
+}
+
+/// Once the model is known.
+pub(super) fn with_model(leaves: &mut Leaves<'_>) {
+    let full = leaves.reading.value(Field::TrainType) == Some("full") && !leaves.has("full_finetuning");
+    if full {
+        let what = "training of all weights, for which unsloth compiles transformers' modules";
+        leaves.reading.not_modelled.push(NotModelled::new("get_peft_model", "", Effect::Memory, what));
+    }
+    for field in [
+        Field::NumExperts,
+        Field::MultiLatentAttention,
+        Field::LinearMixer,
+        Field::PostNorms,
+        Field::Fp32Norms,
+    ] {
+        if leaves.reading.value(field).is_some_and(|said| said != "false") {
+            let what = "layers of this model as unsloth runs them";
+            leaves.reading.not_modelled.push(NotModelled::new(field.name(), "", Effect::Memory, what));
+        }
+    }
+    if leaves.reading.value(Field::TrainingObjective).is_some_and(|said| said != "next_token") {
+        let what = "a loss of preferences or rewards as unsloth compiles it";
+        leaves.reading.not_modelled.push(NotModelled::new("unsloth", "", Effect::Memory, what));
+    }
+    let Some(leaf) = leaves.first(&["model_name_or_path", "model_name"]) else { return };
+    let lower = leaf.value.trim_end_matches('/').to_ascii_lowercase();
+    let last = lower.rsplit('/').next().unwrap_or(&lower);
+    if OTHERS.iter().any(|start| last.starts_with(start)) {
+        lack(leaves, leaf, Effect::Memory, "layers of this model as unsloth runs them");
+    }
+    let base = last.strip_suffix("-bnb-4bit").unwrap_or(last);
+    let dynamic = DYNAMIC.iter().any(|name| match name.strip_suffix('*') {
+        Some(start) => base.starts_with(start),
+        None => base == *name,
+    });
+    let four = leaves.reading.value(Field::BaseQuantization) == Some("nf4");
+    let exact = leaves.yes("use_exact_model_name").is_some();
+    if dynamic && four && !exact && !base.ends_with("-unsloth") {
+        let what = "unsloth's dynamic 4-bit checkpoint of this model, of which some layers stay in 16 bits";
+        lack(leaves, leaf, Effect::Memory, what);
+    }
+}
+
+impl Dialect {
+    /// Whether unsloth's `FastLanguageModel` is around the trainer.
+    pub(super) const fn is_unsloth(self) -> bool {
+        matches!(self, Self::Unsloth | Self::UnslothArguments)
+    }
+}

@@ -1,0 +1,186 @@
+//! What unsloth's autograd functions keep for backward, against recorded calls of them, equal to the byte; a notebook worked out
+//! by hand; and the lengths that unsloth published of what fits.
+
+use serde_json::Value;
+use shardscope::bash::Environment;
+use shardscope::estimate::{memory, parameters};
+use shardscope::launch::{Request, Resolution, read};
+use shardscope::operators::{Operator, Symbols, layer_operators};
+use shardscope::plan::*;
+use shardscope::source::Source;
+
+use super::drafts::{Draft, draft, even_stages, int, kept, recorded_shape};
+use super::formula::evaluate;
+
+const RECORDED: &str = include_str!("../data/activations/unsloth.jsonl");
+/// Rank of the recorded adapters.
+const RANK: u64 = 8;
+
+fn cases() -> impl Iterator<Item = Value> {
+    RECORDED.lines().skip(1).map(|line| serde_json::from_str(line).expect("JSON"))
+}
+
+fn drafted(case: &Value) -> Draft {
+    let mut draft = draft();
+    let model = &mut draft.model;
+    recorded_shape(model, case);
+    model.qk_layernorm = case["arch"] == "qwen3";
+    draft.layout.stages = even_stages(int(case, "layers"), 1, 0);
+    let recipe = &mut draft.recipe;
+    recipe.software = Software::Unsloth;
+    recipe.dp_sharding = DpSharding::Replicated;
+    recipe.micro_batch_size = int(case, "b");
+    recipe.num_micro_batches = 2;
+    recipe.global_batch_size = 2 * recipe.micro_batch_size;
+    recipe.params_dtype = Number::Bf16;
+    recipe.grads_dtype = Number::Bf16;
+    recipe.transformers.autocast = Some(Number::Bf16);
+    recipe.attention_kernel = AttentionKernel::Flash;
+    recipe.loss = LossKind::FusedLinear;
+    recipe.tuning = Tuning {
+        base: BaseTraining::None,
+        lora: Some(Lora {
+            rank: RANK,
+            dora: false,
+            dropout: false,
+            dtype: Number::Fp32,
+            modules: LoraModules::ALL,
+            library: AdapterLibrary::Peft,
+        }),
+        embedding: false,
+        head: false,
+        input_gradients: true,
+        ..Tuning::default()
+    };
+    draft
+}
+
+#[test]
+fn recorded_functions_are_met_to_the_byte() {
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for case in cases() {
+        let plan = drafted(&case).plan();
+        let x = Symbols::of(&plan);
+        let operators = layer_operators(&x, plan.model().layer_kind(0));
+        let outside = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
+        let layer = kept(&x, &operators);
+        for (what, ours) in [("layer0", layer), ("layer1", layer), ("layer2", layer), ("outside", outside)] {
+            let recorded = case["kept"][what].as_u64().unwrap_or(0);
+            if ours != recorded {
+                wrong.push(format!("{}: {what}: {recorded} recorded, {ours} here", case["id"]));
+            }
+            compared += 1;
+        }
+        for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
+            assert_eq!(saved.bytes.get() as f64, value, "{}: {}", case["id"], saved.name);
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(compared, 24);
+}
+
+/// A program as unsloth's notebooks have it, with Llama 3 8B: its rank and its tokens left to the test.
+const PROGRAM: &str = r#"
+from unsloth import FastLanguageModel
+from trl import SFTTrainer, SFTConfig
+max_seq_length = TOKENS # Choose any
+dtype = None
+load_in_4bit = True
+model, tokenizer = FastLanguageModel.from_pretrained(
+    model_name = "unsloth/llama-3-8b-bnb-4bit",
+    max_seq_length = max_seq_length,
+    dtype = dtype,
+    load_in_4bit = load_in_4bit,
+)
+model = FastLanguageModel.get_peft_model(
+    model,
+    r = RANK,
+    target_modules = ["q_proj", "k_proj", "v_proj", "o_proj",
+                      "gate_proj", "up_proj", "down_proj",],
+    lora_alpha = 16, lora_dropout = 0, bias = "none",
+    use_gradient_checkpointing = "unsloth", # True or "unsloth" for very long context
+)
+trainer = SFTTrainer(
+    model = model, tokenizer = tokenizer, train_dataset = dataset, max_seq_length = max_seq_length,
+    args = SFTConfig(per_device_train_batch_size = SEQUENCES, gradient_accumulation_steps = 4, optim = "adamw_8bit"),
+)
+"#;
+
+fn program(tokens: u64, sequences: u64, rank: u64) -> Resolution {
+    let text = PROGRAM.replace("TOKENS", &tokens.to_string()).replace("RANK", &rank.to_string());
+    let source =
+        Source::from_files([("tune.py", text.replace("SEQUENCES", &sequences.to_string()).as_str())]);
+    let set = [("accelerator".to_owned(), "A100-SXM-80GB".to_owned())];
+    read(&Request { source: &source, environment: &Environment::default(), overrides: &set })
+}
+
+#[test]
+fn a_notebook_gives_what_was_worked_out_by_hand() {
+    let read = program(2048, 2, 16);
+    let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics));
+    assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+    // The rank times inputs and outputs of q, k, v, o, gate, up and down, in 32 layers.
+    let adapters = 16 * 32 * (8192 + 5120 + 5120 + 8192 + 18_432 + 18_432 + 18_432);
+    let counted = parameters(&plan);
+    assert_eq!(counted.trained.get(), adapters);
+    // Half a byte of every weight of a linear layer, 8 bits for each 64 of them and 32 for each 256 of these; embedding, output
+    // layer and norms in 16 bits; adapters in fp32.
+    let linear: u64 = 32 * 4096 * (2 * 4096 + 2 * 1024 + 3 * 14_336);
+    let quantised = linear / 2 + linear / 64 + linear / 64 / 256 * 4;
+    let rest = 2 * (2 * 128_256 * 4096 + 65 * 4096);
+    let totals = memory(&plan).ranks[0].totals;
+    let ours = totals.parameters.get();
+    let expected = quantised + rest + 4 * adapters;
+    assert!(ours.abs_diff(expected) < 1 << 20, "{ours} {expected}");
+    assert_eq!(totals.gradients.get(), 4 * adapters);
+    // Inputs of 31 layers are on the host.
+    let recipe = plan.recipe();
+    assert!(
+        recipe.offload.layer_inputs
+            && recipe.recompute == Recompute::Uniform { num_layers: 1, distribute: false }
+    );
+    // Of layers: the last one's input; then what the final norm and the loss keep.
+    let (n, h) = (4096, 4096);
+    assert_eq!(totals.activations.get(), 2 * n * h + (2 * n * h + 4 * n) + 2 * n * h);
+}
+
+/// Largest lengths that unsloth published of Llama 3.1 8B, a sequence at a time with adapters of rank 32 on all linear layers over
+/// 4 bits (unsloth.ai/docs/basics/unsloth-benchmarks): GB of the GPU. The lengths are on a line, 4,719 tokens for each GB.
+const PUBLISHED: [(f64, u64); 6] =
+    [(12.0, 21_848), (16.0, 40_724), (24.0, 78_475), (40.0, 153_977), (48.0, 191_728), (80.0, 342_733)];
+
+#[test]
+fn published_lengths_are_met_within_an_eighth() {
+    for (published, tokens) in PUBLISHED {
+        let plan = program(tokens, 1, 32).plan.expect("a plan");
+        let found = memory(&plan);
+        let gib = found.ranks[0].totals.shown_on(found.capacity).in_gib();
+        assert!(
+            (gib / published - 1.0).abs() < 0.125,
+            "{tokens} tokens: {gib:.2} GiB, {published} published"
+        );
+    }
+}
+
+#[test]
+fn what_unsloth_does_in_another_way_stops_by_name() {
+    let stopped = |from: &str, to: &str| {
+        let text = PROGRAM
+            .replace("TOKENS", "2048")
+            .replace("RANK", "16")
+            .replace("SEQUENCES", "2")
+            .replace(from, to);
+        let source = Source::from_files([("tune.py", text.as_str())]);
+        let read = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+        assert!(!read.not_modelled.is_empty(), "{to}");
+    };
+    stopped("load_in_4bit = load_in_4bit,", "load_in_8bit = True,");
+    stopped("load_in_4bit = load_in_4bit,", "full_finetuning = True,");
+    stopped("load_in_4bit = load_in_4bit,", "fast_inference = True,");
+    stopped("unsloth/llama-3-8b-bnb-4bit", "unsloth/Meta-Llama-3.1-8B");
+    stopped("unsloth/llama-3-8b-bnb-4bit", "unsloth/gemma-2-9b-bnb-4bit");
+    stopped("\"down_proj\",]", "\"down_proj\", \"embed_tokens\", \"lm_head\"]");
+    stopped("FastLanguageModel", "FastVisionModel");
+    stopped("SFTConfig(", "GRPOConfig(");
+}
