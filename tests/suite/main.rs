@@ -41,6 +41,7 @@ mod resolve;
 mod rollouts;
 mod rules;
 mod saved;
+mod saved_on_host;
 mod schedule;
 mod search;
 mod session;

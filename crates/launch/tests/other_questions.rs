@@ -616,7 +616,10 @@ fn the_fsdp_example_of_awsome_distributed_training_is_read() {
     let plan = mistral.plan.as_ref().expect("a plan");
     assert_eq!(plan.cluster().gpus(), 32);
     assert_eq!(value(&run("--model_type=mixtral"), Field::NumExperts), "8");
-    stopped(&run("--model_type=llama_v3 --offload_activations=1"), &["offload_activations"]);
+    let offloads = run("--model_type=llama_v3 --offload_activations=1");
+    assert!(offloads.plan.expect("a plan").recipe().offload.saved_tensors);
+    let none = run("--model_type=llama_v3 --offload_activations=1 --activation_checkpointing=0");
+    stopped(&none, &["offload_saved_tensors"]);
     stopped(&run("--model_type=gpt_neox"), &["model_type"]);
 }
 

@@ -292,6 +292,7 @@ fields! {
     CheckpointActivations "checkpoint_activations" Flag, "full recomputation, as it was called until 2022";
     MoeLayerRecompute "moe_layer_recompute" Flag, "older spelling of recompute module moe";
     DistributeSavedActivations "distribute_saved_activations" Flag, "kept layer inputs shared over tensor ranks";
+    OffloadSavedTensors "offload_saved_tensors" Flag, "every tensor that forward saves waits on the host for backward (torch.autograd.graph.save_on_cpu)";
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
     AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused", "sdpa"]), "attention kernel";
     AttentionBackend "attention_backend" Word(&["flash", "fused", "unfused", "local", "auto"]), "attention backend asked for";

@@ -238,6 +238,11 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "fp16&gbs=16&mbs=1&pp=2&nodes=1&seq=128&software=megatron_deepspeed&zero_stage=1",
     ),
     (
+        "a wide layer, few tokens, saved tensors on the host",
+        "",
+        "layers=1&hidden=4096&heads=32&seq=128&max_position_embeddings=4096&mbs=1&gbs=16&nodes=1&padded_vocab_size=128000&swiglu&untie_embeddings_and_output_weights&params_dtype=bf16&autocast=none&optimizer=sgd&software=hf_transformers&train_type=full&gradient_checkpointing&data_parallel_engine=ddp&offload_saved_tensors",
+    ),
+    (
         "Qwen3 8B with GRPO under verl, rollouts by vLLM on the same accelerators",
         "Qwen3-8B",
         "params_dtype=fp32&autocast=bf16&gbs=1280&mbs=8&nodes=1&seq=1536&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=fsdp1&zero_stage=3&training_objective=policy&rl_framework=verl&rollout_engine=vllm&rollout_tensor_parallel_size=2&rollout_memory_fraction=0.6&rollout_sleep&rl_reference=device&rl_critic=device&offload_between_phases=gradients",

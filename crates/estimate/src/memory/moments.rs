@@ -1,7 +1,7 @@
 //! When a chunk that runs backward holds most, beside what all chunks keep.
 
 use super::gathered::Gathered;
-use super::kept::{LayersKept, layers_kept, rotary_table, run_input};
+use super::kept::{LayersKept, kept_by, layers_kept, rotary_table, run_input};
 use super::unit::{Point, Unit, Units};
 use shardscope_operators::{SectionKind, Symbols, frozen_counts, section_counts};
 use shardscope_plan::{Chunk, LayerKind};
@@ -35,6 +35,8 @@ pub(super) struct Moment {
     pub(super) recomputed: Bytes,
     /// Kept bytes of the chunk given back before the section begins.
     pub(super) returned: Bytes,
+    /// Bytes that the host has given back for the section, where saved tensors wait there.
+    pub(super) back: Option<Bytes>,
     /// Bytes of gradients that backward has not made yet.
     pub(super) absent: Bytes,
     /// Bytes alive beyond what all chunks keep and all states, gathered weights among them, less those given back and
@@ -64,6 +66,12 @@ impl ChunkSum {
         } else {
             Bytes::ZERO
         };
+        if x.recipe().offload.saved_tensors {
+            // Token numbers are the batch's own, which stays.
+            let of_batch = |(kind, _): &(SectionKind, &Unit)| kind.is_before_layers();
+            let ends = units.iter().zip(&counts).filter(|(unit, _)| of_batch(unit));
+            kept = ends.map(|((_, unit), &times)| unit.kept * times).sum();
+        }
         let mut sum = Self { counts, layers, kept, waiting, once, fullest: None };
         sum.fullest = fullest(x, units, chunk, &sum, gathered);
         sum
@@ -72,6 +80,7 @@ impl ChunkSum {
 
 /// Goes through the chunk's sections as backward does, keeping the moment at which most is alive.
 struct Walk<'a> {
+    x: &'a Symbols<'a>,
     units: &'a Units,
     gathered: &'a Gathered,
     best: Option<Moment>,
@@ -81,6 +90,9 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn offer(&mut self, kind: SectionKind, returned: Bytes, recomputed: Bytes) {
+        if self.x.recipe().offload.saved_tensors {
+            return self.offer_from_host(kind, recomputed);
+        }
         let unit = self.units.get(kind);
         if let Some(point) = unit.most {
             let more =
@@ -88,7 +100,39 @@ impl Walk<'_> {
             let whole = i128::from(self.gathered.bytes_at(kind).get());
             let net = unit.points[point].net() + more + whole;
             if self.best.is_none_or(|best| net > best.net) {
-                self.best = Some(Moment { kind, point, recomputed, returned, absent: self.absent, net });
+                let absent = self.absent;
+                self.best = Some(Moment { kind, point, recomputed, returned, back: None, absent, net });
+            }
+        }
+    }
+
+    /// The same where saved tensors wait on the host: on the device are those of the operator at work, or the input of the
+    /// layer that is computed again.
+    fn offer_from_host(&mut self, kind: SectionKind, recomputed: Bytes) {
+        let whole = i128::from(self.gathered.bytes_at(kind).get());
+        for (index, point) in self.units.get(kind).points.iter().enumerate() {
+            let (back, returned) = if kind.layer().is_some() {
+                (run_input(self.x).bytes, point.returned)
+            } else if kind.is_before_layers() {
+                (Bytes::ZERO, Bytes::ZERO)
+            } else {
+                (kept_by(self.x, &[point.operator]), point.held.returned)
+            };
+            let alive = back + recomputed + point.recomputed + point.held.bytes();
+            let gone = i128::from((returned + self.absent).get());
+            let net = i128::from(alive.get()) - gone + whole;
+            if self.best.is_none_or(|best| net > best.net) {
+                // What the point counts as given back is of its own section alone.
+                let moment = Moment {
+                    kind,
+                    point: index,
+                    recomputed,
+                    returned: Bytes::ZERO,
+                    back: Some(back),
+                    absent: self.absent,
+                    net,
+                };
+                self.best = Some(moment);
             }
         }
     }
@@ -101,7 +145,7 @@ fn fullest(
     sum: &ChunkSum,
     gathered: &Gathered,
 ) -> Option<Moment> {
-    let mut walk = Walk { units, gathered, best: None, absent: to_come(x, units, chunk, sum) };
+    let mut walk = Walk { x, units, gathered, best: None, absent: to_come(x, units, chunk, sum) };
     let mut returned = Bytes::ZERO;
     // At its very beginning, when forward has kept nothing yet.
     for kind in SectionKind::ALL.into_iter().filter(|kind| kind.has_no_backward()) {

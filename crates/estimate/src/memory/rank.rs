@@ -255,7 +255,7 @@ impl<'a> Rank<'a> {
         let (mut activations, mut running) = (kept + once, Bytes::ZERO);
         if let Some((moment, point)) = self.running(units) {
             let [returned, recomputed] = self.returned_and_recomputed(&moment, point);
-            activations = activations.less(returned);
+            activations = (activations + moment.back.unwrap_or_default()).less(returned);
             running = point.held.bytes() + recomputed;
         }
         let step = common.part(Part::Step);
@@ -307,8 +307,15 @@ impl<'a> Rank<'a> {
     /// At the moment of the peak: bytes given back of what the chunk at work has kept, and bytes computed again. What is
     /// given back beyond the kept is of what was computed again.
     pub(super) fn returned_and_recomputed(&self, moment: &Moment, point: &Point) -> [Bytes; 2] {
-        let all = moment.returned + point.returned;
-        let kept = self.common.chunks.get(self.flight.backward).map_or(Bytes::ZERO, |chunk| chunk.kept);
+        let (all, kept) = match moment.back {
+            // Of the operators behind, an end's saved tensors are not on the device any more.
+            Some(back) if moment.kind.layer().is_none() => (point.held.returned, back),
+            Some(back) => (point.returned, back),
+            None => {
+                let chunk = self.common.chunks.get(self.flight.backward);
+                (moment.returned + point.returned, chunk.map_or(Bytes::ZERO, |chunk| chunk.kept))
+            }
+        };
         let returned = all.min(kept);
         [returned, (moment.recomputed + point.recomputed).less(all.less(returned))]
     }

@@ -5,12 +5,19 @@ use super::moments::ChunkSum;
 use super::rank::Rank;
 use super::state::Part;
 use super::unit::Units;
-use shardscope_explain::Breakdown;
+use shardscope_explain::{Breakdown, Formula};
 use shardscope_operators::{Saved, SectionKind, Symbols};
 use shardscope_plan::LayerKind;
 use shardscope_units::Bytes;
 
 type Tree = Breakdown<Bytes>;
+
+static FROM_HOST: Formula = Formula::new(
+    "S·h·Br",
+    "Of saved tensors, which wait on the host, those of the operator at work: a recomputed layer's input, or what an end of the \
+     model saved.",
+    "torch/autograd/graph.py:save_on_cpu",
+);
 
 /// The whole rank: what is allocated, and what the device shows beside it.
 pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
@@ -60,16 +67,26 @@ fn gradients(rank: &Rank<'_>) -> Tree {
 fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let mut children = Vec::new();
     let running = rank.running(units);
+    let from_host = running.and_then(|(moment, point)| Some((moment, point, moment.back?)));
+    if let Some((moment, point, back)) = from_host {
+        let [returned, _] = rank.returned_and_recomputed(&moment, point);
+        let name = "saved tensors that the host has given back for the section at work";
+        children.push(Breakdown::leaf(name, back.less(returned)).because(x.explain(&FROM_HOST)));
+    }
     for (index, (chunk, &count)) in rank.common.chunks.iter().zip(&rank.flight.counts).enumerate() {
         let returned = match running {
-            Some((moment, point)) if index == rank.flight.backward => {
+            Some((moment, point)) if index == rank.flight.backward && moment.back.is_none() => {
                 let [returned, _] = rank.returned_and_recomputed(&moment, point);
                 returned
             }
             _ => Bytes::ZERO,
         };
         let waiting = if returned > Bytes::ZERO { count.saturating_sub(1) } else { count };
-        if waiting > 0 {
+        if waiting > 0 && x.recipe().offload.saved_tensors {
+            let before = units.iter().zip(&chunk.counts).filter(|((kind, _), _)| kind.is_before_layers());
+            let before = before.filter(|((_, unit), times)| **times > 0 && unit.kept > Bytes::ZERO);
+            children.extend(before.map(|((kind, _), &times)| section(x, kind).times(times * waiting)));
+        } else if waiting > 0 {
             children.push(micro_batch(x, units, chunk).times(waiting));
         }
         if waiting < count {

@@ -317,9 +317,12 @@ impl Setting<'_> {
             self.device.stream(real(rank.count.get()) * real(bytes))
         };
         let [ahead, back] = self.sharded_weights(rank, &whole);
+        let copied = self.copied_to_host();
         let all = whole.total().get().max(f64::MIN_POSITIVE);
         for chunk in chunks {
             let share = chunk.total().get() / all;
+            chunk.forward.other += copied * share;
+            chunk.backward.other += copied * share;
             chunk.forward.data += ahead * share;
             chunk.backward.data += back * share;
             chunk.weight.other += added * share;

@@ -5,6 +5,7 @@ use super::overlap::{Bounds, beyond};
 use super::parts::{ChunkParts, Setting};
 use crate::compute::real;
 use crate::constant::Constant;
+use crate::memory::sent_to_host;
 use crate::parameters::RankParameters;
 use shardscope_operators::Collective;
 use shardscope_plan::{DpSharding, Embeddings, OptimizerKind};
@@ -18,6 +19,10 @@ const BUCKET_PER_RANK: u64 = 1_000_000;
 /// Rate at which a host updates offloaded optimizer states, per accelerator: its share of the host's
 /// memory (DeepSpeed's CPU Adam: 8e9 parameters over eight accelerators in 1.9 s, ml-engineering 2026).
 const HOST_STATES: BytesPerSecond = BytesPerSecond::giga(25.0);
+
+/// Rate of copies between an accelerator and its host, each way: PCIe 4 with 16 lanes. Where the link is faster (PCIe 5,
+/// NVLink-C2C) copies take less.
+const HOST_COPY: BytesPerSecond = BytesPerSecond::giga(31.0);
 
 /// The constants above, told.
 pub(crate) fn constants() -> Vec<Constant> {
@@ -37,6 +42,11 @@ pub(crate) fn constants() -> Vec<Constant> {
             ("HOST_STATES", HOST_STATES.get() / 1e9, "GB/s"),
             "rate at which a host updates offloaded optimizer states, per accelerator",
             "DeepSpeed's CPU Adam: 8e9 parameters over eight accelerators in 1.9 s (ml-engineering 2026)",
+        ),
+        Constant::new(
+            ("HOST_COPY", HOST_COPY.get() / 1e9, "GB/s"),
+            "rate of copies between an accelerator and its host, each way",
+            "PCIe 4 x16 (ml-engineering, network/README.md); PCIe 5 and NVLink-C2C are faster",
         ),
     ]
 }
@@ -90,6 +100,14 @@ impl Setting<'_> {
             }
             DpSharding::Parameters => (Seconds::ZERO, Seconds::ZERO),
         }
+    }
+
+    /// Copying one micro-batch's saved tensors to the host, and as long again back: on the stream that computes, so that
+    /// nothing hides it (`torch/autograd/graph.py:save_on_cpu`). The lower bound has it hidden.
+    pub(super) fn copied_to_host(&self) -> Seconds {
+        let sends = self.x.recipe().offload.saved_tensors && self.overlaps.bounds != Bounds::Lower;
+        let bytes = if sends { sent_to_host(self.x.plan) } else { Bytes::ZERO };
+        Seconds::new(real(bytes.get()) / HOST_COPY.get())
     }
 
     /// The part of the gradients that is only ready when the backward pass is over.

@@ -23,6 +23,8 @@ pub enum Unknown {
     Host,
     /// How well gathering of sharded weights is prefetched.
     Prefetch,
+    /// How fast the host takes saved tensors and gives them back.
+    HostCopies,
     /// Which kernels are recomputed by named modules.
     Modules,
     /// Which replicas add up the gradients of `DualPipe`'s two copies.
@@ -55,6 +57,9 @@ impl Unknown {
                 "The device waits for the host: the step depends on its speed and on the software's Python, which CUDA graphs remove."
             }
             Self::Prefetch => "Sharded weights are assumed to be gathered one unit ahead.",
+            Self::HostCopies => {
+                "Saved tensors are copied to the host and back at PCIe 4's 31 GB/s each way; where the link is faster the step is shorter."
+            }
             Self::Modules => "Selective recomputation is costed by the kernels of the named modules.",
             Self::Copies => {
                 "The two copies of DualPipe add up their gradients over the replicas of each; what they exchange with each other is not counted."
@@ -90,6 +95,7 @@ pub fn unknowns(plan: &Plan, time: &Time) -> Vec<Unknown> {
     when(plan.cluster().num_nodes >= MANY_NODES, Unknown::Network);
     when(time.waits("host").1 >= WAITING, Unknown::Host);
     when(recipe.dp_sharding == DpSharding::Parameters, Unknown::Prefetch);
+    when(recipe.offload.saved_tensors, Unknown::HostCopies);
     when(matches!(recipe.recompute, Recompute::Selective(_)), Unknown::Modules);
     if !Rehearsal::of(Shape::of(plan)).is_exact() {
         out.push(Unknown::Continued);

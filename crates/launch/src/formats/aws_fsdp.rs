@@ -20,7 +20,7 @@ impl Reader for AwsFsdp {
     }
 
     fn about(&self) -> &'static str {
-        "awsome-distributed-training's FSDP example: shape, batch, FSDP2; tensors offloaded by it stop the verdict"
+        "awsome-distributed-training's FSDP example: shape, batch, FSDP2, saved tensors on the host"
     }
 
     fn claims(&self, command: &Command<'_>) -> Option<Claim> {
@@ -132,6 +132,7 @@ fn engine(leaves: &mut Leaves<'_>) {
             (Field::Bf16, bf16),
             (Field::GradientCheckpointing, recomputes),
             (Field::ParamsDtype, "fp32"),
+            (Field::ReduceDtype, "fp32"),
             (Field::DataParallelEngine, "fsdp2"),
             (Field::ZeroStage, "3"),
             (Field::UseCache, "false"),
@@ -144,9 +145,8 @@ fn engine(leaves: &mut Leaves<'_>) {
     leaves.pass("sharding_strategy");
     let on = |leaf: &&super::leaves::Leaf| leaf.whole().is_some_and(|value| value > 0);
     if let Some(leaf) = leaves.get("offload_activations").filter(on) {
-        let what = "tensors kept for the backward pass that go to the host";
-        let item = NotModelled::new("offload_activations", "", Effect::Memory, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
+        // `offload_wrapper` around the whole model.
+        leaves.switch(Field::OffloadSavedTensors, true, leaf);
     }
     if let Some(leaf) = leaves.get("cpu_offload").filter(on) {
         leaves.switch(Field::OffloadParam, true, leaf);

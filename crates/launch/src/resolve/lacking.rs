@@ -106,6 +106,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         table.lack(Field::UseDora, "", Effect::Memory, message);
     }
     beside_adapters(table, adapters);
+    on_the_host(table, software);
     if let Some(library) = library {
         over_expert_tensor(table, library);
     }
@@ -131,6 +132,29 @@ pub(super) fn find(table: &mut Table, software: Software) {
             Effect::Model,
             "frozen parts; all weights would be counted as trained",
         );
+    }
+}
+
+/// Saved tensors that wait on the host: known where layers of transformers are recomputed whole, so that of them only the inputs
+/// are saved, and nothing is frozen or fused.
+fn on_the_host(table: &mut Table, software: Software) {
+    let layers = table.number(Field::CpuOffloadingNumLayers);
+    if layers > 0 {
+        let message = "activations of layers that go to the host (--cpu-offloading-num-layers)";
+        table.lack(Field::CpuOffloadingNumLayers, &layers.to_string(), Effect::Memory, message);
+    }
+    if !table.on(Field::OffloadSavedTensors) {
+        return;
+    }
+    let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
+    let frozen = matches!(table.word(Field::TrainType), "lora" | "qlora" | "freeze");
+    let other = software != Software::HfTransformers
+        || table.on(Field::LigerKernel)
+        || table.degree(Field::PipelineModelParallelSize) > 1
+        || !matches!(table.word(Field::LossKind), "" | "torch");
+    if !whole || frozen || other {
+        let message = "saved tensors that wait on the host, of layers that are not recomputed whole or not transformers' own";
+        table.lack(Field::OffloadSavedTensors, "", Effect::Memory, message);
     }
 }
 

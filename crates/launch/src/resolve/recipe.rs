@@ -65,6 +65,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         offload: Offload {
             activation_layers: table.number(Field::CpuOffloadingNumLayers),
             layer_inputs: table.on(Field::OffloadLayerInputs),
+            saved_tensors: table.on(Field::OffloadSavedTensors),
             optimizer: table.on(Field::OffloadOptimizer),
             parameters: table.on(Field::OffloadParam),
         },

@@ -83,6 +83,11 @@ static HEADS: Formula = Formula::new(
 );
 static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
 static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output layer's input.", AUTOGRAD);
+static FROM_HOST: Formula = Formula::new(
+    "V·h·B",
+    "The output layer's weight once more, as its product saved it and the host gave it back.",
+    "torch/autograd/graph.py:save_on_cpu, which packs parameters too",
+);
 static CHUNK: Formula =
     Formula::new("rows·V·B", "Logits of a chunk of rows, overwritten by their gradient.", LIGER);
 static CHUNK_WEIGHT: Formula =
@@ -377,6 +382,11 @@ fn output_layer(x: &Symbols<'_>) -> Vec<Held> {
     let mut loss = Vec::new();
     let mut backward = vec![Saved::new("logits gradient", &wide, width, &NARROW), input];
     backward.extend(weight);
+    let on_host = x.recipe().offload.saved_tensors;
+    if on_host {
+        let name = "output layer's weight, back from the host";
+        backward.push(Saved::new(name, &[x.v, x.h], x.width, &FROM_HOST));
+    }
     if tuning.objective == Objective::NextToken && x.recipe().loss != LossKind::Compiled {
         if narrow {
             forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
@@ -394,7 +404,12 @@ fn output_layer(x: &Symbols<'_>) -> Vec<Held> {
     let head = |name: &str| name.starts_with("lm_head");
     vec![
         Held::new("loss", Bytes::ZERO, forward),
-        Held::new("backward of the loss", Bytes::ZERO, loss),
+        // What waits on the host comes back when its own backward asks for it.
+        Held::new(
+            "backward of the loss",
+            if on_host { returned(Operator::OutputLayer, x, &head) } else { Bytes::ZERO },
+            loss,
+        ),
         Held::new(
             "backward of the output layer",
             returned(Operator::OutputLayer, x, &|name| !head(name)),

@@ -1,0 +1,47 @@
+//! What goes to the host and back where saved tensors wait there (`torch.autograd.graph.save_on_cpu`).
+
+use super::kept::{kept_by, layers_kept, run_input};
+use shardscope_operators::{SectionKind, Symbols, section_counts};
+use shardscope_plan::{Chunk, Plan};
+use shardscope_units::{Bytes, Count};
+
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+/// Bytes of a torch index (int64).
+const INDEX: u64 = 8;
+
+/// Bytes that one micro-batch of `plan` sends to the host in forward, and gets back in backward, over all chunks of a rank's
+/// stage; none where saved tensors stay on the device. Every tensor goes as often as it is saved (a CPU run of torch 2.15,
+/// `tests/suite/saved_on_host.rs`).
+#[must_use]
+pub fn sent_to_host(plan: &Plan) -> Bytes {
+    let x = Symbols::of(plan);
+    plan.layout().model_chunks().map(|chunk| sent_by(&x, chunk)).sum()
+}
+
+/// The same of one chunk.
+fn sent_by(x: &Symbols<'_>, chunk: &Chunk) -> Bytes {
+    if !x.recipe().offload.saved_tensors {
+        return Bytes::ZERO;
+    }
+    let counts = section_counts(x, chunk);
+    let mut sent = run_input(x).bytes * layers_kept(x, chunk).runs;
+    for (kind, times) in SectionKind::ALL.into_iter().zip(counts) {
+        if times > 0 && kind.layer().is_none() {
+            sent += kept_by(x, &kind.kept_operators(x)) * times;
+        }
+        if times > 0 && kind.projects_vocabulary() {
+            sent += twice(x);
+            // Of a single sequence the labels are a view of one more, which stays.
+            sent = sent.less(if x.b == 1 { Bytes::new(INDEX) } else { Bytes::ZERO });
+        }
+    }
+    sent
+}
+
+/// What the end of the model saves a second time, and its parameters: the norm's fp32 input and statistic, the log-softmax
+/// (once by itself, once by the loss), the weights of norm and output layer.
+fn twice(x: &Symbols<'_>) -> Bytes {
+    let floats = Count::of_shape(&[x.n, x.h]) + Count::new(x.n) + Count::of_shape(&[x.n, x.v]);
+    floats.bytes(FLOAT) + (Count::of_shape(&[x.v, x.h]) + Count::new(x.h)).bytes(x.width)
+}
