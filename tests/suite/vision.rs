@@ -169,7 +169,34 @@ fn what_is_not_known_of_a_tower_stops_the_verdict() {
     assert!(checkpointed.plan.is_none() && asks(&checkpointed));
     assert!(script("--gradient_checkpointing false").plan.is_some());
     assert!(script("--gradient_checkpointing false --freeze_vit false").plan.is_none());
-    assert!(script("--gradient_checkpointing false --target_modules q_proj v_proj").plan.is_none());
+    // By their names these are of the decoder alone; three others are of the tower's layers too, as `all-linear` is elsewhere.
+    assert!(script("--gradient_checkpointing false --target_modules q_proj v_proj").plan.is_some());
+    assert!(script("--gradient_checkpointing false --target_modules q_proj up_proj").plan.is_none());
+    let asked = script("--target_modules q_proj v_proj");
+    assert!(asked.plan.is_none() && asks(&asked));
+    let trl = |targets: &str| {
+        let text = format!(
+            "trl sft --model_name_or_path Qwen/Qwen3-VL-8B-Instruct --use_peft --lora_target_modules {targets} \
+             --lora_r 16 --per_device_train_batch_size 1 --max_length 4096 --dtype bfloat16 --bf16\n"
+        );
+        let set = [one].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        resolved(&Source::from_files([("run.sh", text.as_str())]), &set).plan.is_some()
+    };
+    assert!(trl("q_proj v_proj") && trl("q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"));
+    assert!(!trl("all-linear") && !trl("qkv"));
+    // axolotl's pattern over the decoder, in full as PEFT matches it.
+    let axolotl = |model: &str, pattern: &str| {
+        let text = format!(
+            "base_model: {model}\nprocessor_type: AutoProcessor\nadapter: lora\nlora_r: 32\nsequence_len: 4096\n\
+             lora_target_modules: '{pattern}'\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: true\n\
+             gradient_checkpointing: true\nflash_attention: true\noptimizer: adamw_torch\nchat_template: qwen2_vl\n"
+        );
+        let resolution = read(&text, &[one]);
+        (resolution.plan.is_some(), asks(&resolution))
+    };
+    let decoder = r"model.language_model.layers.[\d]+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj";
+    assert_eq!(axolotl("Qwen/Qwen3-VL-8B-Instruct", decoder), (true, false));
+    assert_eq!(axolotl("Qwen/Qwen2.5-VL-7B-Instruct", decoder), (false, true));
     // PEFT hooks what it adapts: Qwen2.5-VL's tower is reached from transformers 5 on, Qwen3-VL's is not.
     let lora = read(&factory("lora"), &[one]);
     assert!(lora.plan.is_none() && asks(&lora), "{:?}", lora.diagnostics);

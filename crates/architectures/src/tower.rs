@@ -6,7 +6,7 @@ use crate::evaluate::{Evaluation, MOST_LAYERS, Stop};
 use crate::rules::tower_definitions;
 
 /// A vision tower and what projects its output onto the language model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tower {
     /// Parameters of both, exactly as the library counts them.
     pub parameters: u64,
@@ -23,6 +23,8 @@ pub struct Tower {
     /// Whether transformers (from 5 on) finds its embedding of patches, so that `enable_input_require_grads` reaches it
     /// (recorded: `hooked` of `tests/data/activations/vision_towers.tsv`).
     pub hooked: bool,
+    /// Names that linear layers of it share with those of decoders, by which adapters may reach it.
+    pub shared: Vec<String>,
 }
 
 impl Tower {
@@ -46,6 +48,7 @@ impl Tower {
             hidden: e.size("h")?,
             patches: e.size("patches")?,
             hooked: e.holds("hooked")?,
+            shared: e.words("shared")?,
         }))
     }
 }

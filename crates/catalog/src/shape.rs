@@ -39,13 +39,16 @@ pub fn settings(architecture: &Architecture) -> Vec<(Field, String)> {
     }
     mixers(&mut out, shape);
     arrangement(&mut out, architecture);
-    if let Some(tower) = architecture.tower {
+    if let Some(tower) = &architecture.tower {
         out.flag(Field::VisionTower, true);
         out.count(Field::VisionParameters, tower.parameters);
         out.count(Field::VisionLayers, tower.layers);
         out.count(Field::VisionLayerParameters, tower.layer);
         out.count(Field::VisionHiddenSize, tower.hidden);
         out.count(Field::VisionPatches, tower.patches);
+        if !tower.shared.is_empty() {
+            out.say(Field::VisionShared, &tower.shared.join(" "));
+        }
         if tower.hooked {
             out.flag(Field::VisionHooked, true);
         }

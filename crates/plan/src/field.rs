@@ -129,6 +129,7 @@ fields! {
     VisionLayerParameters "vision_layer_parameters" Count(0, MAX_VISION), "parameters of one of them";
     VisionHiddenSize "vision_hidden_size" Count(1, MAX_HIDDEN), "width of the vision tower's residual stream";
     VisionPatches "vision_patches" Count(1, MAX_PATCHES), "patches of an image that become one token";
+    VisionShared "vision_shared" Words, "names that linear layers of the vision tower share with those of the decoder";
     VisionHooked "vision_hooked" Flag, "the hook for gradients of inputs reaches the vision tower: what is hooked knows its embedding of patches";
     VisionDtype "vision_dtype" Word(DTYPES), "number format of the vision tower's weights, where it is not that of the others";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";

@@ -16,7 +16,7 @@ pub(crate) const PROJECTOR: &str = "multi_modal_projector";
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.
-pub(super) const FIELDS: [Field; 10] = [
+pub(super) const FIELDS: [Field; 11] = [
     Field::VisionTower,
     Field::VisionParameters,
     Field::VisionLayers,
@@ -24,6 +24,7 @@ pub(super) const FIELDS: [Field; 10] = [
     Field::VisionHiddenSize,
     Field::VisionPatches,
     Field::VisionHooked,
+    Field::VisionShared,
     Field::VisionDtype,
     Field::VisionInputGrads,
     Field::FrozenModules,
@@ -63,11 +64,9 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         "the vision tower beside the decoder ({} parameters in {layers} layers and a projector)",
         grouped(parameters)
     );
-    let frozen = table.words(Field::FrozenModules);
-    let trains = [TOWER, PROJECTOR].iter().any(|part| !frozen.contains(part));
     let (effect, how) = if software != Software::HfTransformers {
         (Effect::Model, "in this software")
-    } else if trains {
+    } else if trains(table) {
         (Effect::Memory, "where it trains or its projector does: what it keeps for backward")
     } else if table.says(Field::TrainingObjective, "policy") {
         (Effect::Memory, "in the engine that makes rollouts")
@@ -85,6 +84,28 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         return None;
     };
     Some((effect, format!("{tower} {how}")))
+}
+
+/// Linear layers of decoders, beside which adapters stand and nowhere else where a tower has none of the name.
+const OF_DECODER: [&str; 9] =
+    ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head", "embed_tokens"];
+
+/// Whether something of the tower or its projector trains: what is not said to be frozen, or under adapters what one of
+/// their targets names (PEFT matches the end of a module's path).
+fn trains(table: &Table) -> bool {
+    if table.has(Field::FrozenModules) {
+        let frozen = table.words(Field::FrozenModules);
+        return [TOWER, PROJECTOR].iter().any(|part| !frozen.contains(part));
+    }
+    let targets = table.words(Field::LoraTargetModules);
+    let shared = table.words(Field::VisionShared);
+    let reaches = |target: &&str| {
+        let name = target.rsplit('.').next().unwrap_or(target);
+        !OF_DECODER.contains(&name) || shared.contains(&name)
+    };
+    !matches!(table.word(Field::TrainType), "lora" | "qlora")
+        || targets.is_empty()
+        || targets.iter().any(reaches)
 }
 
 /// Asks whether a hook reaches the tower, which versions of libraries decide that no launch file names. transformers 5 hooks the

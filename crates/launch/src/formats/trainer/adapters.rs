@@ -111,7 +111,7 @@ fn targets(leaves: &mut Leaves<'_>) {
 
 /// The names that a pattern over every layer of the decoder matches: `model.layers.[\d]+.(mlp|self_attn).(up|down|q|k)_proj`.
 /// None for names, and for patterns that pick layers, match another tower, or say it in another way.
-fn of_pattern(value: &str) -> Option<Vec<String>> {
+pub(super) fn of_pattern(value: &str) -> Option<Vec<String>> {
     /// What joins modules within a layer in such patterns, the wrapper of FSDP's checkpointing aside.
     const MODULES: [&str; 3] = ["mlp", "self_attn", "cross_attn"];
     let plain = value.replace('\\', "").replace("(_checkpoint_wrapped_module.)?", "");

@@ -25,11 +25,16 @@ const SWIFT: [Switch; 3] =
 
 /// Says which parts are frozen. A model without a tower has none of them, and the settings are taken back.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    if dialect == Dialect::Swift {
+        // `swift/trainers/mixin.py:_prepare_gradient_checkpointing`, on unless `vit_gradient_checkpointing` says otherwise.
+        let why = "ms-swift tells transformers which module embeds patches, and hooks it";
+        leaves.state(Field::VisionHooked, "true", Origin::Derived, why);
+    }
     let switches = match dialect {
         Dialect::LlamaFactory => &LLAMA_FACTORY,
         // Names of layers may be those of the tower's too; `all-linear` leaves frozen parts out.
         Dialect::Swift if targets_all(leaves) => &SWIFT,
-        _ => return,
+        _ => return of_pattern(leaves),
     };
     let mut frozen: Vec<&str> = Vec::new();
     let mut said: Option<&Leaf> = None;
@@ -59,10 +64,19 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         let format = if leaves.reading.value(Field::Fp16).is_some() { "fp16" } else { "bf16" };
         let why = "LLaMA-Factory loads weights in the format it computes in, and casts those that train";
         leaves.state(Field::VisionDtype, format, Origin::Derived, why);
-    } else {
-        // `swift/trainers/mixin.py:_prepare_gradient_checkpointing`, on unless `vit_gradient_checkpointing` says otherwise.
-        let why = "ms-swift tells transformers which module embeds patches, and hooks it";
-        leaves.state(Field::VisionHooked, "true", Origin::Derived, why);
+    }
+}
+
+/// A pattern over the decoder's layers, which PEFT matches as a whole: no adapter stands elsewhere, and what has none is frozen.
+fn of_pattern(leaves: &mut Leaves<'_>) {
+    let adapts = matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora"));
+    let leaf = leaves.first(&["lora_target_modules", "lora_target", "target_modules"]);
+    let names = |leaf: &&Leaf| {
+        leaf.value.contains("language_model") && super::adapters::of_pattern(&leaf.value).is_some()
+    };
+    if let Some(leaf) = leaf.filter(names).filter(|_| adapts) {
+        let note = "the pattern matches layers of the decoder alone";
+        leaves.say_noted(Field::FrozenModules, &format!("{TOWER} {PROJECTOR}"), leaf, note);
     }
 }
 
