@@ -1,10 +1,11 @@
 //! Saved tensors that wait on the host (`torch.autograd.graph.save_on_cpu`): what goes there, against a recorded run, and what is
 //! left on the device.
 
+use shardscope::advice::advised;
 use shardscope::estimate::time::time;
 use shardscope::estimate::{memory, sent_to_host};
 use shardscope::launch::{Resolution, resolve};
-use shardscope::plan::Plan;
+use shardscope::plan::{Plan, Recompute};
 
 fn resolved(set: &[(&str, &str)]) -> Resolution {
     let common = [
@@ -97,6 +98,24 @@ fn the_device_keeps_what_the_operator_at_work_saved() {
     let rank = &document.ranks[0];
     assert_eq!(rank.breakdown.value(), rank.totals.peak_reserved);
     assert!(time(&moved).step > time(&kept).step);
+}
+
+/// Advice and search leave the layers recomputed: what they would send otherwise is not known.
+#[test]
+fn no_advice_leaves_what_is_known() {
+    let size = [("num_layers", "4"), ("vocab_size", "1000"), ("seq_length", "32"), ("micro_batch_size", "1")];
+    let report = advised(&plan(&size)).expect("a report");
+    for finding in &report.advice {
+        for (field, _) in &finding.change {
+            let name = field.name();
+            assert!(!name.contains("recompute") && !name.contains("checkpointing"), "{}", finding.message);
+        }
+    }
+    let mut recipe = plan(&size).recipe().clone();
+    recipe.recompute = Recompute::None;
+    let planned = plan(&size);
+    let (model, cluster, layout) = (planned.model(), planned.cluster(), planned.layout());
+    assert!(Plan::new(model.clone(), cluster.clone(), layout.clone(), recipe).is_err());
 }
 
 /// Nothing is said of what was not recorded.

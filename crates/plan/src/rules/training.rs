@@ -6,6 +6,7 @@ use crate::{Contradiction, DpSharding, Field, Number, OptimizerKind, Plan, Recom
 use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
+    on_host(plan, refusals);
     if !matches!(
         plan.recipe().software,
         Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe
@@ -107,6 +108,23 @@ fn recomputation(plan: &Plan, refusals: &mut Refusals) {
     };
     let refused = distribute && (layout.tensor == 1 || layout.sequence_parallel);
     refusals.unless(!refused, rule, &[]);
+}
+
+fn on_host(plan: &Plan, refusals: &mut Refusals) {
+    let (layout, recipe) = (plan.layout(), plan.recipe());
+    // What other layers would send to the host and get back is not known, so that no search and no advice may go there.
+    let rule = &Rule {
+        code: Code::OffloadRecompute,
+        fields: &[Field::OffloadSavedTensors, Field::GradientCheckpointing, Field::RecomputeGranularity],
+        sentence: "saved tensors on the host are modelled where every layer is recomputed whole, in one pipeline stage",
+        hint: "recompute all layers, or leave the saved tensors on the device",
+    };
+    let whole = match recipe.recompute {
+        Recompute::Uniform { .. } => true,
+        Recompute::Block { num_layers, .. } => num_layers >= plan.model().num_layers,
+        Recompute::None | Recompute::Selective(_) => false,
+    };
+    refusals.unless(!recipe.offload.saved_tensors || (whole && layout.pipeline <= 1), rule, &[]);
 }
 
 fn offloading(plan: &Plan, refusals: &mut Refusals) {
