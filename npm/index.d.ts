@@ -240,6 +240,41 @@ export interface Search {
   frontier: Outcome[];
 }
 
+export interface Question {
+  question:
+    | "fewest-gpus"
+    | "which-gpu"
+    | "cheapest"
+    | "scaling"
+    | "one-more-node"
+    | "longest-sequence"
+    | "largest-micro-batch"
+    | "largest-model";
+  /** What trains; as in the input where it is not given. */
+  train?: "full" | "lora" | "qlora";
+  /** For `cheapest`: tokens to train on, price of an accelerator-hour, days at most. */
+  tokens?: number;
+  price?: number;
+  days?: number;
+  /** For `cheapest` and `scaling`: nodes at most. */
+  most_nodes?: number;
+}
+export interface Answer {
+  /** In one sentence. */
+  answer: string;
+  answered: boolean;
+  /** Every size, kind or model that was looked at, in order; `layout` is null where nothing fits. */
+  lines: {
+    name: string;
+    chosen: boolean;
+    layout: Outcome | null;
+    gpus: number | null;
+    tokens_per_second: number | null;
+    days: number | null;
+    cost: number | null;
+  }[];
+}
+
 /** Loads the engine; in Node the package does it by itself. */
 export function load(wasm?: BufferSource | URL | string | Response | Promise<Response>): Promise<void>;
 /** What the texts say: settings with their origin, open questions, diagnostics; `report` is null. */
@@ -250,6 +285,8 @@ export function estimate(input: Input): Document;
 export function report(input: Input, format?: "text" | "markdown"): string;
 /** Other layouts of the same run. Throws when the input makes no plan. */
 export function search(input: Input, options?: { limit?: number; tries?: number }): Search;
+/** The answer to a question about the input. Throws what is missing to answer it. */
+export function ask(input: Input, asked: Question): Answer;
 /** The fragment of a link (without #) that carries the input. */
 export function share(input: Input): string;
 /** The input that a link's fragment carries. Throws a sentence when it cannot be read. */

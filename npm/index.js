@@ -24,6 +24,12 @@ export function search(input, { limit = 20, tries = 0 } = {}) {
   if (found.error) throw new Error(found.error);
   return found;
 }
+/** The answer to a question that people have before they launch, with every size, kind or model that was looked at. */
+export function ask(input, asked) {
+  const answer = JSON.parse(engine.ask(JSON.stringify(normal(input)), JSON.stringify(asked)));
+  if (answer.error) throw new Error(answer.error);
+  return answer;
+}
 /** The fragment of a link (without #) that carries the input. */
 export const share = (input) => engine.share(JSON.stringify(normal(input)));
 /** The input that a link's fragment carries. Throws a sentence when the link cannot be read. */

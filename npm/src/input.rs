@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use shardscope::bash::Environment;
 use shardscope::launch::{Request, Resolution, read};
 use shardscope::link::{Pasted, PastedText, Shared};
+use shardscope::session::UserInput;
 use shardscope::source::Source;
 
 /// More text than this is not read. Unit: byte.
@@ -57,6 +58,10 @@ impl Input {
             arguments: self.0.arguments.split_ascii_whitespace().map(Into::into).collect(),
         };
         read(&Request { source, environment: &environment, overrides: &self.0.settings })
+    }
+
+    pub(crate) fn given(self) -> UserInput {
+        UserInput::of_pasted(self.0)
     }
 
     pub(crate) fn shared(self) -> Shared {

@@ -9,7 +9,7 @@ use shardscope::link::{self, Shared};
 use shardscope::report;
 use shardscope::report::document::{Document, Object};
 use shardscope::search::{Outcome, Walk};
-use shardscope::session::estimated;
+use shardscope::session::{Asked, AskedLine, Asking, estimated};
 use shardscope::units::{Bytes, Seconds};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -68,6 +68,71 @@ pub fn search(input: &str, limit: u32, tries: u32) -> String {
         frontier: walk.frontier().iter().take(limit).map(Layout::of).collect(),
     };
     json(&found)
+}
+
+/// The answer to a question about the input, `{question, train?, tokens?, days?, price?, most_nodes?}` with the terminal's words:
+/// `{answer, answered, lines: […]}`. An error is `{"error": …}`.
+#[wasm_bindgen]
+pub fn ask(input: &str, asked: &str) -> String {
+    let input = match Input::parse(input) {
+        Ok(input) => input,
+        Err(problem) => return error(&problem),
+    };
+    let asked: Asked = match serde_json::from_str(asked) {
+        Ok(asked) => asked,
+        Err(problem) => return error(&format!("the question cannot be read: {problem}")),
+    };
+    let mut asking = match Asking::of(&input.given(), &asked) {
+        Ok(asking) => asking,
+        Err(problem) => return error(&problem.to_string()),
+    };
+    while asking.step(u64::MAX) {}
+    let lines = asking.lines();
+    json(&Answered {
+        answer: asking.answer(),
+        answered: lines.iter().any(|line| line.chosen),
+        lines: lines.iter().map(Line::of).collect(),
+    })
+}
+
+/// The answer to a question.
+#[derive(Serialize)]
+struct Answered<'w> {
+    /// In one sentence.
+    answer: String,
+    /// Whether there is one.
+    answered: bool,
+    /// Every size, kind or model that was looked at, in order.
+    lines: Vec<Line<'w>>,
+}
+
+/// What was found at one of them.
+#[derive(Serialize)]
+struct Line<'w> {
+    name: &'w str,
+    /// Whether it is the answer.
+    chosen: bool,
+    /// None where nothing fits.
+    layout: Option<Layout<'w>>,
+    gpus: Option<u64>,
+    tokens_per_second: Option<f64>,
+    days: Option<f64>,
+    cost: Option<f64>,
+}
+
+impl<'w> Line<'w> {
+    fn of(line: &'w AskedLine) -> Self {
+        let reached = line.reached.as_ref();
+        Self {
+            name: &line.name,
+            chosen: line.chosen,
+            layout: reached.and_then(|reached| reached.outcome.as_ref()).map(Layout::of),
+            gpus: reached.map(|reached| reached.gpus),
+            tokens_per_second: reached.map(|reached| reached.tokens_per_second),
+            days: reached.and_then(|reached| reached.days),
+            cost: reached.and_then(|reached| reached.cost),
+        }
+    }
 }
 
 /// What a search found.

@@ -68,6 +68,17 @@ test("a search finds layouts that fit", () => {
   assert.equal(best.memory.worst.peak_reserved, found.best[0].peak_reserved);
 });
 
+test("a question is answered, and its answer is a plan", () => {
+  const { answer, answered, lines } = shardscope.ask(script, { question: "fewest-gpus" });
+  assert.ok(answered && /hold the run/.test(answer), answer);
+  const { gpus, layout } = lines.find((line) => line.chosen);
+  const best = shardscope.estimate({ text: script, settings: layout.change }).report;
+  assert.equal(best.memory.worst.peak_reserved, layout.peak_reserved);
+  assert.ok(answer.startsWith(`${gpus} `), answer);
+  assert.throws(() => shardscope.ask(script, { question: "cheapest" }), /how many tokens/);
+  assert.throws(() => shardscope.ask(script, { question: "what" }), /cannot be read/);
+});
+
 test("the report for people names its verdict", () => {
   assert.match(shardscope.report(script), /Fits on/);
   assert.match(shardscope.report(script, "markdown"), /^## Verdict/);

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use shardscope::session::{Choice, Event, UserInput};
+use shardscope::session::{Asked, Choice, Event, UserInput};
 
 use super::found::Found;
 use super::panel_id::PanelId;
+use super::question::Reply;
 use super::ui::{InputTab, Theme, Why};
 
 /// What happened.
@@ -43,6 +44,12 @@ pub(crate) enum Action {
     Found(Rc<Found>),
     /// A layout that it found, as changes of the plan it began with, is shown; the list stays.
     Look(Vec<(String, String)>),
+    /// A question is asked of the plan shown; none: it is given up.
+    Ask(Option<Box<Asked>>),
+    /// What is known of its answer.
+    Reply(Rc<Reply>),
+    /// What holds the run there, as changes of what the question was asked of, is shown; the answer stays.
+    Answered(Vec<(String, String)>),
     /// The layout shown is compared with the plan that the search began with.
     CompareFound,
     /// Paper needs every panel at once.

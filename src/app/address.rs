@@ -46,6 +46,7 @@ pub(crate) fn first() -> AppState {
         why: None,
         tour: None,
         search: None,
+        inquiry: None,
         before: None,
         printing: false,
     };

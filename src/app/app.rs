@@ -11,7 +11,7 @@ use super::answer::Answer;
 use super::context::{AppContext, Dispatch};
 use super::embed::Embedded;
 use super::header::{BrokenLink, Header};
-use super::hooks::{use_search, use_window_event};
+use super::hooks::{use_question, use_search, use_window_event};
 use super::input::Input;
 use super::later::use_tables;
 use super::share::Share;
@@ -42,6 +42,7 @@ pub(crate) fn app() -> Html {
     use_keys(&dispatch);
     use_tables(&dispatch);
     use_search(app.ui.search.as_ref(), dispatch.clone());
+    use_question(app.ui.inquiry.as_ref(), dispatch.clone());
     use_window_event("beforeprint", super::context::send(&dispatch, || Action::Print(true)));
     use_window_event("afterprint", super::context::send(&dispatch, || Action::Print(false)));
     let name = app.session.shown.as_deref().map_or_else(String::new, |shown| title(shown) + " · ");

@@ -13,51 +13,47 @@ use js_sys::{Object, Reflect};
 use serde::{Deserialize, Serialize};
 use shardscope::plan::Plan;
 use shardscope::search::{Choices, Inquiry, Question, Walk};
-use shardscope::session::{State, restore};
+use shardscope::session::{Asked, State, UserInput};
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent, Worker, WorkerOptions, WorkerType};
 use yew::Callback;
 
 use super::browser;
 use super::found::Found;
-use super::later::take_over;
 
 /// Where `worker.js` leaves what is to be searched.
-const ASKED: &str = "asked";
+pub(super) const ASKED: &str = "asked";
 /// Most workers: each holds an engine of its own, some 20 MB.
 const MOST: u8 = 8;
 /// What the worker is made of.
 const SCRIPT: &str = "worker.js";
 /// How often the worker tells what it has found. Unit: millisecond.
-const TOLD: f64 = 100.0;
+pub(super) const TOLD: f64 = 100.0;
 /// Longest time searched at once by the page itself, so that a frame is not lost. Unit: millisecond.
-const SLICE: f64 = 12.0;
+pub(super) const SLICE: f64 = 12.0;
 /// Things looked at between two looks at the clock: a shape with all its chunks takes a millisecond or two.
-const AT_ONCE: u64 = 1;
+pub(super) const AT_ONCE: u64 = 1;
 
-/// What a worker searches.
+/// What a worker does.
 #[derive(Serialize, Deserialize)]
-struct Task {
+pub(super) struct Task {
     /// What the reader gave, as [`restore`] takes it.
-    kept: String,
-    /// Which part of the space it takes, counted from 0.
-    part: usize,
-    parts: usize,
+    pub kept: String,
+    pub work: Work,
 }
 
-/// This side of the engine in a worker; none in a page.
-pub(crate) fn scope() -> Option<DedicatedWorkerGlobalScope> {
-    js_sys::global().dyn_into().ok()
+/// What it is to find.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Work {
+    /// Layouts of one part of the space, counted from 0.
+    Layouts { part: usize, parts: usize },
+    /// The answer to a question.
+    Question(Asked),
 }
 
-/// Searches what the page left, and tells it what is found on the way and at the end.
-pub(crate) fn serve(scope: &DedicatedWorkerGlobalScope) {
-    take_over(scope);
-    let asked = Reflect::get(scope, &ASKED.into()).ok().and_then(|asked| asked.as_string());
-    let task = asked.and_then(|asked| serde_json::from_str::<Task>(&asked).ok());
-    let Some(Task { kept, part, parts }) = task else { return tell(scope, None) };
-    let shown = restore(&kept).and_then(|kept| State::new(kept.input).shown);
-    let Some(shown) = shown else { return tell(scope, None) };
+/// Searches a part of the space around the plan of `input`.
+pub(super) fn search(scope: &DedicatedWorkerGlobalScope, input: UserInput, part: usize, parts: usize) {
+    let Some(shown) = State::new(input).shown else { return tell(scope, None) };
     let mut walk = Walk::new(&shown.plan).part(part, parts);
     let mut until = js_sys::Date::now() + TOLD;
     while walk.step(AT_ONCE) {
@@ -87,7 +83,7 @@ fn enough(plan: &Plan) -> Option<u64> {
 }
 
 /// Nothing told means that the page must search by itself.
-fn tell(scope: &DedicatedWorkerGlobalScope, walk: Option<&Walk>) {
+pub(super) fn tell(scope: &DedicatedWorkerGlobalScope, walk: Option<&Walk>) {
     let found = walk.and_then(|walk| serde_json::to_string(&Found::of(walk)).ok());
     let _ = scope.post_message(&JsValue::from(found.unwrap_or_default()));
 }
@@ -122,7 +118,7 @@ impl Search {
         let parts = usize::from(browser::cores(MOST));
         let told = Rc::new(RefCell::new(vec![None; parts]));
         for part in 0..parts {
-            let task = Task { kept: kept.to_owned(), part, parts };
+            let task = Task { kept: kept.to_owned(), work: Work::Layouts { part, parts } };
             let Some(worker) = hire(&task) else {
                 alone();
                 break;
@@ -166,7 +162,7 @@ impl Drop for Search {
 }
 
 /// A worker that has been told what to search; nothing where there can be none.
-fn hire(task: &Task) -> Option<Worker> {
+pub(super) fn hire(task: &Task) -> Option<Worker> {
     // What wasm-bindgen wrote: `index.html` asks for it ahead.
     let glue = browser::query("link[rel=modulepreload]")?.get_attribute("href")?;
     let glue = web_sys::Url::new_with_base(&glue, &browser::document()?.base_uri().ok()??).ok()?.href();

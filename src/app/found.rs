@@ -138,7 +138,7 @@ impl Found {
 }
 
 impl Layout {
-    fn of(outcome: &Outcome) -> Self {
+    pub(crate) fn of(outcome: &Outcome) -> Self {
         let of = &outcome.variant;
         let named = |(field, value): &(Field, String)| (field.name().to_owned(), value.clone());
         Self {

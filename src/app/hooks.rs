@@ -11,6 +11,7 @@ use super::action::Action;
 use super::beside;
 use super::browser::window;
 use super::context::Dispatch;
+use super::question::{Inquired, Questioned};
 use super::ui::Search;
 
 /// Hears the window's events called `name`, which `heard` may keep from the browser.
@@ -66,5 +67,19 @@ pub(crate) fn use_search(search: Option<&Search>, dispatch: Dispatch) {
         });
         // Dropping it ends it.
         move || drop(search)
+    });
+}
+
+/// Works on the question that was asked, while it goes on.
+#[hook]
+pub(crate) fn use_question(inquiry: Option<&Inquired>, dispatch: Dispatch) {
+    let asked = inquiry.filter(|one| one.going).map(|one| (one.base.clone(), one.asked.clone()));
+    use_effect_with(asked, move |asked| {
+        let working = asked.as_ref().map(|(base, asked)| {
+            let told = Callback::from(move |reply| dispatch.emit(Action::Reply(reply)));
+            Questioned::begin(base, asked, told)
+        });
+        // Dropping it ends it.
+        move || drop(working)
     });
 }

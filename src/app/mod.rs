@@ -21,14 +21,16 @@ mod later;
 mod panel_id;
 mod panels;
 mod place;
+mod question;
 mod share;
 mod state;
 mod tour;
 mod ui;
 mod widgets;
 mod words;
+mod worker;
 
-pub(crate) use beside::{scope as worker, serve};
+pub(crate) use worker::{scope as worker, serve};
 
 /// Whether the reader comes with a link, or was here before: `index.html` has found out.
 pub(crate) fn brings_own() -> bool {

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use shardscope::session::{Event, Pinned, PtrEq, State, apply, start};
+use shardscope::session::{Asked, Event, Pinned, PtrEq, State, apply, start};
 
 use super::action::Action;
 use super::panel_id::PanelId;
+use super::question::Inquired;
 use super::ui::{InputTab, Search, UiState};
 
 /// Everything the page is drawn from.
@@ -32,7 +33,7 @@ impl AppState {
         let ui = &mut self.ui;
         if self.session.shown != before {
             ui.reading = false;
-            ui.search = None;
+            (ui.search, ui.inquiry) = (None, None);
             // Another plan taken whole, or a text pasted over the last one, is no change of it.
             let changed = self.session.entries == entries && !self.session.is_another;
             ui.before = before.filter(|_| changed && self.session.shown.is_some());
@@ -73,11 +74,40 @@ impl AppState {
         }
     }
 
-    /// `event` reaches the session; the search goes on, whatever it does to the plan.
+    /// Asks `asked` of what the reader gave, or gives up the question.
+    fn ask(&mut self, asked: Option<Box<Asked>>) {
+        match asked {
+            Some(asked) => {
+                let base = PtrEq::new(self.session.input.clone());
+                let inquired = Inquired { base, asked: *asked, going: true, reply: None, chosen: None };
+                self.ui.inquiry = Some(inquired);
+            }
+            None => {
+                if let Some(inquiry) = &mut self.ui.inquiry {
+                    inquiry.going = false;
+                }
+            }
+        }
+    }
+
+    /// Shows what holds the run, of the answer to a question.
+    fn answered(&mut self, changes: Vec<(String, String)>) {
+        let Some(inquiry) = &self.ui.inquiry else { return };
+        let input = Box::new(inquiry.asked.changed(&inquiry.base));
+        let chosen = Some(changes.clone());
+        self.keeping_search(Event::TryOn(input, changes));
+        if self.session.refused.is_none()
+            && let Some(inquiry) = &mut self.ui.inquiry
+        {
+            inquiry.chosen = chosen;
+        }
+    }
+
+    /// `event` reaches the session; what was found stays, whatever it does to the plan.
     fn keeping_search(&mut self, event: Event) {
-        let search = self.ui.search.clone();
+        let found = (self.ui.search.clone(), self.ui.inquiry.clone());
         self.apply(event);
-        self.ui.search = search;
+        (self.ui.search, self.ui.inquiry) = found;
     }
 }
 
@@ -136,6 +166,14 @@ impl yew::Reducible for AppState {
                 }
             }
             Action::Look(changes) => next.look(changes),
+            Action::Ask(asked) => next.ask(asked),
+            Action::Reply(reply) => {
+                if let Some(inquiry) = &mut ui.inquiry {
+                    inquiry.going = inquiry.going && reply.goes_on;
+                    inquiry.reply = Some(reply);
+                }
+            }
+            Action::Answered(changes) => next.answered(changes),
             Action::CompareFound => {
                 if let Some(search) = &ui.search {
                     let base = search.base.clone();

@@ -9,6 +9,7 @@ use yew::AttrValue;
 use super::browser;
 use super::found::Found;
 use super::panel_id::PanelId;
+use super::question::Inquired;
 
 /// All of it.
 #[derive(Clone, PartialEq)]
@@ -32,6 +33,8 @@ pub(crate) struct UiState {
     pub tour: Option<usize>,
     /// The search for other layouts, from its start until the plan changes by anything but its results.
     pub search: Option<Search>,
+    /// The question that was asked, until the plan changes by anything but its answers.
+    pub inquiry: Option<Inquired>,
     /// The plan before the last change of it, for the differences beside the verdict.
     pub before: Option<PtrEq<Shown>>,
     pub printing: bool,

@@ -177,6 +177,12 @@ impl Inquiry {
         self.question
     }
 
+    /// The reader's plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     /// What was reached so far, in the order of looking.
     #[must_use]
     pub fn reached(&self) -> &[Reached] {

@@ -2,6 +2,7 @@
 
 mod address;
 mod answer;
+mod asked;
 mod branch;
 mod copies;
 mod difference;
@@ -35,6 +36,7 @@ mod verdict;
 
 pub use address::{cut, file_stem, fragment, script_link, settings_link, title};
 pub use answer::{Answer, Shown, answer, estimated};
+pub use asked::{AskError, Asked, AskedLine, Asking, Topic, Trained};
 pub use branch::{Branch, Reason, plain};
 pub use copies::{LONG_LINK, frame, verdict_lines, verdict_markdown};
 pub use difference::Difference;

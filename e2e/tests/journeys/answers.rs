@@ -155,6 +155,48 @@ fn other_layouts_are_searched() {
 }
 
 #[test]
+fn a_question_is_answered_and_its_answer_opens_as_a_plan() {
+    let page = Page::open("");
+    panel(&page, "search");
+    page.choose("#questions label:first-child select", "How few GPUs hold this run?");
+    page.click_text("#questions button", "Answer");
+    let answer = page.wait_text("#questions [role=status] strong", "hold the run");
+    assert_eq!(page.axe(), []);
+    page.screenshot("question");
+    // The answer is the line in bold, and its button takes it.
+    let gpus = page.text("#questions tbody th.strong").replace(", the answer", "").trim().to_owned();
+    assert!(answer.starts_with(&gpus), "{answer:?} is not of {gpus:?}");
+    page.click_text("#questions tr:has(th.strong) button", "Apply");
+    page.wait_text("#questions tr.chosen", "shown");
+    page.wait_text(".plan-name", &format!("{gpus} "));
+    // The list stays, and another line can be taken from it.
+    assert!(page.count("#questions tbody tr") > 1);
+    page.assert_quiet();
+}
+
+#[test]
+fn a_question_says_what_is_missing_and_asks_without_workers_too() {
+    let page = Page::blank();
+    page.devtools("Page.enable", json!({}));
+    page.devtools(
+        "Page.addScriptToEvaluateOnNewDocument",
+        json!({ "source": "window.Worker = class { constructor() { throw new Error('none here') } };" }),
+    );
+    page.goto("");
+    panel(&page, "search");
+    page.choose("#questions label:first-child select", "On how many nodes does it cost least?");
+    page.click_text("#questions button", "Answer");
+    page.wait_text("#questions [role=status]", "On how many tokens is it trained?");
+    page.fill("#questions input[placeholder='15e12']", "1e9");
+    page.fill("#questions input[placeholder='2.50']", "2");
+    page.fill("#questions input[placeholder='8']", "2");
+    page.click_text("#questions button", "Answer");
+    page.wait_text("#questions [role=status] strong", "cost least");
+    assert_eq!(page.count("#questions tbody tr"), 2);
+    page.assert_quiet();
+}
+
+#[test]
 fn the_tool_of_2023_stands_beside() {
     let page = Page::open("");
     panel(&page, "time");

@@ -20,7 +20,7 @@ pub(crate) struct Props {
 }
 
 /// A share of a bar's width.
-fn bar(share: f64, class: &'static str) -> Html {
+pub(super) fn bar(share: f64, class: &'static str) -> Html {
     html! {
         <svg class={classes!("bar", class)} aria-hidden="true">
             <rect width={decimal(share.min(1.0) * 100.0, 1) + "%"} height="100%" />

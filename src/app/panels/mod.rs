@@ -16,6 +16,7 @@ mod overview;
 mod own_figures;
 mod panel;
 mod phase_bars;
+mod question;
 mod rewritten;
 mod schedule;
 mod search;

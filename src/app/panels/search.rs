@@ -6,6 +6,7 @@ use yew::prelude::*;
 use super::front::Front;
 use super::layouts::Layouts;
 use super::panel::{Panel, PlanProps};
+use super::question::Questions;
 use crate::app::action::Action;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::panel_id::PanelId;
@@ -39,12 +40,15 @@ fn search_panel(PlanProps { .. }: &PlanProps) -> Html {
         </>
     };
     html! {
+        <>
         <Section id="search" title="Layout search" {about}>
             <button type="button" class="button" onclick={move |_| dispatch.emit(Action::Search(!searching))}>
                 { label }
             </button>
             { search.map(|search| html! { <Results {search} /> }) }
         </Section>
+        <Questions />
+        </>
     }
 }
 

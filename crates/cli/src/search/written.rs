@@ -128,7 +128,7 @@ impl Written {
         });
         let sizes = if fastest { Vec::new() } else { inquiry.reached().iter().map(Size::of).collect() };
         Self {
-            answer: sentence(plan, inquiry, chosen),
+            answer: inquiry.answer(),
             answered: chosen.is_some(),
             layouts,
             sizes,
@@ -213,49 +213,6 @@ impl Size {
             line += &format!(", {} days, cost {}", decimal(days, 1), rounded(cost));
         }
         line + "; " + &layout.changes()
-    }
-}
-
-fn sentence(plan: &Plan, inquiry: &Inquiry, chosen: Option<&Reached>) -> String {
-    let gpus = plan.cluster().gpus();
-    let name = &plan.cluster().accelerator.name;
-    let Some(one) = chosen else {
-        return match inquiry.question() {
-            Question::Cheapest { days: Some(days), .. } => {
-                format!("No number of nodes that was tried is done within {} days", decimal(days, 1))
-            }
-            _ => format!("Nothing fits on {} {name}", grouped(gpus)),
-        };
-    };
-    let step = one.outcome.as_ref().map_or(Seconds::ZERO, |outcome| outcome.step);
-    match inquiry.question() {
-        Question::Fastest => {
-            format!("The fastest layout on {} {name} takes {}", grouped(gpus), seconds(step))
-        }
-        Question::Fits => format!("A layout fits on {} {name}", grouped(gpus)),
-        Question::FewestGpus => format!(
-            "{} {name} hold the run, no fewer of those tried; layouts shown fit, and need not be the fastest",
-            grouped(one.gpus)
-        ),
-        Question::LongestSequence => format!("Sequences of {} tokens fit", grouped(one.size)),
-        Question::LargestMicroBatch => format!("Micro-batches of {} fit", grouped(one.size)),
-        Question::Cheapest { .. } => format!(
-            "{} {name} cost least: {} in {} days",
-            grouped(one.gpus),
-            rounded(one.cost.unwrap_or_default()),
-            decimal(one.days.unwrap_or_default(), 1)
-        ),
-        Question::Scaling { .. } => format!("From one node to {} {name}", grouped(one.gpus)),
-        Question::OneMoreNode => match inquiry.reached() {
-            [own, more] => format!(
-                "{} GPUs instead of {} bring {} tokens/s instead of {}",
-                grouped(more.gpus),
-                grouped(own.gpus),
-                rounded(more.tokens_per_second),
-                rounded(own.tokens_per_second)
-            ),
-            _ => "No larger number of nodes up to twice as many divides the batch and the model".to_owned(),
-        },
     }
 }
 

@@ -1,0 +1,59 @@
+//! The answer to a question in one sentence.
+
+use super::question::{Inquiry, Question, Reached};
+use shardscope_units::{Seconds, decimal, grouped, rounded, seconds};
+
+impl Inquiry {
+    /// The answer; that nothing was found where there is none.
+    #[must_use]
+    pub fn answer(&self) -> String {
+        let cluster = self.plan().cluster();
+        let (gpus, name) = (grouped(cluster.gpus()), &cluster.accelerator.name);
+        let Some(one) = self.chosen().and_then(|place| self.reached().get(place)) else {
+            return match self.question() {
+                Question::Cheapest { days: Some(days), .. } => {
+                    format!("No number of nodes that was tried is done within {} days", decimal(days, 1))
+                }
+                _ => format!("Nothing fits on {gpus} {name}"),
+            };
+        };
+        match self.question() {
+            Question::Fastest => {
+                let step = one.outcome.as_ref().map_or(Seconds::ZERO, |outcome| outcome.step);
+                format!("The fastest layout on {gpus} {name} takes {}", seconds(step))
+            }
+            Question::Fits => format!("A layout fits on {gpus} {name}"),
+            Question::FewestGpus => format!(
+                "{} {name} hold the run, no fewer of those tried; layouts shown fit, and need not be the fastest",
+                grouped(one.gpus)
+            ),
+            Question::LongestSequence => format!("Sequences of {} tokens fit", grouped(one.size)),
+            Question::LargestMicroBatch => format!("Micro-batches of {} fit", grouped(one.size)),
+            Question::Cheapest { .. } => cheapest(name, one),
+            Question::Scaling { .. } => format!("From one node to {} {name}", grouped(one.gpus)),
+            Question::OneMoreNode => match self.reached() {
+                [own, more] => format!(
+                    "{} GPUs instead of {} bring {} tokens/s instead of {}",
+                    grouped(more.gpus),
+                    grouped(own.gpus),
+                    rounded(more.tokens_per_second),
+                    rounded(own.tokens_per_second)
+                ),
+                _ => {
+                    "No larger number of nodes up to twice as many divides the batch and the model".to_owned()
+                }
+            },
+        }
+    }
+}
+
+/// That so many accelerators called `name` cost least.
+#[must_use]
+pub fn cheapest(name: &str, one: &Reached) -> String {
+    format!(
+        "{} {name} cost least: {} in {} days",
+        grouped(one.gpus),
+        rounded(one.cost.unwrap_or_default()),
+        decimal(one.days.unwrap_or_default(), 1)
+    )
+}

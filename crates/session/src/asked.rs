@@ -1,0 +1,390 @@
+//! What people ask before they launch, of the run in hand: other machines, lengths, batches, models.
+
+use std::fmt;
+
+use super::largest::models_on;
+use super::start::{Choice, Objective};
+use super::state::State;
+use super::user_input::UserInput;
+use serde::{Deserialize, Serialize};
+use shardscope_plan::{Field, Plan};
+use shardscope_search::{Candidate, Choices, Comparison, Inquiry, Preferred, Question, Reached};
+use shardscope_units::grouped;
+
+/// A question that a form offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topic {
+    /// The fewest accelerators of this kind that hold the run.
+    FewestGpus,
+    /// Of which kind of accelerators the fewest hold it.
+    WhichGpu,
+    /// The number of nodes on which the tokens cost least.
+    Cheapest,
+    /// The fastest layout from one node up to so many.
+    Scaling,
+    /// What one more node brings.
+    OneMoreNode,
+    /// The longest sequence that fits.
+    LongestSequence,
+    /// The largest micro-batch that fits.
+    LargestMicroBatch,
+    /// The largest model of the catalog that fits on these machines.
+    LargestModel,
+}
+
+impl Topic {
+    /// All of them, in the order of a list.
+    pub const ALL: [Self; 8] = [
+        Self::FewestGpus,
+        Self::WhichGpu,
+        Self::Cheapest,
+        Self::Scaling,
+        Self::OneMoreNode,
+        Self::LongestSequence,
+        Self::LargestMicroBatch,
+        Self::LargestModel,
+    ];
+
+    /// The question as a reader asks it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FewestGpus => "How few GPUs hold this run?",
+            Self::WhichGpu => "Of which GPU do the fewest hold it?",
+            Self::Cheapest => "On how many nodes does it cost least?",
+            Self::Scaling => "How does it scale with nodes?",
+            Self::OneMoreNode => "What does one more node bring?",
+            Self::LongestSequence => "How long a sequence fits?",
+            Self::LargestMicroBatch => "How large a micro-batch fits?",
+            Self::LargestModel => "How large a model fits here?",
+        }
+    }
+
+    /// Whether a number of nodes belongs to it.
+    #[must_use]
+    pub const fn asks_nodes(self) -> bool {
+        matches!(self, Self::Cheapest | Self::Scaling)
+    }
+
+    /// Whether tokens, a price and days belong to it.
+    #[must_use]
+    pub const fn asks_budget(self) -> bool {
+        matches!(self, Self::Cheapest)
+    }
+}
+
+/// What trains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trained {
+    /// Everything.
+    Full,
+    /// LoRA's adapters.
+    Lora,
+    /// Adapters over weights of 4 bits.
+    QLora,
+}
+
+impl Trained {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Full, Self::Lora, Self::QLora];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "everything",
+            Self::Lora => "LoRA",
+            Self::QLora => "QLoRA",
+        }
+    }
+
+    /// As the setting `train_type` has it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Lora => "lora",
+            Self::QLora => "qlora",
+        }
+    }
+
+    /// What a model of the catalog is trained for.
+    #[must_use]
+    pub const fn objective(self) -> Objective {
+        match self {
+            Self::Full => Objective::FullFineTune,
+            Self::Lora => Objective::Lora,
+            Self::QLora => Objective::QLora,
+        }
+    }
+}
+
+/// A question with what belongs to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// What is asked.
+    #[serde(rename = "question")]
+    pub topic: Topic,
+    /// What trains; as in the run where nothing is chosen.
+    #[serde(rename = "train")]
+    pub trained: Option<Trained>,
+    /// Tokens to train on.
+    pub tokens: Option<u64>,
+    /// Days that there are.
+    pub days: Option<f64>,
+    /// Money per accelerator and hour.
+    pub price: Option<f64>,
+    /// Nodes that there are.
+    pub most_nodes: Option<u64>,
+}
+
+impl Asked {
+    /// What the changes of an answer are put onto: a model of the catalog is a plan of its own.
+    #[must_use]
+    pub fn changed(&self, input: &UserInput) -> UserInput {
+        if self.topic == Topic::LargestModel { UserInput::of("") } else { input.clone() }
+    }
+}
+
+/// Why a question has no answer yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskError {
+    /// The run makes no plan so; the first reason.
+    NoPlan(String),
+    /// It is not said on how many tokens.
+    Tokens,
+    /// It is not said what an accelerator costs.
+    Price,
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPlan(reason) => write!(out, "There is no plan of it: {reason}"),
+            Self::Tokens => out.write_str("On how many tokens is it trained?"),
+            Self::Price => out.write_str("What does a GPU cost for an hour?"),
+        }
+    }
+}
+
+impl std::error::Error for AskError {}
+
+/// Kinds of accelerators that are compared, beside the run's own.
+const KINDS: [&str; 6] = ["A100-SXM-80GB", "H100-SXM", "H200-SXM", "B200", "MI300X", "MI355X"];
+
+/// A question under way.
+#[derive(Debug)]
+pub enum Asking {
+    /// Sizes of one run.
+    Sizes(Box<Inquiry>),
+    /// The kinds of accelerators, each with the number in a node.
+    Kinds(Comparison, u64),
+    /// The models of the catalog on the run's machines.
+    Models(Comparison, Choice),
+}
+
+/// One line of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AskedLine {
+    /// What was asked about: a number of accelerators, a length, a batch, a kind or a model.
+    pub name: String,
+    /// What was found; none where nothing fits.
+    pub reached: Option<Reached>,
+    /// Whether it is the answer.
+    pub chosen: bool,
+}
+
+impl Asking {
+    /// `asked` of what the reader gave.
+    ///
+    /// # Errors
+    /// What is missing to ask it.
+    pub fn of(input: &UserInput, asked: &Asked) -> Result<Self, AskError> {
+        let mut input = input.clone();
+        let mut before = Vec::new();
+        // A model of the catalog has a plan of its own for what trains.
+        if let Some(trained) = asked.trained.filter(|_| asked.topic != Topic::LargestModel) {
+            before.push((Field::TrainType, trained.word().to_owned()));
+            input.put((Field::TrainType.name().to_owned(), trained.word().to_owned()));
+        }
+        let plan = plan_of(&input)?;
+        let most_nodes = asked.most_nodes.unwrap_or(plan.cluster().num_nodes).clamp(1, MOST_NODES);
+        let choices = Choices::default();
+        let question = match asked.topic {
+            Topic::FewestGpus => Question::FewestGpus,
+            Topic::LongestSequence => Question::LongestSequence,
+            Topic::LargestMicroBatch => Question::LargestMicroBatch,
+            Topic::Scaling => Question::Scaling { most_nodes },
+            Topic::OneMoreNode => Question::OneMoreNode,
+            Topic::Cheapest => {
+                let budget = &plan.recipe().budget;
+                let tokens = asked.tokens.or(budget.tokens).ok_or(AskError::Tokens)?;
+                let price = asked.price.or(budget.price_per_gpu_hour).ok_or(AskError::Price)?;
+                Question::Cheapest { tokens, days: asked.days, price, most_nodes }
+            }
+            Topic::WhichGpu => {
+                let candidates = kinds(&input, &plan, &before);
+                let compared =
+                    Comparison::new(candidates, Question::FewestGpus, choices, Preferred::FewestGpus);
+                return Ok(Self::Kinds(compared, plan.cluster().gpus_per_node));
+            }
+            Topic::LargestModel => {
+                let cluster = plan.cluster();
+                let choice = Choice {
+                    model: String::new(),
+                    objective: asked.trained.map_or(Objective::PreTrain, Trained::objective),
+                    accelerator: cluster.accelerator.name.clone(),
+                    gpus: cluster.gpus(),
+                    sequence: plan.model().seq_length,
+                };
+                let compared = Comparison::new(models_on(&choice), Question::Fits, choices, Preferred::First);
+                return Ok(Self::Models(compared, choice));
+            }
+        };
+        Ok(Self::Sizes(Box::new(Inquiry::new(&plan, question, choices).told_behind(before))))
+    }
+
+    /// Looks at up to `count` more things; whether there are more.
+    pub fn step(&mut self, count: u64) -> bool {
+        match self {
+            Self::Sizes(inquiry) => inquiry.step(count),
+            Self::Kinds(compared, _) | Self::Models(compared, _) => compared.step(count),
+        }
+    }
+
+    /// The answer so far in one sentence.
+    #[must_use]
+    pub fn answer(&self) -> String {
+        match self {
+            Self::Sizes(inquiry) => inquiry.answer(),
+            Self::Kinds(compared, per_node) => match best(compared) {
+                Some((name, one)) => {
+                    format!(
+                        "{} {name} hold the run; of no other kind asked about do fewer",
+                        grouped(one.gpus)
+                    )
+                }
+                None => format!(
+                    "Nothing fits on any of these kinds of accelerators, where {} are in a node",
+                    grouped(*per_node)
+                ),
+            },
+            Self::Models(compared, choice) => {
+                let how = choice.objective.name();
+                let machines = format!("{} {}", grouped(choice.gpus), choice.accelerator);
+                match best(compared) {
+                    Some((name, _)) => {
+                        format!("{how}: {name} is the largest model of the catalog that fits on {machines}")
+                    }
+                    None => format!("{how}: no model of the catalog fits on {machines}"),
+                }
+            }
+        }
+    }
+
+    /// What was looked at, in order.
+    #[must_use]
+    pub fn lines(&self) -> Vec<AskedLine> {
+        match self {
+            Self::Sizes(inquiry) => {
+                let chosen = inquiry.chosen();
+                let line = |(place, one): (usize, &Reached)| AskedLine {
+                    name: grouped(one.size),
+                    reached: Some(one.clone()).filter(|one| one.outcome.is_some()),
+                    chosen: chosen == Some(place),
+                };
+                inquiry.reached().iter().enumerate().map(line).collect()
+            }
+            Self::Kinds(compared, _) | Self::Models(compared, _) => {
+                let chosen = compared.chosen();
+                let line = |(place, (candidate, one)): (usize, (&Candidate, Option<&Reached>))| AskedLine {
+                    name: candidate.name.clone(),
+                    reached: one.cloned(),
+                    chosen: chosen == Some(place),
+                };
+                compared.answers().enumerate().map(line).collect()
+            }
+        }
+    }
+}
+
+/// Most nodes that a row goes up to, as many as the search for the fewest accelerators.
+const MOST_NODES: u64 = 1 << 12;
+
+fn best(compared: &Comparison) -> Option<(&str, &Reached)> {
+    let (candidate, answer) = compared.answers().nth(compared.chosen()?)?;
+    Some((&candidate.name, answer?))
+}
+
+fn plan_of(input: &UserInput) -> Result<Plan, AskError> {
+    let state = State::new(input.clone());
+    if let Some(shown) = &state.shown {
+        return Ok(shown.plan.clone());
+    }
+    let resolution = &state.answer.resolution;
+    let stopped = resolution.not_modelled.first().map(|item| format!("not modelled: {}", item.name));
+    let said = resolution.diagnostics.first().map(|first| first.message.clone());
+    Err(AskError::NoPlan(stopped.or(said).unwrap_or_default()))
+}
+
+/// The run on each kind of accelerators; those on which it is no plan, as without fp8, are left out.
+fn kinds(input: &UserInput, plan: &Plan, before: &[(Field, String)]) -> Vec<Candidate> {
+    let own = plan.cluster().accelerator.name.as_str();
+    let names = [own].into_iter().chain(KINDS.into_iter().filter(|name| *name != own));
+    let candidate = |name: &str| {
+        let mut input = input.clone();
+        let mut before = before.to_vec();
+        if name != own {
+            before.push((Field::Accelerator, name.to_owned()));
+            input.put((Field::Accelerator.name().to_owned(), name.to_owned()));
+        }
+        Some(Candidate { name: name.to_owned(), plan: plan_of(&input).ok()?, before, price: None })
+    };
+    names.filter_map(candidate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EXAMPLE;
+
+    fn asked(topic: Topic) -> Asked {
+        Asked { topic, trained: None, tokens: None, days: None, price: None, most_nodes: None }
+    }
+
+    #[test]
+    fn every_question_ends_with_an_answer_that_opens_as_a_plan() {
+        let input = UserInput::of(EXAMPLE);
+        for topic in Topic::ALL {
+            let asked =
+                Asked { tokens: Some(1_000_000_000), price: Some(2.0), most_nodes: Some(2), ..asked(topic) };
+            let mut asking = Asking::of(&input, &asked).unwrap();
+            while asking.step(u64::MAX) {}
+            let lines = asking.lines();
+            let chosen = lines.iter().find(|line| line.chosen);
+            let Some(line) = chosen else {
+                panic!("{}: {}", topic.name(), asking.answer());
+            };
+            let reached = line.reached.as_ref().unwrap();
+            let mut changed = asked.changed(&input);
+            for (field, value) in &reached.outcome.as_ref().unwrap().changes {
+                changed.put((field.name().to_owned(), value.clone()));
+            }
+            let shown = State::new(changed).shown.unwrap();
+            assert_eq!(shown.plan.cluster().gpus(), reached.gpus, "{}", topic.name());
+            let (step, found) = (shown.report.time.step.get(), reached.outcome.as_ref().unwrap().step.get());
+            assert!((step / found - 1.0).abs() < 1e-9, "{}: {step} and {found}", topic.name());
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_asked() {
+        let input = UserInput::of(EXAMPLE);
+        let cheapest = Asking::of(&input, &asked(Topic::Cheapest));
+        assert_eq!(cheapest.err(), Some(AskError::Tokens));
+        let empty = Asking::of(&UserInput::of(""), &asked(Topic::FewestGpus));
+        assert!(matches!(empty.err(), Some(AskError::NoPlan(_))));
+    }
+}

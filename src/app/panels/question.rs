@@ -1,0 +1,259 @@
+//! The questions that people have before they launch, as one form, and the answer with all that was looked at.
+
+use shardscope::session::{Asked, Topic, Trained};
+use shardscope::units::{decimal, gib, grouped, rounded, seconds};
+use yew::prelude::*;
+
+use super::layouts::bar;
+use crate::app::action::Action;
+use crate::app::browser;
+use crate::app::context::{AppContext, send, use_dispatch};
+use crate::app::question::{Held, Inquired, Line};
+use crate::app::widgets::{Options, Section, Wide, head};
+
+/// What trains as it does in the run.
+const AS_IS: &str = "as in the run";
+
+/// What the form holds, as typed.
+#[derive(Clone, PartialEq)]
+struct Typed {
+    topic: Topic,
+    trained: Option<Trained>,
+    nodes: String,
+    tokens: String,
+    price: String,
+    days: String,
+}
+
+impl Typed {
+    fn asked(&self) -> Asked {
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| *number > 0.0);
+        Asked {
+            topic: self.topic,
+            trained: self.trained,
+            // Tokens are typed as people write them: 15e12.
+            tokens: number(&self.tokens).filter(|tokens| *tokens < MOST_TOKENS).map(whole),
+            days: number(&self.days).filter(|_| self.topic.asks_budget()),
+            price: number(&self.price),
+            most_nodes: self.nodes.trim().parse().ok().filter(|_| self.topic.asks_nodes()),
+        }
+    }
+}
+
+/// More tokens than these are no budget.
+const MOST_TOKENS: f64 = 1e18;
+
+fn whole(tokens: f64) -> u64 {
+    shardscope::units::Count::rounded_up(tokens).get()
+}
+
+/// Nodes that a row goes up to, as many times the run's own.
+const ROOM: u64 = 8;
+
+#[component(Questions)]
+pub(super) fn questions() -> Html {
+    let dispatch = use_dispatch();
+    let app = use_context::<AppContext>();
+    let plan = app.as_ref().and_then(|app| app.session.shown.as_ref().map(|shown| shown.plan.clone()));
+    let typed = use_state(|| {
+        let nodes = plan.as_ref().map_or(ROOM, |plan| plan.cluster().num_nodes.saturating_mul(ROOM));
+        let budget = plan.as_ref().map(|plan| plan.recipe().budget.clone()).unwrap_or_default();
+        Typed {
+            topic: Topic::FewestGpus,
+            trained: None,
+            nodes: nodes.to_string(),
+            tokens: budget.tokens.map(|tokens| tokens.to_string()).unwrap_or_default(),
+            price: budget.price_per_gpu_hour.map(|price| price.to_string()).unwrap_or_default(),
+            days: String::new(),
+        }
+    });
+    let Some(app) = app else { return html!() };
+    let going = app.ui.inquiry.as_ref().is_some_and(|inquiry| inquiry.going);
+    let submit = {
+        let (dispatch, typed) = (dispatch.clone(), typed.clone());
+        move |event: SubmitEvent| {
+            event.prevent_default();
+            dispatch.emit(Action::Ask((!going).then(|| Box::new(typed.asked()))));
+        }
+    };
+    let topic = {
+        let typed = typed.clone();
+        move |name: String| {
+            if let Some(topic) = Topic::ALL.into_iter().find(|topic| topic.name() == name) {
+                typed.set(Typed { topic, ..(*typed).clone() });
+            }
+        }
+    };
+    let trained = {
+        let typed = typed.clone();
+        move |name: String| {
+            let trained = Trained::ALL.into_iter().find(|trained| trained.name() == name);
+            typed.set(Typed { trained, ..(*typed).clone() });
+        }
+    };
+    let field = |label: &'static str, hint: &'static str, value: &str, put: fn(&mut Typed, String)| {
+        let typed = typed.clone();
+        let oninput = move |event: InputEvent| {
+            let mut next = (*typed).clone();
+            put(&mut next, browser::value_of(&event));
+            typed.set(next);
+        };
+        html! {
+            <label>
+                { label }
+                <input class="field" inputmode="decimal" autocomplete="off" placeholder={hint} value={value.to_owned()} {oninput} />
+            </label>
+        }
+    };
+    html! {
+        <Section id="questions" title="Questions" about={html! { "Every size, kind or model below is searched for layouts of its own; a line opens as a plan." }}>
+            <form class="asking" onsubmit={submit}>
+                <label>
+                    { "Question" }
+                    <Options
+                        names={Topic::ALL.into_iter().map(|topic| AttrValue::Static(topic.name())).collect::<Vec<_>>()}
+                        chosen={typed.topic.name()}
+                        onchange={topic}
+                    />
+                </label>
+                <label>
+                    { "What trains" }
+                    <Options
+                        names={[AS_IS].into_iter().chain(Trained::ALL.into_iter().map(Trained::name)).map(AttrValue::Static).collect::<Vec<_>>()}
+                        chosen={typed.trained.map_or(AS_IS, Trained::name)}
+                        onchange={trained}
+                    />
+                </label>
+                if typed.topic.asks_budget() {
+                    { field("Tokens", "15e12", &typed.tokens, |typed, value| typed.tokens = value) }
+                    { field("Price of a GPU-hour", "2.50", &typed.price, |typed, value| typed.price = value) }
+                    { field("Days at most", "any", &typed.days, |typed, value| typed.days = value) }
+                }
+                if typed.topic.asks_nodes() {
+                    { field("Nodes at most", "8", &typed.nodes, |typed, value| typed.nodes = value) }
+                }
+                <button type="submit" class="button">{ if going { "Stop" } else { "Answer" } }</button>
+            </form>
+            if let Some(inquiry) = app.ui.inquiry.clone() {
+                <Answered {inquiry} />
+            }
+        </Section>
+    }
+}
+
+#[derive(Properties, PartialEq)]
+struct AnsweredProps {
+    inquiry: Inquired,
+}
+
+#[component(Answered)]
+fn answered(AnsweredProps { inquiry }: &AnsweredProps) -> Html {
+    let Some(reply) = &inquiry.reply else {
+        return html! { <p class="small soft" role="status">{ "Searching…" }</p> };
+    };
+    let most = reply.lines.iter().filter_map(|line| line.held.as_ref());
+    let most = most.map(|held| held.tokens_per_second).fold(f64::MIN_POSITIVE, f64::max);
+    let priced = reply.lines.iter().any(|line| line.held.as_ref().is_some_and(|held| held.cost.is_some()));
+    // Where the row is one of machines its name is their number.
+    let by_gpus = matches!(
+        inquiry.asked.topic,
+        Topic::FewestGpus | Topic::Cheapest | Topic::Scaling | Topic::OneMoreNode
+    );
+    let columns = 6 + usize::from(!by_gpus) + 2 * usize::from(priced);
+    let named = match inquiry.asked.topic {
+        Topic::LongestSequence => "tokens",
+        Topic::LargestMicroBatch => "MBS",
+        Topic::LargestModel => "model",
+        Topic::WhichGpu => "GPU",
+        _ => "GPUs",
+    };
+    let line = |line: &Line| {
+        let held = line.held.as_ref().map(|held| &held.layout.changes);
+        let class = (held.is_some() && held == inquiry.chosen.as_ref()).then_some("chosen");
+        html! {
+            <tr {class}>
+                <th scope="row" class={line.is_answer.then_some("strong")}>
+                    { &line.name }
+                    if line.is_answer { <span class="hidden">{ ", the answer" }</span> }
+                </th>
+                if let Some(held) = &line.held {
+                    { cells(inquiry, held, most, (by_gpus, priced)) }
+                } else {
+                    <td colspan={columns.to_string()} class="soft">{ "nothing fits" }</td>
+                }
+            </tr>
+        }
+    };
+    html! {
+        <>
+            <p class="searched" role="status">
+                if inquiry.going {
+                    { format!("Searching: {} looked at", grouped(reply.lines.len() as u64)) }
+                } else {
+                    <strong>{ &reply.sentence }</strong>
+                }
+            </p>
+            if !reply.lines.is_empty() {
+                <Wide label="What was looked at">
+                    <table class="figures layout-table">
+                        <thead>
+                            <tr>
+                                { head(named) }
+                                if !by_gpus { { head(">GPUs") } }
+                                { head("layout") }{ head(">step") }{ head(">peak") }
+                                <th scope="col" class="number" colspan="2">{ "tokens/s" }</th>
+                                if priced { { head(">days") }{ head(">cost") } }
+                                <th scope="col"><span class="hidden">{ "apply" }</span></th>
+                            </tr>
+                        </thead>
+                        <tbody>{ for reply.lines.iter().map(line) }</tbody>
+                    </table>
+                </Wide>
+            }
+        </>
+    }
+}
+
+fn cells(inquiry: &Inquired, held: &Held, most: f64, (by_gpus, priced): (bool, bool)) -> Html {
+    let layout = &held.layout;
+    let number = |figure: Option<String>| html! { <td class="number">{ figure.unwrap_or_default() }</td> };
+    html! {
+        <>
+            if !by_gpus { { number(Some(grouped(held.gpus))) } }
+            <td>{ layout.words() }</td>
+            { number(Some(seconds(layout.step()))) }
+            <td class="number">
+                { gib(layout.peak()) }
+                if layout.tight { <span class="tight-mark">{ " tight" }</span> }
+            </td>
+            <td class="bar-cell">{ bar(held.tokens_per_second / most, "step-time") }</td>
+            { number(Some(rounded(held.tokens_per_second))) }
+            if priced {
+                { number(held.days.map(|days| decimal(days, 1))) }
+                { number(held.cost.map(rounded)) }
+            }
+            <td><Take inquiry={inquiry.clone()} changes={layout.changes.clone()} /></td>
+        </>
+    }
+}
+
+#[derive(Properties, PartialEq)]
+struct TakeProps {
+    inquiry: Inquired,
+    changes: Vec<(String, String)>,
+}
+
+/// The button that shows a line as a plan.
+#[component(Take)]
+fn take(TakeProps { inquiry, changes }: &TakeProps) -> Html {
+    let dispatch = use_dispatch();
+    if inquiry.chosen.as_ref() == Some(changes) {
+        return html! { <span class="soft">{ "shown" }</span> };
+    }
+    let changes = changes.clone();
+    html! {
+        <button type="button" class="button" onclick={send(&dispatch, move || Action::Answered(changes.clone()))}>
+            { "Apply" }
+        </button>
+    }
+}
