@@ -59,7 +59,7 @@ mod tests {
         #[test]
         fn it_sorts_as_the_standard_library_does(mut items: Vec<(u8, String)>) {
             let mut expected = items.clone();
-            expected.sort_by(|one, other| other.0.cmp(&one.0));
+            expected.sort_by_key(|item| std::cmp::Reverse(item.0));
             super::sort_by(&mut items, |one, other| other.0.cmp(&one.0));
             prop_assert_eq!(&items, &expected);
             expected.sort_by_key(|item| item.1.len());

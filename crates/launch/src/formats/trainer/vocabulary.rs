@@ -40,7 +40,7 @@ const FP8: &str = "linear layers in fp8 (torchao, Transformer Engine)";
 const PARALLEL: &str = "this way of cutting a model of transformers";
 const DATA: &str = "training data";
 const EVALUATION: &str = "evaluation";
-const WITH_VISION: &str = "only with a vision model";
+const WITH_VISION: &str = "images: their tokens count in the sequence length";
 const KERNELS: &str = "kernels of this library in the place of transformers'";
 
 /// All keys. Sources: `transformers/training_args.py`, `peft/tuners/lora/config.py`, TRL's `model_config.py` and
