@@ -40,15 +40,15 @@ fn search_panel(PlanProps { .. }: &PlanProps) -> Html {
         </>
     };
     html! {
-        <>
-        <Section id="search" title="Layout search" {about}>
-            <button type="button" class="button" onclick={move |_| dispatch.emit(Action::Search(!searching))}>
-                { label }
-            </button>
-            { search.map(|search| html! { <Results {search} /> }) }
-        </Section>
-        <Questions />
-        </>
+        <div>
+            <Section id="search" title="Layout search" {about}>
+                <button type="button" class="button" onclick={move |_| dispatch.emit(Action::Search(!searching))}>
+                    { label }
+                </button>
+                { search.map(|search| html! { <Results {search} /> }) }
+            </Section>
+            <Questions />
+        </div>
     }
 }
 

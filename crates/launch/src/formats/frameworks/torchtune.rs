@@ -87,7 +87,6 @@ const HARMLESS: &[&str] = &[
     "epochs",
     "max_steps_per_epoch",
     "run_val_every_n_steps",
-    "batch_size_val",
     "low_cpu_ram",
     "model.lora_alpha",
     "clip_grad_norm",
@@ -108,6 +107,17 @@ fn torchtune(leaves: &mut Leaves<'_>) {
         if let Some(leaf) = leaves.get(path).filter(|leaf| !matches!(leaf.value.as_str(), "1" | "-1" | "")) {
             lack(leaves, leaf, Effect::Communication, what);
         }
+    }
+    // `recipes/full_finetune_distributed.py`: the size of training's batches where it is not stated.
+    if let (Some(leaf), trained) = (leaves.get("batch_size_val"), leaves.whole("batch_size"))
+        && leaf.whole().is_none_or(|batch| trained.is_none_or(|trained| batch > trained))
+    {
+        lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "validation in larger batches than training's: its logits may be the peak",
+        );
     }
     if leaves.get("optimizer._component_").is_none() {
         let what = "a text that generates, evaluates or converts, and trains nothing";

@@ -3,6 +3,7 @@
 mod adapters;
 mod cookbook;
 mod dialect;
+mod evaluation;
 mod format;
 mod objective;
 mod place;

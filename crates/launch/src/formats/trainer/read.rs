@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
-use super::{adapters, cookbook, objective, spread, unsloth, vision, words};
+use super::{adapters, cookbook, evaluation, objective, spread, unsloth, vision, words};
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::named::{take_model, with_vision};
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
@@ -49,6 +49,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     spread::sequences(&mut leaves);
     objective::read(&mut leaves, dialect);
     vision::read(&mut leaves, dialect);
+    evaluation::read(&mut leaves, dialect);
     if is_file && dialect == Dialect::Trl {
         objective::left_to_program(&mut leaves);
     }
