@@ -3,6 +3,7 @@
 
 use super::{SectionKind, Symbols, Weight, sections};
 use shardscope_plan::{Chunk, LayerKind};
+use shardscope_sorting::sort_by_key;
 
 /// Weights of a chunk, one list per kind of section, and the order of the sections.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +21,7 @@ impl Creation {
         for section in sections(x, chunk) {
             let weights = section.weights(x);
             let mut sorted = weights.to_vec();
-            sorted.sort_by_key(|weight| turn(x, weight.name));
+            sort_by_key(&mut sorted, |weight| turn(x, weight.name));
             counts.push(section.times);
             kinds.push((section.kind, sorted));
         }

@@ -12,6 +12,7 @@ use super::space::Space;
 use shardscope_estimate::Verdict;
 use shardscope_estimate::time::Draft;
 use shardscope_plan::{DpSharding, Overlap, Plan, Recompute, Variant};
+use shardscope_sorting::sort_by_key;
 use shardscope_source::Code;
 use shardscope_units::{Bytes, Seconds};
 
@@ -71,7 +72,9 @@ impl Leaves {
     pub(crate) fn of(space: &Space, shape: Variant, plan: Plan) -> Self {
         let mut rests = space.rests(&shape);
         // The one that is no slower than most others comes last, where it is taken first.
-        rests.sort_by_key(|(one, _)| SHARDINGS.iter().filter(|other| is_no_slower(*one, **other)).count());
+        sort_by_key(&mut rests, |(one, _)| {
+            SHARDINGS.iter().filter(|other| is_no_slower(*one, **other)).count()
+        });
         let recomputations = space.recomputations(&shape);
         Self { shape, plan, rests, recomputations, untouched: true, fit: Vec::new(), too_large: Vec::new() }
     }

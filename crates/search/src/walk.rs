@@ -16,6 +16,7 @@ use super::space::Space;
 use shardscope_estimate::Verdict;
 use shardscope_estimate::time::{Draft, Sections, exact_step_seconds};
 use shardscope_plan::{Plan, Variant};
+use shardscope_sorting::sort_by;
 use shardscope_source::Code;
 use shardscope_units::Seconds;
 
@@ -242,7 +243,7 @@ impl Walk {
             Task::Shape(least, _) => least.get(),
             Task::Leaves(_) => 0.0,
         };
-        self.tasks.sort_by(|one, other| least(other).total_cmp(&least(one)));
+        sort_by(&mut self.tasks, |one, other| least(other).total_cmp(&least(one)));
     }
 
     fn work(&mut self, task: Task) {

@@ -57,7 +57,7 @@ pub(super) fn questions() -> Html {
     let plan = app.as_ref().and_then(|app| app.session.shown.as_ref().map(|shown| shown.plan.clone()));
     let typed = use_state(|| {
         let nodes = plan.as_ref().map_or(ROOM, |plan| plan.cluster().num_nodes.saturating_mul(ROOM));
-        let budget = plan.as_ref().map(|plan| plan.recipe().budget.clone()).unwrap_or_default();
+        let budget = plan.as_ref().map(|plan| plan.recipe().budget).unwrap_or_default();
         Typed {
             topic: Topic::FewestGpus,
             trained: None,

@@ -7,6 +7,7 @@
 //! communication, `h` the launch, `.` none of these); the first release that has it; the last one
 //! (`.`: still there). Source: the argument parsers themselves, at each release.
 
+use shardscope_sorting::sort_by;
 use std::sync::OnceLock;
 
 use super::release::Release;
@@ -58,7 +59,7 @@ fn sorted() -> &'static [FlagRow] {
         for text in TABLE.lines() {
             lines.push(FlagRow { letters: letters(name_of(text)), text });
         }
-        lines.sort_by(|a, b| dashed(name_of(a.text)).cmp(dashed(name_of(b.text))));
+        sort_by(&mut lines, |a, b| dashed(name_of(a.text)).cmp(dashed(name_of(b.text))));
         lines
     })
 }

@@ -3,6 +3,7 @@
 use crate::dimension::{Choices, Dimension, Values};
 use shardscope_plan::hints::divisors;
 use shardscope_plan::{Fp8, Fp8Recipe, Lora, PipelineSchedule, Plan, RankOrder, Software, Variant};
+use shardscope_sorting::sort;
 
 /// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
 const MAX_PIPELINE: u64 = 128;
@@ -20,7 +21,7 @@ fn cuts(plan: &Plan) -> bool {
 fn allowed(choices: &Choices, dimension: Dimension, stated: u64, values: Vec<u64>) -> Vec<u64> {
     let mut values = values;
     values.push(stated);
-    values.sort_unstable();
+    sort(&mut values);
     values.dedup();
     values.retain(|value| choices.of(dimension).allow(*value, stated));
     values

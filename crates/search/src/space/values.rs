@@ -8,6 +8,7 @@ use shardscope_plan::{
     Dispatcher, DpSharding, Field, Overlap, PipelineSchedule, Plan, RankOrder, Recompute, RecomputeModule,
     Software, Variant,
 };
+use shardscope_sorting::sort_by_key;
 use shardscope_source::Code;
 
 /// Stages, chunks that a schedule has of its own, and how layers are spread over them.
@@ -366,7 +367,7 @@ impl Space {
             let both: Vec<Overlap> = out.iter().map(|one| Overlap { expert: true, ..*one }).collect();
             out.extend(both);
         }
-        out.sort_unstable_by_key(|one| (one.tensor, one.expert));
+        sort_by_key(&mut out, |one| (one.tensor, one.expert));
         out.dedup();
         out
     }
