@@ -75,7 +75,7 @@ test("a question is answered, and its answer is a plan", () => {
   const best = shardscope.estimate({ text: script, settings: layout.change }).report;
   assert.equal(best.memory.worst.peak_reserved, layout.peak_reserved);
   assert.ok(answer.startsWith(`${gpus} `), answer);
-  assert.throws(() => shardscope.ask(script, { question: "cheapest" }), /how many tokens/);
+  assert.throws(() => shardscope.ask(script, { question: "cheapest" }), /How many tokens/);
   assert.throws(() => shardscope.ask(script, { question: "what" }), /cannot be read/);
 });
 

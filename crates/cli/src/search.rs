@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use shardscope::catalog::accelerator;
 use shardscope::plan::Plan;
 use shardscope::search::{Choices, Dimension, Inquiry, Question, Space, Values, exhaust};
-use shardscope::session::Objective;
+use shardscope::session::{self, Objective};
 
 use crate::input::Input;
 use crate::output::{Format, NO_PLAN, print, print_json, refuse, tell};
@@ -96,22 +96,12 @@ enum Trained {
     Qlora,
 }
 
-impl Trained {
-    /// As the setting `train_type` has it.
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Lora => "lora",
-            Self::Qlora => "qlora",
-        }
-    }
-
-    /// What a model of the catalog is trained for.
-    const fn objective(self) -> Objective {
-        match self {
-            Self::Full => Objective::FullFineTune,
-            Self::Lora => Objective::Lora,
-            Self::Qlora => Objective::QLora,
+impl From<Trained> for session::Trained {
+    fn from(trained: Trained) -> Self {
+        match trained {
+            Trained::Full => Self::Full,
+            Trained::Lora => Self::Lora,
+            Trained::Qlora => Self::QLora,
         }
     }
 }
@@ -195,7 +185,10 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     let mut input = arguments.input.clone();
     // Of models that are compared each has a plan of its own for what trains.
     if let Some(train) = arguments.train.filter(|_| arguments.question != Asked::LargestModel) {
-        input.changes.settings.push(("train_type".to_owned(), train.word().to_owned()));
+        input
+            .changes
+            .settings
+            .push(("train_type".to_owned(), session::Trained::from(train).word().to_owned()));
     }
     let pasted = match input.read() {
         Ok(pasted) => pasted,
@@ -218,7 +211,9 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     match arguments.question {
         Asked::WhichGpu => return compared::kinds(&terms, (&input, &pasted), plan, question),
         Asked::LargestModel => {
-            let objective = arguments.train.map_or(Objective::PreTrain, Trained::objective);
+            let objective = arguments
+                .train
+                .map_or(Objective::PreTrain, |train| session::Trained::from(train).objective());
             return compared::models(&terms, objective, plan, question);
         }
         _ => {}

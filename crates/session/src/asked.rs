@@ -46,18 +46,18 @@ impl Topic {
         Self::LargestModel,
     ];
 
-    /// The question as a reader asks it.
+    /// The question in the words of a list.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::FewestGpus => "How few GPUs hold this run?",
-            Self::WhichGpu => "Of which GPU do the fewest hold it?",
-            Self::Cheapest => "On how many nodes does it cost least?",
-            Self::Scaling => "How does it scale with nodes?",
-            Self::OneMoreNode => "What does one more node bring?",
-            Self::LongestSequence => "How long a sequence fits?",
-            Self::LargestMicroBatch => "How large a micro-batch fits?",
-            Self::LargestModel => "How large a model fits here?",
+            Self::FewestGpus => "Fewest GPUs that this run fits on",
+            Self::WhichGpu => "GPU type that needs the fewest",
+            Self::Cheapest => "Cheapest number of nodes",
+            Self::Scaling => "Scaling with the number of nodes",
+            Self::OneMoreNode => "What one more node brings",
+            Self::LongestSequence => "Longest sequence that fits",
+            Self::LargestMicroBatch => "Largest micro-batch that fits",
+            Self::LargestModel => "Largest model that fits here",
         }
     }
 
@@ -162,9 +162,9 @@ pub enum AskError {
 impl fmt::Display for AskError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoPlan(reason) => write!(out, "There is no plan of it: {reason}"),
-            Self::Tokens => out.write_str("On how many tokens is it trained?"),
-            Self::Price => out.write_str("What does a GPU cost for an hour?"),
+            Self::NoPlan(reason) => write!(out, "This run makes no plan: {reason}"),
+            Self::Tokens => out.write_str("How many tokens is it trained on?"),
+            Self::Price => out.write_str("What does a GPU-hour cost?"),
         }
     }
 }

@@ -158,7 +158,7 @@ fn other_layouts_are_searched() {
 fn a_question_is_answered_and_its_answer_opens_as_a_plan() {
     let page = Page::open("");
     panel(&page, "search");
-    page.choose("#questions label:first-child select", "How few GPUs hold this run?");
+    page.choose("#questions label:first-child select", "Fewest GPUs that this run fits on");
     page.click_text("#questions button", "Answer");
     let answer = page.wait_text("#questions [role=status] strong", "hold the run");
     assert_eq!(page.axe(), []);
@@ -184,9 +184,9 @@ fn a_question_says_what_is_missing_and_asks_without_workers_too() {
     );
     page.goto("");
     panel(&page, "search");
-    page.choose("#questions label:first-child select", "On how many nodes does it cost least?");
+    page.choose("#questions label:first-child select", "Cheapest number of nodes");
     page.click_text("#questions button", "Answer");
-    page.wait_text("#questions [role=status]", "On how many tokens is it trained?");
+    page.wait_text("#questions [role=status]", "How many tokens is it trained on?");
     page.fill("#questions input[placeholder='15e12']", "1e9");
     page.fill("#questions input[placeholder='2.50']", "2");
     page.fill("#questions input[placeholder='8']", "2");

@@ -106,7 +106,7 @@ pub(super) fn questions() -> Html {
         }
     };
     html! {
-        <Section id="questions" title="Questions" about={html! { "Every size, kind or model below is searched for layouts of its own; a line opens as a plan." }}>
+        <Section id="questions" title="Questions" about={html! { "Each size, GPU type or model is searched for its own best layout; any row opens as a plan." }}>
             <form class="asking" onsubmit={submit}>
                 <label>
                     { "Question" }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use shardscope::link::Pasted;
 use shardscope::plan::{Field, Plan};
-use shardscope::search::{Candidate, Choices, Comparison, Preferred, Question, Reached};
+use shardscope::search::{Candidate, Choices, Comparison, Preferred, Question, Reached, cheapest};
 use shardscope::session::{Choice, Objective, models_on};
 use shardscope::units::{Bytes, Seconds, decimal, gib, grouped, rounded, seconds};
 
@@ -54,19 +54,14 @@ pub(super) fn kinds(
         let before = vec![(Field::Accelerator, name.clone())];
         candidates.push(Candidate { name: name.clone(), plan, before, price: price.or(terms.price) });
     }
-    let cheapest = matches!(question, Question::Cheapest { .. });
-    let preferred = if cheapest { Preferred::Cheapest } else { Preferred::FewestGpus };
+    let by_cost = matches!(question, Question::Cheapest { .. });
+    let preferred = if by_cost { Preferred::Cheapest } else { Preferred::FewestGpus };
     let comparison = Comparison::new(candidates, question, terms.choices.clone(), preferred);
     write(
         terms,
         comparison,
         &|name, one| match (one.cost, one.days) {
-            (Some(cost), Some(days)) => format!(
-                "{} {name} cost least: {} in {} days",
-                grouped(one.gpus),
-                rounded(cost),
-                decimal(days, 1)
-            ),
+            (Some(_), Some(_)) => cheapest(name, one),
             _ => format!("{} {name} hold the run; of no other kind asked about do fewer", grouped(one.gpus)),
         },
         &format!(
