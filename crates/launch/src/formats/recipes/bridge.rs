@@ -4,7 +4,8 @@
 
 use super::super::leaves::{Leaf, Leaves, Scalars};
 use super::super::nemo;
-use super::evaluate::{Calls, Outcome, Scalar, Tree, scalar, text};
+use super::evaluate::{Calls, Outcome};
+use super::tree::{Scalar, Tree, scalar, text};
 use crate::named::{take_model, with_vision};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_catalog as catalog;

@@ -1,8 +1,11 @@
 //! What a function of a program puts into the configuration that it returns: assignments to dotted names in order, calls of
 //! other functions of the program, and calls that a dialect knows. What else is called may change anything, and is told.
 
+use super::branches::{Block, enter};
 use super::expression::{Argument, Expression, expression};
-use super::program::{Constants, Function, Statement};
+use super::program::{Constants, Function};
+use super::scope::{LARGEST, Scope};
+use super::tree::{Scalar, Tree, below};
 use std::rc::Rc;
 
 /// Calls inside calls that are followed.
@@ -11,23 +14,6 @@ const DEEPEST: u32 = 8;
 const MOST: usize = 200_000;
 /// Work of a statement beside the values.
 const STATEMENT: usize = 20;
-
-/// Values that one configuration holds at most; recipes have some two hundred.
-const LARGEST: usize = 2_000;
-
-/// A value at the end of a path.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Scalar {
-    /// As a settings file would write it; empty for `None`.
-    pub(super) text: String,
-    /// What it lacks.
-    pub(super) hole: Option<String>,
-    /// Where it was assigned, in bytes of the program.
-    pub(super) at: usize,
-}
-
-/// Values by path; the empty path is the value itself, or the name of the class that was called for it.
-pub(super) type Tree = Vec<(String, Scalar)>;
 
 /// Calls that are known without their source.
 pub(super) trait Calls {
@@ -80,71 +66,6 @@ struct Run<'a> {
     left: usize,
     depth: u32,
     unknown: Vec<String>,
-}
-
-/// Values by name and path inside one function.
-struct Scope<'a> {
-    values: Tree,
-    at: usize,
-    /// Constants of the function's own program.
-    constants: Rc<Constants<'a>>,
-}
-
-impl Scope<'_> {
-    /// What stands under a name, paths relative to it.
-    fn below(&self, name: &str) -> Tree {
-        below(&self.values, name)
-    }
-
-    fn holds(&self, name: &str) -> bool {
-        self.values.iter().any(|(path, _)| is_below(path, name))
-    }
-
-    fn assign(&mut self, name: &str, tree: Tree) {
-        self.values.retain(|(path, _)| !is_below(path, name));
-        if self.values.len() + tree.len() > LARGEST {
-            let hole = Some("a configuration that is too large".to_owned());
-            self.values.push((name.to_owned(), Scalar { hole, at: self.at, ..Scalar::default() }));
-            self.values.truncate(LARGEST);
-            return;
-        }
-        for (path, scalar) in tree {
-            let path = if path.is_empty() { name.to_owned() } else { format!("{name}.{path}") };
-            self.values.push((path, scalar));
-        }
-    }
-}
-
-fn is_below(path: &str, name: &str) -> bool {
-    path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
-/// The part of a tree under a name, paths relative to it.
-pub(super) fn below(tree: &Tree, name: &str) -> Tree {
-    let inside =
-        |path: &str| path.strip_prefix(name).map(|rest| rest.strip_prefix('.').unwrap_or(rest).to_owned());
-    tree.iter()
-        .filter(|(path, _)| is_below(path, name))
-        .filter_map(|(path, scalar)| Some((inside(path)?, scalar.clone())))
-        .collect()
-}
-
-/// The value at a path.
-pub(super) fn text<'t>(tree: &'t Tree, path: &str) -> Option<&'t str> {
-    tree.iter().rev().find(|(known, _)| known == path).map(|(_, scalar)| scalar.text.as_str())
-}
-
-/// A tree of one value.
-pub(super) fn scalar(text: &str) -> Tree {
-    vec![(String::new(), Scalar { text: text.to_owned(), ..Scalar::default() })]
-}
-
-/// A block under a condition: its indentation, and whether it runs (none: not decided, with what decides it).
-struct Block {
-    indent: usize,
-    runs: Result<bool, String>,
-    /// Whether one of the branches so far has run.
-    taken: bool,
 }
 
 impl Run<'_> {
@@ -367,100 +288,6 @@ impl Run<'_> {
             }
             Expression::Unknown => open("an expression that is not read"),
         }
-    }
-}
-
-/// Enters a block, or another branch of the one before.
-fn enter(blocks: &mut Vec<Block>, statement: &Statement<'_>, keyword: &str, scope: &Scope<'_>) {
-    let condition = statement.text.get(keyword.len()..).unwrap_or("").trim_end_matches(':').trim();
-    let branch = blocks
-        .last()
-        .filter(|block| block.indent == statement.indent)
-        .map(|block| (block.taken, block.runs.clone()));
-    if branch.is_some() {
-        blocks.pop();
-    }
-    let runs = match (keyword, &branch) {
-        ("elif" | "else", Some((true, _))) => Ok(false),
-        ("elif" | "else", Some((_, Err(condition)))) => Err(condition.clone()),
-        ("else", _) => Ok(true),
-        ("if" | "elif", _) => decided(condition, scope).ok_or_else(|| condition.to_owned()),
-        ("with" | "try", _) => Ok(true),
-        _ => Err(condition.to_owned()),
-    };
-    let taken = branch.is_some_and(|(taken, _)| taken) || runs == Ok(true);
-    blocks.push(Block { indent: statement.indent, runs, taken });
-}
-
-/// Whether a condition holds: comparisons of assigned values with literals, and several of them joined by `and`.
-fn decided(condition: &str, scope: &Scope<'_>) -> Option<bool> {
-    let condition = condition.trim();
-    if let Some((first, rest)) = condition.split_once(" and ") {
-        return match (decided(first, scope), decided(rest, scope)) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (first, rest) => first.zip(rest).map(|_| true),
-        };
-    }
-    if let Some(rest) = condition.strip_prefix("not ") {
-        return decided(rest, scope).map(|holds| !holds);
-    }
-    let held = |name: &str| {
-        let tree = scope.below(name.trim());
-        tree.iter()
-            .find(|(path, _)| path.is_empty())
-            .map(|(_, scalar)| scalar.clone())
-            .filter(|scalar| scalar.hole.is_none())
-    };
-    // A value is a word, or an object of a class with values below it.
-    if let Some((name, class)) = condition
-        .strip_prefix("isinstance(")
-        .and_then(|rest| rest.strip_suffix(')'))
-        .and_then(|inside| inside.split_once(','))
-    {
-        let is_word = !held(name)?.text.is_empty() && scope.below(name.trim()).len() == 1;
-        return Some(is_word == (class.trim() == "str"));
-    }
-    if let Some((name, among)) = condition.split_once(" in ") {
-        let text = lowered(name, &held)?;
-        let among = among.trim().trim_matches(['[', ']', '(', ')', '{', '}']);
-        let words = among.split(',').map(|word| word.trim().trim_matches(['"', '\'']));
-        return Some(words.into_iter().any(|word| word == text));
-    }
-    for (word, wanted) in [(" is not None", false), (" is None", true)] {
-        if let Some(name) = condition.strip_suffix(word) {
-            return held(name).map(|scalar| scalar.text.is_empty() == wanted);
-        }
-    }
-    for sign in [">=", "<=", "==", "!=", ">", "<"] {
-        let Some((left, right)) = condition.split_once(sign) else { continue };
-        let left = lowered(left, &held)?;
-        let right = match expression(right.trim()) {
-            Expression::Number(text) | Expression::Text(text) => text,
-            _ => return None,
-        };
-        let numbers = left.parse::<i64>().ok().zip(right.parse::<i64>().ok());
-        return match (sign, numbers) {
-            (">=", Some((left, right))) => Some(left >= right),
-            ("<=", Some((left, right))) => Some(left <= right),
-            (">", Some((left, right))) => Some(left > right),
-            ("<", Some((left, right))) => Some(left < right),
-            ("==", _) => Some(left == right),
-            ("!=", _) => Some(left != right),
-            _ => None,
-        };
-    }
-    if condition.contains(|c: char| c.is_whitespace() || matches!(c, '(' | '[')) {
-        return None;
-    }
-    held(condition).map(|scalar| !matches!(scalar.text.as_str(), "" | "false" | "0"))
-}
-
-/// The text of a value, in small letters where the program asks for them.
-fn lowered(name: &str, held: &dyn Fn(&str) -> Option<Scalar>) -> Option<String> {
-    let name = name.trim();
-    match name.strip_suffix(".lower()") {
-        Some(name) => held(name).map(|scalar| scalar.text.to_lowercase()),
-        None => held(name).map(|scalar| scalar.text),
     }
 }
 

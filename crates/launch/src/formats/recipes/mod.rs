@@ -1,12 +1,15 @@
 //! Configurations that Python functions return: recipes of Megatron-Bridge, torchtitan's registries. The functions are
 //! followed as far as they assign literals; nothing is executed.
 
+mod branches;
 mod bridge;
 mod evaluate;
 mod expression;
 mod program;
+mod scope;
 mod table;
 mod titan;
+mod tree;
 mod words;
 
 use super::reader::Reader;

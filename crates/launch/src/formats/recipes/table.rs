@@ -6,7 +6,8 @@
 
 use shardscope_config_tree::LaterText;
 
-use super::evaluate::{Outcome, Scalar, Tree};
+use super::evaluate::Outcome;
+use super::tree::{Scalar, Tree};
 
 /// Under which name the reader says which of several functions is meant.
 pub(crate) const RECIPE: &str = "recipe";
@@ -80,7 +81,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::{names, outcome, recipe, titan, titan_names};
-    use crate::formats::recipes::evaluate::text;
+    use crate::formats::recipes::tree::text;
 
     #[test]
     fn a_recipe_is_what_its_function_comes_to() {

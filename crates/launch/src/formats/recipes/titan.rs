@@ -3,7 +3,8 @@
 
 use super::super::leaves::{Leaf, Scalars};
 use super::super::titan;
-use super::evaluate::{Calls, Outcome, Tree, scalar, text};
+use super::evaluate::{Calls, Outcome};
+use super::tree::{Tree, scalar, text};
 use crate::named::take_model;
 use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Software};

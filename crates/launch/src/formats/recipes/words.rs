@@ -2,7 +2,7 @@
 //! (`--model_recipe_name qwen3_235b_a22b --gpu b200 --num_gpus 256 --compute_dtype bf16`, `scripts/performance`).
 
 use super::super::leaves::{Leaf, Leaves, Scalars};
-use super::evaluate::Scalar;
+use super::tree::Scalar;
 use super::{bridge, table, titan};
 use crate::{Argument, Found, Origin, Question, Reading};
 use shardscope_catalog as catalog;

@@ -4,6 +4,9 @@
 mod common;
 mod mindspeed;
 mod nemo;
+mod nemo_bases;
+mod nemo_megatron;
+mod nemo_rollout;
 mod openrlhf;
 mod verl;
 mod verl_idle;
@@ -109,7 +112,7 @@ impl Reader for RlFormat {
     fn bases(&self, root: &Node) -> Vec<(String, Span)> {
         let mut named = bases::named(root);
         // NeMo-RL's own base files, whose values its reader knows.
-        named.retain(|(file, _)| *self != Self::NemoRl || !nemo::knows(file));
+        named.retain(|(file, _)| *self != Self::NemoRl || !nemo_bases::knows(file));
         named
     }
 

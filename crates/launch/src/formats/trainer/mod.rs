@@ -1,10 +1,12 @@
 //! Trainers of models of Hugging Face's transformers: one vocabulary, and what differs between them as data.
 
 mod adapters;
+mod checkpoint;
 mod cookbook;
 mod dialect;
 mod evaluation;
 mod format;
+mod kernels;
 mod objective;
 mod place;
 mod python;

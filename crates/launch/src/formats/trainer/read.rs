@@ -2,9 +2,8 @@
 
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
-use super::{adapters, cookbook, evaluation, objective, spread, unsloth, vision, words};
+use super::{adapters, checkpoint, cookbook, evaluation, kernels, objective, spread, unsloth, vision, words};
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
-use crate::named::{take_model, with_vision};
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Software};
@@ -33,8 +32,8 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     table(&mut leaves);
     precision(&mut leaves, dialect);
     checkpointing(&mut leaves);
-    attention(&mut leaves);
-    liger(&mut leaves);
+    kernels::attention(&mut leaves);
+    kernels::liger(&mut leaves);
     packing(&mut leaves);
     if dialect == Dialect::LlamaCookbook {
         cookbook::read(&mut leaves);
@@ -62,7 +61,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
         }
     }
     weights(&mut leaves, dialect);
-    model(&mut leaves, dialect);
+    checkpoint::model(&mut leaves, dialect);
     if dialect.is_unsloth() {
         unsloth::with_model(&mut leaves);
     }
@@ -217,163 +216,12 @@ fn checkpointing(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// Words for transformers' attention.
-const ATTENTION: [(&str, &str); 12] = [
-    ("flash_attn", "flash_attention_2"),
-    ("flash_attention", "flash_attention_2"),
-    ("fa2", "flash_attention_2"),
-    ("flash_attention_2", "flash_attention_2"),
-    ("flash_attn_2", "flash_attention_2"),
-    ("flash_attention_3", "flash_attention_3"),
-    ("flash_attn_3", "flash_attention_3"),
-    ("fa3", "flash_attention_3"),
-    ("sdpa", "sdpa"),
-    ("eager", "eager"),
-    ("disabled", "eager"),
-    ("flex_attention", "flex_attention"),
-];
-
-fn attention(leaves: &mut Leaves<'_>) {
-    if let Some(leaf) = leaves.first(&["attn_implementation", "attn_impl", "flash_attn"]) {
-        let said = leaf.value.as_str();
-        // Kernels from the Hub by their repository's name.
-        let named = if said.contains("flash-attn3") {
-            Some("flash_attention_3")
-        } else if said.contains("flash-attn") {
-            Some("flash_attention_2")
-        } else {
-            ATTENTION.iter().find(|(word, _)| *word == said).map(|(_, ours)| *ours)
-        };
-        match named {
-            Some(word) => leaves.say(Field::AttnImplementation, word, leaf),
-            None if said == "auto" || leaf.flag() == Some(false) => {}
-            None if leaf.flag() == Some(true) => {
-                leaves.say(Field::AttnImplementation, "flash_attention_2", leaf)
-            }
-            None => {
-                let item =
-                    NotModelled::new(&leaf.path, said, Effect::Memory, "this attention").at_some(leaf.span);
-                leaves.reading.not_modelled.push(item);
-            }
-        }
-    }
-    let switches = [
-        ("flash_attention", "flash_attention_2"),
-        ("use_flash_attn", "flash_attention_2"),
-        ("use_flash_attention", "flash_attention_2"),
-        ("use_flash_attention_2", "flash_attention_2"),
-        ("sdp_attention", "sdpa"),
-        ("sdpa_attention", "sdpa"),
-        ("eager_attention", "eager"),
-        ("flex_attention", "flex_attention"),
-    ];
-    for (path, word) in switches {
-        if let Some(leaf) = leaves.yes(path) {
-            leaves.say(Field::AttnImplementation, word, leaf);
-        }
-    }
-    leaves.pass("xformers_attention");
-}
-
-/// axolotl names Liger's kernels one by one; all of them together are what other trainers have one switch for.
-fn liger(leaves: &mut Leaves<'_>) {
-    let parts = [
-        &["liger_rope"][..],
-        &["liger_rms_norm"],
-        &["liger_glu_activation", "liger_swiglu"],
-        &["liger_fused_linear_cross_entropy"],
-    ];
-    let on: Vec<Option<&Leaf>> =
-        parts.iter().map(|paths| paths.iter().find_map(|path| leaves.yes(path))).collect();
-    for path in ["liger_layer_norm", "liger_cross_entropy"] {
-        leaves.pass(path);
-    }
-    let cut = leaves.yes("cut_cross_entropy");
-    if let Some(leaf) = cut {
-        leaves.say(Field::LossKind, "cce", leaf);
-    }
-    let Some(first) = on.iter().flatten().next() else { return };
-    let [rope, norm, gate, loss] = on.as_slice() else { return };
-    if [rope, norm, gate].iter().all(|part| part.is_some()) {
-        leaves.switch(Field::LigerKernel, true, first);
-        if loss.is_none() && cut.is_none() {
-            leaves.say(Field::LossKind, "torch", first);
-        }
-    } else {
-        let what = "some of Liger's kernels without the others";
-        let item = NotModelled::new(&first.path, "", Effect::Memory, what).at_some(first.span);
-        leaves.reading.not_modelled.push(item);
-    }
-}
-
 fn packing(leaves: &mut Leaves<'_>) {
     for path in ["packing", "sample_packing", "padding_free", "neat_packing"] {
         if let Some(leaf) = leaves.yes(path) {
             leaves.switch(Field::Packing, true, leaf);
         }
     }
-}
-
-fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    // ms-swift has the same key for the name that a model answers to.
-    let own = if dialect == Dialect::LlamaCookbook { "model_name" } else { "model_name_or_path" };
-    let keys = [
-        own,
-        "model_name_or_path",
-        "model",
-        "base_model",
-        "pretrained_model_name_or_path",
-        "model_id",
-        "hf_checkpoint",
-        "model_path",
-        "model_id_or_path",
-    ];
-    let Some(leaf) = leaves.first(&keys) else { return };
-    if leaf.hole.is_some() {
-        return;
-    }
-    let name = quantised(leaves, leaf);
-    with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
-    take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
-}
-
-/// Words of a checkpoint's name that say that its weights are quantised by something else than bitsandbytes.
-const QUANTISED: [&str; 14] = [
-    "awq", "gptq", "aqlm", "gguf", "hqq", "exl2", "eetq", "int4", "int8", "fp8", "nvfp4", "mxfp4", "w4a16",
-    "w8a8",
-];
-
-/// A checkpoint whose weights are quantised already has the shape of the one it was made from: its name.
-fn quantised<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
-    let name = leaf.value.trim_end_matches('/');
-    let lower = name.to_ascii_lowercase();
-    if let Some(base) = lower.strip_suffix("-bnb-4bit").and_then(|base| name.get(..base.len())) {
-        // unsloth's dynamic ones keep some layers in 16 bits.
-        match base.strip_suffix("-unsloth") {
-            Some(base) => {
-                let what = "a checkpoint of which some layers are quantised and others are not";
-                let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
-                leaves.reading.not_modelled.push(item);
-                return base;
-            }
-            None => {
-                let note = "as the checkpoint is";
-                leaves.say_noted(Field::BaseQuantization, "nf4", leaf, note);
-                leaves.say_noted(Field::DoubleQuantization, "true", leaf, note);
-                if leaves.reading.value(Field::TrainType) == Some("lora") {
-                    leaves.say_noted(Field::TrainType, "qlora", leaf, note);
-                }
-                return base;
-            }
-        }
-    }
-    let last = lower.rsplit('/').next().unwrap_or(&lower);
-    if last.split(['-', '_', '.']).any(|word| QUANTISED.contains(&word)) {
-        let what = "a checkpoint whose weights are quantised by another library than bitsandbytes";
-        let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-    }
-    name
 }
 
 /// What a trainer's settings leave open.

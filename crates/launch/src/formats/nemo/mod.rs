@@ -2,14 +2,14 @@
 //! Keys and defaults: `megatron_gpt_config.yaml` and `megatron_gpt_model.py` of NeMo 1.23,
 //! `megatron/bridge/training/config.py`.
 
+mod model;
+
 use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
 use super::reader::{Claim, Reader};
 use super::signs;
 use crate::{Argument, Effect, NotModelled, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Kind, Software};
-
-const WHOSE: &str = "default of NeMo";
 
 /// Keys of the model under whose names Megatron knows something else, or nothing.
 const MODEL: &[(&str, Field)] = &[
@@ -132,7 +132,7 @@ fn read(root: &Node) -> Reading {
     let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);
     built_on(&mut leaves);
-    omitted(&mut leaves);
+    model::omitted(&mut leaves);
     leaves.reading.software = software(&mut leaves, "a NeMo configuration");
     no_layers_is_none(&mut leaves.reading);
     leaves.finish("a NeMo configuration")
@@ -234,10 +234,10 @@ pub(super) fn keys(leaves: &mut Leaves<'_>) {
     for (key, field) in MODEL {
         leaves.take(&[&format!("model.{key}")], *field);
     }
-    shape(leaves);
-    precision(leaves);
-    optimizer(leaves);
-    overlap(leaves);
+    model::shape(leaves);
+    model::precision(leaves);
+    model::optimizer(leaves);
+    model::overlap(leaves);
     if leaves.get("model.num_query_groups").is_some() {
         let heads = leaves.reading.value(Field::NumAttentionHeads).map(str::to_owned);
         if let Some(leaf) =
@@ -271,133 +271,4 @@ fn plain(field: Field) -> bool {
         && !matches!(field.kind(), Kind::Text)
         || field == Field::MoeLayerFreq
         || field == Field::PipelineModelParallelLayout
-}
-
-fn shape(leaves: &mut Leaves<'_>) {
-    if let Some(leaf) = leaves.get("model.normalization") {
-        let rms = leaf.value.to_ascii_lowercase().contains("rms");
-        leaves.say(Field::Normalization, if rms { "RMSNorm" } else { "LayerNorm" }, leaf);
-    }
-    if let Some(leaf) = leaves.get("model.position_embedding_type") {
-        let known = ["learned_absolute", "rope", "yarn", "mrope", "alibi", "none"];
-        let name = known.iter().find(|known| **known == leaf.value).copied().unwrap_or("none");
-        leaves.say(Field::PositionEmbeddingType, name, leaf);
-    }
-    if let Some(leaf) = leaves.get("model.activation") {
-        let name = leaf.value.strip_prefix("fast-").unwrap_or(&leaf.value);
-        let field = match name {
-            "swiglu" | "reglu" => Some(Field::Swiglu),
-            "geglu" => Some(Field::QuickGeglu),
-            "squared-relu" => Some(Field::SquaredRelu),
-            _ => None,
-        };
-        if let Some(field) = field {
-            leaves.switch(field, true, leaf);
-        }
-    }
-    if let Some(leaf) = leaves.yes("model.gated_linear_unit") {
-        let silu = leaves.text("model.activation_func").is_none_or(|act| act.contains("silu"));
-        leaves.switch(if silu { Field::Swiglu } else { Field::QuickGeglu }, true, leaf);
-    }
-    if let Some(leaf) = leaves.get("model.activation_func").filter(|leaf| leaf.value.contains("squared_relu"))
-    {
-        leaves.switch(Field::SquaredRelu, true, leaf);
-    }
-    let shared = "model.share_embeddings_and_output_weights";
-    leaves.follow(shared, Field::UntieEmbeddingsAndOutputWeights, false);
-    if let Some(leaf) = leaves.get("model.bias_activation_fusion") {
-        let on = leaf.flag() != Some(false);
-        leaves.switch(Field::BiasGeluFusion, on, leaf);
-        leaves.switch(Field::BiasSwigluFusion, on, leaf);
-    }
-    if let Some(leaf) = leaves.get("model.recompute_granularity") {
-        leaves.say(Field::RecomputeGranularity, &leaf.value, leaf);
-    }
-}
-
-fn precision(leaves: &mut Leaves<'_>) {
-    let paths = ["trainer.precision", "mixed_precision", "trainer.plugins.precision", "model.precision"];
-    if let Some(leaf) = leaves.first(&paths) {
-        let name = leaf.value.to_ascii_lowercase();
-        let (bf16, fp16) = (name.contains("bf16"), name.starts_with("16") || name.contains("fp16"));
-        match () {
-            () if bf16 => leaves.switch(Field::Bf16, true, leaf),
-            () if fp16 => leaves.switch(Field::Fp16, true, leaf),
-            () => {}
-        }
-        if name.contains("fp8") {
-            leaves.say(Field::Fp8, "hybrid", leaf);
-            let recipes = [
-                ("mxfp8", "mxfp8"),
-                ("current", "tensorwise"),
-                ("subchannel", "blockwise"),
-                ("delayed", "delayed"),
-            ];
-            if let Some((_, recipe)) = recipes.iter().find(|(word, _)| name.contains(word)) {
-                leaves.say(Field::Fp8Recipe, recipe, leaf);
-            }
-        }
-    }
-    leaves.turn_on("model.bf16", Field::Bf16);
-    leaves.turn_on("model.fp16", Field::Fp16);
-    match leaves.get("model.fp8") {
-        Some(leaf) if leaf.flag() == Some(true) => {
-            let format = if leaves.flag("model.fp8_e4m3") == Some(true) { "e4m3" } else { "hybrid" };
-            leaves.say(Field::Fp8, format, leaf);
-        }
-        Some(leaf) if matches!(leaf.value.as_str(), "e4m3" | "hybrid") => {
-            leaves.say(Field::Fp8, &leaf.value, leaf)
-        }
-        _ => {}
-    }
-    if let Some(leaf) = leaves.get("model.optim.grad_sync_dtype") {
-        leaves.say(Field::GradsDtype, super::leaves::dtype(&leaf.value), leaf);
-    }
-}
-
-fn optimizer(leaves: &mut Leaves<'_>) {
-    let Some(leaf) = leaves.get("model.optim.name") else { return };
-    let name = leaf.value.as_str();
-    if name.contains("distributed") {
-        leaves.switch(Field::UseDistributedOptimizer, true, leaf);
-    }
-    let kind = ["sgd", "lion", "muon"].into_iter().find(|kind| name.contains(kind)).unwrap_or("adam");
-    leaves.say(Field::Optimizer, kind, leaf);
-}
-
-fn overlap(leaves: &mut Leaves<'_>) {
-    if leaves.flag("model.cpu_offloading") == Some(false) {
-        leaves.reading.keep(&|found| found.field != Field::CpuOffloadingNumLayers);
-    }
-    let path = "model.fsdp";
-    if let Some(leaf) = leaves.yes(path) {
-        let hybrid = leaves.text("model.fsdp_sharding_strategy").is_some_and(|name| name == "grad");
-        leaves.say(Field::ZeroStage, if hybrid { "2" } else { "3" }, leaf);
-    }
-    leaves.pass("model.fsdp_sharding_strategy");
-    leaves.pass("model.data.seq_length");
-}
-
-/// What NeMo 1 takes where a key is left out: an MLP of 4 x hidden_size, gated or not; and query-key
-/// layer scaling with fp16 alone.
-fn omitted(leaves: &mut Leaves<'_>) {
-    let hidden = leaves.get("model.hidden_size");
-    let width = hidden.and_then(|leaf| leaf.whole()).and_then(|hidden| hidden.checked_mul(4));
-    if let Some(width) = width {
-        leaves.state(
-            Field::FfnHiddenSize,
-            &width.to_string(),
-            Origin::Default,
-            "4 x hidden_size, default of NeMo",
-        );
-    }
-    leaves.state_all(
-        &[(Field::HiddenDropout, "0.1"), (Field::AttentionDropout, "0.1")],
-        Origin::Default,
-        WHOSE,
-    );
-    let scaling = leaves.get("model.apply_query_key_layer_scaling");
-    if let Some(leaf) = scaling.filter(|_| leaves.reading.value(Field::Fp16) != Some("true")) {
-        leaves.say_noted(Field::ApplyQueryKeyLayerScaling, "false", leaf, "NeMo applies it with fp16 alone");
-    }
 }

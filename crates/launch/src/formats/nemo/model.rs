@@ -1,0 +1,136 @@
+//! Keys of the model, of precision and of the optimizer that mean something else in NeMo than in Megatron.
+
+use crate::Origin;
+use crate::formats::leaves::{Leaves, dtype};
+use shardscope_plan::Field;
+
+const WHOSE: &str = "default of NeMo";
+
+pub(super) fn shape(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("model.normalization") {
+        let rms = leaf.value.to_ascii_lowercase().contains("rms");
+        leaves.say(Field::Normalization, if rms { "RMSNorm" } else { "LayerNorm" }, leaf);
+    }
+    if let Some(leaf) = leaves.get("model.position_embedding_type") {
+        let known = ["learned_absolute", "rope", "yarn", "mrope", "alibi", "none"];
+        let name = known.iter().find(|known| **known == leaf.value).copied().unwrap_or("none");
+        leaves.say(Field::PositionEmbeddingType, name, leaf);
+    }
+    if let Some(leaf) = leaves.get("model.activation") {
+        let name = leaf.value.strip_prefix("fast-").unwrap_or(&leaf.value);
+        let field = match name {
+            "swiglu" | "reglu" => Some(Field::Swiglu),
+            "geglu" => Some(Field::QuickGeglu),
+            "squared-relu" => Some(Field::SquaredRelu),
+            _ => None,
+        };
+        if let Some(field) = field {
+            leaves.switch(field, true, leaf);
+        }
+    }
+    if let Some(leaf) = leaves.yes("model.gated_linear_unit") {
+        let silu = leaves.text("model.activation_func").is_none_or(|act| act.contains("silu"));
+        leaves.switch(if silu { Field::Swiglu } else { Field::QuickGeglu }, true, leaf);
+    }
+    if let Some(leaf) = leaves.get("model.activation_func").filter(|leaf| leaf.value.contains("squared_relu"))
+    {
+        leaves.switch(Field::SquaredRelu, true, leaf);
+    }
+    let shared = "model.share_embeddings_and_output_weights";
+    leaves.follow(shared, Field::UntieEmbeddingsAndOutputWeights, false);
+    if let Some(leaf) = leaves.get("model.bias_activation_fusion") {
+        let on = leaf.flag() != Some(false);
+        leaves.switch(Field::BiasGeluFusion, on, leaf);
+        leaves.switch(Field::BiasSwigluFusion, on, leaf);
+    }
+    if let Some(leaf) = leaves.get("model.recompute_granularity") {
+        leaves.say(Field::RecomputeGranularity, &leaf.value, leaf);
+    }
+}
+
+pub(super) fn precision(leaves: &mut Leaves<'_>) {
+    let paths = ["trainer.precision", "mixed_precision", "trainer.plugins.precision", "model.precision"];
+    if let Some(leaf) = leaves.first(&paths) {
+        let name = leaf.value.to_ascii_lowercase();
+        let (bf16, fp16) = (name.contains("bf16"), name.starts_with("16") || name.contains("fp16"));
+        match () {
+            () if bf16 => leaves.switch(Field::Bf16, true, leaf),
+            () if fp16 => leaves.switch(Field::Fp16, true, leaf),
+            () => {}
+        }
+        if name.contains("fp8") {
+            leaves.say(Field::Fp8, "hybrid", leaf);
+            let recipes = [
+                ("mxfp8", "mxfp8"),
+                ("current", "tensorwise"),
+                ("subchannel", "blockwise"),
+                ("delayed", "delayed"),
+            ];
+            if let Some((_, recipe)) = recipes.iter().find(|(word, _)| name.contains(word)) {
+                leaves.say(Field::Fp8Recipe, recipe, leaf);
+            }
+        }
+    }
+    leaves.turn_on("model.bf16", Field::Bf16);
+    leaves.turn_on("model.fp16", Field::Fp16);
+    match leaves.get("model.fp8") {
+        Some(leaf) if leaf.flag() == Some(true) => {
+            let format = if leaves.flag("model.fp8_e4m3") == Some(true) { "e4m3" } else { "hybrid" };
+            leaves.say(Field::Fp8, format, leaf);
+        }
+        Some(leaf) if matches!(leaf.value.as_str(), "e4m3" | "hybrid") => {
+            leaves.say(Field::Fp8, &leaf.value, leaf)
+        }
+        _ => {}
+    }
+    if let Some(leaf) = leaves.get("model.optim.grad_sync_dtype") {
+        leaves.say(Field::GradsDtype, dtype(&leaf.value), leaf);
+    }
+}
+
+pub(super) fn optimizer(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.get("model.optim.name") else { return };
+    let name = leaf.value.as_str();
+    if name.contains("distributed") {
+        leaves.switch(Field::UseDistributedOptimizer, true, leaf);
+    }
+    let kind = ["sgd", "lion", "muon"].into_iter().find(|kind| name.contains(kind)).unwrap_or("adam");
+    leaves.say(Field::Optimizer, kind, leaf);
+}
+
+pub(super) fn overlap(leaves: &mut Leaves<'_>) {
+    if leaves.flag("model.cpu_offloading") == Some(false) {
+        leaves.reading.keep(&|found| found.field != Field::CpuOffloadingNumLayers);
+    }
+    let path = "model.fsdp";
+    if let Some(leaf) = leaves.yes(path) {
+        let hybrid = leaves.text("model.fsdp_sharding_strategy").is_some_and(|name| name == "grad");
+        leaves.say(Field::ZeroStage, if hybrid { "2" } else { "3" }, leaf);
+    }
+    leaves.pass("model.fsdp_sharding_strategy");
+    leaves.pass("model.data.seq_length");
+}
+
+/// What NeMo 1 takes where a key is left out: an MLP of 4 x hidden_size, gated or not; and query-key
+/// layer scaling with fp16 alone.
+pub(super) fn omitted(leaves: &mut Leaves<'_>) {
+    let hidden = leaves.get("model.hidden_size");
+    let width = hidden.and_then(|leaf| leaf.whole()).and_then(|hidden| hidden.checked_mul(4));
+    if let Some(width) = width {
+        leaves.state(
+            Field::FfnHiddenSize,
+            &width.to_string(),
+            Origin::Default,
+            "4 x hidden_size, default of NeMo",
+        );
+    }
+    leaves.state_all(
+        &[(Field::HiddenDropout, "0.1"), (Field::AttentionDropout, "0.1")],
+        Origin::Default,
+        WHOSE,
+    );
+    let scaling = leaves.get("model.apply_query_key_layer_scaling");
+    if let Some(leaf) = scaling.filter(|_| leaves.reading.value(Field::Fp16) != Some("true")) {
+        leaves.say_noted(Field::ApplyQueryKeyLayerScaling, "false", leaf, "NeMo applies it with fp16 alone");
+    }
+}

@@ -1,0 +1,39 @@
+//! Values by path: what a program assigned.
+
+/// A value at the end of a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scalar {
+    /// As a settings file would write it; empty for `None`.
+    pub(super) text: String,
+    /// What it lacks.
+    pub(super) hole: Option<String>,
+    /// Where it was assigned, in bytes of the program.
+    pub(super) at: usize,
+}
+
+/// Values by path; the empty path is the value itself, or the name of the class that was called for it.
+pub(super) type Tree = Vec<(String, Scalar)>;
+
+pub(super) fn is_below(path: &str, name: &str) -> bool {
+    path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The part of a tree under a name, paths relative to it.
+pub(super) fn below(tree: &Tree, name: &str) -> Tree {
+    let inside =
+        |path: &str| path.strip_prefix(name).map(|rest| rest.strip_prefix('.').unwrap_or(rest).to_owned());
+    tree.iter()
+        .filter(|(path, _)| is_below(path, name))
+        .filter_map(|(path, scalar)| Some((inside(path)?, scalar.clone())))
+        .collect()
+}
+
+/// The value at a path.
+pub(super) fn text<'t>(tree: &'t Tree, path: &str) -> Option<&'t str> {
+    tree.iter().rev().find(|(known, _)| known == path).map(|(_, scalar)| scalar.text.as_str())
+}
+
+/// A tree of one value.
+pub(super) fn scalar(text: &str) -> Tree {
+    vec![(String::new(), Scalar { text: text.to_owned(), ..Scalar::default() })]
+}

@@ -1,0 +1,100 @@
+//! A NeMo-RL policy under Megatron: the keys of `policy.megatron_cfg`.
+
+use super::super::leaves::Leaves;
+use super::common::lack_yes;
+use crate::{Effect, Origin};
+use shardscope_plan::{Field, Software};
+
+pub(super) fn read(leaves: &mut Leaves<'_>) {
+    leaves.pass_below(&["policy.dtensor_cfg."]);
+    leaves.pass("policy.megatron_cfg.enabled");
+    let named: Vec<(String, Field)> = leaves
+        .all()
+        .iter()
+        .filter_map(|leaf| {
+            let rest = leaf.path.strip_prefix("policy.megatron_cfg.")?;
+            let name = rest
+                .strip_prefix("optimizer.")
+                .or(rest.strip_prefix("distributed_data_parallel_config."))
+                .unwrap_or(rest);
+            let field = match name {
+                "grad_reduce_in_fp32" => Field::AccumulateAllreduceGradsInFp32,
+                "num_layers_in_first_pipeline_stage" => Field::DecoderFirstPipelineNumLayers,
+                "num_layers_in_last_pipeline_stage" => Field::DecoderLastPipelineNumLayers,
+                // Of the optimizer's weights; the model's are in `policy.precision`.
+                "params_dtype" | "recompute_granularity" => return None,
+                other => Field::named(other)?,
+            };
+            Some((leaf.path.clone(), field))
+        })
+        .collect();
+    for (path, field) in named {
+        leaves.take(&[&path], field);
+    }
+    if let Some(leaf) = leaves.yes("policy.megatron_cfg.activation_checkpointing") {
+        // Whole layers, one by one (`recompute_granularity: full`, its default in NeMo-RL's files).
+        let selective = leaves.text("policy.megatron_cfg.recompute_granularity") == Some("selective");
+        if selective {
+            leaves.say(Field::RecomputeGranularity, "selective", leaf);
+        } else {
+            leaves.recompute_all(leaf);
+            leaves.say(Field::RecomputeNumLayers, "1", leaf);
+        }
+    }
+    leaves.pass("policy.megatron_cfg.recompute_granularity");
+    for path in ["policy.megatron_cfg.bias_activation_fusion", "policy.megatron_cfg.peft.enabled"] {
+        leaves.pass(path);
+    }
+    if let Some(leaf) = leaves.yes("policy.megatron_cfg.peft.enabled") {
+        leaves.say(Field::TrainType, "lora", leaf);
+        leaves.take_all(&[
+            ("policy.megatron_cfg.peft.dim", Field::LoraRank),
+            ("policy.megatron_cfg.peft.alpha", Field::LoraAlpha),
+            ("policy.megatron_cfg.peft.dropout", Field::LoraDropout),
+        ]);
+        // Without names Megatron-Bridge adapts whatever is parallel, the output layer too and grouped experts not.
+        let names = leaves.get("policy.megatron_cfg.peft.target_modules").cloned();
+        if let Some(names) = names.filter(|leaf| !matches!(leaf.value.trim(), "" | "[]")) {
+            leaves.say(Field::LoraTargetModules, &names.value, &names);
+            leaves.say(Field::AdapterLibrary, "megatron-bridge", &names);
+        }
+    }
+    leaves.pass_below(&["policy.megatron_cfg.peft."]);
+    if let Some(leaf) = leaves.yes("policy.megatron_cfg.fp8_cfg.enabled") {
+        let format = leaves.text("policy.megatron_cfg.fp8_cfg.fp8").unwrap_or("e4m3").to_owned();
+        leaves.say(Field::Fp8, &format, leaf);
+        leaves.take_all(&[
+            ("policy.megatron_cfg.fp8_cfg.fp8_recipe", Field::Fp8Recipe),
+            ("policy.megatron_cfg.fp8_cfg.fp8_param", Field::Fp8ParamGather),
+        ]);
+    }
+    leaves.pass_below(&["policy.megatron_cfg.fp8_cfg."]);
+    lack_yes(
+        leaves,
+        &[
+            (
+                "policy.megatron_cfg.fine_grained_activation_offloading",
+                Effect::Memory,
+                "activations that go to the host module by module",
+            ),
+            (
+                "policy.megatron_cfg.use_fused_linear_logprobs",
+                Effect::Memory,
+                "log-probabilities fused with the output layer",
+            ),
+        ],
+    );
+    for (field, value) in [
+        (Field::Bf16, "true"),
+        (Field::UseDistributedOptimizer, "true"),
+        (Field::UsePrecisionAwareOptimizer, "true"),
+        (Field::MoeTokenDispatcherType, "alltoall"),
+        (Field::HiddenDropout, "0"),
+        (Field::AttentionDropout, "0"),
+        (Field::MakeVocabSizeDivisibleBy, "1"),
+        (Field::GradientAccumulationFusion, "false"),
+    ] {
+        leaves.state(field, value, Origin::Default, "default of NeMo-RL");
+    }
+    leaves.reading.software = Some((Software::MegatronCoreTe, "NeMo-RL's Megatron policy".to_owned()));
+}

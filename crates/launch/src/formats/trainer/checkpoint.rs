@@ -1,0 +1,69 @@
+//! The checkpoint that a trainer starts from: its shape by name, and whether its weights are quantized already.
+
+use super::dialect::Dialect;
+use crate::formats::leaves::{Leaf, Leaves};
+use crate::named::{take_model, with_vision};
+use crate::{Effect, NotModelled};
+use shardscope_plan::Field;
+
+pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    // ms-swift has the same key for the name that a model answers to.
+    let own = if dialect == Dialect::LlamaCookbook { "model_name" } else { "model_name_or_path" };
+    let keys = [
+        own,
+        "model_name_or_path",
+        "model",
+        "base_model",
+        "pretrained_model_name_or_path",
+        "model_id",
+        "hf_checkpoint",
+        "model_path",
+        "model_id_or_path",
+    ];
+    let Some(leaf) = leaves.first(&keys) else { return };
+    if leaf.hole.is_some() {
+        return;
+    }
+    let name = quantised(leaves, leaf);
+    with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
+    take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
+}
+
+/// Words of a checkpoint's name that say that its weights are quantised by something else than bitsandbytes.
+const QUANTISED: [&str; 14] = [
+    "awq", "gptq", "aqlm", "gguf", "hqq", "exl2", "eetq", "int4", "int8", "fp8", "nvfp4", "mxfp4", "w4a16",
+    "w8a8",
+];
+
+/// A checkpoint whose weights are quantised already has the shape of the one it was made from: its name.
+fn quantised<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
+    let name = leaf.value.trim_end_matches('/');
+    let lower = name.to_ascii_lowercase();
+    if let Some(base) = lower.strip_suffix("-bnb-4bit").and_then(|base| name.get(..base.len())) {
+        // unsloth's dynamic ones keep some layers in 16 bits.
+        match base.strip_suffix("-unsloth") {
+            Some(base) => {
+                let what = "a checkpoint of which some layers are quantised and others are not";
+                let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
+                leaves.reading.not_modelled.push(item);
+                return base;
+            }
+            None => {
+                let note = "as the checkpoint is";
+                leaves.say_noted(Field::BaseQuantization, "nf4", leaf, note);
+                leaves.say_noted(Field::DoubleQuantization, "true", leaf, note);
+                if leaves.reading.value(Field::TrainType) == Some("lora") {
+                    leaves.say_noted(Field::TrainType, "qlora", leaf, note);
+                }
+                return base;
+            }
+        }
+    }
+    let last = lower.rsplit('/').next().unwrap_or(&lower);
+    if last.split(['-', '_', '.']).any(|word| QUANTISED.contains(&word)) {
+        let what = "a checkpoint whose weights are quantised by another library than bitsandbytes";
+        let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    name
+}

@@ -1,0 +1,94 @@
+//! Attention kernels, and the kernels of Liger and cut cross-entropy, as trainers name them.
+
+use crate::formats::leaves::{Leaf, Leaves};
+use crate::{Effect, NotModelled};
+use shardscope_plan::Field;
+
+/// Words for transformers' attention.
+const ATTENTION: [(&str, &str); 12] = [
+    ("flash_attn", "flash_attention_2"),
+    ("flash_attention", "flash_attention_2"),
+    ("fa2", "flash_attention_2"),
+    ("flash_attention_2", "flash_attention_2"),
+    ("flash_attn_2", "flash_attention_2"),
+    ("flash_attention_3", "flash_attention_3"),
+    ("flash_attn_3", "flash_attention_3"),
+    ("fa3", "flash_attention_3"),
+    ("sdpa", "sdpa"),
+    ("eager", "eager"),
+    ("disabled", "eager"),
+    ("flex_attention", "flex_attention"),
+];
+
+pub(super) fn attention(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.first(&["attn_implementation", "attn_impl", "flash_attn"]) {
+        let said = leaf.value.as_str();
+        // Kernels from the Hub by their repository's name.
+        let named = if said.contains("flash-attn3") {
+            Some("flash_attention_3")
+        } else if said.contains("flash-attn") {
+            Some("flash_attention_2")
+        } else {
+            ATTENTION.iter().find(|(word, _)| *word == said).map(|(_, ours)| *ours)
+        };
+        match named {
+            Some(word) => leaves.say(Field::AttnImplementation, word, leaf),
+            None if said == "auto" || leaf.flag() == Some(false) => {}
+            None if leaf.flag() == Some(true) => {
+                leaves.say(Field::AttnImplementation, "flash_attention_2", leaf)
+            }
+            None => {
+                let item =
+                    NotModelled::new(&leaf.path, said, Effect::Memory, "this attention").at_some(leaf.span);
+                leaves.reading.not_modelled.push(item);
+            }
+        }
+    }
+    let switches = [
+        ("flash_attention", "flash_attention_2"),
+        ("use_flash_attn", "flash_attention_2"),
+        ("use_flash_attention", "flash_attention_2"),
+        ("use_flash_attention_2", "flash_attention_2"),
+        ("sdp_attention", "sdpa"),
+        ("sdpa_attention", "sdpa"),
+        ("eager_attention", "eager"),
+        ("flex_attention", "flex_attention"),
+    ];
+    for (path, word) in switches {
+        if let Some(leaf) = leaves.yes(path) {
+            leaves.say(Field::AttnImplementation, word, leaf);
+        }
+    }
+    leaves.pass("xformers_attention");
+}
+
+/// axolotl names Liger's kernels one by one; all of them together are what other trainers have one switch for.
+pub(super) fn liger(leaves: &mut Leaves<'_>) {
+    let parts = [
+        &["liger_rope"][..],
+        &["liger_rms_norm"],
+        &["liger_glu_activation", "liger_swiglu"],
+        &["liger_fused_linear_cross_entropy"],
+    ];
+    let on: Vec<Option<&Leaf>> =
+        parts.iter().map(|paths| paths.iter().find_map(|path| leaves.yes(path))).collect();
+    for path in ["liger_layer_norm", "liger_cross_entropy"] {
+        leaves.pass(path);
+    }
+    let cut = leaves.yes("cut_cross_entropy");
+    if let Some(leaf) = cut {
+        leaves.say(Field::LossKind, "cce", leaf);
+    }
+    let Some(first) = on.iter().flatten().next() else { return };
+    let [rope, norm, gate, loss] = on.as_slice() else { return };
+    if [rope, norm, gate].iter().all(|part| part.is_some()) {
+        leaves.switch(Field::LigerKernel, true, first);
+        if loss.is_none() && cut.is_none() {
+            leaves.say(Field::LossKind, "torch", first);
+        }
+    } else {
+        let what = "some of Liger's kernels without the others";
+        let item = NotModelled::new(&first.path, "", Effect::Memory, what).at_some(first.span);
+        leaves.reading.not_modelled.push(item);
+    }
+}
