@@ -42,12 +42,12 @@ pub(crate) struct Line {
     pub name: String,
     /// Whether it is the answer.
     pub is_answer: bool,
-    pub held: Option<Held>,
+    pub reached: Option<Reached>,
 }
 
-/// What holds the run there.
+/// The best layout found there.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Held {
+pub(crate) struct Reached {
     pub gpus: u64,
     pub layout: Layout,
     pub tokens_per_second: f64,
@@ -60,8 +60,8 @@ const TOLD_LINES: usize = 40;
 
 impl Line {
     fn of(line: AskedLine) -> Self {
-        let held = line.reached.and_then(|reached| {
-            Some(Held {
+        let reached = line.reached.and_then(|reached| {
+            Some(Reached {
                 gpus: reached.gpus,
                 layout: Layout::of(reached.outcome.as_ref()?),
                 tokens_per_second: reached.tokens_per_second,
@@ -69,7 +69,7 @@ impl Line {
                 cost: reached.cost,
             })
         });
-        Self { name: line.name, is_answer: line.chosen, held }
+        Self { name: line.name, is_answer: line.chosen, reached }
     }
 }
 

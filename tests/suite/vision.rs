@@ -105,7 +105,7 @@ fn nothing_of_a_frozen_tower_is_kept() {
     let saved = Operator::Embedding.saved(&x);
     let places: Vec<_> = saved.iter().filter(|saved| saved.name == "places of images").collect();
     assert_eq!(places.iter().map(|saved| saved.bytes.get()).collect::<Vec<_>>(), [4096]);
-    let held = Operator::VisionLayer.held(&x);
+    let held = Operator::VisionLayer.transients(&x);
     let taken = held[0].bytes().get() / (x.patches() * x.vision_width());
     assert_eq!(x.patches(), 4 * 4096, "four patches become a token");
     let mut types = 0;

@@ -1,8 +1,8 @@
 //! The facets of the operators: the one place that knows every kind.
 
 use super::{
-    Held, Message, Operator, Saved, Symbols, Weight, Work, adapters, attention, eager, embedding, experts,
-    latent_attention, linear, mlp, mtp, norm, output_layer, sampled, vision,
+    Message, Operator, Saved, Symbols, Transient, Weight, Work, adapters, attention, eager, embedding,
+    experts, latent_attention, linear, mlp, mtp, norm, output_layer, sampled, vision,
 };
 
 /// The facet `$name` of the operator that `$operator` is.
@@ -33,17 +33,17 @@ impl Operator {
         weights
     }
 
-    /// What it keeps for backward for one micro-batch on one rank, recomputation within a layer counted in,
-    /// whole-layer recomputation not.
+    /// Activations it saves for backward, for one micro-batch on one rank: recomputation within a layer is counted in,
+    /// whole-layer recomputation is not.
     #[must_use]
     pub fn saved(self, x: &Symbols<'_>) -> Vec<Saved> {
         sampled::saved(self, x).or_else(|| eager::saved(self, x)).unwrap_or_else(|| facet!(self, saved, x))
     }
 
-    /// What its passes hold beside what forward keeps, at the points where they hold most.
+    /// What its passes allocate beyond the saved activations, at the points where they hold most.
     #[must_use]
-    pub fn held(self, x: &Symbols<'_>) -> Vec<Held> {
-        eager::held(self, x).unwrap_or_else(|| facet!(self, held, x))
+    pub fn transients(self, x: &Symbols<'_>) -> Vec<Transient> {
+        eager::transients(self, x).unwrap_or_else(|| facet!(self, transients, x))
     }
 
     /// Its arithmetic for one micro-batch on one rank.

@@ -12,7 +12,6 @@ mod embedding;
 mod exchange;
 mod experts;
 mod facets;
-mod held;
 mod latent_attention;
 mod letters;
 mod linear;
@@ -31,11 +30,11 @@ mod shared;
 mod sizes;
 mod stack;
 mod symbols;
+mod transient;
 mod vision;
 mod work;
 
 pub use creation::Creation;
-pub use held::Held;
 pub use letters::LETTERS;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use operator::Operator;
@@ -47,4 +46,5 @@ pub use stack::{
     sections_of, work_of,
 };
 pub use symbols::Symbols;
+pub use transient::Transient;
 pub use work::{Kernel, Matmul, MatmulKind, Work};

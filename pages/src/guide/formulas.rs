@@ -135,7 +135,7 @@ impl Found {
                         let place = Place { chapter: 1, part, label: saved.name };
                         self.add(place, x.explain(saved.formula), bytes(saved.bytes));
                     }
-                    for point in operator.held(x) {
+                    for point in operator.transients(x) {
                         for saved in &point.tensors {
                             let place = Place { chapter: 2, part, label: saved.name };
                             self.add(place, x.explain(saved.formula), bytes(saved.bytes));

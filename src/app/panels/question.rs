@@ -8,7 +8,7 @@ use super::layouts::bar;
 use crate::app::action::Action;
 use crate::app::browser;
 use crate::app::context::{AppContext, send, use_dispatch};
-use crate::app::question::{Held, Inquired, Line};
+use crate::app::question::{Inquired, Line, Reached};
 use crate::app::widgets::{Options, Section, Wide, head};
 
 /// What trains as it does in the run.
@@ -151,9 +151,10 @@ fn answered(AnsweredProps { inquiry }: &AnsweredProps) -> Html {
     let Some(reply) = &inquiry.reply else {
         return html! { <p class="small soft" role="status">{ "Searching…" }</p> };
     };
-    let most = reply.lines.iter().filter_map(|line| line.held.as_ref());
-    let most = most.map(|held| held.tokens_per_second).fold(f64::MIN_POSITIVE, f64::max);
-    let priced = reply.lines.iter().any(|line| line.held.as_ref().is_some_and(|held| held.cost.is_some()));
+    let most = reply.lines.iter().filter_map(|line| line.reached.as_ref());
+    let most = most.map(|reached| reached.tokens_per_second).fold(f64::MIN_POSITIVE, f64::max);
+    let priced =
+        reply.lines.iter().any(|line| line.reached.as_ref().is_some_and(|reached| reached.cost.is_some()));
     // Where the row is one of machines its name is their number.
     let by_gpus = matches!(
         inquiry.asked.topic,
@@ -168,16 +169,16 @@ fn answered(AnsweredProps { inquiry }: &AnsweredProps) -> Html {
         _ => "GPUs",
     };
     let line = |line: &Line| {
-        let held = line.held.as_ref().map(|held| &held.layout.changes);
-        let class = (held.is_some() && held == inquiry.chosen.as_ref()).then_some("chosen");
+        let reached = line.reached.as_ref().map(|reached| &reached.layout.changes);
+        let class = (reached.is_some() && reached == inquiry.chosen.as_ref()).then_some("chosen");
         html! {
             <tr {class}>
                 <th scope="row" class={line.is_answer.then_some("strong")}>
                     { &line.name }
                     if line.is_answer { <span class="hidden">{ ", the answer" }</span> }
                 </th>
-                if let Some(held) = &line.held {
-                    { cells(inquiry, held, most, (by_gpus, priced)) }
+                if let Some(reached) = &line.reached {
+                    { cells(inquiry, reached, most, (by_gpus, priced)) }
                 } else {
                     <td colspan={columns.to_string()} class="soft">{ "nothing fits" }</td>
                 }
@@ -214,23 +215,23 @@ fn answered(AnsweredProps { inquiry }: &AnsweredProps) -> Html {
     }
 }
 
-fn cells(inquiry: &Inquired, held: &Held, most: f64, (by_gpus, priced): (bool, bool)) -> Html {
-    let layout = &held.layout;
+fn cells(inquiry: &Inquired, reached: &Reached, most: f64, (by_gpus, priced): (bool, bool)) -> Html {
+    let layout = &reached.layout;
     let number = |figure: Option<String>| html! { <td class="number">{ figure.unwrap_or_default() }</td> };
     html! {
         <>
-            if !by_gpus { { number(Some(grouped(held.gpus))) } }
+            if !by_gpus { { number(Some(grouped(reached.gpus))) } }
             <td>{ layout.words() }</td>
             { number(Some(seconds(layout.step()))) }
             <td class="number">
                 { gib(layout.peak()) }
                 if layout.tight { <span class="tight-mark">{ " tight" }</span> }
             </td>
-            <td class="bar-cell">{ bar(held.tokens_per_second / most, "step-time") }</td>
-            { number(Some(rounded(held.tokens_per_second))) }
+            <td class="bar-cell">{ bar(reached.tokens_per_second / most, "step-time") }</td>
+            { number(Some(rounded(reached.tokens_per_second))) }
             if priced {
-                { number(held.days.map(|days| decimal(days, 1))) }
-                { number(held.cost.map(rounded)) }
+                { number(reached.days.map(|days| decimal(days, 1))) }
+                { number(reached.cost.map(rounded)) }
             }
             <td><Take inquiry={inquiry.clone()} changes={layout.changes.clone()} /></td>
         </>

@@ -116,9 +116,9 @@ impl Walk<'_> {
             } else if kind.is_before_layers() {
                 (Bytes::ZERO, Bytes::ZERO)
             } else {
-                (kept_by(self.x, &[point.operator]), point.held.returned)
+                (kept_by(self.x, &[point.operator]), point.transient.returned)
             };
-            let alive = back + recomputed + point.recomputed + point.held.bytes();
+            let alive = back + recomputed + point.recomputed + point.transient.bytes();
             let gone = i128::from((returned + self.absent).get());
             let net = i128::from(alive.get()) - gone + whole;
             if self.best.is_none_or(|best| net > best.net) {

@@ -256,7 +256,7 @@ impl<'a> Rank<'a> {
         if let Some((moment, point)) = self.running(units) {
             let [returned, recomputed] = self.returned_and_recomputed(&moment, point);
             activations = (activations + moment.back.unwrap_or_default()).less(returned);
-            running = point.held.bytes() + recomputed;
+            running = point.transient.bytes() + recomputed;
         }
         let step = common.part(Part::Step);
         let received = self.received(x).map_or(Bytes::ZERO, |term| term.bytes);
@@ -309,7 +309,7 @@ impl<'a> Rank<'a> {
     pub(super) fn returned_and_recomputed(&self, moment: &Moment, point: &Point) -> [Bytes; 2] {
         let (all, kept) = match moment.back {
             // Of the operators behind, an end's saved tensors are not on the device any more.
-            Some(back) if moment.kind.layer().is_none() => (point.held.returned, back),
+            Some(back) if moment.kind.layer().is_none() => (point.transient.returned, back),
             Some(back) => (point.returned, back),
             None => {
                 let chunk = self.common.chunks.get(self.flight.backward);
@@ -349,7 +349,7 @@ impl<'a> Rank<'a> {
     pub(super) fn at(&self, units: &Units) -> (&'static str, Option<SectionKind>) {
         match self.running(units) {
             _ if self.in_step => ("optimizer step", None),
-            Some((moment, point)) => (point.held.name, Some(moment.kind)),
+            Some((moment, point)) => (point.transient.name, Some(moment.kind)),
             None => ("forward of the last micro-batch in flight", None),
         }
     }

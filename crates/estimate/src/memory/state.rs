@@ -33,9 +33,9 @@ pub(super) enum Part {
     Step,
 }
 
-/// Parameters of one rank by how their states are held.
+/// Parameters of one rank by what their states depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct ParameterCounts {
     /// All.
     pub(super) all: Count,
     /// Those of linear layers, which fp8 and Muon treat apart.
@@ -68,7 +68,7 @@ const BUFFER_ALIGNMENT: u64 = 128;
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 
-impl Held {
+impl ParameterCounts {
     /// Adds a weight of this rank.
     pub(super) fn add(&mut self, weight: &Weight, quantization: Quantization) {
         let count = weight.count();
@@ -295,28 +295,28 @@ pub(super) enum Of {
 }
 
 impl Of {
-    /// How many of `held`.
-    pub(super) fn count(self, held: &Held) -> Count {
+    /// How many of `counts`.
+    pub(super) fn count(self, counts: &ParameterCounts) -> Count {
         match self {
-            Self::All => held.all,
-            Self::Linear | Self::Copies => held.linear,
-            Self::Rest => Count::new(held.all.get().saturating_sub(held.linear.get())),
-            Self::Trained | Self::TrainedPart => held.trained,
-            Self::Adapters => held.adapters,
-            Self::Trains => held.trains(),
-            Self::Plain => held.plain(),
-            Self::Vision => held.vision,
-            Self::Model => Count::new(held.all.get().saturating_sub(held.adapters.get())),
-            Self::Packed => held.packed,
-            Self::Constants => held.constants,
-            Self::Sides => held.sides,
-            Self::Squares => held.squares,
-            Self::Blocks(size) => Count::new(held.trains().get().div_ceil(size.max(1))),
+            Self::All => counts.all,
+            Self::Linear | Self::Copies => counts.linear,
+            Self::Rest => Count::new(counts.all.get().saturating_sub(counts.linear.get())),
+            Self::Trained | Self::TrainedPart => counts.trained,
+            Self::Adapters => counts.adapters,
+            Self::Trains => counts.trains(),
+            Self::Plain => counts.plain(),
+            Self::Vision => counts.vision,
+            Self::Model => Count::new(counts.all.get().saturating_sub(counts.adapters.get())),
+            Self::Packed => counts.packed,
+            Self::Constants => counts.constants,
+            Self::Sides => counts.sides,
+            Self::Squares => counts.squares,
+            Self::Blocks(size) => Count::new(counts.trains().get().div_ceil(size.max(1))),
         }
     }
 }
 
-/// Bytes of an element of gradients as they are held.
+/// Bytes of an element of gradients as they are counts.
 pub(super) fn gradient_width(recipe: &Recipe) -> u64 {
     if is_torch_fsdp(recipe) { Number::Fp32.width() } else { recipe.grads_dtype.width() }
 }

@@ -1,18 +1,24 @@
 //! Bytes of weights, gradients and optimizer states per parameter, and over how many ranks they are spread.
 
-use super::state::{Held, Kind, Of, Part, State, gradient_width, is_torch_fsdp};
+use super::state::{Kind, Of, ParameterCounts, Part, State, gradient_width, is_torch_fsdp};
 use shardscope_plan::{DpSharding, Fp8, Fp8Recipe, Number, Optimizer, Plan, Recipe, Software};
 use shardscope_units::Count;
 
-/// Adds the states of parameters `held`, which are spread over `shards` ranks where the plan spreads.
-pub(super) fn states(plan: &Plan, kinds: &[Kind], held: Held, shards: u64, out: &mut Vec<State>) {
+/// Adds the states of parameters `counts`, which are spread over `shards` ranks where the plan spreads.
+pub(super) fn states(
+    plan: &Plan,
+    kinds: &[Kind],
+    counts: ParameterCounts,
+    shards: u64,
+    out: &mut Vec<State>,
+) {
     let recipe = plan.recipe();
     let host = recipe.optimizer.cpu_offload_fraction.clamp(0.0, 1.0);
     for kind in kinds {
         let count = match kind.of {
-            Of::All if kind.part == Part::Parameters => held.with_buffers(plan, shards),
-            Of::Trains if kind.part == Part::Gradients => held.in_buffers(plan, shards),
-            of => of.count(&held),
+            Of::All if kind.part == Part::Parameters => counts.with_buffers(plan, shards),
+            Of::Trains if kind.part == Part::Gradients => counts.in_buffers(plan, shards),
+            of => of.count(&counts),
         };
         let stays = match kind.part {
             Part::Parameters if recipe.offload.parameters => 0.0,

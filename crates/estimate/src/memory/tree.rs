@@ -149,12 +149,12 @@ fn leaf(x: &Symbols<'_>, saved: &Saved) -> Tree {
 fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let mut children = Vec::with_capacity(4);
     if let Some((moment, point)) = rank.running(units) {
-        let mut tensors = leaves(x, &point.held.tensors);
+        let mut tensors = leaves(x, &point.transient.tensors);
         let [_, recomputed] = rank.returned_and_recomputed(&moment, point);
         if recomputed > Bytes::ZERO {
             tensors.push(Breakdown::leaf("recomputed for this backward", recomputed));
         }
-        children.push(Breakdown::sum(point.held.name, tensors));
+        children.push(Breakdown::sum(point.transient.name, tensors));
     }
     if rank.in_step {
         children.push(part(rank, "optimizer step", Part::Step));

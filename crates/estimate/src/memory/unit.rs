@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::kept::kept_by;
-use super::state::Held as Parameters;
+use super::state::ParameterCounts;
 use shardscope_operators::{
-    Held, Operator, SectionKind, Symbols, Weight, WeightGroup, Work, section_counts, work_of,
+    Operator, SectionKind, Symbols, Transient, Weight, WeightGroup, Work, section_counts, work_of,
 };
 use shardscope_plan::{DpSharding, Plan, Recompute};
 use shardscope_schedule::Shape;
@@ -19,8 +19,8 @@ pub(super) type Counts = [u64; SectionKind::ALL.len()];
 pub(super) struct Point {
     /// Operator that runs.
     pub(super) operator: Operator,
-    /// What it holds.
-    pub(super) held: Held,
+    /// What its pass allocates there beyond the saved activations.
+    pub(super) transient: Transient,
     /// Bytes recomputed for the operator's backward.
     pub(super) recomputed: Bytes,
     /// Bytes given back by operators behind it, and by its own earlier steps.
@@ -30,7 +30,7 @@ pub(super) struct Point {
 impl Point {
     /// Bytes alive beyond, less bytes given back.
     pub(super) fn net(&self) -> i128 {
-        i128::from((self.held.bytes() + self.recomputed).get()) - i128::from(self.returned.get())
+        i128::from((self.transient.bytes() + self.recomputed).get()) - i128::from(self.returned.get())
     }
 }
 
@@ -38,9 +38,9 @@ impl Point {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Unit {
     /// Parameters outside of routed experts on one rank.
-    pub(super) dense: Parameters,
+    pub(super) dense: ParameterCounts,
     /// Parameters of routed experts on one rank.
-    pub(super) expert: Parameters,
+    pub(super) expert: ParameterCounts,
     /// Bytes kept for one micro-batch.
     pub(super) kept: Bytes,
     /// The same in the first layer that trains, whose input requires no gradient.
@@ -64,11 +64,11 @@ impl Unit {
     fn weights(x: &Symbols<'_>, kind: SectionKind) -> Self {
         let mut unit = Self::default();
         for weight in kind.weights(x) {
-            let held = match weight.group {
+            let counts = match weight.group {
                 WeightGroup::Dense => &mut unit.dense,
                 WeightGroup::Expert => &mut unit.expert,
             };
-            held.add(&weight, x.recipe().tuning.quantization);
+            counts.add(&weight, x.recipe().tuning.quantization);
             if weight.linear && weight.role.trains() {
                 unit.add_shape(&weight);
             }
@@ -118,8 +118,8 @@ impl Unit {
 fn made_anew(x: &Symbols<'_>, unit: &Unit) -> Bytes {
     let layout = x.plan.layout();
     let Some([trained, adapters]) = super::own_states::widths_made_anew(x.plan) else { return Bytes::ZERO };
-    let bytes = |held: &Parameters, shards: u64| {
-        let whole = held.trained.bytes(trained) + held.adapters.bytes(adapters);
+    let bytes = |counts: &ParameterCounts, shards: u64| {
+        let whole = counts.trained.bytes(trained) + counts.adapters.bytes(adapters);
         Bytes::new(whole.get() / shards.max(1))
     };
     let spread = matches!(x.recipe().dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
@@ -183,8 +183,8 @@ fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
         let first = if x.samples_layers() { 0 } else { index };
         let recomputed = kept.recomputed(first..=index);
         let mut fullest: Option<Point> = None;
-        for held in operator.held(&all) {
-            let point = Point { operator, recomputed, returned: behind + held.returned, held };
+        for transient in operator.transients(&all) {
+            let point = Point { operator, recomputed, returned: behind + transient.returned, transient };
             if fullest.as_ref().is_none_or(|other| point.net() >= other.net()) {
                 fullest = Some(point);
             }
@@ -258,9 +258,9 @@ fn chunks(plan: &Plan) -> impl Iterator<Item = &shardscope_plan::Chunk> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     /// Outside of routed experts.
-    pub(super) dense: Parameters,
+    pub(super) dense: ParameterCounts,
     /// Of routed experts.
-    pub(super) expert: Parameters,
+    pub(super) expert: ParameterCounts,
 }
 
 impl Sum {

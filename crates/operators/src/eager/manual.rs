@@ -3,7 +3,7 @@
 
 use super::flow::is_adapted;
 use super::tape::Tape;
-use crate::{Held, Saved, Symbols};
+use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{LinearBias, LinearModule, Quantization};
 use shardscope_units::Bytes;
@@ -87,11 +87,11 @@ pub(super) fn projection(x: &Symbols<'_>) -> Vec<Saved> {
 }
 
 /// What the MLP's backward holds.
-pub(super) fn mlp_backward(x: &Symbols<'_>, residual: Saved) -> Vec<Held> {
+pub(super) fn mlp_backward(x: &Symbols<'_>, residual: Saved) -> Vec<Transient> {
     let mut tensors =
         vec![residual, Saved::new("product or its gradient", &[x.n, x.f], x.compute_width, &PRODUCT)];
     tensors.extend(whole(x, true));
-    vec![Held::new("backward of the MLP", Bytes::ZERO, tensors)]
+    vec![Transient::new("backward of the MLP", Bytes::ZERO, tensors)]
 }
 
 /// What the output layer and the loss hold: a chunk of rows at a time.

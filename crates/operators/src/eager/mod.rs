@@ -9,7 +9,6 @@ mod attention;
 mod ends;
 mod experts;
 mod flow;
-mod held;
 mod joined;
 mod linear;
 mod linear_mixer;
@@ -18,6 +17,7 @@ mod mlp;
 mod norm;
 mod saved;
 mod tape;
+mod transient;
 
-pub(crate) use held::held;
 pub(crate) use saved::saved;
+pub(crate) use transient::transients;

@@ -2,15 +2,15 @@
 //! file with what it weighs, keeps and computes; what their passes hold and send is the same for all.
 
 mod gated_delta_net;
-mod held;
 mod kimi_delta;
 mod kinds;
 mod mamba;
 mod mamba2;
 mod messages;
 mod parts;
+mod transient;
 
-pub(super) use held::held;
 pub(super) use kinds::{saved, weights, work};
 pub(super) use messages::messages;
 pub(super) use parts::CHUNK;
+pub(super) use transient::transients;

@@ -3,7 +3,7 @@
 //! (`tests/data/activations/vision_towers.tsv`). What a launch file does not say is how many images a sample has: its
 //! arithmetic is left out, and a plan is marked so.
 
-use crate::{Account, Held, Message, Operator, Saved, Symbols, Weight, WeightPart, WeightRole, Work};
+use crate::{Account, Message, Operator, Saved, Symbols, Transient, Weight, WeightPart, WeightRole, Work};
 use shardscope_explain::Formula;
 use shardscope_units::Bytes;
 
@@ -35,12 +35,12 @@ pub(crate) const fn saved(_: Operator, _: &Symbols<'_>) -> Vec<Saved> {
 }
 
 /// What a layer's forward pass has alive.
-pub(crate) fn held(operator: Operator, x: &Symbols<'_>) -> Vec<Held> {
+pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Vec<Transient> {
     if operator != Operator::VisionLayer {
         return Vec::new();
     }
     let alive = Saved::new("tensors of a vision layer", &[x.patches(), x.vision_width()], ALIVE, &FORWARD);
-    vec![Held::new("forward of the vision tower", Bytes::ZERO, vec![alive])]
+    vec![Transient::new("forward of the vision tower", Bytes::ZERO, vec![alive])]
 }
 
 /// Left out: the number of images is not known.

@@ -1,8 +1,8 @@
 //! What backward holds in the output projection, the attention itself, and the QKV projection.
 
 use crate::adapters::{LINEAR_PROJ, LINEAR_QKV};
-use crate::held::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
-use crate::{Held, Saved, Symbols};
+use crate::transient::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
+use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::AttentionKernel;
 use shardscope_units::Bytes;
@@ -22,7 +22,7 @@ static BEFORE: Formula =
 static INPUT: Formula = Formula::new("n·h·B", "Gradient of the QKV projection's input.", ATTENTION);
 static QKV: Formula = Formula::new("(A + 2·K)·h·B", "The QKV projection's weight gradient.", ATTENTION);
 
-pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
+pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let width = x.a * x.d;
     let packed = width + 2 * x.k * x.d;
     let weight = has_weight_gradient(x);
@@ -48,9 +48,9 @@ pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
     qkv.extend(weight.then_some(gradient));
     qkv.extend(LINEAR_QKV.gradient(x, None));
     vec![
-        Held::new("backward of linear_proj", Bytes::ZERO, projection),
-        Held::new("backward of the attention", Bytes::ZERO, core),
-        Held::new("backward of linear_qkv", after_core(x), qkv),
+        Transient::new("backward of linear_proj", Bytes::ZERO, projection),
+        Transient::new("backward of the attention", Bytes::ZERO, core),
+        Transient::new("backward of linear_qkv", after_core(x), qkv),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! What backward holds: the gradients of its output and input beside the residual's.
 
-use crate::held::residual;
-use crate::{Held, Operator, Saved, Symbols};
+use crate::transient::residual;
+use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_units::Bytes;
 
@@ -9,7 +9,7 @@ const SOURCE: &str = "torch autograd: a node's gradients are alive while it runs
 
 static GRADIENTS: Formula = Formula::new("2·S·h·B", "Gradients of the norm's output and input.", SOURCE);
 
-pub(crate) fn held(_operator: Operator, x: &Symbols<'_>) -> Vec<Held> {
+pub(crate) fn transients(_operator: Operator, x: &Symbols<'_>) -> Vec<Transient> {
     let gradients = Saved::new("norm gradients", &[2, x.s_local, x.h], x.width, &GRADIENTS);
-    vec![Held::new("backward of the norm", Bytes::ZERO, vec![residual(x), gradients])]
+    vec![Transient::new("backward of the norm", Bytes::ZERO, vec![residual(x), gradients])]
 }

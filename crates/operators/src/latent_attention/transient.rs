@@ -1,7 +1,7 @@
 //! What backward holds in the output projection and in the attention itself.
 
-use crate::held::{gathered, masked, residual};
-use crate::{Held, Saved, Symbols};
+use crate::transient::{gathered, masked, residual};
+use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::AttentionKernel;
 use shardscope_units::Bytes;
@@ -17,7 +17,7 @@ static SUMMED: Formula =
     Formula::new("4·n·a·(dn + dr)", "The queries' gradient while it is summed in fp32.", SOURCE);
 static SCORES: Formula = Formula::new("a·s·s·b·B", "Gradient of the attention probabilities.", SOURCE);
 
-pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
+pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let sizes = x.latent;
     let wide = sizes.plain + sizes.rotary;
     let output = Saved::new("gradient of the output", &[x.n, x.a, sizes.value], x.width, &OUTPUT);
@@ -36,7 +36,7 @@ pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
         Saved::new("fp32 query gradient", &[x.n, x.a, wide], FLOAT, &SUMMED)
     });
     vec![
-        Held::new("backward of linear_proj", Bytes::ZERO, projection),
-        Held::new("backward of the attention", Bytes::ZERO, core),
+        Transient::new("backward of linear_proj", Bytes::ZERO, projection),
+        Transient::new("backward of the attention", Bytes::ZERO, core),
     ]
 }

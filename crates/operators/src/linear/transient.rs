@@ -1,7 +1,7 @@
 //! What backward holds in the output projection, in the scan and in the input projection.
 
-use crate::held::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
-use crate::{Held, Saved, Symbols};
+use crate::transient::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
+use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::LinearKind;
 use shardscope_units::Bytes;
@@ -29,7 +29,7 @@ static WEIGHT: Formula =
     Formula::new("(2·lk + 2·lv)·h·B", "The input projection's weight gradient.", AUTOGRAD);
 static LAST_WEIGHT: Formula = Formula::new("lv·h·B", "The output projection's weight gradient.", AUTOGRAD);
 
-pub(crate) fn held(kind: LinearKind, x: &Symbols<'_>) -> Vec<Held> {
+pub(crate) fn transients(kind: LinearKind, x: &Symbols<'_>) -> Vec<Transient> {
     let sizes = x.linear;
     let (keys, values) = (sizes.keys(), sizes.values());
     let wide = 2 * keys + 2 * values;
@@ -62,8 +62,8 @@ pub(crate) fn held(kind: LinearKind, x: &Symbols<'_>) -> Vec<Held> {
     let given_back: Bytes =
         super::kinds::saved(kind, x).iter().filter(|saved| own(saved)).map(|saved| saved.bytes).sum();
     vec![
-        Held::new("backward of out_proj", Bytes::ZERO, last),
-        Held::new("backward of the scan", Bytes::ZERO, scan),
-        Held::new("backward of in_proj", given_back, first),
+        Transient::new("backward of out_proj", Bytes::ZERO, last),
+        Transient::new("backward of the scan", Bytes::ZERO, scan),
+        Transient::new("backward of in_proj", given_back, first),
     ]
 }

@@ -1,4 +1,7 @@
-//! What the passes of an operator hold beside what forward keeps, and the tensors most of them share.
+//! Transient tensors: what a forward or backward pass allocates beyond the saved activations, and those most operators share.
+//!
+//! The peak of a step is seldom at the end of forward, where only saved activations are alive. It stands where a backward
+//! node holds its gradients, and perhaps a gathered input, while most of the layer's saved activations are still there.
 
 use super::{Saved, Symbols};
 use shardscope_explain::Formula;
@@ -19,19 +22,19 @@ static SCATTERED: Formula = Formula::new(
     LINEAR,
 );
 
-/// One point of one pass of an operator.
+/// What is alive at one point of one pass of an operator, beyond the saved activations.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Held {
+pub struct Transient {
     /// The point, for example `backward of the activation`.
     pub name: &'static str,
-    /// Tensors alive at the point that forward does not keep.
+    /// Tensors alive at the point that forward does not save.
     pub tensors: Vec<Saved>,
-    /// Bytes of the operator's own kept tensors that are given back before the point.
+    /// Bytes of the operator's own saved activations that are freed before the point.
     pub returned: Bytes,
 }
 
-impl Held {
-    /// A point at which `tensors` are alive and `returned` is given back.
+impl Transient {
+    /// A point at which `tensors` are alive and `returned` has been freed.
     pub(super) fn new(name: &'static str, returned: Bytes, tensors: Vec<Saved>) -> Self {
         Self { name, tensors, returned }
     }

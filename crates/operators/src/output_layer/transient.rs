@@ -1,7 +1,7 @@
 //! What forward holds in the loss, and backward in the output projection.
 
-use crate::held::scattered;
-use crate::{Held, Saved, Symbols};
+use crate::transient::scattered;
+use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{BatchMask, LossKind};
 use shardscope_units::Bytes;
@@ -31,32 +31,32 @@ static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output projecti
 static WEIGHT: Formula =
     Formula::new("V·h·B", "The output projection's weight gradient, or the stand-in for it.", OUTPUT);
 
-pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
+pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     if x.recipe().loss == LossKind::FusedLinear {
         return fused_linear(x);
     }
     let mut out = vec![
-        Held::new("loss", Bytes::ZERO, loss(x)),
-        Held::new("backward of the output layer", loss_returned(x), backward(x)),
+        Transient::new("loss", Bytes::ZERO, loss(x)),
+        Transient::new("backward of the output layer", loss_returned(x), backward(x)),
     ];
     if x.recipe().loss == LossKind::Compiled {
         // One kernel reads the kept logits and writes their gradient.
         let gradient = Saved::new("logits gradient", &[x.n, x.v], x.width, &GRADIENT);
-        out.push(Held::new("backward of the loss", Bytes::ZERO, vec![gradient]));
+        out.push(Transient::new("backward of the loss", Bytes::ZERO, vec![gradient]));
     }
     if x.recipe().loss == LossKind::Torch {
         let gradients = Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &GRADIENTS);
-        out.push(Held::new("backward of the loss", Bytes::ZERO, vec![gradients]));
+        out.push(Transient::new("backward of the loss", Bytes::ZERO, vec![gradients]));
     }
     out
 }
 
 /// A loss that runs with the output projection, a chunk of rows at a time, and makes both gradients in forward.
-fn fused_linear(x: &Symbols<'_>) -> Vec<Held> {
+fn fused_linear(x: &Symbols<'_>) -> Vec<Transient> {
     let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
     let weight = Saved::new("a chunk's weight gradient", &[x.v, x.h], x.width, &WEIGHT);
     let tensors = [chunk].into_iter().chain(x.recipe().tuning.head.then_some(weight)).collect();
-    vec![Held::new("loss", Bytes::ZERO, tensors)]
+    vec![Transient::new("loss", Bytes::ZERO, tensors)]
 }
 
 /// What the loss holds beside the softmax that it keeps. In fp32 the logits need no copy to be read.

@@ -3,8 +3,8 @@
 //! tokens as they were sent, as they arrived, and as the experts left them.
 
 use crate::adapters::{EXPERTS_FC1, EXPERTS_FC2};
-use crate::held::{has_weight_gradient, residual};
-use crate::{Held, Saved, Symbols};
+use crate::transient::{has_weight_gradient, residual};
+use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::Dispatcher;
 use shardscope_units::{Bytes, Count};
@@ -40,7 +40,7 @@ static BEFORE: Formula = Formula::new("g·R·fm·B", "Gradient of the experts' a
 static INPUT: Formula = Formula::new("R·hm·B", "Gradient of the experts' input.", EXPERTS);
 static FC1_WEIGHT: Formula = Formula::new("g·fm·hm·B", "One expert's first weight gradient.", EXPERTS);
 
-pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
+pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let moe = x.moe;
     let wide = [moe.received, moe.hidden];
     let elements = |count: u64, width| Count::new(count).bytes(width);
@@ -61,11 +61,11 @@ pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
     second.extend(EXPERTS_FC2.gradient(x, Some(moe.ffn)));
     let back = Saved::new("returned gradient", &[moe.sent, moe.hidden], x.width, &RETURNED_GRADIENT);
     vec![
-        Held::new("forward of the combination", Bytes::ZERO, combination(x)),
-        Held::new("backward of the combination", Bytes::ZERO, vec![residual(x), back, output]),
-        Held::new("backward of the experts' linear_fc2", Bytes::ZERO, second),
-        Held::new("backward of the experts' activation", fc2_input, vec![residual(x), inner, before]),
-        Held::new("backward of the experts' linear_fc1", fc2_input + activation, first),
+        Transient::new("forward of the combination", Bytes::ZERO, combination(x)),
+        Transient::new("backward of the combination", Bytes::ZERO, vec![residual(x), back, output]),
+        Transient::new("backward of the experts' linear_fc2", Bytes::ZERO, second),
+        Transient::new("backward of the experts' activation", fc2_input, vec![residual(x), inner, before]),
+        Transient::new("backward of the experts' linear_fc1", fc2_input + activation, first),
     ]
 }
 

@@ -1,8 +1,8 @@
 //! What backward holds at its three steps.
 
 use crate::adapters::{LINEAR_FC1, LINEAR_FC2};
-use crate::held::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
-use crate::{Held, Saved, Symbols};
+use crate::transient::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
+use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_units::{Bytes, Count};
 
@@ -15,7 +15,7 @@ static INPUT: Formula = Formula::new("n·h·B", "Gradient of the first projectio
 static FC1_WEIGHT: Formula = Formula::new("g·f·h·B", "The first projection's weight gradient.", MLP);
 static FC2_WEIGHT: Formula = Formula::new("h·f·B", "The second projection's weight gradient.", MLP);
 
-pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
+pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let weight = has_weight_gradient(x);
     let inner = Saved::new("gradient of the activation's output", &[x.n, x.f], x.width, &INNER);
     let before = Saved::new("gradient of the activation's input", &[x.n, x.gate * x.f], x.width, &BEFORE);
@@ -37,9 +37,9 @@ pub(crate) fn held(x: &Symbols<'_>) -> Vec<Held> {
     first.extend(LINEAR_FC1.gradient(x, None));
     let [fc2_input, activation] = own(x);
     vec![
-        Held::new("backward of linear_fc2", Bytes::ZERO, second),
-        Held::new("backward of the activation", fc2_input, vec![residual(x), inner, before]),
-        Held::new("backward of linear_fc1", fc2_input + activation, first),
+        Transient::new("backward of linear_fc2", Bytes::ZERO, second),
+        Transient::new("backward of the activation", fc2_input, vec![residual(x), inner, before]),
+        Transient::new("backward of linear_fc1", fc2_input + activation, first),
     ]
 }
 

@@ -1,0 +1,199 @@
+//! Backward of attention and MLP: gradients, and what their linear layers have beside them.
+
+use super::super::flow::is_adapted;
+use super::super::manual;
+use super::shared::{AUTOGRAD, FLOAT, residual, returned};
+use crate::{Operator, Saved, Symbols, Transient};
+use shardscope_explain::Formula;
+use shardscope_plan::{AttentionKernel, LinearModule, Quantization};
+use shardscope_units::Bytes;
+
+const FOUR_BIT: &str = "bitsandbytes/autograd/_functions.py:MatMul4Bit";
+
+const LORA: &str = "peft/tuners/lora/layer.py:Linear.forward, backward";
+
+const DORA: &str = "peft/tuners/lora/dora.py:DoraLinearLayer.get_weight_norm";
+
+const FLASH: &str = "flash-attn backward: queries' gradient summed in fp32, keys' and values' by query head";
+
+static INNER: Formula = Formula::new("n·f·Bc", "Gradient of the product of both halves.", AUTOGRAD);
+
+static BEFORE: Formula = Formula::new("g·n·f·Bc", "Gradients of both halves.", AUTOGRAD);
+
+static INPUTS: Formula =
+    Formula::new("2·n·h·Bc", "Gradients of an input, of one reader and of all so far.", AUTOGRAD);
+
+static FIRST: Formula = Formula::new("f·h·B", "One projection's weight gradient.", AUTOGRAD);
+
+static SQUARE: Formula =
+    Formula::new("A·h·B", "The largest weight gradient of the attention's projections.", AUTOGRAD);
+
+static OUTPUT: Formula = Formula::new("n·A·Bc", "Gradient of the attention's output.", AUTOGRAD);
+
+static PACKED: Formula = Formula::new("n·(A + 2·K)·Bc", "Gradients of queries, keys and values.", AUTOGRAD);
+
+static SUMMED: Formula = Formula::new("4·n·A", "The queries' gradient while it is summed in fp32.", FLASH);
+
+static EXPANDED: Formula =
+    Formula::new("2·n·A·Bc", "Gradients of keys and values for every query head.", FLASH);
+
+static SCORES: Formula = Formula::new("a·s·s·b·Bc", "Gradient of the 16-bit probabilities.", AUTOGRAD);
+
+static SOFTMAX: Formula =
+    Formula::new("8·a·s·s·b", "Gradients of the softmax's output and input, fp32.", AUTOGRAD);
+
+static ADAPTER_MLP: Formula = Formula::new("n·f·Ba", "Gradient of an adapter's input in its own type.", LORA);
+
+static ADAPTER: Formula = Formula::new("n·h·Ba", "Gradient of an adapter's input in its own type.", LORA);
+
+static ADAPTER_OUT: Formula = Formula::new("n·A·Ba", "Gradient of an adapter's input in its own type.", LORA);
+
+static NORMED_MLP: Formula = Formula::new(
+    "4·f·h·Ba",
+    "The adapter's matrices multiplied, the same scaled, the weight in its type, and their sum, before its norm is taken.",
+    DORA,
+);
+
+static NORMED: Formula = Formula::new(
+    "4·A·h·Ba",
+    "The adapter's matrices multiplied, the same scaled, the weight in its type, and their sum, before its norm is taken.",
+    DORA,
+);
+
+static WHOLE_MLP: Formula = Formula::new("f·h·Bc", "A quantised weight in full, for one product.", FOUR_BIT);
+
+static WHOLE: Formula = Formula::new("A·h·Bc", "A quantised weight in full, for one product.", FOUR_BIT);
+
+/// What a linear layer of these modules holds beside its gradients.
+struct Extras {
+    weight: &'static Formula,
+    adapter: &'static Formula,
+    whole: &'static Formula,
+    inner: u64,
+    outer: u64,
+}
+
+impl Extras {
+    fn tensors(&self, x: &Symbols<'_>, modules: &[LinearModule]) -> Vec<Saved> {
+        let mut out = Vec::with_capacity(3);
+        let shape = [self.inner, self.outer];
+        if x.trains {
+            out.push(Saved::new("weight gradient", &shape, x.width, self.weight));
+        }
+        if modules.iter().any(|module| is_adapted(x, *module)) {
+            out.push(Saved::new(
+                "gradient of an adapter's input",
+                &[x.n, self.inner],
+                x.adapter_width,
+                self.adapter,
+            ));
+        }
+        if x.recipe().tuning.quantization != Quantization::None {
+            out.push(Saved::new("weight in full", &shape, x.compute_width, self.whole));
+        }
+        out
+    }
+}
+
+/// What DoRA holds in forward beside one of `modules`, whose weight is `inner` by `outer`. A weight that comes in the adapter's
+/// type needs no copy, and is counted as one all the same.
+fn dora_norm(
+    x: &Symbols<'_>,
+    modules: &[LinearModule],
+    [inner, outer]: [u64; 2],
+    formula: &'static Formula,
+) -> Option<Transient> {
+    let adapted = modules.iter().any(|module| is_adapted(x, *module));
+    let dora = x.recipe().tuning.lora.is_some_and(|lora| lora.dora);
+    let copies = Saved::new("weights before DoRA's norm", &[4, inner, outer], x.adapter_width, formula);
+    (dora && adapted).then(|| Transient::new("DoRA's norm in forward", Bytes::ZERO, vec![copies]))
+}
+
+pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
+    use LinearModule::{Key, Output, Query, Value};
+    let (wide, width) = (x.a * x.d, x.compute_width);
+    let packed = wide + 2 * x.k * x.d;
+    let output = Saved::new("gradient of the output", &[x.n, wide], width, &OUTPUT);
+    let inputs = Saved::new("gradients of query, key and value", &[x.n, packed], width, &PACKED);
+    let of_output = Extras { weight: &SQUARE, adapter: &ADAPTER_OUT, whole: &WHOLE, inner: wide, outer: x.h };
+    let of_input = Extras { weight: &SQUARE, adapter: &ADAPTER, whole: &WHOLE, inner: x.h, outer: wide };
+    let mut projection = vec![residual(x), output];
+    projection.extend(if manual::output(x) {
+        manual::projection(x)
+    } else {
+        of_output.tensors(x, &[Output])
+    });
+    let mut core = vec![residual(x), output, inputs];
+    if x.recipe().attention_kernel == AttentionKernel::Unfused {
+        let scores = [x.b, x.a, x.s, x.s];
+        core.push(Saved::new("gradient of the probabilities", &scores, width, &SCORES));
+        core.push(Saved::new("fp32 gradients of the softmax", &[2 * x.b, x.a, x.s, x.s], FLOAT, &SOFTMAX));
+    } else {
+        core.push(Saved::new("fp32 query gradient", &[x.n, wide], FLOAT, &SUMMED));
+        if x.k < x.a {
+            core.push(Saved::new("expanded gradients", &[2, x.n, wide], width, &EXPANDED));
+        }
+    }
+    let mut first = vec![residual(x), inputs];
+    if manual::queries(x) {
+        first.extend(manual::projection(x));
+    } else {
+        first.push(Saved::new("gradients of the input", &[2, x.n, x.h], width, &INPUTS));
+        first.extend(of_input.tensors(x, &[Query, Key, Value]));
+    }
+    let own = |name: &str| name.starts_with("o_proj");
+    let before = |name: &str| name.contains("_proj") || name == "attention input";
+    let mut out: Vec<Transient> =
+        dora_norm(x, &[Output, Query, Key, Value], [wide, x.h], &NORMED).into_iter().collect();
+    out.extend([
+        Transient::new("backward of o_proj", Bytes::ZERO, projection),
+        Transient::new("backward of the attention", returned(Operator::SelfAttention, x, &own), core),
+        Transient::new(
+            "backward of q_proj, k_proj and v_proj",
+            returned(Operator::SelfAttention, x, &|name| own(name) || !before(name)),
+            first,
+        ),
+    ]);
+    out
+}
+
+pub(super) fn mlp(x: &Symbols<'_>) -> Vec<Transient> {
+    use LinearModule::{Down, Gate, Up};
+    if manual::mlp(x) {
+        return manual::mlp_backward(x, residual(x));
+    }
+    let width = x.compute_width;
+    let inner = Saved::new("gradient of the product", &[x.n, x.f], width, &INNER);
+    let before = Saved::new("gradients of both halves", &[x.n, x.gate * x.f], width, &BEFORE);
+    let of_down = Extras { weight: &FIRST, adapter: &ADAPTER_MLP, whole: &WHOLE_MLP, inner: x.f, outer: x.h };
+    let of_first = Extras { weight: &FIRST, adapter: &ADAPTER, whole: &WHOLE_MLP, inner: x.h, outer: x.f };
+    let mut second = vec![residual(x), inner];
+    second.extend(of_down.tensors(x, &[Down]));
+    let mut first =
+        vec![residual(x), before, Saved::new("gradients of the input", &[2, x.n, x.h], width, &INPUTS)];
+    first.extend(of_first.tensors(x, &[Gate, Up]));
+    let down = |name: &str| name.starts_with("down_proj");
+    let first_inputs = |name: &str| {
+        name.starts_with("gate_proj")
+            || name.starts_with("up_proj")
+            || name.starts_with("gate_up_proj")
+            || name.starts_with("fc1")
+            || name == "MLP input"
+    };
+    let mut out: Vec<Transient> =
+        dora_norm(x, &[Down, Gate, Up], [x.f, x.h], &NORMED_MLP).into_iter().collect();
+    out.extend([
+        Transient::new("backward of down_proj", Bytes::ZERO, second),
+        Transient::new(
+            "backward of the activation",
+            returned(Operator::Mlp, x, &down),
+            vec![residual(x), inner, before],
+        ),
+        Transient::new(
+            "backward of gate_proj and up_proj",
+            returned(Operator::Mlp, x, &|name| !first_inputs(name)),
+            first,
+        ),
+    ]);
+    out
+}

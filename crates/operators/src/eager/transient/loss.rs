@@ -1,0 +1,192 @@
+//! Forward and backward of the output layer and its loss.
+
+use super::super::manual;
+use super::shared::{AUTOGRAD, FLOAT, returned};
+use crate::{Operator, Saved, Symbols, Transient};
+use shardscope_explain::Formula;
+use shardscope_plan::{LogProbs, LossKind, Objective};
+use shardscope_units::Bytes;
+
+const LIGER: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:fused_linear_cross_entropy_forward";
+
+const LOSS: &str = "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward";
+
+const ROWS: &str =
+    "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
+
+const CHUNKS: &str = "torchtune/modules/loss: autograd takes the chunks one by one, the last one first";
+
+static LOGITS: Formula = Formula::new("n·V·Bc", "The logits as the output layer made them.", LOSS);
+
+static COPY: Formula = Formula::new("4·n·V", "The logits in fp32.", LOSS);
+
+static BOTH: Formula = Formula::new("8·n·V", "Gradients of the log-softmax and of the logits, fp32.", LOSS);
+
+static ONE: Formula = Formula::new("4·n·V", "Gradient of the fp32 logits.", LOSS);
+
+static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
+
+static JOINED: Formula = Formula::new(
+    "2·n·V·Bc",
+    "The logits' gradient, joined of its chunks and padded by the last token.",
+    ROWS,
+);
+
+static PART: Formula = Formula::new("rows·V·Bc", "Logits of a chunk of tokens, or their gradient.", CHUNKS);
+
+static PART_COPY: Formula = Formula::new("4·rows·V", "Logits of a chunk of tokens in fp32.", CHUNKS);
+
+static PART_GRADIENTS: Formula = Formula::new(
+    "8·rows·V",
+    "Gradients of the log-softmax and of the logits of a chunk of tokens, fp32.",
+    CHUNKS,
+);
+
+static PART_INPUTS: Formula =
+    Formula::new("2·n·h·B", "Gradients of the output layer's input, chunk by chunk and joined.", CHUNKS);
+
+static HEADS: Formula = Formula::new(
+    "2·V·h·B",
+    "A chunk's part of the output layer's weight gradient, and the sum so far.",
+    CHUNKS,
+);
+
+static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
+
+static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output layer's input.", AUTOGRAD);
+
+static FROM_HOST: Formula = Formula::new(
+    "V·h·B",
+    "The output layer's weight once more, as its product saved it and the host gave it back.",
+    "torch/autograd/graph.py:save_on_cpu, which packs parameters too",
+);
+
+static CHUNK: Formula =
+    Formula::new("rows·V·B", "Logits of a chunk of rows, overwritten by their gradient.", LIGER);
+
+static CHUNK_WEIGHT: Formula =
+    Formula::new("V·h·(B + 4)", "A chunk's part of the weight's gradient, and the same in fp32.", LIGER);
+
+/// A loss that takes its tokens in chunks: gradients of one chunk at a time, and the weight's as a sum and a summand.
+fn chunked(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
+    let (width, part) = (x.compute_width, [x.chunk_rows(), x.v]);
+    let all = if x.recipe().loss == LossKind::ChunkedLogits {
+        Saved::new("logits", &[x.n, x.v], width, &LOGITS)
+    } else {
+        Saved::new("logits of a chunk", &part, width, &PART)
+    };
+    let copy = Saved::new("fp32 logits of a chunk", &part, FLOAT, &PART_COPY);
+    let gradients =
+        Saved::new("gradients of a chunk's fp32 logits", &[2, part[0], part[1]], FLOAT, &PART_GRADIENTS);
+    let mut backward = vec![
+        Saved::new("logits gradient of a chunk", &part, width, &PART),
+        Saved::new("gradients of the input", &[2, x.n, x.h], x.width, &PART_INPUTS),
+    ];
+    if trains {
+        backward.push(Saved::new("output layer's weight gradients", &[2, x.v, x.h], x.width, &HEADS));
+    }
+    vec![
+        Transient::new("loss", Bytes::ZERO, if width < FLOAT { vec![all, copy] } else { vec![all] }),
+        Transient::new("backward of the loss", Bytes::ZERO, vec![gradients]),
+        Transient::new("backward of the output layer", Bytes::ZERO, backward),
+    ]
+}
+
+/// A loss over so many rows at a time. The logits, in fp32, are alive until the step ends: the loop names them.
+fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
+    let part = [2, x.chunk_rows(), x.v];
+    let logits = Saved::new("fp32 logits", &[x.n, x.v], FLOAT, &COPY);
+    let gradients = Saved::new("gradients of a chunk's fp32 logits", &part, FLOAT, &PART_GRADIENTS);
+    let mut forward = vec![logits];
+    let mut backward =
+        vec![logits, Saved::new("gradients of the input", &[2, x.n, x.h], x.width, &PART_INPUTS)];
+    if x.recipe().tuning.lora.is_some() {
+        // The losses' gradients are all there before those of the products in front of them.
+        backward.push(Saved::new("gradient of the fp32 logits", &[x.n, x.v], FLOAT, &ONE));
+    } else {
+        // All tokens but the last of each sequence: a copy where there are several, and gradients joined, then padded.
+        forward.extend((x.b > 1).then(|| Saved::new("fp32 logits but the last", &[x.n, x.v], FLOAT, &COPY)));
+        backward.push(Saved::new("logits gradients", &[2, x.n, x.v], FLOAT, &JOINED));
+    }
+    if trains {
+        backward.push(Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD));
+    }
+    vec![
+        Transient::new("loss", Bytes::ZERO, forward),
+        Transient::new("backward of the loss", Bytes::ZERO, vec![logits, gradients]),
+        Transient::new(
+            "backward of the output layer",
+            returned(Operator::OutputLayer, x, &|name| !name.starts_with("lm_head")),
+            backward,
+        ),
+    ]
+}
+
+pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
+    let width = x.compute_width;
+    let tuning = &x.recipe().tuning;
+    let trains = if x.tied() { tuning.embedding } else { tuning.head };
+    if x.recipe().loss == LossKind::FusedLinear {
+        let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
+        let own = x.recipe().software.semantics().modules.logits_chunk.is_some();
+        let mut tensors = if own { manual::loss(x) } else { vec![chunk] };
+        if trains {
+            tensors.push(Saved::new(
+                "a chunk's weight gradient",
+                &[x.v, x.h],
+                x.width + FLOAT,
+                &CHUNK_WEIGHT,
+            ));
+        }
+        return vec![Transient::new("loss", Bytes::ZERO, tensors)];
+    }
+    if matches!(x.recipe().loss, LossKind::ChunkedLogits | LossKind::ChunkedLinear) {
+        return chunked(x, trains);
+    }
+    if x.recipe().loss == LossKind::ChunkedRows {
+        return by_rows(x, trains);
+    }
+    let wide = [x.n, x.v];
+    let narrow = width < FLOAT;
+    let logits = Saved::new("logits", &wide, width, &LOGITS);
+    let weight = trains.then(|| Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD));
+    let input = Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT);
+    let mut forward = vec![logits];
+    let mut loss = Vec::new();
+    let mut backward = vec![Saved::new("logits gradient", &wide, width, &NARROW), input];
+    backward.extend(weight);
+    let on_host = x.recipe().offload.saved_tensors;
+    if on_host {
+        let name = "output layer's weight, back from the host";
+        backward.push(Saved::new(name, &[x.v, x.h], x.width, &FROM_HOST));
+    }
+    if tuning.objective == Objective::NextToken && x.recipe().loss != LossKind::Compiled {
+        if narrow {
+            forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
+        }
+        loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
+    } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
+        // The logits are kept themselves, and their gradient takes their place.
+        forward.clear();
+    } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Fp32Copy {
+        loss.push(Saved::new("gradient of the fp32 logits", &wide, FLOAT, &ONE));
+    } else {
+        // In the logits' own type, a sequence at a time or within one kernel.
+        loss.push(Saved::new("logits gradient", &wide, width, &NARROW));
+    }
+    let head = |name: &str| name.starts_with("lm_head");
+    vec![
+        Transient::new("loss", Bytes::ZERO, forward),
+        // What waits on the host comes back when its own backward asks for it.
+        Transient::new(
+            "backward of the loss",
+            if on_host { returned(Operator::OutputLayer, x, &head) } else { Bytes::ZERO },
+            loss,
+        ),
+        Transient::new(
+            "backward of the output layer",
+            returned(Operator::OutputLayer, x, &|name| !head(name)),
+            backward,
+        ),
+    ]
+}

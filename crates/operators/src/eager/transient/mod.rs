@@ -1,0 +1,76 @@
+//! Transient tensors of plain PyTorch modules, beside what forward saves: gradients while a node runs, in the type in which
+//! it computes, the weight gradient of each linear layer, casts for adapters, and a quantized weight in full.
+
+mod layers;
+mod loss;
+mod shared;
+
+use super::flow::is_adapted;
+use super::norm;
+use crate::{Operator, Saved, Symbols, Transient};
+use layers::{attention, mlp};
+use loss::output_layer;
+use shardscope_explain::Formula;
+use shardscope_plan::{LinearModule, Normalization};
+use shardscope_units::Bytes;
+use shared::{AUTOGRAD, FLOAT, residual};
+
+const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm, backward";
+static NORM: Formula = Formula::new("12·n·h", "Three gradients in fp32 between the norm's operations.", RMS);
+static NORM_KERNEL: Formula = Formula::new("2·n·h·B", "Gradients of the norm's output and input.", AUTOGRAD);
+static WORDS: Formula = Formula::new("V·h·B", "The word embedding's gradient, every row of it.", AUTOGRAD);
+static TOKENS: Formula = Formula::new("T·h·Bx", "Gradient of the experts' output or input.", AUTOGRAD);
+static EXPERT_INNER: Formula =
+    Formula::new("3·T·fm·Bx", "Gradients of the product and of both halves.", AUTOGRAD);
+static EXPERT_WEIGHTS: Formula =
+    Formula::new("2·E·fm·h·B", "Gradient of the first weights of all experts.", AUTOGRAD);
+
+/// Transient tensors of `operator` where the software runs such modules; none where it runs others.
+pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Transient>> {
+    if !x.recipe().software.semantics().eager_modules {
+        return None;
+    }
+    Some(match operator {
+        Operator::Embedding => embedding(x),
+        Operator::InputNorm | Operator::PreMlpNorm | Operator::FinalNorm => norms(x),
+        Operator::SelfAttention | Operator::WindowedAttention => attention(x),
+        Operator::Mlp => mlp(x),
+        Operator::Experts => experts(x),
+        Operator::OutputLayer => output_layer(x),
+        Operator::LatentAttention
+        | Operator::Linear(_)
+        | Operator::MtpProjection
+        | Operator::VisionLayer
+        | Operator::VisionEnds => return None,
+    })
+}
+
+fn embedding(x: &Symbols<'_>) -> Vec<Transient> {
+    let words = Saved::new("word embedding gradient", &[x.v, x.h], x.width, &WORDS);
+    let mut tensors = vec![residual(x)];
+    tensors.extend(x.recipe().tuning.embedding.then_some(words));
+    vec![Transient::new("backward of the embedding", Bytes::ZERO, tensors)]
+}
+
+fn norms(x: &Symbols<'_>) -> Vec<Transient> {
+    let kernel = x.model().normalization == Normalization::LayerNorm || norm::is_kernel(x);
+    let gradients = if kernel {
+        Saved::new("norm gradients", &[2, x.n, x.h], x.width, &NORM_KERNEL)
+    } else {
+        Saved::new("norm gradients in fp32", &[3, x.n, x.h], FLOAT, &NORM)
+    };
+    vec![Transient::new("backward of the norm", Bytes::ZERO, vec![residual(x), gradients])]
+}
+
+fn experts(x: &Symbols<'_>) -> Vec<Transient> {
+    let (moe, width) = (x.moe, x.expert_width());
+    let tokens = Saved::new("gradient of the experts' output", &[moe.sent, x.h], width, &TOKENS);
+    let inner = Saved::new("gradients within the experts", &[3, moe.sent, moe.ffn], width, &EXPERT_INNER);
+    let mut first = vec![residual(x), tokens, inner];
+    let adapted = is_adapted(x, LinearModule::Experts);
+    if x.trains || adapted {
+        let shape = [2 * moe.experts, moe.ffn, x.h];
+        first.push(Saved::new("gradient of the experts' first weights", &shape, x.width, &EXPERT_WEIGHTS));
+    }
+    vec![Transient::new("backward of the experts", Bytes::ZERO, first)]
+}
