@@ -12,6 +12,7 @@ mod field;
 pub mod hints;
 mod kernels;
 mod kind;
+mod layer_counts;
 mod layers;
 mod layout;
 pub mod limits;
@@ -45,6 +46,7 @@ pub use degrees::Degrees;
 pub use field::Field;
 pub use kernels::{AttentionKernel, CudaGraphs, Fusions, LossKind};
 pub use kind::Kind;
+pub use layer_counts::StageSizes;
 pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers, Window};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use marks::Marks;
@@ -65,7 +67,7 @@ pub use setting::{Origin, Setting, SettingValue};
 pub use software::{
     BatchMask, ColumnInput, GatedActivation, Modules, NormModule, Rotation, Semantics, Software,
 };
-pub use split::{Chunk, Stage, StageMap, StageSizes, StageSplit};
+pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use tuning::{
     BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective, Quantization,
     Reference, Transformers, Tuning,

@@ -6,6 +6,7 @@ mod fitting;
 mod frequency;
 mod kernels;
 mod lacking;
+mod lacking_adapters;
 mod layout;
 mod mixers;
 mod model;

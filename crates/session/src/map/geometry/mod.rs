@@ -1,6 +1,10 @@
 //! Where every GPU of the cluster lies in a picture of a given width, by arithmetic both ways.
 //! Unit of all lengths: CSS pixel.
 
+mod steps;
+
+pub use steps::Step;
+
 /// Most GPUs that are drawn; above, the map is left to the table and the search.
 pub const MOST_DRAWN: u64 = 200_000;
 
@@ -85,27 +89,6 @@ impl Area {
     pub const fn middle(self) -> (u32, u32) {
         (self.x + self.width / 2, self.y + self.height / 2)
     }
-}
-
-/// Where an arrow key leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// One cell to the left.
-    Left,
-    /// One cell to the right.
-    Right,
-    /// One row up.
-    Up,
-    /// One row down.
-    Down,
-    /// The first GPU of the row.
-    RowStart,
-    /// The last GPU of the row.
-    RowEnd,
-    /// The first GPU of all.
-    First,
-    /// The last GPU of all.
-    Last,
 }
 
 fn narrow(value: u64) -> u32 {
@@ -294,54 +277,6 @@ impl Geometry {
         let node = u64::from(row) * self.across + u64::from(column);
         let gpu = node * self.per_node + place;
         (gpu < self.gpus).then_some(gpu)
-    }
-
-    /// Row and column of a GPU in the picture, from 0.
-    #[must_use]
-    pub fn row_and_column(&self, gpu: u64) -> (u64, u64) {
-        let (node, place) = (gpu / self.per_node, gpu % self.per_node);
-        (
-            node / self.across * self.rows() + place / self.columns,
-            node % self.across * self.columns + place % self.columns,
-        )
-    }
-
-    /// Rows and columns of the whole picture.
-    #[must_use]
-    pub fn rows_and_columns(&self) -> (u64, u64) {
-        (self.nodes().div_ceil(self.across) * self.rows(), self.across * self.columns)
-    }
-
-    fn at_row_and_column(&self, row: u64, column: u64) -> Option<u64> {
-        let node = row / self.rows() * self.across + column / self.columns;
-        let place = row % self.rows() * self.columns + column % self.columns;
-        let gpu = node * self.per_node + place;
-        (column < self.across * self.columns && place < self.per_node && gpu < self.gpus).then_some(gpu)
-    }
-
-    /// Where `step` leads from `gpu`; it stays at the edges.
-    #[must_use]
-    pub fn step(&self, gpu: u64, step: Step) -> u64 {
-        let (row, column) = self.row_and_column(gpu);
-        let columns = self.across * self.columns;
-        let (row, column) = match step {
-            Step::Left => (row, column.wrapping_sub(1)),
-            Step::Right => (row, column + 1),
-            Step::Up => (row.wrapping_sub(1), column),
-            Step::Down => (row + 1, column),
-            Step::RowStart => (row, 0),
-            Step::RowEnd => return self.last_of_row(row).unwrap_or(gpu),
-            Step::First => return 0,
-            Step::Last => return self.gpus.saturating_sub(1),
-        };
-        let inside = column < columns && row < self.rows_and_columns().0;
-        let found = if inside { self.at_row_and_column(row, column) } else { None };
-        found.unwrap_or(gpu)
-    }
-
-    fn last_of_row(&self, row: u64) -> Option<u64> {
-        let columns = self.across * self.columns;
-        (0..columns).rev().find_map(|column| self.at_row_and_column(row, column))
     }
 
     /// One path around the cells of all `gpus`.

@@ -1,8 +1,11 @@
 //! Every setting while it is being resolved: what was stated, then defaults, then what follows.
 
+mod questions;
+mod values;
+
 use super::parse::{parse, says_nothing};
 use super::switches::{is_displaced, is_overruled};
-use crate::{Found, NotModelled, Origin, Question, Reading};
+use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Contradiction, Field, Setting, SettingValue};
 use shardscope_source::{Code, Diagnostic, Span, suggest};
 
@@ -153,85 +156,6 @@ impl Table {
         });
     }
 
-    /// Whether its stated value lacks a variable.
-    pub(super) fn is_open(&self, field: Field) -> bool {
-        self.left_to(field).is_some()
-    }
-
-    /// Whether a value was stated that cannot be read.
-    pub(super) fn is_unreadable(&self, field: Field) -> bool {
-        self.unreadable.contains(&field)
-    }
-
-    /// The variable that its stated value lacks, and where.
-    pub(super) fn left_to(&self, field: Field) -> Option<(&str, Option<Span>)> {
-        let open = self.open.iter().find(|(open, _, _)| *open == field && !self.has(field))?;
-        Some((&open.1, open.2))
-    }
-
-    /// Takes back the questions for variables that decide nothing but the machines.
-    pub(super) fn ask_for_machines_by_name(&mut self) {
-        let open = &self.open;
-        self.questions.retain(|question| {
-            let (mut machines, mut others) = (false, false);
-            for (field, hole, _) in open {
-                if *hole == question.name {
-                    let machine = MACHINES.contains(field);
-                    (machines, others) = (machines | machine, others | !machine);
-                }
-            }
-            !machines || others
-        });
-    }
-
-    /// Takes back the questions for variables that decide no figure: of a tokenizer the vocabulary is asked for itself.
-    fn ask_for_nothing_idle(&mut self) {
-        let (open, idle) = (&self.open, &self.idle);
-        self.questions.retain(|question| {
-            !idle.contains(&question.name) || open.iter().any(|(_, hole, _)| *hole == question.name)
-        });
-    }
-
-    /// Settings that lack a variable by name, but for the machines.
-    pub(super) fn open_variables(&self) -> Vec<(Field, String)> {
-        let is_name = |hole: &str| {
-            hole.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-                && hole.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        };
-        let open = self
-            .open
-            .iter()
-            .filter(|(field, hole, _)| !self.has(*field) && !MACHINES.contains(field) && is_name(hole));
-        open.map(|(field, hole, _)| (*field, hole.clone())).collect()
-    }
-
-    /// What is proposed for a question.
-    pub(super) fn proposal(&self, name: &str) -> Option<String> {
-        self.questions.iter().find(|question| question.name == name)?.proposal.clone()
-    }
-
-    /// Gives the question for a variable a proposal, if it is still asked.
-    pub(super) fn propose(&mut self, variable: &str, proposal: &str) -> bool {
-        let asked = self.questions.iter_mut().find(|question| question.name == variable);
-        asked.is_some_and(|question| {
-            question.proposal.get_or_insert_with(|| proposal.to_owned());
-            true
-        })
-    }
-
-    /// Asks, once for each name and each question that decides it; a later proposal joins an earlier question.
-    pub(super) fn ask(&mut self, question: Question) {
-        let decided = self.decided.iter().find(|(name, _)| *name == question.name);
-        let name = decided.map_or(question.name.as_str(), |(_, variable)| variable.as_str());
-        match self.questions.iter_mut().find(|asked| asked.name == name) {
-            Some(asked) if name != "arguments" => {
-                asked.proposal = asked.proposal.take().or(question.proposal);
-            }
-            Some(_) => {}
-            None => self.questions.push(question),
-        }
-    }
-
     pub(super) fn put(&mut self, field: Field, setting: Setting) {
         self.slots[field.index()] = Some(setting);
     }
@@ -258,99 +182,6 @@ impl Table {
     /// A place to point at when something is missing: the first setting that the text states.
     pub(super) fn anywhere(&self) -> Option<Span> {
         self.slots.iter().flatten().find_map(|setting| setting.span)
-    }
-
-    /// A count.
-    pub(super) fn count(&self, field: Field) -> Option<u64> {
-        match self.get(field)?.value {
-            SettingValue::Int(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// A count: 0 unless there.
-    pub(super) fn number(&self, field: Field) -> u64 {
-        self.count(field).unwrap_or(0)
-    }
-
-    /// A count that is a degree: 1 unless there.
-    pub(super) fn degree(&self, field: Field) -> u64 {
-        self.count(field).unwrap_or(1).max(1)
-    }
-
-    /// The ranks of one replica: TP x PP x CP.
-    pub(super) fn ranks_of_one(&self) -> u64 {
-        let degrees =
-            [Field::TensorModelParallelSize, Field::PipelineModelParallelSize, Field::ContextParallelSize];
-        degrees.iter().fold(1, |ranks, field| ranks.saturating_mul(self.degree(*field)))
-    }
-
-    /// A switch: off unless there.
-    pub(super) fn on(&self, field: Field) -> bool {
-        self.switch(field).unwrap_or(false)
-    }
-
-    /// A switch, if it has a value.
-    pub(super) fn switch(&self, field: Field) -> Option<bool> {
-        match self.get(field)?.value {
-            SettingValue::Bool(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// A real number.
-    pub(super) fn real(&self, field: Field) -> Option<f64> {
-        match self.get(field)?.value {
-            SettingValue::Real(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// A word or text; empty when there is none.
-    pub(super) fn word(&self, field: Field) -> &str {
-        match self.get(field).map(|setting| &setting.value) {
-            Some(SettingValue::Text(value)) => value,
-            _ => "",
-        }
-    }
-
-    /// Whether a word or text is this one.
-    pub(super) fn says(&self, field: Field, word: &str) -> bool {
-        self.word(field) == word
-    }
-
-    /// Whether the software is Megatron's legacy models or their DeepSpeed fork.
-    pub(super) fn is_old(&self) -> bool {
-        matches!(self.word(Field::Software), "megatron_legacy" | "megatron_deepspeed")
-    }
-
-    /// A list of words.
-    pub(super) fn words(&self, field: Field) -> Vec<&str> {
-        let mut words = Vec::new();
-        for value in self.list(field) {
-            if let SettingValue::Text(word) = value {
-                words.push(word.as_str());
-            }
-        }
-        words
-    }
-
-    fn list(&self, field: Field) -> &[SettingValue] {
-        match self.get(field).map(|setting| &setting.value) {
-            Some(SettingValue::List(values)) => values,
-            _ => &[],
-        }
-    }
-
-    /// A list of counts.
-    pub(super) fn counts(&self, field: Field) -> Vec<u64> {
-        let mut counts = Vec::new();
-        for value in self.list(field) {
-            if let SettingValue::Int(count) = value {
-                counts.push(*count);
-            }
-        }
-        counts
     }
 
     /// Fills a setting that has no value with a default.
@@ -453,6 +284,17 @@ impl Table {
         }
         said.span = span;
         self.diagnostics.push(said);
+    }
+
+    /// A setting whose value no estimator knows. It goes by the setting's own name, which a link has as well.
+    pub(super) fn lack(&mut self, field: Field, value: &str, effect: Effect, message: &str) {
+        let flag = self.get(field).and_then(|setting| setting.flag.as_deref());
+        let said = match flag {
+            Some(flag) => format!("{message}; said by {flag}"),
+            None => message.to_owned(),
+        };
+        let item = NotModelled::new(field.name(), value, effect, &said).at_some(self.span(field));
+        self.not_modelled.push(item);
     }
 
     /// Warns at a setting.

@@ -1,20 +1,22 @@
 //! The leaves of one shape: what is recomputed of it and what its data-parallel replicas share.
 //!
-//! Both are ordered ([`super::dominance`]): what recomputes more takes no less time and no more memory, and so on. So of a row
+//! Both are ordered ([`crate::dominance`]): what recomputes more takes no less time and no more memory, and so on. So of a row
 //! in which each recomputes more than the one before, the first that fits is the fastest that does, and bisection finds it; and
 //! where the lightest of all does not fit, nothing does.
 
-use super::dominance::{is_no_heavier, is_no_slower, is_within, lightest, recomputation_takes_time};
-use super::known::Known;
-use super::outcome::{Outcome, Tally};
-use super::results::Results;
-use super::space::Space;
+mod rows;
+
+use crate::dominance::{is_no_heavier, is_no_slower, is_within, lightest, recomputation_takes_time};
+use crate::known::Known;
+use crate::outcome::{Outcome, Tally};
+use crate::results::Results;
+use crate::space::Space;
 use shardscope_estimate::Verdict;
 use shardscope_estimate::time::Draft;
 use shardscope_plan::{DpSharding, Overlap, Plan, Recompute, Variant};
 use shardscope_sorting::sort_by_key;
 use shardscope_source::Code;
-use shardscope_units::{Bytes, Seconds};
+use shardscope_units::Bytes;
 
 const SHARDINGS: [DpSharding; 4] =
     [DpSharding::Replicated, DpSharding::OptimizerStates, DpSharding::Gradients, DpSharding::Parameters];
@@ -255,159 +257,4 @@ impl Row<'_, '_> {
             workspace.tally.faults += 1;
         }
     }
-
-    /// Nothing recomputed, and lists of modules: one by one, the fastest first.
-    fn decide_lists(&mut self, lists: &[usize]) {
-        // Nothing recomputed is the fastest and the largest: where it is too slow, or fits, there is nothing more to see.
-        let plain = lists.iter().copied().find(|place| self.recompute(*place) == Some(&Recompute::None));
-        if let Some(place) = plain.filter(|place| self.is_open(*place))
-            && let Some(leaf) = self.leaf(place)
-        {
-            let draft = self.workspace.known.draft(&leaf.plan);
-            if self.workspace.results.is_beaten(draft.least(), &leaf.variant) {
-                self.slower_from(place);
-            } else {
-                self.weigh(place, &leaf, &draft);
-            }
-        }
-        self.drop_heavy(lists);
-        let mut bounded: Vec<(Seconds, usize)> = Vec::new();
-        for &place in lists {
-            // Those that recompute more come later: they go with what they hold.
-            if !self.is_open(place) {
-                continue;
-            }
-            let Some(leaf) = self.leaf(place) else { continue };
-            let least = self.workspace.known.draft(&leaf.plan).least();
-            if self.workspace.results.is_beaten(least, &leaf.variant) {
-                self.slower_from(place);
-            } else {
-                bounded.push((least, place));
-            }
-        }
-        bounded.sort_by(|one, other| one.0.get().total_cmp(&other.0.get()));
-        for (least, place) in bounded {
-            if !self.is_open(place) {
-                continue;
-            }
-            let Some(leaf) = self.leaf(place) else { continue };
-            if self.workspace.results.is_beaten(least, &leaf.variant) {
-                self.slower_from(place);
-                continue;
-            }
-            let draft = self.workspace.known.draft(&leaf.plan);
-            self.weigh(place, &leaf, &draft);
-        }
-    }
-
-    /// Where a list that no other holds does not fit, nothing that it holds does.
-    fn drop_heavy(&mut self, lists: &[usize]) {
-        for &place in lists.iter().rev().filter(|_| lists.len() > FEW) {
-            let Some(own) = self.recompute(place) else { continue };
-            let mut others = lists.iter().filter(|other| **other != place && self.is_open(**other));
-            let is_most = others.all(|other| self.recompute(*other).is_none_or(|more| !is_within(own, more)));
-            if is_most
-                && self.is_open(place)
-                && let Some(leaf) = self.leaf(place)
-                && self.workspace.known.fit(&leaf.plan).1 == Verdict::OutOfMemory
-            {
-                self.too_large_to(&leaf.variant.recompute);
-            }
-        }
-    }
-
-    /// The row in which each recomputes more than the one before.
-    fn decide_blocks(&mut self, row: &[usize]) {
-        // Both ends of what is still of interest: the first that is not known to be too large, the first known to be slow.
-        let mut from = 0;
-        while row.get(from).is_some_and(|place| !self.is_open(*place)) {
-            from += 1;
-        }
-        let mut until = row.len();
-        while until > from && row.get(until - 1).is_some_and(|place| !self.is_open(*place)) {
-            until -= 1;
-        }
-        let Some(row) = row.get(from..until).filter(|row| !row.is_empty()) else { return };
-        // The first that is too slow ...
-        let slow = first(row.len(), |index| self.is_slow(row, index));
-        if let Some(place) = row.get(slow) {
-            self.slower_from(*place);
-        }
-        let Some(row) = row.get(..slow).filter(|row| !row.is_empty()) else { return };
-        // ... the first of the others that is not out of memory, and the first that leaves the headroom free.
-        let mut weighed: Vec<(usize, Bytes, Verdict)> = Vec::new();
-        for sought in [Verdict::Tight, Verdict::Fits] {
-            let last = row.len() - 1;
-            if !self.holds(row, last, sought, &mut weighed) {
-                if sought == Verdict::Tight
-                    && let Some(recompute) = row.get(last).and_then(|place| self.recompute(*place)).cloned()
-                {
-                    self.too_large_to(&recompute);
-                }
-                break;
-            }
-            let index = first(last, |index| self.holds(row, index, sought, &mut weighed));
-            let before = index.checked_sub(1).and_then(|before| self.recompute(*row.get(before)?)).cloned();
-            if let Some(recompute) = before.filter(|_| sought == Verdict::Tight) {
-                self.too_large_to(&recompute);
-            }
-            let found = weighed.iter().find(|(one, ..)| *one == index).copied();
-            let (Some((_, peak, verdict)), Some(&place)) = (found, row.get(index)) else { continue };
-            if self.is_open(place)
-                && let Some(leaf) = self.leaf(place)
-            {
-                let draft = self.workspace.known.draft(&leaf.plan);
-                self.settle(place, &leaf, &draft, peak, verdict);
-            }
-            if verdict == Verdict::Fits {
-                break;
-            }
-        }
-        // What lies between takes some of the headroom, and longer than the first that does.
-        for &place in row {
-            if self.close(place) {
-                self.workspace.tally.slower += 1;
-            }
-        }
-    }
-}
-
-impl Row<'_, '_> {
-    /// Whether the leaf at `index` of `row` is no faster than what was found. One that is refused is not.
-    fn is_slow(&mut self, row: &[usize], index: usize) -> bool {
-        let Some(leaf) = row.get(index).and_then(|place| self.leaf(*place)) else { return false };
-        let least = self.workspace.known.draft(&leaf.plan).least();
-        self.workspace.results.is_beaten(least, &leaf.variant)
-    }
-
-    /// Whether the leaf at `index` of `row` has the verdict `sought` or a better one; what was weighed is noted.
-    fn holds(
-        &mut self,
-        row: &[usize],
-        index: usize,
-        sought: Verdict,
-        weighed: &mut Vec<(usize, Bytes, Verdict)>,
-    ) -> bool {
-        if let Some((.., verdict)) = weighed.iter().find(|(one, ..)| *one == index) {
-            return *verdict <= sought;
-        }
-        let Some(leaf) = row.get(index).and_then(|place| self.leaf(*place)) else { return false };
-        let (peak, verdict) = self.workspace.known.fit(&leaf.plan);
-        weighed.push((index, peak, verdict));
-        verdict <= sought
-    }
-}
-
-/// The first of `count` places that `holds`, which holds for all behind it too; `count` where none does.
-fn first(count: usize, mut holds: impl FnMut(usize) -> bool) -> usize {
-    let (mut from, mut until) = (0, count);
-    while from < until {
-        let middle = from + (until - from) / 2;
-        if holds(middle) {
-            until = middle;
-        } else {
-            from = middle + 1;
-        }
-    }
-    from
 }

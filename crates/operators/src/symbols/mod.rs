@@ -4,18 +4,16 @@
 //! `d` head width, `A = a·d`, `K = k·d`, `f` MLP width on this rank, `V` vocabulary on this rank, `B` bytes
 //! of a 16-bit (or 32-bit) element.
 
-use super::sizes::{ExpertSizes, LatentSizes, LinearSizes};
-use shardscope_explain::{Explanation, Formula};
+mod logits;
+mod named;
+
+use crate::sizes::{ExpertSizes, LatentSizes, LinearSizes};
+
 use shardscope_plan::{
-    BaseTraining, Embeddings, ExpertKernel, LogProbs, Lora, LossKind, Model, Number, Plan, Quantization,
-    Recipe, Recompute, RecomputeModule, Window,
+    BaseTraining, Embeddings, ExpertKernel, LogProbs, Lora, Model, Number, Plan, Recipe, Recompute,
+    RecomputeModule, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
-
-/// Tokens of a sequence whose logits are taken at once (`litgpt/finetune/lora.py:fit`, `lm_head_chunk_size`).
-const ROWS: u64 = 128;
-/// Bytes of an fp32 number.
-const FP32: u64 = 4;
 
 /// Sizes on one rank. All are exact and follow from the plan alone.
 #[derive(Clone, Copy, Debug)]
@@ -181,27 +179,6 @@ impl<'a> Symbols<'a> {
         self.compute_width != self.width
     }
 
-    /// Rows whose logits a loss fused with the output layer has alive at once (`chunk_size` of Liger's
-    /// `fused_linear_cross_entropy_forward`), or those of one part of a chunked loss.
-    #[must_use]
-    pub fn chunk_rows(&self) -> u64 {
-        if matches!(self.recipe().loss, LossKind::ChunkedLogits | LossKind::ChunkedLinear) {
-            return self.n.div_ceil(self.recipe().software.semantics().modules.loss_chunks.max(1));
-        }
-        if self.recipe().loss == LossKind::ChunkedRows {
-            // With adapters of each sequence, else of the batch.
-            let sequences = if self.recipe().tuning.lora.is_some() { self.b } else { 1 };
-            return self.n.min(ROWS * sequences);
-        }
-        if let Some(most) = self.recipe().software.semantics().modules.logits_chunk {
-            let most = most.min(self.free_for_logits());
-            let chunks = (self.n * self.v * FP32).div_ceil(most);
-            return self.n.div_ceil(if chunks > 1 { chunks.next_multiple_of(4) } else { 1 });
-        }
-        let parts = self.v.div_ceil(self.h.max(1)).max(1);
-        self.n.div_ceil(parts).next_power_of_two().min(self.n)
-    }
-
     /// Patches of images in a micro-batch, were every token of it one of an image; 0 without a vision tower.
     #[must_use]
     pub fn patches(&self) -> u64 {
@@ -212,29 +189,6 @@ impl<'a> Symbols<'a> {
     #[must_use]
     pub fn vision_width(&self) -> u64 {
         self.model().vision.map_or(0, |tower| tower.hidden_size)
-    }
-
-    /// Half of what a frozen model leaves free of the device, which unsloth asks the driver for at the first loss: of the
-    /// weights alone, so that the chunk is taken as rather too large than too small.
-    fn free_for_logits(&self) -> u64 {
-        let model = self.plan.model();
-        let matrices =
-            model.num_layers * self.h * (2 * (self.a + self.k) * self.d + (1 + self.gate) * self.f);
-        let linear = match self.recipe().tuning.quantization {
-            Quantization::FourBit { .. } => matrices / 2,
-            _ => matrices * self.width,
-        };
-        let tables = if self.tied() { 1 } else { 2 } * self.v * self.h * self.width;
-        let device = self.plan.cluster().accelerator.memory.get();
-        (device.saturating_sub(linear + tables) / 2).max(1)
-    }
-
-    /// Chunks of rows that a loss is taken of.
-    #[must_use]
-    pub fn loss_chunks(&self) -> u64 {
-        let behind = self.s.saturating_sub(1);
-        let rows = if self.recipe().tuning.lora.is_some() { self.s } else { self.b * behind };
-        rows.div_ceil(ROWS)
     }
 
     /// Bytes of an element in the experts' products: grouped ones are not under autocast.
@@ -258,82 +212,6 @@ impl<'a> Symbols<'a> {
     #[must_use]
     pub fn recomputes(&self, module: RecomputeModule) -> bool {
         self.recomputing && self.recipe().recompute.recomputes(module)
-    }
-
-    /// The value of the symbol called `name` in a formula's expression.
-    #[must_use]
-    pub fn value(&self, name: &str) -> Option<u64> {
-        let (moe, latent, linear) = (&self.moe, &self.latent, &self.linear);
-        Some(match name {
-            "s" => self.s,
-            "b" => self.b,
-            "n" => self.n,
-            "S" => self.s_local,
-            "h" => self.h,
-            "t" => self.t,
-            "a" => self.a,
-            "k" => self.k,
-            "d" => self.d,
-            "A" => self.a * self.d,
-            "K" => self.k * self.d,
-            "Q" => self.qkv,
-            "f" => self.f,
-            "g" => self.gate,
-            "V" => self.v,
-            "B" => self.width,
-            "Br" => self.residual_width,
-            "Bi" => self.input_width,
-            "E" => moe.experts,
-            "topk" => moe.topk,
-            "T" => moe.sent,
-            "R" => moe.received,
-            "M" => moe.map,
-            "fm" => moe.ffn,
-            "fs" => moe.shared,
-            "hm" => moe.hidden,
-            "Bp" => moe.probability,
-            "ql" => latent.query,
-            "kl" => latent.key_value,
-            "dn" => latent.plain,
-            "dr" => latent.rotary,
-            "dv" => latent.value,
-            "hk" => linear.key_heads,
-            "hv" => linear.value_heads,
-            "dk" => linear.key_width,
-            "dl" => linear.value_width,
-            "lk" => linear.keys(),
-            "lv" => linear.values(),
-            "lc" => linear.convolution,
-            "lr" => linear.rank,
-            "c" => self.plan.layout().context,
-            "e" => self.plan.layout().expert,
-            "et" => self.plan.layout().expert_tensor,
-            "fan" => moe.fan,
-            "Bg" => self.recipe().grads_dtype.width(),
-            "Bc" => self.compute_width,
-            "Ba" => self.adapter_width,
-            "Bd" => self.dora_width,
-            "Bx" => self.expert_width(),
-            "r" => self.lora_rank,
-            "rot" => self.rotated,
-            "rows" => self.chunk_rows(),
-            "chunks" => self.loss_chunks(),
-            "np" => self.patches(),
-            "hi" => self.vision_width(),
-            _ => return None,
-        })
-    }
-
-    /// Why a number is what `formula` says: the formula with the values of its symbols under this plan.
-    #[must_use]
-    pub fn explain(&self, formula: &'static Formula) -> Explanation {
-        let mut symbols: Vec<(&'static str, f64)> = Vec::new();
-        for name in formula.names() {
-            if let Some(value) = self.value(name) {
-                symbols.push((name, Count::new(value).number()));
-            }
-        }
-        Explanation::new(formula, &symbols)
     }
 
     /// The model.

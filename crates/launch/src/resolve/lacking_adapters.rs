@@ -1,0 +1,61 @@
+//! Adapters beside layers where they are not known, and messages of theirs that are not.
+
+use super::table::Table;
+use crate::{Effect, NotModelled};
+use shardscope_plan::{AdapterLibrary, Field, LoraModules};
+
+/// Layers beside which no adapters are known.
+const BESIDE: &[(Field, &str)] = &[
+    (Field::MultiLatentAttention, "adapters beside the projections of multi-latent attention"),
+    (Field::MtpNumLayers, "adapters in the depths of multi-token prediction"),
+    (Field::MoeLatentSize, "adapters beside the projections of experts' latent space"),
+];
+
+/// Adapters beside layers that have none here.
+pub(super) fn beside_adapters(table: &mut Table, megatron: bool) {
+    if !matches!(table.word(Field::TrainType), "lora" | "qlora") {
+        return;
+    }
+    let mixer = (Field::LinearMixer, "adapters beside a linear mixer of Megatron core");
+    let mixers = megatron.then_some(&mixer);
+    for (field, message) in BESIDE.iter().chain(mixers) {
+        let said = match field {
+            Field::MultiLatentAttention => table.on(*field),
+            Field::LinearMixer => table.has(*field),
+            _ => table.number(*field) > 0,
+        };
+        if said {
+            table.lack(*field, "", Effect::Model, message);
+        }
+    }
+}
+
+/// The name under which a reader goes on without the messages of adapters beside cut experts. No setting has it: nothing
+/// of the plan is taken away, only the mark is set.
+pub(super) const CUT_EXPERT_ADAPTERS: &str = "adapters_over_expert_tensor_parallel";
+
+/// Megatron-Bridge's adapters beside experts are cut over the expert tensor ranks
+/// (`megatron/bridge/peft/utils.py:ParallelLinearAdapter` with `is_expert`), and what these ranks exchange is not known here.
+pub(super) fn over_expert_tensor(table: &mut Table, library: AdapterLibrary) {
+    let semantics = library.semantics();
+    if !semantics.shares_experts
+        || table.word(Field::TrainType) != "lora"
+        || table.number(Field::NumExperts) == 0
+    {
+        return;
+    }
+    // Not given, it follows the tensor size (`arguments.py:validate_args`).
+    let given = Field::ExpertTensorParallelSize;
+    let field = if table.has(given) { given } else { Field::TensorModelParallelSize };
+    let size = table.number(field);
+    let named = table.words(Field::LoraTargetModules);
+    let targets = if named.is_empty() { semantics.targets.to_vec() } else { named };
+    let modules = targets.iter().fold(LoraModules::default(), |all, name| all.named(name).unwrap_or(all));
+    if size <= 1 || !modules.reach_experts() {
+        return;
+    }
+    let message = "what adapters beside experts send between expert tensor ranks; expert TP 1 sends nothing";
+    let item = NotModelled::new(CUT_EXPERT_ADAPTERS, &size.to_string(), Effect::Communication, message)
+        .at_some(table.span(field));
+    table.not_modelled.push(item);
+}

@@ -1,0 +1,205 @@
+//! Trainers of transformers and of their own.
+
+use super::{said, script, stopped, value};
+use shardscope_plan::Field;
+
+#[test]
+fn what_a_trainer_spreads_or_trains_otherwise_is_not_taken_for_data_parallelism() {
+    let swift = "swift sft --model Qwen/Qwen2.5-7B-Instruct --tuner_type lora --max_length 2048 --learning_rate 1e-4 \
+        --gradient_accumulation_steps 8 --per_device_train_batch_size 1";
+    // One process over two devices, and two processes over four.
+    stopped(&script(&format!("CUDA_VISIBLE_DEVICES=0,1 {swift}")), &["CUDA_VISIBLE_DEVICES"]);
+    stopped(
+        &script(&format!("CUDA_VISIBLE_DEVICES=0,1,2,3 NPROC_PER_NODE=2 {swift}")),
+        &["CUDA_VISIBLE_DEVICES"],
+    );
+    let each = script(&format!("CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 {swift}"));
+    assert_eq!(value(&each, Field::WorldSize), "2");
+    assert!(each.plan.is_some(), "{:?}", each.diagnostics);
+    stopped(
+        &script(&format!("CUDA_VISIBLE_DEVICES=0 {swift} --lisa_activated_layers 2")),
+        &["lisa_activated_layers"],
+    );
+    stopped(&script(&format!("CUDA_VISIBLE_DEVICES=0 {swift} --tuner_backend unsloth")), &["tuner_backend"]);
+}
+
+#[test]
+fn what_accelerate_shards_stands_in_a_file_that_is_asked_for() {
+    let text = "accelerate launch --num_processes 8 --config_file configs/fsdp2.yaml train.py --model_name_or_path Qwen/Qwen2.5-7B \
+        --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --max_length 2048 --bf16 true --num_train_epochs 1";
+    let resolution = script(text);
+    assert!(resolution.plan.is_none(), "the file decides what ranks share");
+    assert!(resolution.questions.iter().any(|question| question.name == "zero_stage"));
+}
+
+#[test]
+fn a_file_of_a_preference_training_is_none_of_samples() {
+    let file = |more: &str| {
+        format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nlearning_rate: 5e-7\nbf16: true\n\
+             max_length: 1024\nbeta: 0.01\nmax_prompt_length: 512\n{more}\n"
+        )
+    };
+    let read = |more: &str| said("config.yaml", &file(more), &[("world_size", "8")]);
+    // Its names tell the trainer, or it is asked for; TRL's other trainers hold more than is modelled.
+    assert_eq!(value(&read("output_dir: data/zephyr-7b-dpo-full"), Field::TrainingObjective), "dpo");
+    stopped(&read("output_dir: data/zephyr-orpo-141b"), &["trainer"]);
+    let open = read("output_dir: data/out");
+    assert!(open.plan.is_none());
+    let asked = open.questions.iter().find(|question| question.name == "training_objective");
+    assert_eq!(asked.expect("a question").proposal.as_deref(), Some("dpo"));
+    let answered = [("world_size", "8"), ("training_objective", "dpo")];
+    assert!(said("config.yaml", &file(""), &answered).plan.is_some());
+}
+
+#[test]
+fn heads_predictions_and_quantised_checkpoints_are_told_from_trainings_of_the_model() {
+    let axolotl =
+        "base_model: google/gemma-2-2b\nsequence_len: 2048\nmicro_batch_size: 2\nlearning_rate: 1e-5\n";
+    stopped(&said("a.yaml", &format!("{axolotl}reward_model: true\n"), &[]), &["reward_model"]);
+    let classifies = format!("{axolotl}model_type: AutoModelForSequenceClassification\n");
+    stopped(&said("a.yaml", &classifies, &[]), &["model_type"]);
+    assert!(said("a.yaml", &format!("{axolotl}model_type: LlamaForCausalLM\n"), &[]).not_modelled.is_empty());
+    let predicts =
+        "model_name_or_path: Qwen/Qwen2.5-7B\nfinetuning_type: lora\ndo_predict: true\ncutoff_len: 2048\n";
+    stopped(&said("p.yaml", predicts, &[]), &["do_predict"]);
+    let tuned = |model: &str| {
+        let text = format!(
+            "model_name_or_path: {model}\nfinetuning_type: lora\ndo_train: true\ncutoff_len: 2048\nbf16: true\n\
+             per_device_train_batch_size: 1\n"
+        );
+        said("t.yaml", &text, &[("world_size", "1")])
+    };
+    stopped(&tuned("TechxGenus/Meta-Llama-3-8B-Instruct-GPTQ"), &["model_name_or_path"]);
+    stopped(&tuned("unsloth/Qwen3-8B-unsloth-bnb-4bit"), &["model_name_or_path"]);
+    let nf4 = tuned("unsloth/Qwen3-8B-bnb-4bit");
+    let shown = [Field::BaseQuantization, Field::TrainType, Field::NumLayers].map(|field| value(&nf4, field));
+    assert_eq!(shown, ["nf4", "qlora", "36"]);
+}
+
+#[test]
+fn a_trainers_own_command_is_its_program_whatever_files_its_options_name() {
+    let swift = "CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-3B-Instruct \
+        --external_plugins examples/plugin/plugin.py --tuner_type full --use_vllm true --vllm_mode colocate \
+        --vllm_max_model_len 4096 --max_completion_length 1024 --num_generations 8 --gradient_accumulation_steps 1 \
+        --per_device_train_batch_size 8 --torch_dtype bfloat16";
+    let read = script(swift);
+    assert_eq!([Field::RlFramework, Field::WorldSize].map(|field| value(&read, field)), ["swift", "2"]);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    let megatron = swift.replace("swift rlhf", "megatron rlhf");
+    stopped(&script(&megatron), &["program"]);
+}
+
+#[test]
+fn trainers_whose_modules_are_their_own_stop_the_verdict() {
+    let automodel = |model: &str, more: &str| {
+        let text = format!(
+            "recipe: TrainFinetuneRecipeForNextTokenPrediction\nstep_scheduler: {{global_batch_size: 8, local_batch_size: 1}}\n\
+             model:\n  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n  \
+             pretrained_model_name_or_path: Qwen/Qwen2.5-7B\n{model}\ndistributed: {{strategy: fsdp2}}\n\
+             dataset: {{seq_len: 4096}}\n{more}\n"
+        );
+        said("a.yaml", &text, &[("world_size", "8")])
+    };
+    stopped(&automodel("", ""), &["model.force_hf"]);
+    stopped(&automodel("  force_hf: true", "peft: {dim: 16}"), &["peft"]);
+    stopped(&automodel("  force_hf: true", "teacher_model: {a: b}"), &["recipe"]);
+    let plain = automodel("  force_hf: true", "");
+    assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
+    assert_eq!(value(&plain, Field::LigerKernel), "true");
+    let core = "torchrun --nproc_per_node 8 open_instruct/dpo.py --model_name_or_path Qwen/Qwen2.5-7B --max_seq_length 2048 \
+        --per_device_train_batch_size 1 --gradient_accumulation_steps 1";
+    stopped(&script(core), &["program"]);
+}
+
+#[test]
+fn deepspeed_chat_is_read_by_its_own_words() {
+    let text = |more: &str| {
+        format!(
+            "ZERO_STAGE=$2\ndeepspeed --num_gpus 8 main.py --data_split 2,4,4 --model_name_or_path Qwen/Qwen2.5-7B \
+             --per_device_train_batch_size 8 --max_seq_len 512 --gradient_accumulation_steps 1 --num_train_epochs 1 \
+             --lr_scheduler_type cosine --deepspeed --data_path Dahoas/rm-static {more}\n"
+        )
+    };
+    let tuned = script(&text("--zero_stage 3 --offload --gradient_checkpointing"));
+    let shown = [Field::ZeroStage, Field::DataParallelEngine, Field::OffloadParam, Field::Fp16]
+        .map(|field| value(&tuned, field));
+    assert_eq!(shown, ["3", "deepspeed", "true", "true"]);
+    assert!(!tuned.questions.iter().any(|question| question.name == "zero_stage"));
+    assert_eq!(value(&script(&text("--zero_stage 2 --dtype bf16")), Field::Bf16), "true");
+    // An argument of the call is asked for by its own name.
+    let open = script(&text("--zero_stage $ZERO_STAGE"));
+    assert!(open.questions.iter().any(|question| question.name == "$2"), "{:?}", open.questions);
+    stopped(&script(&text("--zero_stage 2 --lora_dim 128")), &["lora_dim"]);
+    stopped(&script(&text("--zero_stage 2 --num_padding_at_beginning 1")), &["num_padding_at_beginning"]);
+    // A bare switch leaves the stage to the program.
+    let bare = script(&text(""));
+    let asked = bare.questions.iter().find(|question| question.name == "zero_stage").expect("a question");
+    assert!(asked.prompt.contains("the program"), "{}", asked.prompt);
+}
+
+#[test]
+fn trainers_that_are_not_modelled_are_named() {
+    stopped(
+        &script(
+            "colossalai run --nproc_per_node 8 train.py --pretrained Qwen/Qwen2.5-7B --plugin zero2 --micro_batch_size 8",
+        ),
+        &["program"],
+    );
+    let prime = "[model]\nname = \"Qwen/Qwen3-8B\"\n[data]\nname = \"a\"\nseq_len = 1024\nbatch_size = 64\n\
+                 micro_batch_size = 1\n[optim]\nlr = 1e-5\n[deployment]\nnum_train_gpus = 2\n";
+    let read = said("sft.toml", prime, &[]);
+    stopped(&read, &["framework"]);
+    assert_eq!([Field::WorldSize, Field::SeqLength].map(|field| value(&read, field)), ["2", "1024"]);
+    // A command of which nothing is known is no silence.
+    stopped(&script("deepspeed train_x.py --job_name a --deepspeed --print_steps 100"), &["program"]);
+}
+
+#[test]
+fn llama_cookbook_is_read_by_its_own_words() {
+    let tuned = |launch: &str, more: &str| {
+        script(&format!(
+            "{launch} --use_peft --peft_method lora --model_name meta-llama/Llama-3.1-8B --batch_size_training 2 {more}"
+        ))
+    };
+    let sharded =
+        tuned("torchrun --nnodes 1 --nproc_per_node 8 finetuning.py", "--enable_fsdp --context_length 2048");
+    let shown = [Field::DataParallelEngine, Field::ZeroStage, Field::GradientCheckpointing, Field::TrainType]
+        .map(|field| value(&sharded, field));
+    assert_eq!(shown, ["fsdp1", "3", "true", "lora"]);
+    let shown = [Field::LoraRank, Field::LoraTargetModules, Field::SeqLength, Field::UseCache]
+        .map(|field| value(&sharded, field));
+    assert_eq!(shown, ["8", "q_proj v_proj", "2048", "false"]);
+    assert!(sharded.plan.is_some(), "{:?}", sharded.diagnostics);
+    let alone = tuned("python -m llama_recipes.finetuning", "--quantization 8bit");
+    let shown = [Field::BaseQuantization, Field::GradientCheckpointing, Field::UseCache, Field::SeqLength]
+        .map(|field| value(&alone, field));
+    assert_eq!(shown, ["int8", "false", "true", "4096"]);
+    stopped(&tuned("python -m llama_recipes.finetuning", "--peft_method llama_adapter"), &["peft_method"]);
+    stopped(
+        &tuned("torchrun --nproc_per_node 8 finetuning.py", "--enable_fsdp --fsdp_config.hsdp"),
+        &["fsdp_config.hsdp"],
+    );
+}
+
+#[test]
+fn groups_and_tasks_that_change_what_is_trained_stop_the_verdict() {
+    let axolotl = |more: &str| {
+        let text = format!(
+            "base_model: Qwen/Qwen3-8B\nsequence_len: 2048\nmicro_batch_size: 1\nlearning_rate: 1e-5\nbf16: true\n{more}\n"
+        );
+        said("a.yaml", &text, &[("world_size", "8")])
+    };
+    assert!(axolotl("").plan.is_some());
+    stopped(&axolotl("qat:\n  weight_dtype: nvfp4\n  group_size: 16"), &["qat"]);
+    stopped(&axolotl("diffusion:\n  num_diffusion_steps: 128"), &["diffusion"]);
+    stopped(&axolotl("fused_attn_kernel: true"), &["fused_attn_kernel"]);
+    let megatron = |task: &str| {
+        script(&format!(
+            "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-8B --tuner_type full --task_type {task} --micro_batch_size 1 \
+             --global_batch_size 16 --max_length 2048 --bf16 true"
+        ))
+    };
+    assert!(megatron("causal_lm").not_modelled.is_empty());
+    stopped(&megatron("embedding"), &["task-type"]);
+}

@@ -1,0 +1,56 @@
+//! How many rows of logits a loss has alive at once.
+
+use super::Symbols;
+use shardscope_plan::{LossKind, Quantization};
+
+/// Tokens of a sequence whose logits are taken at once (`litgpt/finetune/lora.py:fit`, `lm_head_chunk_size`).
+const ROWS: u64 = 128;
+
+/// Bytes of an fp32 number.
+const FP32: u64 = 4;
+
+impl Symbols<'_> {
+    /// Rows whose logits a loss fused with the output layer has alive at once (`chunk_size` of Liger's
+    /// `fused_linear_cross_entropy_forward`), or those of one part of a chunked loss.
+    #[must_use]
+    pub fn chunk_rows(&self) -> u64 {
+        if matches!(self.recipe().loss, LossKind::ChunkedLogits | LossKind::ChunkedLinear) {
+            return self.n.div_ceil(self.recipe().software.semantics().modules.loss_chunks.max(1));
+        }
+        if self.recipe().loss == LossKind::ChunkedRows {
+            // With adapters of each sequence, else of the batch.
+            let sequences = if self.recipe().tuning.lora.is_some() { self.b } else { 1 };
+            return self.n.min(ROWS * sequences);
+        }
+        if let Some(most) = self.recipe().software.semantics().modules.logits_chunk {
+            let most = most.min(self.free_for_logits());
+            let chunks = (self.n * self.v * FP32).div_ceil(most);
+            return self.n.div_ceil(if chunks > 1 { chunks.next_multiple_of(4) } else { 1 });
+        }
+        let parts = self.v.div_ceil(self.h.max(1)).max(1);
+        self.n.div_ceil(parts).next_power_of_two().min(self.n)
+    }
+
+    /// Half of what a frozen model leaves free of the device, which unsloth asks the driver for at the first loss: of the
+    /// weights alone, so that the chunk is taken as rather too large than too small.
+    fn free_for_logits(&self) -> u64 {
+        let model = self.plan.model();
+        let matrices =
+            model.num_layers * self.h * (2 * (self.a + self.k) * self.d + (1 + self.gate) * self.f);
+        let linear = match self.recipe().tuning.quantization {
+            Quantization::FourBit { .. } => matrices / 2,
+            _ => matrices * self.width,
+        };
+        let tables = if self.tied() { 1 } else { 2 } * self.v * self.h * self.width;
+        let device = self.plan.cluster().accelerator.memory.get();
+        (device.saturating_sub(linear + tables) / 2).max(1)
+    }
+
+    /// Chunks of rows that a loss is taken of.
+    #[must_use]
+    pub fn loss_chunks(&self) -> u64 {
+        let behind = self.s.saturating_sub(1);
+        let rows = if self.recipe().tuning.lora.is_some() { self.s } else { self.b * behind };
+        rows.div_ceil(ROWS)
+    }
+}

@@ -1,0 +1,83 @@
+//! Symbols by the names under which formulas write them.
+
+use super::Symbols;
+use shardscope_explain::{Explanation, Formula};
+use shardscope_units::{Count, Quantity};
+
+impl Symbols<'_> {
+    /// The value of the symbol called `name` in a formula's expression.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<u64> {
+        let (moe, latent, linear) = (&self.moe, &self.latent, &self.linear);
+        Some(match name {
+            "s" => self.s,
+            "b" => self.b,
+            "n" => self.n,
+            "S" => self.s_local,
+            "h" => self.h,
+            "t" => self.t,
+            "a" => self.a,
+            "k" => self.k,
+            "d" => self.d,
+            "A" => self.a * self.d,
+            "K" => self.k * self.d,
+            "Q" => self.qkv,
+            "f" => self.f,
+            "g" => self.gate,
+            "V" => self.v,
+            "B" => self.width,
+            "Br" => self.residual_width,
+            "Bi" => self.input_width,
+            "E" => moe.experts,
+            "topk" => moe.topk,
+            "T" => moe.sent,
+            "R" => moe.received,
+            "M" => moe.map,
+            "fm" => moe.ffn,
+            "fs" => moe.shared,
+            "hm" => moe.hidden,
+            "Bp" => moe.probability,
+            "ql" => latent.query,
+            "kl" => latent.key_value,
+            "dn" => latent.plain,
+            "dr" => latent.rotary,
+            "dv" => latent.value,
+            "hk" => linear.key_heads,
+            "hv" => linear.value_heads,
+            "dk" => linear.key_width,
+            "dl" => linear.value_width,
+            "lk" => linear.keys(),
+            "lv" => linear.values(),
+            "lc" => linear.convolution,
+            "lr" => linear.rank,
+            "c" => self.plan.layout().context,
+            "e" => self.plan.layout().expert,
+            "et" => self.plan.layout().expert_tensor,
+            "fan" => moe.fan,
+            "Bg" => self.recipe().grads_dtype.width(),
+            "Bc" => self.compute_width,
+            "Ba" => self.adapter_width,
+            "Bd" => self.dora_width,
+            "Bx" => self.expert_width(),
+            "r" => self.lora_rank,
+            "rot" => self.rotated,
+            "rows" => self.chunk_rows(),
+            "chunks" => self.loss_chunks(),
+            "np" => self.patches(),
+            "hi" => self.vision_width(),
+            _ => return None,
+        })
+    }
+
+    /// Why a number is what `formula` says: the formula with the values of its symbols under this plan.
+    #[must_use]
+    pub fn explain(&self, formula: &'static Formula) -> Explanation {
+        let mut symbols: Vec<(&'static str, f64)> = Vec::new();
+        for name in formula.names() {
+            if let Some(value) = self.value(name) {
+                symbols.push((name, Count::new(value).number()));
+            }
+        }
+        Explanation::new(formula, &symbols)
+    }
+}

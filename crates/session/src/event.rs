@@ -1,0 +1,90 @@
+//! What can happen to the state.
+
+use super::map::Colour;
+use super::{File, Kept, PtrEq, Shown, UserInput};
+use shardscope_source::{Diagnostic, Severity};
+use shardscope_topology::Rank;
+
+/// A plan held beside another.
+#[derive(Clone, Debug)]
+pub struct Pinned {
+    /// What made it.
+    pub input: UserInput,
+    /// The plan with its estimates.
+    pub shown: PtrEq<Shown>,
+}
+
+/// Values for settings that would have made no plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The settings with the values that were tried.
+    pub values: Vec<(String, String)>,
+    /// Why they make no plan.
+    pub reason: String,
+}
+
+impl Refused {
+    pub(super) fn of(values: Vec<(String, String)>, said: &[Diagnostic]) -> Self {
+        // The first error is the first contradiction found; what only asks for more comes behind.
+        let worst = said.iter().find(|one| one.severity == Severity::Error).or_else(|| said.first());
+        let reason = worst.map(|one| one.message.clone()).unwrap_or_default();
+        Self { values, reason }
+    }
+}
+
+/// What can happen.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The text was edited; the answer waits until the reader pauses.
+    Edit(String),
+    /// The reader paused.
+    Settle,
+    /// The engine knows more than it did, of recipes by name: a text is read once more.
+    Reread,
+    /// Something else takes the place of everything in hand: a file, an example.
+    Open(Box<UserInput>),
+    /// Files take its place, or lie beside it where they only complete it.
+    OpenFiles(Vec<File>),
+    /// The same for settings alone, which amend such a plan in hand: no entry of its own in the history.
+    Start(Box<UserInput>),
+    /// What a link's fragment carries takes the place of everything in hand; what cannot be read leaves it.
+    Follow(String),
+    /// What the browser kept comes back.
+    Restore(Box<Kept>),
+    /// One step back.
+    Undo,
+    /// One step forth again.
+    Redo,
+    /// The plan shown is held beside what follows, or the one held is let go.
+    Pin,
+    /// No plan is held any more.
+    Unpin,
+    /// This plan is held beside what follows.
+    Hold(PtrEq<Pinned>),
+    /// The plan held and the one in hand change places.
+    Swap,
+    /// The remark about a link was read.
+    Dismiss,
+    /// Several settings get values by hand at once; an empty value takes back what the text states.
+    Try(Vec<(String, String)>),
+    /// The same on what was in hand earlier, which takes the place of what is: another layout of a list that was searched
+    /// from there.
+    TryOn(Box<UserInput>, Vec<(String, String)>),
+    /// A setting or a variable gets a value by hand; an empty one takes it back.
+    Set {
+        /// A setting's name, or a variable's.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// A setting that is not modelled is gone on without, and the verdict marked with it.
+    Without(String),
+    /// A value given by hand is forgotten.
+    Unset(String),
+    /// All values given by hand are forgotten.
+    UnsetAll,
+    /// The map is to be coloured by something else.
+    Paint(Colour),
+    /// A GPU was picked, or none.
+    Pick(Option<Rank>),
+}
