@@ -4,7 +4,7 @@
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, Work, frozen_counts, sections, work_of};
 use shardscope_plan::{
-    Activation, FeedForward, LayerKind, LinearKind, Model, Plan, Recompute, RecomputeModule, Software,
+    Activation, FeedForward, LayerKind, LinearKind, Model, Plan, Recompute, RecomputeModule,
 };
 use shardscope_units::Flops;
 
@@ -155,7 +155,7 @@ pub(crate) fn recomputed_layers(recompute: &Recompute, kind: SectionKind, times:
 /// The part of `work` that selective recomputation does once more in the backward pass.
 pub(crate) fn repeated_share(recipe: &shardscope_plan::Recipe, work: &Work) -> f64 {
     let Recompute::Selective(modules) = &recipe.recompute else { return 0.0 };
-    if recipe.software == Software::Torchtitan {
+    if recipe.software.semantics().keeps_every_second_product {
         return operator_level(work);
     }
     let named = |module: &RecomputeModule| modules.contains(module);

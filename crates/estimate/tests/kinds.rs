@@ -1,4 +1,5 @@
-//! Estimators fold over operators and sections and never ask which kind one is: what they ask is a method of it.
+//! Estimators fold over operators and sections and never ask which kind one is: what they ask is a method of it. Nor do they ask
+//! which software runs: what differs between software is a row of `Semantics`.
 
 #![allow(clippy::expect_used, reason = "a test that cannot go on should stop with the value at hand")]
 
@@ -6,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The enums whose variants only `shardscope-operators` and `shardscope-plan` may name.
-const KINDS: [&str; 4] = ["SectionKind::", "Operator::", "MatmulKind::", "LayerKind::"];
+const KINDS: [&str; 5] = ["SectionKind::", "Operator::", "MatmulKind::", "LayerKind::", "Software::"];
 
 fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
@@ -19,7 +20,7 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
 }
 
 /// Variants that a line of code names. `SectionKind::Layer(kind)` with a kind that came from elsewhere makes a section of
-/// a layer and asks nothing.
+/// a layer and asks nothing; nor does a plan that is given another software.
 fn variants(line: &str) -> Vec<&str> {
     let code = line.split("//").next().unwrap_or(line);
     let mut named = Vec::new();
@@ -33,9 +34,11 @@ fn variants(line: &str) -> Vec<&str> {
                 && behind.starts_with('(')
                 && !behind.starts_with("(_")
                 && !line.contains("=>");
+            // `recipe.software = Software::…` sets it; `==` and `!=` would ask.
+            let sets = code[..at].ends_with(" = ");
             let is_variant = variant.starts_with(|c: char| c.is_uppercase())
                 && variant.contains(|c: char| c.is_lowercase());
-            if whole_word && is_variant && !makes {
+            if whole_word && is_variant && !makes && !sets {
                 named.push(&code[at..at + kind.len() + end]);
             }
         }
@@ -66,5 +69,7 @@ fn naming_a_kind_is_seen() {
     assert_eq!(variants("matches!(kind, SectionKind::Layer(_))"), ["SectionKind::Layer"]);
     assert_eq!(variants("SectionKind::Layer(layer) => 1,"), ["SectionKind::Layer"]);
     assert_eq!(variants("let kind = SectionKind::Layer(layer);"), [""; 0]);
+    assert_eq!(variants("if recipe.software != Software::Torchtitan {"), ["Software::Torchtitan"]);
+    assert_eq!(variants("recipe.software = Software::Torchtitan;"), [""; 0]);
     assert_eq!(variants("for kind in SectionKind::ALL { // SectionKind::Mtp"), [""; 0]);
 }

@@ -65,7 +65,8 @@ pub use resolution::{Question, Resolution};
 pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantics, Rollout, RolloutEngine};
 pub use setting::{Origin, Setting, SettingValue};
 pub use software::{
-    BatchMask, ColumnInput, GatedActivation, Modules, NormModule, Rotation, Semantics, Software,
+    AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
+    Modules, NormModule, Rotation, Semantics, Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use tuning::{

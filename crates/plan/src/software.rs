@@ -110,8 +110,74 @@ pub struct Semantics {
     pub gathers_pipeline_outputs: bool,
     /// Whether selective checkpointing keeps every second product of a layer, whatever modules are named.
     pub keeps_every_second_product: bool,
+    /// How the host issues its kernels, which sets the time of a step too small for the device.
+    pub issue: HostIssue,
+    /// Which build of fused attention its models call.
+    pub attention_build: AttentionBuild,
+    /// Whether linear layers are `torch.nn.Linear`, with neither Megatron's fusions nor Transformer Engine's kernels.
+    pub pytorch_linears: bool,
+    /// Whether layers are Transformer Engine's modules, which have a workspace and stand-ins of weight gradients.
+    pub transformer_engine: bool,
+    /// Whether DeepSpeed's engine holds gradients and optimizer states, in flat buffers of its own.
+    pub deepspeed_engine: bool,
+    /// Whose layers share Megatron's growing global memory buffer.
+    pub memory_buffer: MemoryBuffer,
+    /// How parameters are laid out in contiguous gradient buffers.
+    pub gradient_buffers: GradientBuffers,
+    /// Whether FSDP holds weights as fp32 shards and casts them when they are gathered.
+    pub fsdp_fp32_shards: bool,
+    /// Whether embedding and output layer are an FSDP unit of their own, whatever engine is named.
+    pub fsdp_wraps_ends: bool,
+    /// Whether a pipeline stage sends each tensor rank's part of an activation, which the next stage gathers.
+    pub scatters_between_stages: bool,
     /// How its modules are written, where they are of plain PyTorch.
     pub modules: Modules,
+}
+
+/// How the host issues kernels: what Python runs for each, and whether a compiler has joined them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostIssue {
+    /// Megatron core's loop.
+    MegatronCore,
+    /// `megatron/model` of 2023 and what was forked from it.
+    MegatronLegacy,
+    /// Modules of PyTorch, one operation after the other.
+    Eager,
+    /// Layers under `torch.compile`.
+    Compiled,
+}
+
+/// A build of fused attention, each of which reaches another share of the device's peak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttentionBuild {
+    /// flash-attn or cuDNN, called by the software itself.
+    Native,
+    /// FlashAttention-1 in Triton, as trainers of 2023 had it.
+    Triton,
+    /// FlashAttention-2 as `torch.nn.functional.scaled_dot_product_attention` brings it.
+    Pytorch,
+}
+
+/// Layers that use Megatron's growing buffer (`megatron/core/utils.py:GlobalMemoryBuffer`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryBuffer {
+    /// None: the software is not Megatron.
+    Absent,
+    /// The output layer alone; the others are Transformer Engine's.
+    OutputLayer,
+    /// All.
+    AllLayers,
+}
+
+/// How gradients of a rank lie in one piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GradientBuffers {
+    /// Aligned and padded for the distributed optimizer (`megatron/core/distributed/param_and_grad_buffer.py`).
+    MegatronCore,
+    /// One after the other, padded at the end alone (`megatron/model/distributed.py`).
+    MegatronLegacy,
+    /// Not Megatron's: without padding.
+    Plain,
 }
 
 /// How a library writes its modules of plain PyTorch: what follows for the tensors that each operation keeps.
@@ -212,12 +278,24 @@ const CORE_TE: Semantics = Semantics {
     loss: None,
     gathers_pipeline_outputs: false,
     keeps_every_second_product: false,
+    issue: HostIssue::MegatronCore,
+    attention_build: AttentionBuild::Native,
+    pytorch_linears: false,
+    transformer_engine: true,
+    deepspeed_engine: false,
+    memory_buffer: MemoryBuffer::OutputLayer,
+    gradient_buffers: GradientBuffers::MegatronCore,
+    fsdp_fp32_shards: false,
+    fsdp_wraps_ends: false,
+    scatters_between_stages: false,
     modules: TRANSFORMERS_MODULES,
 };
 const CORE_LOCAL: Semantics = Semantics {
     norm_in_projection: false,
     stand_in_each_time: true,
     copies_attention_inputs: false,
+    transformer_engine: false,
+    memory_buffer: MemoryBuffer::AllLayers,
     ..CORE_TE
 };
 /// Layers that are not Megatron core's.
@@ -225,6 +303,9 @@ const OTHER: Semantics = Semantics {
     gated_activation: GatedActivation::Separate,
     copies_attention_inputs: false,
     batch_mask: BatchMask::Absent,
+    transformer_engine: false,
+    memory_buffer: MemoryBuffer::Absent,
+    gradient_buffers: GradientBuffers::Plain,
     ..CORE_TE
 };
 const LEGACY: Semantics = Semantics {
@@ -232,18 +313,49 @@ const LEGACY: Semantics = Semantics {
     batch_mask: BatchMask::One,
     accumulates_output_layer: true,
     loss: Some(LossKind::Legacy),
+    issue: HostIssue::MegatronLegacy,
+    memory_buffer: MemoryBuffer::AllLayers,
+    gradient_buffers: GradientBuffers::MegatronLegacy,
+    scatters_between_stages: true,
     ..OTHER
 };
-const DEEPSPEED: Semantics = Semantics { loss: Some(LossKind::Legacy), ..OTHER };
-const TORCH_FSDP: Semantics = Semantics { makes_gradients_anew: true, loss: Some(LossKind::Torch), ..OTHER };
-const TORCHTITAN: Semantics =
-    Semantics { gathers_pipeline_outputs: true, keeps_every_second_product: true, ..TORCH_FSDP };
+/// GPT-NeoX, whose loss follows its options.
+const NEOX: Semantics = Semantics {
+    issue: HostIssue::MegatronLegacy,
+    deepspeed_engine: true,
+    memory_buffer: MemoryBuffer::AllLayers,
+    ..OTHER
+};
+const MEGATRON_DEEPSPEED: Semantics = Semantics { loss: Some(LossKind::Legacy), ..NEOX };
+/// Software with PyTorch's own layers under its own loop.
+const PYTORCH: Semantics = Semantics { issue: HostIssue::Eager, pytorch_linears: true, ..OTHER };
+const TORCH_FSDP: Semantics = Semantics {
+    makes_gradients_anew: true,
+    loss: Some(LossKind::Torch),
+    attention_build: AttentionBuild::Triton,
+    fsdp_fp32_shards: true,
+    fsdp_wraps_ends: true,
+    ..PYTORCH
+};
+const TORCHTITAN: Semantics = Semantics {
+    gathers_pipeline_outputs: true,
+    keeps_every_second_product: true,
+    issue: HostIssue::Compiled,
+    attention_build: AttentionBuild::Pytorch,
+    ..TORCH_FSDP
+};
 /// nanotron gathers in an operation of its own, and its loss shifts a copy of fp32 logits
 /// (`parallel/tensor_parallel/functional.py:column_linear`, `_ShardedCrossEntropy`).
 const NANOTRON: Semantics =
-    Semantics { column_input: ColumnInput::Gathered, loss: Some(LossKind::Legacy), ..OTHER };
-const HF_TRANSFORMERS: Semantics =
-    Semantics { eager_modules: true, steps_parameters: true, cuts_models: false, ..TORCH_FSDP };
+    Semantics { column_input: ColumnInput::Gathered, loss: Some(LossKind::Legacy), ..PYTORCH };
+/// Which of its ends FSDP wraps depends on the engine (Trainer's FSDP, DeepSpeed) and is asked of the recipe.
+const HF_TRANSFORMERS: Semantics = Semantics {
+    eager_modules: true,
+    steps_parameters: true,
+    cuts_models: false,
+    fsdp_wraps_ends: false,
+    ..TORCH_FSDP
+};
 const TRANSFORMERS_MODULES: Modules = Modules {
     name: "transformers",
     norm: NormModule::CastBefore,
@@ -270,6 +382,8 @@ const TORCHTUNE: Semantics = Semantics {
         ..TRANSFORMERS_MODULES
     },
     loss: Some(LossKind::ChunkedLinear),
+    attention_build: AttentionBuild::Pytorch,
+    fsdp_fp32_shards: false,
     ..HF_TRANSFORMERS
 };
 /// `modules/rms_norm.py:RMSNorm` of 0.6 hands its fp32 input to `torch.nn.functional.rms_norm`, which casts the product with
@@ -294,6 +408,8 @@ const LITGPT: Semantics = Semantics {
         ..TRANSFORMERS_MODULES
     },
     loss: Some(LossKind::ChunkedRows),
+    attention_build: AttentionBuild::Pytorch,
+    fsdp_fp32_shards: false,
     ..HF_TRANSFORMERS
 };
 /// Most that unsloth lets one chunk of fp32 logits take: 4 GiB, less where less than 8 GiB are free when the first loss runs
@@ -313,6 +429,7 @@ const UNSLOTH: Semantics = Semantics {
         ..TRANSFORMERS_MODULES
     },
     loss: Some(LossKind::FusedLinear),
+    fsdp_fp32_shards: false,
     ..HF_TRANSFORMERS
 };
 
@@ -331,9 +448,9 @@ impl Software {
             Self::Torchtune06 => &TORCHTUNE_06,
             Self::Litgpt => &LITGPT,
             Self::Unsloth => &UNSLOTH,
-            Self::MegatronDeepspeed => &DEEPSPEED,
+            Self::MegatronDeepspeed => &MEGATRON_DEEPSPEED,
             Self::TorchFsdp => &TORCH_FSDP,
-            Self::GptNeox => &OTHER,
+            Self::GptNeox => &NEOX,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One accelerator with what is known of its real speed.
 
 use super::{Calibration, MatmulRates, calibration};
-use shardscope_plan::{Accelerator, Cluster, Fp8Recipe, Number, Recipe, Software};
+use shardscope_plan::{Accelerator, AttentionBuild, Cluster, Fp8Recipe, Number, Recipe};
 use shardscope_units::{BytesPerSecond, FlopsPerSecond, Seconds};
 
 /// Effective rates of one accelerator.
@@ -61,20 +61,16 @@ impl Device {
         // A measured product scales every format: it tells of clocks and power, which they share.
         let factor = match measured.matmul {
             Some(rate) => rate.get() / (peaks.half.get() * rates.half),
-            None if is_plain(recipe.software) => calibration.eager,
+            None if recipe.software.semantics().pytorch_linears => calibration.eager,
             None => 1.0,
         };
         let (low_peak, share, low_width) = low_precision(recipe, accelerator, rates, peak);
         let memory_peak = accelerator.memory_bandwidth;
         let clocks = measured.matmul.map_or(1.0, |_| factor);
-        let kernel = match recipe.software {
-            Software::TorchFsdp | Software::HfTransformers | Software::Unsloth => {
-                calibration.attention_triton
-            }
-            Software::Torchtitan | Software::Torchtune | Software::Torchtune06 | Software::Litgpt => {
-                calibration.attention_pytorch
-            }
-            _ => 1.0,
+        let kernel = match recipe.software.semantics().attention_build {
+            AttentionBuild::Native => 1.0,
+            AttentionBuild::Triton => calibration.attention_triton,
+            AttentionBuild::Pytorch => calibration.attention_pytorch,
         };
         Self {
             calibration,
@@ -114,21 +110,6 @@ impl Device {
     pub fn stream(&self, bytes: f64) -> Seconds {
         Seconds::new(bytes / self.memory.get())
     }
-}
-
-/// Software whose linear layers are PyTorch's own.
-const fn is_plain(software: Software) -> bool {
-    matches!(
-        software,
-        Software::TorchFsdp
-            | Software::HfTransformers
-            | Software::Torchtitan
-            | Software::Nanotron
-            | Software::Torchtune
-            | Software::Torchtune06
-            | Software::Litgpt
-            | Software::Unsloth
-    )
 }
 
 /// Peak, reached share and input width of the products that run in low precision.

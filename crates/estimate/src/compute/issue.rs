@@ -7,7 +7,7 @@
 //! configurations on DGX H100, DGX A100 and GB200 give the ratios of the processors.
 
 use super::Cost;
-use shardscope_plan::{Accelerator, CudaGraphs, Recipe, Software};
+use shardscope_plan::{Accelerator, CudaGraphs, HostIssue, Recipe};
 use shardscope_units::Seconds;
 
 /// What a software spends on the host.
@@ -122,7 +122,7 @@ impl Issue {
     #[must_use]
     pub fn of(recipe: &Recipe, accelerator: &Accelerator) -> Self {
         let whole = recipe.cuda_graphs == CudaGraphs::Iteration;
-        let issue = if whole { GRAPHED } else { Self::of_software(recipe.software) };
+        let issue = if whole { GRAPHED } else { Self::of_host(recipe.software.semantics().issue) };
         let found = PROCESSORS.iter().find(|one| accelerator.generation.starts_with(one.generation));
         let share = found.map_or(1.0, |one| one.share);
         Self {
@@ -134,18 +134,12 @@ impl Issue {
         }
     }
 
-    const fn of_software(software: Software) -> Self {
-        match software {
-            Software::MegatronCoreLocal | Software::MegatronCoreTe => MEGATRON_CORE,
-            Software::MegatronLegacy | Software::MegatronDeepspeed | Software::GptNeox => MEGATRON_LEGACY,
-            Software::Nanotron
-            | Software::TorchFsdp
-            | Software::HfTransformers
-            | Software::Torchtune
-            | Software::Torchtune06
-            | Software::Litgpt
-            | Software::Unsloth => EAGER,
-            Software::Torchtitan => COMPILED,
+    const fn of_host(issue: HostIssue) -> Self {
+        match issue {
+            HostIssue::MegatronCore => MEGATRON_CORE,
+            HostIssue::MegatronLegacy => MEGATRON_LEGACY,
+            HostIssue::Eager => EAGER,
+            HostIssue::Compiled => COMPILED,
         }
     }
 

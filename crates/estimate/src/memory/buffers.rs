@@ -7,7 +7,7 @@ use super::unit::{Counts, Units};
 use crate::constant::Constant;
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols};
-use shardscope_plan::{AttentionKernel, DpSharding, Quantization, Software};
+use shardscope_plan::{AttentionKernel, DpSharding, MemoryBuffer, Quantization};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const MEMORY: &str = "megatron/core/utils.py:GlobalMemoryBuffer";
@@ -84,7 +84,7 @@ pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Te
 fn stand_ins(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Option<Term> {
     let recipe = x.recipe();
     let sharded = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
-    if recipe.software != Software::MegatronCoreTe || !recipe.fusions.gradient_accumulation || sharded {
+    if !recipe.software.semantics().transformer_engine || !recipe.fusions.gradient_accumulation || sharded {
         return None;
     }
     let mut shapes: Vec<[u64; 2]> = Vec::with_capacity(8);
@@ -107,22 +107,10 @@ fn stand_ins(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Option<Term> {
 /// Megatron's own layers share one buffer, which grows to its largest user: the gathered input of a linear
 /// layer, or the scores of unfused attention. Under Transformer Engine only the output layer is Megatron's.
 fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
-    let own_layers = match x.recipe().software {
-        Software::MegatronLegacy
-        | Software::MegatronCoreLocal
-        | Software::MegatronDeepspeed
-        | Software::GptNeox => true,
-        Software::MegatronCoreTe => false,
-        Software::Torchtitan
-        | Software::Nanotron
-        | Software::TorchFsdp
-        | Software::HfTransformers
-        | Software::Torchtune
-        | Software::Torchtune06
-        | Software::Litgpt
-        | Software::Unsloth => {
-            return None;
-        }
+    let own_layers = match x.recipe().software.semantics().memory_buffer {
+        MemoryBuffer::AllLayers => true,
+        MemoryBuffer::OutputLayer => false,
+        MemoryBuffer::Absent => return None,
     };
     // A frozen layer gathers into a tensor of its own (`LinearWithFrozenWeight`).
     let heads = projections(counts) > 0 && x.recipe().tuning.head;
@@ -221,7 +209,7 @@ fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
     let default = if large { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
     let cublas = x.recipe().cublas_workspace.unwrap_or(default);
     let mut out = vec![term("cuBLAS workspaces", cublas, 2, &CUBLAS_WORKSPACE)];
-    if x.recipe().software == Software::MegatronCoreTe {
+    if x.recipe().software.semantics().transformer_engine {
         let own = if capability.is_some_and(|major| major < 9) { ENGINE_BEFORE } else { ENGINE_HOPPER };
         out.push(term("Transformer Engine's workspace", own, 1, &ENGINE_WORKSPACE));
         if x.model().experts.is_some() && x.recipe().moe.grouped_gemm {

@@ -1,6 +1,6 @@
 //! What the anatomy of a peak does not establish to the byte for some plans.
 
-use shardscope_plan::{DpSharding, Plan, Quantization, Software};
+use shardscope_plan::{DpSharding, Plan, Quantization};
 use shardscope_schedule::Shape;
 
 /// Each doubt about the memory of `plan`, in a sentence.
@@ -13,7 +13,7 @@ pub fn doubts(plan: &Plan) -> Vec<&'static str> {
             "What fp8 layers keep is read from Transformer Engine's code, not checked tensor by tensor.",
         ),
         (
-            recipe.software == Software::MegatronCoreTe,
+            recipe.software.semantics().transformer_engine,
             "Buffers that Transformer Engine keeps for itself are held against peaks of whole runs alone.",
         ),
         (

@@ -5,7 +5,7 @@ use super::term::Term;
 use crate::constant::Constant;
 use shardscope_explain::Formula;
 use shardscope_operators::Symbols;
-use shardscope_plan::{DpSharding, Number, Software};
+use shardscope_plan::{DpSharding, Number};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const ALLOCATOR: &str =
@@ -230,7 +230,7 @@ impl Flat {
 /// DeepSpeed's flat buffers, larger than any block that is free when they are asked for.
 fn flat_buffers(x: &Symbols<'_>, load: Load) -> Vec<Flat> {
     let recipe = x.recipe();
-    if !matches!(recipe.software, Software::MegatronDeepspeed | Software::GptNeox)
+    if !recipe.software.semantics().deepspeed_engine
         || recipe.dp_sharding == DpSharding::Replicated
         || recipe.left_out.flat
     {

@@ -5,7 +5,7 @@ use super::term::Term;
 use super::unit::{Counts, Unit, Units};
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols};
-use shardscope_plan::{DataEngine, DpSharding, Software};
+use shardscope_plan::{DataEngine, DpSharding};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
@@ -65,13 +65,9 @@ impl Gathered {
 /// Whether weights outside of the layers are a unit of PyTorch's FSDP, which stays gathered.
 pub(super) fn wraps_ends(x: &Symbols<'_>) -> bool {
     let engine = x.recipe().transformers.engine;
-    match x.recipe().software {
-        Software::Torchtitan | Software::TorchFsdp => true,
-        software if software.semantics().eager_modules => {
-            matches!(engine, DataEngine::Fsdp1 | DataEngine::Fsdp2)
-        }
-        _ => false,
-    }
+    let semantics = x.recipe().software.semantics();
+    let by_engine = matches!(engine, DataEngine::Fsdp1 | DataEngine::Fsdp2);
+    semantics.fsdp_wraps_ends || (semantics.eager_modules && by_engine)
 }
 
 /// The terms of a stage with `counts` sections. FSDP gathers a layer just before it runs and frees it behind (the last one

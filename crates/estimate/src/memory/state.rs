@@ -2,7 +2,7 @@
 
 use shardscope_explain::{Explanation, Formula};
 use shardscope_operators::{Weight, WeightPart, WeightRole};
-use shardscope_plan::{DpSharding, Number, Plan, Quantization, Recipe, Software};
+use shardscope_plan::{DpSharding, GradientBuffers, Number, Plan, Quantization, Recipe};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const WEIGHTS: &str = "megatron/core/distributed/param_and_grad_buffer.py";
@@ -131,7 +131,7 @@ impl ParameterCounts {
     /// Megatron core. Buckets beyond the first add a few hundred elements each and are left out.
     pub(super) fn in_buffers(self, plan: &Plan, shards: u64) -> Count {
         let recipe = plan.recipe();
-        let core = matches!(recipe.software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
+        let core = recipe.software.semantics().gradient_buffers == GradientBuffers::MegatronCore;
         if !core || recipe.dp_sharding != DpSharding::OptimizerStates || self.trains() == Count::ZERO {
             return self.trains();
         }
@@ -323,6 +323,6 @@ pub(super) fn gradient_width(recipe: &Recipe) -> u64 {
 
 /// Whether PyTorch's FSDP holds the weights: as fp32 shards, cast when they are gathered.
 pub(super) fn is_torch_fsdp(recipe: &Recipe) -> bool {
-    matches!(recipe.software, Software::Torchtitan | Software::TorchFsdp | Software::HfTransformers)
+    recipe.software.semantics().fsdp_fp32_shards
         && matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters)
 }

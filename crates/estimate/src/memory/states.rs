@@ -1,7 +1,7 @@
 //! Bytes of weights, gradients and optimizer states per parameter, and over how many ranks they are spread.
 
 use super::state::{Kind, Of, ParameterCounts, Part, State, gradient_width, is_torch_fsdp};
-use shardscope_plan::{DpSharding, Fp8, Fp8Recipe, Number, Optimizer, Plan, Recipe, Software};
+use shardscope_plan::{DpSharding, Fp8, Fp8Recipe, Number, Optimizer, Plan, Recipe};
 use shardscope_units::Count;
 
 /// Adds the states of parameters `counts`, which are spread over `shards` ranks where the plan spreads.
@@ -64,7 +64,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 /// Whether gradients are kept as backward makes them beside the fp32 sums
 /// (`deepspeed/runtime/bf16_optimizer.py:update_hp_grads`, called with `clear_lp_grads=False`).
 fn keeps_both_gradients(recipe: &Recipe) -> bool {
-    matches!(recipe.software, Software::MegatronDeepspeed | Software::GptNeox)
+    recipe.software.semantics().deepspeed_engine
         && recipe.params_dtype == Number::Bf16
         && recipe.grads_dtype == Number::Fp32
 }

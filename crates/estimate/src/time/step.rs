@@ -11,7 +11,7 @@ use crate::RankParameters;
 use crate::compute::{Calibration, Device, real};
 use crate::parameters::rank_parameters;
 use shardscope_operators::{Collective, Symbols, are_alike};
-use shardscope_plan::{Plan, Software, Stage};
+use shardscope_plan::{Plan, Stage};
 use shardscope_schedule::{ChunkTime, Placement, Rehearsal, Shape, StageDurations};
 use shardscope_topology::Groups;
 use shardscope_units::{Bytes, FlopsPerSecond, Quantity, Seconds};
@@ -276,7 +276,7 @@ impl Setting<'_> {
         }
         let whole = Bytes::new(self.x.n * self.x.h * self.x.residual_width);
         let cut = plan.layout().sequence_parallel;
-        let scattered = plan.recipe().software == Software::MegatronLegacy && !cut;
+        let scattered = plan.recipe().software.semantics().scatters_between_stages && !cut;
         let part = if cut || scattered { Bytes::new(whole.get() / self.x.t) } else { whole };
         let mut send = self.rings.pipeline.time(&self.device, Collective::SendRecv, part);
         if scattered {

@@ -3,7 +3,7 @@
 
 use crate::constant::Constant;
 use shardscope_operators::{Creation, Symbols, Weight, WeightGroup, are_alike};
-use shardscope_plan::{Chunk, DpSharding, Embeddings, Number, Plan, Software, Stage};
+use shardscope_plan::{Chunk, DpSharding, Embeddings, GradientBuffers, Number, Plan, Stage};
 use shardscope_units::{Count, Quantity};
 
 /// Elements at a multiple of which each parameter begins under the distributed optimizer.
@@ -169,7 +169,7 @@ impl Rules {
         let plain = Self { start: 1, end: 1, own_bucket: false, bucket_size };
         if recipe.dp_sharding == DpSharding::Replicated {
             plain
-        } else if recipe.software == Software::MegatronLegacy {
+        } else if recipe.software.semantics().gradient_buffers == GradientBuffers::MegatronLegacy {
             Self { end: shards, bucket_size: None, ..plain }
         } else {
             let end = least_common_multiple(shards, BUCKET_ALIGNMENT);

@@ -5,7 +5,7 @@ use super::builder::{Builder, Calls, Sent};
 use super::ledger::{Parallelism, Place};
 use shardscope_explain::Formula;
 use shardscope_operators::{Collective, Pass, SectionKind, Shape, WeightGroup, section_counts};
-use shardscope_plan::{DpSharding, Number, Software};
+use shardscope_plan::{DpSharding, Number};
 use shardscope_topology::GroupKind;
 
 const BUFFER: &str = "megatron/core/distributed/param_and_grad_buffer.py";
@@ -150,7 +150,7 @@ fn across_instances(builder: &mut Builder<'_>, bucket: &Buckets, calls: Calls) {
 
 fn all_buckets(builder: &Builder<'_>) -> Vec<Buckets> {
     let plan = builder.plan();
-    let deepspeed = matches!(plan.recipe().software, Software::MegatronDeepspeed | Software::GptNeox);
+    let deepspeed = plan.recipe().software.semantics().deepspeed_engine;
     let mut out: Vec<Buckets> = Vec::new();
     for (stage, chunks) in all_buffers(plan).into_iter().enumerate() {
         for buffers in chunks {
