@@ -157,6 +157,27 @@ fn two_layers_are_gathered_at_once() {
     assert_eq!(leaves(&at_loss, "gradients of a layer"), [None]);
 }
 
+/// What FSDP reduces is as wide as the format it reduces in: bf16 where accelerate says nothing, fp32 of verl.
+#[test]
+fn gradients_are_as_wide_as_they_are_reduced() {
+    let layer = 4 * 1024 * 1024 + 3 * 1024 * 4096 + 2 * 1024;
+    for (stated, width) in [(None, 2), (Some("fp32"), 4)] {
+        let mut set = vec![
+            ("software", "hf_transformers"),
+            ("data_parallel_engine", "fsdp2"),
+            ("world_size", "8"),
+            ("zero_stage", "3"),
+            ("vocab_size", "1024"),
+        ];
+        set.extend(stated.map(|stated| ("reduce_dtype", stated)));
+        assert_eq!(
+            leaves(&plan(LLAMA, &set), "gradients being reduced"),
+            [Some(layer * width)],
+            "{stated:?}"
+        );
+    }
+}
+
 /// Eight layers recomputed three at a time are three runs, the last of two: one input more is kept than of four at a time.
 #[test]
 fn a_last_short_run_keeps_its_input() {

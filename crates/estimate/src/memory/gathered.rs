@@ -26,8 +26,11 @@ static HEAD: Formula = Formula::new(
 );
 static GRADIENTS: Formula =
     Formula::new("W·w", "Gradients of the layer that runs, before they are shared.", COLLECTIVES);
-static REDUCED: Formula =
-    Formula::new("4·W", "The gradients of the layer before in fp32, as they are reduced.", COLLECTIVES);
+static REDUCED: Formula = Formula::new(
+    "W·w",
+    "The gradients of the layer before, in the format in which they are reduced.",
+    COLLECTIVES,
+);
 
 /// What stands beside the tensors of a stage's passes while weights are whole.
 #[derive(Clone, Debug, Default)]
@@ -118,6 +121,8 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Gathe
         return Gathered { ends, step, layers };
     }
     let whole_ends = term("gathered weights outside of layers", ends, x.width, &ENDS);
-    layers.extend([whole_ends, term("gradients being reduced", own, 4, &REDUCED)]);
+    // Of PyTorch's `MixedPrecisionPolicy`: `reduce_dtype`, or where none is given the format of the gradients.
+    let reduced = x.recipe().reduce_dtype().width();
+    layers.extend([whole_ends, term("gradients being reduced", own, reduced, &REDUCED)]);
     Gathered { ends: vec![one, whole_ends], step: Vec::new(), layers }
 }
