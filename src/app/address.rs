@@ -50,7 +50,9 @@ pub(crate) fn first() -> AppState {
         before: None,
         printing: false,
     };
-    AppState { session: Rc::new(session), ui }
+    let mut first = AppState { session: Rc::new(session), ui };
+    first.search_by_itself();
+    first
 }
 
 /// What this entry of the history kept, else the link, else what was given last.

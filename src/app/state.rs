@@ -5,6 +5,7 @@ use std::rc::Rc;
 use shardscope::session::{Asked, Event, Pinned, PtrEq, State, apply, start};
 
 use super::action::Action;
+use super::address::is_embedded;
 use super::panel_id::PanelId;
 use super::question::Inquired;
 use super::ui::{InputTab, Search, UiState};
@@ -45,6 +46,23 @@ impl AppState {
 }
 
 impl AppState {
+    /// A search begins by itself for a plan made of a model and GPUs, and where nothing fits yet: single changes may not do.
+    ///
+    /// A rule of the state and not an effect of a component: one that watches "wants a search" misses a plan that takes the
+    /// place of another between two renderings.
+    pub(super) fn search_by_itself(&mut self) {
+        let Some(shown) = &self.session.shown else { return };
+        let wanted = self.is_of_model_and_gpus() || shown.is_out_of_memory();
+        if wanted && self.ui.search.is_none() && !is_embedded() {
+            self.search(true);
+        }
+    }
+
+    /// Whether the plan was made of a model and a number of GPUs.
+    pub(super) fn is_of_model_and_gpus(&self) -> bool {
+        self.ui.chosen && self.session.input.is_settings_alone()
+    }
+
     /// The search starts anew around the plan shown, or stops.
     fn search(&mut self, on: bool) {
         let session = &self.session;
@@ -183,6 +201,7 @@ impl yew::Reducible for AppState {
             }
             Action::Print(on) => ui.printing = on,
         }
+        next.search_by_itself();
         Rc::new(next)
     }
 }

@@ -1,5 +1,7 @@
 //! The one change to make next, in a sentence, with what it comes to.
 
+use std::cmp::Ordering;
+
 use shardscope::plan::Field;
 use shardscope::report::Finding;
 use shardscope::session::{Event, PtrEq, Shown, UserInput, change_line, patched};
@@ -60,20 +62,34 @@ impl Best {
     fn seconds(&self) -> f64 {
         self.step.map_or(f64::MAX, Seconds::get)
     }
+
+    fn by_step(&self, other: &Self) -> Ordering {
+        self.seconds().total_cmp(&other.seconds())
+    }
 }
 
 /// The fastest change that fits and, where the plan fits, is faster than it: a suggestion, or what a search has found.
-fn best(shown: &Shown, found: Option<&Found>) -> Option<Best> {
+///
+/// While a search goes on, its list changes several times a second: a suggestion stands until the search has ended, so that
+/// nobody presses "Apply" for one change and gets another.
+fn best(shown: &Shown, found: Option<&Found>, searching: bool) -> Option<Best> {
     let capacity = shown.plan.cluster().accelerator.memory;
     let lacking = shown.is_out_of_memory();
     let now = if lacking { f64::MAX } else { shown.report.time.step.get() };
     let suggested = shown.report.advice.iter().map(Best::of_finding);
     let searched = found.and_then(|found| found.best.first()).map(Best::of_layout);
-    suggested
-        .chain(searched)
-        .filter(|best| !best.change.is_empty() && best.peak.is_some_and(|peak| peak <= capacity))
-        .filter(|best| lacking || best.seconds() < now)
-        .min_by(|one, other| one.seconds().total_cmp(&other.seconds()))
+    let helps = |best: &Best| {
+        let fits = !best.change.is_empty() && best.peak.is_some_and(|peak| peak <= capacity);
+        fits && (lacking || best.seconds() < now)
+    };
+    let suggested = suggested.filter(helps).min_by(Best::by_step);
+    let searched = searched.filter(helps);
+    match (suggested, searched) {
+        (Some(suggested), Some(searched)) if !searching && searched.seconds() < suggested.seconds() => {
+            Some(searched)
+        }
+        (suggested, searched) => suggested.or(searched),
+    }
 }
 
 #[component(BestAction)]
@@ -99,7 +115,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
             { "Search layouts" }
         </button>
     };
-    let Some(best) = best(shown, props.found.as_deref()) else {
+    let Some(best) = best(shown, props.found.as_deref(), props.searching) else {
         let said = match (lacking, count) {
             (true, _) if props.searching => "No single change makes it fit; searching whole layouts…",
             (true, _) => props.none_fits.as_str(),
@@ -108,8 +124,10 @@ pub(crate) fn best_action(props: &Props) -> Html {
         };
         return html! {
             <div class={classes!("act", lacking.then_some("lacking"))}>
-                <span>{ said }</span>
-                if count > 0 { { more(format!("{count} more")) } }
+                <div class="act-said">
+                    <span>{ said }</span>
+                    if count > 0 { { more(format!("{count} more")) } }
+                </div>
                 { search }
             </div>
         };
@@ -138,12 +156,15 @@ pub(crate) fn best_action(props: &Props) -> Html {
     let places = has_places(&props.input, &change, has_script);
     html! {
         <div class={classes!("act", lacking.then_some("lacking"))}>
-            <b>{ head }</b>
-            <span title={best.title.clone()}>{ format!("{line}: {}", figures.join(", ")) }</span>
-            if count > 1 { { more(format!("{} more", count - 1)) } }
-            if places {
-                <CopyButton class="button" label="Copy patched script" text={copied} />
-            }
+            <div class="act-said">
+                <b>{ head }</b>
+                <span title={best.title.clone()}>{ format!("{line}: {}", figures.join(", ")) }</span>
+                if count > 1 { { more(format!("{} more", count - 1)) } }
+                if places {
+                    <CopyButton class="button" label="Copy patched script" text={copied} />
+                }
+            </div>
+            // Beside what is said, not behind it: it keeps its place however long that is.
             <button type="button" class="button main" onclick={apply}>{ "Apply" }</button>
         </div>
     }

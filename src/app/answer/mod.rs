@@ -23,14 +23,6 @@ pub(crate) fn answer() -> Html {
     let dispatch = use_dispatch();
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let session: &State = &app.session;
-    // Where nothing fits yet, whole layouts are searched at once: single changes may not do.
-    let lacking = session.shown.as_ref().is_some_and(|shown| shown.is_out_of_memory());
-    use_effect_with(lacking && app.ui.search.is_none(), move |wants| {
-        if *wants {
-            dispatch.emit(Action::Search(true));
-        }
-    });
-    let dispatch = use_dispatch();
     let Some(shown) = &session.shown else {
         return html! {
             <div id="answer" class="answer-side">

@@ -26,17 +26,6 @@ pub(crate) fn model() -> Html {
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let choice = app.ui.choice.clone();
     let named = use_memo((choice.model.clone(), app.ui.tables), |(model, _)| model_settings(model).map(drop));
-    // The search goes on by itself for a plan made here.
-    let alone = app.ui.chosen && app.session.input.is_settings_alone();
-    let wants = alone && app.session.shown.is_some() && app.ui.search.is_none();
-    {
-        let dispatch = dispatch.clone();
-        use_effect_with(wants, move |wants| {
-            if *wants {
-                dispatch.emit(Action::Search(true));
-            }
-        });
-    }
     let take = {
         let pause = pause.clone();
         use_callback(dispatch.clone(), move |choice: Choice, dispatch| {
@@ -159,10 +148,10 @@ pub(crate) fn model() -> Html {
                 id="start-sequence" class="field" type="number" min="1" max="16777216"
                 value={choice.sequence.to_string()} oninput={on_sequence}
             />
-            if unknown.is_none() && !alone {
+            if unknown.is_none() && !app.is_of_model_and_gpus() {
                 <button type="submit" class="button main">{ if app.session.input.text.trim().is_empty() { "Estimate this" } else { "Estimate this instead of the script" } }</button>
             }
-            if alone {
+            if app.is_of_model_and_gpus() {
                 { app.ui.search.clone().map(|search| html! { <Best {search} /> }) }
             }
         </form>
