@@ -27,6 +27,7 @@ pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
             passes.push((start + PERIOD * u64::from(batch), Event::new(action, batch, chunk)));
         }
     }
+    // No two passes of a stage share a slot (the gaps below see to that), so the order is that of the starts alone.
     passes.sort_by_key(|(start, _)| *start);
     if split {
         return with_weights(&passes);
@@ -56,11 +57,14 @@ fn with_weights(passes: &[(u64, Event)]) -> Vec<Event> {
 }
 
 fn v_min(p: u64, i: u64) -> Block {
+    // The backward down follows the forward down by 2p slots. Where 3 divides p that is a multiple of the period, and both would
+    // fall into one slot, of different micro-batches.
     let gap = if p.is_multiple_of(3) { 2 } else { 0 };
     [i, 2 * p - 1 - i, 2 * p + gap + i, 4 * p + gap - 1 - i]
 }
 
 fn v_half(p: u64, i: u64) -> Block {
+    // The same of the passes up, which are 3p slots apart: a multiple of the period where p is even.
     let gap = if p.is_multiple_of(2) { 3 } else { 0 };
     [2 * i, 3 * p - 2 - i, 3 * p + gap + 2 * i - 1, 6 * p + gap - 2 - i]
 }

@@ -11,9 +11,11 @@ impl Shape {
         let steps = u64::from(self.steps());
         let held = match self.kind {
             PipelineSchedule::GPipe => steps,
+            // One more than the warm-up: the first forward of the steady state runs before the first backward frees anything.
             PipelineSchedule::OneForwardOneBackward => u64::from(self.warmup(stage)) + 1,
             // Forwards ahead and weight gradients behind add up to the same on every stage.
             PipelineSchedule::ZeroBubbleH1 => u64::from(self.stages),
+            // H2 fills the warm-up bubble with p - 1 more forwards than H1 (Qi et al. 2023, section 3).
             PipelineSchedule::ZeroBubbleH2 => 2 * u64::from(self.stages) - 1,
             _ => return None,
         };
@@ -35,6 +37,7 @@ impl Order {
         let mut held = 0_u64;
         let mut leaving = 0_u64;
         self.events(stage).map(move |event| {
+            // What a backward frees is still there while it runs, so it leaves only before the event behind it.
             held = held.saturating_sub(leaving);
             leaving = 0;
             let chunk = usize::try_from(event.chunk).unwrap_or(usize::MAX);

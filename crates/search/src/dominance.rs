@@ -9,6 +9,8 @@ pub(crate) fn is_within(less: &Recompute, more: &Recompute) -> bool {
     use Recompute as R;
     match (less, more) {
         (R::None, R::None | R::Selective(_))
+        // Uniform in runs of one layer recomputes all and holds one layer at a time. Longer runs hold more of them at once,
+        // so that they are heavier than a list of modules may be.
         | (R::None | R::Selective(_), R::Uniform { num_layers: 1, distribute: false })
         | (R::None, R::Block { distribute: false, .. })
         | (R::Block { distribute: false, .. }, R::Uniform { num_layers: 1, distribute: false }) => true,
@@ -31,6 +33,7 @@ pub(crate) fn recomputation_takes_time(sharding: DpSharding) -> bool {
 pub(crate) fn is_no_heavier(one: DpSharding, other: DpSharding) -> bool {
     use DpSharding as S;
     match one {
+        // ZeRO-3 gathers whole layers on top of its part, so that neither of the two is always the lighter.
         S::Gradients => other != S::Parameters,
         S::OptimizerStates => matches!(other, S::OptimizerStates | S::Replicated),
         // Gathered weights may take more than sharing them saves.

@@ -17,6 +17,8 @@ impl Known {
     pub(crate) fn draft(&mut self, plan: &Plan) -> Draft {
         // Whole layers that are recomputed change no section.
         let recompute = &plan.recipe().recompute;
+        // A draft of a section is the same whichever layers are recomputed as a whole; only modules inside a section change
+        // it.
         let key = if matches!(recompute, Recompute::Selective(_)) { recompute } else { &Recompute::None };
         Draft::of(plan, of(&mut self.sections, key))
     }
@@ -57,6 +59,7 @@ pub(crate) fn fit(plan: &Plan) -> (Bytes, Verdict) {
 
 fn fit_of(plan: &Plan, totals: &[Totals]) -> (Bytes, Verdict) {
     let (capacity, headroom) = (plan.cluster().accelerator.memory, plan.recipe().headroom);
+    // The peak that is shown is what the device would show; the verdict judges what the run cannot do without.
     let peak = totals.iter().map(|totals| totals.peak_reserved).max().unwrap_or_default();
     let verdict = totals.iter().map(|totals| totals.verdict(capacity, headroom)).max();
     (peak, verdict.unwrap_or(Verdict::Fits))

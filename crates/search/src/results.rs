@@ -29,6 +29,7 @@ impl Results {
     /// kept: the cut's own best, and the last that is kept.
     pub(crate) fn is_beaten(&self, least: Seconds, variant: &Variant) -> bool {
         let of_cut = self.best.iter().find(|one| one.is_of_cut(variant));
+        // While there is room nothing is beaten by the list as a whole.
         let last = self.best.last().filter(|_| self.best.len() >= self.kept);
         of_cut.into_iter().chain(last).any(|one| least >= one.step)
     }
@@ -41,6 +42,7 @@ impl Results {
 
     /// Keeps `outcome` where it is of interest. False where it breaks a law of the machine: that is no result.
     pub(crate) fn keep(&mut self, space: &Space, outcome: Outcome) -> bool {
+        // A step faster than the hardware could do it is an error of the estimate, and would win every search.
         let fault = outcome.variant.apply(&space.plan).and_then(|plan| step_fault(&plan, outcome.step));
         if fault.is_some() {
             return false;
@@ -57,6 +59,8 @@ impl Results {
 
     fn put(&mut self, outcome: Outcome) {
         insert(if outcome.tight { &mut self.tight } else { &mut self.best }, &outcome, self.kept);
+        // `<=` in both: of equal layouts the first one found stays, so that the answer does not depend on how the walk is
+        // cut.
         let beaten = |one: &Outcome| one.step <= outcome.step && one.peak <= outcome.peak;
         if !self.frontier.iter().any(beaten) {
             self.frontier.retain(|one| !(outcome.step <= one.step && outcome.peak <= one.peak));
@@ -73,6 +77,7 @@ fn insert(list: &mut Vec<Outcome>, outcome: &Outcome, kept: usize) {
         if rank.is_some_and(|rank| rank <= outcome.rank()) {
             return;
         }
+        // Of one cut (degrees and schedule) the fastest alone is listed; else the list would be one layout ten times over.
         list.remove(place);
     }
     let place = list.partition_point(|one| one.rank() <= outcome.rank());

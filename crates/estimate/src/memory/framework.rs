@@ -152,6 +152,8 @@ impl Framework {
             Term::new("blocks of gradients to come", load.reducing, &REDUCING)
                 .given(&[("G", load.reducing.number())])
         });
+        // Blocks the allocator can hand back by `cudaFree` once an allocation fails: what reserved memory shows above this is
+        // not needed to fit.
         let returnable = sum(&flat).min(load.moving) + sum(&slack).less(least) + sum(&reducing);
         Self { outside, flat, reducing, slack, returnable }
     }
@@ -239,6 +241,7 @@ fn flat_buffers(x: &Symbols<'_>, load: Load) -> Vec<Flat> {
     let flat = |name, elements, width, formula| Flat { name, elements, width, formula };
     let bucket = load.parameters.min(Count::new(BUCKET));
     if recipe.params_dtype == Number::Bf16 {
+        // A single replica reduces nothing, so that the copy is never made.
         let shared = u64::from(x.plan.layout().data > 1);
         return vec![
             flat("flat copy to reduce", bucket, 4 * shared, &REDUCED),
@@ -260,5 +263,6 @@ fn groups(x: &Symbols<'_>) -> u64 {
     let sizes =
         [layout.tensor, data, layout.context, layout.expert, layout.model_parallel(), layout.world_size];
     let groups: u64 = sizes.iter().map(|&size| u64::from(size > 1)).sum();
+    // PyTorch makes a communicator of two ranks for each peer of a send or receive (ProcessGroupNCCL.cpp).
     groups + 2 * u64::from(layout.pipeline > 1)
 }

@@ -76,6 +76,7 @@ pub(super) fn wraps_ends(x: &Symbols<'_>) -> bool {
 /// The terms of a stage with `counts` sections. FSDP gathers a layer just before it runs and frees it behind (the last one
 /// stays for backward). Of ZeRO-3, which looks ahead by a number of elements, every moment counts the same.
 pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Gathered {
+    // One shard is the whole weight: FSDP then gathers nothing and copies nothing.
     if x.recipe().dp_sharding != DpSharding::Parameters || x.plan.layout().dense_shards() == 1 {
         return Gathered::default();
     }
@@ -88,6 +89,7 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Gathe
             continue;
         }
         if kind.is_gathered_alone() {
+            // A stage may mix dense and MoE layers; the fullest moment has the larger of them whole.
             layer = layer.max(elements(unit));
             own = own.max(trained(unit));
             layers += count;

@@ -71,11 +71,14 @@ pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
         Recompute::Uniform { num_layers, .. } => {
             let run = num_layers.clamp(1, all.max(1));
             let runs = all.div_ceil(run);
+            // The last run's input is needed at once and stays; the others are on the host until backward asks for them.
             let inputs = if sends_inputs(x) { runs.min(1) } else { runs };
             LayersKept { runs, inputs, run: run.min(all), ..LayersKept::default() }
         }
         Recompute::Block { num_layers, .. } => {
             let runs = num_layers.min(all);
+            // Block takes the first layers of each chunk (transformer_block.py:_checkpointed_forward), and the rest keep all
+            // they save.
             let rest = chunk.layers.start + runs..chunk.layers.end;
             LayersKept { runs, inputs: runs, run: runs.min(1), ..as_they_are(x, rest) }
         }
@@ -102,6 +105,7 @@ pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
         Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
         Recompute::None | Recompute::Selective(_) => false,
     };
+    // Sequence parallelism has cut the input already; Megatron then leaves --distribute-saved-activations aside.
     if spread && !x.sequence_parallel {
         let shape = [x.s_local, x.h / x.t];
         Saved::new("input of a recomputed run", &shape, x.residual_width, &SPREAD_INPUT)

@@ -55,6 +55,7 @@ impl ChunkSum {
         for ((kind, unit), &times) in units.iter().zip(&counts) {
             if times > 0 {
                 kept += unit.kept * layers.kept_of(kind, times);
+                // One layer of this kind keeps less: nothing asks for the gradient of its input.
                 if layers.has_first(kind) {
                     kept = kept.less(unit.kept.less(unit.first));
                 }
@@ -98,6 +99,7 @@ impl Walk<'_> {
             let more =
                 i128::from(recomputed.get()) - i128::from(returned.get()) - i128::from(self.absent.get());
             let whole = i128::from(self.gathered.bytes_at(kind).get());
+            // Signed: late in backward more has been freed than the point adds, and the peak may then lie elsewhere.
             let net = unit.points[point].net() + more + whole;
             if self.best.is_none_or(|best| net > best.net) {
                 let absent = self.absent;
@@ -160,12 +162,14 @@ fn fullest(
             walk.offer(
                 kind,
                 returned,
+                // A multi-token-prediction depth holds a layer of its own, which may be recomputed as a whole.
                 if kind.has_layer() { unit.full.less(unit.kept) } else { Bytes::ZERO },
             );
             returned += unit.kept * times;
             walk.absent = walk.absent.less(unit.gradients * times);
         }
     }
+    // Backward goes from the output layer to the embedding, so what lies behind a section has been freed when it runs.
     layers(x, &mut walk, chunk, sum, returned);
     for kind in SectionKind::ALL.into_iter().filter(|kind| kind.is_before_layers()) {
         if sum.counts[kind.index()] > 0 {
@@ -197,6 +201,7 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
         let layer = x.model().layer_kind(index);
         let kind = SectionKind::Layer(layer);
         let unit = walk.units.get(kind);
+        // Block recomputation takes the first layers of a chunk, so in backward they come last.
         let recomputed = behind >= kept_layers;
         let seen_before = &mut seen[layer.index()][usize::from(recomputed)];
         // Where gradients come layer by layer, an earlier one may be the fullest.
@@ -208,6 +213,8 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
             returned += unit.kept;
         }
         walk.absent = walk.absent.less(unit.gradients);
+        // Further layers find less alive than the ones seen: each before them has freed what it kept. A model of 126 layers
+        // then costs as much to walk as one of 4.
         if seen.iter().flatten().all(|seen| *seen) && !grows {
             break;
         }

@@ -103,6 +103,7 @@ impl<'a> Stages<'a> {
         let mut own: Vec<usize> = Vec::with_capacity(stages.len());
         for (index, stage) in stages.iter().enumerate() {
             let like = |other: &usize| *other < index && are_equal(x, stage, &stages[*other]);
+            // Equal stages come in runs, so that comparing with the neighbour and the first is enough; with all it would be quadratic.
             let known = [index.wrapping_sub(1), 0].into_iter().find(like);
             own.push(known.map_or(commons.len(), |other| own[other]));
             if known.is_none() {

@@ -141,6 +141,8 @@ fn waiting(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
         if let Work::Matmul(matmul) = work
             && matmul.kind.has_weight()
         {
+            // dW = dYᵀ·X: the output's gradient and the input have to stay until the weight gradient runs, and nothing else
+            // does.
             let [rows, outer, inner] = matmul.local;
             bytes += Count::of_shape(&[rows, outer.saturating_add(inner), matmul.batch]).bytes(x.width);
         }
@@ -180,6 +182,8 @@ fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
     let mut behind = Bytes::ZERO;
     let mut out = Vec::with_capacity(operators.len());
     for (index, &operator) in operators.iter().enumerate().rev() {
+        // Selective recomputation runs a module again just before its own backward; torchtitan's runs the whole layer again
+        // at once.
         let first = if x.samples_layers() { 0 } else { index };
         let recomputed = kept.recomputed(first..=index);
         let mut fullest: Option<Point> = None;

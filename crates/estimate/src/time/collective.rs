@@ -26,6 +26,7 @@ impl Ring {
         let Some(group) = groups.slowest(kind, cluster) else { return Self { size: 1, together: 1 } };
         // Members lie at equal strides: those of the first one's domain come first.
         let domain = |rank: Rank| rank.get() / cluster.fast_domain.max(1);
+        // The slowest group counts: a collective that everybody waits for is as late as its worst placed members.
         let first = group.ranks().next().map_or(0, domain);
         let together = group.ranks().take_while(|rank| domain(*rank) == first).count();
         Self { size, together: (together as u64).clamp(1, size) }
@@ -42,6 +43,7 @@ impl Ring {
             return (fast, device.calibration.fast_start);
         }
         let start = device.calibration.network_start;
+        // Every member brings its own network card, and NCCL runs rings over all of them at once.
         (fast.min(device.network.get() * real(self.together)), start)
     }
 
@@ -82,6 +84,7 @@ impl Ring {
         let each = bytes / real(self.size);
         let inside = each * (real(self.together) - 1.0) / exchange(device);
         let outside = each * real(self.size - self.together.min(self.size)) / device.network.get();
+        // Both run at once: copies inside go over NVLink while the network card sends.
         inside.max(outside)
     }
 }

@@ -87,6 +87,8 @@ pub(super) fn exposed(
         }
         Bounds::Estimate => {}
     }
+    // Userbuffers cut a product and its message into pieces that overlap each other; the embedding and the output layer have
+    // none.
     parts.tensor = if overlaps.tensor && layer {
         all(traffic.tensor) * (1.0 - calibration.user_buffer_overlap)
     } else {

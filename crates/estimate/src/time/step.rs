@@ -131,6 +131,7 @@ impl Run {
             before = Some((std::mem::replace(stage, Rc::clone(&scaled)), scaled));
         }
         for chunk in self.durations.chunks.iter_mut().flatten() {
+            // Straggling is left as it is: it is a share of the rest, not a time.
             (chunk.forward, chunk.backward, chunk.weight) =
                 (chunk.forward * factor, chunk.backward * factor, chunk.weight * factor);
         }
@@ -156,6 +157,7 @@ impl Run {
     /// Micro-batches that go through each chunk of a stage.
     pub(super) fn micro_batches(&self) -> f64 {
         let all = f64::from(self.shape.micro_batches);
+        // DualPipe feeds half of the micro-batches from either end (deepseek-ai/DualPipe, dualpipe.py).
         if self.shape.placement() == Placement::TwoWay { all / 2.0 } else { all }
     }
 
@@ -249,6 +251,8 @@ impl Setting<'_> {
     fn durations(&self, stages: &[Rc<StageParts>]) -> StageDurations {
         let time = |chunk: &ChunkParts| ChunkTime {
             forward: chunk.forward.total(),
+            // A layer is recomputed right before its own backward and on the same stage, so that the schedule sees one longer
+            // backward.
             backward: chunk.backward.total() + chunk.again.total(),
             weight: chunk.weight.total(),
         };
@@ -261,6 +265,8 @@ impl Setting<'_> {
             sends: vec![self.send(); stages.len()],
             blocking: match self.overlaps.bounds {
                 Bounds::Lower => false,
+                // Without --overlap-p2p-communication Megatron waits for each send and receive before it goes on
+                // (p2p_communication.py: req.wait()).
                 Bounds::Estimate => !self.x.recipe().overlap.pipeline,
                 Bounds::Upper => true,
             },
@@ -296,6 +302,8 @@ impl Setting<'_> {
         if self.overlaps.bounds == Bounds::Lower {
             0.0
         } else {
+            // Everybody waits for the slowest domain, and the maximum of independent delays grows with the logarithm of their
+            // number.
             self.device.calibration.straggling * domains.log2()
         }
     }
@@ -313,6 +321,7 @@ impl Setting<'_> {
         let added = if recipe.fusions.gradient_accumulation {
             Seconds::ZERO
         } else {
+            // `main_grad.add_(grad)` reads the gradient and the main gradient and writes the latter.
             let bytes = self.x.width + 2 * recipe.grads_dtype.width();
             self.device.stream(real(rank.count.get()) * real(bytes))
         };
@@ -320,6 +329,8 @@ impl Setting<'_> {
         let copied = self.copied_to_host();
         let all = whole.total().get().max(f64::MIN_POSITIVE);
         for chunk in chunks {
+            // The data-parallel messages are per stage while the schedule wants times per chunk; a chunk with more layers has
+            // more of them.
             let share = chunk.total().get() / all;
             chunk.forward.other += copied * share;
             chunk.backward.other += copied * share;

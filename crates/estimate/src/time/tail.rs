@@ -69,6 +69,7 @@ impl Setting<'_> {
         let overlap = plan.recipe().overlap;
         let (forward, backward) = (whole.forward.total(), whole.behind());
         let contention = self.device.calibration.contention;
+        // The last bucket is full only when backward is over, so that this part of the reduction has nothing to hide behind.
         let last = self.last_bucket(rank);
         let hide = |time: Seconds, on: bool, window: Seconds| match self.overlaps.bounds {
             Bounds::Upper => time,
@@ -98,6 +99,7 @@ impl Setting<'_> {
             DpSharding::OptimizerStates | DpSharding::Gradients => {
                 (sum(Collective::ReduceScatter, gradient), sum(Collective::AllGather, weight))
             }
+            // Sharded weights are gathered and scattered around every micro-batch (`sharded_weights`), not once a step.
             DpSharding::Parameters => (Seconds::ZERO, Seconds::ZERO),
         }
     }
@@ -147,8 +149,11 @@ impl Setting<'_> {
         // Norm reads, clipping reads and writes; the update reads the gradient, reads and writes master
         // weights and moments, and the cast reads the masters and writes the weights.
         let states = recipe.optimizer.main_params.width() + moments;
+        // 16-bit gradients are copied to fp32 first: read 2, write 4. Then four passes of 4 bytes: norm, clipping twice,
+        // update.
         let main_gradient = if gradient < 4 { gradient + 4 + 4 * 4 } else { 4 * 4 };
         let touched = main_gradient + 2 * states + recipe.optimizer.main_params.width() + self.x.width;
+        // The host's memory is the bottleneck then, and the accelerators of a node share it.
         if recipe.offload.optimizer {
             return Seconds::new(own * real(touched) / HOST_STATES.get());
         }
@@ -165,6 +170,7 @@ impl Setting<'_> {
         }
         let bytes = Bytes::new(self.x.v * self.x.h * plan.recipe().grads_dtype.width());
         let mut ring = self.rings.pipeline;
+        // The embedding group has two members, whatever the pipeline's length: its first and its last stage.
         ring.size = 2;
         ring.together = ring.together.min(2);
         ring.time(&self.device, Collective::AllReduce, bytes)

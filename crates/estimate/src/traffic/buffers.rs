@@ -98,6 +98,8 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
         for &format in &formats {
             let rules = Rules::of(plan, group, first);
             let mut filling = Filling::new(rules);
+            // Megatron fills buckets in the order in which backward finishes gradients: the last parameter created comes
+            // first.
             for weight in creation.backwards() {
                 if weight.group == group
                     && weight.role.trains()
@@ -130,6 +132,8 @@ pub fn all_buffers(plan: &Plan) -> Vec<Vec<Vec<Buffer>>> {
     let mut known: Vec<(&Chunk, Vec<Buffer>)> = Vec::new();
     let stages = plan.layout().stages.stages.iter().enumerate();
     let mut of = |stage: usize, index: usize, chunk| {
+        // Megatron cuts the first chunk of the first stage alone into buckets: the reduction of the others is not on the critical
+        // path (distributed_data_parallel.py).
         if stage == 0 && index == 0 {
             return buffers(plan, stage, index);
         }

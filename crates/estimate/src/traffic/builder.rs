@@ -59,6 +59,8 @@ impl<'a> Builder<'a> {
     pub(super) fn micro_batches(&self, chunk: usize) -> u64 {
         let all = self.plan().recipe().num_micro_batches;
         match (self.plan().layout().schedule, chunk) {
+            // Each rank holds a part of the model for either direction; chunk 0 serves the micro-batches that enter at the
+            // first stage.
             (PipelineSchedule::DualPipe, 0) => all.div_ceil(2),
             (PipelineSchedule::DualPipe, _) => all / 2,
             _ => all,
@@ -106,6 +108,7 @@ impl<'a> Builder<'a> {
     /// Adds an operation; equal ones become one.
     pub(super) fn add(&mut self, parallelism: Parallelism, group: GroupKind, sent: Sent, calls: Calls) {
         let ranks = self.groups.size(group);
+        // A group of one sends nothing; frameworks skip the call, and a row of zeros would only confuse.
         if ranks <= 1 || calls.per_iteration.iter().all(|calls| *calls == 0) {
             return;
         }
@@ -179,6 +182,7 @@ impl<'a> Builder<'a> {
 impl Operation {
     /// Whether `other` is the same kind of call, on whatever stage.
     fn is_like(&self, other: &Self) -> bool {
+        // Equal text would not do: two operators may write the same formula and mean two tensors.
         std::ptr::eq(self.formula, other.formula)
             && self.name == other.name
             && self.place == other.place

@@ -64,6 +64,7 @@ fn whole_buffers(builder: &mut Builder<'_>) {
             gradients(builder, &bucket, Collective::AllReduce, once);
             continue;
         }
+        // ZeRO-2 keeps only its part of a gradient, so that it reduces after every micro-batch and not once a step.
         let reductions =
             if sharding == DpSharding::Gradients { each_backward(builder, &bucket) } else { once.clone() };
         gradients(builder, &bucket, Collective::ReduceScatter, reductions.clone());
@@ -132,6 +133,7 @@ fn across_instances(builder: &mut Builder<'_>, bucket: &Buckets, calls: Calls) {
     if plan.layout().distributed_optimizer_instances <= 1 {
         return;
     }
+    // Exact: a bucket is padded to a multiple of its shards.
     let shard = bucket.elements / super::buffers::shards(plan, bucket.group);
     let recipe = plan.recipe();
     let sent = Sent {
@@ -163,6 +165,7 @@ fn all_buckets(builder: &Builder<'_>) -> Vec<Buckets> {
 }
 
 fn add_buckets(out: &mut Vec<Buckets>, stage: usize, buffer: Buffer, deepspeed: bool) {
+    // DeepSpeed fills buckets by elements, whatever parameter ends where; Megatron closes one at a parameter's end.
     let sizes = if deepspeed { even_pieces(&buffer) } else { buffer.buckets };
     let Buffer { group, format, .. } = buffer;
     for elements in sizes {
@@ -231,6 +234,7 @@ fn units(builder: &mut Builder<'_>) {
             };
             let group = group(builder, weights);
             builder.add(Parallelism::Data, group, gather(Pass::Forward), calls.clone());
+            // Backward gathers once more: what forward gathered was freed behind the layer (reshard_after_forward).
             if !kind.has_no_backward() {
                 builder.add(Parallelism::Data, group, gather(Pass::Backward), calls.clone());
             }

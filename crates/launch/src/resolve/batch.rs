@@ -28,6 +28,7 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
             "micro batch x DP x micro-batches",
         );
     }
+    // Megatron's own default (arguments.py: micro_batch_size * data_parallel_size).
     table.derive(Field::GlobalBatchSize, Int(slice), "micro batch x DP (one micro-batch), unless given");
     let mut global = table.count(Field::GlobalBatchSize)?;
     if !global.is_multiple_of(slice) && table.on(Field::DecreaseBatchSizeIfNeeded) && global > slice {
@@ -35,6 +36,7 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
         let rule = "rounded down to a multiple of micro batch x DP (--decrease-batch-size-if-needed)";
         table.overrule(Field::GlobalBatchSize, Int(global), rule);
     }
+    // Megatron stops here as well. Rounding instead would price a batch that nobody asked for.
     if !global.is_multiple_of(slice) || global == 0 {
         let fields = [Field::GlobalBatchSize, Field::MicroBatchSize, Field::DataParallelSize];
         let is = if global < slice { "less than" } else { "no multiple of" };

@@ -65,6 +65,7 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
         );
         table.remark(Field::SequenceParallel, "off with tensor parallel size 1");
     }
+    // Read before it is derived: whether it was stated decides what Layout::new may choose.
     let expert_tensor = table.count(Field::ExpertTensorParallelSize);
     table.derive(Field::ExpertTensorParallelSize, Int(tensor), "the tensor parallel size, unless given");
     Some(Degrees {
@@ -81,6 +82,7 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
         } else {
             RankOrder::TpCpEpDpPp
         },
+        // --cp-comm-type may name one kind per layer; the first one is taken for all.
         context_kind: match table.words(Field::CpCommType).first().copied() {
             Some("all_gather" | "allgather") => ContextKind::AllGather,
             Some("a2a") => ContextKind::AllToAll,
@@ -174,6 +176,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
     }
     let layers = table.count(Field::NumLayers)?;
     let ends = [Field::AccountForEmbeddingInPipelineSplit, Field::AccountForLossInPipelineSplit];
+    // Where the split accounts for them, embedding and loss count as a layer each.
     let total = layers + ends.into_iter().map(|field| u64::from(table.on(field))).sum::<u64>();
     let pipeline = table.degree(Field::PipelineModelParallelSize);
     if !total.is_multiple_of(pipeline) {

@@ -71,6 +71,7 @@ impl<'a> Stated<'a> {
     /// A model by its name, the software, words that stand for several settings, the software's defaults, the machine.
     fn filled(self) -> Filled<'a> {
         let Self { readings, mut table, is_empty } = self;
+        // Sizes of a model by its name come first: everything below asks whether a size is there.
         named::fill(&mut table);
         let software = software(&mut table, readings);
         spelling::spell_out(&mut table);
@@ -98,6 +99,7 @@ impl Filled<'_> {
         let Self { readings, mut table, is_empty, software, accelerator } = self;
         lacking::find(&mut table, software);
         let (not_modelled, marks) = lacking::marks(&mut table, readings);
+        // Only now may settings be taken away: a setting that is set aside must still have been seen by the checks above.
         let set_aside = lacking::set_aside(&mut table, &not_modelled);
         Checked { table, is_empty, software, accelerator, not_modelled, marks, set_aside }
     }
@@ -158,6 +160,7 @@ impl Planned {
         }
         let (mut questions, mut diagnostics) = (table.questions, table.diagnostics);
         sort_by_key(&mut diagnostics, |said| std::cmp::Reverse(said.severity));
+        // A verdict beside an error would answer another question than the text asks.
         let plan = plan.filter(|_| diagnostics.iter().all(|said| said.severity != Severity::Error));
         let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
         if more > 0 {
@@ -203,6 +206,7 @@ fn bounded(overrides: &[(String, String)]) -> (Vec<(String, String)>, usize) {
 
 /// The plan of its four parts, each saying what is wrong with it before the next is tried.
 fn plan(table: &mut Table, basis: Basis, accelerator: Accelerator) -> Option<Plan> {
+    // The layout needs the number of ranks, and the batch needs the replicas of the layout.
     let model = model::model(table);
     let cluster = world::cluster(table, accelerator);
     let layout = cluster.as_ref().and_then(|cluster| layout::layout(table, cluster.gpus()));

@@ -35,6 +35,8 @@ pub(super) fn params_dtype(table: &mut Table) -> Number {
 
 /// Format of gradient accumulation and reduction (`arguments.py:validate_args`).
 pub(super) fn grads_dtype(table: &mut Table, software: Software, params: Number) -> Number {
+    // Megatron turns fp32 accumulation on by itself under --bf16: a bf16 sum over many micro-batches loses its small
+    // summands.
     let wide = params == Number::Bf16
         && !software.semantics().eager_modules
         && !table.on(Field::GradReduceInBf16)

@@ -105,6 +105,7 @@ fn budget(table: &Table, batch: Batch) -> Budget {
 fn overlap(table: &mut Table) -> Overlap {
     let interleaved = table.degree(Field::VirtualPipelineModelParallelSize) > 1;
     if !interleaved {
+        // Megatron asserts as much: 1F1B without interleaving has no other chunk to compute meanwhile.
         table.overrule(Field::OverlapP2pComm, Bool(false), "off without interleaving");
     }
     Overlap {

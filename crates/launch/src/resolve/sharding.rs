@@ -66,6 +66,7 @@ pub(super) fn optimizer(table: &Table) -> Optimizer {
 fn kind(table: &Table) -> (OptimizerKind, StateFormat) {
     let name = table.word(Field::Optimizer).to_owned();
     if name == "sgd" {
+        // 0.9 is the default of --sgd-momentum; without momentum SGD has no state at all.
         let momentum = table.real(Field::SgdMomentum).unwrap_or(0.9) > 0.0;
         let kind = if momentum { OptimizerKind::SgdMomentum } else { OptimizerKind::Sgd };
         return (kind, StateFormat::Plain);
@@ -91,6 +92,7 @@ pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
         }
         () => (0, "without the distributed optimizer every replica holds all"),
     };
+    // Stage 0 is what a run has unless something is asked for, so that it shows as a default and not as a consequence.
     if stage == 0 {
         table.default(Field::ZeroStage, Int(stage), rule);
     }

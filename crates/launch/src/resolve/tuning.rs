@@ -80,6 +80,7 @@ pub(super) fn library(table: &Table, software: Software) -> Option<AdapterLibrar
 /// verdict, or the reader has gone on without them.
 pub(super) fn tuning(table: &mut Table, software: Software, params: Number) -> Tuning {
     let Some(library) = library(table, software) else { return Tuning::default() };
+    // The way decides what else counts: modules to save are copies under LoRA and the originals where layers are frozen.
     let way = way(table, software.semantics().eager_modules);
     let saved = |table: &Table, name: &str| table.words(Field::ModulesToSave).contains(&name);
     let any = |table: &Table, names: &[&str]| names.iter().any(|name| saved(table, name));

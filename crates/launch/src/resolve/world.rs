@@ -29,6 +29,7 @@ fn own_figures(table: &Table, accelerator: &mut Accelerator) {
         }
     };
     let mut figures = [
+        // Memory is binary, as nvidia-smi has it; rates are decimal, as data sheets have them.
         (Field::GpuMemoryGib, accelerator.memory.number(), 1_073_741_824.0),
         (Field::GpuMemoryTbps, accelerator.memory_bandwidth.get(), 1e12),
         (Field::GpuPeakTflops, accelerator.peaks.half.get(), 1e12),
@@ -113,6 +114,8 @@ fn accelerator(table: &mut Table) -> Accelerator {
 /// All accelerators, from two of nodes, accelerators per node and world size, or from the data-parallel size.
 fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
     let block = table.ranks_of_one();
+    // A data-parallel size says how many ranks there are only where nothing else does; beside stated machines it is checked
+    // against them.
     if let Some(data) = table.count(Field::DataParallelSize)
         && table.count(Field::WorldSize).is_none()
         && !(table.has(Field::NumNodes) && table.has(Field::GpusPerNode))
@@ -130,6 +133,7 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
         (Some(world), Some(nodes), None) => split(table, world, Field::GpusPerNode, nodes),
         (Some(world), None, Some(per_node)) => split(table, world, Field::NumNodes, per_node),
         (Some(world), None, None) => {
+            // The largest node that divides: 12 GPUs are taken as two nodes of 6, since all nodes of a plan are alike.
             let per_node = (1..=usual.min(world)).rev().find(|size| world.is_multiple_of(*size)).unwrap_or(1);
             if world > usual {
                 ask_per_node(table, usual);
@@ -156,6 +160,7 @@ fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
         return Some(world);
     }
     let by_user = |field| table.get(field).is_some_and(|setting| setting.origin == Origin::User);
+    // What the reader sets by hand is what they want to try, so what the text says of the machines gives way.
     if by_user(Field::WorldSize) && world.is_multiple_of(per_node) {
         table.fill(Field::NumNodes, Int(world / per_node), Origin::Derived, "world size / GPUs per node");
         return Some(world);

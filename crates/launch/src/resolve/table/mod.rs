@@ -103,6 +103,7 @@ impl Table {
             self.open(found, hole);
             return;
         }
+        // `--flag ""` or null takes an earlier statement back, as the program's own parser would.
         if says_nothing(found.field, &found.value) {
             self.clear(found.field);
             return;
@@ -120,6 +121,7 @@ impl Table {
                 },
             ),
             Err(bad) => {
+                // Noted apart from the message: a setting that cannot be read is not also reported as missing.
                 self.unreadable.push(found.field);
                 self.diagnostics.push(Diagnostic::error(Code::BadValue, bad.to_string()).at_some(found.span));
             }
