@@ -153,7 +153,7 @@ fn alone_by_name(name: &str, span: Span) -> Reading {
 
 /// A file that a settings file builds on is not at hand.
 fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
-    let message = format!("{name} is built on here and is not among the texts; what it sets is not known");
+    let message = format!("this builds on {name}, which is not among the texts; what it sets is not known");
     let said = if format.needs_bases() {
         Diagnostic::warning(Code::MissingFile, message)
     } else {
@@ -184,7 +184,7 @@ fn depth(name: &str, order: &[(String, Vec<String>)], below: usize) -> usize {
 }
 
 fn log_note(span: Span) -> Diagnostic {
-    let message = "iteration lines of a training: they are held against the estimate, and state no setting";
+    let message = "iteration lines of a training log: compared with the estimate; they set nothing";
     Diagnostic::note(Code::TrainingLog, message).at(Span::new(span.start, span.start))
 }
 

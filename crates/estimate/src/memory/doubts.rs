@@ -10,20 +10,19 @@ pub fn doubts(plan: &Plan) -> Vec<&'static str> {
     let known = [
         (
             recipe.fp8.is_some(),
-            "What fp8 layers keep is read from Transformer Engine's code, not checked tensor by tensor.",
+            "What fp8 layers save follows Transformer Engine's code and has not been checked tensor by tensor.",
         ),
         (
             recipe.software.semantics().transformer_engine,
-            "Buffers that Transformer Engine keeps for itself are held against peaks of whole runs alone.",
+            "Transformer Engine's internal buffers have only been checked against the peaks of whole runs.",
         ),
         (
             recipe.dp_sharding == DpSharding::Parameters,
-            "With sharded weights (FSDP, ZeRO-3) only what devices showed was compared, not what was allocated.",
+            "With sharded weights (FSDP, ZeRO-3) only what the device reported has been compared, not what was allocated.",
         ),
         (
             recipe.software.semantics().eager_modules,
-            "What modules of plain PyTorch keep is met to the byte; what they hold while they run backward is read from \
-             code.",
+            "What plain PyTorch modules save is matched to the byte; what they allocate during backward is read from code.",
         ),
         (
             recipe.tuning.quantization != Quantization::None,
@@ -31,11 +30,11 @@ pub fn doubts(plan: &Plan) -> Vec<&'static str> {
         ),
         (
             Shape::of(plan).splits_backward(),
-            "What is kept between the two halves of a backward pass meets published peaks within 6%, not to the byte.",
+            "What stays between the two halves of a split backward matches published peaks within 6%, not to the byte.",
         ),
         (
             plan.layout().expert > 2,
-            "Experts are taken to get equal numbers of tokens; an uneven router makes the peak higher.",
+            "Experts are assumed to receive equal numbers of tokens; an uneven router raises the peak.",
         ),
     ];
     known.into_iter().filter(|(holds, _)| *holds).map(|(_, sentence)| sentence).collect()

@@ -125,7 +125,7 @@ impl Interval {
             narrows.push("a measured matrix product and all-reduce: this accelerator is not calibrated");
         }
         if waits >= WAITING {
-            narrows.push("what the host spends on a kernel, which a measured step tells");
+            narrows.push("a measured step, which shows what the host spends per kernel");
         }
         narrows.push(family.narrows);
         // Once it is known, it narrows nothing more.

@@ -41,20 +41,20 @@ impl Unknown {
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::Accelerator => {
-                "Not calibrated: no published run tells how fast this accelerator is, and shares of its data sheet are taken \
-                 from another kind of part. The step time is within a factor of 2. Enter a measured matrix product and all-reduce."
+                "Not calibrated: no published run shows how fast this accelerator is, so the share of its data-sheet peak is taken \
+                 from a different kind. The step time is within a factor of 2. Enter a measured matrix product and all-reduce."
             }
             Self::Relative => {
-                "Not calibrated: published runs on this part are missing, and shares of its data sheet are taken from its \
-                 relatives. The step time is within a factor of 1.35. Enter a measured matrix product and all-reduce."
+                "Not calibrated: there is no published run on this accelerator, so the share of its data-sheet peak is taken from \
+                 related ones. The step time is within a factor of 1.35. Enter a measured matrix product and all-reduce."
             }
-            Self::Fp4 => "Products in nvfp4 are known from five published runs on GB300 alone.",
+            Self::Fp4 => "nvfp4 GEMMs are calibrated on five published runs, all on GB300.",
             Self::ExpertBalance => {
-                "Experts are assumed to get equal numbers of tokens; the busiest one sets the pace."
+                "Experts are assumed to receive equal numbers of tokens; the busiest one sets the pace."
             }
             Self::Network => "Routing, other jobs and stragglers on the network are not modelled.",
             Self::Host => {
-                "The device waits for the host: the step depends on its speed and on the software's Python, which CUDA graphs remove."
+                "The GPU waits for the host: the step depends on the host's speed and on the framework's Python overhead, which CUDA graphs remove."
             }
             Self::Prefetch => "Sharded weights are assumed to be gathered one unit ahead.",
             Self::HostCopies => {
@@ -65,7 +65,7 @@ impl Unknown {
                 "The two copies of DualPipe add up their gradients over the replicas of each; what they exchange with each other is not counted."
             }
             Self::Continued => {
-                "The step has more events than are run one by one: it is continued at the pace of those that are, within 1 % of the whole run."
+                "The step has more events than are simulated one by one; the rest is extrapolated at the same pace, within 1 % of the full simulation."
             }
             Self::Between => "Data loading, evaluation and checkpoints are left out.",
         }

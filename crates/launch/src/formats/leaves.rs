@@ -243,7 +243,7 @@ pub(super) fn no_layers_is_none(reading: &mut Reading) {
     if reading.value(Field::RecomputeNumLayers) == Some("0") {
         let gone = [Field::RecomputeNumLayers, Field::RecomputeMethod, Field::RecomputeGranularity];
         let place = reading.found.iter().find(|found| found.field == Field::RecomputeNumLayers);
-        let note = Diagnostic::note(Code::NoRecomputation, "recomputation of 0 layers is none");
+        let note = Diagnostic::note(Code::NoRecomputation, "recomputing 0 layers recomputes nothing");
         let note = note.at_some(place.and_then(|found| found.span));
         reading.keep(&|found| !gone.contains(&found.field));
         reading.diagnostics.push(note);

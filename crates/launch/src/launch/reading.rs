@@ -108,7 +108,8 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     }
     for (name, span) in &script.missing_files {
         if matters(name) {
-            let message = format!("{name} is read here and not at hand; what it sets is not known");
+            let message =
+                format!("{name} is read here but is not among the texts; what it sets is not known");
             let note = Diagnostic::note(Code::MissingFile, message).hint("paste or drop that file too");
             launch.diagnostics.push(note.at(*span));
         }

@@ -140,7 +140,7 @@ const FORKS: &[Fork] = &[
     takes("use-rslora", &[]),
     lacking("target-regex", Arity::One, Effect::Model, "adapters on modules that a pattern names"),
     takes("lora-dtype", &[]),
-    lacking("task-type", Arity::One, Effect::Model, "a head in the place of the vocabulary's"),
+    lacking("task-type", Arity::One, Effect::Model, "another head instead of the output layer"),
     // miles, whose adapters are Megatron-Bridge's (`miles/backends/megatron_utils/lora_utils.py:create_lora_instance`).
     lacking("exclude-modules", Arity::Several, Effect::Model, "modules that adapters leave out"),
     lacking(

@@ -78,7 +78,7 @@ fn schedule(table: &mut Table) {
     }
     if table.has(Field::GlobalBatchSize) {
         let fields = [Field::GlobalBatchSize, Field::StepBatchSizeSchedule];
-        let message = "a schedule of batch sizes and a global batch size exclude each other".to_owned();
+        let message = "a batch-size schedule and a global batch size exclude each other".to_owned();
         table.refuse(Code::BatchGivenTwice, &fields, message, "leave --global-batch-size out");
         return;
     }

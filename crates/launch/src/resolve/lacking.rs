@@ -141,7 +141,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
 fn on_the_host(table: &mut Table, software: Software) {
     let layers = table.number(Field::CpuOffloadingNumLayers);
     if layers > 0 {
-        let message = "activations of layers that go to the host (--cpu-offloading-num-layers)";
+        let message = "layer activations offloaded to the host (--cpu-offloading-num-layers)";
         table.lack(Field::CpuOffloadingNumLayers, &layers.to_string(), Effect::Memory, message);
     }
     if !table.on(Field::OffloadSavedTensors) {
@@ -154,7 +154,7 @@ fn on_the_host(table: &mut Table, software: Software) {
         || table.degree(Field::PipelineModelParallelSize) > 1
         || !matches!(table.word(Field::LossKind), "" | "torch");
     if !whole || frozen || other {
-        let message = "saved tensors that wait on the host, of layers that are not recomputed whole or not transformers' own";
+        let message = "saved tensors offloaded to the host, where layers are not fully recomputed or not transformers' own";
         table.lack(Field::OffloadSavedTensors, "", Effect::Memory, message);
     }
 }
@@ -239,7 +239,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
         if alone {
             marks.without.push(name.clone());
         } else {
-            let message = format!("the text states nothing called {name} that is not modelled");
+            let message = format!("nothing called {name} in this text is unmodelled");
             table.say(Diagnostic::note(Code::GoneWithout, message), "", None);
         }
     }

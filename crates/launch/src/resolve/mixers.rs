@@ -45,7 +45,7 @@ fn of_hybrid(table: &mut Table, stated: u64) -> Option<Option<Vec<Mixer>>> {
     let signs = table.word(Field::HybridOverridePattern).to_owned();
     let fields = [Field::HybridOverridePattern, Field::NumLayers];
     if let Some(sign) = signs.chars().find(|sign| !SIGNS.contains(*sign)) {
-        let message = format!("hybrid_override_pattern has the sign {sign:?}, which is not known");
+        let message = format!("hybrid_override_pattern has an unknown symbol {sign:?}");
         table.refuse(Code::LayerPattern, &fields, message, HINT);
         return None;
     }

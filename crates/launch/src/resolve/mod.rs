@@ -61,7 +61,7 @@ impl<'a> Stated<'a> {
         let mut table = Table::stated(readings, &overrides);
         variables::ask(&mut table);
         if more > 0 {
-            let message = format!("and {more} more settings that there are not; they are left out");
+            let message = format!("and {more} more unknown settings, ignored");
             table.diagnostics.push(Diagnostic::warning(Code::UnknownSetting, message));
         }
         let is_empty = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
@@ -165,7 +165,7 @@ impl Planned {
         let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
         if more > 0 {
             diagnostics.truncate(MAX_DIAGNOSTICS);
-            let message = format!("and {more} more remarks, none graver than these");
+            let message = format!("and {more} more messages, none more severe");
             diagnostics.push(Diagnostic::note(Code::AndMore, message));
         }
         questions.truncate(MAX_DIAGNOSTICS);

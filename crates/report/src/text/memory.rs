@@ -116,7 +116,7 @@ pub(super) fn write_stages(sheet: &mut Sheet, memory: &Memory) {
 
 pub(super) fn write_layers(sheet: &mut Sheet, memory: &Memory) {
     sheet.heading("Layers: the whole model, and what one rank holds of each");
-    sheet.line("Parameters' bytes, and bytes kept for backward for one micro-batch.");
+    sheet.line("Parameter bytes, and bytes saved for backward for one micro-batch.");
     let mut rows = Vec::new();
     collect(&memory.layers, 0, &mut rows);
     let header = ["layer", "shape", "parameters", "kept", "on a rank", "parameters", "kept"];

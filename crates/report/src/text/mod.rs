@@ -106,7 +106,7 @@ fn cluster(sheet: &mut Sheet, plan: &Plan) {
 fn parameters(sheet: &mut Sheet, report: &Report) {
     sheet.heading("Parameters");
     sheet.line(&format!(
-        "whole model {}, of which a token meets {}",
+        "{} in the whole model, {} active per token",
         grouped(report.parameters.total.get()),
         grouped(report.parameters.active_per_token.get())
     ));

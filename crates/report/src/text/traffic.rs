@@ -12,7 +12,7 @@ fn size(bytes: Bytes) -> String {
 
 pub(super) fn write(sheet: &mut Sheet, traffic: &Traffic) {
     sheet.heading("Cluster communication of one iteration");
-    sheet.line("A collective counts with every member that takes part, a send where it is sent.");
+    sheet.line("A collective is counted once per participating rank, a send at its sender.");
     let row = |name: &str, totals: Totals| {
         vec![
             name.to_owned(),

@@ -64,7 +64,7 @@ fn automodel(leaves: &mut Leaves<'_>) {
     implementation(leaves);
     let own = leaves.all().iter().find(|leaf| leaf.path.starts_with("model.backend."));
     if let Some(leaf) = own {
-        let what = "kernels and layers of Automodel's own in the place of transformers'";
+        let what = "Automodel's own kernels and layers instead of transformers'";
         let item = NotModelled::new("model.backend", "", Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -110,7 +110,7 @@ fn implementation(leaves: &mut Leaves<'_>) {
         || class.contains("BiEncoder")
         || class.contains("CrossEncoder")
     {
-        let what = "a head in the place of the vocabulary's";
+        let what = "another head instead of the output layer";
         lack(leaves, "model._target_", &class, Effect::Model, what);
     }
     let plain = leaves.flag("model.force_hf") == Some(true);

@@ -120,7 +120,7 @@ fn torchtune(leaves: &mut Leaves<'_>) {
         );
     }
     if leaves.get("optimizer._component_").is_none() {
-        let what = "a text that generates, evaluates or converts, and trains nothing";
+        let what = "a text that generates, evaluates or converts, but trains nothing";
         leaves.reading.not_modelled.push(NotModelled::new("optimizer", "", Effect::Model, what));
     }
     leaves.turn_on("dataset.packed", Field::Packing);

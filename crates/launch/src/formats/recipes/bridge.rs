@@ -278,7 +278,7 @@ fn formats(leaves: &mut Leaves<'_>) {
     leaves.pass("mixed_precision.grad_reduce_in_fp32");
     adapters_of(leaves);
     if let Some(leaf) = leaves.yes("model.fine_grained_activation_offloading") {
-        let what = "tensors of chosen modules that go to the host until backward";
+        let what = "activations of chosen modules offloaded to the host until backward";
         let item = NotModelled::new(&leaf.path, "", Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }

@@ -75,7 +75,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             (
                 "policy.megatron_cfg.fine_grained_activation_offloading",
                 Effect::Memory,
-                "activations that go to the host module by module",
+                "activations offloaded to the host module by module",
             ),
             (
                 "policy.megatron_cfg.use_fused_linear_logprobs",

@@ -123,7 +123,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
             (
                 "actor_rollout_ref.model.enable_activation_offload",
                 Effect::Memory,
-                "kept layer inputs that go to the host",
+                "saved layer inputs offloaded to the host",
             ),
             ("actor_rollout_ref.model.tiled_mlp.enabled", Effect::Memory, "an MLP that works piece by piece"),
             (

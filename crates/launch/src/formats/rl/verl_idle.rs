@@ -261,7 +261,7 @@ pub(super) fn pass(leaves: &mut Leaves<'_>) {
         }
     }
     if count > 0 {
-        let message = format!("{count} keys that change none of the figures: {said}");
+        let message = format!("{count} keys that change no figure: {said}");
         leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
     }
     if leaves.all().iter().any(|leaf| !leaf.used.get()) {

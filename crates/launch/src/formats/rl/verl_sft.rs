@@ -69,7 +69,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
                 Effect::Memory,
                 "weights, gradients and optimizer states on the host (FSDP)",
             ),
-            ("model.enable_activation_offload", Effect::Memory, "kept layer inputs that go to the host"),
+            ("model.enable_activation_offload", Effect::Memory, "saved layer inputs offloaded to the host"),
         ],
     );
     leaves.pass_below(&[

@@ -83,7 +83,7 @@ fn quantization(leaves: &mut Leaves<'_>) {
             (Some(8), true) => leaves.say(Field::BaseQuantization, "int8", leaf),
             (Some(16 | 32), _) => {}
             _ => {
-                let what = "weights quantised in a way of their own";
+                let what = "weights in a quantization format of their own";
                 let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
                 leaves.reading.not_modelled.push(item);
             }

@@ -77,14 +77,14 @@ fn task(leaves: &mut Leaves<'_>) {
     let head = |leaf: &&Leaf| leaf.flag() == Some(true) || leaf.value.contains("Classification");
     let heads = ["reward_model", "process_reward_model", "model_type"];
     if let Some(leaf) = heads.iter().find_map(|path| leaves.get(path).filter(head)) {
-        let what = "a head in the place of the vocabulary's";
+        let what = "another head instead of the output layer";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
     if let Some(leaf) =
         leaves.get("task_type").filter(|leaf| leaf.value != "causal_lm" && leaf.value != "CAUSAL_LM")
     {
-        let what = "a head in the place of the vocabulary's";
+        let what = "another head instead of the output layer";
         let item = NotModelled::new("task_type", &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -178,7 +178,7 @@ fn engine(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
         || mode.is_none()
             && ["vllm_server_host", "vllm_server_base_url"].iter().any(|key| find(leaves, key).is_some());
     if uses.is_none() && mode.is_none() {
-        let what = "rollouts by the model that trains, whose cache shares the accelerators (no vLLM)";
+        let what = "rollouts by the training model itself, whose KV cache shares its GPUs (no vLLM)";
         leaves.reading.not_modelled.push(NotModelled::new("use_vllm", "", Effect::Memory, what));
     } else if server {
         leaves.state(

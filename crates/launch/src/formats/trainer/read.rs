@@ -123,7 +123,7 @@ fn tell_idle(leaves: &mut Leaves<'_>, mut idle: Vec<(&'static str, &Leaf)>) {
     }
     if !idle.is_empty() {
         let more = if idle.len() > LISTED { ", …" } else { "" };
-        let message = format!("{} keys that change none of the figures. {listed}{more}", idle.len());
+        let message = format!("{} keys that change no figure. {listed}{more}", idle.len());
         leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
     }
 }
@@ -204,7 +204,7 @@ fn checkpointing(leaves: &mut Leaves<'_>) {
         if let Some(leaf) = leaves.get(path) {
             // axolotl's "offload" moves the kept inputs to the host besides.
             if leaf.value.contains("offload") {
-                let what = "kept layer inputs that go to the host";
+                let what = "saved layer inputs offloaded to the host";
                 let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
                 leaves.reading.not_modelled.push(item);
             }

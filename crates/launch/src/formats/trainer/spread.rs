@@ -215,7 +215,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
         left_to_file(leaves, leaf);
         if said.contains("offload") {
-            let what = "what a file of FSDP moves to the host, which is not here";
+            let what = "what an FSDP file that is not here offloads to the host";
             let item = NotModelled::new(&leaf.path, said, Effect::Memory, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
         }

@@ -118,7 +118,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "activation_offloading activation_cpu_offload layer_offloading",
-        Lacks(Memory, "kept layer inputs that go to the host", ""),
+        Lacks(Memory, "saved layer inputs offloaded to the host", ""),
     ),
     rule("tiled_mlp use_tiled_mlp", Lacks(Memory, "an MLP that works piece by piece", "")),
     rule("zero_stage", Take(Field::ZeroStage)),

@@ -92,7 +92,7 @@ impl Table {
     fn unknown_override(&mut self, name: &str) {
         // A link of a newer version may name what is not known here.
         let names = Field::ALL.iter().map(|field| field.name());
-        let message = format!("there is no setting {name}; it is left out");
+        let message = format!("unknown setting {name}, ignored");
         let near = suggest(name, names);
         let hint = near.map_or(String::new(), |near| format!("did you mean {near}?"));
         self.say(Diagnostic::warning(Code::UnknownSetting, message), &hint, None);
