@@ -23,3 +23,12 @@ pub(super) fn maps(tree: &Tree, keys: &[&str]) -> Option<Claim> {
     let is_map = |root: &Node, key: &str| root.get(key).is_some_and(|node| !node.entries().is_empty());
     certain(tree, |root| keys.iter().all(|key| is_map(root, key)))
 }
+
+/// Certain where `key` names one settings file and one of `others` stands beside it: a recipe that changes little of its
+/// base. Hydra's `defaults` are a list.
+pub(super) fn builds_on(tree: &Tree, key: &str, others: &[&str]) -> Option<Claim> {
+    let names_file = |node: &Node| node.word().is_some_and(|word| word.ends_with(".yaml"));
+    certain(tree, |root| {
+        root.get(key).is_some_and(names_file) && others.iter().any(|other| root.get(other).is_some())
+    })
+}

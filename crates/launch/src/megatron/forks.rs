@@ -6,6 +6,15 @@ use super::flags::Arity;
 use crate::Effect;
 use shardscope_plan::Field;
 
+/// Whether a fork's flag that is not modelled changes nothing at this value.
+pub(super) fn is_harmless(name: &str, value: &str) -> bool {
+    match name {
+        "sglang-dp-size" | "sglang-data-parallel-size" => value == "1",
+        "loss-type" => matches!(value, "policy_loss" | "sft_loss"),
+        _ => matches!(value, "false" | "standard" | "causal_lm"),
+    }
+}
+
 /// A fork's flag.
 #[derive(Debug)]
 pub(super) struct Fork {
@@ -40,6 +49,9 @@ const LORA: Option<&str> = Some("lora");
 /// ms-swift's `megatron sft`, whose words these are, takes its adapters from mcore-bridge.
 const MCORE_BRIDGE: Option<&str> = Some("mcore-bridge");
 const VISION: &str = "a vision model beside the decoder";
+/// slime's option that leaves the rollout engine out.
+pub(super) const TRAIN_ONLY: &str = "debug-train-only";
+const DP_ATTENTION: &str = "attention of the rollout engine over data-parallel ranks";
 
 const FORKS: &[Fork] = &[
     // The launcher, where a line brings it along.
@@ -190,19 +202,28 @@ const FORKS: &[Fork] = &[
         "colocate",
         &[(Field::RolloutSleep, YES), (Field::OffloadBetweenPhases, Some("weights gradients optimizer"))],
     ),
-    lacking(
-        "sglang-enable-dp-attention",
-        Arity::On,
-        Effect::Memory,
-        "attention of the rollout engine over data-parallel ranks",
-    ),
+    // SGLang turns it off where its own data-parallel size is 1, as it is by default
+    // (`sglang/srt/server_args.py:_handle_data_parallelism`): the size alone tells whether anything is cut so.
+    switch("sglang-enable-dp-attention", &[]),
+    switch("sglang-enable-dp-lm-head", &[]),
+    lacking("sglang-dp-size", Arity::One, Effect::Memory, DP_ATTENTION),
+    lacking("sglang-data-parallel-size", Arity::One, Effect::Memory, DP_ATTENTION),
     lacking(
         "sglang-speculative-algorithm",
         Arity::One,
         Effect::Memory,
         "a draft model beside the rollout engine (speculative decoding)",
     ),
-    lacking("opd-teacher-load", Arity::One, Effect::Memory, "a teacher beside the policy"),
+    // The teacher's weights wait on the host as the reference's do, and are swapped into the policy's place for a forward
+    // pass (`slime/backends/megatron_utils/actor.py:load_other_checkpoint`, the same in miles). A teacher that a server of
+    // SGLang holds must not be given here (`slime/utils/arguments.py`).
+    takes("opd-teacher-load", &[]),
+    // No engine is started, only the training (`slime/ray/placement_group.py:create_placement_groups`); the reader takes the
+    // rollouts away.
+    switch(TRAIN_ONLY, &[]),
+    lacking("debug-rollout-only", Arity::On, Effect::Model, "rollouts alone, which train nothing"),
+    // Supervised tuning goes through the policy's log-probabilities (`slime/backends/megatron_utils/loss.py:sft_loss_function`).
+    lacking("loss-type", Arity::One, Effect::Memory, "a loss of the text's own"),
     lacking("use-critic", Arity::On, Effect::Memory, "a critic beside the policy"),
     // megablocks.
     takes("moe-num-experts", &[(Field::NumExperts, None)]),

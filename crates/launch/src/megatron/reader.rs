@@ -6,6 +6,7 @@ use super::remarks::{Idle, LISTED, listed, without_influence};
 use super::renamed;
 use super::software::{Signs, software};
 use super::{idle, unmodelled};
+use crate::named::quantised_word;
 use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Kind};
 use shardscope_source::{Code, Diagnostic, Severity, Span};
@@ -37,6 +38,8 @@ struct ArgumentReader<'a> {
     looked_up: usize,
     /// MindSpeed's own flags are there.
     ascend: bool,
+    /// Nothing generates rollouts.
+    train_only: bool,
 }
 
 impl ArgumentReader<'_> {
@@ -97,11 +100,10 @@ impl ArgumentReader<'_> {
             self.missing(fork.name, word);
             return;
         };
-        if let Some((effect, what)) =
-            fork.lacking.filter(|_| !matches!(value.text.as_str(), "false" | "standard" | "causal_lm"))
-        {
+        if let Some((effect, what)) = fork.lacking.filter(|_| !forks::is_harmless(fork.name, &value.text)) {
             self.lack(fork.name, &value, effect, what);
         }
+        self.train_only |= fork.name == forks::TRAIN_ONLY && value.text != "false";
         if fork.name == "embed-layernorm" {
             // Two vectors of the residual stream's width in the whole model: below what any figure tells.
             let parts = ["--embed-layernorm adds a norm behind the word embedding, which is not counted"];
@@ -233,6 +235,9 @@ impl ArgumentReader<'_> {
         let dashed = name.replace('_', "-");
         let next = self.words.get(self.at).map_or("", |word| word.text.as_str());
         let value = inline.unwrap_or(next);
+        if dashed == "hf-checkpoint" {
+            self.rollout_weights(value, word.span);
+        }
         let rollouts = idle::is_of_rollouts(&dashed, value).then_some("how rollouts are made and rewarded");
         if let Some(why) = idle::reason_anywhere(&dashed).or(rollouts) {
             self.first_idle = self.first_idle.or(word.span);
@@ -252,6 +257,20 @@ impl ArgumentReader<'_> {
         self.say(Severity::Warning, Code::UnknownFlag, &parts, word.span);
         if let Some(said) = self.reading.diagnostics.last_mut() {
             said.hint = Some(format!("did you mean --{near}?"));
+        }
+    }
+
+    /// The checkpoint that the rollout engine of slime and miles starts with, and is handed new weights in the format of
+    /// (`slime/docs/en/advanced/low-precision.md`); published names tell the format.
+    fn rollout_weights(&mut self, name: &str, span: Option<Span>) {
+        let Some(word) = quantised_word(name) else { return };
+        if word == "fp8" {
+            let found = Found::new(Field::RolloutDtype, "fp8", Origin::Script).by("--hf-checkpoint", span);
+            self.reading.take(found.note("told by the checkpoint's name"));
+        } else {
+            let what = "a rollout engine whose weights are quantised";
+            let item = NotModelled::new("--hf-checkpoint", name, Effect::Memory, what).at_some(span);
+            self.reading.not_modelled.push(item);
         }
     }
 
@@ -276,6 +295,10 @@ impl ArgumentReader<'_> {
         if self.ascend && self.reading.value(Field::Accelerator).is_none() {
             let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived);
             self.reading.take(found.note("MindSpeed's own flags: it runs on Ascend accelerators"));
+        }
+        if self.train_only && self.reading.value(Field::RlFramework).is_some() {
+            let found = Found::new(Field::RolloutGpus, "0", Origin::Derived);
+            self.reading.take(found.note("no rollout engine is started"));
         }
         self.reading.software = software(&self.signs, &self.reading);
         self.reading

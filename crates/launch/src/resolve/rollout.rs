@@ -38,11 +38,12 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
     table.derive(Field::RolloutLength, Int(sequence), "as long as what is trained on");
     table.default(Field::RolloutSleep, Bool(false), "unless given");
     let sleeps = table.on(Field::RolloutSleep);
-    // slime counts the engine's accelerators with --colocate too, and gives it some of its own without.
-    let own = match framework {
-        RlFramework::Slime if sleeps => None,
-        RlFramework::Slime => Some(table.number(Field::RolloutGpus).max(1)),
-        _ => table.count(Field::RolloutGpus),
+    // slime counts the engine's accelerators with --colocate too, and gives it some of its own without; 0 where it starts none.
+    let own = match (framework, table.count(Field::RolloutGpus)) {
+        (RlFramework::Slime, Some(0)) => Some(0),
+        (RlFramework::Slime, _) if sleeps => None,
+        (RlFramework::Slime, stated) => Some(stated.unwrap_or(1)),
+        (_, stated) => stated,
     };
     let offloaded: Vec<String> =
         table.words(Field::OffloadBetweenPhases).into_iter().map(str::to_owned).collect();

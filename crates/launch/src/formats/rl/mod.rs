@@ -100,7 +100,8 @@ impl Reader for RlFormat {
             Self::OpenRlhf => None,
             Self::NemoRl => signs::any(tree, &["policy.model_name", "policy.train_global_batch_size"])
                 .or_else(|| signs::all(tree, &["defaults", "grpo"]))
-                .or_else(|| both(&["cluster", "logger", "checkpointing", "loss_fn"])),
+                .or_else(|| both(&["cluster", "logger", "checkpointing", "loss_fn"]))
+                .or_else(|| signs::builds_on(tree, "defaults", &["cluster", "checkpointing", "data_plane"])),
             Self::MindSpeedRl => signs::all(tree, &["megatron_training", "actor_config"]),
         }
     }

@@ -212,8 +212,16 @@ fn dtensor(leaves: &mut Leaves<'_>) {
     );
 }
 
-/// Weights that are trained as if they were quantised.
+/// Weights that are trained as if they were quantised, and a draft model beside them.
 fn quantisation(leaves: &mut Leaves<'_>) {
+    lack_yes(
+        leaves,
+        &[(
+            "policy.draft.enabled",
+            Effect::Memory,
+            "a draft model that is trained beside the policy (EAGLE)",
+        )],
+    );
     if let Some(leaf) = leaves.get("policy.quant_cfg") {
         lack(leaves, leaf, Effect::Memory, "training aware of quantisation (ModelOpt)");
     }

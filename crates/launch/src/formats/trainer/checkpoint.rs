@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
-use crate::named::{take_model, with_vision};
+use crate::named::{quantised_word, take_model, with_vision};
 use crate::{Effect, NotModelled};
 use shardscope_plan::Field;
 
@@ -29,12 +29,6 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
     take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
 }
 
-/// Words of a checkpoint's name that say that its weights are quantised by something else than bitsandbytes.
-const QUANTISED: [&str; 14] = [
-    "awq", "gptq", "aqlm", "gguf", "hqq", "exl2", "eetq", "int4", "int8", "fp8", "nvfp4", "mxfp4", "w4a16",
-    "w8a8",
-];
-
 /// A checkpoint whose weights are quantised already has the shape of the one it was made from: its name.
 fn quantised<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
     let name = leaf.value.trim_end_matches('/');
@@ -59,8 +53,7 @@ fn quantised<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
             }
         }
     }
-    let last = lower.rsplit('/').next().unwrap_or(&lower);
-    if last.split(['-', '_', '.']).any(|word| QUANTISED.contains(&word)) {
+    if quantised_word(name).is_some() {
         let what = "a checkpoint whose weights are quantised by another library than bitsandbytes";
         let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);

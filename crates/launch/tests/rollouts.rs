@@ -1,0 +1,99 @@
+//! Launches of reinforcement learning whose engine differs from what their other options let expect.
+
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::RolloutEngine;
+use shardscope_source::{Code, Source};
+
+/// A policy of 4B parameters under slime, on accelerators of which some only generate.
+const SLIME: &str = "python3 train_async.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 --hf-checkpoint /root/Qwen3-4B \
+    --ref-load /root/ref --rollout-batch-size 128 --n-samples-per-prompt 8 --global-batch-size 128 --seq-length 4096 \
+    --rollout-num-gpus 8 --micro-batch-size 1 --bf16 --use-distributed-optimizer --attention-backend flash";
+
+fn resolved(name: &str, text: &str) -> Resolution {
+    let source = Source::from_files([(name, text)]);
+    let environment = Environment::default();
+    read(&Request { source: &source, environment: &environment, overrides: &[] })
+}
+
+fn slime(options: &str) -> Resolution {
+    resolved("run.sh", &format!("{SLIME} {options}\n"))
+}
+
+/// Names of what stops the verdict.
+fn stopped_by(resolution: &Resolution) -> Vec<&str> {
+    resolution.not_modelled.iter().map(|item| item.name.as_str()).collect()
+}
+
+fn own_gpus(resolution: &Resolution) -> Option<u64> {
+    let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+    let rollout = plan.recipe().rollout.as_ref().unwrap_or_else(|| panic!("no rollouts"));
+    assert_eq!(rollout.engine, RolloutEngine::Sglang);
+    rollout.own_gpus
+}
+
+#[test]
+fn training_alone_starts_no_engine_whatever_stands_around_it() {
+    assert_eq!(own_gpus(&slime("")), Some(8));
+    let tuning = "--loss-type sft_loss --disable-compute-advantages-and-returns --debug-train-only";
+    assert_eq!(own_gpus(&slime(tuning)), Some(0));
+    assert_eq!(own_gpus(&slime("--debug-train-only --colocate --rollout-num-gpus 16")), Some(0));
+    assert_eq!(stopped_by(&slime("--debug-rollout-only")), ["--debug-rollout-only"]);
+    assert_eq!(stopped_by(&slime("--loss-type custom_loss")), ["--loss-type"]);
+}
+
+#[test]
+fn attention_over_data_parallel_ranks_is_told_by_their_number() {
+    let lone = slime("--sglang-enable-dp-attention --sglang-enable-dp-lm-head --sglang-dp-size 1");
+    assert!(stopped_by(&lone).is_empty());
+    assert_eq!(own_gpus(&slime("--sglang-enable-dp-attention")), Some(8));
+    let several = slime("--sglang-enable-dp-attention --sglang-dp-size 8");
+    assert_eq!(stopped_by(&several), ["--sglang-dp-size"]);
+}
+
+#[test]
+fn a_teacher_waits_on_the_host() {
+    let taught = slime("--use-opd --opd-type megatron --opd-kl-coef 1.0 --opd-teacher-load /root/teacher");
+    assert!(stopped_by(&taught).is_empty());
+    assert!(
+        taught.diagnostics.iter().all(|said| said.code != Code::UnknownFlags),
+        "{:?}",
+        taught.diagnostics
+    );
+}
+
+#[test]
+fn the_engines_weights_have_the_checkpoints_format() {
+    let width = |resolution: &Resolution| {
+        let plan = resolution.plan.as_ref()?;
+        Some(plan.recipe().rollout.as_ref()?.weights.width())
+    };
+    let with = |name: &str| {
+        let command = SLIME.replace("/root/Qwen3-4B ", &format!("/root/{name} "));
+        resolved(
+            "run.sh",
+            &format!(
+                "{command} --num-layers 36 --hidden-size 2560 --num-attention-heads 32 --vocab-size 151936\n"
+            ),
+        )
+    };
+    assert_eq!(width(&with("Qwen3-4B")), Some(2));
+    assert_eq!(width(&with("Qwen3-4B-FP8")), Some(1));
+    assert_eq!(stopped_by(&with("Qwen3-4B-INT4")), ["--hf-checkpoint"]);
+}
+
+#[test]
+fn a_nemo_rl_recipe_of_little_more_than_its_base_asks_for_it_by_name() {
+    let text = "defaults: ./grpo-mine-1n8g.yaml\ncluster:\n  gpus_per_node: 4\n";
+    let said = resolved("recipe.yaml", text).diagnostics;
+    let named = |code, word: &str| said.iter().any(|said| said.code == code && said.message.contains(word));
+    assert!(named(Code::MissingFile, "grpo-mine-1n8g.yaml"), "{said:?}");
+    assert!(said.iter().all(|said| said.code != Code::UnknownSettings), "{said:?}");
+    // Hydra's list is not one.
+    let hydra = "defaults:\n  - base.yaml\ncluster:\n  gpus_per_node: 4\n";
+    let said = resolved("other.yaml", hydra).diagnostics;
+    assert!(said.iter().any(|said| said.code == Code::UnknownSettings), "{said:?}");
+    let draft = "policy:\n  model_name: Qwen/Qwen3-1.7B\n  train_global_batch_size: 64\n  draft:\n    enabled: true\ngrpo:\n  \
+        num_prompts_per_step: 8\n";
+    assert!(stopped_by(&resolved("draft.yaml", draft)).contains(&"policy.draft.enabled"));
+}
