@@ -7,7 +7,7 @@ use shardscope::session::{Asked, Choice, Event, UserInput};
 use super::found::Found;
 use super::panel_id::PanelId;
 use super::question::Reply;
-use super::ui::{InputTab, Theme, Why};
+use super::ui::{Explained, InputTab, Theme};
 
 /// What happened.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ pub(crate) enum Action {
     /// The stage whose memory is taken apart; none: the fullest.
     Stage(Option<u64>),
     /// A number or a term is to be explained in the card.
-    Explain(Why),
+    Explain(Explained),
     /// A step of the tour, counted from 0; none: it is over.
     Tour(Option<usize>),
     /// The search for other layouts starts or stops.

@@ -28,7 +28,7 @@ pub(crate) struct UiState {
     pub reading: bool,
     /// The stage whose memory is taken apart; the fullest where none was chosen.
     pub stage: Option<u64>,
-    pub why: Option<Why>,
+    pub why: Option<Explained>,
     /// The step of the tour, counted from 0, while the reader takes it.
     pub tour: Option<usize>,
     /// The search for other layouts, from its start until the plan changes by anything but its results.
@@ -58,7 +58,7 @@ pub(crate) enum Theme {
 
 /// What the card explains.
 #[derive(Clone, PartialEq)]
-pub(crate) enum Why {
+pub(crate) enum Explained {
     /// The memory of a stage, of one use or all of it.
     Memory(u64, Option<Use>),
     /// The memory of a phase of reinforcement learning.

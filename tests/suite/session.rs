@@ -144,7 +144,7 @@ fn the_map_colours_what_is_asked_for() {
 
 #[test]
 fn a_picked_gpu_is_told_with_its_partners() {
-    use shardscope::session::map::{Geometry, about, all_groups, gpu_lines, shared, wires};
+    use shardscope::session::map::{Geometry, about, all_groups, edges, gpu_lines, shared};
     use shardscope::topology::{Link, Rank};
     let shown = State::default().shown.expect("a plan");
     let about = about(&shown.plan, Rank::new(1)).expect("rank 1");
@@ -153,9 +153,9 @@ fn a_picked_gpu_is_told_with_its_partners() {
     assert_eq!(written, ["[n0_g0 n0_g1]", "[n0_g1 n1_g1]", "[n0_g1 n0_g3 n0_g5 n0_g7]", "[n0_g1 n1_g1]"]);
     let partner = shared(&about).into_iter().find(|(rank, _)| *rank == Rank::new(9)).expect("rank 9");
     assert_eq!(partner.1, "PP · EMB");
-    let wires = wires(&shown.plan, &about, &Geometry::fit(16, 8, 700));
-    assert_eq!(wires.iter().filter(|wire| wire.link == Link::Network).count(), 2);
-    assert_eq!(wires.iter().filter(|wire| wire.link == Link::Fast).count(), 4);
+    let edges = edges(&shown.plan, &about, &Geometry::fit(16, 8, 700));
+    assert_eq!(edges.iter().filter(|edge| edge.link == Link::Network).count(), 2);
+    assert_eq!(edges.iter().filter(|edge| edge.link == Link::Fast).count(), 4);
     assert_eq!(gpu_lines(&shown.plan, 8, 100).len(), 8);
     let text = all_groups(&shown.plan);
     assert!(text.starts_with("8 tensor parallel groups\n[n0_g0 n0_g1]\n[n0_g2 n0_g3]\n"), "{text}");

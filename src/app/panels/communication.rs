@@ -9,7 +9,7 @@ use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps, Story};
 use crate::app::panel_id::PanelId;
-use crate::app::ui::Why;
+use crate::app::ui::Explained;
 use crate::app::widgets::{CopyButton, Icon, Named, Number, Section, Sign, Term, Wide, heads, pair};
 
 pub(super) const PANEL: Panel = Panel {
@@ -166,9 +166,9 @@ fn operation(of: &DimensionTraffic, operation: &Operation, (dimension, place): (
             <th scope="row">{ pair(operation.name, operation.tensor) }</th>
             <td>{ pair(html! { <>{ function }{ other }</> }, operation.place.words()) }</td>
             <td>{ pair(format!("[{}]", shape.join(", ")), operation.dtype) }</td>
-            <td class="number"><Number text={size(operation.bytes())} why={Why::Payload(dimension, place)} /></td>
+            <td class="number"><Number text={size(operation.bytes())} why={Explained::Payload(dimension, place)} /></td>
             <td class="number">
-                <Number text={size(operation.wire(Algorithm::Ring))} why={Why::Wire(dimension, place)} />
+                <Number text={size(operation.wire(Algorithm::Ring))} why={Explained::Wire(dimension, place)} />
             </td>
             <td class="number">{ grouped(operation.most_calls_per_micro_batch()) }</td>
             <td class="number">{ grouped(operation.most_calls()) }</td>

@@ -11,7 +11,7 @@ use super::phase_bars::PhaseBars;
 use crate::app::action::Action;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::panel_id::PanelId;
-use crate::app::ui::Why;
+use crate::app::ui::Explained;
 use crate::app::widgets::{Number, Options, Section, Swatch, Term, Tree, Wide, head, remark};
 use crate::app::words::plural;
 
@@ -88,7 +88,7 @@ fn bare(bytes: Bytes) -> String {
 fn line(stage: &StageMemory) -> Html {
     let figure = |kind: Option<Use>, bytes| {
         html! {
-            <Number text={bare(bytes)} why={Why::Memory(stage.stage, kind)} />
+            <Number text={bare(bytes)} why={Explained::Memory(stage.stage, kind)} />
         }
     };
     let of_use =

@@ -6,7 +6,7 @@ use shardscope::units::{Bytes, Quantity, decimal, gib};
 use yew::prelude::*;
 
 use super::panel::PlanProps;
-use crate::app::ui::Why;
+use crate::app::ui::Explained;
 use crate::app::widgets::Number;
 use crate::app::words::sentence;
 
@@ -35,7 +35,7 @@ pub(super) fn phase_bars(PlanProps { shown }: &PlanProps) -> Html {
                         <span class="stage-name">{ phase.kind.name() }</span>
                         { bar(phase, whole, capacity) }
                         <span class={classes!("stage-value", phase.fit.class())}>
-                            <Number text={gib(phase.peak)} why={Why::Phase(phase.kind)} />
+                            <Number text={gib(phase.peak)} why={Explained::Phase(phase.kind)} />
                         </span>
                         <span class="phase-parts small soft">{ parts(phase) }</span>
                     </>

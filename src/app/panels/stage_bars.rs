@@ -5,7 +5,7 @@ use shardscope::units::gib;
 use yew::prelude::*;
 
 use super::panel::PlanProps;
-use crate::app::ui::Why;
+use crate::app::ui::Explained;
 use crate::app::widgets::{MemoryBar, Named, Number, Swatch};
 
 /// Most bars before the rest is folded.
@@ -51,7 +51,7 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
                         <span class="stage-name">{ stage_name(run) }</span>
                         <MemoryBar uses={run.first.uses} {whole} {capacity} />
                         <span class={classes!("stage-value", run.first.fit.class())}>
-                            <Number text={gib(run.first.reserved)} why={Why::Memory(run.first.stage, None)} />
+                            <Number text={gib(run.first.reserved)} why={Explained::Memory(run.first.stage, None)} />
                         </span>
                     </>
                 }) }

@@ -5,7 +5,7 @@ use yew::prelude::*;
 
 use crate::app::action::Action;
 use crate::app::context::use_dispatch;
-use crate::app::ui::Why;
+use crate::app::ui::Explained;
 use crate::app::words::term_of;
 
 #[derive(Properties, PartialEq)]
@@ -31,7 +31,7 @@ pub(crate) fn term(props: &Props) -> Html {
             popovertarget="why"
             aria-haspopup="dialog"
             title={meaning}
-            onclick={move |_| dispatch.emit(Action::Explain(Why::Term(name.clone())))}
+            onclick={move |_| dispatch.emit(Action::Explain(Explained::Term(name.clone())))}
         >{ shown }</button>
     }
 }

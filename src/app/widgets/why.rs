@@ -9,12 +9,12 @@ use yew::prelude::*;
 use super::{Icon, Sign, Tree};
 use crate::app::action::Action;
 use crate::app::context::{AppContext, use_dispatch};
-use crate::app::ui::Why;
+use crate::app::ui::Explained;
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
     pub text: String,
-    pub why: Why,
+    pub why: Explained,
 }
 
 /// A number as a button that opens the card; what is in it is worked out only then.
@@ -39,7 +39,7 @@ pub(crate) fn card() -> Html {
     let why = app.as_ref().and_then(|app| app.ui.why.clone());
     let shown = app.as_ref().and_then(|app| app.session.shown.clone());
     let told = use_memo((why, shown), |(why, shown)| match (why, shown) {
-        (Some(Why::Term(name)), _) => Some((name.to_string(), term(name))),
+        (Some(Explained::Term(name)), _) => Some((name.to_string(), term(name))),
         (Some(why), Some(shown)) => explain(shown, why).map(|branch| {
             let title = format!("{}: {}", branch.label, branch.value);
             (title, html! { <Tree root={branch} open=1 /> })
@@ -77,15 +77,15 @@ fn term(name: &str) -> Html {
     }
 }
 
-fn explain(shown: &Shown, why: &Why) -> Option<Branch> {
+fn explain(shown: &Shown, why: &Explained) -> Option<Branch> {
     match *why {
-        Why::Memory(stage, kind) => explain_memory(&shown.report.memory, stage, kind),
-        Why::Phase(kind) => explain_phase(&shown.report.memory, kind),
-        Why::Payload(dimension, place) => {
+        Explained::Memory(stage, kind) => explain_memory(&shown.report.memory, stage, kind),
+        Explained::Phase(kind) => explain_phase(&shown.report.memory, kind),
+        Explained::Payload(dimension, place) => {
             operation(shown, dimension, place).map(|operation| explain_message(&shown.plan, operation))
         }
-        Why::Wire(dimension, place) => operation(shown, dimension, place).map(explain_wire),
-        Why::Term(_) => None,
+        Explained::Wire(dimension, place) => operation(shown, dimension, place).map(explain_wire),
+        Explained::Term(_) => None,
     }
 }
 

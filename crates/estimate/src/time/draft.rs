@@ -38,7 +38,7 @@ impl Draft {
     /// gathers no weights, and for those that do, which take longer.
     #[must_use]
     pub fn least_before_reduction(&self) -> Seconds {
-        let tail = self.0.tail.data + self.0.tail.optimizer;
+        let tail = self.0.epilogue.data + self.0.epilogue.optimizer;
         self.0.step(self.0.shape.least(&self.0.durations) - tail)
     }
 
@@ -48,7 +48,7 @@ impl Draft {
     #[must_use]
     pub fn least_over(&self, micro_batches: u64, pipeline: u64) -> Seconds {
         let share = real(micro_batches) / real(pipeline.max(1)) * (1.0 - ROUNDING);
-        (self.0.passes * share + self.0.iteration) * (1.0 + self.0.straggling)
+        (self.0.passes * share + self.0.iteration) * (1.0 + self.0.straggler_factor)
     }
 
     /// The step, its schedule run: [`super::exact_step_seconds`].

@@ -1,5 +1,5 @@
 //! The time of one step: arithmetic and communication of every stage for one micro-batch, the schedule
-//! they run in, and the tail once per step.
+//! they run in, and the epilogue once per step.
 //!
 //! ```text
 //! step = pipeline(forward, backward of every stage, m micro-batches)
@@ -13,22 +13,22 @@ mod anchor;
 mod budget;
 mod collective;
 mod draft;
+mod epilogue;
 mod interval;
 mod overlap;
 mod parts;
 mod sections;
 mod spent;
 mod step;
-mod tail;
 mod unknown;
 mod whole;
 
 pub use anchor::measured_factor;
 pub use budget::Training;
 pub use draft::Draft;
+pub(crate) use epilogue::constants;
 pub use interval::{FAMILIES, Family, Interval};
 pub use sections::Sections;
-pub(crate) use tail::constants;
 pub use unknown::{Unknown, unknowns};
 pub(crate) use whole::held_against;
 pub use whole::{

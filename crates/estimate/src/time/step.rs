@@ -1,12 +1,12 @@
-//! Putting the step together: the stages under their schedule, then the tail.
+//! Putting the step together: the stages under their schedule, then the epilogue.
 
 use super::anchor::measured_factor;
 use super::collective::Rings;
+use super::epilogue::Epilogue;
 use super::overlap::{Bounds, Overlaps};
 use super::parts::{ChunkParts, Setting};
 use super::sections::Sections;
 use super::spent::Parts;
-use super::tail::Tail;
 use crate::RankParameters;
 use crate::compute::{Calibration, Device, real};
 use crate::parameters::rank_parameters;
@@ -23,13 +23,13 @@ pub(super) struct Run {
     stages: Vec<Rc<StageParts>>,
     pub(super) durations: StageDurations,
     pub(super) shape: Shape,
-    pub(super) tail: Tail,
+    pub(super) epilogue: Epilogue,
     /// All passes of one micro-batch over all chunks, without what stands around a micro-batch.
     pub(super) passes: Seconds,
     pub(super) tied: Seconds,
     pub(super) iteration: Seconds,
     /// Waiting for the slowest rank, as a share of the rest.
-    pub(super) straggling: f64,
+    pub(super) straggler_factor: f64,
     /// The dense peak of the format the linear layers run in.
     pub(super) peak: FlopsPerSecond,
 }
@@ -73,7 +73,7 @@ impl Run {
         let of_plan = &plan.layout().stages.stages;
         let (mut passes, mut of_stage) = (Seconds::ZERO, Seconds::ZERO);
         let mut stages: Vec<Rc<StageParts>> = Vec::with_capacity(of_plan.len());
-        let mut tails = Tails::default();
+        let mut epilogues = Epilogues::default();
         let mut before: Option<&Stage> = None;
         for (index, stage) in (0..).zip(of_plan) {
             // Most stages are as the one before.
@@ -81,8 +81,8 @@ impl Run {
                 && let Some(parts) = stages.last().cloned()
             {
                 passes += of_stage;
-                // With more time to hide in than the one before it has no longer a tail.
-                tails.pass(&parts, setting.chunk_share());
+                // With more time to hide in than the one before it has no longer an epilogue.
+                epilogues.pass(&parts, setting.chunk_share());
                 stages.push(parts);
                 continue;
             }
@@ -96,19 +96,19 @@ impl Run {
             setting.around_micro_batches(&rank, &mut chunks);
             let total = chunks.iter().map(ChunkParts::total).sum::<Seconds>();
             let parts = Rc::new(StageParts { whole: ChunkParts::of_all(&chunks), total, chunks });
-            tails.take(setting.tail(&rank, &parts.whole, tails.slack));
-            tails.pass(&parts, setting.chunk_share());
+            epilogues.take(setting.epilogue(&rank, &parts.whole, epilogues.slack));
+            epilogues.pass(&parts, setting.chunk_share());
             stages.push(parts);
         }
-        let tail = tails.longest;
+        let epilogue = epilogues.longest;
         let shape = Shape::of(plan);
         let durations = setting.durations(&stages);
         Self {
-            tail,
+            epilogue,
             passes,
             tied: setting.tied(),
             iteration: setting.iteration(),
-            straggling: setting.straggling(),
+            straggler_factor: setting.straggler_factor(),
             peak: setting.device.low_peak,
             stages,
             durations,
@@ -138,7 +138,8 @@ impl Run {
         for send in &mut self.durations.sends {
             *send = *send * factor;
         }
-        self.tail = Tail { data: self.tail.data * factor, optimizer: self.tail.optimizer * factor };
+        self.epilogue =
+            Epilogue { data: self.epilogue.data * factor, optimizer: self.epilogue.optimizer * factor };
         self.passes = self.passes * factor;
         self.tied = self.tied * factor;
         self.iteration = self.iteration * factor;
@@ -168,13 +169,13 @@ impl Run {
     }
 
     /// The step if all ranks were equally fast and all micro-batches took `pipe` through the pipeline.
-    pub(super) fn alone(&self, pipe: Seconds) -> Seconds {
-        pipe + self.tail.data + self.tail.optimizer + self.tied + self.iteration
+    pub(super) fn unscaled(&self, pipe: Seconds) -> Seconds {
+        pipe + self.epilogue.data + self.epilogue.optimizer + self.tied + self.iteration
     }
 
     /// The whole step.
     pub(super) fn step(&self, pipe: Seconds) -> Seconds {
-        self.alone(pipe) * (1.0 + self.straggling)
+        self.unscaled(pipe) * (1.0 + self.straggler_factor)
     }
 
     /// The whole step alone, run through as `rehearsal` says.
@@ -184,16 +185,16 @@ impl Run {
     }
 }
 
-/// The tail of the step in the making: the longest of each piece over the stages.
+/// The epilogue of the step in the making: the longest of each piece over the stages.
 #[derive(Default)]
-struct Tails {
-    longest: Tail,
+struct Epilogues {
+    longest: Epilogue,
     /// What later stages have to hide in: the passes of the stages before them.
     slack: [Seconds; 2],
 }
 
-impl Tails {
-    fn take(&mut self, one: Tail) {
+impl Epilogues {
+    fn take(&mut self, one: Epilogue) {
         self.longest.data = self.longest.data.greater(one.data);
         self.longest.optimizer = self.longest.optimizer.greater(one.optimizer);
     }
@@ -295,7 +296,7 @@ impl Setting<'_> {
         if self.overlaps.bounds == Bounds::Lower { Seconds::ZERO } else { self.device.calibration.iteration }
     }
 
-    fn straggling(&self) -> f64 {
+    fn straggler_factor(&self) -> f64 {
         let cluster = self.x.plan.cluster();
         let domains =
             real(cluster.gpus().div_ceil(cluster.fast_domain.max(cluster.gpus_per_node).max(1)).max(1));

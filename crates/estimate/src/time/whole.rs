@@ -258,14 +258,14 @@ fn breakdown(run: &Run, pipe: Seconds, pipe_free: Seconds) -> Breakdown<Seconds>
         &BUBBLE,
         &[("Tf", pipe_free.get()), ("m", batches), ("t", busy.get() / batches)],
     ));
-    let (reduced, tied) = (run.tail.data, run.tied);
+    let (reduced, tied) = (run.epilogue.data, run.tied);
     let data = Breakdown::leaf("data", reduced + tied + once.data * batches).because(Explanation::new(
         &DATA,
         &[("g", reduced.get()), ("e", tied.get()), ("m", batches), ("t", once.data.get())],
     ));
-    let optimizer = Breakdown::leaf("optimizer", run.tail.optimizer)
-        .because(Explanation::new(&OPTIMIZER, &[("o", run.tail.optimizer.get())]));
-    let waiting = run.step(pipe) - run.alone(pipe);
+    let optimizer = Breakdown::leaf("optimizer", run.epilogue.optimizer)
+        .because(Explanation::new(&OPTIMIZER, &[("o", run.epilogue.optimizer.get())]));
+    let waiting = run.step(pipe) - run.unscaled(pipe);
     let other = run.iteration + once.other * batches + waiting;
     let other = Breakdown::leaf("other", other).because(Explanation::new(
         &OTHER,

@@ -45,7 +45,7 @@ pub struct Relation {
 
 /// A line from the picked GPU to a partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wire {
+pub struct Edge {
     /// The group they share.
     pub kind: GroupKind,
     /// From the middle of the picked cell.
@@ -188,9 +188,9 @@ pub fn shared(about: &About) -> Vec<(Rank, String)> {
 
 /// The lines from a GPU to its partners in the picture: to all of a small group, to the neighbours in a large one.
 #[must_use]
-pub fn wires(plan: &Plan, about: &About, map: &Geometry) -> Vec<Wire> {
+pub fn edges(plan: &Plan, about: &About, map: &Geometry) -> Vec<Edge> {
     let from = map.cell(about.rank.get()).middle();
-    let mut wires = Vec::new();
+    let mut edges = Vec::new();
     for relation in &about.relations {
         let own = relation.members.iter().position(|member| *member == about.rank).unwrap_or(0);
         for (place, partner) in relation.members.iter().enumerate() {
@@ -198,7 +198,7 @@ pub fn wires(plan: &Plan, about: &About, map: &Geometry) -> Vec<Wire> {
             if place == own || !near {
                 continue;
             }
-            wires.push(Wire {
+            edges.push(Edge {
                 kind: relation.kind,
                 from,
                 to: map.cell(partner.get()).middle(),
@@ -206,5 +206,5 @@ pub fn wires(plan: &Plan, about: &About, map: &Geometry) -> Vec<Wire> {
             });
         }
     }
-    wires
+    edges
 }

@@ -7,7 +7,7 @@ mod geometry;
 mod picture;
 mod table;
 
-pub use about::{About, Relation, Wire, about, find_gpu, holds, relation_name, relations, shared, wires};
+pub use about::{About, Edge, Relation, about, edges, find_gpu, holds, relation_name, relations, shared};
 pub use caption::group_caption;
 pub use colour::{Amounts, Colour, HUES, NOTHING, Paint, Swatch, colour_named, colour_slug, paint};
 pub use geometry::{Area, Detail, Geometry, MOST_DRAWN, Step};

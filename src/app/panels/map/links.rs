@@ -1,6 +1,6 @@
 //! Who the picked GPU, or the one under the pointer, works with.
 
-use shardscope::session::map::{Colour, Detail, Geometry, Picture, Wire, about, relations, shared, wires};
+use shardscope::session::map::{Colour, Detail, Edge, Geometry, Picture, about, edges, relations, shared};
 use shardscope::session::{PtrEq, Shown};
 use shardscope::topology::{GroupKind, Groups, Link, Rank};
 use yew::prelude::*;
@@ -23,7 +23,7 @@ pub(super) fn company(Props { shown, picture, rank }: &Props) -> Html {
     html! {
         <>
             <g class={rounded(geometry)} aria-hidden="true">
-                { for wires(&shown.plan, &chosen, geometry).iter().map(arc) }
+                { for edges(&shown.plan, &chosen, geometry).iter().map(arc) }
                 { for chosen.relations.iter().rev().map(|relation| {
                     members(picture, relation.kind, &mut relation.members.iter().map(|member| member.get()))
                 }) }
@@ -52,14 +52,14 @@ fn members(picture: &Picture, kind: GroupKind, ranks: &mut dyn Iterator<Item = u
 }
 
 /// An arc above the row, so that it does not strike through the labels.
-fn arc(wire: &Wire) -> Html {
-    let far = if wire.link == Link::Network { "network" } else { "fast" };
-    let ((x1, y1), (x2, y2)) = (wire.from, wire.to);
+fn arc(edge: &Edge) -> Html {
+    let far = if edge.link == Link::Network { "network" } else { "fast" };
+    let ((x1, y1), (x2, y2)) = (edge.from, edge.to);
     let rise = x1.abs_diff(x2) / 4 + 24;
     let (x, y) = (x1.midpoint(x2), y1.min(y2).saturating_sub(rise));
     html! {
         <path
-            class={format!("wire {far} {}", wire.kind.short())}
+            class={format!("wire {far} {}", edge.kind.short())}
             d={format!("M{x1} {y1}Q{x} {y} {x2} {y2}")}
         />
     }

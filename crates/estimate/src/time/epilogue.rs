@@ -51,9 +51,9 @@ pub(crate) fn constants() -> Vec<Constant> {
     ]
 }
 
-/// Times of the tail on one stage.
+/// Times of the epilogue on one stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Tail {
+pub(super) struct Epilogue {
     /// Exposed gradient reduction and gathering of weights.
     pub(super) data: Seconds,
     /// The optimizer step.
@@ -61,9 +61,14 @@ pub(super) struct Tail {
 }
 
 impl Setting<'_> {
-    /// The tail of the stage that holds `rank`'s parameters. `slack` is the time between the stage's
+    /// The epilogue of the stage that holds `rank`'s parameters. `slack` is the time between the stage's
     /// last backward and that of the first stage.
-    pub(super) fn tail(&self, rank: &RankParameters, whole: &ChunkParts, slack: [Seconds; 2]) -> Tail {
+    pub(super) fn epilogue(
+        &self,
+        rank: &RankParameters,
+        whole: &ChunkParts,
+        slack: [Seconds; 2],
+    ) -> Epilogue {
         let plan = self.x.plan;
         let (reduce, gather) = self.reduction(rank);
         let overlap = plan.recipe().overlap;
@@ -79,7 +84,7 @@ impl Setting<'_> {
         };
         let reduced = hide(reduce, overlap.grad_reduce, backward + slack[1]);
         let gathered = hide(gather, overlap.param_gather, forward + slack[0]);
-        Tail { data: reduced + gathered, optimizer: self.optimizer(rank) }
+        Epilogue { data: reduced + gathered, optimizer: self.optimizer(rank) }
     }
 
     /// Gradient reduction and gathering of weights, as if alone.

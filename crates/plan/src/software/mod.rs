@@ -1,0 +1,80 @@
+//! What differs from software to software, as data: operators and estimators ask for these facts and never which
+//! software it is. A new software is a row here.
+
+mod rows;
+mod semantics;
+
+pub use semantics::{
+    AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
+    Modules, NormModule, Rotation, Semantics,
+};
+
+/// Which software runs the plan; it decides what is kept, fused and overlapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Software {
+    /// `megatron/model` of 2023 and before.
+    MegatronLegacy,
+    /// Megatron core with its own layers (`--transformer-impl local`).
+    MegatronCoreLocal,
+    /// Megatron core with Transformer Engine, the default since core 0.6.
+    MegatronCoreTe,
+    /// Megatron-DeepSpeed.
+    MegatronDeepspeed,
+    /// torchtitan.
+    Torchtitan,
+    /// nanotron.
+    Nanotron,
+    /// GPT-NeoX.
+    GptNeox,
+    /// Plain PyTorch FSDP trainers (llm-foundry and the like).
+    TorchFsdp,
+    /// Hugging Face transformers and what trains with its modules: its Trainer, TRL, LLaMA-Factory, axolotl.
+    HfTransformers,
+    /// torchtune after its release 0.6.1, with its own modules.
+    Torchtune,
+    /// torchtune 0.5 and 0.6: another norm, and losses over chunks of logits.
+    Torchtune06,
+    /// litgpt's fine-tuning, with its own modules.
+    Litgpt,
+    /// unsloth's `FastLanguageModel`: transformers' models with its own kernels and backward passes.
+    Unsloth,
+}
+
+impl Software {
+    /// Every software with its name in the report.
+    pub const ALL: [Self; 13] = [
+        Self::MegatronLegacy,
+        Self::MegatronCoreLocal,
+        Self::MegatronCoreTe,
+        Self::MegatronDeepspeed,
+        Self::Torchtitan,
+        Self::Nanotron,
+        Self::GptNeox,
+        Self::TorchFsdp,
+        Self::HfTransformers,
+        Self::Torchtune,
+        Self::Torchtune06,
+        Self::Litgpt,
+        Self::Unsloth,
+    ];
+
+    /// The name used in settings and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MegatronLegacy => "megatron_legacy",
+            Self::MegatronCoreLocal => "megatron_core_local",
+            Self::MegatronCoreTe => "megatron_core_te",
+            Self::MegatronDeepspeed => "megatron_deepspeed",
+            Self::Torchtitan => "torchtitan",
+            Self::Nanotron => "nanotron",
+            Self::GptNeox => "gpt_neox",
+            Self::TorchFsdp => "torch_fsdp",
+            Self::HfTransformers => "hf_transformers",
+            Self::Torchtune => "torchtune",
+            Self::Torchtune06 => "torchtune_0_6",
+            Self::Litgpt => "litgpt",
+            Self::Unsloth => "unsloth",
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The rows: each software as it differs from the one it is nearest to.
+
+use super::Software;
+use super::semantics::{
+    AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
+    Modules, NormModule, Rotation, Semantics,
+};
+use crate::adapters::AdapterLibrary;
+use crate::kernels::LossKind;
+
+/// Megatron core with Transformer Engine, from which the others differ.
+const CORE_TE: Semantics = Semantics {
+    eager_modules: false,
+    steps_parameters: false,
+    cuts_models: true,
+    makes_gradients_anew: false,
+    column_input: ColumnInput::Sharded,
+    gated_activation: GatedActivation::KernelOrOffset,
+    norm_in_projection: true,
+    stand_in_each_time: false,
+    copies_attention_inputs: true,
+    positions_before_cut: false,
+    batch_mask: BatchMask::Each,
+    accumulates_output_layer: false,
+    loss: None,
+    gathers_pipeline_outputs: false,
+    keeps_every_second_product: false,
+    issue: HostIssue::MegatronCore,
+    attention_build: AttentionBuild::Native,
+    pytorch_linears: false,
+    transformer_engine: true,
+    deepspeed_engine: false,
+    memory_buffer: MemoryBuffer::OutputLayer,
+    gradient_buffers: GradientBuffers::MegatronCore,
+    fsdp_fp32_shards: false,
+    fsdp_wraps_ends: false,
+    scatters_between_stages: false,
+    modules: TRANSFORMERS_MODULES,
+};
+
+const CORE_LOCAL: Semantics = Semantics {
+    norm_in_projection: false,
+    stand_in_each_time: true,
+    copies_attention_inputs: false,
+    transformer_engine: false,
+    memory_buffer: MemoryBuffer::AllLayers,
+    ..CORE_TE
+};
+
+/// Layers that are not Megatron core's.
+const OTHER: Semantics = Semantics {
+    gated_activation: GatedActivation::Separate,
+    copies_attention_inputs: false,
+    batch_mask: BatchMask::Absent,
+    transformer_engine: false,
+    memory_buffer: MemoryBuffer::Absent,
+    gradient_buffers: GradientBuffers::Plain,
+    ..CORE_TE
+};
+
+const LEGACY: Semantics = Semantics {
+    positions_before_cut: true,
+    batch_mask: BatchMask::One,
+    accumulates_output_layer: true,
+    loss: Some(LossKind::Legacy),
+    issue: HostIssue::MegatronLegacy,
+    memory_buffer: MemoryBuffer::AllLayers,
+    gradient_buffers: GradientBuffers::MegatronLegacy,
+    scatters_between_stages: true,
+    ..OTHER
+};
+
+/// GPT-NeoX, whose loss follows its options.
+const NEOX: Semantics = Semantics {
+    issue: HostIssue::MegatronLegacy,
+    deepspeed_engine: true,
+    memory_buffer: MemoryBuffer::AllLayers,
+    ..OTHER
+};
+
+const MEGATRON_DEEPSPEED: Semantics = Semantics { loss: Some(LossKind::Legacy), ..NEOX };
+
+/// Software with PyTorch's own layers under its own loop.
+const PYTORCH: Semantics = Semantics { issue: HostIssue::Eager, pytorch_linears: true, ..OTHER };
+
+const TORCH_FSDP: Semantics = Semantics {
+    makes_gradients_anew: true,
+    loss: Some(LossKind::Torch),
+    attention_build: AttentionBuild::Triton,
+    fsdp_fp32_shards: true,
+    fsdp_wraps_ends: true,
+    ..PYTORCH
+};
+
+const TORCHTITAN: Semantics = Semantics {
+    gathers_pipeline_outputs: true,
+    keeps_every_second_product: true,
+    issue: HostIssue::Compiled,
+    attention_build: AttentionBuild::Pytorch,
+    ..TORCH_FSDP
+};
+
+/// nanotron gathers in an operation of its own, and its loss shifts a copy of fp32 logits
+/// (`parallel/tensor_parallel/functional.py:column_linear`, `_ShardedCrossEntropy`).
+const NANOTRON: Semantics =
+    Semantics { column_input: ColumnInput::Gathered, loss: Some(LossKind::Legacy), ..PYTORCH };
+
+/// Which of its ends FSDP wraps depends on the engine (Trainer's FSDP, DeepSpeed) and is asked of the recipe.
+const HF_TRANSFORMERS: Semantics = Semantics {
+    eager_modules: true,
+    steps_parameters: true,
+    cuts_models: false,
+    fsdp_wraps_ends: false,
+    ..TORCH_FSDP
+};
+
+const TRANSFORMERS_MODULES: Modules = Modules {
+    name: "transformers",
+    norm: NormModule::CastBefore,
+    rotation: Rotation::Shared,
+    repeats_groups: false,
+    adapters: AdapterLibrary::Peft,
+    joins_projections: false,
+    quantizes: true,
+    fuses_adapters: false,
+    loss_chunks: 1,
+    logits_chunk: None,
+    casts_weights_once: false,
+};
+
+/// torchtune (`modules/attention.py:MultiHeadAttention`, `modules/position_embeddings.py`, `modules/loss`); tensor parallelism
+/// of its recipes is left out.
+const TORCHTUNE: Semantics = Semantics {
+    modules: Modules {
+        name: "torchtune",
+        rotation: Rotation::Buffers,
+        repeats_groups: true,
+        adapters: AdapterLibrary::Torchtune,
+        loss_chunks: 8,
+        casts_weights_once: true,
+        ..TRANSFORMERS_MODULES
+    },
+    loss: Some(LossKind::ChunkedLinear),
+    attention_build: AttentionBuild::Pytorch,
+    fsdp_fp32_shards: false,
+    ..HF_TRANSFORMERS
+};
+
+/// `modules/rms_norm.py:RMSNorm` of 0.6 hands its fp32 input to `torch.nn.functional.rms_norm`, which casts the product with
+/// the weight.
+const TORCHTUNE_06: Semantics = Semantics {
+    modules: Modules { norm: NormModule::CastAfter, ..TORCHTUNE.modules },
+    loss: Some(LossKind::ChunkedLogits),
+    ..TORCHTUNE
+};
+
+/// litgpt (`model.py`, `finetune/full.py`, `finetune/lora.py`, `utils.py:chunked_cross_entropy`). Over quantised weights published
+/// peaks are a quarter above what these formulas give, so that such runs are not modelled.
+const LITGPT: Semantics = Semantics {
+    modules: Modules {
+        name: "litgpt",
+        norm: NormModule::Widened,
+        rotation: Rotation::Whole,
+        repeats_groups: true,
+        adapters: AdapterLibrary::Litgpt,
+        joins_projections: true,
+        quantizes: false,
+        casts_weights_once: true,
+        ..TRANSFORMERS_MODULES
+    },
+    loss: Some(LossKind::ChunkedRows),
+    attention_build: AttentionBuild::Pytorch,
+    fsdp_fp32_shards: false,
+    ..HF_TRANSFORMERS
+};
+
+/// Most that unsloth lets one chunk of fp32 logits take: 4 GiB, less where less than 8 GiB are free when the first loss runs
+/// (`unsloth_zoo/fused_losses/cross_entropy_loss.py:_get_chunk_multiplier`).
+const UNSLOTH_LOGITS: u64 = 4 << 30;
+
+/// unsloth (`kernels/fast_lora.py`, `kernels/rms_layernorm.py`, `kernels/rope_embedding.py`, `utils/attention_dispatch.py`): keys
+/// and values are repeated for xFormers, which its installation brings; flash-attn, which it prefers where it is there, needs
+/// none of that. Its rotation is in buffers of each device.
+const UNSLOTH: Semantics = Semantics {
+    modules: Modules {
+        name: "unsloth",
+        norm: NormModule::Kernel,
+        rotation: Rotation::Whole,
+        repeats_groups: true,
+        fuses_adapters: true,
+        logits_chunk: Some(UNSLOTH_LOGITS),
+        ..TRANSFORMERS_MODULES
+    },
+    loss: Some(LossKind::FusedLinear),
+    fsdp_fp32_shards: false,
+    ..HF_TRANSFORMERS
+};
+
+impl Software {
+    /// What is known of how it keeps, fuses and gathers.
+    #[must_use]
+    pub const fn semantics(self) -> &'static Semantics {
+        match self {
+            Self::MegatronLegacy => &LEGACY,
+            Self::MegatronCoreLocal => &CORE_LOCAL,
+            Self::MegatronCoreTe => &CORE_TE,
+            Self::Torchtitan => &TORCHTITAN,
+            Self::Nanotron => &NANOTRON,
+            Self::HfTransformers => &HF_TRANSFORMERS,
+            Self::Torchtune => &TORCHTUNE,
+            Self::Torchtune06 => &TORCHTUNE_06,
+            Self::Litgpt => &LITGPT,
+            Self::Unsloth => &UNSLOTH,
+            Self::MegatronDeepspeed => &MEGATRON_DEEPSPEED,
+            Self::TorchFsdp => &TORCH_FSDP,
+            Self::GptNeox => &NEOX,
+        }
+    }
+}
