@@ -2,6 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::{Field, SettingValue};
 use shardscope_source::Source;
 
 const TRAINER: &str = "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen3-8B --max_seq_length 4096 --bf16 \
@@ -47,4 +48,71 @@ fn torchtune_that_validates_in_larger_batches_stops() {
     };
     assert!(run("batch_size_val: 4\n"));
     assert!(!run("batch_size_val: 2\n") && !run(""));
+}
+
+/// axolotl's settings, with as many sequences per micro-batch as `TRAINER`.
+const AXOLOTL: &str = "base_model: Qwen/Qwen3-8B\ndatasets: [{path: mine, type: alpaca}]\nsequence_len: 4096\nmicro_batch_size: 2\n\
+    gradient_accumulation_steps: 4\nbf16: true\noptimizer: adamw_torch_fused\n";
+
+#[test]
+fn axolotl_evaluates_where_it_holds_data_back_and_is_told_when() {
+    let run = |more: &str| said("axolotl.yaml", &format!("{AXOLOTL}{more}"));
+    let larger = |more: &str| stops(&run(more), "eval_batch_size");
+    assert!(larger("val_set_size: 0.1\nevals_per_epoch: 4\neval_batch_size: 8\n"));
+    assert!(larger("test_datasets: [{path: mine}]\neval_steps: 50\neval_batch_size: 8\n"));
+    for harmless in [
+        "val_set_size: 0.1\nevals_per_epoch: 4\n",
+        "val_set_size: 0.1\nevals_per_epoch: 4\neval_batch_size: 2\n",
+        "val_set_size: 0.1\neval_batch_size: 8\n",
+        "val_set_size: 0\nevals_per_epoch: 4\neval_batch_size: 8\n",
+    ] {
+        assert!(!larger(harmless), "{harmless}");
+    }
+}
+
+#[test]
+fn swift_evaluates_as_it_saves_where_it_holds_data_back() {
+    let run = |more: &str| {
+        let command = "swift sft --model Qwen/Qwen3-8B --per_device_train_batch_size 1 --max_length 4096 --torch_dtype bfloat16";
+        stops(&said("run.sh", &format!("{command} {more}\n")), "per_device_eval_batch_size")
+    };
+    assert!(run("--split_dataset_ratio 0.01 --per_device_eval_batch_size 4"));
+    assert!(run("--val_dataset mine --per_device_eval_batch_size 4"));
+    assert!(!run("--split_dataset_ratio 0.01 --per_device_eval_batch_size 1"));
+    assert!(!run("--split_dataset_ratio 0 --eval_steps 100 --per_device_eval_batch_size 4"));
+    assert!(!run("--split_dataset_ratio 0.01 --eval_strategy no --per_device_eval_batch_size 4"));
+}
+
+#[test]
+fn axolotls_plugins_are_read() {
+    let word = |value: &SettingValue| match value {
+        SettingValue::Text(word) => Some(word.clone()),
+        _ => None,
+    };
+    let loss = |more: &str| {
+        let resolution = said("axolotl.yaml", &format!("{AXOLOTL}{more}"));
+        let found = resolution.settings.iter().find(|setting| setting.name == Field::LossKind.name());
+        (found.and_then(|setting| word(&setting.value)), stops(&resolution, "plugins"))
+    };
+    let cut = "plugins:\n  - axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin\n";
+    assert_eq!(loss(cut), (Some("cce".to_owned()), false));
+    assert_ne!(loss(&format!("{cut}cut_cross_entropy: false\n")).0.as_deref(), Some("cce"));
+    assert_ne!(loss("plugins: [axolotl.integrations.liger.LigerPlugin]\n").0.as_deref(), Some("cce"));
+    assert!(loss("plugins: [axolotl.integrations.kd.KDPlugin]\n").1);
+}
+
+#[test]
+fn losses_that_keep_more_stop() {
+    let run = |more: &str, name: &str| {
+        let text = format!(
+            "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: full\ncutoff_len: 2048\ntemplate: qwen3\n\
+             per_device_train_batch_size: 1\nbf16: true\n{more}\n"
+        );
+        stops(&said("sft.yaml", &text), name)
+    };
+    assert!(run("use_asft_loss: true", "use_asft_loss"));
+    assert!(run("use_eaft_loss: true", "use_eaft_loss"));
+    assert!(!run("use_dft_loss: true", "use_dft_loss"));
+    assert!(run("loss_type: chunked_nll", "loss_type"));
+    assert!(!run("loss_type: nll", "loss_type"));
 }

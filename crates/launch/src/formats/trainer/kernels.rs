@@ -75,7 +75,8 @@ pub(super) fn liger(leaves: &mut Leaves<'_>) {
     for path in ["liger_layer_norm", "liger_cross_entropy"] {
         leaves.pass(path);
     }
-    let cut = leaves.yes("cut_cross_entropy");
+    let plugged = plugged(leaves);
+    let cut = leaves.yes("cut_cross_entropy").or(plugged);
     if let Some(leaf) = cut {
         leaves.say(Field::LossKind, "cce", leaf);
     }
@@ -91,4 +92,29 @@ pub(super) fn liger(leaves: &mut Leaves<'_>) {
         let item = NotModelled::new(&first.path, "", Effect::Memory, what).at_some(first.span);
         leaves.reading.not_modelled.push(item);
     }
+}
+
+/// Plugins of axolotl whose own keys tell what they change, or that change nothing.
+const TOLD_BY_KEYS: [&str; 5] =
+    ["LigerPlugin", "KernelsPlugin", "ExpertParallelPlugin", "SpectrumPlugin", "SwanLabPlugin"];
+/// The plugin whose only key is on unless it is said to be off (`axolotl/integrations/cut_cross_entropy/args.py`).
+const CUT_PLUGIN: &str = "CutCrossEntropyPlugin";
+
+/// The plugins that axolotl loads: the one that replaces the loss, where its key leaves it on.
+fn plugged<'t>(leaves: &mut Leaves<'t>) -> Option<&'t Leaf> {
+    let names = |leaf: &Leaf| -> Vec<String> {
+        let words = leaf.value.split([',', '[', ']', ' ', '"', '\'']).filter(|word| !word.is_empty());
+        words.map(|word| word.rsplit('.').next().unwrap_or(word).to_owned()).collect()
+    };
+    let leaf = leaves.get("plugins")?;
+    let named = names(leaf);
+    for name in &named {
+        if name != CUT_PLUGIN && !TOLD_BY_KEYS.contains(&name.as_str()) {
+            let what = "a plugin of axolotl's";
+            let item = NotModelled::new("plugins", name, Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+    }
+    let off = leaves.flag("cut_cross_entropy") == Some(false);
+    (named.iter().any(|name| name == CUT_PLUGIN) && !off).then_some(leaf)
 }

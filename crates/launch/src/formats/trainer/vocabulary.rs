@@ -29,7 +29,7 @@ const fn rule(keys: &'static str, meaning: Meaning) -> Rule {
     Rule { keys, meaning }
 }
 
-use Effect::{Memory, Model as OfModel};
+use Effect::{Memory, Model as OfModel, Time};
 use Meaning::{Idle, Lacks, Model, Own, Take};
 
 const ALLOCATION: &str = "training that changes part of the weights at a time";
@@ -100,7 +100,7 @@ pub(super) const RULES: &[Rule] = &[
         Own,
     ),
     rule(
-        "stage rlhf_type rl task_type training_type pref_loss beta max_prompt_length max_completion_length precompute_ref_log_probs cut_cross_entropy reward_model process_reward_model model_type rpo_alpha ref_model_init_kwargs use_vllm \
+        "stage rlhf_type rl task_type training_type pref_loss beta max_prompt_length max_completion_length precompute_ref_log_probs cut_cross_entropy plugins reward_model process_reward_model model_type rpo_alpha ref_model_init_kwargs use_vllm \
          vllm_mode vllm_gpu_memory_utilization vllm_tensor_parallel_size num_generations sleep_level vllm_enable_sleep_mode \
          vllm_max_model_len vllm_max_model_length vllm_enforce_eager vllm_server_host vllm_server_base_url offload_model \
          offload_optimizer rl_beta infer_backend export_dir \
@@ -194,9 +194,26 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("lora_mlp_kernel lora_qkv_kernel lora_o_kernel", Lacks(Memory, "fused kernels of adapters", "")),
     rule(
-        "pref_beta loss_type dpo_beta label_smoothing use_dft_loss use_eaft_loss use_asft_loss asft_alpha kto_chosen_weight orpo_alpha",
+        "pref_beta dpo_beta label_smoothing use_dft_loss asft_alpha eaft_alpha kto_chosen_weight orpo_alpha",
         Idle("the formula of the loss"),
     ),
+    // Losses over one log-probability per token; those of TRL that compute logits in chunks, or add a cross entropy to a
+    // preference, keep other tensors.
+    rule(
+        "loss_type",
+        Lacks(
+            Memory,
+            "a loss that keeps other tensors",
+            "nll dft dpo dpo_norm sigmoid hinge ipo exo_pair nca_pair robust bco_pair sppo_hard aot aot_pair aot_unpaired discopop apo_zero \
+             apo_down grpo dapo bnpo dr_grpo cispo gspo sapo luspo fipo",
+        ),
+    ),
+    // `llamafactory/train/trainer_utils.py`: a reference model and its logits; a copy of the logits that count.
+    rule("use_asft_loss", Lacks(Memory, "a reference or reward model beside the one that is trained", "")),
+    rule("use_eaft_loss", Lacks(Memory, "a loss that copies the logits", "")),
+    rule("shift_attn", Lacks(Time, "attention inside shifted groups (LongLoRA)", "")),
+    rule("resize_vocab", Lacks(OfModel, "a vocabulary that grows, whose embedding then trains", "")),
+    rule("auto_find_batch_size", Lacks(Memory, "a batch size that is lowered until the run fits", "")),
     rule(
         "conversation_template disable_group_texts validation_split_percentage streaming_multipack_buffer_size data_split data_path sft_only_data_path data_output_path lora_module_name only_optimize_lora lora_learning_rate response_prefix template system chat_template conv_template version lazy_preprocess group_by_length train_on_inputs remove_unused_columns special_tokens tokens eot_tokens max_samples overwrite_cache tokenized_path dataset_mixer dataset_splits use_chat_template split_dataset_ratio load_from_cache_file streaming shuffle_merged_datasets skip_prepare_dataset split pad_to_multiple_of assistant_only_loss truncation_mode truncation_strategy test_size columns packing_strategy eos_token completion_only_loss model_author model_name agent_template add_non_thinking_prefix enable_thinking processor_type datasets pretraining_dataset test_datasets is_llama_derived_model resize_token_embeddings_to_32x sample_packing_eff_est pad_to_sequence_len eval_sample_packing text_column mask_history neat val_size val_set_size media_dir buffer_size mix_strategy interleave_probs default_system gptq_groupsize gptq_model_v1 custom_register_path external_plugins cached_dataset train_type_data image_key",
         Idle(DATA),
@@ -206,7 +223,7 @@ pub(super) const RULES: &[Rule] = &[
         Idle(EVALUATION),
     ),
     rule(
-        "low_cpu_fsdp dist_checkpoint_root_folder dist_checkpoint_folder save_model save_metrics run_validation num_workers_dataloader gamma use_wandb use_profiler profiler_dir flop_counter one_gpu val_batch_size save_optimizer num_freeze_layers num_warmup_steps print_loss enable_tensorboard tensorboard_path reinit_weights use_swanlab num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model plugins torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage resize_vocab shift_attn rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef auto_find_batch_size full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
+        "low_cpu_fsdp dist_checkpoint_root_folder dist_checkpoint_folder save_model save_metrics run_validation num_workers_dataloader gamma use_wandb use_profiler profiler_dir flop_counter one_gpu val_batch_size save_optimizer num_freeze_layers num_warmup_steps print_loss enable_tensorboard tensorboard_path reinit_weights use_swanlab num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp batch_size eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
         Idle("what happens around the training"),
     ),
 ];
