@@ -1,7 +1,7 @@
 //! The weights of a chunk in the order in which Megatron creates them, which decides where each lies in
 //! the gradient buffer.
 
-use super::{SectionKind, Symbols, Weight, sections};
+use super::{Created, SectionKind, Symbols, Weight, sections};
 use shardscope_plan::{Chunk, LayerKind};
 use shardscope_sorting::sort_by_key;
 
@@ -21,7 +21,7 @@ impl Creation {
         for section in sections(x, chunk) {
             let weights = section.weights(x);
             let mut sorted = weights.to_vec();
-            sort_by_key(&mut sorted, |weight| turn(x, weight.name));
+            sort_by_key(&mut sorted, |weight| turn(x, weight));
             counts.push(section.times);
             kinds.push((section.kind, sorted));
         }
@@ -47,21 +47,17 @@ impl Creation {
     }
 }
 
-/// When a weight is created among those of its section, where that is not the order they are listed in:
-/// attention makes its output projection first; Transformer Engine keeps the input norm in the QKV
-/// projection (`megatron/core/transformer/attention.py`, `megatron/core/models/gpt/gpt_layer_specs.py`).
-fn turn(x: &Symbols<'_>, name: &str) -> u8 {
+/// A weight's turn among those of its section. Attention makes its output projection first; Transformer Engine keeps the input
+/// norm in the QKV projection, so that it comes behind the output projection (`megatron/core/transformer/attention.py`,
+/// `megatron/core/models/gpt/gpt_layer_specs.py`).
+fn turn(x: &Symbols<'_>, weight: &Weight) -> u8 {
     let fused_norm = x.model().latent.is_none() && x.recipe().software.semantics().norm_in_projection;
-    let starts = |prefix: &str| name.starts_with(prefix);
-    if starts("mtp.final_layernorm") || starts("shared_experts.gate") {
-        5
-    } else if starts("mtp.") {
-        0
-    } else if starts("input_layernorm") {
-        if fused_norm { 3 } else { 1 }
-    } else if starts("linear_proj") || starts("core_attention") {
-        2
-    } else {
-        4
+    match weight.created {
+        Created::BeforeLayer => 0,
+        Created::WithInputNorm if !fused_norm => 1,
+        Created::FirstInAttention => 2,
+        Created::WithInputNorm => 3,
+        Created::Listed => 4,
+        Created::Last => 5,
     }
 }

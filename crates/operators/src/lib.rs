@@ -38,7 +38,7 @@ pub use creation::Creation;
 pub use letters::LETTERS;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use operator::Operator;
-pub use part::{Account, Axis, Saved, Shard, Weight, WeightGroup, WeightPart, WeightRole};
+pub use part::{Account, Axis, Created, Saved, Shard, Weight, WeightGroup, WeightPart, WeightRole};
 pub use shape::Shape;
 pub use sizes::{ExpertSizes, LatentSizes, LinearSizes};
 pub use stack::{

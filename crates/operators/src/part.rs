@@ -28,6 +28,24 @@ pub struct Weight {
     pub role: WeightRole,
     /// Which part of the model it is, where an estimate treats it apart.
     pub part: WeightPart,
+    /// When it is created among the weights of its section.
+    pub created: Created,
+}
+
+/// When a weight is created among those of its section, which decides where its gradient lies in a buffer. Weights of one turn
+/// come in the order in which they are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Created {
+    /// Before the layer: what a depth of multi-token prediction joins its inputs by.
+    BeforeLayer,
+    /// With the norm in front of attention, which is the first module of a layer unless it lies in the projection behind it.
+    WithInputNorm,
+    /// First within attention: its output projection, and what its core learns.
+    FirstInAttention,
+    /// In the order of the list.
+    Listed,
+    /// Behind everything else.
+    Last,
 }
 
 /// Weights that estimates treat apart.
@@ -53,6 +71,13 @@ impl Weight {
         self
     }
 
+    /// The same, created at this turn.
+    #[must_use]
+    pub fn created(mut self, created: Created) -> Self {
+        self.created = created;
+        self
+    }
+
     /// Whether it is the word embedding, or repeats it as the output layer's.
     #[must_use]
     pub fn is_word_embedding(&self) -> bool {
@@ -73,6 +98,7 @@ impl Weight {
             copy: false,
             role: WeightRole::Trained,
             part: WeightPart::Plain,
+            created: Created::Listed,
         }
     }
 

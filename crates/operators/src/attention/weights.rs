@@ -1,7 +1,7 @@
 //! Weights (`megatron/core/transformer/attention.py`): the fused QKV projection cut by output, the output
 //! projection cut by input. With fewer query groups than tensor ranks the fused rows are still cut evenly.
 
-use crate::{Account, Symbols, Weight, norm};
+use crate::{Account, Created, Symbols, Weight, norm};
 use shardscope_plan::{AttentionSoftmax, LinearBias, Model};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
@@ -34,8 +34,10 @@ pub(crate) fn gate(x: &Symbols<'_>, heads: u64) -> u64 {
 /// One learned softmax sink per query head, when there are any.
 pub(crate) fn sinks(x: &Symbols<'_>) -> Option<Weight> {
     let heads = x.model().num_attention_heads;
-    (x.model().attention_softmax == AttentionSoftmax::Learnable)
-        .then(|| Weight::split_vector("core_attention.softmax_offset", Account::Attention, heads, x.t))
+    (x.model().attention_softmax == AttentionSoftmax::Learnable).then(|| {
+        Weight::split_vector("core_attention.softmax_offset", Account::Attention, heads, x.t)
+            .created(Created::FirstInAttention)
+    })
 }
 
 /// The output projection from `width` elements of all heads to the residual stream.
@@ -44,5 +46,5 @@ pub(crate) fn projection(x: &Symbols<'_>, width: u64) -> Vec<Weight> {
     if x.model().linear_bias == LinearBias::All {
         out.push(Weight::whole("linear_proj.bias", Account::Attention, &[x.h]));
     }
-    out
+    out.into_iter().map(|weight| weight.created(Created::FirstInAttention)).collect()
 }

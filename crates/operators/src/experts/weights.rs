@@ -2,7 +2,7 @@
 //! rank; shared experts cut like a dense MLP; routed experts spread over the expert-parallel ranks and each cut
 //! by the expert tensor size. The router's balancing bias is a buffer and no parameter.
 
-use crate::{Account, Axis, Shape, Shard, Symbols, Weight, WeightGroup, WeightPart, WeightRole};
+use crate::{Account, Axis, Created, Shape, Shard, Symbols, Weight, WeightGroup, WeightPart, WeightRole};
 use shardscope_plan::{Experts, LinearBias};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
@@ -81,6 +81,7 @@ fn expert(x: &Symbols<'_>, name: &'static str, shape: &[u64], axis: Axis) -> Wei
         copy: false,
         role: WeightRole::Trained,
         part: WeightPart::Plain,
+        created: Created::Listed,
     }
 }
 
@@ -89,7 +90,8 @@ fn shared(x: &Symbols<'_>, experts: &Experts) -> Vec<Weight> {
     let account = Account::SharedExperts;
     let mut out = Vec::new();
     if experts.shared_expert_gate {
-        out.push(Weight::whole("shared_experts.gate_weight", account, &[1, x.h]));
+        let gate = Weight::whole("shared_experts.gate_weight", account, &[1, x.h]);
+        out.push(gate.created(Created::Last));
     }
     out.push(Weight::column("shared_experts.linear_fc1.weight", account, [x.gate * width, x.h], x.t));
     out.push(Weight::row("shared_experts.linear_fc2.weight", account, [x.h, width], x.t));

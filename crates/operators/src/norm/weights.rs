@@ -1,6 +1,6 @@
 //! Weights of a norm: a scale, and a shift for LayerNorm; whole on every rank.
 
-use crate::{Account, Operator, Symbols, Weight, WeightPart};
+use crate::{Account, Created, Operator, Symbols, Weight, WeightPart};
 use shardscope_plan::Normalization;
 
 pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
@@ -9,7 +9,11 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
         Operator::FinalNorm => ["final_layernorm.weight", "final_layernorm.bias"],
         _ => ["pre_mlp_layernorm.weight", "pre_mlp_layernorm.bias"],
     };
-    scale(x, [weight, bias], Account::Norms, x.h)
+    let weights = scale(x, [weight, bias], Account::Norms, x.h);
+    if operator == Operator::InputNorm {
+        return weights.into_iter().map(|weight| weight.created(Created::WithInputNorm)).collect();
+    }
+    weights
 }
 
 /// The weights of a norm behind attention or MLP, where the model has them.
