@@ -39,7 +39,7 @@ pub(super) fn without_influence(mut idle: Vec<Idle>, span: Option<Span>) -> Opti
     let message = match idle.len() {
         0 => return None,
         1 => format!("a flag that changes none of the figures. {listed}"),
-        count => format!("{count} flags that change none of the figures. {listed}"),
+        count => format!("{count} flags that change no figure. {listed}"),
     };
     Some(Diagnostic::note(Code::NoInfluence, message).at_some(span))
 }
