@@ -85,6 +85,7 @@ fn is_rotated(x: &Symbols<'_>) -> bool {
 
 /// Whether grouped queries must be copied to be read head by head.
 fn is_grouped(x: &Symbols<'_>) -> bool {
+    // With a single key/value head on the rank its queries lie side by side already, and a view does.
     x.a / x.k > 1 && x.k > 1
 }
 
@@ -100,8 +101,10 @@ fn core_of(x: &Symbols<'_>) -> Core {
         operands: [
             operand("query", x.a, &QUERY, !fresh && !is_grouped(x)),
             operand("key", x.k, &KEY, !fresh),
+            // Values are neither normed nor rotated, so that they stay views of the projection's output.
             operand("value", x.k, &VALUE, true),
         ],
+        // A view keeps its whole storage alive: the fused output counts once, with the columns that nothing else would keep.
         buffer: (!normed).then(|| buffer(x, "QKV output held by views")),
         repeated: (x.a / x.k > 1).then(|| {
             ["repeated key", "repeated value"].map(|name| Saved::new(name, &heads, x.width, &REPEATED))

@@ -62,6 +62,7 @@ static GATED: Formula =
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(18);
+    // A recomputed norm discards its output, which is this layer's input, so that nothing of it is saved here.
     let normed = norm::is_recomputed(x);
     if x.recomputes(RecomputeModule::Moe) {
         if !normed {
@@ -84,6 +85,7 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
 fn router(x: &Symbols<'_>) -> Vec<Saved> {
     let moe = x.moe;
     let mut out = vec![Saved::new("router top-k indices", &[x.s_local, moe.topk], INDEX, &TOPK)];
+    // A softmax before the choice runs over all experts, one behind it over the chosen alone.
     out.push(if moe.topk == 1 || x.recipe().moe.pre_softmax {
         Saved::new("router softmax", &[x.s_local, moe.experts], FLOAT, &SCORES)
     } else {
@@ -131,6 +133,7 @@ fn dispatcher(x: &Symbols<'_>) -> Vec<Saved> {
             Saved::new("gathered probabilities", &[moe.map], moe.probability, &GATHERED_PROBABILITIES),
         ],
         Dispatcher::AllToAll | Dispatcher::Flex if x.recipe().moe.permute_fusion => {
+            // Transformer Engine's fused permutation keeps one int32 map in the place of sorted indices.
             vec![Saved::new("row map", &[x.s_local, 2 * moe.experts + 1], INDEX / 2, &ROW_MAP)]
         }
         Dispatcher::AllToAll | Dispatcher::Flex => vec![

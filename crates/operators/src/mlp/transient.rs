@@ -35,6 +35,8 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     first.extend(scattered(x));
     first.extend(weight.then_some(fc1));
     first.extend(LINEAR_FC1.gradient(x, None));
+    // What a step was saved for is freed when the step is over, so that later points have less of the layer's own
+    // activations.
     let [fc2_input, activation] = own(x);
     vec![
         Transient::new("backward of linear_fc2", Bytes::ZERO, second),

@@ -54,6 +54,7 @@ pub(super) fn precision(leaves: &mut Leaves<'_>) {
         let name = leaf.value.to_ascii_lowercase();
         let (bf16, fp16) = (name.contains("bf16"), name.starts_with("16") || name.contains("fp16"));
         match () {
+            // bf16 first: Lightning's fp16 is a bare `16`, which `bf16-mixed` holds as well.
             () if bf16 => leaves.switch(Field::Bf16, true, leaf),
             () if fp16 => leaves.switch(Field::Fp16, true, leaf),
             () => {}

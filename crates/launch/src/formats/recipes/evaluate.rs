@@ -207,6 +207,8 @@ impl Run<'_> {
             return Some(own);
         }
         self.spend(self.programs.len() * STATEMENT);
+        // An imported name may be defined in several files at hand; where they disagree none is taken, since the import is
+        // not followed.
         let mut all = self.programs.iter().filter_map(|constants| of(constants));
         let first = all.next()?;
         all.all(|other| other == first).then_some(first)

@@ -27,6 +27,7 @@ impl Scope<'_> {
 
     pub(super) fn assign(&mut self, name: &str, tree: Tree) {
         self.values.retain(|(path, _)| !is_below(path, name));
+        // A hole and not an error: what was assigned before stays known, and the reader sees what is missing.
         if self.values.len() + tree.len() > LARGEST {
             let hole = Some("a configuration that is too large".to_owned());
             self.values.push((name.to_owned(), Scalar { hole, at: self.at, ..Scalar::default() }));

@@ -31,6 +31,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     for (path, field) in named {
         leaves.take(&[&path], field);
     }
+    // One switch of its own in the place of Megatron's three options.
     if let Some(leaf) = leaves.yes("policy.megatron_cfg.activation_checkpointing") {
         // Whole layers, one by one (`recompute_granularity: full`, its default in NeMo-RL's files).
         let selective = leaves.text("policy.megatron_cfg.recompute_granularity") == Some("selective");
