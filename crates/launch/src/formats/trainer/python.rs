@@ -31,15 +31,21 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
     let mut program = Program { text, base, names: Vec::new(), leaves: Vec::new() };
     let mut seen: Vec<&str> = Vec::new();
     let mut at = 0;
-    // What unsloth loads once more behind the training is for inference.
-    let mut loaded = false;
+    // What is loaded once more behind the training, or behind unsloth's own call, is for inference.
+    let (mut loaded, mut trained) = (false, false);
+    let mut adapters = false;
     while let Some((name, open)) = program.next_call(at) {
         at = open + 1;
         let last = name.rsplit('.').next().unwrap_or(name);
         let known = CONFIGS.contains(&last) || PREFERENCES.contains(&last);
         let loads = last == "from_pretrained" && !name.contains("okenizer") && !name.contains("rocessor");
-        let again = loads && loaded;
-        loaded |= loads && name.contains("FastLanguageModel");
+        // A folder of adapters names no model.
+        let of_adapters = loads && name.contains("Peft");
+        adapters |= of_adapters && !trained;
+        let loads = loads && !of_adapters;
+        let again = loads && loaded && (trained || seen.iter().any(|seen| seen.starts_with("Fast")));
+        loaded |= loads;
+        trained |= last == "train" && name.contains("rainer");
         if (known || loads && !again) && seen.len() < MOST {
             seen.push(name);
             program.arguments(open, loads);
@@ -74,6 +80,9 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
             Effect::Memory,
             "modules as unsloth compiles them, which keep less than transformers' own",
         );
+    }
+    if adapters && !(has("LoraConfig") || has("get_peft_model")) {
+        lack("PeftModel", Effect::Model, "adapters that a checkpoint describes");
     }
     for name in PREFERENCES.iter().filter(|name| has(name)) {
         lack(
@@ -258,6 +267,21 @@ fn plain(value: &str) -> String {
 mod tests {
     use super::read_python;
     use shardscope_plan::Field;
+
+    #[test]
+    fn what_is_loaded_behind_the_training_is_not_trained() {
+        let training = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\nargs = SFTConfig(max_length=2048)\n";
+        let more = "trainer.train()\nbase = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-0.6B', torch_dtype=torch.float16)\n\
+            merged = PeftModel.from_pretrained(base, 'out')\n";
+        let reading = read_python(&format!("{training}{more}"), 0).expect("calls");
+        assert_eq!(reading.value(Field::NumLayers), Some("36"));
+        assert_ne!(reading.value(Field::ParamsDtype), Some("torch.float16"));
+        assert!(reading.not_modelled.is_empty(), "{:?}", reading.not_modelled);
+        let text =
+            format!("{training}model = PeftModel.from_pretrained(model, 'out', is_trainable=True)\n{more}");
+        let reading = read_python(&text, 0).expect("calls");
+        assert_eq!(reading.not_modelled.first().map(|item| item.name.as_str()), Some("PeftModel"));
+    }
 
     #[test]
     fn literal_calls_are_read_and_the_rest_is_left_open() {
