@@ -14,11 +14,6 @@ use super::panel_id::PanelId;
 use super::state::AppState;
 use super::ui::{InputTab, Theme, UiState};
 
-/// Whether the page is in a frame of another.
-pub(crate) fn is_embedded() -> bool {
-    browser::parameter("embed").is_some()
-}
-
 /// What the page opens with.
 pub(crate) fn first() -> AppState {
     let view = View::asked();
@@ -57,7 +52,7 @@ pub(crate) fn first() -> AppState {
 
 /// What this entry of the history kept, else the link, else what was given last.
 fn first_session() -> State {
-    if is_embedded() {
+    if browser::is_embedded() {
         // A frame shows what its address says, whoever looks at it, and keeps nothing.
         return apply(State::new(UserInput::of("")), Event::Follow(browser::fragment()));
     }
@@ -132,7 +127,7 @@ pub(crate) fn base() -> String {
 /// Writes what the reader gave into the address, as a `new` entry of the history or in the place of the one that is
 /// there.
 pub(crate) fn write(state: &AppState, new: bool) {
-    if is_embedded() {
+    if browser::is_embedded() {
         return;
     }
     let session = &state.session;

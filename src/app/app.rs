@@ -47,7 +47,7 @@ pub(crate) fn app() -> Html {
     use_window_event("afterprint", super::context::send(&dispatch, || Action::Print(false)));
     let name = app.session.shown.as_deref().map_or_else(String::new, |shown| title(shown) + " · ");
     use_effect_with(name, |name| browser::set_title(&format!("{name}Shardscope")));
-    let page = if address::is_embedded() {
+    let page = if browser::is_embedded() {
         html! { <Embedded /> }
     } else {
         html! { <Page /> }

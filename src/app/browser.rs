@@ -249,3 +249,8 @@ pub(crate) fn read_files(files: &[File], then: impl FnOnce(Vec<(String, String)>
         }
     });
 }
+
+/// Whether the page is in a frame of another.
+pub(crate) fn is_embedded() -> bool {
+    parameter("embed").is_some()
+}

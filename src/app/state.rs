@@ -5,7 +5,7 @@ use std::rc::Rc;
 use shardscope::session::{Asked, Event, Pinned, PtrEq, State, apply, start};
 
 use super::action::Action;
-use super::address::is_embedded;
+use super::browser::is_embedded;
 use super::panel_id::PanelId;
 use super::question::Inquired;
 use super::ui::{InputTab, Search, UiState};

@@ -10,6 +10,7 @@ mod table;
 pub use about::{About, Edge, Relation, about, edges, find_gpu, holds, relation_name, relations, shared};
 pub use caption::group_caption;
 pub use colour::{Amounts, Colour, HUES, NOTHING, Paint, Swatch, colour_named, colour_slug, paint};
-pub use geometry::{Area, Detail, Geometry, MOST_DRAWN, Step};
+pub use geometry::steps::Step;
+pub use geometry::{Area, Detail, Geometry, MOST_DRAWN};
 pub use picture::{Caption, Picture, Row, Tile, picture_of, tile};
 pub use table::{GpuLine, all_groups, gpu_lines};

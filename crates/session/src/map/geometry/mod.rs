@@ -1,9 +1,7 @@
 //! Where every GPU of the cluster lies in a picture of a given width, by arithmetic both ways.
 //! Unit of all lengths: CSS pixel.
 
-mod steps;
-
-pub use steps::Step;
+pub(super) mod steps;
 
 /// Most GPUs that are drawn; above, the map is left to the table and the search.
 pub const MOST_DRAWN: u64 = 200_000;
@@ -309,6 +307,7 @@ fn columns(per_node: u64, fitting: u64, detail: Detail) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::steps::Step;
     use super::*;
 
     #[test]
