@@ -43,7 +43,7 @@ fn each<T: Sync>(items: &[T], check: fn(&T)) {
 
 #[test]
 fn every_step_time_opens_as_its_plan() {
-    assert_eq!(compared().len(), 740);
+    assert_eq!(compared().len(), 751);
     each(compared(), opens_at_its_step_time);
 }
 

@@ -11,6 +11,10 @@ use super::sources::NEVER_FITTED;
 /// The measured step times.
 const STEPS: &str = include_str!("../../../tests/data/measured/steps.tsv");
 
+/// AMD's Primus: Megatron-LM with main gradients in fp32 and no fused accumulation
+/// (`examples/megatron/configs/MI300X/llama3.1_70B-BF16-pretrain.yaml`).
+const PRIMUS: &str = "amd-primus";
+
 /// One published run.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -345,9 +349,10 @@ impl Row {
     }
 
     /// Weight gradients are added to the main ones by a kernel of their own: PyTorch's FSDP, DeepSpeed,
-    /// and Megatron-LM before the fused kernel of 2022.
+    /// Primus by its configurations, and Megatron-LM before the fused kernel of 2022.
     fn separate_accumulation(&self) -> bool {
         self.text("year").parse::<u64>().is_ok_and(|year| year < 2022)
+            || self.family() == PRIMUS
             || matches!(
                 self.software(),
                 Software::TorchFsdp | Software::Torchtitan | Software::MegatronDeepspeed
@@ -366,7 +371,8 @@ impl Row {
             Software::MegatronCoreTe
                 if self.text("software") == "megatron_core_te"
                     && !self.family().starts_with("simumax")
-                    && !self.family().starts_with("xtuner") =>
+                    && !self.family().starts_with("xtuner")
+                    && self.family() != PRIMUS =>
             {
                 Number::Bf16
             }

@@ -21,7 +21,7 @@ pub const NEVER_FITTED: [&str; 4] = ["mlperf-405b", "mlperf-8b", "moe-modelzoo",
 
 /// Every source, in the order in which tables list them.
 #[rustfmt::skip]
-pub(super) const SOURCES: [Source; 36] = [
+pub(super) const SOURCES: [Source; 37] = [
     source("seed-narayanan2021-tab1", "Narayanan 2021, table 1", "Narayanan et al. 2021, Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM, table 1", "https://arxiv.org/abs/2104.04473"),
     source("narayanan2021-tab2", "Narayanan 2021, table 2", "The same, table 2: pipeline and tensor parallelism against ZeRO-3", "https://arxiv.org/abs/2104.04473"),
     source("seed-azure-nemo-22.06", "Azure NeMo 2022", "NeMo Megatron 22.06 on Azure NDm A100 v4, Microsoft's results of October 2022 (blog post 3655111)", "https://techcommunity.microsoft.com/"),
@@ -52,6 +52,7 @@ pub(super) const SOURCES: [Source; 36] = [
     source("mlperf-8b", "MLPerf 5.1, 8B", "MLPerf Training 5.1: logs of Llama 3.1 8B, step times and layouts as the submissions give them", "https://github.com/mlcommons/training_results_v5.1"),
     source("moe-modelzoo", "Megatron MoE model zoo", "Megatron-Core MoE model zoo, best practice for Qwen3-235B-A22B", "https://github.com/yanring/Megatron-MoE-ModelZoo"),
     source("scaletorch", "ScaleTorch, Ascend", "ScaleTorch's table of Qwen3 on eight Ascend 910B, eager PyTorch", "https://github.com/jianzhnie/ScaleTorch"),
+    source("amd-primus", "AMD Primus, MI325X", "AMD's Primus on 64 MI325X: measured rates of its projection article, batch and recomputation from AMD's guide to the same runs", "https://github.com/AMD-AGI/Primus"),
     source("torchtitan-compiled", "torchao and torchtitan, loss compiled", "Memory tables of torchao's training documents and of torchtitan's NVFP4 page, with a compiled loss", "https://github.com/pytorch/ao"),
     source("ms-swift-examples", "ms-swift's examples", "Memory named in the comments of ms-swift's Megatron examples", "https://github.com/modelscope/ms-swift"),
     source("trainer", "ms-swift's Trainer examples", "Memory named in the comments of ms-swift's examples of transformers' Trainer under DeepSpeed ZeRO-3 with Liger's loss", "https://github.com/modelscope/ms-swift"),
