@@ -53,7 +53,7 @@ use Share::{
     FastLink, Fp4, Fp8, Grouped, Half, Memory, Network, Straggling, UserBuffers, Wave,
 };
 
-const POOLS: [Pool; 6] = [
+const POOLS: [Pool; 7] = [
     Pool { name: "V100", generations: &["V100"], shared: &[Half, Memory, FastLink], own: &[] },
     Pool {
         name: "A100",
@@ -117,6 +117,8 @@ const POOLS: [Pool; 6] = [
         // Clocks under power: 1,000 W of air or water in an HGX B200, 1,200 in a GB200, 1,400 in a GB300.
         own: &[Half, Fp8],
     },
+    // One software on one part: what products and attention reach.
+    Pool { name: "CDNA3", generations: &["MI300X"], shared: &[Half, Fp8, AttentionForward, AttentionBackward], own: &[] },
     Pool {
         name: "Ascend-910B",
         generations: &["Ascend-910B"],

@@ -37,7 +37,7 @@ impl Ring {
     }
 
     /// Bandwidth through every member of a ring, and the time before the first byte.
-    fn link(self, device: &Device) -> (f64, Seconds) {
+    pub(super) fn link(self, device: &Device) -> (f64, Seconds) {
         let fast = device.fast.get();
         if self.domains() <= 1 {
             return (fast, device.calibration.fast_start);

@@ -73,7 +73,7 @@ impl Setting<'_> {
         let (reduce, gather) = self.reduction(rank);
         let overlap = plan.recipe().overlap;
         let (forward, backward) = (whole.forward.total(), whole.behind());
-        let contention = self.device.calibration.contention;
+        let contention = self.contention(self.rings.data);
         // The last bucket is full only when backward is over, so that this part of the reduction has nothing to hide behind.
         let last = self.last_bucket(rank);
         let hide = |time: Seconds, on: bool, window: Seconds| match self.overlaps.bounds {
@@ -198,7 +198,9 @@ impl Setting<'_> {
         let scatter = sum(&trained, Collective::ReduceScatter, plan.recipe().reduce_dtype().width());
         let ahead = chunk.forward.total();
         let back = chunk.behind();
-        let contention = self.device.calibration.contention;
+        // The ring that moves most decides.
+        let [dense, experts] = groups.map(|(ring, count)| real(count.get()) * real(u64::from(ring.size > 1)));
+        let contention = self.contention(if experts > dense { self.rings.expert_data } else { self.rings.data });
         match self.overlaps.bounds {
             Bounds::Lower => [Seconds::ZERO; 2],
             Bounds::Upper => [gather, gather + scatter],
@@ -206,5 +208,13 @@ impl Setting<'_> {
                 [beyond(gather, ahead, contention), beyond(gather + scatter, back, contention)]
             }
         }
+    }
+
+    /// What a hidden collective on `ring` takes from the arithmetic beside it, as a share of its own time. NCCL runs a ring on
+    /// as many channels, of a multiprocessor each, as its slowest link has bandwidth for (`src/graph/search.cc`), so one that
+    /// goes through a single network card takes that part of what one on the fast link takes.
+    fn contention(&self, ring: Ring) -> f64 {
+        let (bandwidth, _) = ring.link(&self.device);
+        self.device.calibration.contention * (bandwidth / self.device.fast.get()).min(1.0)
     }
 }

@@ -105,9 +105,11 @@ const TORCHTITAN: Semantics = Semantics {
 const NANOTRON: Semantics =
     Semantics { column_input: ColumnInput::Gathered, loss: Some(LossKind::Legacy), ..PYTORCH };
 
-/// Which of its ends FSDP wraps depends on the engine (Trainer's FSDP, DeepSpeed) and is asked of the recipe.
+/// Which of its ends FSDP wraps depends on the engine (Trainer's FSDP, DeepSpeed) and is asked of the recipe. Its attention is
+/// `sdpa` since release 4.36, or flash-attn 2: the same kernel (`modeling_utils.py:_check_and_adjust_attn_implementation`).
 const HF_TRANSFORMERS: Semantics = Semantics {
     eager_modules: true,
+    attention_build: AttentionBuild::Pytorch,
     steps_parameters: true,
     cuts_models: false,
     fsdp_wraps_ends: false,
@@ -141,7 +143,6 @@ const TORCHTUNE: Semantics = Semantics {
         ..TRANSFORMERS_MODULES
     },
     loss: Some(LossKind::ChunkedLinear),
-    attention_build: AttentionBuild::Pytorch,
     fsdp_fp32_shards: false,
     ..HF_TRANSFORMERS
 };
@@ -169,7 +170,6 @@ const LITGPT: Semantics = Semantics {
         ..TRANSFORMERS_MODULES
     },
     loss: Some(LossKind::ChunkedRows),
-    attention_build: AttentionBuild::Pytorch,
     fsdp_fp32_shards: false,
     ..HF_TRANSFORMERS
 };
