@@ -117,8 +117,8 @@ const POOLS: [Pool; 7] = [
         // Clocks under power: 1,000 W of air or water in an HGX B200, 1,200 in a GB200, 1,400 in a GB300.
         own: &[Half, Fp8],
     },
-    // One software on one part: what products and attention reach.
-    Pool { name: "CDNA3", generations: &["MI300X"], shared: &[Half, Fp8, AttentionForward, AttentionBackward], own: &[] },
+    // Three runs on one part tell what products reach; attention, memory and contention stay assumed.
+    Pool { name: "CDNA3", generations: &["MI300X"], shared: &[Half, Fp8], own: &[] },
     Pool {
         name: "Ascend-910B",
         generations: &["Ascend-910B"],

@@ -73,7 +73,8 @@ pub struct Calibration {
     pub network_hop: Seconds,
     /// Share of tensor-parallel traffic that user-buffer overlap (`--tp-comm-overlap`) hides.
     pub user_buffer_overlap: f64,
-    /// What hidden communication takes from the arithmetic beside it, as a share of its own time.
+    /// What hidden communication on the fast link takes from the arithmetic beside it, as a share of its own time; a ring
+    /// through fewer network cards takes less.
     pub contention: f64,
     /// What every doubling of the number of fast-link domains adds to the step: ranks wait for the slowest of more.
     pub straggling: f64,
@@ -124,7 +125,7 @@ const A100: Calibration = Calibration {
     fast_link: 0.78,
     exchange: 0.9,
     fast_start: Seconds::microseconds(20.0),
-    network: 0.643,
+    network: 0.638,
     network_start: Seconds::microseconds(30.0),
     network_hop: Seconds::microseconds(1.5),
     user_buffer_overlap: 0.7,
@@ -135,26 +136,26 @@ const A100: Calibration = Calibration {
 
 const H100: Calibration = Calibration {
     generation: "H100",
-    matmul: MatmulRates { half: 0.817, fp8: 0.828, fp4: 0.0 },
-    eager: 0.9,
-    wave: Seconds::microseconds(11.2),
+    matmul: MatmulRates { half: 0.817, fp8: 0.835, fp4: 0.0 },
+    eager: 0.889,
+    wave: Seconds::microseconds(11.1),
     unaligned: 0.15,
-    grouped: 0.876,
-    memory: 0.524,
+    grouped: 0.917,
+    memory: 0.498,
     launch: Seconds::microseconds(2.0),
     attention_forward: 0.715,
     attention_backward: 0.59,
-    attention_triton: 0.297,
+    attention_triton: 0.301,
     attention_pytorch: 0.5,
     attention_tail_rows: 95.0,
     fast_link: 0.81,
-    exchange: 0.856,
+    exchange: 0.849,
     fast_start: Seconds::microseconds(15.0),
-    network: 0.631,
+    network: 0.605,
     network_start: Seconds::microseconds(30.0),
     network_hop: Seconds::microseconds(1.5),
-    user_buffer_overlap: 0.742,
-    contention: 0.395,
+    user_buffer_overlap: 0.72,
+    contention: 0.397,
     straggling: 0.006,
     iteration: Seconds::milliseconds(10.0),
 };
@@ -163,25 +164,25 @@ const H100: Calibration = Calibration {
 /// GB300), which the products tell, and in what the data sheets say: memory, domain of the fast link, network.
 const BLACKWELL: Calibration = Calibration {
     generation: "B200",
-    matmul: MatmulRates { half: 0.465, fp8: 0.586, fp4: 0.565 },
+    matmul: MatmulRates { half: 0.465, fp8: 0.581, fp4: 0.57 },
     eager: 1.0,
     wave: Seconds::microseconds(1.6),
     unaligned: 0.15,
     grouped: 0.809,
-    memory: 0.722,
+    memory: 0.728,
     launch: Seconds::microseconds(2.0),
-    attention_forward: 0.621,
-    attention_backward: 0.381,
+    attention_forward: 0.628,
+    attention_backward: 0.378,
     attention_triton: 0.6,
     attention_pytorch: 1.0,
     attention_tail_rows: 200.0,
     fast_link: 0.68,
-    exchange: 0.868,
+    exchange: 0.861,
     fast_start: Seconds::microseconds(25.0),
-    network: 0.675,
+    network: 0.666,
     network_start: Seconds::microseconds(30.0),
     network_hop: Seconds::microseconds(1.5),
-    user_buffer_overlap: 0.536,
+    user_buffer_overlap: 0.54,
     contention: 0.25,
     straggling: 0.005,
     iteration: Seconds::milliseconds(10.0),
@@ -191,7 +192,7 @@ const B200: Calibration = Calibration { fast_link: 0.68, ..BLACKWELL };
 
 const GB200: Calibration = Calibration {
     generation: "GB200",
-    matmul: MatmulRates { half: 0.554, fp8: 0.526, fp4: 0.565 },
+    matmul: MatmulRates { half: 0.55, fp8: 0.526, fp4: 0.57 },
     ..BLACKWELL
 };
 
@@ -251,14 +252,14 @@ const H100_HBM2E: Calibration = Calibration {
 
 const GB300: Calibration = Calibration {
     generation: "GB300",
-    matmul: MatmulRates { half: 0.49, fp8: 0.74, fp4: 0.565 },
+    matmul: MatmulRates { half: 0.49, fp8: 0.74, fp4: 0.57 },
     ..BLACKWELL
 };
 
 /// CDNA 3 of AMD: MI300X and MI325X.
 const CDNA3: Calibration = Calibration {
     generation: "MI300X",
-    matmul: MatmulRates { half: 0.49, fp8: 0.5, fp4: 0.0 },
+    matmul: MatmulRates { half: 0.54, fp8: 0.525, fp4: 0.0 },
     eager: 1.0,
     wave: Seconds::microseconds(4.0),
     unaligned: 0.15,
@@ -284,7 +285,7 @@ const CDNA3: Calibration = Calibration {
 
 /// CDNA 4 of AMD: MI355X. Shares of the peaks as CDNA 3 reaches them, by what single products reach on each.
 const CDNA4: Calibration =
-    Calibration { generation: "MI355X", matmul: MatmulRates { half: 0.49, fp8: 0.5, fp4: 0.5 }, ..CDNA3 };
+    Calibration { generation: "MI355X", matmul: MatmulRates { half: 0.54, fp8: 0.525, fp4: 0.525 }, ..CDNA3 };
 
 /// CDNA 2 of AMD: MI250X.
 const CDNA2: Calibration = Calibration { generation: "MI250X", ..CDNA3 };
@@ -316,7 +317,7 @@ pub const CALIBRATED_ON: [(&str, &str); 12] = [
     ("MI250X", "No run of its own: shares of its data sheet as CDNA 3 reaches them"),
     (
         "MI300X",
-        "From three rates of AMD's Primus on 64 MI325X (Llama 3 8B in fp8 at 16,186 tokens/s, 70B at 1,726 in fp8 and 1,174 in bf16; global batch not stated), single products (ml-engineering: 668 and 785 TFLOP/s in bf16) and all-reduces of eight (313 GB/s); attention, memory and contention assumed",
+        "From three runs of AMD's Primus on 64 MI325X (Llama 3.1 8B in fp8, 70B in fp8 and bf16), single products (ml-engineering: 668 and 785 TFLOP/s in bf16) and all-reduces of eight (313 GB/s); attention, memory and contention assumed",
     ),
     (
         "MI355X",

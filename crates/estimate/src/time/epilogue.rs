@@ -200,7 +200,8 @@ impl Setting<'_> {
         let back = chunk.behind();
         // The ring that moves most decides.
         let [dense, experts] = groups.map(|(ring, count)| real(count.get()) * real(u64::from(ring.size > 1)));
-        let contention = self.contention(if experts > dense { self.rings.expert_data } else { self.rings.data });
+        let contention =
+            self.contention(if experts > dense { self.rings.expert_data } else { self.rings.data });
         match self.overlaps.bounds {
             Bounds::Lower => [Seconds::ZERO; 2],
             Bounds::Upper => [gather, gather + scatter],

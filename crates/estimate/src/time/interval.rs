@@ -37,9 +37,9 @@ const DENSE: Family =
 /// Routed experts.
 const EXPERTS: Family = Family {
     name: "mixture of experts",
-    below: -0.22,
-    above: 0.61,
-    rows: 118,
+    below: -0.28,
+    above: 0.59,
+    rows: 126,
     sources: 6,
     narrows: "how evenly tokens fall on experts, which release of the dispatcher runs, and what its graphs capture",
     common: 1.0,
@@ -54,13 +54,13 @@ const SHARDED: Family = Family {
     narrows: "the measured bus bandwidth of the network",
     common: 0.6,
 };
-/// Parts known from a source or two: V100, Ascend 910B.
+/// Parts known from a source or two: V100, Ascend 910B, AMD's Instinct.
 const FEW_SOURCES: Family = Family {
     name: "accelerators known from few sources",
     below: -0.24,
     above: 0.18,
-    rows: 56,
-    sources: 3,
+    rows: 59,
+    sources: 4,
     narrows: "a measured matrix product and all-reduce",
     common: 0.0,
 };
@@ -69,7 +69,7 @@ const FEW_SOURCES: Family = Family {
 pub const FAMILIES: [Family; 4] = [DENSE, EXPERTS, SHARDED, FEW_SOURCES];
 
 /// Generations known from few sources.
-const FEW: [&str; 2] = ["V100", "Ascend-910B"];
+const FEW: [&str; 5] = ["V100", "Ascend-910B", "MI250X", "MI300X", "MI355X"];
 
 impl Family {
     /// Whether its accelerators are each known from a source or two.
