@@ -52,7 +52,7 @@ const SHARDED: Family = Family {
     rows: 166,
     sources: 9,
     narrows: "the measured bus bandwidth of the network",
-    common: 0.6,
+    common: 0.0,
 };
 /// Parts known from a source or two: V100, Ascend 910B, AMD's Instinct.
 const FEW_SOURCES: Family = Family {
