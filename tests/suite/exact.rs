@@ -178,6 +178,33 @@ fn gradients_are_as_wide_as_they_are_reduced() {
     }
 }
 
+/// nanotron's Llama rotates queries in place: where heads have keys of their own, the reordered projection lives as long as
+/// the queries do (`3·s·b·h`), beside the copies of keys and values that flash-attn reads. With groups, each has its own.
+#[test]
+fn queries_of_nanotron_hold_the_projection() {
+    let nanotron = [("software", "nanotron"), ("world_size", "1")];
+    let whole = plan(LLAMA, &nanotron);
+    assert_eq!(leaves(&whole, "query in the projection"), [Some(3 * STREAM)]);
+    assert_eq!([leaves(&whole, "key"), leaves(&whole, "value")], [[Some(STREAM)], [Some(STREAM)]]);
+    let grouped = [&nanotron[..], &[("group_query_attention", "true"), ("num_query_groups", "4")]].concat();
+    let grouped = plan(LLAMA, &grouped);
+    assert_eq!(leaves(&grouped, "query in the projection"), [None]);
+    assert_eq!([leaves(&grouped, "query"), leaves(&grouped, "key")], [[Some(STREAM)], [Some(STREAM / 4)]]);
+}
+
+/// Its loss reads fp32 logits, which the model returns alone: those of 16 bits are gone by then.
+#[test]
+fn logits_of_nanotron_are_in_fp32_alone() {
+    let at_loss = plan(
+        LLAMA,
+        &[("software", "nanotron"), ("world_size", "1"), ("num_layers", "1"), ("vocab_size", "512000")],
+    );
+    let logits = 2 * 2048 * 512_000;
+    assert_eq!(leaves(&at_loss, "fp32 logits"), [Some(4 * logits)]);
+    assert_eq!(leaves(&at_loss, "loss softmax"), [Some(4 * logits)]);
+    assert_eq!(leaves(&at_loss, "logits"), [None]);
+}
+
 /// Eight layers recomputed three at a time are three runs, the last of two: one input more is kept than of four at a time.
 #[test]
 fn a_last_short_run_keeps_its_input() {

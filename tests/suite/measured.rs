@@ -29,7 +29,7 @@ fn limit(family: &str) -> Limit {
         // Points of a line, of a GPU's whole memory.
         "unsloth device" => limit(10.0, 7.5, 1.0),
         "unsloth reserved" => limit(8.0, 8.0, 0.0),
-        "nanotron allocated" => limit(10.0, 6.0, 0.0),
+        "nanotron allocated" => limit(0.6, 0.2, 0.0),
         "ms-swift reserved" => limit(5.0, 5.0, 1.0),
         _ => panic!("a family without a limit: {family}"),
     }

@@ -167,6 +167,11 @@ const OTHERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=64&mbs=1&tp=2&nodes=2&seq=8192&software=nanotron&zero_stage=1",
     ),
     (
+        "Llama 2 7B, whose heads have keys of their own, in nanotron",
+        "Llama-2-7B",
+        "bf16&gbs=64&mbs=1&tp=2&nodes=2&seq=4096&software=nanotron&zero_stage=1",
+    ),
+    (
         "Llama 3 8B in PyTorch's FSDP",
         "Llama-3-8B",
         "bf16&gbs=64&mbs=1&nodes=2&seq=8192&software=torch_fsdp&zero_stage=3&use_torch_fsdp2&gradient_accumulation_fusion=false",

@@ -14,6 +14,11 @@ const STATISTIC: u64 = 4;
 static INPUT: Formula = Formula::new("S·h·Bi", "The QKV projection's input, the norm's output.", ATTENTION);
 static GATHERED: Formula = Formula::new("n·h·Bi", "The QKV projection's input, gathered.", ATTENTION);
 static QUERY: Formula = Formula::new("n·A·B", "The queries.", ATTENTION);
+static REORDERED: Formula = Formula::new(
+    "n·Q·B",
+    "The queries, rotated in place, with the keys and values beside them as the projection made them: one storage.",
+    "nanotron/models/llama.py:CausalSelfAttention; flash_attn/layers/rotary.py",
+);
 static KEY: Formula = Formula::new("n·K·B", "The keys.", ATTENTION);
 static VALUE: Formula = Formula::new("n·K·B", "The values.", ATTENTION);
 static BUFFER: Formula =
@@ -97,9 +102,18 @@ fn core_of(x: &Symbols<'_>) -> Core {
         view,
     };
     let heads = [x.n, x.a * x.d];
+    let holds_all = x.recipe().software.semantics().queries_hold_projection && x.a == x.k;
+    let query = if holds_all {
+        Operand {
+            own: Saved::new("query in the projection", &[x.n, x.qkv], x.width, &REORDERED),
+            view: false,
+        }
+    } else {
+        operand("query", x.a, &QUERY, !fresh && !is_grouped(x))
+    };
     Core {
         operands: [
-            operand("query", x.a, &QUERY, !fresh && !is_grouped(x)),
+            query,
             operand("key", x.k, &KEY, !fresh),
             // Values are neither normed nor rotated, so that they stay views of the projection's output.
             operand("value", x.k, &VALUE, true),

@@ -65,7 +65,8 @@ fn loss(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(4);
     let overwrites = matches!(x.recipe().loss, LossKind::TransformerEngine | LossKind::Compiled);
     // Where a pipeline gathers the outputs, these are among them.
-    if narrow && !overwrites && !x.gathers_pipeline_outputs() {
+    let dropped = x.recipe().software.semantics().drops_cast_logits;
+    if narrow && !overwrites && !dropped && !x.gathers_pipeline_outputs() {
         out.push(Saved::new("logits", &[x.n, x.v], x.width, &LOGITS));
     }
     if matches!(x.recipe().loss, LossKind::Legacy | LossKind::NativeFused | LossKind::Torch) {

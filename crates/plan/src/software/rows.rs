@@ -19,10 +19,12 @@ const CORE_TE: Semantics = Semantics {
     norm_in_projection: true,
     stand_in_each_time: false,
     copies_attention_inputs: true,
+    queries_hold_projection: false,
     positions_before_cut: false,
     batch_mask: BatchMask::Each,
     accumulates_output_layer: false,
     loss: None,
+    drops_cast_logits: false,
     gathers_pipeline_outputs: false,
     keeps_every_second_product: false,
     issue: HostIssue::MegatronCore,
@@ -101,9 +103,16 @@ const TORCHTITAN: Semantics = Semantics {
 };
 
 /// nanotron gathers in an operation of its own, and its loss shifts a copy of fp32 logits
-/// (`parallel/tensor_parallel/functional.py:column_linear`, `_ShardedCrossEntropy`).
-const NANOTRON: Semantics =
-    Semantics { column_input: ColumnInput::Gathered, loss: Some(LossKind::Legacy), ..PYTORCH };
+/// (`parallel/tensor_parallel/functional.py:column_linear`, `_ShardedCrossEntropy`). Since January 2024 its Llama rotates
+/// queries in place and joins keys with values for flash-attn (`models/llama.py:CausalSelfAttention`), and returns fp32 logits
+/// alone (`LlamaModel.forward_with_hidden_states`).
+const NANOTRON: Semantics = Semantics {
+    column_input: ColumnInput::Gathered,
+    loss: Some(LossKind::Legacy),
+    queries_hold_projection: true,
+    drops_cast_logits: true,
+    ..PYTORCH
+};
 
 /// Which of its ends FSDP wraps depends on the engine (Trainer's FSDP, DeepSpeed) and is asked of the recipe. Its attention is
 /// `sdpa` since release 4.36, or flash-attn 2: the same kernel (`modeling_utils.py:_check_and_adjust_attn_implementation`).

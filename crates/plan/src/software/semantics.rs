@@ -26,6 +26,9 @@ pub struct Semantics {
     pub stand_in_each_time: bool,
     /// Whether cuDNN's attention gets copies of queries, keys and values, or views of the projection's output.
     pub copies_attention_inputs: bool,
+    /// Whether queries with as many groups as heads are rotated where the reordered projection left them, so that the keys
+    /// and values in the same storage live as long as they do, beside the copies that the kernel reads.
+    pub queries_hold_projection: bool,
     /// Whether positions are added for the whole sequence before it is cut over the tensor ranks.
     pub positions_before_cut: bool,
     /// The attention mask that is alive while the loss runs.
@@ -34,6 +37,8 @@ pub struct Semantics {
     pub accumulates_output_layer: bool,
     /// The loss that runs whatever Megatron's options say; none where these decide.
     pub loss: Option<LossKind>,
+    /// Whether nothing holds the 16-bit logits any longer once they are cast to fp32 for the loss.
+    pub drops_cast_logits: bool,
     /// Whether a pipeline gathers the last stage's outputs and has buffers of its own for every micro-batch
     /// (`torch.distributed.pipelining`).
     pub gathers_pipeline_outputs: bool,
