@@ -115,10 +115,21 @@ fn meanings() -> Vec<(String, String)> {
 }
 
 /// Formulas that no setting reaches yet, each with the reason.
-const UNREACHED: [(&str, &str); 1] = [(
-    "The gradient of the output layer's weight, summed in fp32.",
-    "Liger's accum_dtype: recorded runs have it, no trainer's file sets it",
-)];
+const UNREACHED: [(&str, &str); 4] = [
+    (
+        "The gradient of the output layer's weight, summed in fp32.",
+        "Liger's accum_dtype: recorded runs have it, no trainer's file sets it",
+    ),
+    (
+        "The query latent's norm input, a part of what was gathered over the tensor ranks.",
+        "latent attention in Megatron's own layers; everybody who runs it has Transformer Engine",
+    ),
+    ("The key/value latent's norm input.", "as the query latent's: in Megatron's own layers alone"),
+    (
+        "The recomputed MLP's input, the norm's output.",
+        "in Megatron's own layers; Transformer Engine's norm is recomputed with the MLP",
+    ),
+];
 
 #[test]
 fn formulas_said_to_be_out_of_reach_are() {

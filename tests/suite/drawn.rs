@@ -14,6 +14,11 @@ pub(crate) fn config(cases: u32) -> ProptestConfig {
     }
 }
 
+/// How many plans to draw: `normal` unless `SHARDSCOPE_PLANS` says otherwise.
+pub(crate) fn wanted(normal: u64) -> u64 {
+    std::env::var("SHARDSCOPE_PLANS").ok().and_then(|plans| plans.parse().ok()).unwrap_or(normal)
+}
+
 /// What is done to a text to break it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Damage {

@@ -60,4 +60,5 @@ mod traffic_walk;
 mod tuned_runs;
 mod utilisation;
 mod vision;
+mod walked;
 mod words;

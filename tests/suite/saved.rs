@@ -146,7 +146,7 @@ fn saver(x: &Symbols<'_>, operator: Operator, saved: &Saved) -> &'static str {
     let lean = x.recipe().fusions.memory_efficient_norm;
     match (operator, saved.name) {
         (Operator::InputNorm, _) => "input_layernorm",
-        (Operator::PreMlpNorm, _) => "pre_mlp_layernorm",
+        (Operator::PreMlpNorm | Operator::PreExpertsNorm, _) => "pre_mlp_layernorm",
         (_, "dropout mask") => "dropout",
         (_, "linear_qkv input") if lean => "input_layernorm",
         (_, "linear_fc1 input") if lean => "pre_mlp_layernorm",

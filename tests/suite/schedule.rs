@@ -10,6 +10,7 @@ use shardscope::plan::PipelineSchedule;
 use shardscope::schedule::{Action, ChunkTime, Order, Shape, StageDurations, timeline, totals};
 use shardscope::units::Seconds;
 
+use super::drawn::wanted;
 use super::random::Random;
 use super::sweeping::sweep;
 
@@ -151,7 +152,7 @@ fn every_order_is_complete_and_runs() {
 fn every_event_is_timed_as_by_sweeping() {
     let mut random = Random::new(19);
     let (mut events, mut blocked) = (0, 0);
-    for round in 0..800 {
+    for round in 0..wanted(800) as usize {
         let kind = KINDS[round % KINDS.len()];
         let stages = 1 + random.below(12) as u32;
         let chunks = 1 + random.below(4) as u32;

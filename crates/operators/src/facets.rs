@@ -11,7 +11,9 @@ macro_rules! facet {
         match $operator {
             Self::Embedding => embedding::$name($x),
             Self::VisionLayer | Self::VisionEnds => vision::$name($operator, $x),
-            Self::InputNorm | Self::PreMlpNorm | Self::FinalNorm => norm::$name($operator, $x),
+            Self::InputNorm | Self::PreMlpNorm | Self::PreExpertsNorm | Self::FinalNorm => {
+                norm::$name($operator, $x)
+            }
             Self::SelfAttention => attention::$name($x),
             Self::WindowedAttention => attention::$name(&$x.windowed()),
             Self::LatentAttention => latent_attention::$name($x),

@@ -21,8 +21,10 @@ pub enum Operator {
     LatentAttention,
     /// Linear attention or a state-space mixer, its residual addition included.
     Linear(LinearKind),
-    /// Norm before the MLP.
+    /// Norm before a dense MLP.
     PreMlpNorm,
+    /// Norm before routed experts, which Transformer Engine runs by itself.
+    PreExpertsNorm,
     /// Dense MLP, its residual addition included.
     Mlp,
     /// Router, dispatcher, experts and shared experts, the residual addition included.
@@ -54,7 +56,7 @@ impl Operator {
             Self::WindowedAttention => "windowed_attention",
             Self::LatentAttention => "multi_latent_attention",
             Self::Linear(kind) => kind.name(),
-            Self::PreMlpNorm => "pre_mlp_layernorm",
+            Self::PreMlpNorm | Self::PreExpertsNorm => "pre_mlp_layernorm",
             Self::Mlp => "mlp",
             Self::Experts => "moe",
             Self::FinalNorm => "final_layernorm",

@@ -28,7 +28,7 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     let wide = [x.n, x.a * x.d];
     Some(match operator {
         Operator::InputNorm => vec![Saved::new("layer input", &[x.s_local, x.h], x.residual_width, &INPUT)],
-        Operator::PreMlpNorm => Vec::new(),
+        Operator::PreMlpNorm | Operator::PreExpertsNorm => Vec::new(),
         Operator::SelfAttention | Operator::WindowedAttention => {
             let mut out = vec![
                 Saved::new("query", &wide, x.width, &QUERY),

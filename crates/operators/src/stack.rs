@@ -25,7 +25,7 @@ pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Vec<Operator> {
     }
     match kind.feed_forward {
         FeedForward::Dense => operators.extend([Operator::PreMlpNorm, Operator::Mlp]),
-        FeedForward::Moe => operators.extend([Operator::PreMlpNorm, Operator::Experts]),
+        FeedForward::Moe => operators.extend([Operator::PreExpertsNorm, Operator::Experts]),
         FeedForward::None => {}
     }
     operators

@@ -5,6 +5,7 @@
 mod run;
 mod walker;
 
+use super::drawn;
 use run::Run;
 use shardscope::estimate::traffic::{Parallelism, traffic};
 use shardscope::plan::Plan;
@@ -35,12 +36,13 @@ fn walk(run: &Run, plan: &Plan) -> Vec<Log> {
         .collect()
 }
 
+/// Runs of a normal test; `SHARDSCOPE_PLANS=100000` asks for more.
 const RUNS: u64 = 200;
 
 #[test]
 fn the_ledger_is_what_a_walk_through_the_schedule_adds_up_to() {
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
-    for seed in 0..RUNS {
+    for seed in 0..drawn::wanted(RUNS) {
         let run = Run::random(seed);
         let plan = run.plan();
         let groups = Groups::of(plan.layout());

@@ -87,7 +87,10 @@ pub(super) fn adapt_work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Wor
 
 /// Whether the input of `operator` requires a gradient: not so in front of the first adapter, where everything is frozen.
 pub(super) fn input_needs_gradient(operator: Operator, x: &Symbols<'_>) -> bool {
-    let behind_attention = matches!(operator, Operator::PreMlpNorm | Operator::Mlp | Operator::Experts);
+    let behind_attention = matches!(
+        operator,
+        Operator::PreMlpNorm | Operator::PreExpertsNorm | Operator::Mlp | Operator::Experts
+    );
     x.trains
         || x.input_gradient
         || (behind_attention && (LINEAR_QKV.is_adapted(x) || LINEAR_PROJ.is_adapted(x)))

@@ -54,7 +54,7 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let needed = input_needs_gradient(Operator::SelfAttention, x);
     let input = column::input(x, "linear_qkv input", x.input_width, &INPUT, &GATHERED);
     let normed = x.recipe().software.semantics().norm_in_projection;
-    out.extend(LINEAR_QKV.column(x, input, [normed, needed], norm::alive(x)));
+    out.extend(LINEAR_QKV.column(x, input, [normed, needed], norm::alive(Operator::InputNorm, x)));
     if !needed && !LINEAR_QKV.is_adapted(x) {
         // Nothing up to the output projection has a gradient.
         let core = core_of(x);
@@ -132,6 +132,10 @@ fn buffer(x: &Symbols<'_>, name: &'static str) -> Saved {
     Saved::new(name, &[x.n, x.qkv], x.width, &BUFFER)
 }
 
+/// Names of what the norms keep of every head and token: of its deviation, and of its mean.
+const NORM_STATISTICS: [[&str; 2]; 2] =
+    [["query norm statistics", "key norm statistics"], ["query norm means", "key norm means"]];
+
 /// The key's norm reads a view of the QKV output, the query's a copy where heads are grouped.
 fn qk_norms(x: &Symbols<'_>) -> Vec<Saved> {
     if !x.model().qk_layernorm {
@@ -142,8 +146,10 @@ fn qk_norms(x: &Symbols<'_>) -> Vec<Saved> {
         out.push(Saved::new("query norm input", &[x.n, x.a, x.d], x.width, &QUERY));
     }
     out.push(buffer(x, "QKV output held by the norms"));
-    out.push(Saved::new("query norm statistics", &[x.n, x.a], STATISTIC, &QUERY_STATISTICS));
-    out.push(Saved::new("key norm statistics", &[x.n, x.k], STATISTIC, &KEY_STATISTICS));
+    for [query, key] in norm::statistics(x, &NORM_STATISTICS) {
+        out.push(Saved::new(query, &[x.n, x.a], STATISTIC, &QUERY_STATISTICS));
+        out.push(Saved::new(key, &[x.n, x.k], STATISTIC, &KEY_STATISTICS));
+    }
     out
 }
 

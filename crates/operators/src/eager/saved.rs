@@ -15,7 +15,7 @@ pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
         Operator::Embedding => ends::embedding(&mut tape),
         Operator::InputNorm => norm::input(&mut tape),
         Operator::SelfAttention | Operator::WindowedAttention => attention::attention(&mut tape),
-        Operator::PreMlpNorm => norm::pre_mlp(&mut tape),
+        Operator::PreMlpNorm | Operator::PreExpertsNorm => norm::pre_mlp(&mut tape),
         Operator::Mlp => mlp::mlp(&mut tape),
         Operator::Experts => experts::experts(&mut tape),
         Operator::FinalNorm => norm::last(&mut tape),

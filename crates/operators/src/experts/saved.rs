@@ -2,7 +2,7 @@
 
 use crate::adapters::{Alive, EXPERTS_FC1, EXPERTS_FC2, SHARED_FC1, SHARED_FC2};
 use crate::attention::residual_mask;
-use crate::{Saved, Symbols, norm};
+use crate::{Operator, Saved, Symbols, norm};
 use shardscope_explain::Formula;
 use shardscope_plan::{Dispatcher, RecomputeModule};
 
@@ -63,7 +63,7 @@ static GATED: Formula =
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(18);
     // A recomputed norm discards its output, which is this layer's input, so that nothing of it is saved here.
-    let normed = norm::is_recomputed(x);
+    let normed = norm::is_recomputed(Operator::PreExpertsNorm, x);
     if x.recomputes(RecomputeModule::Moe) {
         if !normed {
             out.push(Saved::new("moe input", &[x.s_local, x.h], x.width, &CHECKPOINTED));

@@ -1,7 +1,7 @@
 //! Tensors kept for backward.
 
 use crate::attention::{Core, Operand, core, residual_mask};
-use crate::{Saved, Symbols, norm};
+use crate::{Operator, Saved, Symbols, norm};
 use shardscope_explain::Formula;
 use shardscope_plan::{AttentionKernel, RecomputeModule};
 
@@ -10,19 +10,22 @@ const SOURCE: &str = "megatron/core/transformer/multi_latent_attention.py";
 const STATISTIC: u64 = 4;
 
 static INPUT: Formula = Formula::new("S·h·Bi", "Input of both down-projections, the norm's output.", SOURCE);
-static QUERY_NORM: Formula = Formula::new(
+static QUERY_NORM: Formula = Formula::new("S·ql·B", "The query latent's norm input.", SOURCE);
+static GATHERED_QUERY_NORM: Formula = Formula::new(
     "n·ql·B",
-    "The query latent's norm input; gathered over sequence ranks it stays whole.",
+    "The query latent's norm input, a part of what was gathered over the tensor ranks.",
     SOURCE,
 );
 static KV_NORM: Formula = Formula::new("S·kl·B", "The key/value latent's norm input.", SOURCE);
 static KV_BUFFER: Formula = Formula::new(
-    "n·(kl + dr)·B",
+    "S·(kl + dr)·B",
     "The key/value down-projection's output, held whole by a view of the latent.",
     SOURCE,
 );
 static STATISTICS: Formula = Formula::new("4·S", "A latent norm's fp32 statistics.", SOURCE);
 static QUERY_UP: Formula = Formula::new("S·ql·Bi", "The query up-projection's input.", SOURCE);
+static NORMED_QUERY: Formula =
+    Formula::new("S·h·Bi", "The query projection's input, behind the norm that it begins with.", SOURCE);
 static KV_UP: Formula = Formula::new("S·kl·Bi", "The key/value up-projection's input.", SOURCE);
 static COS: Formula = Formula::new("2·s·dr·B", "Cosines for the rotation of queries and of keys.", SOURCE);
 static SIN: Formula = Formula::new("2·s·dr·B", "Sines for the rotation of queries and of keys.", SOURCE);
@@ -39,7 +42,7 @@ static NOTHING: Formula = Formula::new("0", "Given back and recomputed in backwa
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(18);
-    if !norm::is_recomputed(x) {
+    if !norm::is_recomputed(Operator::InputNorm, x) {
         out.push(Saved::new("down-projection input", &[x.s_local, x.h], x.input_width, &INPUT));
     }
     out.extend(latents(x));
@@ -53,34 +56,54 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
 fn latents(x: &Symbols<'_>) -> Vec<Saved> {
     let sizes = x.latent;
     let normed = x.model().qk_layernorm;
+    let gathered = gathers_latents(x);
     let mut out = Vec::with_capacity(6);
-    let statistics = |out: &mut Vec<Saved>, name| {
-        out.push(Saved::new(name, &[x.s_local], STATISTIC, &STATISTICS));
+    let statistics = |out: &mut Vec<Saved>, names: &'static [&'static str; 2]| {
+        for name in norm::statistics(x, names) {
+            out.push(Saved::new(name, &[x.s_local], STATISTIC, &STATISTICS));
+        }
     };
     if sizes.query > 0 && normed {
-        out.push(Saved::new("query norm input", &[x.n, sizes.query], x.width, &QUERY_NORM));
-        statistics(&mut out, "query norm statistics");
+        let (rows, why) = if gathered { (x.n, &GATHERED_QUERY_NORM) } else { (x.s_local, &QUERY_NORM) };
+        out.push(Saved::new("query norm input", &[rows, sizes.query], x.width, why));
+        statistics(&mut out, &["query norm statistics", "query norm means"]);
     }
-    if x.sequence_parallel {
+    if sizes.query == 0 && queries_are_normed(x) {
+        statistics(&mut out, &["query norm statistics", "query norm means"]);
+        out.push(Saved::new("query projection input", &[x.s_local, x.h], x.input_width, &NORMED_QUERY));
+    }
+    if gathered {
         if normed {
             out.push(Saved::new("kv norm input", &[x.s_local, sizes.key_value], x.width, &KV_NORM));
         }
     } else {
-        let shape = [x.n, sizes.key_value + sizes.rotary];
+        let shape = [x.s_local, sizes.key_value + sizes.rotary];
         out.push(Saved::new("kv down-projection output", &shape, x.width, &KV_BUFFER));
     }
     if normed {
-        statistics(&mut out, "kv norm statistics");
+        statistics(&mut out, &["kv norm statistics", "kv norm means"]);
     }
     if sizes.query > 0 {
         let shape = [x.s_local, sizes.query];
         out.push(Saved::new("query up-projection input", &shape, x.input_width, &QUERY_UP));
     }
-    if normed || x.sequence_parallel {
+    if normed || gathered {
         let shape = [x.s_local, sizes.key_value];
         out.push(Saved::new("kv up-projection input", &shape, x.input_width, &KV_UP));
     }
     out
+}
+
+/// Whether the query projection, where there is no query latent, begins with a norm of its own: Transformer Engine's does.
+pub(crate) fn queries_are_normed(x: &Symbols<'_>) -> bool {
+    x.model().qk_layernorm && x.recipe().software.semantics().transformer_engine
+}
+
+/// Whether a down-projection's output is gathered over the tensor ranks and then cut by sequence: Megatron's own linear layers
+/// are column-parallel there. Transformer Engine's are duplicated and give each rank its own tokens, whole
+/// (`MLASelfAttention.__init__`, `get_query_key_value_tensors`), so that a view of the key/value latent holds the rotated part.
+fn gathers_latents(x: &Symbols<'_>) -> bool {
+    x.sequence_parallel && !x.recipe().software.semantics().transformer_engine
 }
 
 fn rotation(x: &Symbols<'_>) -> Vec<Saved> {

@@ -3,6 +3,7 @@
 //! latents come with `--qk-layernorm`; without q-LoRA it also brings a norm of the residual stream in front of
 //! the query projection.
 
+use super::saved::queries_are_normed;
 use crate::{Account, Symbols, Weight, attention, norm};
 use shardscope_plan::LatentAttention;
 
@@ -34,7 +35,7 @@ fn queries(x: &Symbols<'_>, latent: LatentAttention) -> Vec<Weight> {
         }
         out.push(Weight::column("linear_q_up_proj.weight", Account::Attention, [rows, rank], x.t));
     } else {
-        if normed {
+        if queries_are_normed(x) {
             let names = ["linear_q_proj.layer_norm_weight", "linear_q_proj.layer_norm_bias"];
             out.extend(norm::scale(x, names, Account::Attention, x.h));
         }

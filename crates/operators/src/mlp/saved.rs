@@ -21,16 +21,17 @@ static OUTPUT: Formula =
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(6);
-    let normed = norm::is_recomputed(x);
+    let given_back =
+        norm::is_recomputed(Operator::PreMlpNorm, x) || norm::is_in_recomputed_mlp(Operator::PreMlpNorm, x);
     if x.recomputes(RecomputeModule::Mlp) {
-        if !normed {
+        if !given_back {
             out.push(Saved::new("mlp input", &[x.s_local, x.h], x.width, &CHECKPOINTED));
         }
     } else {
         let needed = input_needs_gradient(Operator::Mlp, x);
         let input = column::input(x, "linear_fc1 input", x.input_width, &INPUT, &GATHERED);
         let joined = x.recipe().software.semantics().norm_in_projection;
-        out.extend(LINEAR_FC1.column(x, input, [joined, needed], norm::alive(x)));
+        out.extend(LINEAR_FC1.column(x, input, [joined, needed], norm::alive(Operator::PreMlpNorm, x)));
         let between = needed || LINEAR_FC1.is_adapted(x);
         if between {
             out.push(Saved::new("activation input", &[x.n, x.gate * x.f], x.width, &ACTIVATION));

@@ -12,6 +12,11 @@ static PROJECTION: Formula = Formula::new(
     SOURCE,
 );
 
+static GATHERED: Formula = Formula::new(
+    "(n - S)·h·B",
+    "The projection's output is gathered over the tensor ranks; the layer's input, a view of this rank's tokens, holds all of it.",
+    SOURCE,
+);
 static CHECKPOINTED: Formula =
     Formula::new("2·S·h·B", "Embedding and hidden state, inputs of the recomputed depth.", SOURCE);
 
@@ -32,6 +37,10 @@ fn inner(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(7);
     for _ in ["enorm", "hnorm"] {
         out.extend(norm::kept(x));
+    }
+    if x.sequence_parallel {
+        let rest = x.n.saturating_sub(x.s_local);
+        out.push(Saved::new("rest of the gathered projection", &[rest, x.h], x.width, &GATHERED));
     }
     out.push(Saved::new("eh_proj input", &[x.s_local, 2 * x.h], x.input_width, &PROJECTION));
     out

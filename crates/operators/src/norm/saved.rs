@@ -18,20 +18,44 @@ pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
     if !input_needs_gradient(operator, x) {
         return Vec::new();
     }
-    if operator != Operator::FinalNorm && is_recomputed(x) {
+    if is_recomputed(operator, x) || is_in_recomputed_mlp(operator, x) {
         return vec![Saved::new("norm input", &[x.s_local, x.h], x.residual_width, &INPUT)];
     }
     kept(x)
 }
 
-/// Whether the norms of the layers are recomputed (`--recompute-modules layernorm`).
-pub(crate) fn is_recomputed(x: &Symbols<'_>) -> bool {
-    x.recomputes(RecomputeModule::LayerNorm)
+/// Whether a norm of the layers is recomputed (`--recompute-modules layernorm`): only one that stands by itself, which the
+/// layer can checkpoint (`transformer_layer.py`: `recompute_input_layernorm` is set where the norm is no `IdentityOp`).
+pub(crate) fn is_recomputed(operator: Operator, x: &Symbols<'_>) -> bool {
+    operator != Operator::FinalNorm
+        && x.recomputes(RecomputeModule::LayerNorm)
+        && !is_in_projection(operator, x)
+}
+
+/// Whether a norm is part of the projection behind it, Transformer Engine's `LayerNormLinear`: that of queries, keys and values
+/// and the first one of a dense MLP, not what latent attention or experts read (`gpt_layer_specs.py`).
+fn is_in_projection(operator: Operator, x: &Symbols<'_>) -> bool {
+    let fused = match operator {
+        Operator::InputNorm => x.model().latent.is_none(),
+        operator => operator == Operator::PreMlpNorm,
+    };
+    fused && x.recipe().software.semantics().transformer_engine
+}
+
+/// Whether a checkpoint of the dense MLP begins in front of the norm.
+pub(crate) fn is_in_recomputed_mlp(operator: Operator, x: &Symbols<'_>) -> bool {
+    operator == Operator::PreMlpNorm && is_in_projection(operator, x) && x.recomputes(RecomputeModule::Mlp)
 }
 
 /// What becomes of a norm's output whoever reads it.
-pub(crate) fn alive(x: &Symbols<'_>) -> Alive {
-    if is_recomputed(x) { Alive::Recomputed } else { Alive::No }
+pub(crate) fn alive(operator: Operator, x: &Symbols<'_>) -> Alive {
+    if is_recomputed(operator, x) { Alive::Recomputed } else { Alive::No }
+}
+
+/// Of `deviation_and_mean` what a norm keeps of each of its rows: LayerNorm both, RMSNorm the first.
+pub(crate) fn statistics<'a, T>(x: &Symbols<'_>, deviation_and_mean: &'a [T; 2]) -> &'a [T] {
+    let both = x.model().normalization == Normalization::LayerNorm;
+    &deviation_and_mean[..if both { 2 } else { 1 }]
 }
 
 /// What a norm of the residual stream keeps when it is not recomputed.

@@ -32,7 +32,9 @@ pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Tran
     }
     Some(match operator {
         Operator::Embedding => embedding(x),
-        Operator::InputNorm | Operator::PreMlpNorm | Operator::FinalNorm => norms(x),
+        Operator::InputNorm | Operator::PreMlpNorm | Operator::PreExpertsNorm | Operator::FinalNorm => {
+            norms(x)
+        }
         Operator::SelfAttention | Operator::WindowedAttention => attention(x),
         Operator::Mlp => mlp(x),
         Operator::Experts => experts(x),
