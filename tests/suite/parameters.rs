@@ -14,6 +14,8 @@ const COUNTS: &str = include_str!("../data/megatron/parameters.json");
 pub(crate) fn drafted(case: &Value) -> Draft {
     let given = &case["plan"];
     let mut draft = draft();
+    // The counts are of Transformer Engine's modules: latent attention's query projection begins with a norm there.
+    draft.recipe.software = Software::MegatronCoreTe;
     let model = &mut draft.model;
     model.num_layers = int(given, "num_layers");
     model.hidden_size = int(given, "hidden");
