@@ -205,6 +205,17 @@ fn logits_of_nanotron_are_in_fp32_alone() {
     assert_eq!(leaves(&at_loss, "logits"), [None]);
 }
 
+/// torchao quantises a linear layer's input again in backward and keeps it in 16 bits; Transformer Engine keeps its 8 bits.
+#[test]
+fn inputs_under_fp8_are_as_wide_as_the_software_keeps_them() {
+    for (software, width) in [("torchtitan", 2), ("megatron_core_te", 1)] {
+        let set = [("software", software), ("world_size", "1")];
+        let kept =
+            leaves(&plan(&format!("{LLAMA} --fp8-format e4m3 --fp8-recipe mxfp8"), &set), "linear_fc2 input");
+        assert_eq!(kept, [Some(2 * 2048 * 4096 * width)], "{software}");
+    }
+}
+
 /// Eight layers recomputed three at a time are three runs, the last of two: one input more is kept than of four at a time.
 #[test]
 fn a_last_short_run_keeps_its_input() {

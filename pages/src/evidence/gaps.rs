@@ -53,8 +53,8 @@ pub const GAPS: &[(&str, &str)] = &[
     ),
     (
         "torchtitan-018",
-        "7.8 GiB above half the context parallel size (017, met) with as many tokens on a rank: ring attention's gathered keys \
-         and values are not counted under torchtitan",
+        "7.8 GiB above half the context parallel size (017, met) with as many tokens on a rank: not found; the gathered keys and \
+         values that torchtitan's ring attention has beside it are an eighth of a GiB in one layer",
     ),
     (
         "torchtitan-compiled-012",

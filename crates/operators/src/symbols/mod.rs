@@ -48,7 +48,7 @@ pub struct Symbols<'a> {
     pub residual_width: u64,
     /// 2 when the MLP is gated, else 1.
     pub gate: u64,
-    /// Bytes of an element of a linear layer's kept input: fp8 matmuls keep it as they read it.
+    /// Bytes of an element of a linear layer's saved input: under FP8 as its product reads it, or as the layer was given it.
     pub input_width: u64,
     /// Width of the storage that views of the fused QKV output hold: `A + 2K`; with fewer key/value heads than
     /// tensor ranks the output is gathered whole before it is cut.
@@ -111,7 +111,11 @@ impl<'a> Symbols<'a> {
             width,
             residual_width: if recipe.fp32_residual || recipe.tuning.upcast { 4 } else { width },
             gate: model.gate_factor(),
-            input_width: if recipe.fp8.is_some() { Number::Fp8.width() } else { width },
+            input_width: if recipe.fp8.is_some() && !recipe.software.semantics().keeps_unquantized_inputs {
+                Number::Fp8.width()
+            } else {
+                width
+            },
             qkv: qkv_width(model, t),
             moe: ExpertSizes::of(plan),
             latent: LatentSizes::of(model),

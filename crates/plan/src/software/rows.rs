@@ -19,6 +19,7 @@ const CORE_TE: Semantics = Semantics {
     norm_in_projection: true,
     stand_in_each_time: false,
     copies_attention_inputs: true,
+    keeps_unquantized_inputs: false,
     queries_hold_projection: false,
     positions_before_cut: false,
     batch_mask: BatchMask::Each,
@@ -85,7 +86,10 @@ const MEGATRON_DEEPSPEED: Semantics = Semantics { loss: Some(LossKind::Legacy), 
 /// Software with PyTorch's own layers under its own loop.
 const PYTORCH: Semantics = Semantics { issue: HostIssue::Eager, pytorch_linears: true, ..OTHER };
 
+/// FP8 is torchao's, whose products hand autograd the 16-bit operands (`float8/float8_linear.py`,
+/// `prototype/mx_formats/mx_linear.py`: `ctx.save_for_backward(input_hp, weight_hp)`).
 const TORCH_FSDP: Semantics = Semantics {
+    keeps_unquantized_inputs: true,
     makes_gradients_anew: true,
     loss: Some(LossKind::Torch),
     attention_build: AttentionBuild::Triton,

@@ -26,6 +26,8 @@ pub struct Semantics {
     pub stand_in_each_time: bool,
     /// Whether cuDNN's attention gets copies of queries, keys and values, or views of the projection's output.
     pub copies_attention_inputs: bool,
+    /// Whether linear layers under FP8 keep their inputs as they came and quantise them again in backward, rather than in 8 bits.
+    pub keeps_unquantized_inputs: bool,
     /// Whether queries with as many groups as heads are rotated where the reordered projection left them, so that the keys
     /// and values in the same storage live as long as they do, beside the copies that the kernel reads.
     pub queries_hold_projection: bool,
