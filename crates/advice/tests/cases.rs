@@ -103,13 +103,13 @@ fn what_needs_two_changes_gets_two() {
 
 #[test]
 fn what_fits_gets_the_best_single_change() {
-    // Nothing was said of 19.5 s: fewer layers beside the loss take 14.5; PP 2, 13.2 s, takes some of the headroom.
+    // Nothing was said of 20.7 s: fewer layers beside the loss take 14.6, 29 % less; PP 2 takes some of the headroom.
     let deep = format!(
         "{LLAMA_8B} {LLAMA} --micro-batch-size 1 --global-batch-size 128 --use-distributed-optimizer \
          --pipeline-model-parallel-size 8"
     );
     let step = first(&plan(8, "H100-SXM", &deep), "best-change");
-    assert!(step < 14.6, "{step}");
+    assert!(step < 14.65, "{step}");
     // VPP 2, 3.17 s, was named; VPP 12 takes 2.70.
     let bubble = format!("{GPT3} --pipeline-model-parallel-size 8");
     let step = first(&plan(512, "A100-SXM-80GB", &bubble), "best-change");

@@ -134,8 +134,8 @@ mod tests {
         let lines = logged(&state.input, &shown);
         let names: Vec<&str> = lines.iter().map(|line| line.name).collect();
         assert_eq!(names.len(), 4, "{names:?}");
-        assert_eq!((lines[0].measured.as_str(), lines[0].predicted.as_str()), ("5.00 s", "4.97 s"));
-        assert!(lines[0].off.starts_with('−'), "{}", lines[0].off);
+        assert_eq!((lines[0].measured.as_str(), lines[0].predicted.as_str()), ("5.00 s", "5.03 s"));
+        assert!(lines[0].off.starts_with('+'), "{}", lines[0].off);
         assert_eq!(lines[2].measured, "30.27 GiB");
         let ratio = measured_ratio(&state.input, &shown).expect("a step");
         assert!((ratio - 5.0 / shown.report.time.step.get()).abs() < 1e-9, "{ratio}");

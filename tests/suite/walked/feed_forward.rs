@@ -26,7 +26,7 @@ impl Runner<'_> {
         let inner = self.model().ffn_hidden_size / self.plan.layout().tensor;
         self.linear(normed);
         self.activation(self.tokens, inner);
-        let output = self.tape.new("activated", self.tokens * inner * self.width);
+        let output = self.tape.allocate("activated", self.tokens * inner * self.width);
         self.linear(output);
     }
 
@@ -92,7 +92,7 @@ impl Runner<'_> {
         let before = self.tape.len();
         self.linear(normed);
         self.activation(self.tokens, inner);
-        let activated = self.tape.new("shared activated", self.tokens * inner * w);
+        let activated = self.tape.allocate("shared activated", self.tokens * inner * w);
         self.linear(activated);
         if self.recomputes(RecomputeModule::SharedExperts) {
             self.tape.forget_since(before);

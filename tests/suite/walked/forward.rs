@@ -20,7 +20,7 @@ pub(super) fn run(plan: &Plan, chunk: &Chunk) -> Tape {
     if chunk.embedding {
         embed(&mut runner);
     }
-    let mut stream = runner.tape.new("chunk input", bytes);
+    let mut stream = runner.tape.allocate("chunk input", bytes);
     let layers: Vec<u64> = chunk.layers.clone().collect();
     match plan.recipe().recompute {
         Recompute::Uniform { num_layers, distribute } => {
@@ -98,13 +98,13 @@ fn embed(runner: &mut Runner<'_>) {
 fn predict(runner: &mut Runner<'_>, hidden: Storage, recomputed: bool) -> Storage {
     let (rows, width) = (runner.rows, runner.model().hidden_size);
     embed(runner);
-    let embedded = runner.tape.new("embedded", rows * width * runner.residual);
+    let embedded = runner.tape.allocate("embedded", rows * width * runner.residual);
     let before = runner.tape.len();
     runner.norm(embedded, rows, width);
     runner.norm(hidden, rows, width);
     runner.tape.keep("joined", rows * 2 * width * runner.width);
     // The projection's columns are gathered over the tensor ranks; what is cut by sequence is a view of that.
-    let gathered = runner.tape.new("gathered projection", runner.tokens * width * runner.width);
+    let gathered = runner.tape.allocate("gathered projection", runner.tokens * width * runner.width);
     let out = runner.layer(gathered, runner.model().num_layers - 1);
     if recomputed {
         runner.tape.forget_since(before);

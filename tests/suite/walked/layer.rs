@@ -59,7 +59,7 @@ impl<'a> Runner<'a> {
         if self.model().normalization == Normalization::LayerNorm {
             self.tape.keep("mean", rows * FLOAT);
         }
-        self.tape.new("normed", rows * columns * self.width)
+        self.tape.allocate("normed", rows * columns * self.width)
     }
 
     /// Behind attention and MLP: dropout keeps its mask; the sum is a storage of its own.
@@ -68,7 +68,7 @@ impl<'a> Runner<'a> {
         if self.recipe().hidden_dropout {
             self.tape.keep("dropout mask", elements);
         }
-        self.tape.new("residual", elements * self.residual)
+        self.tape.allocate("residual", elements * self.residual)
     }
 
     /// The layer `layer`, whose input is `stream`; gives its output.
@@ -128,7 +128,7 @@ impl<'a> Runner<'a> {
     ) {
         if alone && self.recomputes(RecomputeModule::LayerNorm) {
             self.tape.save(stream);
-            let normed = self.tape.new("normed", self.rows * columns * self.width);
+            let normed = self.tape.allocate("normed", self.rows * columns * self.width);
             then(self, normed);
             self.tape.forget(normed);
         } else {
@@ -155,16 +155,16 @@ impl<'a> Runner<'a> {
             (heads + 2 * groups) * d + if model.mixers.output_gate { heads * d } else { 0 }
         };
         let gate = if model.mixers.output_gate { heads * d } else { 0 };
-        let packed = self.tape.new("packed qkv", n * columns * self.width);
+        let packed = self.tape.allocate("packed qkv", n * columns * self.width);
         // Queries of several heads of several groups lie apart and are copied together; else all are views.
         let copied = heads / groups > 1 && groups > 1;
-        let mut query = if copied { self.tape.new("query", n * heads * d * self.width) } else { packed };
+        let mut query = if copied { self.tape.allocate("query", n * heads * d * self.width) } else { packed };
         let (mut key, value) = (packed, packed);
         if model.qk_layernorm {
             self.head_norm(query, n * heads);
             self.head_norm(key, n * groups);
-            query = self.tape.new("normed query", n * heads * d * self.width);
-            key = self.tape.new("normed key", n * groups * d * self.width);
+            query = self.tape.allocate("normed query", n * heads * d * self.width);
+            key = self.tape.allocate("normed key", n * groups * d * self.width);
         }
         if model.position_embedding == PositionEmbedding::Rope {
             if !self.recipe().fusions.rope {
@@ -173,14 +173,14 @@ impl<'a> Runner<'a> {
                     self.tape.keep("sines", self.sequence * d * self.width);
                 }
             }
-            query = self.tape.new("rotated query", n * heads * d * self.width);
-            key = self.tape.new("rotated key", n * groups * d * self.width);
+            query = self.tape.allocate("rotated query", n * heads * d * self.width);
+            key = self.tape.allocate("rotated key", n * groups * d * self.width);
         }
         let output = self.core([query, key, value], heads, [heads * d, groups * d, groups * d, heads * d]);
         let projected = if gate > 0 {
             self.tape.save(output);
             self.tape.keep("gate", n * gate * self.width);
-            self.tape.new("gated output", n * heads * d * self.width)
+            self.tape.allocate("gated output", n * heads * d * self.width)
         } else {
             output
         };
@@ -208,7 +208,7 @@ impl<'a> Runner<'a> {
             self.tape.save(storage);
         }
         self.tape.keep("mask type", FLOAT);
-        self.tape.new("attention output", self.tokens * columns[3] * self.width)
+        self.tape.allocate("attention output", self.tokens * columns[3] * self.width)
     }
 
     fn kernel(&mut self, given: [Storage; 3], heads: u64, columns: [u64; 4]) -> Storage {
@@ -221,7 +221,7 @@ impl<'a> Runner<'a> {
         match recipe.attention_kernel {
             AttentionKernel::Unfused => {
                 self.scores(given, heads, columns);
-                self.tape.new("attention output", n * columns[3] * w)
+                self.tape.allocate("attention output", n * columns[3] * w)
             }
             kernel => {
                 // Batch first everything is copied; Transformer Engine makes its inputs contiguous.
@@ -237,7 +237,7 @@ impl<'a> Runner<'a> {
                 let own = self.tape.keep("kernel output", n * columns[3] * w);
                 let transposed = kernel != AttentionKernel::Fused && recipe.micro_batch_size > 1;
                 if transposed || exchanged {
-                    self.tape.new("attention output", n * columns[3] * w)
+                    self.tape.allocate("attention output", n * columns[3] * w)
                 } else {
                     own
                 }
@@ -264,7 +264,7 @@ impl<'a> Runner<'a> {
             && w == 2
             && (17..=4096).contains(&s)
             && s % 4 == 0
-            && recipe.micro_batch_size * heads % 4 == 0;
+            && (recipe.micro_batch_size * heads).is_multiple_of(4);
         let wide = recipe.fusions.softmax_in_fp32 && !fused && w == 2;
         self.tape.keep("softmax", scores * if wide { FLOAT } else { w });
         if recipe.attention_dropout {
@@ -290,12 +290,12 @@ impl<'a> Runner<'a> {
         self.linear(normed);
         let mut queries = normed;
         if let Some(rank) = latent.q_lora_rank {
-            queries = self.tape.new("query latent", if gathers { n } else { rows } * rank * w);
+            queries = self.tape.allocate("query latent", if gathers { n } else { rows } * rank * w);
             if has_norms {
                 queries = self.norm(queries, rows, rank);
             } else if gathers {
                 // The up-projection gathers sequence again and keeps its own rank's part.
-                queries = self.tape.new("query latent", rows * rank * w);
+                queries = self.tape.allocate("query latent", rows * rank * w);
             }
         } else if has_norms && self.is_te() {
             queries = self.norm(normed, rows, self.model().hidden_size);
@@ -303,9 +303,9 @@ impl<'a> Runner<'a> {
         self.linear(queries);
         let joined = latent.kv_lora_rank + latent.qk_pos_emb_head_dim;
         let mut keys = if gathers {
-            self.tape.new("key latent", rows * latent.kv_lora_rank * w)
+            self.tape.allocate("key latent", rows * latent.kv_lora_rank * w)
         } else {
-            self.tape.new("key latent with rotated part", rows * joined * w)
+            self.tape.allocate("key latent with rotated part", rows * joined * w)
         };
         if has_norms {
             keys = self.norm(keys, rows, latent.kv_lora_rank);
@@ -320,7 +320,7 @@ impl<'a> Runner<'a> {
         }
         let wide = heads * (latent.qk_head_dim + rotated);
         let narrow = heads * latent.v_head_dim;
-        let given = [wide, wide, narrow].map(|columns| self.tape.new("latent operand", n * columns * w));
+        let given = [wide, wide, narrow].map(|columns| self.tape.allocate("latent operand", n * columns * w));
         let output = self.core(given, heads, [wide, wide, narrow, narrow]);
         self.linear(output);
     }

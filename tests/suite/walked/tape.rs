@@ -15,7 +15,7 @@ pub(super) struct Tape {
 
 impl Tape {
     /// A new storage of `bytes`.
-    pub(super) fn new(&mut self, name: &'static str, bytes: u64) -> Storage {
+    pub(super) fn allocate(&mut self, name: &'static str, bytes: u64) -> Storage {
         self.allocated.push((name, bytes));
         Storage(self.allocated.len() - 1)
     }
@@ -27,7 +27,7 @@ impl Tape {
 
     /// A storage made to be saved.
     pub(super) fn keep(&mut self, name: &'static str, bytes: u64) -> Storage {
-        let storage = self.new(name, bytes);
+        let storage = self.allocate(name, bytes);
         self.save(storage);
         storage
     }
