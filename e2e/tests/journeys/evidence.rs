@@ -22,7 +22,7 @@ fn the_evidence_is_one_link_away_and_loads_in_silence() {
     page.click_text(".site a", "Evidence");
     page.wait_text("h1", "Evidence");
     page.wait_for(".filters:not([hidden])");
-    assert_eq!(shown(&page, "time"), 740);
+    assert_eq!(shown(&page, "time"), 751);
     page.assert_quiet();
     assert!(!page.requests().iter().any(|url| url.contains("/evidence") && url.ends_with(".wasm")));
     page.screenshot("evidence");
@@ -60,7 +60,7 @@ fn a_row_opens_as_the_plan_that_it_was_predicted_from() {
 fn filters_choose_rows_points_and_statistics_and_stay_in_the_address() {
     let page = opened(PATH);
     page.choose("[name=hardware]", "B200");
-    page.wait_text(".shown", "44 of 740");
+    page.wait_text(".shown", "44 of 751");
     assert_eq!(shown(&page, "time"), 44);
     assert_eq!(page.count("#time .scatter .points use:not(.off)"), 2 * 44);
     assert!(
@@ -77,7 +77,7 @@ fn filters_choose_rows_points_and_statistics_and_stay_in_the_address() {
     assert_eq!(shown(&page, "time"), few, "a link shows the same");
     assert_eq!(page.value("[name=words]"), "llama 70b");
     page.click_text(".filters button", "All runs");
-    page.wait_text(".shown", "740 of 740");
+    page.wait_text(".shown", "751 of 751");
     assert!(!page.url().contains('?'), "{}", page.url());
 }
 
@@ -94,7 +94,7 @@ fn the_statistics_of_all_rows_are_those_that_were_written() {
     let written = cells();
     scripts(&page, true);
     page.goto_shell(PATH);
-    page.wait_text(".shown", "740 of 740");
+    page.wait_text(".shown", "751 of 751");
     assert!(written.as_array().is_some_and(|cells| cells.len() > 300), "{written}");
     assert_eq!(written, cells());
 }
@@ -149,7 +149,7 @@ fn it_reads_on_a_phone_and_in_the_dark_and_breaks_no_accessibility_rule() {
         }
     }
     page.goto_shell(PATH);
-    page.wait_text(".shown", "740 of 740");
+    page.wait_text(".shown", "751 of 751");
     assert_eq!(page.overflow(), 0, "with every row");
     page.js("localStorage.setItem('shardscope.theme', 'light')", &[]);
     page.goto_shell(PATH);
@@ -163,8 +163,8 @@ fn without_scripts_everything_is_there() {
     scripts(&page, false);
     page.goto_shell(PATH);
     page.wait_text("h1", "Evidence");
-    assert_eq!(page.count("#time .rows tbody tr"), 740);
-    assert_eq!(page.count("#time .scatter use"), 2 * 740);
+    assert_eq!(page.count("#time .rows tbody tr"), 751);
+    assert_eq!(page.count("#time .scatter use"), 2 * 751);
     assert!(page.count("[data-of]") > 20);
     assert_eq!(page.count(".filters:not([hidden])"), 0, "no filters that do nothing");
 }
