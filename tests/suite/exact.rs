@@ -186,7 +186,8 @@ fn queries_of_nanotron_hold_the_projection() {
     let whole = plan(LLAMA, &nanotron);
     assert_eq!(leaves(&whole, "query in the projection"), [Some(3 * STREAM)]);
     assert_eq!([leaves(&whole, "key"), leaves(&whole, "value")], [[Some(STREAM)], [Some(STREAM)]]);
-    let grouped = [&nanotron[..], &[("group_query_attention", "true"), ("num_query_groups", "4")]].concat();
+    let [software, world] = nanotron;
+    let grouped = [software, world, ("group_query_attention", "true"), ("num_query_groups", "4")];
     let grouped = plan(LLAMA, &grouped);
     assert_eq!(leaves(&grouped, "query in the projection"), [None]);
     assert_eq!([leaves(&grouped, "query"), leaves(&grouped, "key")], [[Some(STREAM)], [Some(STREAM / 4)]]);

@@ -37,6 +37,40 @@ fn a_trainer_that_evaluates_in_larger_batches_stops() {
 }
 
 #[test]
+fn axolotls_batch_size_is_what_a_rank_accumulates() {
+    let axolotl = |more: &str| {
+        let text = "base_model: Qwen/Qwen3-8B\nadapter: lora\nlora_r: 16\nlora_target_linear: true\nsequence_len: 2048\n\
+            micro_batch_size: 2\nbf16: true\n";
+        said("axolotl.yml", &format!("{text}{more}"))
+    };
+    let steps = |resolution: &Resolution| {
+        let setting =
+            resolution.settings.iter().find(|setting| setting.name == Field::NumMicroBatches.name());
+        setting.map(|setting| setting.value.clone())
+    };
+    assert_eq!(steps(&axolotl("batch_size: 64\n")), Some(SettingValue::Int(32)));
+    // Less than one micro-batch, and a batch size of a program's own, are not understood.
+    assert!(stops(&axolotl("batch_size: 1\n"), "batch_size"));
+    let own = |more: &str| {
+        said(
+            "run.sh",
+            &format!(
+                "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen3-8B --bf16 --gradient_accumulation_steps 4 {more}\n"
+            ),
+        )
+    };
+    assert!(stops(&own("--batch_size 4"), "batch_size"));
+    assert!(!stops(&own("--batch_size 4 --per_device_train_batch_size 2"), "batch_size"));
+}
+
+#[test]
+fn what_changes_an_adapters_tensors_stops() {
+    let run = |more: &str| said("run.sh", &format!("{TRAINER} --use_peft --lora_r 16 {more}\n"));
+    assert!(stops(&run("--lora_bias all"), "lora_bias") && stops(&run("--lora_dtype float32"), "lora_dtype"));
+    assert!(!stops(&run("--lora_bias none"), "lora_bias"));
+}
+
+#[test]
 fn torchtune_that_validates_in_larger_batches_stops() {
     let run = |validation: &str| {
         let text = format!(

@@ -30,6 +30,7 @@ pub(super) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
 fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     let mut leaves = Leaves::over(scalars);
     table(&mut leaves);
+    batch_size(&mut leaves, dialect);
     precision(&mut leaves, dialect);
     checkpointing(&mut leaves);
     kernels::attention(&mut leaves);
@@ -100,6 +101,35 @@ fn table(leaves: &mut Leaves<'_>) {
         }
     }
     tell_idle(leaves, idle);
+}
+
+/// axolotl's `batch_size` is what a rank accumulates, in the place of a number of steps
+/// (`gradient_accumulation_steps or batch_size // micro_batch_size`; both together are refused). It is no key of another
+/// trainer, so that in a program of its own it may be anything: training's batch, where no other key gives that.
+fn batch_size(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    let Some(leaf) = leaves.get("batch_size") else { return };
+    let micro = leaves.reading.value(Field::MicroBatchSize).and_then(|value| value.parse::<u64>().ok());
+    let steps = leaf.whole().zip(micro.filter(|micro| *micro > 0)).map(|(batch, micro)| batch / micro);
+    match (dialect, steps) {
+        (Dialect::Axolotl, _) if leaves.has("gradient_accumulation_steps") => {}
+        (Dialect::Axolotl, Some(steps)) if steps > 0 => {
+            leaves.say_noted(
+                Field::NumMicroBatches,
+                &steps.to_string(),
+                leaf,
+                "batch_size / micro_batch_size",
+            );
+        }
+        (Dialect::Axolotl, _) => lack_batch(leaves, leaf),
+        _ if micro.is_none() => lack_batch(leaves, leaf),
+        _ => {}
+    }
+}
+
+fn lack_batch(leaves: &mut Leaves<'_>, leaf: &Leaf) {
+    let what = "a batch size of which this trainer does not say what it counts";
+    let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
 }
 
 /// One note on the keys without influence, by reason.
