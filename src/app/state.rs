@@ -163,7 +163,10 @@ impl yew::Reducible for AppState {
                 ui.tables = true;
                 // A model that was named before its table was here could not start.
                 let chosen = ui.chosen.then(|| start(&ui.choice)).flatten();
+                // Nobody has changed anything: what the last change did stays as it is.
+                let before = ui.before.clone();
                 next.apply(Event::Reread);
+                next.ui.before = before;
                 if let Some(input) = chosen {
                     next.apply(Event::Start(Box::new(input)));
                 }
