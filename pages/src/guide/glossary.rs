@@ -1,7 +1,7 @@
 //! The glossary.
 
 use maud::{Markup, html};
-use shardscope::explain::{GLOSSARY, Term, Theme, anchor};
+use shardscope::explain::{Term, Theme, anchor, glossary};
 use shardscope::plan::Field;
 
 use super::write::{Chapter, joined, prose, setting_link, term_link};
@@ -13,7 +13,7 @@ pub(super) fn chapter() -> Chapter {
     for (theme, title) in Theme::ALL {
         let terms = html! {
             dl.terms-list {
-                @for term in GLOSSARY.iter().filter(|term| term.theme == theme) { (shown(term)) }
+                @for term in glossary().filter(|term| term.theme == theme) { (shown(term)) }
             }
         };
         chapter = chapter.part(title, terms);
@@ -41,7 +41,7 @@ fn shown(term: &Term) -> Markup {
 
 /// A link to a setting, or to another term: a word that is both is the term, unless it has the form of a setting.
 fn reference(name: &str) -> Markup {
-    let is_term = GLOSSARY.iter().any(|term| term.name == name);
+    let is_term = glossary().any(|term| term.name == name);
     if Field::ALL.iter().any(|field| field.name() == name) && !is_term {
         return html! { a href=(setting_link(name)) { code { (name) } } };
     }

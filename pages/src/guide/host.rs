@@ -46,13 +46,13 @@ pub(super) fn host() -> Markup {
         .iter()
         .map(|of| {
             let source = html! { span.source { (of.source) } };
-            Row::new([code(of.generation), plain(of.share.to_string()), source])
+            Row::new([plain(of.generations.join(", ")), plain(of.share.to_string()), source])
         })
         .collect();
     html! {
         (about)
         (table("Host time by software", &headings, &issues))
-        (table("Host time by processor", &["Generation begins with", ">share", "Processors and source"], &processors))
+        (table("Host time by processor", &["Generation", ">share", "Processors and source"], &processors))
     }
 }
 

@@ -90,31 +90,35 @@ pub const ISSUES: [Issue; 5] = [MEGATRON_CORE, MEGATRON_LEGACY, EAGER, COMPILED,
 /// The processors of the usual node of a generation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Processor {
-    /// The beginning of the generation's name.
-    pub generation: &'static str,
+    /// The generations, as [`Accelerator::generation`] names them.
+    pub generations: &'static [&'static str],
     /// Time for the same Python, as a share of what a DGX H100's processors take.
     pub share: f64,
     /// Which processors, and where the share is from.
     pub source: &'static str,
 }
 
-const fn processor(generation: &'static str, share: f64, source: &'static str) -> Processor {
-    Processor { generation, share, source }
+const fn processor(generations: &'static [&'static str], share: f64, source: &'static str) -> Processor {
+    Processor { generations, share, source }
 }
 
-/// Processors by generation of accelerator; the first that fits.
+/// Processors by generation of accelerator.
 pub const PROCESSORS: [Processor; 7] = [
-    processor("V100", 2.0, "Xeon Gold 6248 of Jean Zay's nodes; assumed, between DGX A100 and Kunpeng"),
+    processor(&["V100"], 2.0, "Xeon Gold 6248 of Jean Zay's nodes; assumed, between DGX A100 and Kunpeng"),
     processor(
-        "A100",
+        &["A100", "A100-40"],
         1.45,
         "EPYC 7742 of DGX A100: median of 34 configurations of Megatron-LM's functional tests",
     ),
-    processor("H100", 1.0, "Xeon Platinum 8480C of DGX H100"),
-    processor("GB", 1.2, "Grace: median of 34 configurations of Megatron-LM's functional tests"),
-    processor("B", 1.0, "Xeon Platinum 8570 of DGX B200; assumed as DGX H100"),
-    processor("Ascend", 2.0, "Kunpeng 920; assumed"),
-    processor("MI", 1.0, "EPYC of 2023 and newer; assumed as DGX H100"),
+    processor(&["H100", "H100-HBM2e"], 1.0, "Xeon Platinum 8480C of DGX H100"),
+    processor(
+        &["GB200", "GB300"],
+        1.2,
+        "Grace: median of 34 configurations of Megatron-LM's functional tests",
+    ),
+    processor(&["B200"], 1.0, "Xeon Platinum 8570 of DGX B200; assumed as DGX H100"),
+    processor(&["Ascend-910B"], 2.0, "Kunpeng 920; assumed"),
+    processor(&["MI250X", "MI300X", "MI355X"], 1.0, "EPYC of 2023 and newer; assumed as DGX H100"),
 ];
 
 impl Issue {
@@ -123,7 +127,7 @@ impl Issue {
     pub fn of(recipe: &Recipe, accelerator: &Accelerator) -> Self {
         let whole = recipe.cuda_graphs == CudaGraphs::Iteration;
         let issue = if whole { GRAPHED } else { Self::of_host(recipe.software.semantics().issue) };
-        let found = PROCESSORS.iter().find(|one| accelerator.generation.starts_with(one.generation));
+        let found = PROCESSORS.iter().find(|one| one.generations.contains(&accelerator.generation.as_str()));
         let share = found.map_or(1.0, |one| one.share);
         Self {
             forward: issue.forward * share,

@@ -1,0 +1,104 @@
+//! The glossary. `page` marks the terms that the page explains where they stand, `guide` those of the guide alone.
+
+use super::terms::Term;
+
+macro_rules! on_page {
+    (page) => {
+        true
+    };
+    (guide) => {
+        false
+    };
+}
+
+macro_rules! terms {
+    ($($theme:ident $place:ident $name:literal: $short:literal, $long:literal, $source:literal,
+       [$($also:literal),*], [$($see:literal),*];)*) => {
+        /// The terms, in the order of the guide.
+        pub(super) static TERMS: &[$crate::terms::Term] = &[$($crate::terms::Term {
+            theme: $crate::terms::Theme::$theme,
+            on_page: on_page!($place),
+            name: $name,
+            short: $short,
+            long: $long,
+            source: $source,
+            also: &[$($also),*],
+            see: &[$($see),*],
+        }),*];
+
+        /// What the page says of each term, apart from [`TERMS`]: the page then need not carry the guide's longer texts.
+        pub(super) static MEANINGS: &[(&str, Option<&str>)] =
+            &[$(($name, if on_page!($place) { Some($short) } else { None })),*];
+    };
+}
+
+// Behind the macro, which they use.
+mod layout;
+mod memory;
+mod model;
+mod time;
+
+/// Every term, in the order of the guide.
+pub fn glossary() -> impl Iterator<Item = &'static Term> {
+    [layout::TERMS, memory::TERMS, time::TERMS, model::TERMS].into_iter().flatten()
+}
+
+/// What `name` means, in a sentence or two; for the terms that the page explains.
+#[must_use]
+pub fn meaning(name: &str) -> Option<&'static str> {
+    [layout::MEANINGS, memory::MEANINGS, time::MEANINGS, model::MEANINGS]
+        .into_iter()
+        .flatten()
+        .find(|(term, _)| *term == name)
+        .and_then(|(_, short)| *short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{glossary, meaning};
+    use crate::terms::{Term, anchor};
+    use shardscope_plan::Field;
+
+    #[test]
+    fn every_term_is_short_where_it_must_be_and_has_a_source() {
+        for term in glossary() {
+            let length = term.short.chars().count();
+            assert!(length <= Term::SHORT, "{}: {length} characters", term.name);
+            assert!(
+                term.short.len() > 20 && term.long.len() > 40 && !term.source.is_empty(),
+                "{}",
+                term.name
+            );
+            for text in [term.short, term.long] {
+                assert!(text.ends_with('.') && !text.contains("  ") && !text.contains('\t'), "{text}");
+            }
+            assert_eq!(meaning(term.name), term.on_page.then_some(term.short), "{}", term.name);
+        }
+    }
+
+    #[test]
+    fn no_word_has_two_meanings_and_every_reference_leads_somewhere() {
+        let mut words: Vec<String> = Vec::new();
+        for term in glossary() {
+            words.push(term.name.to_ascii_lowercase());
+            words.extend(term.also.iter().map(|word| word.to_ascii_lowercase()));
+            for see in term.see {
+                let known = glossary().any(|other| other.name == *see && other.name != term.name)
+                    || Field::ALL.iter().any(|field| field.name() == *see);
+                assert!(known, "{}: {see}", term.name);
+            }
+        }
+        let mut once = words.clone();
+        once.sort();
+        once.dedup();
+        words.sort();
+        assert_eq!(once, words);
+    }
+
+    #[test]
+    fn anchors_are_words_of_an_address() {
+        assert_eq!(anchor("GiB (and GB)"), "gib-and-gb");
+        assert_eq!(anchor("n0_g0"), "n0_g0");
+        assert_eq!(meaning("no such word"), None);
+    }
+}

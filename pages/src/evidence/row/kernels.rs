@@ -1,0 +1,89 @@
+//! What a published run says of kernels, fusions, overlap and recomputation.
+
+use shardscope::plan::Field;
+
+use super::{Row, Settings};
+
+impl Row {
+    pub(super) fn kernels(&self, to: &mut Settings) {
+        let flash = self.maybe("flash").map_or(!self.legacy(), |flash| flash == 1);
+        to.say(Field::AttentionKernel, if flash { "flash" } else { "unfused" });
+        if !self.legacy() {
+            to.say(Field::HiddenDropout, 0);
+            to.say(Field::AttentionDropout, 0);
+        }
+        to.say(Field::CreateAttentionMaskInDataloader, false);
+        if self.uncompiled() || self.yes("bias") {
+            to.say(if self.yes("gated") { Field::BiasSwigluFusion } else { Field::BiasGeluFusion }, false);
+        } else if self.yes("gated") {
+            to.say(Field::BiasSwigluFusion, true);
+        }
+        if self.yes("bias") {
+            to.say(Field::BiasDropoutFusion, false);
+        }
+        if self.separate_accumulation() {
+            to.say(Field::GradientAccumulationFusion, false);
+        }
+        if self.yes("gated") {
+            to.say(Field::ApplyRopeFusion, !self.uncompiled());
+        }
+        let graphs = ["full_iteration", "transformer_engine", "TE ", "local"];
+        if graphs.iter().any(|kind| self.text("graphs").contains(kind)) {
+            let full = self.text("graphs").contains("full_iteration");
+            to.say(Field::CudaGraphImpl, if full { "full_iteration" } else { "transformer_engine" });
+        }
+    }
+
+    pub(super) fn communication(&self, to: &mut Settings) {
+        to.say(Field::OverlapGradReduce, self.has('g'));
+        to.say(Field::OverlapParamGather, self.has('p') && self.text("sharding") != "none");
+        to.say(Field::TpCommOverlap, self.has('t'));
+        to.say(Field::AsyncTensorModelParallelAllreduce, self.has('b'));
+        if self.number("vpp") > 1 {
+            to.say(Field::OverlapP2pComm, self.has('v'));
+        }
+        if self.has('e') {
+            to.say(Field::OverlapMoeExpertParallelComm, true);
+        }
+    }
+
+    pub(super) fn recomputation(&self, to: &mut Settings) {
+        let text = self.text("recompute");
+        let (kind, detail) = text.split_once(':').unwrap_or((text, ""));
+        let layers = || detail.rsplit('=').next().and_then(|count| count.parse().ok());
+        let full = |to: &mut Settings, method: &str, layers: u64| {
+            to.say(Field::RecomputeGranularity, "full");
+            to.say(Field::RecomputeMethod, method);
+            to.say(Field::RecomputeNumLayers, layers);
+        };
+        match kind {
+            "full" if detail.contains("block") => full(to, "block", layers().unwrap_or(1)),
+            "full" => full(to, "uniform", 1),
+            "none" if detail.contains("recompute-num-layers") => full(to, "block", layers().unwrap_or(0)),
+            "selective" if detail == "every other layer" => {
+                let each = self.number("layers") / (self.number("pp") * self.number("vpp")) / 2;
+                full(to, "block", each);
+            }
+            "selective" => {
+                to.say(Field::RecomputeGranularity, "selective");
+                to.say(Field::RecomputeModules, modules(detail).join(" "));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Names of the modules that a source says are recomputed; none, for the software's own choice, where it names none.
+fn modules(detail: &str) -> Vec<&'static str> {
+    let names = [
+        ("layernorm", "layernorm"),
+        ("moe_act", "moe_act"),
+        ("mla_up_proj", "mla_up_proj"),
+        (",mlp", "mlp"),
+        ("whole MoE block", "moe"),
+        ("core", "core_attn"),
+    ];
+    let found: Vec<&str> =
+        names.iter().filter(|(name, _)| detail.contains(name)).map(|(_, module)| *module).collect();
+    if detail.is_empty() { vec!["core_attn"] } else { found }
+}
