@@ -177,6 +177,16 @@ mod tests {
         for end in "z1:".len()..link.len() {
             assert!(decode(&link[..end]).is_err(), "cut at {end}");
         }
+        // One letter of the address is wrong: never more than the bounds allow, whatever it inflates to.
+        for at in "z1:".len()..link.len() {
+            for letter in ["A", "Q", "_", "9"] {
+                let damaged = format!("{}{letter}{}", &link[..at], &link[at + 1..]);
+                if let Ok(Some(Shared::Pasted(pasted))) = decode(&damaged) {
+                    assert!(pasted.texts.len() <= MAX_TEXTS, "{letter} at {at}");
+                    assert!(pasted.texts.iter().all(|text| text.text.len() <= MAX_TEXT), "{letter} at {at}");
+                }
+            }
+        }
         assert_eq!(decode(""), Ok(None));
         assert_eq!(decode("#memory"), Ok(None));
     }
