@@ -54,7 +54,10 @@ impl Common {
             }
         }
         for (((_, unit), &count), frozen) in units.iter().zip(&counts).zip(frozen) {
-            parameters.add(unit, count, frozen);
+            // Most kinds are in no stage, and this runs for each layout that a search looks at.
+            if count > 0 {
+                parameters.add(unit, count, frozen);
+            }
         }
         let layout = x.plan.layout();
         let mut held = Vec::with_capacity(2 * kinds.len());

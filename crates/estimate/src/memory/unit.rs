@@ -272,7 +272,9 @@ impl Sum {
     pub(super) fn add(&mut self, unit: &Unit, times: u64, frozen: u64) {
         let trained = times.saturating_sub(frozen);
         self.dense.add_all(unit.dense, trained);
-        self.expert.add_all(unit.expert, trained);
+        if unit.expert.all > Count::ZERO {
+            self.expert.add_all(unit.expert, trained);
+        }
         if frozen > 0 {
             self.dense.add_all(unit.dense.frozen(), frozen);
             self.expert.add_all(unit.expert.frozen(), frozen);
