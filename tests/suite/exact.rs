@@ -217,6 +217,22 @@ fn inputs_under_fp8_are_as_wide_as_the_software_keeps_them() {
     }
 }
 
+/// Transformer Engine holds a weight along rows and along columns, with a scale of one byte for 32 elements (mxfp8) or 16 (nvfp4).
+#[test]
+fn copies_of_weights_have_their_scales() {
+    let linear = 8 * (4 * 1024 * 1024 + 3 * 1024 * 4096);
+    let cases = [
+        ("--fp8-format e4m3 --fp8-recipe mxfp8", 2 * linear, Some(2 * linear / 32)),
+        ("--fp4-format e2m1 --fp4-recipe nvfp4", linear, Some(2 * linear / 16)),
+        ("--fp8-format hybrid --fp8-recipe delayed", 2 * linear, None),
+    ];
+    for (flags, copies, scales) in cases {
+        let plan = plan(&format!("{LLAMA} {flags}"), &[("accelerator", "B200"), ("world_size", "1")]);
+        assert_eq!(leaves(&plan, "fp8 copies of weights"), [Some(copies)], "{flags}");
+        assert_eq!(leaves(&plan, "scales of weight blocks"), [scales], "{flags}");
+    }
+}
+
 /// Eight layers recomputed three at a time are three runs, the last of two: one input more is kept than of four at a time.
 #[test]
 fn a_last_short_run_keeps_its_input() {

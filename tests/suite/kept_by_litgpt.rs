@@ -156,6 +156,11 @@ fn a_configuration_gives_what_was_worked_out_by_hand() {
     let x = Symbols::of(&plan);
     let operators = layer_operators(&x, plan.model().layer_kind(0));
     assert_eq!(kept(&x, &operators), layer);
+    // When the joined projection runs backward the kernel's tensors are gone; all that its adapters keep is still there.
+    let points = Operator::SelfAttention.transients(&x);
+    let projection =
+        points.iter().find(|point| point.name.contains("q_proj")).expect("the projection's point");
+    assert_eq!(projection.returned.get(), attention);
     // Nothing in front of the first layer requires a gradient: neither its norm nor the mask is kept.
     assert_eq!(kept(&x.in_first_trained_layer(), &operators), layer - norm - n * h);
 }

@@ -266,6 +266,10 @@ pub(super) enum Of {
     Linear,
     /// Those of linear layers, in another form beside the one that trains.
     Copies,
+    /// One of so many of linear layers.
+    LinearBlocks(u64),
+    /// The same of their other form.
+    CopyBlocks(u64),
     /// All but those of linear layers.
     Rest,
     /// The model's own that train.
@@ -300,6 +304,9 @@ impl Of {
         match self {
             Self::All => counts.all,
             Self::Linear | Self::Copies => counts.linear,
+            Self::LinearBlocks(size) | Self::CopyBlocks(size) => {
+                Count::new(counts.linear.get().div_ceil(size.max(1)))
+            }
             Self::Rest => Count::new(counts.all.get().saturating_sub(counts.linear.get())),
             Self::Trained | Self::TrainedPart => counts.trained,
             Self::Adapters => counts.adapters,

@@ -31,7 +31,7 @@ pub(super) fn states(
         let shards = if kind.spread { shards } else { 1 };
         if count > Count::ZERO && stays > 0.0 {
             let (name, part, width) = (kind.name, kind.part, kind.width);
-            let is_copy = kind.of == Of::Copies;
+            let is_copy = matches!(kind.of, Of::Copies | Of::CopyBlocks(_));
             let frozen = matches!(kind.of, Of::Plain | Of::Packed | Of::Constants | Of::Vision | Of::Model);
             out.push(State { name, part, count, width, shards, stays, frozen, is_copy });
         }
@@ -86,10 +86,16 @@ fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
         Some(fp8) if fp8.param_gather => {
             add("weights not in fp8", width, spread, Of::Rest);
             add("fp8 weights", fp8_copies(fp8), spread, Of::Linear);
+            if let Some(block) = scaled_block(fp8) {
+                add("scales of weight blocks", SCALES, spread, Of::LinearBlocks(block));
+            }
         }
         Some(fp8) => {
             add("weights", width, spread, Of::All);
             add("fp8 copies of weights", fp8_copies(fp8), false, Of::Copies);
+            if let Some(block) = scaled_block(fp8) {
+                add("scales of weight blocks", SCALES, false, Of::CopyBlocks(block));
+            }
         }
         None => add("weights", width, spread, Of::All),
     }
@@ -98,6 +104,20 @@ fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
 /// Bytes of a weight's fp8 forms: as it is and transposed, or scaled along rows and along columns.
 fn fp8_copies(fp8: &Fp8) -> u64 {
     if fp8.recipe == Fp8Recipe::Nvfp4 { 1 } else { 2 * Number::Fp8.width() }
+}
+
+/// Bytes of the scales of a block along rows and of one along columns: E8M0 with mxfp8, E4M3 with nvfp4.
+const SCALES: u64 = 2;
+
+/// Elements that share a scale of one byte (`transformer_engine/common/recipe/__init__.py:MXFP8BlockScaling, NVFP4BlockScaling`,
+/// `transformer_engine/pytorch/constants.py:MXFP8_BLOCK_SCALING_SIZE, NVFP4_BLOCK_SCALING_SIZE`). Scales of other recipes are
+/// one to a tensor or to 128 x 128 elements, and left out.
+fn scaled_block(fp8: &Fp8) -> Option<u64> {
+    match fp8.recipe {
+        Fp8Recipe::Mxfp8 => Some(32),
+        Fp8Recipe::Nvfp4 => Some(16),
+        Fp8Recipe::Delayed | Fp8Recipe::Tensorwise | Fp8Recipe::Blockwise | Fp8Recipe::Custom => None,
+    }
 }
 
 fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {

@@ -2,7 +2,7 @@
 
 use super::flow::Flow;
 use super::linear::{Input, KEY, OUTPUT, QKV, QUERY, VALUE};
-use super::tape::Tape;
+use super::tape::{Step, Tape};
 use super::{joined, manual, norm};
 use shardscope_explain::Formula;
 use shardscope_plan::{AttentionKernel, LinearBias, Rotation};
@@ -48,6 +48,7 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     let (wide, narrow) = (x.a * x.d, x.k * x.d);
     let input = Input { shared: Some(NORMED), needed: flow.norm1, cast: false };
     let joins = x.recipe().software.semantics().modules.joins_projections;
+    tape.step = Step::First;
     if joins {
         QKV.run_bare(tape, input, [x.h, wide + 2 * narrow]);
         joined::adapters(tape, NORMED, flow.norm1);
@@ -60,6 +61,7 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
         KEY.run(tape, input, [x.h, narrow]);
         VALUE.run(tape, input, [x.h, narrow]);
     }
+    tape.step = Step::Core;
     norm::query_and_key(tape, &flow);
     core(tape, &flow);
     // Queries of a fused projection or of a rotation of a part of each head come out of a concatenation; the kernel's
@@ -80,11 +82,13 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     }
     let copied = copied || gated;
     let shared = if copied { None } else { Some(RESULT) };
+    tape.step = Step::Last;
     if manual::output(x) {
         tape.keep(true, RESULT, &[x.n, wide], x.compute_width, &OUT);
     } else {
         OUTPUT.run(tape, Input { shared, needed: flow.attention, cast: true }, [wide, x.h]);
     }
+    tape.step = Step::Core;
     norm::post(tape, flow.projected);
 }
 

@@ -1,7 +1,7 @@
 //! Embedding, output layer and loss.
 
 use super::linear::{Input, OUTPUT_LAYER};
-use super::tape::Tape;
+use super::tape::{Step, Tape};
 use shardscope_explain::Formula;
 use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective};
 
@@ -129,7 +129,9 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
         return labelled(tape, trains);
     }
     let input = Input { shared: None, needed: true, cast: false };
+    tape.step = Step::First;
     OUTPUT_LAYER.run_as(tape, input, [x.h, x.v], trains);
+    tape.step = Step::Core;
     tape.keep(x.model().arrangement.final_softcap, "capped logits", &[x.n, x.v], x.compute_width, &CAP);
     match tuning.objective {
         Objective::NextToken => next_token(tape),

@@ -2,7 +2,7 @@
 
 use super::flow::{Flow, is_adapted};
 use super::linear::{DOWN, FIRST, GATE, GATE_UP, Input, UP};
-use super::tape::Tape;
+use super::tape::{Step, Tape};
 use super::{manual, norm};
 use shardscope_explain::Formula;
 use shardscope_plan::LinearModule;
@@ -21,8 +21,10 @@ static KERNEL: Formula = Formula::new("n·f·Bc", "The gate's half; its activati
 pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let flow = Flow::of(x);
+    tape.step = Step::First;
     if manual::mlp(x) {
         manual::keep_input(tape, NORMED);
+        tape.step = Step::Core;
         tape.keep(true, "gate", &[x.n, x.f], x.compute_width, &GATED);
         tape.keep(true, "up", &[x.n, x.f], x.compute_width, &OTHER);
         return;
@@ -30,10 +32,12 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     let input = Input { shared: Some(NORMED), needed: flow.norm2, cast: false };
     let needed = if !x.model().activation.is_gated() {
         let first = FIRST.run(tape, input, [x.h, x.f]);
+        tape.step = Step::Core;
         tape.keep(first, "activation input", &[x.n, x.f], x.compute_width, &GATED);
         first
     } else if x.model().arrangement.fused_gate_up {
         let both = GATE_UP.run(tape, input, [x.h, 2 * x.f]);
+        tape.step = Step::Core;
         tape.keep(both, "gate and up", &[x.n, 2 * x.f], x.compute_width, &BOTH);
         tape.keep(
             both && !x.recipe().transformers.liger,
@@ -46,11 +50,14 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     } else {
         let gate = GATE.run(tape, input, [x.h, x.f]);
         let up = UP.run(tape, input, [x.h, x.f]);
+        tape.step = Step::Core;
         product(tape, gate, up);
         gate || up
     };
+    tape.step = Step::Last;
     let down = DOWN.run(tape, Input { shared: None, needed, cast: true }, [x.f, x.h]);
     debug_assert!(down || !is_adapted(x, LinearModule::Down));
+    tape.step = Step::Core;
     norm::post(tape, down);
 }
 

@@ -85,7 +85,7 @@ pub(super) fn pre_mlp(tape: &mut Tape<'_, '_>) {
     let needed = if parallel { flow.input } else { flow.residual };
     norm(tape, &OWN, needed, tape.x.trains);
     if parallel && tape.x.model().normalization == Normalization::LayerNorm {
-        tape.saved.retain(|saved| saved.name != OWN.input);
+        tape.saved.retain(|(_, saved)| saved.name != OWN.input);
     }
 }
 

@@ -1,11 +1,16 @@
 //! What each operator keeps.
 
-use super::tape::Tape;
+use super::tape::{Step, Tape};
 use super::{attention, ends, experts, linear_mixer, mlp, norm};
 use crate::{Operator, Saved, Symbols};
 
 /// What `operator` keeps where the software runs such modules; none where it runs others.
 pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
+    Some(by_step(operator, x)?.into_iter().map(|(_, saved)| saved).collect())
+}
+
+/// The same, each with the step of the operator that keeps it.
+pub(super) fn by_step(operator: Operator, x: &Symbols<'_>) -> Option<Vec<(Step, Saved)>> {
     if !x.recipe().software.semantics().eager_modules {
         return None;
     }

@@ -2,6 +2,7 @@
 
 use super::super::flow::is_adapted;
 use super::super::manual;
+use super::super::tape::Step;
 use super::shared::{AUTOGRAD, FLOAT, residual, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
@@ -141,16 +142,18 @@ pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
         first.push(Saved::new("gradients of the input", &[2, x.n, x.h], width, &INPUTS));
         first.extend(of_input.tensors(x, &[Query, Key, Value]));
     }
-    let own = |name: &str| name.starts_with("o_proj");
-    let before = |name: &str| name.contains("_proj") || name == "attention input";
     let mut out: Vec<Transient> =
         dora_norm(x, &[Output, Query, Key, Value], [wide, x.h], &NORMED).into_iter().collect();
     out.extend([
         Transient::new("backward of o_proj", Bytes::ZERO, projection),
-        Transient::new("backward of the attention", returned(Operator::SelfAttention, x, &own), core),
+        Transient::new(
+            "backward of the attention",
+            returned(Operator::SelfAttention, x, &[Step::Last]),
+            core,
+        ),
         Transient::new(
             "backward of q_proj, k_proj and v_proj",
-            returned(Operator::SelfAttention, x, &|name| own(name) || !before(name)),
+            returned(Operator::SelfAttention, x, &[Step::Last, Step::Core]),
             first,
         ),
     ]);
@@ -172,26 +175,18 @@ pub(super) fn mlp(x: &Symbols<'_>) -> Vec<Transient> {
     let mut first =
         vec![residual(x), before, Saved::new("gradients of the input", &[2, x.n, x.h], width, &INPUTS)];
     first.extend(of_first.tensors(x, &[Gate, Up]));
-    let down = |name: &str| name.starts_with("down_proj");
-    let first_inputs = |name: &str| {
-        name.starts_with("gate_proj")
-            || name.starts_with("up_proj")
-            || name.starts_with("gate_up_proj")
-            || name.starts_with("fc1")
-            || name == "MLP input"
-    };
     let mut out: Vec<Transient> =
         dora_norm(x, &[Down, Gate, Up], [x.f, x.h], &NORMED_MLP).into_iter().collect();
     out.extend([
         Transient::new("backward of down_proj", Bytes::ZERO, second),
         Transient::new(
             "backward of the activation",
-            returned(Operator::Mlp, x, &down),
+            returned(Operator::Mlp, x, &[Step::Last]),
             vec![residual(x), inner, before],
         ),
         Transient::new(
             "backward of gate_proj and up_proj",
-            returned(Operator::Mlp, x, &|name| !first_inputs(name)),
+            returned(Operator::Mlp, x, &[Step::Last, Step::Core]),
             first,
         ),
     ]);

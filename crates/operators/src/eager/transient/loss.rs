@@ -1,6 +1,7 @@
 //! Forward and backward of the output layer and its loss.
 
 use super::super::manual;
+use super::super::tape::Step;
 use super::shared::{AUTOGRAD, FLOAT, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
@@ -116,7 +117,7 @@ fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
         Transient::new("backward of the loss", Bytes::ZERO, vec![logits, gradients]),
         Transient::new(
             "backward of the output layer",
-            returned(Operator::OutputLayer, x, &|name| !name.starts_with("lm_head")),
+            returned(Operator::OutputLayer, x, &[Step::Core]),
             backward,
         ),
     ]
@@ -174,18 +175,17 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         // In the logits' own type, a sequence at a time or within one kernel.
         loss.push(Saved::new("logits gradient", &wide, width, &NARROW));
     }
-    let head = |name: &str| name.starts_with("lm_head");
     vec![
         Transient::new("loss", Bytes::ZERO, forward),
         // What waits on the host comes back when its own backward asks for it.
         Transient::new(
             "backward of the loss",
-            if on_host { returned(Operator::OutputLayer, x, &head) } else { Bytes::ZERO },
+            if on_host { returned(Operator::OutputLayer, x, &[Step::First]) } else { Bytes::ZERO },
             loss,
         ),
         Transient::new(
             "backward of the output layer",
-            returned(Operator::OutputLayer, x, &|name| !head(name)),
+            returned(Operator::OutputLayer, x, &[Step::Core]),
             backward,
         ),
     ]

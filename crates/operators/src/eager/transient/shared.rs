@@ -1,6 +1,7 @@
 //! What most points of eager modules share.
 
-use super::super::saved::saved;
+use super::super::saved::by_step;
+use super::super::tape::Step;
 use crate::{Operator, Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_units::Bytes;
@@ -16,8 +17,8 @@ pub(super) fn residual(x: &Symbols<'_>) -> Saved {
     Saved::new("residual gradient", &[x.n, x.h], x.residual_width, &RESIDUAL)
 }
 
-/// Bytes of what `operator` keeps under names that `given_back` says yes to.
-pub(super) fn returned(operator: Operator, x: &Symbols<'_>, given_back: &dyn Fn(&str) -> bool) -> Bytes {
-    let kept = saved(operator, x).unwrap_or_default();
-    kept.iter().filter(|saved| given_back(saved.name)).map(|saved| saved.bytes).sum()
+/// Bytes of what `operator` keeps for `steps`, which have run backward by then.
+pub(super) fn returned(operator: Operator, x: &Symbols<'_>, steps: &[Step]) -> Bytes {
+    let kept = by_step(operator, x).unwrap_or_default();
+    kept.iter().filter(|(step, _)| steps.contains(step)).map(|(_, saved)| saved.bytes).sum()
 }
