@@ -23,10 +23,14 @@ const PREPARES: &str = "a preparation of data, which trains nothing";
 /// Words of program names, and what such programs are for.
 const VERBS: &[(&str, &str)] = &[
     (
-        "inference infer generate generation generater generator chat chatbot predict sample sampling text_generation run_generation",
+        "inference infer generate generation generater generator chat chatbot predict sample sampling rollout text_generation \
+         run_generation",
         GENERATES,
     ),
-    ("server serve serving vllm sglang api webui deploy gradio launch_server worker", SERVES),
+    (
+        "server serve serving vllm sglang api app webui web-ui webchat deploy gradio launch_server worker",
+        SERVES,
+    ),
     ("eval evaluation evaluate evaluator lm_eval benchmark perplexity ppl mmlu humaneval", EVALUATES),
     (
         "convert converter conversion export merge quantize quantization prune pruning hf2mcore mcore2hf hf2megatron megatron2hf \
@@ -142,6 +146,9 @@ mod tests {
             "tasks/main.py",
             "generate_samples_gpt.py",
             "hf2mcore_qwen2.5.py",
+            "app",
+            "web-ui",
+            "rollout",
         ] {
             assert!(matches!(purpose(name), Purpose::NoTraining(_)), "{name}: {:?}", purpose(name));
         }

@@ -203,3 +203,24 @@ fn groups_and_tasks_that_change_what_is_trained_stop_the_verdict() {
     assert!(megatron("causal_lm").not_modelled.is_empty());
     stopped(&megatron("embedding"), &["task-type"]);
 }
+
+#[test]
+fn commands_and_options_that_were_read_past_stop_the_verdict() {
+    let command = |program: &str, more: &str| {
+        script(&format!(
+            "torchrun --nnodes 1 --nproc_per_node 8 {program} --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 1 \
+             --gradient_accumulation_steps 1 --learning_rate 2e-5 --bf16 --block_size 512 --zero_stage 2 {more}\n"
+        ))
+    };
+    // The options alone make the difference.
+    let plain = command("examples/finetune.py", "");
+    assert!(plain.not_modelled.is_empty(), "{:?}", plain.not_modelled);
+    assert!(command("examples/finetune.py", "--use_customized_optim 0").not_modelled.is_empty());
+    stopped(&command("examples/finetune.py", "--use_customized_optim 1"), &["use_customized_optim"]);
+    stopped(&command("examples/raft_align.py", "--raft_batch_size 1024"), &["raft_batch_size"]);
+    stopped(&command("main.py", "--vision_model_name_or_path openai/clip"), &["vision_model_name_or_path"]);
+    for told in ["app", "web-ui", "rollout"] {
+        let line = format!("CUDA_VISIBLE_DEVICES=0 swift {told} --model Qwen/Qwen3-8B --stream true\n");
+        stopped(&script(&line), &["program"]);
+    }
+}

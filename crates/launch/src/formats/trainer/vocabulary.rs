@@ -146,13 +146,20 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("tuner_backend", Lacks(Memory, KERNELS, "peft")),
     rule("use_muon", Lacks(Memory, "Muon in this trainer", "")),
+    // LMFlow: `customized_optim` names the optimizer (`lmflow/optim/utils.py:create_customized_optimizer`),
+    // and RAFT ranks what it samples by a reward model between its trainings (`lmflow/pipeline/raft_aligner.py`).
+    rule(
+        "use_customized_optim",
+        Lacks(Memory, "an optimizer of LMFlow's own choice; Adam's states would be counted", "0"),
+    ),
+    rule("num_raft_iteration raft_batch_size", Lacks(Memory, PREFERENCES, "")),
     rule("teacher_model reward_model_plugin ref_model_quantization_bit", Lacks(Memory, PREFERENCES, "")),
     rule(
         "oft_block_size oft_rank use_vera boft_block_size vera_rank adalora_target_r",
         Lacks(OfModel, ADAPTERS, "0"),
     ),
     rule(
-        "vision_tower mm_vision_tower pretrain_mm_mlp_adapter tune_mm_mlp_adapter tune_vision_tower vision_tower_lr connector_lr",
+        "vision_tower mm_vision_tower pretrain_mm_mlp_adapter tune_mm_mlp_adapter tune_vision_tower vision_tower_lr connector_lr vision_model_name_or_path vis_proj",
         Lacks(OfModel, VISION, ""),
     ),
     rule(
