@@ -17,6 +17,31 @@ fn rollouts_are_counted_over_all_accelerators_of_the_cluster() {
 }
 
 #[test]
+fn adapters_that_verl_loads_are_no_full_training() {
+    let tuned = |more: &str| {
+        script(&format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-3B-Instruct \
+             data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.actor.ppo_mini_batch_size=256 \
+             actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8 actor_rollout_ref.rollout.name=vllm \
+             actor_rollout_ref.rollout.n=5 trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}"
+        ))
+    };
+    assert!(tuned("").plan.is_some());
+    let key = "actor_rollout_ref.model.lora_adapter_path";
+    assert!(tuned(&format!("{key}=null")).plan.is_some());
+    stopped(&tuned(&format!("{key}=/saved/adapter")), &[key]);
+    // The rank that is stated may be another than the adapter's own.
+    stopped(&tuned(&format!("{key}=/saved/adapter actor_rollout_ref.model.lora_rank=32")), &[key]);
+    let plain = "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer data.train_files=a.parquet \
+        data.micro_batch_size_per_gpu=4 model.partial_pretrain=Qwen/Qwen2.5-7B";
+    assert!(script(plain).plan.is_some());
+    stopped(
+        &script(&format!("{plain} model.lora_adapter_path=/saved/adapter")),
+        &["model.lora_adapter_path"],
+    );
+}
+
+#[test]
 fn files_of_fsdp_and_trainers_of_verl_are_told_by_name() {
     let swift = "CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 2048 \
         --gradient_accumulation_steps 1 --per_device_train_batch_size 1 --fsdp";

@@ -107,6 +107,22 @@ pub(super) fn ask(leaves: &mut Leaves<'_>, questions: &[(Field, &str, &str)]) {
     }
 }
 
+/// Adapters that verl loads train in the place of the model, with the rank and modules of their own `adapter_config.json`, even
+/// where `lora_rank` is 0 (`verl/workers/fsdp_workers.py:_build_model_optimizer`, `verl/trainer/fsdp_sft_trainer.py`).
+pub(super) fn loaded_adapters(leaves: &mut Leaves<'_>, path: &str) {
+    let is_named =
+        |leaf: &&Leaf| leaf.hole.is_some() || !matches!(leaf.value.as_str(), "" | "null" | "None" | "~");
+    if let Some(leaf) = leaves.get(path).filter(is_named) {
+        lack(
+            leaves,
+            leaf,
+            Effect::Model,
+            "adapters that are loaded, whose rank and modules their adapter_config.json states",
+        );
+    }
+    leaves.pass(path);
+}
+
 /// LoRA, where a rank above 0 is stated.
 pub(super) fn lora(leaves: &mut Leaves<'_>, rank: &str, others: &[(&str, Field)], targets: &str) {
     let Some(leaf) = leaves.get(rank).filter(|leaf| leaf.whole().is_some_and(|rank| rank > 0)) else {

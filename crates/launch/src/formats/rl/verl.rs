@@ -4,7 +4,8 @@
 
 use super::super::leaves::Leaves;
 use super::common::{
-    ask, defaults, lack, lack_yes, lora, model, offloads, policy, reduces_in_fp32, transformers,
+    ask, defaults, lack, lack_yes, loaded_adapters, lora, model, offloads, policy, reduces_in_fp32,
+    transformers,
 };
 use super::verl_megatron::{ACTOR, VERL, at};
 use super::{verl_idle, verl_megatron};
@@ -47,6 +48,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     if !packed {
         ask(leaves, &open);
     }
+    loaded_adapters(leaves, "actor_rollout_ref.model.lora_adapter_path");
     verl_idle::pass(leaves);
 }
 

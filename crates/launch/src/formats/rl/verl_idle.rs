@@ -176,7 +176,6 @@ const GROUPS: &[(&str, &[&str])] = &[
             "actor_rollout_ref.model.external_lib",
             "actor_rollout_ref.model.tokenizer_path",
             "actor_rollout_ref.model.custom_chat_template",
-            "actor_rollout_ref.model.lora_adapter_path",
             "actor_rollout_ref.actor.megatron.use_mbridge",
             "actor_rollout_ref.actor.megatron.vanilla_mbridge",
             "actor_rollout_ref.actor.megatron.use_dist_checkpointing",

@@ -1,7 +1,9 @@
 //! verl's supervised trainer on FSDP (`verl/trainer/fsdp_sft_trainer.py`, `verl/trainer/config/sft_trainer.yaml`).
 
 use super::super::leaves::Leaves;
-use super::common::{ask, defaults, lack, lack_yes, lora, model, reduces_in_fp32, transformers};
+use super::common::{
+    ask, defaults, lack, lack_yes, loaded_adapters, lora, model, reduces_in_fp32, transformers,
+};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 
@@ -60,6 +62,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("model.use_liger") {
         leaves.switch(Field::LigerKernel, true, leaf);
     }
+    loaded_adapters(leaves, "model.lora_adapter_path");
     lora(leaves, "model.lora_rank", &[("model.lora_alpha", Field::LoraAlpha)], "model.target_modules");
     lack_yes(
         leaves,
