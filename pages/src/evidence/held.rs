@@ -11,10 +11,10 @@ use super::ranking::{Seen, anchored, ranking};
 pub(super) fn section() -> Markup {
     html! {
         section.panel aria-labelledby="unseen" {
-            h2 #unseen { "On runs that the constants did not see" }
+            h2 #unseen { "On runs the constants have not seen" }
             p {
-                "Each source is left out once, the constants are found again on all the others, and its rows are predicted with \
-                 those. Sources never fitted have lines of their own."
+                "Leave-one-source-out: each source is left out once, the constants are fitted on all the others, and the source's \
+         rows are predicted with them. Sources that were never fitted have rows of their own."
             }
             (errors())
             (intervals())
@@ -58,7 +58,7 @@ fn errors() -> Markup {
         .collect();
     let heads =
         ["Runs", "Rows", "Median", "90\u{a0}% within", "Left out: median", "90\u{a0}% within", "Bias"];
-    table("Errors as fitted, and with each row's source left out", &heads, &rows)
+    table("Errors as fitted, and with each run's source left out", &heads, &rows)
 }
 
 fn intervals() -> Markup {
@@ -76,7 +76,7 @@ fn intervals() -> Markup {
             ]
         })
         .collect();
-    let heads = ["Family", "From", "To", "Rows", "Sources", "Inside, on sources not seen"];
+    let heads = ["Family", "From", "To", "Rows", "Sources", "Coverage on unseen sources"];
     table("90 % intervals around the estimate", &heads, &rows)
 }
 
@@ -100,12 +100,12 @@ fn order() -> Markup {
         "Constants",
         "Groups",
         "Pairs",
-        "Ordered right",
+        "Ordered correctly",
         "Pick within 3\u{a0}% of the best",
-        "Regret of 9 in 10 at most",
+        "Regret, 90th percentile",
     ];
     html! {
-        (table("Layouts of one model, batch, machine and release: pairs measured more than 5 % apart", &heads, &rows))
+        (table("Ranking layouts of the same model, batch, machine and release: pairs measured more than 5 % apart", &heads, &rows))
         (one_step())
     }
 }
@@ -124,20 +124,20 @@ fn one_step() -> Markup {
     let heads = [
         "Family",
         "Pairs",
-        "Part taken over",
-        "Without: median",
+        "Share carried over",
+        "Not calibrated: median",
         "90\u{a0}% within",
-        "All taken over: median",
+        "All carried over: median",
         "90\u{a0}% within",
-        "Part from other sources: median",
+        "Share from other sources: median",
         "90\u{a0}% within",
     ];
     html! {
-        (table("One measured step of a run, and its other layouts and numbers of accelerators", &heads, &rows))
+        (table("One measured step of a run, applied to its other layouts and GPU counts", &heads, &rows))
         p.small {
-            "Each run of a group is the measured one once; constants have not seen its source. With experts and with sharded \
-             weights most of a residual is the run's: its router, its network, its release. Of dense models and of parts known from \
-             few sources it is the layout's own, and one measured step changes no other."
+            "Each run of a group serves once as the measured one, with constants that have not seen its source. With experts \
+         and with sharded weights, most of the residual belongs to the run: its router, its network, its release. With \
+         dense models it belongs to the layout, so one measured step does not correct the others."
         }
     }
 }

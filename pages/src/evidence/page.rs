@@ -21,7 +21,7 @@ pub fn page() -> Page {
     Page {
         file: "evidence.html",
         name: "Evidence",
-        about: "Every published training run that the engine is held against: what was measured, and what it says. Each run opens as a plan.",
+        about: "Every published training run that the engine is compared with: measured and predicted. Each run opens as a plan.",
         scripts: &["evidence.js"],
         body,
     }
@@ -32,7 +32,7 @@ fn body() -> Markup {
     let time_section = Section {
         key: "time",
         title: "Step time",
-        about: "Seconds of one training step, one point a run.",
+        about: "Seconds per training step, one point per run.",
         picture: "Predicted step time over measured step time, both in seconds and on logarithmic axes. Most points lie within \
                   10 % of the diagonal; the table below has every one of them.",
         unit: "s",
@@ -43,7 +43,7 @@ fn body() -> Markup {
     let memory_section = Section {
         key: "memory",
         title: "Memory",
-        about: "GiB on one GPU: as PyTorch allocated or reserved them, or as nvidia-smi showed them. A run may have several figures.",
+        about: "GiB on one GPU: allocated or reserved by PyTorch, or shown by nvidia-smi. A run may have several figures.",
         picture: "Predicted memory over measured memory, both in GiB and on logarithmic axes. Most points lie within 5 % of the \
                   diagonal; the table below has every one of them.",
         unit: "GiB",
@@ -74,19 +74,20 @@ fn honesty(times: &[Entry], memory: &[Entry]) -> Markup {
             h2 #worth { "How to read these numbers" }
             ul {
                 li {
-                    "The engine's constants, one set for each generation of accelerators, were set with " (times.len() - kept)
-                    " of the " (times.len()) " step times in view. The other " (kept) " are of whole sources that were read when \
-                     the constants stood; their errors have lines of their own. No constant belongs to a model, a paper or a row."
+                    "The engine's constants, one set per accelerator generation, were fitted on " (times.len() - kept)
+                    " of the " (times.len()) " step times. The other " (kept) " come from whole sources that were added only after \
+                     the constants were fixed; their errors are listed separately. No constant belongs to a model, a paper or a run."
                 }
                 li {
-                    "Every row counts in every statistic: none is set aside. " (off) " step times are off by more than 15 %. Each \
-                    says why, or that no cause is known."
+                    "Every run counts in every statistic; none is excluded. " (off) " step times are off by more than 15 %. Each \
+                    states the cause, or that the cause is not known."
                 }
                 li {
-                    "Memory follows from what the frameworks allocate. Two of its constants were found on measurements: the \
-                    allocator's slack on the reserved figures of one source, the driver's context in the logs of another. Of the "
-                    (memory.len()) " figures " (seen) " are of these sources and count one of them; the other " (memory.len() - seen)
-                    " were never fitted. Each has a line of its own. Rows off by more than their source's usual scatter say why."
+                    "Memory is computed from what the frameworks allocate. Two constants come from measurements: the \
+                    allocator's fragmentation, from one source's reserved memory, and the CUDA context, from another's logs. "
+                    (seen) " of the " (memory.len()) " figures come from these two sources and use one of the constants; the other "
+                    (memory.len() - seen) " were never fitted. Both are listed separately. Runs that are off by more than the usual scatter \
+                    of their source state the cause."
                 }
             }
         }
@@ -166,7 +167,7 @@ fn section(section: &Section) -> Markup {
                     p.readout role="status" {}
                 }
                 div {
-                    (statistics(&format!("{title}: errors, without their sign but for the bias"), &lines, entries))
+                    (statistics(&format!("{title}: absolute errors, and bias"), &lines, entries))
                     details.more {
                         summary { "Errors by source" }
                         (statistics(&format!("{title}: errors by source"), &of_source, entries))
@@ -228,9 +229,9 @@ fn peers(times: &[Entry]) -> Markup {
         }
     };
     html! {
-        div.wide role="region" aria-label="Other tools on the same rows" tabindex="0" {
+        div.wide role="region" aria-label="Other tools on the same runs" tabindex="0" {
             table.figures.peers {
-                caption { "Other tools on the same rows: run side by side in November 2026" }
+                caption { "Other tools on the same runs, side by side in November 2026" }
                 thead {
                     tr {
                         @for head in ["Tool", "Rows", "Error of the step time", "Shardscope there"] {
@@ -257,7 +258,7 @@ fn verdicts() -> Markup {
         .count();
     html! {
         p.small {
-            (ran_out) " of the " (runs().len()) " runs ran out of memory; the engine says so of " (right) ". Missed:"
+            (ran_out) " of the " (runs().len()) " runs ran out of memory; the engine predicts it for " (right) " of them. Missed:"
         }
         ul.small.missed {
             @for (id, why) in MISSED_VERDICTS { li { (id) ": " (why) } }

@@ -62,9 +62,10 @@ pub fn summary(compared: &[Compared]) -> String {
     let fitted = compared.iter().filter(|one| one.row.is_fitted()).count();
     let kept: Vec<Group> = Group::ALL.into_iter().filter(|group| matches!(group, Group::Kept(_))).collect();
     let mut out = format!(
-        "Of {} rows the constants were fitted on {fitted}; the other {} are of sources that were read when the constants \
-         stood. Every row counts in the tables: none is left out. `tests/data/measured/causes.tsv` names each row that is off \
-         by more than 15 %, and why. \"Left out\" is the error of a row with constants found again without its source.\n\n",
+        "The constants were fitted on {fitted} of {} rows; the other {} come from sources added only after the constants \
+         were fixed. Every row counts in the tables; none is excluded. `tests/data/measured/causes.tsv` lists each row \
+         that is off by more than 15 %, with the cause. \"Left out\" is a row's error with constants fitted without its \
+         source.\n\n",
         compared.len(),
         compared.len() - fitted
     );

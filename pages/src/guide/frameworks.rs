@@ -30,15 +30,16 @@ fn of_software(software: Software) -> &'static str {
 /// Launch scripts and settings files.
 pub(super) fn scripts() -> Chapter {
     let lead = prose(
-        "Scripts are evaluated and never executed: variables, arrays, functions, conditions, loops, arithmetic and here-documents of \
-         bash are followed, with bounds on loops and sizes; programs that a script calls are not run. `sbatch` directives, \
-         `srun`, `torchrun`, `mpirun`, `deepspeed` and the like say how many nodes and GPUs there are. What stays unknown \
-         is asked for. Several texts together are one run: a script with the configuration that it names.",
+        "Scripts are evaluated, never executed. Bash variables, arrays, functions, conditions, loops, arithmetic and \
+         here-documents are followed, within bounds on iterations and sizes; programs that a script calls are not run. \
+         The number of nodes and GPUs is read from `sbatch` directives, `srun`, `torchrun`, `mpirun`, `deepspeed` and \
+         similar launchers. Anything that stays unknown is asked for. You can paste several files of one run, such as a \
+         script and the configuration it names.",
     );
     let flags = prose(&format!(
-        "Megatron-LM's command line is known from release {} to {} and main: {} flags, renamed and dropped ones too. A flag \
-         that changes a figure is read, one that changes none is listed as such, and one that no release has is told with the \
-         nearest that there is. [Settings|reference.html#settings] names the flags of each setting.",
+        "Megatron-LM's command line is known from release {} to {} and main: {} flags, including renamed and removed \
+         ones. Flags that change a result are read, flags that change none are listed as such, and for an unknown flag \
+         the closest known one is suggested. [Settings|reference.html#settings] lists the flags of each setting.",
         known_releases().first().copied().unwrap_or_default(),
         known_releases().last().copied().unwrap_or_default(),
         grouped(known_flags() as u64)
@@ -50,12 +51,13 @@ pub(super) fn scripts() -> Chapter {
         .map(|software| (code(software.name()), inline(of_software(*software))))
         .collect();
     let runs = prose(
-        "What a run keeps, sends and starts with depends on the software. It is told by the text and can be set:",
+        "What a run saves, sends and defaults to depends on the training software. It is detected from the text and can \
+         be set:",
     );
     Chapter::new("scripts", "Launch scripts and settings files", lead)
         .part("Flags", flags)
         .part("Settings files", pairs(&formats))
-        .part("What comes of public files", outcomes())
+        .part("How public files fare", outcomes())
         .part("Software", html! { (runs) (pairs(&software)) })
 }
 
@@ -66,12 +68,13 @@ const OUTCOMES: &str = include_str!("outcomes.tsv");
 fn outcomes() -> Markup {
     let rows: Vec<Row> = OUTCOMES.lines().map(|line| Row::new(line.split('\t').map(plain))).collect();
     let about = prose(
-        "156 launch files of 26 public repositories, each read by itself. Asked: at most three questions, whose proposals and the \
-         name of a model make the plan, those included that an answer opens. Stopped: something that is not modelled is named, and the reader may go on \
-         without it. Helped: the text says what is missing. No way: there is nothing to go on with.",
+        "156 launch files from 26 public repositories, each read on its own. Full: a report right away. Asked: a report \
+         after at most three questions with proposed answers, follow-up questions and a missing model name included. \
+         Stopped: something that is not modelled is named, and you can continue without it. Helped: the page says what is \
+         missing. No way: there is nothing to continue with.",
     );
     let headings = ["format", "files", "full", "asked", "stopped", "helped", "no way"];
-    html! { (about) (table("What comes of public launch files, by format", &headings, &rows)) }
+    html! { (about) (table("Outcomes of public launch files, by format", &headings, &rows)) }
 }
 
 /// A name without its article.

@@ -8,7 +8,7 @@ use super::write::{Chapter, joined, prose, setting_link, term_link};
 
 /// Every term, by theme.
 pub(super) fn chapter() -> Chapter {
-    let about = "Terms that the page explains where they stand, and others that launch scripts and papers take as known.";
+    let about = "Terms that the page explains in place, and others that launch scripts and papers assume.";
     let mut chapter = Chapter::new("glossary", "Glossary", prose(about));
     for (theme, title) in Theme::ALL {
         let terms = html! {

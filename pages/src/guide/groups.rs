@@ -80,10 +80,10 @@ pub(super) fn chapter() -> Chapter {
         }
     }
     let lead = prose(&format!(
-        "Megatron makes these groups from a rank's number alone: tensor ranks are neighbours, then come context, expert and \
-         data ranks, and pipeline ranks are furthest apart ([rank order]). The table has them for {cut}; GPUs are named by \
-         [node and place|n0_g0]. The tests compare every group of many layouts with those that Megatron's own \
-         `initialize_model_parallel` makes."
+        "Megatron derives these groups from rank numbers alone: tensor-parallel ranks are adjacent, followed by context, \
+         expert and data ranks, and pipeline ranks are furthest apart ([rank order]). The table shows them for {cut}; \
+         GPUs are named by [node and index|n0_g0]. Tests compare every group of many layouts with those that Megatron's \
+         own `initialize_model_parallel` creates."
     ));
     let headings = ["Group", "Its members", ">members", ">groups", "the first of them"];
     let body = html! { (lead) (table("Groups by kind", &headings, &rows)) };

@@ -24,9 +24,10 @@ pub(super) fn accelerators() -> Chapter {
         sources.push(Row::new([plain(name), plain(&known.source)]));
     }
     let lead = prose(
-        "As data sheets give them: dense peaks, bandwidth per direction and accelerator. Memory is what the driver shows as total where \
-         that is known; SMs are multiprocessors, or compute units. The shares of these figures that training reaches are [constants|guide.html#constants] of the set in the \
-         last column. The rates of products and links can be replaced by your own measurements on the page.",
+        "From data sheets: dense peaks, and bandwidth per direction and accelerator. Memory is the total that the driver \
+         reports, where known; SMs are multiprocessors or compute units. The shares of these peaks that training reaches \
+         are the [constants|guide.html#constants] of the set in the last column. GEMM and link rates can be replaced by \
+         your own measurements on the page.",
     );
     let headings = [
         "Accelerator",
@@ -89,7 +90,8 @@ pub(super) fn machines() -> Chapter {
         })
         .collect();
     let lead = prose(
-        "Nodes as they are built or rented. Network: per direction and accelerator, all adapters of a node together over its GPUs.",
+        "Nodes as they are built or rented. Network bandwidth is per direction and GPU: that of all adapters of a node \
+         divided by its GPUs.",
     );
     let headings = ["Machine", "Accelerator", ">per node", "network, GB/s per GPU", "Source"];
     Chapter::new("machines", "Machines", html! { (lead) (table("Machines", &headings, &rows)) })

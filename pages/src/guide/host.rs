@@ -13,11 +13,11 @@ const SENSITIVITY: &str = include_str!("../../../tests/data/measured/sensitivity
 /// How waiting for the host is worked out, with its constants.
 pub(super) fn host() -> Markup {
     let about = prose(
-        "A pass is never shorter than the host needs to issue it: for each operator what the software runs around it, for each \
-         kernel dispatching and launching, for each message between ranks the call and the wait for the slowest host of the \
-         group. While the device is busy the host runs ahead, from layer to layer, and nothing of it shows; it cannot run ahead \
-         over experts, whose numbers of tokens it reads back, nor over messages between stages. CUDA graphs of whole iterations \
-         take all of it away, those of layers all but the experts'.",
+        "A pass cannot be faster than the host can issue it. The host spends time on the Python around each operator, on \
+         dispatching and launching each kernel, and on each message: the call, and the wait for the slowest host in the \
+         group. As long as the device is busy the host runs ahead, layer by layer, and its time is hidden. It cannot run \
+         ahead of experts, because it reads back how many tokens each one got, or of messages between stages. \
+         Full-iteration CUDA graphs remove host time altogether; per-layer graphs remove all of it except around experts.",
     );
     let micro = |time: Seconds| plain(((time.get() * 1e7).round() / 10.0).to_string());
     let issues: Vec<_> = ISSUES
@@ -59,9 +59,10 @@ pub(super) fn host() -> Markup {
 /// By generation: how many rows feel each constant.
 pub(super) fn felt() -> Markup {
     let about = prose(
-        "How many of a generation's rows feel a constant (a tenth less of it moves their step by more than half a per cent), from \
-         how many sources, and by how much the middle one of them moves. A constant that no row feels is assumed: it is that of \
-         another generation, or a published measurement of something else.",
+        "For each constant: how many published runs of its generation are sensitive to it (10 % less of it moves their \
+         step time by more than 0.5 %), how many sources they come from, and the median change. A constant that no run is \
+         sensitive to is marked assumed: its value comes from another generation, or from a published measurement of \
+         something else.",
     );
     let rows: Vec<_> = SENSITIVITY
         .lines()

@@ -33,19 +33,19 @@ pub fn pages() -> [Page; 3] {
         page(
             "guide.html",
             "Guide",
-            "How to read the page, what its words mean, and how its figures are worked out.",
+            "How to read the page, what its terms mean, and how its numbers are computed.",
             guide as fn() -> Markup,
         ),
         page(
             "formulas.html",
             "Formulas",
-            "Every formula of the engine with its source, and with the numbers of a real plan put in.",
+            "Every formula of the engine, with its source and worked out for a real plan.",
             formula_page,
         ),
         page(
             "reference.html",
             "Reference",
-            "Every setting with its flags and defaults, every accelerator, machine and model that is known by name.",
+            "Every setting with its flags and defaults, and every accelerator, machine and model that is known by name.",
             reference,
         ),
     ]

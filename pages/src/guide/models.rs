@@ -16,8 +16,9 @@ use super::write::{Chapter, Row, plain, prose, table};
 pub(super) fn chapter() -> Chapter {
     let rows: Vec<_> = model_names().filter_map(row).collect();
     let lead = prose(
-        "Shapes as published in each model's `config.json` and paper; the tests hold the totals of most against published counts. \
-         Parameters are counted by the engine from the shape. A name opens the model on one H100.",
+        "Shapes are as published in each model's `config.json` and paper. Parameters are counted from the shape by the \
+         engine, and tests compare the totals of most models with published counts. Click a name to open the model on one \
+         H100.",
     );
     let headings = [
         "Model",

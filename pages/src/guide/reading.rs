@@ -12,37 +12,37 @@ use super::write::{Chapter, inline, pairs, plain, prose};
 pub(super) fn chapter() -> Chapter {
     let headroom = percent(HEADROOM);
     let first = prose(
-        "Paste a launch script, or begin from the gallery. The first screen answers three questions: whether the peak rank \
-         [fits], how long a step takes and between which [bounds|step time], and where the memory of each [stage|pipeline \
-         stage] goes. Below it each panel answers one more: memory to the tensor, time, the schedule, every collective, every \
-         group, every GEMM, and other layouts.",
+        "Paste a launch script or start from an example. The first screen answers three questions: does the peak rank \
+         [fit|fits], how long does a step take and within which [bounds|step time], and where does the memory of each \
+         [stage|pipeline stage] go. The panels beneath go into detail: memory down to each tensor, time, the schedule, \
+         every collective, every process group, every GEMM, and other layouts.",
     );
     let why = prose(
-        "Every figure in a table is a button: it opens the formula behind it, the values of its symbols in this plan, and the \
-         paper or the framework file it is from. The same formulas stand on [one page|formulas.html] with the numbers of a \
-         published run put in.",
+        "Every number in a table is a button that opens the formula behind it, the value of each symbol in this plan, and \
+         the paper or framework file the formula comes from. [Formulas|formulas.html] lists all of them, worked out for a \
+         published run.",
     );
     let verdict = prose(&format!(
-        "It fits if the peak rank stays within what the driver shows as total memory, at the peak of the step. Where \
-         less than {headroom} of it stays free (`memory_headroom`) the verdict is tight: [fragmentation] differs from run to run. What is needed is never \
-         cut at what there is."
+        "A run fits if the peak memory of its fullest rank is within the total memory that the driver reports. If less \
+         than {headroom} of it stays free (`memory_headroom`), the verdict is tight, because [fragmentation] varies from \
+         run to run. The estimate is never clamped to the size of the device: you see by how much it overshoots."
     ));
     Chapter::new("reading", "How to read the page", first)
-        .part("Every figure says why", why)
+        .part("Every number explains itself", why)
         .part("The verdict", verdict)
         .part("Six kinds of memory", pairs(&uses()))
         .part("Where a setting comes from", html! { (origins_lead()) (pairs(&origins())) })
-        .part("How sure a figure is", html! { (pairs(&certainty())) (proof()) })
+        .part("How certain a number is", html! { (pairs(&certainty())) (proof()) })
 }
 
 fn uses() -> Vec<(Markup, Markup)> {
     let about = |kind: Use| match kind {
-        Use::Parameters => "The [weights|parameters] of the layers on the GPU, as layers use them.",
-        Use::Gradients => "The buffer in which [gradients] of all micro-batches accumulate.",
-        Use::Optimizer => {
-            "[Optimizer states], with the [master weights]; the GPU's own part where they are sharded."
+        Use::Parameters => {
+            "The [weights|parameters] of the layers on this GPU, in the format in which the layers use them."
         }
-        Use::Activations => "What forward passes keep for backward, for every micro-batch [in flight].",
+        Use::Gradients => "The buffer in which the [gradients] of all micro-batches accumulate.",
+        Use::Optimizer => "[Optimizer states] and [master weights]; this GPU's shard where they are sharded.",
+        Use::Activations => "What forward passes save for backward, for every micro-batch [in flight].",
         Use::Temporaries => "Short-lived tensors [at the peak|temporaries].",
         Use::Framework => "What the device holds [beside torch's tensors|framework memory].",
     };
@@ -51,7 +51,7 @@ fn uses() -> Vec<(Markup, Markup)> {
 
 fn origins_lead() -> Markup {
     prose(
-        "Every setting that counts is listed with its value and where it is from; what was assumed can be changed beside it.",
+        "Every setting that matters is listed with its value and its origin. Assumed values can be changed right there.",
     )
 }
 
@@ -65,12 +65,12 @@ fn origins() -> Vec<(Markup, Markup)> {
         Origin::User,
     ];
     let about = |origin: Origin| match origin {
-        Origin::Script => "Stated by the pasted text; the line is a link into it.",
-        Origin::Environment => "A variable that the script leaves to its environment, filled in by you.",
-        Origin::Catalog => "Known of a model, a tokenizer or a machine that the text names.",
-        Origin::Default => "A default of the framework in the release that the text looks like.",
-        Origin::Derived => "A rule of the framework, from other settings.",
-        Origin::User => "Changed by you on the page; the script stays as it is.",
+        Origin::Script => "Stated in the pasted text; the link leads to the line.",
+        Origin::Environment => "A variable that the script takes from its environment; you filled it in.",
+        Origin::Catalog => "Known for the model, tokenizer or machine that the text names.",
+        Origin::Default => "The framework's default, in the release that the text appears to be written for.",
+        Origin::Derived => "Derived from other settings by a rule of the framework.",
+        Origin::User => "Changed by you on the page; your script is not touched.",
     };
     ALL.iter().map(|origin| (plain(origin.name()), inline(about(*origin)))).collect()
 }
@@ -79,24 +79,27 @@ fn certainty() -> Vec<(Markup, Markup)> {
     let all = [
         (
             "counted",
-            "Parameters, groups, collectives, schedules, FLOPs: equal to what the frameworks themselves count or run.",
+            "Parameters, process groups, collectives, schedules and FLOPs equal what the frameworks themselves count or run.",
         ),
         (
             "worked out tensor by tensor",
-            "Memory that torch allocates: what is kept is equal to the byte; the peak rests on the order in which a framework frees.",
+            "Memory allocated by torch: saved activations are exact to the byte; the peak also depends on the order in which \
+         a framework frees tensors.",
         ),
         (
             "measured elsewhere",
-            "What the device holds beside it: context, buffers of communicators, the allocator's slack.",
+            "What the device holds besides: the CUDA context, communicator buffers, and the allocator's fragmentation.",
         ),
         (
             "estimated",
-            "Time: shares of the data sheet that a generation of accelerators reaches in published runs.",
+            "Time: based on the shares of data sheet peaks that each accelerator generation reaches in published runs.",
         ),
     ];
     all.iter().map(|(name, about)| (plain(name), inline(about))).collect()
 }
 
 fn proof() -> Markup {
-    prose("Each is held against published and measured runs, row by row: [the evidence|evidence.html].")
+    prose(
+        "All of these are compared with published and measured runs, one by one, under [Evidence|evidence.html].",
+    )
 }

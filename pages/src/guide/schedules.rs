@@ -47,11 +47,12 @@ pub(super) fn chapter() -> Chapter {
         }
     }
     let lead = prose(&format!(
-        "Each is laid out event by event and run with the times of the plan, so that the [bubble] and what is [in flight] are \
-         read off and not taken from a closed form. Here all are run on {STAGES} even stages with {MICRO_BATCHES} micro-batches, \
-         a backward pass twice as long as a forward pass and messages that take no time. In flight: the most activations \
-             that a stage holds, in those of one micro-batch on one stage. Idle: part of the time from the first begin of any stage \
-             to the last end, which counts what later stages wait before they begin."
+        "Each schedule is simulated event by event with the times of the plan, so the [bubble] and the micro-batches [in \
+         flight] are measured rather than taken from a closed form. This table uses {STAGES} equal stages, \
+         {MICRO_BATCHES} micro-batches, a backward pass twice as long as the forward pass, and messages that take no \
+         time. In flight: the most activations a stage holds, in units of one micro-batch on one stage. Idle: the share \
+         of the time between the first start and the last end in which a stage does nothing, including the wait before it \
+         starts."
     ));
     let set_by = html! {
         p { "Set by " a href=(setting_link("pipeline_schedule")) { (code("pipeline_schedule")) } "." }

@@ -14,8 +14,8 @@ use super::write::{Chapter, code, joined, plain, prose};
 /// A chapter for each group of settings, as the page has them.
 pub(super) fn chapters() -> Vec<Chapter> {
     let lead = prose(
-        "Names are Megatron's arguments in snake case; links and the page's own controls take them as they stand here. A default \
-         is that of the framework that the text looks like; where two differ both are given.",
+        "Names are Megatron's arguments in snake case, and links and the page's controls use the same names. Defaults are \
+         those of the framework that the text belongs to; where frameworks differ, both are given.",
     );
     let mut settings = Chapter::new("settings", "Settings", lead);
     for group in grouped_settings(&every()) {

@@ -16,51 +16,54 @@ use super::write::{Chapter, Row, code, pairs, plain, prose, table};
 /// How a step's time comes about.
 pub(super) fn model() -> Chapter {
     let lead = prose(
-        "Each stage's arithmetic and messages for one micro-batch are worked out, then played through the schedule, and what comes \
-         once per step is added:",
+        "The engine computes each stage's kernels and messages for one micro-batch, runs them through the pipeline \
+         schedule, and adds what happens once per step:",
     );
     let sum = "step = pipeline(forward and backward of every stage, m micro-batches)\n     \
                + gradient reduction that nothing hides + optimizer + tied embeddings + iteration";
     let lead = html! { (lead) pre.sum { code { (sum) } } };
     let products = prose(
-        "A product of sizes m, n, k takes the longer of two times: moving its operands and result once through the memory, or \
-         2·m·n·k operations. These come in [tiles|tile], one for each multiprocessor at a time, in [waves|wave]; a tile that reaches \
-         over the edge and a wave that is not full cost as much as full ones. Where not even one wave is full the inner dimension \
-         may be split in 2 or 4. The tile of least time is taken, as libraries do. The share is that of the rate of the best tile:",
+        "A GEMM of size m × n × k takes the longer of two times: reading its operands and writing its result once, or \
+         2·m·n·k operations. The operations are split into [tiles|tile], one per multiprocessor at a time, which run in \
+         [waves|wave]; a partial tile and a partial wave cost as much as full ones. If the tiles do not fill even one \
+         wave, k may be split in 2 or 4 (split-K). Like cuBLAS, the engine picks the fastest tile shape. Each shape's \
+         rate, relative to the best:",
     );
     let products = html! { (products) (tiles()) };
     let attention = prose(
-        "[Flash attention] is linear in its operations, of which a causal mask leaves half, plus the last block of rows that is left \
-         to run alone. Heads narrower than full width fill the tensor cores less. Attention that is not fused is two products \
-         and memory-bound kernels.",
+        "The time of [flash attention] is proportional to its operations: half of them under a causal mask, plus the last \
+         block of rows, which runs alone. Head sizes below the full width use the tensor cores less well. Unfused \
+         attention is two GEMMs and several memory-bound kernels.",
     );
     let kernels = prose(
-        "Norms, activations, dropouts, casts, residual sums: bytes read and written, over the share of the memory bandwidth that \
-         streaming kernels reach, plus a launch for each.",
+        "Norms, activation functions, dropout, casts and residual adds take the bytes they read and write, divided by the \
+         share of memory bandwidth that streaming kernels reach, plus one launch each.",
     );
     let messages = prose(
-        "A collective takes its start, what every further hop adds, and its bytes [on the wire|wire] over the bandwidth of the slowest \
-         link that its ring crosses. All-to-alls split into what stays inside the fast-link domain and what leaves it, of which the \
-         longer counts. A dispatcher that sends a token once to a node sends it to the nodes of its experts, fewer where routing is \
-         limited to groups of them.",
+        "A collective takes its base latency, the latency of each further hop, and its bytes [on the wire|wire] divided \
+         by the bandwidth of the slowest link in its ring. An all-to-all has two parts, inside the NVLink (fast-link) \
+         domain and across it, and takes the longer of the two. A dispatcher that sends each token to a node only once \
+         sends it to the nodes that hold its experts, which are fewer under group-limited routing.",
     );
     let overlap = prose(
-        "What the run's flags let [overlap] hides behind the arithmetic beside it; what is longer is exposed, and what is hidden \
-         still takes a share of multiprocessors and bandwidth (`contention`). Overlapped exchanges of experts hide behind both passes, \
-         for the forward pass of one micro-batch runs beside the backward pass of another. The lower bound lets everything hide, the \
-         upper bound nothing.",
+        "Communication that the run's flags [overlap] hides behind the computation next to it. Whatever takes longer is \
+         exposed, and hidden communication still takes multiprocessors and bandwidth from the computation (`contention`). \
+         With overlapped expert parallelism, all-to-alls hide behind both passes, because the forward pass of one \
+         micro-batch runs beside the backward pass of another. The lower bound assumes that all communication is hidden, \
+         the upper bound that none is.",
     );
     let measured = prose(
-        "One measured step of the run, over its estimate, corrects its other layouts by the part that layouts of a run have in common \
-         in published runs: all with routed experts, six tenths with sharded weights, nothing for dense models, where scaling makes \
-         the others worse. The evidence page shows the errors with and without.",
+        "If you enter one measured step of your run, its ratio to the estimate can correct the estimates of the run's \
+         other layouts. How much of that ratio carries over was measured on published families of runs. Where one \
+         measured step does not help other layouts, as with dense models, it changes none. The evidence page shows the \
+         errors with and without the correction.",
     );
     Chapter::new("time-model", "The time of a step", lead)
-        .part("Matrix products", products)
+        .part("GEMMs", products)
         .part("Attention", attention)
         .part("Memory-bound kernels", kernels)
-        .part("Waiting for the host", host())
-        .part("Messages", messages)
+        .part("Host time", host())
+        .part("Communication", messages)
         .part("Overlap and bounds", overlap)
         .part("One measured step", measured)
 }
@@ -76,13 +79,14 @@ fn tiles() -> Markup {
 /// What is taken as given.
 pub(super) fn constants() -> Chapter {
     let lead = prose(
-        "What a data sheet does not say: the share of its figures that kernels reach, and fixed costs. One set for each generation \
-         of accelerators, those of one silicon pooled; none for a model, a row or a paper. An accelerator without a set of its own \
-         is taken as an A100 with its own data sheet, and its plans say that it is not calibrated. Your own measurements can take the place of the first ones, on the page under Time.",
+        "What a data sheet does not tell: the share of its peak that kernels reach, and fixed costs. There is one set per \
+         accelerator generation, pooled over parts with the same silicon, and none per model, run or paper. An \
+         accelerator without its own set uses the A100's shares with its own data sheet, and its plans say that it is not \
+         calibrated. You can enter your own measurements for the first constants under Time.",
     );
     let mut chapter = Chapter::new("constants", "Constants", lead)
         .part("By generation", generations())
-        .part("Which rows tell them", felt());
+        .part("Sensitivity of published runs", felt());
     for (title, constants) in general() {
         chapter = chapter.part(title, listed(title, &constants));
     }
@@ -163,9 +167,10 @@ pub(super) fn flops_conventions() -> Chapter {
         })
         .collect();
     let lead = prose(&format!(
-        "A multiplication with its addition counts as two. Shares of the peak compare only within one convention: \
-         [MFU] divides the model's FLOPs, [HFU] the hardware's. In the closed forms \
-         B is the global batch, s the whole sequence, L the layers, a·d and f whole widths. The last column is a step of {}, by each.",
+        "A multiply-add counts as two operations. Utilizations can be compared only within one convention: [MFU] counts \
+         the model's FLOPs, [HFU] those the hardware executes. In the closed forms, B is the global batch size, s the \
+         full sequence length, L the number of layers, and a·d and f the full widths. The last column gives one step of \
+         {} under each convention.",
         example.name
     ));
     let headings = ["Convention", "What it counts", ">FLOP"];

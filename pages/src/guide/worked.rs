@@ -19,7 +19,8 @@ pub(super) fn chapter() -> Chapter {
         p {
             (named.name) ": " (named.about) ". "
             a href={ "./#" (named.link) } { "Open it on the page" }
-            ", where every figure opens as it does here. All formulas below have its numbers put in, where they apply to it."
+            ", where every number opens as it does here. The formulas below are worked out with its numbers, where they \
+         apply."
         }
     };
     let fullest = html! {
@@ -29,7 +30,7 @@ pub(super) fn chapter() -> Chapter {
         }
     };
     let step = html! { ul.worked { (branch(&Branch::of_time(&time(&named.plan).breakdown), 0)) } };
-    Chapter::new("worked", "One plan all the way", lead)
+    Chapter::new("worked", "One plan, worked through", lead)
         .part("Memory of its peak rank", fullest)
         .part("Time of its step", step)
 }
