@@ -42,6 +42,27 @@ pub(super) fn lack_yes(leaves: &mut Leaves<'_>, rules: &[(&str, Effect, &str)]) 
     }
 }
 
+/// A run of verl on Ascend NPUs, told by `trainer.device` or by the names it is given. Which NPU it is stands nowhere, and
+/// torch_npu's kernels and vLLM-Ascend hold other memory than what is modelled for GPUs; without this it would be answered for
+/// the default GPU.
+pub(super) fn on_npu(leaves: &mut Leaves<'_>) {
+    let says = |leaf: &Leaf| {
+        leaf.value
+            .split(|letter: char| !letter.is_ascii_alphanumeric())
+            .any(|word| word.eq_ignore_ascii_case("npu") || word.eq_ignore_ascii_case("ascend"))
+    };
+    let keys =
+        ["trainer.device", "trainer.experiment_name", "trainer.project_name", "trainer.default_local_dir"];
+    let Some(leaf) = keys.iter().find_map(|key| leaves.get(key).filter(|leaf| says(leaf))) else { return };
+    leaves.say_noted(Field::Accelerator, "Ascend-910B", leaf, "an NPU, of which the text does not say which");
+    lack(
+        leaves,
+        leaf,
+        Effect::Memory,
+        "verl on Ascend NPUs: torch_npu's kernels, and vLLM-Ascend beside them",
+    );
+}
+
 /// The words of `offload_between_phases` for those that are moved.
 pub(super) fn offloads(leaves: &mut Leaves<'_>, moved: [bool; 3], note: &str) {
     let names = ["weights", "gradients", "optimizer"];

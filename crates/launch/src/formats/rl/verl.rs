@@ -4,7 +4,7 @@
 
 use super::super::leaves::Leaves;
 use super::common::{
-    ask, defaults, lack, lack_yes, loaded_adapters, lora, model, offloads, policy, reduces_in_fp32,
+    ask, defaults, lack, lack_yes, loaded_adapters, lora, model, offloads, on_npu, policy, reduces_in_fp32,
     transformers,
 };
 use super::verl_megatron::{ACTOR, VERL, at};
@@ -49,6 +49,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         ask(leaves, &open);
     }
     loaded_adapters(leaves, "actor_rollout_ref.model.lora_adapter_path");
+    on_npu(leaves);
     verl_idle::pass(leaves);
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::leaves::Leaves;
 use super::common::{
-    ask, defaults, lack, lack_yes, loaded_adapters, lora, model, reduces_in_fp32, transformers,
+    ask, defaults, lack, lack_yes, loaded_adapters, lora, model, on_npu, reduces_in_fp32, transformers,
 };
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
@@ -88,6 +88,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "model.fsdp_config.wrap_policy",
         "model.fsdp_config.offload_params",
     ]);
+    on_npu(leaves);
     model(leaves, &["model.partial_pretrain", "model.path"]);
     ask(leaves, &[(Field::SeqLength, "Sequence length samples are truncated to?", "1024")]);
 }

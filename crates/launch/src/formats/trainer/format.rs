@@ -43,7 +43,7 @@ impl Reader for Trainer {
                 "unsloth: FastLanguageModel with adapters, in 4 or 16 bits"
             }
             Dialect::DeepSpeedChat => {
-                "DeepSpeed-Chat: supervised tuning; its adapters, reward models and rollouts stop the verdict"
+                "DeepSpeed-Chat: supervised tuning; its DPO, adapters, reward models and rollouts stop the verdict"
             }
             Dialect::OpenInstruct => {
                 "open-instruct: supervised tuning and DPO under accelerate; its GRPO stops the verdict"

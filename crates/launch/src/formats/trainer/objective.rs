@@ -73,6 +73,49 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// Which step of DeepSpeed-Chat it is. Supervised tuning and DPO are each a `main.py` with the same required options
+/// (`applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py`, `step2_dpo_finetuning/main.py`); DPO loads a
+/// reference beside the policy and runs both sequences of a pair, so that one must not be priced as the other. Scripts tell the
+/// step by options that one program alone has, or by the folder they write to.
+pub(super) fn step_of_chat(leaves: &mut Leaves<'_>) {
+    const PAIRS: &str = "DPO of DeepSpeed-Chat: a reference beside the policy, and both sequences of a pair";
+    const OTHERS: [&str; 3] =
+        ["num_padding_at_beginning", "actor_model_name_or_path", "critic_model_name_or_path"];
+    if OTHERS.iter().any(|path| leaves.has(path)) {
+        return;
+    }
+    if let Some(leaf) = leaves.first(&["beta", "label_smoothing", "offload_reference_model"]) {
+        return lack(leaves, leaf, PAIRS);
+    }
+    let places = ["output_dir", "tensorboard_path"];
+    let told = |words: &[&str]| {
+        places.iter().find_map(|path| {
+            leaves.get(path).filter(|leaf| {
+                let place = leaf.value.to_ascii_lowercase();
+                words.iter().any(|word| place.contains(word))
+            })
+        })
+    };
+    // Reward models are step 2 as well, and have an option of their own.
+    if let Some(leaf) = told(&["dpo", "step2"]) {
+        return lack(leaves, leaf, PAIRS);
+    }
+    if leaves.has("sft_only_data_path") || told(&["sft", "step1"]).is_some() {
+        return;
+    }
+    let mut found = Found::new(Field::TrainingObjective, String::new(), Origin::Script);
+    found.hole = Some("the step of DeepSpeed-Chat whose main.py it is".to_owned());
+    leaves.reading.take(found);
+    leaves.reading.questions.push(Question {
+        name: Field::TrainingObjective.name().to_owned(),
+        prompt:
+            "Is it supervised tuning (step 1)? DPO (step 2) has the same options and is not modelled here."
+                .to_owned(),
+        choices: vec!["sft".to_owned()],
+        proposal: Some("sft".to_owned()),
+    });
+}
+
 fn task(leaves: &mut Leaves<'_>) {
     let head = |leaf: &&Leaf| leaf.flag() == Some(true) || leaf.value.contains("Classification");
     let heads = ["reward_model", "process_reward_model", "model_type"];

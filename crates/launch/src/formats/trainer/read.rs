@@ -53,6 +53,9 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     if is_file && dialect == Dialect::Trl {
         objective::left_to_program(&mut leaves);
     }
+    if dialect == Dialect::DeepSpeedChat {
+        objective::step_of_chat(&mut leaves);
+    }
     let whose = format!("default of {}", dialect.name());
     let policy = leaves.reading.value(Field::TrainingObjective) == Some("policy");
     for (field, value) in dialect.defaults() {
