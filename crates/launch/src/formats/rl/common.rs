@@ -42,18 +42,20 @@ pub(super) fn lack_yes(leaves: &mut Leaves<'_>, rules: &[(&str, Effect, &str)]) 
     }
 }
 
-/// A run of verl on Ascend NPUs, told by `trainer.device` or by the names it is given. Which NPU it is stands nowhere, and
-/// torch_npu's kernels and vLLM-Ascend hold other memory than what is modelled for GPUs; without this it would be answered for
-/// the default GPU.
+/// A run of verl on Ascend NPUs, told by `trainer.device`, the names it is given, the profiler's `npu` keys or the rollout's
+/// attention. Which NPU it is stands nowhere, and torch_npu's kernels and vLLM-Ascend hold other memory than what is modelled
+/// for GPUs; without this it would be answered for the default GPU.
 pub(super) fn on_npu(leaves: &mut Leaves<'_>) {
-    let says = |leaf: &Leaf| {
-        leaf.value
-            .split(|letter: char| !letter.is_ascii_alphanumeric())
-            .any(|word| word.eq_ignore_ascii_case("npu") || word.eq_ignore_ascii_case("ascend"))
+    let is_npu = |word: &str| {
+        let word = word.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        word.eq_ignore_ascii_case("npu") || word.eq_ignore_ascii_case("ascend")
     };
-    let keys =
-        ["trainer.device", "trainer.experiment_name", "trainer.project_name", "trainer.default_local_dir"];
-    let Some(leaf) = keys.iter().find_map(|key| leaves.get(key).filter(|leaf| says(leaf))) else { return };
+    let told = |leaf: &&Leaf| {
+        let words = leaf.path.starts_with("trainer.") || leaf.path.ends_with(".attention_backend");
+        let mut said = leaf.value.split(|letter: char| !letter.is_ascii_alphanumeric());
+        leaf.path.split('.').any(|key| key == "npu") || words && said.any(is_npu)
+    };
+    let Some(leaf) = leaves.all().iter().find(told) else { return };
     leaves.say_noted(Field::Accelerator, "Ascend-910B", leaf, "an NPU, of which the text does not say which");
     lack(
         leaves,
