@@ -193,6 +193,7 @@ fn recipe() -> Recipe {
     Recipe {
         micro_batch_size: 1,
         global_batch_size: 1,
+        sample_length: None,
         num_micro_batches: 1,
         params_dtype: Number::Bf16,
         grads_dtype: Number::Fp32,

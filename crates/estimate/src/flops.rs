@@ -185,7 +185,7 @@ fn megatron(plan: &Plan) -> Flops {
     let dense = count(&|kind| kind.feed_forward == FeedForward::Dense);
     let moe = count(&|kind| kind.feed_forward == FeedForward::Moe);
     let mlp = h * number(model.ffn_hidden_size) * gate * dense + megatron_experts(model, gate) * moe;
-    let attention = megatron_attention(model) * count(&|kind| kind.mixer.attends())
+    let attention = megatron_attention(model, plan.attended_length()) * count(&|kind| kind.mixer.attends())
         + megatron_linear(model) * count(&|kind| kind.mixer.is_linear());
     let joining = depths * (3.0 * h + 2.0 * h * h);
     let logits = h * number(model.padded_vocab_size) * (depths + 1.0);
@@ -206,8 +206,8 @@ fn megatron_experts(model: &Model, gate: f64) -> f64 {
 }
 
 /// Multiply-adds of one attention block per token, the causal half of its core.
-fn megatron_attention(model: &Model) -> f64 {
-    let [h, s, heads] = [model.hidden_size, model.seq_length, model.num_attention_heads].map(number);
+fn megatron_attention(model: &Model, attended: u64) -> f64 {
+    let [h, s, heads] = [model.hidden_size, attended, model.num_attention_heads].map(number);
     let Some(latent) = &model.latent else {
         let query = number(model.kv_channels) * heads;
         let groups = number(model.kv_channels) * number(model.num_query_groups);
@@ -254,9 +254,10 @@ fn narayanan(plan: &Plan) -> Option<Flops> {
     let full = matches!(plan.recipe().recompute, Recompute::Uniform { .. });
     (plain && full).then(|| {
         let [h, s, l, v] =
-            [model.hidden_size, model.seq_length, model.num_layers, model.padded_vocab_size].map(number);
-        let b = number(plan.recipe().global_batch_size);
-        Flops::new(96.0 * b * s * l * h * h * (1.0 + s / (6.0 * h) + v / (16.0 * l * h)))
+            [model.hidden_size, plan.attended_length(), model.num_layers, model.padded_vocab_size]
+                .map(number);
+        let tokens = number(plan.recipe().global_batch_size) * number(model.seq_length);
+        Flops::new(96.0 * tokens * l * h * h * (1.0 + s / (6.0 * h) + v / (16.0 * l * h)))
     })
 }
 

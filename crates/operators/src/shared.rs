@@ -59,8 +59,14 @@ impl Seen {
     /// multiplies with, it sees all but what lies in front of the first token: w s - w²/2 pairs of s w. Of a chunk,
     /// half. A kernel that is given a mask multiplies with every key.
     fn of(x: &Symbols<'_>) -> Self {
-        let keys = x.model().seq_length;
-        let Some(window) = x.window else { return Self { keys, share: 0.5 } };
+        let keys = match x.recipe().attention_kernel {
+            // Of a pack of samples, its own (`cu_seqlens`).
+            AttentionKernel::Flash | AttentionKernel::Fused => x.plan.attended_length(),
+            AttentionKernel::Sdpa | AttentionKernel::Unfused => x.model().seq_length,
+        };
+        let Some(window) = x.window.filter(|window| window.tokens < keys) else {
+            return Self { keys, share: 0.5 };
+        };
         let [all, tokens] = [keys, window.tokens].map(|tokens| Count::new(tokens).number());
         let share = if window.chunked { 0.5 } else { 1.0 - tokens / (2.0 * all) };
         match x.recipe().attention_kernel {

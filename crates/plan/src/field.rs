@@ -195,6 +195,8 @@ fields! {
     GlobalBatchSize "global_batch_size" Count(1, MAX_BATCH), "sequences of one step";
     NumMicroBatches "num_micro_batches" Count(1, MAX_BATCH), "micro-batches of one step";
     MaxTokensPerGpu "max_tokens_per_gpu" Count(1, MAX_SEQUENCE), "tokens on one GPU up to which samples are packed";
+    MaxTokensPerMicroBatch "max_tokens_per_micro_batch" Count(1, MAX_SEQUENCE), "tokens of one micro-batch up to which samples are packed";
+    UseDynamicBatchSize "use_dynamic_batch_size" Flag, "micro-batches of so many tokens in the place of so many samples (slime)";
     RampupBatchSize "rampup_batch_size" Counts, "start, increment and samples of a growing batch";
     StepBatchSizeSchedule "step_batch_size_schedule" Text, "batch sizes from token thresholds on";
     DecreaseBatchSizeIfNeeded "decrease_batch_size_if_needed" Flag, "round the global batch down to what divides";
@@ -270,6 +272,9 @@ fields! {
     RolloutPrompts "rollout_prompts" Count(1, MAX_BATCH), "prompts of one round of rollouts";
     RolloutSteps "rollout_steps" Count(1, MAX_BATCH), "steps of the optimizer from one round of rollouts";
     RolloutLength "rollout_length" Count(1, MAX_SEQUENCE), "longest prompt and response together";
+    MaxPromptLength "max_prompt_length" Count(1, MAX_SEQUENCE), "longest prompt, in tokens";
+    MaxResponseLength "max_response_length" Count(1, MAX_SEQUENCE), "longest response, in tokens";
+    MaxContextLength "max_context_length" Count(1, MAX_SEQUENCE), "longest prompt and response that the rollout engine makes";
     OffloadBetweenPhases "offload_between_phases" Words, "what the trainer moves to the host while rollouts are made: weights, gradients, optimizer";
     RlReference "rl_reference" Word(&["none", "device", "host", "elsewhere"]), "where the reference model of reinforcement learning is";
     RlCritic "rl_critic" Word(&["none", "device", "host", "elsewhere"]), "where the critic is, of the policy's shape";
@@ -373,6 +378,9 @@ impl Field {
                 | Self::LoraAlpha
                 | Self::RolloutPrompts
                 | Self::RolloutSteps
+                | Self::MaxPromptLength
+                | Self::MaxResponseLength
+                | Self::MaxContextLength
                 | Self::WindowSize
                 | Self::ApplyLayernorm1p
                 | Self::CalculatePerTokenLoss

@@ -41,6 +41,13 @@ impl Plan {
         &self.layout
     }
 
+    /// Tokens that attention reaches over: a sequence, or the longest sample of a pack.
+    #[must_use]
+    pub fn attended_length(&self) -> u64 {
+        let sequence = self.model.seq_length;
+        self.recipe.sample_length.map_or(sequence, |sample| sample.min(sequence))
+    }
+
     /// Batch, precision, optimizer and software.
     #[must_use]
     pub fn recipe(&self) -> &Recipe {

@@ -100,6 +100,19 @@ impl<'t> Leaves<'t> {
         }
     }
 
+    /// What was read as the length of a sequence is that of the longest sample, where samples are packed by tokens.
+    pub(super) fn longest_sample(&mut self) {
+        let known = self.reading.value(Field::RolloutLength).is_some();
+        self.reading.keep(&|found| {
+            found.field != Field::MicroBatchSize && (found.field != Field::SeqLength || !known)
+        });
+        for found in &mut self.reading.found {
+            if found.field == Field::SeqLength {
+                found.field = Field::RolloutLength;
+            }
+        }
+    }
+
     /// Turns a setting on or off as a leaf says.
     pub(super) fn switch(&mut self, field: Field, on: bool, leaf: &Leaf) {
         self.say(field, if on { "true" } else { "false" }, leaf);

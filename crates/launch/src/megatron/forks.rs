@@ -87,7 +87,7 @@ const FORKS: &[Fork] = &[
     lacking("mlp-type", Arity::One, Effect::Model, "residual experts"),
     // bigscience.
     takes("max-tokens-per-gpu", &[(Field::MaxTokensPerGpu, None)]),
-    switch("use-dynamic-batch-size", &[]),
+    switch("use-dynamic-batch-size", &[(Field::UseDynamicBatchSize, YES)]),
     takes("pad-vocab-size-to", &[(Field::PaddedVocabSize, None)]),
     takes("tokenizer-name-or-path", &[(Field::TokenizerModel, None)]),
     switch("embed-layernorm", &[]),
@@ -190,6 +190,9 @@ const FORKS: &[Fork] = &[
             (Field::RolloutPrompts, None),
         ],
     ),
+    takes("rollout-max-prompt-len", &[(Field::MaxPromptLength, None)]),
+    takes("rollout-max-response-len", &[(Field::MaxResponseLength, None)]),
+    takes("rollout-max-context-len", &[(Field::MaxContextLength, None)]),
     takes("n-samples-per-prompt", &[(Field::RolloutsPerPrompt, None)]),
     takes("num-steps-per-rollout", &[(Field::RolloutSteps, None)]),
     takes("rollout-num-gpus-per-engine", &[(Field::RolloutTensorParallelSize, None)]),

@@ -1,5 +1,6 @@
 //! The batch: micro, global and their number (`num_microbatches_calculator.py`).
 
+use super::packs::{self, Pack};
 use super::table::Table;
 use crate::SettingValue::Int;
 use shardscope_plan::Field;
@@ -12,10 +13,16 @@ pub(super) struct Batch {
     pub(super) micro: u64,
     pub(super) global: u64,
     pub(super) count: u64,
+    /// What a sequence is where it holds several samples.
+    pub(super) pack: Option<Pack>,
 }
 
 /// The batch over `data` replicas; none when it does not divide.
 pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
+    if let Some(capacity) = packs::capacity(table) {
+        let (count, pack) = packs::packs(table, capacity, data)?;
+        return Some(Batch { micro: 1, global: count.saturating_mul(data), count, pack: Some(pack) });
+    }
     let micro = table.count(Field::MicroBatchSize)?;
     let slice = micro.saturating_mul(data);
     schedule(table);
@@ -49,25 +56,7 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     let count = global / slice;
     table.overrule(Field::NumMicroBatches, Int(count), "global batch / (micro batch x DP)");
     ramp_up(table, slice, global);
-    Some(Batch { micro, global, count })
-}
-
-/// `--max-tokens-per-gpu` packs samples of any length into micro-batches that hold so many tokens per context-parallel rank
-/// (slime, `slime/utils/dp_schedule.py`): a full one is what memory has to do with.
-pub(super) fn packed(table: &mut Table) {
-    let Some(tokens) = table.count(Field::MaxTokensPerGpu) else { return };
-    if table.has(Field::SeqLength) && table.has(Field::MicroBatchSize) {
-        return;
-    }
-    let length = tokens.saturating_mul(table.degree(Field::ContextParallelSize));
-    table.derive(Field::SeqLength, Int(length), "a full pack: max_tokens_per_gpu x CP");
-    table.derive(Field::MicroBatchSize, Int(1), "one pack of samples");
-    table.warn(
-        Code::PackedSamples,
-        Field::MaxTokensPerGpu,
-        "samples are packed up to max_tokens_per_gpu: memory is that of a full pack; the step is one whose samples are all \
-         as long as a pack, and shorter ones take less time",
-    );
+    Some(Batch { micro, global, count, pack: None })
 }
 
 /// `--step-batch-size-schedule "0:768 250B:1536"`: the size after the last threshold counts.

@@ -11,6 +11,7 @@ mod layout;
 mod mixers;
 mod model;
 mod named;
+mod packs;
 mod parse;
 mod precision;
 mod recipe;
@@ -76,7 +77,7 @@ impl<'a> Stated<'a> {
         let software = software(&mut table, readings);
         spelling::spell_out(&mut table);
         tuning::spell_out(&mut table, software);
-        batch::packed(&mut table);
+        packs::fill(&mut table);
         rollout::batch(&mut table);
         defaults::fill(&mut table, software);
         let accelerator = world::machine(&mut table);
@@ -211,9 +212,14 @@ fn plan(table: &mut Table, basis: Basis, accelerator: Accelerator) -> Option<Pla
     let cluster = world::cluster(table, accelerator);
     let layout = cluster.as_ref().and_then(|cluster| layout::layout(table, cluster.gpus()));
     let batch = layout.as_ref().and_then(|layout| batch::batch(table, layout.data));
-    let (Some(model), Some(cluster), Some(layout), Some(batch)) = (model, cluster, layout, batch) else {
+    let (Some(mut model), Some(cluster), Some(layout), Some(batch)) = (model, cluster, layout, batch) else {
         return None;
     };
+    if let Some(pack) = batch.pack {
+        model.seq_length = pack.tokens;
+        // Positions start again with every sample.
+        model.max_position_embeddings = model.max_position_embeddings.max(pack.tokens);
+    }
     let recipe = recipe::recipe(table, basis, &model, batch)?;
     match Plan::new(model, cluster, layout, recipe) {
         Ok(plan) => Some(plan),

@@ -64,13 +64,16 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
 
 /// Says which sizes are missing that nothing else gives.
 fn missing(table: &mut Table) -> bool {
-    let needed = [
+    let mut needed = vec![
         Field::NumLayers,
         Field::HiddenSize,
         Field::NumAttentionHeads,
         Field::SeqLength,
         Field::MicroBatchSize,
     ];
+    if super::packs::capacity(table).is_some() {
+        needed.push(Field::RolloutLength);
+    }
     let (mut absent, mut unsaid) = (Vec::new(), String::new());
     for field in &needed {
         if table.has(*field) {
@@ -111,7 +114,9 @@ fn ask_for_sizes(table: &mut Table) {
         }
     }
     let longest = table.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL_SEQUENCE);
-    let proposals = [(Field::SeqLength, longest.min(USUAL_SEQUENCE)), (Field::MicroBatchSize, 1)];
+    let mut proposals = vec![(Field::SeqLength, longest.min(USUAL_SEQUENCE)), (Field::MicroBatchSize, 1)];
+    // No sample is longer than a full pack, in most frameworks.
+    proposals.extend(super::packs::capacity(table).map(|tokens| (Field::RolloutLength, tokens)));
     for (field, proposal) in proposals {
         if !table.has(field) && !table.is_open(field) {
             table.ask(Question {

@@ -67,7 +67,7 @@ fn adapters_of_reinforcement_learning_under_megatron_are_megatron_bridges() {
         format!(
             "ray job submit -- python3 train.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 --colocate {MODEL} \
              --hf-checkpoint /root/Qwen3-8B --num-rollout 100 --rollout-batch-size 32 --n-samples-per-prompt 8 \
-             --use-dynamic-batch-size --max-tokens-per-gpu 9216 --rollout-num-gpus-per-engine 1 \
+             --use-dynamic-batch-size --max-tokens-per-gpu 9216 --rollout-max-response-len 8192 --rollout-num-gpus-per-engine 1 \
              --sglang-mem-fraction-static 0.4 --attention-backend flash --lora-rank 32 --lora-alpha 32 --lora-dropout 0.0 \
              --target-modules all-linear --advantage-estimator grpo --entropy-coef 0.00 {more}"
         )
@@ -101,4 +101,66 @@ fn adapters_of_reinforcement_learning_under_megatron_are_megatron_bridges() {
         &script(&verl("actor_rollout_ref.model.lora.type=vlm_lora")),
         &["actor_rollout_ref.model.lora.type"],
     );
+}
+
+/// Tokens of a micro-batch, micro-batches of a rank and the longest sample of a plan.
+fn packs(text: &str) -> (u64, u64, Option<u64>) {
+    let read = script(text);
+    let plan = read.plan.unwrap_or_else(|| panic!("{:?} {:?}", read.diagnostics, read.questions));
+    let recipe = plan.recipe();
+    assert_eq!(recipe.micro_batch_size, 1);
+    assert_eq!(recipe.global_batch_size, recipe.num_micro_batches * plan.layout().data);
+    (plan.model().seq_length, recipe.num_micro_batches, recipe.sample_length)
+}
+
+#[test]
+fn micro_batches_of_tokens_hold_many_samples() {
+    // 256 prompts of 5 rollouts over 8 ranks are 160 samples; 160 x 1536 tokens in packs of 24,000 are 10.24.
+    let verl = |more: &str| {
+        format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct \
+             actor_rollout_ref.actor.ppo_mini_batch_size=256 actor_rollout_ref.actor.use_dynamic_bsz=True \
+             actor_rollout_ref.rollout.n=5 trainer.n_gpus_per_node=8 trainer.nnodes=1 data.max_prompt_length=512 \
+             data.max_response_length=1024 {more}"
+        )
+    };
+    let tokens = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu";
+    assert_eq!(packs(&verl(&format!("{tokens}=24000"))), (24000, 11, Some(1536)));
+    // The stated batch stays what it is: samples.
+    assert_eq!(value(&script(&verl(&format!("{tokens}=24000"))), Field::GlobalBatchSize), "1280");
+    // All samples of a rank fit into one pack, which they do not fill.
+    assert_eq!(packs(&verl(&format!("{tokens}=400000"))), (160 * 1536, 1, Some(1536)));
+    // Ulysses' ranks share a pack: 320 samples of each replica in packs of 48,000.
+    let shared = format!("{tokens}=24000 actor_rollout_ref.actor.ulysses_sequence_parallel_size=2");
+    assert_eq!(packs(&verl(&shared)), (48000, 11, Some(1536)));
+}
+
+#[test]
+fn slime_packs_under_its_switch_and_trains_on_the_longest_sample_otherwise() {
+    let slime = |more: &str| {
+        format!(
+            "ray job submit -- python3 train.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 --colocate {MODEL} \
+             --hf-checkpoint /root/Qwen3-8B --num-rollout 100 --rollout-batch-size 32 --n-samples-per-prompt 8 \
+             --rollout-num-gpus-per-engine 1 --attention-backend flash --global-batch-size 256 {more}"
+        )
+    };
+    let limits = "--max-tokens-per-gpu 9216 --rollout-max-response-len 3072";
+    // 32 samples of a rank: 32 x 3072 / 9216 = 10.67.
+    assert_eq!(packs(&slime(&format!("{limits} --use-dynamic-batch-size"))), (9216, 11, Some(3072)));
+    // One sample is longer than a pack, and is one by itself.
+    let long = "--max-tokens-per-gpu 4096 --rollout-max-response-len 8192 --use-dynamic-batch-size";
+    assert_eq!(packs(&slime(long)), (8192, 32, None));
+    // The context ends what prompt and response come to.
+    let context = format!("{limits} --rollout-max-prompt-len 1024 --rollout-max-context-len 4000");
+    assert_eq!(value(&script(&slime(&context)), Field::RolloutLength), "4000");
+    // Without the switch a micro-batch is so many samples, and neither number of tokens nor --seq-length is read.
+    let fixed = script(&slime(limits));
+    let shown =
+        [Field::SeqLength, Field::MicroBatchSize, Field::NumMicroBatches].map(|field| value(&fixed, field));
+    assert_eq!(shown, ["3072", "1", "32"]);
+    assert_eq!(fixed.plan.unwrap_or_else(|| panic!("no plan")).recipe().sample_length, None);
+    // How long samples get is asked for.
+    let open = script(&slime("--max-tokens-per-gpu 9216 --use-dynamic-batch-size"));
+    assert!(open.plan.is_none());
+    assert!(open.questions.iter().any(|question| question.name == Field::RolloutLength.name()));
 }

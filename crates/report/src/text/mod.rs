@@ -89,18 +89,24 @@ fn cluster(sheet: &mut Sheet, plan: &Plan) {
                     layout.expert_tensor
                 ),
             ],
-            vec![
-                "Batch".into(),
-                format!(
-                    "{} sequences of {} tokens: {} micro-batches of {}",
-                    plan.recipe().global_batch_size,
-                    plan.model().seq_length,
-                    plan.recipe().num_micro_batches,
-                    plan.recipe().micro_batch_size
-                ),
-            ],
+            vec!["Batch".into(), batch(plan)],
         ],
     );
+}
+
+fn batch(plan: &Plan) -> String {
+    let recipe = plan.recipe();
+    let [global, count, micro] =
+        [recipe.global_batch_size, recipe.num_micro_batches, recipe.micro_batch_size];
+    let tokens = plan.model().seq_length;
+    match recipe.sample_length {
+        None => format!("{global} sequences of {tokens} tokens: {count} micro-batches of {micro}"),
+        Some(longest) => {
+            format!(
+                "{global} packs of {tokens} tokens, of samples of up to {longest}: {count} on each replica"
+            )
+        }
+    }
 }
 
 fn parameters(sheet: &mut Sheet, report: &Report) {

@@ -106,8 +106,9 @@ fn batch(leaves: &mut Leaves<'_>) {
         && let Some(leaf) =
             leaves.first(&["rl_config.update_max_packing_token_size", "rl_config.max_packing_token_size"])
     {
-        leaves.say(Field::MaxTokensPerGpu, &leaf.value, leaf);
-        leaves.reading.keep(&|found| !matches!(found.field, Field::SeqLength | Field::MicroBatchSize));
+        // Samples are counted whole, before context parallelism cuts them (`_split_batches_with_dynamic_bsz`).
+        leaves.say(Field::MaxTokensPerMicroBatch, &leaf.value, leaf);
+        leaves.longest_sample();
     }
     if let Some(leaf) = leaves.get("rl_config.actor_resource.num_npus") {
         leaves.say(Field::WorldSize, &leaf.value, leaf);

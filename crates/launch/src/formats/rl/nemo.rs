@@ -156,8 +156,9 @@ fn packing(leaves: &mut Leaves<'_>) {
         .first(&["policy.sequence_packing.train_mb_tokens", "policy.dynamic_batching.train_mb_tokens"])
         .filter(|leaf| leaf.whole().is_some());
     if let Some(leaf) = tokens.filter(|_| on) {
-        leaves.say(Field::MaxTokensPerGpu, &leaf.value, leaf);
-        leaves.reading.keep(&|found| !matches!(found.field, Field::SeqLength | Field::MicroBatchSize));
+        // Tokens of a micro-batch over all context-parallel ranks (`bin_capacity` in `nemo_rl/distributed/batched_data_dict.py`).
+        leaves.say(Field::MaxTokensPerMicroBatch, &leaf.value, leaf);
+        leaves.longest_sample();
     }
 }
 

@@ -180,6 +180,7 @@ fn batch(leaves: &mut Leaves<'_>, rl: bool) {
         if let Some(leaf) = leaves.get("data.max_len") {
             leaves.say(Field::RolloutLength, &leaf.value, leaf);
         }
+        defaults(leaves, OPEN, &[(Field::RolloutLength, "2048")]);
     } else {
         leaves.take(&["train.micro_batch_size"], Field::MicroBatchSize);
         leaves.take(&["data.max_len"], Field::SeqLength);

@@ -1,0 +1,137 @@
+//! Micro-batches of so many tokens: samples of any length are packed into them.
+
+use super::table::Table;
+use crate::SettingValue::Int;
+use shardscope_plan::{Field, Origin, RlFramework, Setting};
+use shardscope_source::Code;
+
+/// A sequence of several samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pack {
+    /// Tokens of the sequence.
+    pub(super) tokens: u64,
+    /// Tokens of the longest sample.
+    sample: u64,
+}
+
+impl Pack {
+    /// Tokens that attention reaches over; none where the pack is one sample.
+    pub(super) fn attended(self) -> Option<u64> {
+        (self.sample < self.tokens).then_some(self.sample)
+    }
+}
+
+/// Writes down what a full pack is, before anybody asks for the length of a sequence.
+pub(super) fn fill(table: &mut Table) {
+    lengths(table);
+    let Some(capacity) = capacity(table) else { return };
+    // slime leaves `--seq-length` unread (`slime/backends/megatron_utils/arguments.py`: `variable_seq_lengths`).
+    let rule = "a full pack of samples";
+    table.overrule(Field::SeqLength, Int(capacity), rule);
+    table.overrule(Field::MicroBatchSize, Int(1), "one pack of samples");
+    let field = if table.has(Field::MaxTokensPerMicroBatch) {
+        Field::MaxTokensPerMicroBatch
+    } else {
+        Field::MaxTokensPerGpu
+    };
+    table.warn(
+        Code::PackedSamples,
+        field,
+        "samples are packed into micro-batches of so many tokens: memory is that of a full pack, and the step is one whose \
+         samples are all as long as they may get; shorter ones make fewer packs",
+    );
+}
+
+/// Tokens of a full pack; none where micro-batches count samples.
+pub(super) fn capacity(table: &Table) -> Option<u64> {
+    // What the reader sets on the page is a batch of sequences, whatever the text says.
+    let chosen = |field| table.get(field).is_some_and(|setting: &Setting| setting.origin == Origin::User);
+    if chosen(Field::SeqLength) && chosen(Field::MicroBatchSize) {
+        return None;
+    }
+    if let Some(tokens) = table.count(Field::MaxTokensPerMicroBatch) {
+        return Some(tokens);
+    }
+    // slime reads the number only under the switch (`slime/utils/dp_schedule.py`).
+    if is_slime(table) && !table.on(Field::UseDynamicBatchSize) {
+        return None;
+    }
+    let tokens = table.count(Field::MaxTokensPerGpu)?;
+    Some(tokens.saturating_mul(table.degree(Field::ContextParallelSize)))
+}
+
+fn is_slime(table: &Table) -> bool {
+    RlFramework::named(table.word(Field::RlFramework)) == Some(RlFramework::Slime)
+}
+
+/// The longest sample of slime's rollouts. Samples of a micro-batch are joined, not padded, and never cut.
+fn lengths(table: &mut Table) {
+    let [prompt, response, context] =
+        [Field::MaxPromptLength, Field::MaxResponseLength, Field::MaxContextLength]
+            .map(|field| table.count(field));
+    let (longest, rule) = match (prompt, response) {
+        (Some(prompt), Some(response)) => {
+            (Some(prompt.saturating_add(response)), "longest prompt + longest response")
+        }
+        (None, Some(response)) => (Some(response), "longest response; the length of prompts is not stated"),
+        (_, None) => (None, ""),
+    };
+    let longest = match (longest, context) {
+        (Some(longest), Some(context)) if longest <= context => Some((longest, rule)),
+        (_, Some(context)) => Some((context, "the longest context of a rollout")),
+        (longest, None) => longest.map(|longest| (longest, rule)),
+    };
+    let Some((longest, rule)) = longest else { return };
+    table.derive(Field::RolloutLength, Int(longest), rule);
+    if is_slime(table) && !table.on(Field::UseDynamicBatchSize) {
+        let rule = "slime trains on samples of any length: the longest";
+        table.overrule(Field::SeqLength, Int(longest), rule);
+        table.default(Field::MicroBatchSize, Int(1), "default of slime");
+    }
+}
+
+/// Packs of a rank of `data` in one step, of at most `capacity` tokens, and what a pack is; none where a sample's length is
+/// not known.
+///
+/// All samples are taken as long as they may get. The packs of a rank hold their tokens, ceil(samples x longest / capacity)
+/// of them: verl's number (`verl/utils/seqlen_balancing.py:rearrange_micro_batches`), and what first fit comes to where
+/// lengths vary (slime, OpenRLHF, NeMo-RL).
+pub(super) fn packs(table: &mut Table, capacity: u64, data: u64) -> Option<(u64, Pack)> {
+    let sample = table.count(Field::RolloutLength)?;
+    table.derive(Field::GlobalBatchSize, Int(data), "one sample of each rank, unless given");
+    let samples = table.count(Field::GlobalBatchSize)?;
+    let of_rank = samples.div_ceil(data);
+    let all = of_rank.saturating_mul(sample);
+    // A sample longer than a pack is one by itself (`slime/utils/dp_schedule.py`), and few samples fill none.
+    let tokens = padded(table, capacity.max(sample).min(all));
+    let packs = all.div_ceil(tokens).clamp(1, of_rank);
+    // Interleaving takes micro-batches in groups (`dp_schedule.py`, `num_batches_divided_by` of verl).
+    let count = if table.degree(Field::VirtualPipelineModelParallelSize) > 1 {
+        let group = table
+            .count(Field::MicrobatchGroupSizePerVpStage)
+            .unwrap_or_else(|| table.degree(Field::PipelineModelParallelSize));
+        packs.next_multiple_of(group.max(1))
+    } else {
+        packs
+    };
+    if tokens != capacity {
+        let rule = if tokens > capacity {
+            "one sample, longer than a pack"
+        } else {
+            "all samples of a rank in one pack"
+        };
+        table.overrule(Field::SeqLength, Int(tokens), rule);
+    }
+    let rule = "packs of a rank: ceil(samples x longest sample / tokens of a pack)";
+    table.overrule(Field::NumMicroBatches, Int(count), rule);
+    Some((count, Pack { tokens, sample }))
+}
+
+/// Packs are padded to what tensor and context parallelism cut them by
+/// (`verl/models/mcore/util.py:preprocess_packed_seqs`: TP, and 2 x TP x CP where CP cuts the sequence in halves).
+fn padded(table: &Table, tokens: u64) -> u64 {
+    let [tensor, context] =
+        [Field::TensorModelParallelSize, Field::ContextParallelSize].map(|field| table.degree(field).max(1));
+    let multiple = if context > 1 { tensor.saturating_mul(context).saturating_mul(2) } else { tensor };
+    tokens.checked_next_multiple_of(multiple).unwrap_or(tokens)
+}
