@@ -211,6 +211,7 @@ fn recipe() -> Recipe {
         dp_sharding: DpSharding::OptimizerStates,
         recompute: Recompute::None,
         attention_kernel: AttentionKernel::Flash,
+        flash_attention_4: false,
         hidden_dropout: false,
         attention_dropout: false,
         fusions: Fusions {

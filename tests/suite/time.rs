@@ -1,8 +1,10 @@
 //! The step time against published runs, and what must hold of every estimate.
 
 use pages::evidence::Row;
+use shardscope::estimate::memory;
 use shardscope::estimate::time::{Time, exact_step_seconds, step_seconds, time, unknowns};
-use shardscope::plan::{CudaGraphs, Fp8Recipe, Measured, Recompute};
+use shardscope::launch::resolve;
+use shardscope::plan::{CudaGraphs, Fp8Recipe, Measured, Plan, Recompute};
 
 use super::drafts::{draft, even_stages, settled};
 
@@ -218,4 +220,58 @@ fn a_training_is_priced() {
     assert!((energy / (run.gpu_hours / 1000.0) - 1.0).abs() < 1e-12, "{energy} MWh");
     let slow = of("", &[("measured_matmul_tflops", "20")]).0;
     assert!(slow > 1.5 * step, "a measured product counts: {slow} {step}");
+}
+
+fn planned(set: &[(&str, &str)]) -> Plan {
+    let common = [
+        ("num_nodes", "1"),
+        ("gpus_per_node", "8"),
+        ("num_layers", "32"),
+        ("hidden_size", "4096"),
+        ("ffn_hidden_size", "14336"),
+        ("num_attention_heads", "32"),
+        ("swiglu", "true"),
+        ("normalization", "RMSNorm"),
+        ("untie_embeddings_and_output_weights", "true"),
+        ("vocab_size", "128256"),
+        ("micro_batch_size", "1"),
+        ("global_batch_size", "8"),
+        ("bf16", "true"),
+    ];
+    let set: Vec<_> =
+        common.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let resolution = resolve(&[], &set);
+    resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
+}
+
+#[test]
+fn flash_attention_4_is_faster_on_blackwell_alone_and_keeps_as_much() {
+    let run = |accelerator: &str, kernel: &str| {
+        let plan = planned(&[
+            ("software", "hf_transformers"),
+            ("accelerator", accelerator),
+            ("seq_length", "65536"),
+            ("gradient_checkpointing", "true"),
+            ("attn_implementation", kernel),
+        ]);
+        (exact_step_seconds(&plan).get(), memory(&plan).worst.peak_reserved)
+    };
+    let (older, newer) = (run("B200", "flash_attention_2"), run("B200", "flash_attention_4"));
+    assert!(newer.0 < 0.95 * older.0, "{newer:?} against {older:?}");
+    assert_eq!(newer.1, older.1);
+    assert_eq!(run("H100-SXM", "flash_attention_4"), run("H100-SXM", "flash_attention_3"));
+}
+
+/// `recompute_input_layernorm` is set for a norm that is a module of its own; Transformer Engine's `LayerNormLinear` is none
+/// (`megatron/core/transformer/transformer_layer.py`).
+#[test]
+fn a_norm_inside_a_projection_is_not_computed_again() {
+    let step = |software: &str, more: &[(&str, &str)]| {
+        let set = [("software", software), ("accelerator", "H100-SXM"), ("seq_length", "4096")];
+        exact_step_seconds(&planned(&[&set, more].concat())).get()
+    };
+    let layernorm = [("recompute_granularity", "selective"), ("recompute_modules", "layernorm")];
+    let [te, local] = ["megatron_core_te", "megatron_core_local"];
+    assert!((step(te, &layernorm) / step(te, &[]) - 1.0).abs() < 1e-12);
+    assert!(step(local, &layernorm) > step(local, &[]));
 }

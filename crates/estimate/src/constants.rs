@@ -13,6 +13,8 @@ const ASSUMED: &str = "assumed; no published row could tell";
 const NCCL: &str = "NCCL all-reduce bus bandwidth as measured on A100, H200 and B200 (ml-engineering, network chapter; SimuMax); elsewhere without a measurement of its own";
 const SMALL: &str = "NCCL small messages, nccl-tests";
 const ATTENTION: &str = "SimuMax's tables of fused attention over 4 to 128 heads (A100, B200); elsewhere without a measurement of its own";
+const FOURTH: &str = "FlashAttention-4 on B200: up to 1.3 times cuDNN 9.13 (together.ai/blog/flashattention-4), 1.87 to 1.95 times \
+FlashAttention-3 on H200 (ml-engineering, when-to-upgrade-gpus); elsewhere assumed as FlashAttention-3";
 const LOGS: &str =
     "BigScience's tuning logs alone: heads 108 and 150 wide against 104 to 224 on A100; assumed elsewhere";
 
@@ -33,6 +35,7 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
         attention_backward,
         attention_triton,
         attention_pytorch,
+        attention_fourth,
         attention_tail_rows,
         fast_link,
         exchange,
@@ -100,6 +103,11 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
             ("attention_pytorch", attention_pytorch, ""),
             "share of either that FlashAttention-2 reaches through PyTorch (torchtitan)",
             FOUND,
+        ),
+        new(
+            ("attention_fourth", attention_fourth, ""),
+            "what FlashAttention-4 reaches as a multiple of either",
+            FOURTH,
         ),
         new(
             ("attention_tail_rows", attention_tail_rows, "rows"),

@@ -280,7 +280,7 @@ fields! {
     RlCritic "rl_critic" Word(&["none", "device", "host", "elsewhere"]), "where the critic is, of the policy's shape";
     // What transformers and its trainers choose.
     Autocast "autocast" Word(&["none", "bf16", "fp16"]), "number format of torch.autocast over the weights' own";
-    AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"]), "attention of transformers";
+    AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "flash_attention_4"]), "attention of transformers";
     GradientCheckpointing "gradient_checkpointing" Flag, "every layer computed again from its input (transformers)";
     PaddingMask "padding_mask" Flag, "micro-batches come padded, with a mask";
     Packing "packing" Flag, "samples joined to full sequences";
@@ -300,7 +300,7 @@ fields! {
     DistributeSavedActivations "distribute_saved_activations" Flag, "kept layer inputs shared over tensor ranks";
     OffloadSavedTensors "offload_saved_tensors" Flag, "every tensor that forward saves waits on the host for backward (torch.autograd.graph.save_on_cpu)";
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
-    AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused", "sdpa"]), "attention kernel";
+    AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused", "sdpa", "flash4"]), "attention kernel";
     AttentionBackend "attention_backend" Word(&["flash", "fused", "unfused", "local", "auto"]), "attention backend asked for";
     NvteFlashAttn "nvte_flash_attn" Flag, "whether Transformer Engine may take flash-attn (NVTE_FLASH_ATTN)";
     NvteFusedAttn "nvte_fused_attn" Flag, "whether Transformer Engine may take cuDNN's attention (NVTE_FUSED_ATTN)";

@@ -41,6 +41,8 @@ pub struct Recipe {
     pub recompute: Recompute,
     /// Which attention kernel runs.
     pub attention_kernel: AttentionKernel,
+    /// Whether it is FlashAttention-4 (2026), written for Blackwell. It keeps what FlashAttention-2 keeps and is faster there.
+    pub flash_attention_4: bool,
     /// `--hidden-dropout` above 0.
     pub hidden_dropout: bool,
     /// `--attention-dropout` above 0.

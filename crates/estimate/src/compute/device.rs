@@ -68,6 +68,7 @@ impl Device {
         let memory_peak = accelerator.memory_bandwidth;
         let clocks = measured.matmul.map_or(1.0, |_| factor);
         let kernel = match recipe.software.semantics().attention_build {
+            _ if recipe.flash_attention_4 => calibration.attention_fourth,
             AttentionBuild::Native => 1.0,
             AttentionBuild::Triton => calibration.attention_triton,
             AttentionBuild::Pytorch => calibration.attention_pytorch,

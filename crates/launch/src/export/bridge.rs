@@ -101,6 +101,8 @@ fn listed(field: Field, value: &str) -> String {
         shardscope_plan::Kind::Counts | shardscope_plan::Kind::Words => {
             format!("[{}]", value.split_ascii_whitespace().collect::<Vec<_>>().join(","))
         }
+        // Which release of flash-attn is installed decides.
+        _ if field == Field::AttentionKernel && value == "flash4" => "flash".to_owned(),
         _ => value.to_owned(),
     }
 }

@@ -21,6 +21,7 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
         _ if software.semantics().eager_modules => match table.word(Field::AttnImplementation) {
             "eager" => ("unfused", "attn_implementation"),
             "flash_attention_2" | "flash_attention_3" => ("flash", "attn_implementation"),
+            "flash_attention_4" => ("flash4", "attn_implementation"),
             _ => ("sdpa", "attn_implementation"),
         },
         _ => match table.word(Field::AttentionBackend) {

@@ -56,6 +56,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         dp_sharding,
         recompute: recompute?,
         attention_kernel,
+        flash_attention_4: table.says(Field::AttentionKernel, "flash4"),
         hidden_dropout: table.real(Field::HiddenDropout).unwrap_or(0.0) > 0.0,
         attention_dropout: table.real(Field::AttentionDropout).unwrap_or(0.0) > 0.0,
         fusions: fusions(table, software, model),

@@ -27,9 +27,12 @@ pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
 /// Whether a norm of the layers is recomputed (`--recompute-modules layernorm`): only one that stands by itself, which the
 /// layer can checkpoint (`transformer_layer.py`: `recompute_input_layernorm` is set where the norm is no `IdentityOp`).
 pub(crate) fn is_recomputed(operator: Operator, x: &Symbols<'_>) -> bool {
-    operator != Operator::FinalNorm
-        && x.recomputes(RecomputeModule::LayerNorm)
-        && !is_in_projection(operator, x)
+    x.recomputes(RecomputeModule::LayerNorm) && stands_alone(operator, x)
+}
+
+/// Whether a norm is a module of a layer by itself, which `layernorm` can name.
+pub(super) fn stands_alone(operator: Operator, x: &Symbols<'_>) -> bool {
+    operator != Operator::FinalNorm && !is_in_projection(operator, x)
 }
 
 /// Whether a norm is part of the projection behind it, Transformer Engine's `LayerNormLinear`: that of queries, keys and values

@@ -6,8 +6,12 @@ use super::{Row, Settings};
 
 impl Row {
     pub(super) fn kernels(&self, to: &mut Settings) {
-        let flash = self.maybe("flash").map_or(!self.legacy(), |flash| flash == 1);
-        to.say(Field::AttentionKernel, if flash { "flash" } else { "unfused" });
+        let kernel = match self.maybe("flash").unwrap_or(u64::from(!self.legacy())) {
+            4 => "flash4",
+            0 => "unfused",
+            _ => "flash",
+        };
+        to.say(Field::AttentionKernel, kernel);
         if !self.legacy() {
             to.say(Field::HiddenDropout, 0);
             to.say(Field::AttentionDropout, 0);

@@ -134,6 +134,8 @@ fn engine(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("ds.attn_implementation") {
         let word = if leaf.value.contains("flash-attn3") || leaf.value == "flash_attention_3" {
             "flash_attention_3"
+        } else if leaf.value.contains("flash-attn4") || leaf.value == "flash_attention_4" {
+            "flash_attention_4"
         } else if leaf.value.contains("flash") {
             "flash_attention_2"
         } else {

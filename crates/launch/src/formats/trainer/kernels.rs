@@ -5,7 +5,7 @@ use crate::{Effect, NotModelled};
 use shardscope_plan::Field;
 
 /// Words for transformers' attention.
-const ATTENTION: [(&str, &str); 12] = [
+const ATTENTION: [(&str, &str); 15] = [
     ("flash_attn", "flash_attention_2"),
     ("flash_attention", "flash_attention_2"),
     ("fa2", "flash_attention_2"),
@@ -14,6 +14,9 @@ const ATTENTION: [(&str, &str); 12] = [
     ("flash_attention_3", "flash_attention_3"),
     ("flash_attn_3", "flash_attention_3"),
     ("fa3", "flash_attention_3"),
+    ("flash_attention_4", "flash_attention_4"),
+    ("flash_attn_4", "flash_attention_4"),
+    ("fa4", "flash_attention_4"),
     ("sdpa", "sdpa"),
     ("eager", "eager"),
     ("disabled", "eager"),
@@ -26,6 +29,8 @@ pub(super) fn attention(leaves: &mut Leaves<'_>) {
         // Kernels from the Hub by their repository's name.
         let named = if said.contains("flash-attn3") {
             Some("flash_attention_3")
+        } else if said.contains("flash-attn4") {
+            Some("flash_attention_4")
         } else if said.contains("flash-attn") {
             Some("flash_attention_2")
         } else {
