@@ -211,7 +211,7 @@ fn recipe() -> Recipe {
         dp_sharding: DpSharding::OptimizerStates,
         recompute: Recompute::None,
         attention_kernel: AttentionKernel::Flash,
-        flash_attention_4: false,
+        flash_release: FlashRelease::Usual,
         hidden_dropout: false,
         attention_dropout: false,
         fusions: Fusions {

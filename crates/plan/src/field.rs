@@ -300,7 +300,7 @@ fields! {
     DistributeSavedActivations "distribute_saved_activations" Flag, "kept layer inputs shared over tensor ranks";
     OffloadSavedTensors "offload_saved_tensors" Flag, "every tensor that forward saves waits on the host for backward (torch.autograd.graph.save_on_cpu)";
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
-    AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused", "sdpa", "flash4"]), "attention kernel";
+    AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused", "sdpa", "flash3", "flash4"]), "attention kernel";
     AttentionBackend "attention_backend" Word(&["flash", "fused", "unfused", "local", "auto"]), "attention backend asked for";
     NvteFlashAttn "nvte_flash_attn" Flag, "whether Transformer Engine may take flash-attn (NVTE_FLASH_ATTN)";
     NvteFusedAttn "nvte_fused_attn" Flag, "whether Transformer Engine may take cuDNN's attention (NVTE_FUSED_ATTN)";

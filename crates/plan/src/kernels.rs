@@ -14,6 +14,18 @@ pub enum AttentionKernel {
     Sdpa,
 }
 
+/// Which release of FlashAttention is asked for: each is written for one generation, and keeps what the second keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FlashRelease {
+    /// None in particular: what the software comes with.
+    #[default]
+    Usual,
+    /// FlashAttention-3 (2024), for Hopper.
+    Third,
+    /// FlashAttention-4 (2026), for Blackwell.
+    Fourth,
+}
+
 /// Fusions that change what is kept or how long it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fusions {

@@ -44,7 +44,7 @@ pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
 pub use degrees::Degrees;
 pub use field::Field;
-pub use kernels::{AttentionKernel, CudaGraphs, Fusions, LossKind};
+pub use kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKind};
 pub use kind::Kind;
 pub use layer_counts::StageSizes;
 pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers, Window};

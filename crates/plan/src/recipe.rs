@@ -1,7 +1,7 @@
 //! How it is trained: batch, precision, optimizer, recomputation, kernels, overlap, software.
 
 use super::asked::{Budget, LeftOut};
-use super::kernels::{AttentionKernel, CudaGraphs, Fusions, LossKind};
+use super::kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKind};
 use super::marks::Marks;
 use super::moe::MoeRecipe;
 use super::number::Number;
@@ -41,8 +41,8 @@ pub struct Recipe {
     pub recompute: Recompute,
     /// Which attention kernel runs.
     pub attention_kernel: AttentionKernel,
-    /// Whether it is FlashAttention-4 (2026), written for Blackwell. It keeps what FlashAttention-2 keeps and is faster there.
-    pub flash_attention_4: bool,
+    /// Which release of it.
+    pub flash_release: FlashRelease,
     /// `--hidden-dropout` above 0.
     pub hidden_dropout: bool,
     /// `--attention-dropout` above 0.

@@ -1,7 +1,7 @@
 //! One accelerator with what is known of its real speed.
 
 use super::{Calibration, MatmulRates, calibration};
-use shardscope_plan::{Accelerator, AttentionBuild, Cluster, Fp8Recipe, Number, Recipe};
+use shardscope_plan::{Accelerator, AttentionBuild, Cluster, FlashRelease, Fp8Recipe, Number, Recipe};
 use shardscope_units::{BytesPerSecond, FlopsPerSecond, Seconds};
 
 /// Effective rates of one accelerator.
@@ -67,11 +67,12 @@ impl Device {
         let (low_peak, share, low_width) = low_precision(recipe, accelerator, rates, peak);
         let memory_peak = accelerator.memory_bandwidth;
         let clocks = measured.matmul.map_or(1.0, |_| factor);
-        let kernel = match recipe.software.semantics().attention_build {
-            _ if recipe.flash_attention_4 => calibration.attention_fourth,
-            AttentionBuild::Native => 1.0,
-            AttentionBuild::Triton => calibration.attention_triton,
-            AttentionBuild::Pytorch => calibration.attention_pytorch,
+        let kernel = match (recipe.flash_release, recipe.software.semantics().attention_build) {
+            (FlashRelease::Fourth, _) => calibration.attention_fourth,
+            // What Transformer Engine runs on Hopper.
+            (FlashRelease::Third, _) | (_, AttentionBuild::Native) => 1.0,
+            (_, AttentionBuild::Triton) => calibration.attention_triton,
+            (_, AttentionBuild::Pytorch) => calibration.attention_pytorch,
         };
         Self {
             calibration,

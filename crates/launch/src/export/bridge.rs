@@ -102,7 +102,7 @@ fn listed(field: Field, value: &str) -> String {
             format!("[{}]", value.split_ascii_whitespace().collect::<Vec<_>>().join(","))
         }
         // Which release of flash-attn is installed decides.
-        _ if field == Field::AttentionKernel && value == "flash4" => "flash".to_owned(),
+        _ if field == Field::AttentionKernel && matches!(value, "flash3" | "flash4") => "flash".to_owned(),
         _ => value.to_owned(),
     }
 }

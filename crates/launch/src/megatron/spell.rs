@@ -40,7 +40,7 @@ fn special(field: Field, value: &str) -> Option<Option<Vec<String>>> {
         (Field::Software, "megatron_core_te") => words("--transformer-impl transformer_engine"),
         (Field::Software, "megatron_deepspeed") => words("--deepspeed"),
         // Which release of flash-attn is installed decides.
-        (Field::AttentionKernel, "flash4") => words("--attention-backend flash"),
+        (Field::AttentionKernel, "flash3" | "flash4") => words("--attention-backend flash"),
         (Field::AttentionKernel, kernel) => words(&format!("--attention-backend {kernel}")),
         (Field::VirtualPipelineModelParallelSize, chunks) => {
             words(&format!("--num-virtual-stages-per-pipeline-rank {chunks}"))

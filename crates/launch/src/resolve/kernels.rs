@@ -20,7 +20,8 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
         Software::MegatronCoreLocal => ("unfused", "core's own layers have no fused attention"),
         _ if software.semantics().eager_modules => match table.word(Field::AttnImplementation) {
             "eager" => ("unfused", "attn_implementation"),
-            "flash_attention_2" | "flash_attention_3" => ("flash", "attn_implementation"),
+            "flash_attention_2" => ("flash", "attn_implementation"),
+            "flash_attention_3" => ("flash3", "attn_implementation"),
             "flash_attention_4" => ("flash4", "attn_implementation"),
             _ => ("sdpa", "attn_implementation"),
         },

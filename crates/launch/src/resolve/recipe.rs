@@ -10,8 +10,8 @@ use super::table::Table;
 use super::tuning::{transformers, tuning};
 use crate::SettingValue::Bool;
 use shardscope_plan::{
-    AttentionKernel, Budget, CudaGraphs, Dispatcher, DpSharding, Field, LeftOut, LoadBalancing, Marks, Model,
-    MoeRecipe, Number, Offload, Overlap, Recipe, Software,
+    AttentionKernel, Budget, CudaGraphs, Dispatcher, DpSharding, Field, FlashRelease, LeftOut, LoadBalancing,
+    Marks, Model, MoeRecipe, Number, Offload, Overlap, Recipe, Software,
 };
 
 /// What of the recipe follows without model or machines: stated even where these are missing, so that the reader sees it.
@@ -56,7 +56,11 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         dp_sharding,
         recompute: recompute?,
         attention_kernel,
-        flash_attention_4: table.says(Field::AttentionKernel, "flash4"),
+        flash_release: match table.word(Field::AttentionKernel) {
+            "flash3" => FlashRelease::Third,
+            "flash4" => FlashRelease::Fourth,
+            _ => FlashRelease::Usual,
+        },
         hidden_dropout: table.real(Field::HiddenDropout).unwrap_or(0.0) > 0.0,
         attention_dropout: table.real(Field::AttentionDropout).unwrap_or(0.0) > 0.0,
         fusions: fusions(table, software, model),
