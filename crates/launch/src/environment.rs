@@ -1,7 +1,7 @@
 //! What a script says around its command: lines to the scheduler, variables that choose kernels.
 
 use super::named::{take_model, with_vision};
-use super::{Argument, Found, Origin, Reading, formats::known_model, launch::Launch};
+use super::{Argument, Effect, Found, NotModelled, Origin, Reading, formats::known_model, launch::Launch};
 use shardscope_bash as shell;
 use shardscope_catalog as catalog;
 use shardscope_plan::{Field, Kind};
@@ -11,6 +11,7 @@ use shardscope_source::Span;
 pub(super) fn reading(launch: &Launch) -> Reading {
     let mut reading = launch.reading();
     accelerator(&mut reading, &launch.script);
+    npu(&mut reading, &launch.script);
     libraries(&mut reading, &launch.script);
     model(&mut reading, launch);
     reading
@@ -111,6 +112,42 @@ fn accelerator(reading: &mut Reading, script: &shell::Script) {
     }
 }
 
+/// Variables that only torch_npu, CANN and vLLM-Ascend read. `HCCL_` alone tells nothing: Habana's library has that name too.
+fn is_of_ascend(variable: &str) -> bool {
+    const NAMESPACES: [&str; 4] = ["ASCEND_", "PYTORCH_NPU_", "VLLM_ASCEND_", "TORCH_NPU_"];
+    NAMESPACES.iter().any(|space| variable.starts_with(space))
+}
+
+/// A run on Ascend NPUs, told by variables and by CANN's `set_env.sh`: without this it would be answered for the default
+/// GPU. Which NPU it is stands nowhere, so the verdict carries the assumption with its origin; outside of Megatron, for which
+/// there are runs on them, torch_npu's kernels are not modelled.
+fn npu(reading: &mut Reading, script: &shell::Script) {
+    let stated = script
+        .variables
+        .iter()
+        .find(|variable| is_of_ascend(&variable.name))
+        .map(|variable| (variable.name.clone(), variable.values.last().and_then(shell::Value::origin)));
+    let before = || {
+        let mut all = script.commands.iter().flat_map(|command| &command.environment);
+        all.find(|(name, _)| is_of_ascend(name)).map(|(name, word)| (name.clone(), word.value.origin()))
+    };
+    let sourced = || {
+        let of_cann = |path: &str| path.split('/').any(|part| part.eq_ignore_ascii_case("ascend"));
+        let file = script.missing_files.iter().find(|(path, _)| of_cann(path));
+        file.map(|(path, span)| (path.clone(), Some(*span)))
+    };
+    let Some((name, span)) = stated.or_else(before).or_else(sourced) else { return };
+    if reading.value(Field::Accelerator).is_some() || reading.found.is_empty() {
+        return;
+    }
+    let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived).by(name.clone(), span);
+    reading.take(found.note("an NPU, of which the text does not say which"));
+    if reading.software.as_ref().is_some_and(|(software, _)| software.semantics().eager_modules) {
+        let what = "torch_npu's kernels in the place of PyTorch's";
+        reading.not_modelled.push(NotModelled::new(&name, "", Effect::Memory, what).at_some(span));
+    }
+}
+
 /// Variables that choose kernels, workspaces and the allocator's ways.
 const VARIABLES: [(Field, &str); 5] = [
     (Field::NvteFlashAttn, "NVTE_FLASH_ATTN"),
@@ -159,6 +196,32 @@ mod tests {
         let plan = read(&request).plan;
         let told = plan.map(|plan| (plan.recipe().attention_kernel, plan.cluster().accelerator.name.clone()));
         assert_eq!(told, Some((AttentionKernel::Unfused, "A100-SXM-80GB".to_owned())));
+    }
+
+    #[test]
+    fn ascend_is_told_by_what_only_its_software_reads() {
+        let told = |text: &str| {
+            let source = Source::new(text);
+            let resolution =
+                read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+            let accelerator = resolution.setting(Field::Accelerator).map(|setting| setting.value.written());
+            (accelerator.unwrap_or_default(), resolution.not_modelled.len())
+        };
+        let swift = "NPROC_PER_NODE=4 megatron sft --model Qwen/Qwen3-4B --tensor_model_parallel_size 2 --micro_batch_size 1 \
+            --global_batch_size 4 --max_length 8192\n";
+        let npu = ("Ascend-910B".to_owned(), 0);
+        assert_eq!(told(swift), ("H100-SXM".to_owned(), 0));
+        assert_eq!(told(&format!("PYTORCH_NPU_ALLOC_CONF='expandable_segments:True' {swift}")), npu);
+        assert_eq!(told(&format!("export ASCEND_RT_VISIBLE_DEVICES=0,1,2,3\n{swift}")), npu);
+        assert_eq!(told(&format!("source /usr/local/Ascend/ascend-toolkit/set_env.sh\n{swift}")), npu);
+        // Habana's library reads these as well.
+        assert_eq!(told(&format!("export HCCL_CONNECT_TIMEOUT=1200\n{swift}")).0, "H100-SXM");
+        let tuned = "swift sft --model Qwen/Qwen3-4B --tuner_type lora --max_length 2048 --per_device_train_batch_size 1\n";
+        assert_eq!(told(tuned).1, 0);
+        assert_eq!(
+            told(&format!("export ASCEND_RT_VISIBLE_DEVICES=0\n{tuned}")),
+            ("Ascend-910B".to_owned(), 1)
+        );
     }
 
     #[track_caller]
