@@ -20,8 +20,8 @@ pub struct Recipe {
     pub micro_batch_size: u64,
     /// Sequences of one step over all replicas.
     pub global_batch_size: u64,
-    /// Tokens of the longest sample where a sequence is a pack of several: attention does not reach from one to the next.
-    /// None where a sequence is one sample, or is treated as one.
+    /// Tokens of the longest sample where a sequence is a pack of samples: attention does not reach from one to the next.
+    /// None where micro-batches count samples.
     pub sample_length: Option<u64>,
     /// m = global / (micro · d).
     pub num_micro_batches: u64,

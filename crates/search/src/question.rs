@@ -126,7 +126,9 @@ impl Inquiry {
                 sizes
             }
             Question::LargestMicroBatch => {
-                let mut sizes = divisors(plan.recipe().global_batch_size);
+                // A micro-batch of packs is one pack.
+                let packs = plan.recipe().sample_length.is_some();
+                let mut sizes = divisors(if packs { 1 } else { plan.recipe().global_batch_size });
                 // The largest that fits is asked for: the first that does ends it.
                 sizes.reverse();
                 sizes

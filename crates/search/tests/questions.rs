@@ -170,3 +170,23 @@ fn kinds_of_accelerators_are_compared() {
     let first = asked(Question::Fits, Preferred::First);
     assert_eq!((first.chosen(), first.answers().count()), (Some(0), 1));
 }
+
+/// How long a pack is follows from its tokens on each rank, and a micro-batch is one of them: neither is the search's to vary.
+#[test]
+fn packs_stay_as_they_are() {
+    let flags = "--num-layers 8 --hidden-size 4096 --num-attention-heads 32 --global-batch-size 64 --vocab-size 32000 --bf16 \
+                 --swiglu --disable-bias-linear --normalization RMSNorm --position-embedding-type rope \
+                 --rollout-batch-size 8 --n-samples-per-prompt 8 --use-dynamic-batch-size --max-tokens-per-gpu 8192 \
+                 --rollout-max-response-len 2048 --debug-train-only";
+    let plan = of_flags(8, "H100-SXM", flags);
+    assert_eq!((plan.recipe().num_micro_batches, plan.recipe().sample_length), (2, Some(2048)));
+    let open = few().with(Dimension::Context, Values::Open).with(Dimension::MicroBatch, Values::Open);
+    let mut walk = Walk::with(&plan, open);
+    while walk.step(64) {}
+    assert!(walk.best().len() > 1);
+    for outcome in walk.best() {
+        assert_eq!((outcome.variant.micro_batch_size, outcome.variant.context), (1, 1));
+    }
+    let inquiry = asked(&plan, Question::LargestMicroBatch);
+    assert_eq!(inquiry.reached().iter().map(|one| one.size).collect::<Vec<_>>(), [1]);
+}

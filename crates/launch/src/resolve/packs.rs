@@ -11,14 +11,7 @@ pub(super) struct Pack {
     /// Tokens of the sequence.
     pub(super) tokens: u64,
     /// Tokens of the longest sample.
-    sample: u64,
-}
-
-impl Pack {
-    /// Tokens that attention reaches over; none where the pack is one sample.
-    pub(super) fn attended(self) -> Option<u64> {
-        (self.sample < self.tokens).then_some(self.sample)
-    }
+    pub(super) sample: u64,
 }
 
 /// Writes down what a full pack is, before anybody asks for the length of a sequence.
@@ -44,20 +37,19 @@ pub(super) fn fill(table: &mut Table) {
 
 /// Tokens of a full pack; none where micro-batches count samples.
 pub(super) fn capacity(table: &Table) -> Option<u64> {
-    // What the reader sets on the page is a batch of sequences, whatever the text says.
+    let stated = table.count(Field::MaxTokensPerMicroBatch).or_else(|| {
+        // slime reads the number only under the switch (`slime/utils/dp_schedule.py`).
+        let reads = !is_slime(table) || table.on(Field::UseDynamicBatchSize);
+        let tokens = table.count(Field::MaxTokensPerGpu).filter(|_| reads)?;
+        Some(tokens.saturating_mul(table.degree(Field::ContextParallelSize)))
+    })?;
+    // The length that the reader sets on the page is that of a pack. With the micro-batch set too, it is a batch of sequences.
     let chosen = |field| table.get(field).is_some_and(|setting: &Setting| setting.origin == Origin::User);
-    if chosen(Field::SeqLength) && chosen(Field::MicroBatchSize) {
-        return None;
+    match (chosen(Field::SeqLength), chosen(Field::MicroBatchSize)) {
+        (true, true) => None,
+        (true, false) => table.count(Field::SeqLength),
+        (false, _) => Some(stated),
     }
-    if let Some(tokens) = table.count(Field::MaxTokensPerMicroBatch) {
-        return Some(tokens);
-    }
-    // slime reads the number only under the switch (`slime/utils/dp_schedule.py`).
-    if is_slime(table) && !table.on(Field::UseDynamicBatchSize) {
-        return None;
-    }
-    let tokens = table.count(Field::MaxTokensPerGpu)?;
-    Some(tokens.saturating_mul(table.degree(Field::ContextParallelSize)))
 }
 
 fn is_slime(table: &Table) -> bool {

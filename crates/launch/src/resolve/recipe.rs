@@ -46,7 +46,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
     Some(Recipe {
         micro_batch_size: batch.micro,
         global_batch_size: batch.global,
-        sample_length: batch.pack.and_then(|pack| pack.attended()),
+        sample_length: batch.pack.map(|pack| pack.sample),
         num_micro_batches: batch.count,
         params_dtype,
         grads_dtype,

@@ -1,6 +1,6 @@
 //! Reinforcement learning: what generates, what trains, and what its readers cannot say.
 
-use super::{MODEL, script, stopped, value};
+use super::{MODEL, said, script, stopped, value};
 use shardscope_plan::{Field, Number};
 
 #[test]
@@ -128,6 +128,14 @@ fn micro_batches_of_tokens_hold_many_samples() {
     assert_eq!(packs(&verl(&format!("{tokens}=24000"))), (24000, 11, Some(1536)));
     // The stated batch stays what it is: samples.
     assert_eq!(value(&script(&verl(&format!("{tokens}=24000"))), Field::GlobalBatchSize), "1280");
+    // What the reader sets is the length of a pack, and the micro-batch with it makes a batch of sequences.
+    let text = verl(&format!("{tokens}=24000"));
+    let set = |overrides: &[(&str, &str)]| {
+        let plan = said("run.sh", &text, overrides).plan.unwrap_or_else(|| panic!("no plan"));
+        (plan.model().seq_length, plan.recipe().num_micro_batches, plan.recipe().sample_length)
+    };
+    assert_eq!(set(&[("seq_length", "48000")]), (48000, 6, Some(1536)));
+    assert_eq!(set(&[("seq_length", "1536"), ("micro_batch_size", "2")]), (1536, 80, None));
     // All samples of a rank fit into one pack, which they do not fill.
     assert_eq!(packs(&verl(&format!("{tokens}=400000"))), (160 * 1536, 1, Some(1536)));
     // Ulysses' ranks share a pack: 320 samples of each replica in packs of 48,000.
@@ -149,7 +157,7 @@ fn slime_packs_under_its_switch_and_trains_on_the_longest_sample_otherwise() {
     assert_eq!(packs(&slime(&format!("{limits} --use-dynamic-batch-size"))), (9216, 11, Some(3072)));
     // One sample is longer than a pack, and is one by itself.
     let long = "--max-tokens-per-gpu 4096 --rollout-max-response-len 8192 --use-dynamic-batch-size";
-    assert_eq!(packs(&slime(long)), (8192, 32, None));
+    assert_eq!(packs(&slime(long)), (8192, 32, Some(8192)));
     // The context ends what prompt and response come to.
     let context = format!("{limits} --rollout-max-prompt-len 1024 --rollout-max-context-len 4000");
     assert_eq!(value(&script(&slime(&context)), Field::RolloutLength), "4000");

@@ -43,7 +43,11 @@ pub(super) fn tensors(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64
 pub(super) fn contexts(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
     let sequence = plan.model().seq_length;
     let mut values = vec![1];
-    if cuts(plan) {
+    // How long a pack is follows from its tokens on each rank: another size makes other packs.
+    let packs = plan.recipe().sample_length.is_some();
+    if packs {
+        values.clear();
+    } else if cuts(plan) {
         values.extend(
             divisors(sequence / 2).into_iter().filter(|value| sequence / value >= MIN_LOCAL_SEQUENCE),
         );
@@ -78,7 +82,9 @@ pub(super) fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u6
 }
 
 pub(super) fn micro_batches(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
-    let mut values = divisors(plan.recipe().global_batch_size);
+    // A micro-batch of packs is one pack.
+    let packs = plan.recipe().sample_length.is_some();
+    let mut values = divisors(if packs { 1 } else { plan.recipe().global_batch_size });
     let ranged = matches!(choices.of(Dimension::MicroBatch), Values::Between(..));
     values.retain(|value| *value <= MAX_MICRO_BATCH || ranged);
     allowed(choices, Dimension::MicroBatch, base.micro_batch_size, values)
