@@ -14,6 +14,7 @@ mod compare;
 mod departures;
 mod drafts;
 mod drawn;
+mod evaluation;
 mod exact;
 mod export;
 mod extremes;

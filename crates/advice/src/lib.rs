@@ -33,7 +33,8 @@ pub fn reported(plan: &Plan) -> Result<Report, Fault> {
 #[must_use]
 pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
     let advisor = Advisor::new(plan, report);
-    let mut findings = rules::out_of_memory::findings(&advisor);
+    let mut findings: Vec<Finding> = rules::evaluation_batch::finding(&advisor).into_iter().collect();
+    findings.extend(rules::out_of_memory::findings(&advisor));
     findings.extend(rules::best_change::finding(&advisor));
     let rest: [fn(&Advisor<'_>) -> Option<Finding>; 9] = [
         rules::unfused_attention::finding,

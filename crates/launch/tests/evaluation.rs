@@ -1,4 +1,4 @@
-//! Evaluation in larger batches than training's has no formula, and no verdict either.
+//! Evaluation between steps: its batch is read where only its loss is computed; a larger batch without a formula stops.
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
@@ -18,22 +18,30 @@ fn stops(resolution: &Resolution, name: &str) -> bool {
 }
 
 #[test]
-fn a_trainer_that_evaluates_in_larger_batches_stops() {
+fn a_trainers_evaluation_batch_is_read() {
     let run = |more: &str| said("run.sh", &format!("{TRAINER} {more}\n"));
-    let larger = "per_device_eval_batch_size";
-    assert!(stops(&run("--eval_strategy steps --per_device_eval_batch_size 4"), larger));
-    assert!(stops(&run("--evaluation_strategy epoch --per_device_eval_batch_size 4"), larger));
-    assert!(stops(&run("--do_eval True --per_device_eval_batch_size 4"), larger));
+    let batch = |more: &str| run(more).plan.expect(more).recipe().transformers.evaluation_batch;
+    assert_eq!(batch("--eval_strategy steps --per_device_eval_batch_size 4"), 4);
+    assert_eq!(batch("--evaluation_strategy epoch --per_device_eval_batch_size 4"), 4);
+    assert_eq!(batch("--do_eval True --per_device_eval_batch_size 4"), 4);
     // transformers evaluates in eights where nothing is said.
-    assert!(stops(&run("--eval_strategy steps"), "eval_strategy"));
-    for harmless in [
-        "",
-        "--per_device_eval_batch_size 4",
-        "--eval_strategy no --per_device_eval_batch_size 4",
-        "--eval_strategy steps --per_device_eval_batch_size 2",
-    ] {
-        assert!(!stops(&run(harmless), larger) && !stops(&run(harmless), "eval_strategy"), "{harmless}");
+    assert_eq!(batch("--eval_strategy steps"), 8);
+    for never in ["", "--per_device_eval_batch_size 4", "--eval_strategy no --per_device_eval_batch_size 4"] {
+        assert_eq!(batch(never), 0, "{never}");
     }
+}
+
+#[test]
+fn a_larger_evaluation_batch_without_a_formula_stops() {
+    let run = |more: &str| said("run.sh", &format!("{TRAINER} --do_eval True {more}\n"));
+    // A training that generates, and attention that keeps scores.
+    assert!(stops(
+        &run("--predict_with_generate True --per_device_eval_batch_size 4"),
+        "per_device_eval_batch_size"
+    ));
+    let own = Field::EvaluationBatchSize.name();
+    assert!(stops(&run("--attn_implementation eager --per_device_eval_batch_size 4"), own));
+    assert!(!stops(&run("--attn_implementation eager --per_device_eval_batch_size 2"), own));
 }
 
 #[test]
@@ -91,17 +99,28 @@ const AXOLOTL: &str = "base_model: Qwen/Qwen3-8B\ndatasets: [{path: mine, type: 
 #[test]
 fn axolotl_evaluates_where_it_holds_data_back_and_is_told_when() {
     let run = |more: &str| said("axolotl.yaml", &format!("{AXOLOTL}{more}"));
-    let larger = |more: &str| stops(&run(more), "eval_batch_size");
-    assert!(larger("val_set_size: 0.1\nevals_per_epoch: 4\neval_batch_size: 8\n"));
-    assert!(larger("test_datasets: [{path: mine}]\neval_steps: 50\neval_batch_size: 8\n"));
-    for harmless in [
-        "val_set_size: 0.1\nevals_per_epoch: 4\n",
-        "val_set_size: 0.1\nevals_per_epoch: 4\neval_batch_size: 2\n",
+    let batch = |more: &str| {
+        let found = run(more)
+            .settings
+            .iter()
+            .find(|setting| setting.name == Field::EvaluationBatchSize.name())
+            .map(|setting| setting.value.clone());
+        assert!(!stops(&run(more), Field::EvaluationBatchSize.name()), "{more}");
+        found.filter(|value| *value != SettingValue::Null)
+    };
+    let of = |size| Some(SettingValue::Int(size));
+    assert_eq!(batch("val_set_size: 0.1\nevals_per_epoch: 4\neval_batch_size: 8\n"), of(8));
+    assert_eq!(batch("test_datasets: [{path: mine}]\neval_steps: 50\neval_batch_size: 8\n"), of(8));
+    // As large as training's unless told otherwise (`axolotl/core/builders/base.py`).
+    assert_eq!(batch("val_set_size: 0.1\nevals_per_epoch: 4\n"), of(2));
+    for never in [
         "val_set_size: 0.1\neval_batch_size: 8\n",
         "val_set_size: 0\nevals_per_epoch: 4\neval_batch_size: 8\n",
     ] {
-        assert!(!larger(harmless), "{harmless}");
+        assert_eq!(batch(never), None, "{never}");
     }
+    let table = "val_set_size: 0.1\nevals_per_epoch: 4\neval_batch_size: 8\neval_table_size: 5\n";
+    assert!(stops(&run(table), "eval_batch_size"));
 }
 
 #[test]

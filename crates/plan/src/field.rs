@@ -281,6 +281,7 @@ fields! {
     // What transformers and its trainers choose.
     Autocast "autocast" Word(&["none", "bf16", "fp16"]), "number format of torch.autocast over the weights' own";
     AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "flash_attention_4"]), "attention of transformers";
+    EvaluationBatchSize "evaluation_batch_size" Count(1, MAX_BATCH), "sequences of one batch of an evaluation between steps, whose logits may be the peak (transformers)";
     GradientCheckpointing "gradient_checkpointing" Flag, "every layer computed again from its input (transformers)";
     PaddingMask "padding_mask" Flag, "micro-batches come padded, with a mask";
     Packing "packing" Flag, "samples joined to full sequences";

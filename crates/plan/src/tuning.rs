@@ -262,6 +262,8 @@ pub struct Transformers {
     pub engine: DataEngine,
     /// Number format in which FSDP reduces gradients, where the trainer states one (`MixedPrecision.reduce_dtype`).
     pub reduce: Option<Number>,
+    /// Sequences of one batch of an evaluation between steps; 0 where none is counted.
+    pub evaluation_batch: u64,
 }
 
 impl Default for Transformers {
@@ -276,6 +278,7 @@ impl Default for Transformers {
             fp32_accumulation: false,
             engine: DataEngine::Ddp,
             reduce: None,
+            evaluation_batch: 0,
         }
     }
 }

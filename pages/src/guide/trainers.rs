@@ -8,6 +8,16 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=unsloth&train_type=qlora&lora_rank=16&lora_dropout=0&lora_target_modules=q_proj%20k_proj%20v_proj%20o_proj%20gate_proj%20up_proj%20down_proj&autocast=bf16&attn_implementation=flash_attention_2&input_require_grads&base_quantization=nf4&double_quantization&gradient_checkpointing&offload_layer_inputs&optimizer=adamw_8bit",
     ),
     (
+        "Llama 3 8B under autocast, evaluated in larger batches",
+        "Llama-3-8B",
+        "params_dtype=fp32&gbs=16&mbs=1&nodes=1&seq=2048&software=hf_transformers&train_type=full&autocast=bf16&gradient_checkpointing&evaluation_batch_size=64",
+    ),
+    (
+        "Llama 3 8B with LoRA and Liger's kernels, evaluated one by one",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&liger_kernel&gradient_checkpointing&evaluation_batch_size=1",
+    ),
+    (
         "Qwen3 8B with LoRA under unsloth",
         "Qwen3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=unsloth&train_type=lora&lora_rank=16&lora_dropout=0&lora_target_modules=q_proj%20k_proj%20v_proj%20o_proj%20gate_proj%20up_proj%20down_proj&autocast=bf16&attn_implementation=flash_attention_2&input_require_grads",

@@ -2,6 +2,7 @@
 
 pub(super) mod best_change;
 pub(super) mod deep_bubble;
+pub(super) mod evaluation_batch;
 pub(super) mod experts_cross_network;
 pub(super) mod lower_tensor;
 pub(super) mod optimizer_not_sharded;

@@ -39,6 +39,8 @@ pub(super) struct Gathered {
     layers: Vec<Term>,
     /// While the loss and the output layer run: no layer has a gradient yet, and of the layers the last one alone is whole.
     ends: Vec<Term>,
+    /// While the loss of a pass without gradients runs.
+    forward: Vec<Term>,
     /// In the optimizer step.
     step: Vec<Term>,
 }
@@ -57,6 +59,11 @@ impl Gathered {
     /// What is there in the optimizer step.
     pub(super) fn in_step(&self) -> &[Term] {
         &self.step
+    }
+
+    /// What is there while the loss of a pass without gradients runs.
+    pub(super) fn in_forward(&self) -> &[Term] {
+        &self.forward
     }
 
     /// What is there where no section runs.
@@ -113,18 +120,21 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Gathe
     let mut layers = vec![weights, term("gradients of a layer", own, x.width, &GRADIENTS)];
     if !wraps_ends(x) {
         let step = layers.clone();
-        let mut ends = layers.clone();
+        let (mut ends, mut forward) = (layers.clone(), vec![weights]);
         let projects =
             units.iter().zip(counts).any(|((kind, _), count)| *count > 0 && kind.projects_vocabulary());
         if projects {
             let head = Count::of_shape(&[x.v, x.h]);
-            ends.push(term("gathered weight of the output layer", head, x.width, &HEAD));
+            let head = term("gathered weight of the output layer", head, x.width, &HEAD);
+            ends.push(head);
+            forward.push(head);
         }
-        return Gathered { ends, step, layers };
+        return Gathered { ends, forward, step, layers };
     }
     let whole_ends = term("gathered weights outside of layers", ends, x.width, &ENDS);
     // Of PyTorch's `MixedPrecisionPolicy`: `reduce_dtype`, or where none is given the format of the gradients.
     let reduced = x.recipe().reduce_dtype().width();
     layers.extend([whole_ends, term("gradients being reduced", own, reduced, &REDUCED)]);
-    Gathered { ends: vec![one, whole_ends], step: Vec::new(), layers }
+    let ends = vec![one, whole_ends];
+    Gathered { forward: ends.clone(), ends, step: Vec::new(), layers }
 }

@@ -8,6 +8,7 @@
 mod buffers;
 mod doubts;
 mod engine;
+mod evaluation;
 mod flight;
 mod framework;
 mod gathered;

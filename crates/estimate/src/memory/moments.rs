@@ -2,7 +2,7 @@
 
 use super::gathered::Gathered;
 use super::kept::{LayersKept, kept_by, layers_kept, rotary_table, run_input};
-use super::unit::{Point, Unit, Units};
+use super::unit::{Counts, Point, Unit, Units};
 use shardscope_operators::{SectionKind, Symbols, frozen_counts, section_counts};
 use shardscope_plan::{Chunk, LayerKind};
 use shardscope_units::Bytes;
@@ -11,7 +11,7 @@ use shardscope_units::Bytes;
 #[derive(Clone, Debug)]
 pub(super) struct ChunkSum {
     /// How often each kind of section comes.
-    pub(super) counts: [u64; SectionKind::ALL.len()],
+    pub(super) counts: Counts,
     /// How its layers are kept.
     pub(super) layers: LayersKept,
     /// Kept for one micro-batch.
@@ -20,6 +20,8 @@ pub(super) struct ChunkSum {
     pub(super) waiting: Bytes,
     /// Kept once for all micro-batches.
     pub(super) once: Bytes,
+    /// Bytes of gradients that its backward makes, where there are none before.
+    pub(super) to_come: Bytes,
     /// The fullest moment of its passes.
     pub(super) fullest: Option<Moment>,
 }
@@ -73,7 +75,8 @@ impl ChunkSum {
             let ends = units.iter().zip(&counts).filter(|(unit, _)| of_batch(unit));
             kept = ends.map(|((_, unit), &times)| unit.kept * times).sum();
         }
-        let mut sum = Self { counts, layers, kept, waiting, once, fullest: None };
+        let to_come = to_come(x, units, chunk, &counts);
+        let mut sum = Self { counts, layers, kept, waiting, once, to_come, fullest: None };
         sum.fullest = fullest(x, units, chunk, &sum, gathered);
         sum
     }
@@ -147,7 +150,7 @@ fn fullest(
     sum: &ChunkSum,
     gathered: &Gathered,
 ) -> Option<Moment> {
-    let mut walk = Walk { x, units, gathered, best: None, absent: to_come(x, units, chunk, sum) };
+    let mut walk = Walk { x, units, gathered, best: None, absent: sum.to_come };
     let mut returned = Bytes::ZERO;
     // At its very beginning, when forward has kept nothing yet.
     for kind in SectionKind::ALL.into_iter().filter(|kind| kind.has_no_backward()) {
@@ -180,9 +183,9 @@ fn fullest(
 }
 
 /// Bytes of gradients that the chunk's backward makes, where there are none before.
-fn to_come(x: &Symbols<'_>, units: &Units, chunk: &Chunk, sum: &ChunkSum) -> Bytes {
+fn to_come(x: &Symbols<'_>, units: &Units, chunk: &Chunk, counts: &Counts) -> Bytes {
     let frozen = frozen_counts(x, chunk);
-    let counts = sum.counts.iter().zip(frozen);
+    let counts = counts.iter().zip(frozen);
     units.iter().zip(counts).map(|((_, unit), (times, frozen))| unit.gradients * (times - frozen)).sum()
 }
 

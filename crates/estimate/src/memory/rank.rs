@@ -1,6 +1,7 @@
 //! One rank worked out: states, flight, the moment of the peak.
 
 use super::buffers::{buffers, previous_gradient};
+use super::evaluation::evaluation;
 use super::flight::{Flight, flights};
 use super::framework::{Framework, Load};
 use super::gathered::{Gathered, gathered, wraps_ends};
@@ -31,6 +32,8 @@ pub(super) struct Common {
     gathered: Gathered,
     parts: [Bytes; 4],
     load: Load,
+    /// What an evaluation holds.
+    pub(super) evaluation: Vec<Term>,
 }
 
 impl Common {
@@ -74,12 +77,18 @@ impl Common {
             part: Count::new(part),
             ..Load::default()
         };
-        Self { states: held, parts, buffers: buffers(x, units, &counts), gathered, load, chunks }
+        let evaluation = evaluation(x, &counts, &gathered);
+        Self { states: held, parts, buffers: buffers(x, units, &counts), gathered, load, chunks, evaluation }
     }
 
     /// Bytes of weights that do not train.
     pub(super) fn frozen(&self) -> Bytes {
         self.states.iter().filter(|state| state.frozen).map(State::bytes).sum()
+    }
+
+    /// Bytes of the gradients that a step's backward makes anew.
+    fn gradients_to_come(&self) -> Bytes {
+        self.chunks.iter().map(|chunk| chunk.to_come).sum()
     }
 
     /// Bytes of the states of `part`.
@@ -152,6 +161,10 @@ pub(super) struct Rank<'a> {
     pub(super) moment: Option<Moment>,
     /// Whether the peak is in the optimizer step.
     pub(super) in_step: bool,
+    /// Whether the peak is in an evaluation between steps.
+    pub(super) in_evaluation: bool,
+    /// Bytes of gradients that are not there at the moment of the peak: backward makes them anew.
+    pub(super) absent: Bytes,
     pub(super) totals: Totals,
 }
 
@@ -232,6 +245,8 @@ impl<'a> Rank<'a> {
             flight,
             moment,
             in_step: false,
+            in_evaluation: false,
+            absent: Bytes::ZERO,
             totals: Totals::default(),
         };
         out.totals = out.add_up(x, units);
@@ -247,6 +262,8 @@ impl<'a> Rank<'a> {
     fn gathered(&self) -> &[Term] {
         match self.moment {
             Some(moment) => self.common.gathered.at(moment.kind),
+            // An evaluation's stand among its own tensors.
+            None if self.in_evaluation => &[],
             None if self.in_step => self.common.gathered.in_step(),
             None => self.common.gathered.elsewhere(),
         }
@@ -280,6 +297,16 @@ impl<'a> Rank<'a> {
             (activations, running) = (Bytes::ZERO, step + received);
             more = Bytes::ZERO;
         }
+        self.in_evaluation = self.is_in_evaluation(activations + running, absent);
+        if self.in_evaluation {
+            absent = common.gradients_to_come();
+            (self.in_step, self.moment) = (false, None);
+            self.flight.counts.fill(0);
+            self.flight.waiting.fill(0);
+            (activations, running) = (Bytes::ZERO, common.evaluation.iter().map(|term| term.bytes).sum());
+            more = Bytes::ZERO;
+        }
+        self.absent = absent;
         self.piped = piped(x, &common.chunks, &self.flight.counts);
         let buffers: Bytes = self.buffers().map(|term| term.bytes).sum();
         let parameters = common.part(Part::Parameters);
@@ -288,7 +315,7 @@ impl<'a> Rank<'a> {
         let temporaries = running + buffers;
         let states = parameters + gradients + optimizer;
         let peak_allocated = states + activations + temporaries;
-        let reducing = if wraps_ends(x) { absent } else { Bytes::ZERO };
+        let reducing = if wraps_ends(x) && !self.in_evaluation { absent } else { Bytes::ZERO };
         let load = Load { moving: activations + running, in_step: self.in_step, reducing, ..common.load };
         self.framework = Framework::of(x, load);
         let framework = self.framework.bytes();
@@ -306,6 +333,14 @@ impl<'a> Rank<'a> {
             peak_required: (peak_allocated + framework).less(self.framework.returnable()),
             between_steps: states + absent + self.lasting() + received + step + more,
         }
+    }
+
+    /// Whether an evaluation holds more than the fullest moment of a step, at which `moving` bytes are alive beside the states
+    /// and the gathered weights, and `absent` bytes of gradients are not there.
+    fn is_in_evaluation(&self, moving: Bytes, absent: Bytes) -> bool {
+        let sum = |terms: &[Term]| terms.iter().map(|term| term.bytes).sum::<Bytes>();
+        let held = sum(&self.common.evaluation);
+        held > Bytes::ZERO && held + absent > moving + sum(self.gathered()) + self.common.gradients_to_come()
     }
 
     /// At the moment of the peak: bytes given back of what the chunk at work has kept, and bytes computed again. What is
@@ -353,6 +388,7 @@ impl<'a> Rank<'a> {
     pub(super) fn at(&self, units: &Units) -> (&'static str, Option<SectionKind>) {
         match self.running(units) {
             _ if self.in_step => ("optimizer step", None),
+            _ if self.in_evaluation => ("evaluation", None),
             Some((moment, point)) => (point.transient.name, Some(moment.kind)),
             None => ("forward of the last micro-batch in flight", None),
         }

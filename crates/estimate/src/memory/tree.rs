@@ -54,13 +54,11 @@ fn part(rank: &Rank<'_>, label: &'static str, part: Part) -> Tree {
 /// Gradients: all of them, or those that backward has made by the moment of the peak.
 fn gradients(rank: &Rank<'_>) -> Tree {
     let whole = part(rank, "gradients", Part::Gradients);
-    match rank.moment {
-        Some(moment) if moment.absent > Bytes::ZERO => {
-            let made = Breakdown::leaf("gradients that backward has made", rank.totals.gradients);
-            Breakdown::sum("gradients", vec![made])
-        }
-        _ => whole,
+    if rank.absent == Bytes::ZERO {
+        return whole;
     }
+    let made = Breakdown::leaf("gradients that backward has made", rank.totals.gradients);
+    Breakdown::sum("gradients", vec![made])
 }
 
 /// Kept tensors: whole for micro-batches that wait, and what is left of the one that runs backward.
@@ -98,7 +96,7 @@ fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
         {
             children.push(Breakdown::leaf("left for weight gradients put off", chunk.waiting).times(waiting));
         }
-        if chunk.once > Bytes::ZERO && !rank.in_step {
+        if chunk.once > Bytes::ZERO && !rank.in_step && !rank.in_evaluation {
             children.extend(rotary_table(x).iter().map(|table| leaf(x, table)));
         }
     }
@@ -159,6 +157,10 @@ fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     if rank.in_step {
         children.push(part(rank, "optimizer step", Part::Step));
         children.extend(rank.received(x).map(|term| term.leaf(x)));
+    }
+    if rank.in_evaluation {
+        let terms = rank.common.evaluation.iter();
+        children.push(Breakdown::sum("evaluation", terms.map(|term| term.leaf(x)).collect()));
     }
     children.extend(rank.buffers().map(|term| term.leaf(x)));
     Breakdown::sum("temporaries", children)

@@ -4,7 +4,7 @@
 use super::lacking_adapters::{beside_adapters, over_expert_tensor};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
-use super::{tuning, vision};
+use super::{evaluation, tuning, vision};
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use crate::{Setting, SettingValue};
 use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software};
@@ -106,6 +106,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         let message = "DoRA beside experts, which PEFT adapts as parameters and refuses it for";
         table.lack(Field::UseDora, "", Effect::Memory, message);
     }
+    evaluation::find(table, software);
     beside_adapters(table, adapters);
     on_the_host(table, software);
     if let Some(library) = library {

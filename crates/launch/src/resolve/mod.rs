@@ -2,6 +2,7 @@
 
 mod batch;
 mod defaults;
+mod evaluation;
 mod fitting;
 mod frequency;
 mod kernels;

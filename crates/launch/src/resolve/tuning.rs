@@ -244,5 +244,6 @@ pub(super) fn transformers(table: &Table) -> Transformers {
             _ => DataEngine::Ddp,
         },
         reduce: number(table.word(Field::ReduceDtype)),
+        evaluation_batch: table.number(Field::EvaluationBatchSize),
     }
 }

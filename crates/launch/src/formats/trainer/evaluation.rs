@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
-use crate::{Effect, NotModelled};
+use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
 
 /// Sequences of an evaluation batch where the text does not say (`transformers/training_args.py:per_device_eval_batch_size`).
@@ -10,8 +10,8 @@ const TRAINERS_OWN: u64 = 8;
 /// What is not counted: evaluation keeps nothing for a backward pass, but its logits grow with its batch.
 const LARGER: &str = "evaluation in larger batches than training's: its logits may be the peak";
 
-/// An evaluation batch no larger than training's cannot hold more than training: it keeps nothing for a backward pass. A
-/// larger one has no formula here.
+/// The batch of an evaluation between steps. Trainers that compute more than the loss of it (ms-swift its accuracy, TRL entropy),
+/// or do it by a kernel of their own, have no formula here where it is larger than training's.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let switch = leaves.first(&["eval_strategy", "evaluation_strategy"]);
     let is_off = |leaf: &Leaf| {
@@ -24,18 +24,38 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         (Dialect::Swift, None) => is_usual_of_swift(leaves),
         (_, None) => leaves.flag("do_eval") == Some(true),
     };
+    let trained = leaves.reading.value(Field::MicroBatchSize).and_then(|value| value.parse::<u64>().ok());
     let own = match dialect {
         Dialect::Transformers | Dialect::Trl | Dialect::LlamaFactory => Some(TRAINERS_OWN),
+        // As large as training's (`axolotl/core/builders/base.py`).
+        Dialect::Axolotl => trained,
         _ => None,
     };
-    let batch = stated.and_then(Leaf::whole).or(own);
-    let trained = leaves.reading.value(Field::MicroBatchSize).and_then(|value| value.parse::<u64>().ok());
-    let (Some(batch), Some(leaf)) = (batch.filter(|_| evaluates), stated.or(switch)) else { return };
-    if batch > trained.unwrap_or(TRAINERS_OWN) {
-        let item =
-            NotModelled::new(&leaf.path, &batch.to_string(), Effect::Memory, LARGER).at_some(leaf.span);
+    let Some(batch) = stated.and_then(Leaf::whole).or(own).filter(|_| evaluates) else { return };
+    let only_loss = matches!(dialect, Dialect::Transformers | Dialect::LlamaFactory | Dialect::Axolotl);
+    if only_loss && !asks_for_more(leaves) {
+        match stated {
+            Some(leaf) => leaves.say(Field::EvaluationBatchSize, &batch.to_string(), leaf),
+            None => {
+                let whose = format!("default of {}", dialect.name());
+                leaves.state(Field::EvaluationBatchSize, &batch.to_string(), Origin::Default, &whose);
+            }
+        }
+    } else if batch > trained.unwrap_or(TRAINERS_OWN) {
+        let leaf = stated.or(switch);
+        let name = leaf.map_or("do_eval", |leaf| &leaf.path);
+        let item = NotModelled::new(name, &batch.to_string(), Effect::Memory, LARGER)
+            .at_some(leaf.and_then(|leaf| leaf.span));
         leaves.reading.not_modelled.push(item);
     }
+}
+
+/// Whether more than the loss comes of an evaluation.
+fn asks_for_more(leaves: &Leaves<'_>) -> bool {
+    ["predict_with_generate", "compute_accuracy", "do_causal_lm_eval", "do_bench_eval"]
+        .iter()
+        .any(|path| leaves.flag(path) == Some(true))
+        || leaves.whole("eval_table_size").is_some_and(|size| size > 0)
 }
 
 /// Whether a part of the data is held back.

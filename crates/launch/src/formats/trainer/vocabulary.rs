@@ -55,7 +55,10 @@ pub(super) const RULES: &[Rule] = &[
         Take(Field::MicroBatchSize),
     ),
     rule("gradient_accumulation_steps", Take(Field::NumMicroBatches)),
-    rule("batch_size", Own),
+    rule(
+        "batch_size do_eval eval_strategy evaluation_strategy per_device_eval_batch_size eval_batch_size",
+        Own,
+    ),
     rule(
         "max_length max_seq_length model_max_length cutoff_len sequence_len block_size max_seq_len context_length",
         Take(Field::SeqLength),
@@ -229,11 +232,11 @@ pub(super) const RULES: &[Rule] = &[
         Idle(DATA),
     ),
     rule(
-        "do_train do_eval do_predict predict_with_generate val_dataset eval_dataset evals_per_epoch per_device_eval_batch_size loss_watchdog_threshold loss_watchdog_patience include_num_input_tokens_seen plot_loss metric_for_best_model load_best_model_at_end early_stopping_patience greater_is_better generation_max_length compute_accuracy",
+        "do_train do_predict predict_with_generate val_dataset eval_dataset evals_per_epoch loss_watchdog_threshold loss_watchdog_patience include_num_input_tokens_seen plot_loss metric_for_best_model load_best_model_at_end early_stopping_patience greater_is_better generation_max_length compute_accuracy",
         Idle(EVALUATION),
     ),
     rule(
-        "low_cpu_fsdp dist_checkpoint_root_folder dist_checkpoint_folder save_model save_metrics run_validation num_workers_dataloader gamma use_wandb use_profiler profiler_dir flop_counter one_gpu val_batch_size save_optimizer num_freeze_layers num_warmup_steps print_loss enable_tensorboard tensorboard_path reinit_weights use_swanlab num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp eval_batch_size label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port eval_strategy evaluation_strategy save_strategy",
+        "low_cpu_fsdp dist_checkpoint_root_folder dist_checkpoint_folder save_model save_metrics run_validation num_workers_dataloader gamma use_wandb use_profiler profiler_dir flop_counter one_gpu val_batch_size save_optimizer num_freeze_layers num_warmup_steps print_loss enable_tensorboard tensorboard_path reinit_weights use_swanlab num_train_epochs num_epochs epochs tf32 report_to run_name logging_steps push_to_hub hub_model_id hub_strategy hub_private_repo logging_first_step strict debug ddp_timeout ddp_find_unused_parameters ddp_backend local_rank seed data_seed use_cache trust_remote_code model_revision revision tokenizer_type tokenizer_name use_fast_tokenizer config_name tokenizer tokenizer_name_or_path tokenizer_use_fast hf_use_auth_token is_falcon_derived_model torchdistx_path xformers flash_optimum save_only_model save_safetensors torch_empty_cache_steps average_tokens_across_devices use_hf ignore_args_error merge_lora logging_dir log_level log_on_each_node disable_tqdm dataloader_num_workers dataset_num_proc preprocessing_num_workers dataloader_persistent_workers dataloader_pin_memory dataloader_drop_last accelerator_config wandb_project experimental_skip_move_to_device device_map gpu_memory_limit low_cpu_mem_usage rope_scaling neftune_noise_alpha noisy_embedding_alpha adam_eps adam_epsilon adam_beta1 adam_beta2 max_grad_norm gradient_clipping lr_scheduler lr_scheduler_type lr_scheduler_kwargs cosine_min_lr_ratio learning_rate lr warmup_ratio warmup_steps weight_decay router_z_loss_coef full_finetune output_dir hub_model_revision dataset_kwargs ebft lora_ga ddp label_names dataset_prepared_path cache_dir project_name exp_name cuda_home port save_strategy",
         Idle("what happens around the training"),
     ),
 ];

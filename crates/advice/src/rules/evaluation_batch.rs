@@ -1,0 +1,32 @@
+//! An evaluation between steps that holds more than a step does.
+
+use crate::finding::{Advisor, Trial};
+use shardscope_estimate::memory_totals;
+use shardscope_plan::{Field, Plan};
+use shardscope_report::Finding;
+use shardscope_units::gib;
+
+pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
+    let plan = advisor.plan;
+    let mut recipe = plan.recipe().clone();
+    let batch = recipe.micro_batch_size;
+    if recipe.transformers.evaluation_batch <= batch {
+        return None;
+    }
+    recipe.transformers.evaluation_batch = batch;
+    let smaller =
+        Plan::new(plan.model().clone(), plan.cluster().clone(), plan.layout().clone(), recipe).ok()?;
+    let peak = memory_totals(&smaller).iter().map(|totals| totals.peak_reserved).max()?;
+    if peak >= advisor.peak() {
+        return None;
+    }
+    // A step takes as long as before.
+    let change = vec![(Field::EvaluationBatchSize, batch.to_string())];
+    let trial = Trial { change, peak, step: Some(advisor.report.time.step) };
+    let message = format!("evaluate in batches of {batch}, as in training: peak {}", gib(peak));
+    Some(trial.finding(
+        "evaluation-batch",
+        message,
+        "the loss of an evaluation holds the logits of its whole batch, in 16 bits and twice in fp32",
+    ))
+}

@@ -1,0 +1,95 @@
+//! Evaluation between steps: a forward pass without gradients over a batch of its own, whose fullest moment is its loss.
+
+use super::gathered::Gathered;
+use super::term::Term;
+use super::unit::Counts;
+use shardscope_explain::Formula;
+use shardscope_operators::{SectionKind, Symbols};
+use shardscope_plan::LossKind;
+use shardscope_units::{Bytes, Count, Quantity};
+
+const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss, in evaluation";
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+/// Bytes of a torch index (int64).
+const INDEX: u64 = 8;
+/// The loss and the weight it is divided by, an fp32 number each.
+const SCALARS: u64 = 2 * FLOAT;
+
+static HIDDEN: Formula = Formula::new(
+    "be·s·h·B",
+    "What the last norm made of an evaluation batch of be sequences; the model's output refers to it.",
+    LOSS,
+);
+static LOGITS: Formula =
+    Formula::new("be·s·V·Bc", "The logits of an evaluation batch of be sequences.", LOSS);
+static COPY: Formula = Formula::new("4·be·s·V", "The same logits in fp32.", LOSS);
+static SOFTMAX: Formula = Formula::new("4·be·s·V", "Their log-softmax, fp32.", LOSS);
+static LABELS: Formula = Formula::new(
+    "8·be·(2·s + 1) + 8",
+    "The labels padded by one and the same moved by one, int64; the loss and its weight.",
+    LOSS,
+);
+static ONE_LABELS: Formula =
+    Formula::new("8·(s + 1) + 8", "The labels padded by one, int64; the loss and its weight.", LOSS);
+static CAST: Formula = Formula::new(
+    "2·W",
+    "Copies in 16 bits of W elements of weights, which autocast holds until the pass is over.",
+    "aten/src/ATen/autocast_mode.cpp:cached_cast",
+);
+
+/// What is alive while the loss of an evaluation is computed, gathered weights among it; nothing where none is counted.
+/// Recorded runs are met to the byte (`tests/data/activations/evaluation_peak.tsv`).
+pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, gathered: &Gathered) -> Vec<Term> {
+    let transformers = &x.recipe().transformers;
+    let batch = transformers.evaluation_batch;
+    let projects = SectionKind::count(counts, SectionKind::is_after_layers) > 0;
+    // Liger's loss is fused with the output layer in training alone (`liger_kernel/transformers/model/llama.py:lce_forward`,
+    // `skip_logits`); others are fused in evaluation too.
+    let has_logits = x.recipe().loss != LossKind::FusedLinear || transformers.liger;
+    if batch == 0 || !has_logits || !projects || !x.recipe().software.semantics().eager_modules {
+        return Vec::new();
+    }
+    let given = [("be", Count::new(batch).number())];
+    let term = |name, shape: &[u64], width: u64, formula| {
+        Term::new(name, Count::of_shape(shape).bytes(width), formula).given(&given).passing()
+    };
+    let logits = [batch, x.s, x.v];
+    let mut terms = vec![
+        term("evaluation's last hidden states", &[batch, x.s, x.h], x.width, &HIDDEN),
+        term("evaluation's logits", &logits, x.compute_width, &LOGITS),
+    ];
+    if x.compute_width < FLOAT {
+        terms.push(term("evaluation's logits in fp32", &logits, FLOAT, &COPY));
+    }
+    terms.push(term("evaluation's log-softmax", &logits, FLOAT, &SOFTMAX));
+    let (labels, formula) = if batch == 1 { (x.s + 1, &ONE_LABELS) } else { (2 * x.s + 1, &LABELS) };
+    let labels = Count::of_shape(&[batch, labels]).bytes(INDEX) + Bytes::new(SCALARS);
+    terms.push(Term::new("evaluation's labels", labels, formula).given(&given).passing());
+    if x.compute_width < x.width {
+        let weights = cast(x, counts);
+        let given = [("W", weights.number())];
+        let copies = weights.bytes(x.compute_width);
+        terms.push(Term::new("weights in 16 bits", copies, &CAST).given(&given).passing());
+    }
+    terms.extend_from_slice(gathered.in_forward());
+    terms
+}
+
+/// Elements of the linear weights that train, which autocast casts once for a pass. It does not hold copies of frozen ones.
+fn cast(x: &Symbols<'_>, counts: &Counts) -> Count {
+    let tuning = &x.recipe().tuning;
+    let mut elements = Count::ZERO;
+    for (kind, &times) in SectionKind::ALL.into_iter().zip(counts) {
+        if times == 0 {
+            continue;
+        }
+        let weights = kind.weights(x);
+        let linear = weights.iter().filter(|weight| weight.linear && weight.role.trains());
+        elements += linear.map(|weight| Count::of_shape(&weight.local)).sum::<Count>() * times;
+        if kind.projects_vocabulary() && (if x.tied() { tuning.embedding } else { tuning.head }) {
+            elements += Count::of_shape(&[x.v, x.h]);
+        }
+    }
+    elements
+}

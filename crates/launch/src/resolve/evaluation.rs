@@ -1,0 +1,28 @@
+//! Evaluation between steps, where its batch is larger than training's and what it holds is not known.
+
+use super::table::Table;
+use crate::Effect;
+use shardscope_plan::{Field, Software};
+
+/// What is not counted: evaluation keeps nothing for a backward pass, but what a layer holds grows with its batch.
+const LARGER: &str = "evaluation in larger batches than training's, where its loss is not transformers' own or its attention \
+                      keeps scores: what it holds may be the peak";
+
+/// An evaluation batch no larger than training's cannot hold more than training does: it keeps nothing for a backward pass. Of a
+/// larger one the loss is counted, which holds the logits of the whole batch at once.
+pub(super) fn find(table: &mut Table, software: Software) {
+    let batch = table.number(Field::EvaluationBatchSize);
+    let Some(trained) = table.count(Field::MicroBatchSize) else { return };
+    if batch <= trained {
+        return;
+    }
+    let own_loss = table.on(Field::LigerKernel) || matches!(table.word(Field::LossKind), "" | "torch");
+    let known = software == Software::HfTransformers
+        && own_loss
+        && matches!(table.word(Field::TrainingObjective), "" | "sft")
+        && table.word(Field::AttnImplementation) != "eager"
+        && !table.has(Field::VisionTower);
+    if !known {
+        table.lack(Field::EvaluationBatchSize, &batch.to_string(), Effect::Memory, LARGER);
+    }
+}

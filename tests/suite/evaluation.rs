@@ -1,0 +1,107 @@
+//! What an evaluation between steps holds, against recorded runs of transformers, and what becomes of it where it is the peak.
+
+use shardscope::advice::advised;
+use shardscope::estimate::{RankMemory, memory};
+use shardscope::launch::resolve;
+use shardscope::plan::{Field, Plan};
+use shardscope::units::Bytes;
+
+/// `tests/record/evaluation_peak.py`.
+const RECORDED: &str = include_str!("../data/activations/evaluation_peak.tsv");
+
+fn plan(set: &[(&str, &str)]) -> Plan {
+    let common = [
+        ("software", "hf_transformers"),
+        ("accelerator", "A100-SXM-80GB"),
+        ("num_nodes", "1"),
+        ("gpus_per_node", "1"),
+        ("num_layers", "2"),
+        ("num_attention_heads", "4"),
+        ("group_query_attention", "true"),
+        ("num_query_groups", "2"),
+        ("hidden_size", "64"),
+        ("ffn_hidden_size", "160"),
+        ("swiglu", "true"),
+        ("untie_embeddings_and_output_weights", "true"),
+        ("micro_batch_size", "1"),
+        ("num_micro_batches", "1"),
+        ("train_type", "full"),
+        ("use_cache", "false"),
+        ("gradient_checkpointing", "true"),
+    ];
+    let settings = common.iter().chain(set);
+    let settings: Vec<_> = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let resolution = resolve(&[], &settings);
+    resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
+}
+
+/// Bytes of an evaluation's own tensors; none where the peak is elsewhere.
+fn held(rank: &RankMemory) -> Option<Bytes> {
+    let allocated = rank.breakdown.child("peak_allocated")?;
+    Some(allocated.child("temporaries")?.child("evaluation")?.value())
+}
+
+#[test]
+fn an_evaluation_holds_what_was_recorded() {
+    let mut runs = 0;
+    for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [dtype, autocast, batch, sequence, vocabulary, bytes, _] = cells.as_slice() else {
+            panic!("{line}")
+        };
+        let plan = plan(&[
+            ("params_dtype", if *dtype == "bfloat16" { "bf16" } else { "fp32" }),
+            ("autocast", if *autocast == "True" { "bf16" } else { "none" }),
+            ("evaluation_batch_size", batch),
+            ("seq_length", sequence),
+            ("vocab_size", vocabulary),
+            // Of as many sequences as training takes, an evaluation is the peak where training's loss is fused.
+            ("liger_kernel", if *batch == "1" { "true" } else { "false" }),
+        ]);
+        let [rank] = memory(&plan).ranks.try_into().expect("one rank");
+        assert_eq!(rank.at, "evaluation", "{line}");
+        assert_eq!(held(&rank).map(|bytes| bytes.get().to_string()).as_deref(), Some(*bytes), "{line}");
+        runs += 1;
+    }
+    assert_eq!(runs, 9);
+}
+
+/// Gradients are gone when an evaluation runs, and the parts of the peak add up without them.
+#[test]
+fn an_evaluation_stands_beside_states_without_gradients() {
+    let run = |batch: &str| {
+        plan(&[
+            ("params_dtype", "bf16"),
+            ("evaluation_batch_size", batch),
+            ("seq_length", "64"),
+            ("vocab_size", "6400"),
+        ])
+    };
+    let [rank] = memory(&run("4")).ranks.try_into().expect("one rank");
+    assert_eq!(rank.totals.gradients, Bytes::ZERO);
+    assert_eq!(rank.breakdown.value(), rank.totals.peak_reserved);
+    // A batch as large as training's leaves the peak where it was without any.
+    let of = |batch: &str| memory(&run(batch)).ranks.into_iter().next().map(|rank| (rank.at, rank.totals));
+    let [rank] = memory(&run("1")).ranks.try_into().expect("one rank");
+    assert_ne!(rank.at, "evaluation");
+    assert!(of("4").is_some_and(|(_, totals)| totals.peak_allocated > rank.totals.peak_allocated));
+}
+
+#[test]
+fn advice_names_the_evaluation_batch_where_it_is_the_peak() {
+    let named = |batch: &str| {
+        let plan = plan(&[
+            ("params_dtype", "bf16"),
+            ("evaluation_batch_size", batch),
+            ("seq_length", "64"),
+            ("vocab_size", "6400"),
+        ]);
+        let report = advised(&plan).expect("estimates");
+        let finding = report.advice.into_iter().find(|finding| finding.code == "evaluation-batch")?;
+        let smaller = finding.expected.peak_reserved?;
+        assert!(smaller < report.memory.worst.peak_reserved);
+        Some(finding.change)
+    };
+    assert_eq!(named("4"), Some(vec![(Field::EvaluationBatchSize, "1".to_owned())]));
+    assert_eq!(named("1"), None);
+}
