@@ -33,6 +33,7 @@ mod kept_by_modules;
 mod kept_by_torchtune;
 mod kept_by_unsloth;
 mod launch_bound;
+mod llava;
 mod measured;
 mod memory;
 mod models;

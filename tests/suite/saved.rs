@@ -189,7 +189,8 @@ fn saver(x: &Symbols<'_>, operator: Operator, saved: &Saved) -> &'static str {
             | Operator::Linear(_)
             | Operator::MtpProjection
             | Operator::VisionLayer
-            | Operator::VisionEnds,
+            | Operator::VisionEnds
+            | Operator::Projector,
             _,
         ) => panic!("no case has it"),
     }

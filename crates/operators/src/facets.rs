@@ -10,7 +10,7 @@ macro_rules! facet {
     ($operator:ident, $name:ident, $x:ident) => {
         match $operator {
             Self::Embedding => embedding::$name($x),
-            Self::VisionLayer | Self::VisionEnds => vision::$name($operator, $x),
+            Self::VisionLayer | Self::VisionEnds | Self::Projector => vision::$name($operator, $x),
             Self::InputNorm | Self::PreMlpNorm | Self::PreExpertsNorm | Self::FinalNorm => {
                 norm::$name($operator, $x)
             }

@@ -1,7 +1,7 @@
 //! What the letters of the formulas mean, for those who read them without a plan at hand.
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 55] = [
+pub const LETTERS: [(&str, &str); 57] = [
     ("s", "tokens of a sequence on one rank: sequence length / c"),
     ("b", "sequences of a micro-batch"),
     ("n", "tokens of a micro-batch on one rank: s · b"),
@@ -55,6 +55,11 @@ pub const LETTERS: [(&str, &str); 55] = [
     ("rot", "columns of a head that are rotated"),
     ("rows", "rows whose logits a loss fused with the output layer, or one in chunks, has at once"),
     ("chunks", "chunks of rows that a loss is taken of"),
-    ("np", "patches of images, were every token of a micro-batch one of an image"),
+    (
+        "np",
+        "patches of images, were every token of a micro-batch one of an image where nothing says how many there are",
+    ),
+    ("Li", "layers of the vision tower"),
+    ("pl", "linear layers of a projector that trains"),
     ("hi", "width of the vision tower"),
 ];

@@ -11,6 +11,8 @@ pub enum Operator {
     VisionLayer,
     /// What a vision tower has outside of its layers, and its projector.
     VisionEnds,
+    /// What projects images onto the decoder's width, where it trains.
+    Projector,
     /// Norm before attention.
     InputNorm,
     /// Self-attention with its projections, its residual addition included.
@@ -51,6 +53,7 @@ impl Operator {
             Self::Embedding => "embedding",
             Self::VisionLayer => "vision_layer",
             Self::VisionEnds => "vision_ends",
+            Self::Projector => "projector",
             Self::InputNorm => "input_layernorm",
             Self::SelfAttention => "self_attention",
             Self::WindowedAttention => "windowed_attention",

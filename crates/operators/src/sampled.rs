@@ -51,6 +51,7 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
         Operator::Embedding
         | Operator::VisionLayer
         | Operator::VisionEnds
+        | Operator::Projector
         | Operator::LatentAttention
         | Operator::Linear(_)
         | Operator::Experts

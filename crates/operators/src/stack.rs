@@ -97,6 +97,7 @@ impl SectionKind {
     #[must_use]
     pub fn operators(self, x: &Symbols<'_>) -> Vec<Operator> {
         match self {
+            Self::Embedding if x.recipe().tuning.projector => vec![Operator::Embedding, Operator::Projector],
             Self::Embedding | Self::MtpEmbedding => vec![Operator::Embedding],
             Self::Layer(kind) => layer_operators(x, kind),
             Self::FinalNorm => vec![Operator::FinalNorm],

@@ -74,5 +74,5 @@ pub use tuning::{
     Reference, Transformers, Tuning,
 };
 pub use variant::Variant;
-pub use vision::VisionTower;
+pub use vision::{Projector, VisionTower};
 pub use whole::Plan;

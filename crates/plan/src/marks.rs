@@ -13,8 +13,8 @@ pub struct Marks {
 }
 
 /// What a verdict over a model with a vision tower says.
-const IMAGES_UNTIMED: &str = "Step time and FLOPs leave out the vision tower's forward pass: nothing says how many images a \
-    sample has. Tokens of images count in the sequence length.";
+const IMAGES_UNTIMED: &str = "Step time and FLOPs leave out the vision tower's forward pass and its projector. Tokens of \
+    images count in the sequence length.";
 
 /// Names listed in one sentence at most; the rest is counted.
 const LISTED: usize = 8;

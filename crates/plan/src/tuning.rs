@@ -18,6 +18,8 @@ pub struct Tuning {
     pub copies: bool,
     /// Whether the embedding's output is made to require a gradient (`enable_input_require_grads`).
     pub input_gradients: bool,
+    /// Whether what projects images onto the decoder's width trains, whose output is part of the first layer's input.
+    pub projector: bool,
     /// How frozen linear weights are held.
     pub quantization: Quantization,
     /// Whether frozen weights that are not quantised are held in fp32 (PEFT `prepare_model_for_kbit_training`).
@@ -36,6 +38,7 @@ impl Default for Tuning {
             head: true,
             copies: false,
             input_gradients: false,
+            projector: false,
             quantization: Quantization::None,
             upcast: false,
             objective: Objective::NextToken,
@@ -55,7 +58,8 @@ impl Tuning {
     pub fn frozen_layers(&self, layers: u64) -> u64 {
         match self.base {
             BaseTraining::All => 0,
-            BaseTraining::Last(_) | BaseTraining::None if self.lora.is_some() => 0,
+            // Gradients go through all of them to what trains before.
+            BaseTraining::Last(_) | BaseTraining::None if self.lora.is_some() || self.projector => 0,
             BaseTraining::Last(last) => layers.saturating_sub(last),
             BaseTraining::None => layers,
         }
@@ -64,7 +68,7 @@ impl Tuning {
     /// Whether the input of the first layer that trains requires a gradient.
     #[must_use]
     pub fn reaches_input(&self) -> bool {
-        self.input_gradients || self.embedding
+        self.input_gradients || self.embedding || self.projector
     }
 }
 

@@ -37,7 +37,7 @@ use shardscope_plan::{
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Severity};
 use table::Table;
-pub(crate) use vision::{PROJECTOR, TOWER};
+pub(crate) use vision::{DECODER, PROJECTOR, TOWER};
 
 /// Resolves what the texts state (later readings win) and what the user sets on top, by setting name.
 /// An override with an empty value takes a statement back.

@@ -87,7 +87,12 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: Number) -> T
     let embedding = any(table, &["embed_tokens", "wte", "embed_in", "word_embeddings", "all-embedding"]);
     let head = any(table, &["lm_head", "embed_out", "output_layer"]);
     let mut tuning = Tuning { objective: objective(table), ..Tuning::default() };
+    tuning.projector = super::vision::has_projector(table);
     match way {
+        Way::Full if tuning.projector && table.words(Field::FrozenModules).contains(&super::DECODER) => {
+            (tuning.base, tuning.embedding, tuning.head) = (BaseTraining::None, false, false);
+            return tuning;
+        }
         Way::Full => return tuning,
         Way::Freeze => {
             let rule = "default of LLaMA-Factory";

@@ -3,7 +3,7 @@
 use super::precision::number;
 use super::table::Table;
 use crate::{Effect, Question};
-use shardscope_plan::{Field, Number, Software, VisionTower};
+use shardscope_plan::{Field, Number, Projector, Software, VisionTower};
 use shardscope_source::{Code, Diagnostic};
 use shardscope_units::grouped;
 
@@ -12,11 +12,14 @@ pub(crate) const TOWER: &str = "vision_tower";
 /// The same of what projects its output.
 pub(crate) const PROJECTOR: &str = "multi_modal_projector";
 
+/// The same of the decoder, where it is frozen and something before it trains.
+pub(crate) const DECODER: &str = "language_model";
+
 /// What is said where no part is frozen.
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.
-pub(super) const FIELDS: [Field; 11] = [
+pub(super) const FIELDS: [Field; 13] = [
     Field::VisionTower,
     Field::VisionParameters,
     Field::VisionLayers,
@@ -27,14 +30,22 @@ pub(super) const FIELDS: [Field; 11] = [
     Field::VisionShared,
     Field::VisionDtype,
     Field::VisionInputGrads,
+    Field::ProjectorLayers,
+    Field::ImagePatches,
     Field::FrozenModules,
 ];
 
 /// Frozen parts that are no part of a vision tower.
 pub(super) fn others_frozen(table: &Table) -> Vec<&str> {
     let mut frozen = table.words(Field::FrozenModules);
-    frozen.retain(|name| ![TOWER, PROJECTOR, NONE].contains(name));
+    let through = has_projector(table);
+    frozen.retain(|name| ![TOWER, PROJECTOR, NONE].contains(name) && !(through && *name == DECODER));
     frozen
+}
+
+/// Whether a projector trains behind a frozen tower.
+pub(super) fn has_projector(table: &Table) -> bool {
+    table.on(Field::VisionTower) && table.number(Field::ProjectorLayers) > 0
 }
 
 /// Takes back what trainers say of the towers of models that have one, where this has none.
@@ -66,6 +77,13 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
     );
     let (effect, how) = if software != Software::HfTransformers {
         (Effect::Model, "in this software")
+    } else if has_projector(table) && table.number(Field::ImagePatches) >= table.number(Field::SeqLength) {
+        (Effect::Memory, "with images that fill the sequence, of which tokens are cut off")
+    } else if has_projector(table) {
+        return (table.word(Field::DataParallelEngine) != "deepspeed").then(|| {
+            let how = "with a projector that trains, outside of DeepSpeed, which casts it with the model";
+            (Effect::Memory, format!("{tower} {how}"))
+        });
     } else if trains(table) {
         (Effect::Memory, "where it trains or its projector does: what it keeps for backward")
     } else if table.says(Field::TrainingObjective, "policy") {
@@ -135,11 +153,19 @@ pub(super) fn ask(table: &mut Table) {
 /// The tower of the plan.
 pub(super) fn tower(table: &Table) -> Option<VisionTower> {
     let parameters = table.count(Field::VisionParameters).filter(|_| table.on(Field::VisionTower))?;
+    let hidden = table.number(Field::VisionHiddenSize);
+    let projector = has_projector(table).then(|| Projector {
+        layers: table.number(Field::ProjectorLayers),
+        patches: table.number(Field::ImagePatches),
+    });
+    let projected =
+        projector.map_or(0, |projector| projector.parameters(hidden, table.number(Field::HiddenSize)));
     Some(VisionTower {
-        parameters,
+        parameters: parameters.saturating_add(projected),
+        projector,
         layers: table.number(Field::VisionLayers),
         layer_parameters: table.number(Field::VisionLayerParameters),
-        hidden_size: table.number(Field::VisionHiddenSize),
+        hidden_size: hidden,
         patches_per_token: table.degree(Field::VisionPatches),
         dtype: number(table.word(Field::VisionDtype)).filter(|dtype| *dtype != Number::Fp8),
     })

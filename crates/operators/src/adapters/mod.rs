@@ -62,6 +62,7 @@ fn trains(operator: Operator, x: &Symbols<'_>) -> bool {
     match operator {
         Operator::Embedding => tuning.embedding,
         Operator::OutputLayer => tuning.head,
+        Operator::Projector => tuning.projector,
         _ => tuning.base != BaseTraining::None,
     }
 }

@@ -57,6 +57,8 @@ static LABELLED_SOFTMAX: Formula = Formula::new(
     LINEAR_CHUNKS,
 );
 static IDS: Formula = Formula::new("8·n", "Token numbers, int64.", EMBEDDING);
+static WORD_IDS: Formula =
+    Formula::new("8·(n - np)", "Numbers of the tokens that are of no image, int64.", EMBEDDING);
 static IMAGES: Formula = Formula::new(
     "n",
     "Which tokens are of an image, one byte each: their embeddings take the places of words'.",
@@ -105,8 +107,14 @@ static SAMPLED: Formula = Formula::new("8·n", "The sampled tokens, int64.", SAM
 /// Tokens, where the word embedding trains.
 pub(super) fn embedding(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
-    tape.keep(x.recipe().tuning.embedding, "token ids", &[x.b, x.s], INDEX, &IDS);
-    let images = x.model().vision.is_some() && x.recipe().tuning.reaches_input();
+    let tuning = &x.recipe().tuning;
+    if let Some(projector) = x.model().vision.and_then(|tower| tower.projector) {
+        // Words alone are looked up, and what the projector makes is put between them.
+        let words = x.s.saturating_sub(projector.patches);
+        return tape.keep(tuning.embedding, "token ids", &[x.b, words], INDEX, &WORD_IDS);
+    }
+    tape.keep(tuning.embedding, "token ids", &[x.b, x.s], INDEX, &IDS);
+    let images = x.model().vision.is_some() && tuning.reaches_input();
     tape.keep(images, "places of images", &[x.b, x.s], BYTE, &IMAGES);
 }
 

@@ -33,6 +33,7 @@ pub(super) fn by_step(operator: Operator, x: &Symbols<'_>) -> Option<Vec<(Step, 
         }
         Operator::LatentAttention
         | Operator::MtpProjection
+        | Operator::Projector
         | Operator::VisionLayer
         | Operator::VisionEnds => return None,
     }

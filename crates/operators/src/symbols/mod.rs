@@ -183,10 +183,14 @@ impl<'a> Symbols<'a> {
         self.compute_width != self.width
     }
 
-    /// Patches of images in a micro-batch, were every token of it one of an image; 0 without a vision tower.
+    /// Patches of images in a micro-batch, were every token of it one of an image where nothing says how many there are; 0
+    /// without a vision tower.
     #[must_use]
     pub fn patches(&self) -> u64 {
-        self.model().vision.map_or(0, |tower| self.n.saturating_mul(tower.patches_per_token))
+        self.model().vision.map_or(0, |tower| match tower.projector {
+            Some(projector) => self.b.saturating_mul(projector.patches),
+            None => self.n.saturating_mul(tower.patches_per_token),
+        })
     }
 
     /// Width of the vision tower's residual stream; 0 without one.

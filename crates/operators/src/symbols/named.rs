@@ -64,6 +64,10 @@ impl Symbols<'_> {
             "rows" => self.chunk_rows(),
             "chunks" => self.loss_chunks(),
             "np" => self.patches(),
+            "Li" => self.model().vision.map_or(0, |tower| tower.layers),
+            "pl" => {
+                self.model().vision.and_then(|tower| tower.projector).map_or(0, |projector| projector.layers)
+            }
             "hi" => self.vision_width(),
             _ => return None,
         })

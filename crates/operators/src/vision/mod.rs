@@ -2,6 +2,11 @@
 //! that goes in requires one, so that its forward pass keeps no tensor: of nine types of model 0 bytes were recorded
 //! (`tests/data/activations/vision_towers.tsv`). What a launch file does not say is how many images a sample has: its
 //! arithmetic is left out, and a plan is marked so.
+//!
+//! A projector that trains behind it (LLaVA's) is an operator of its own beside the word embedding, and what it keeps is known:
+//! each sample has one image.
+
+pub(crate) mod projector;
 
 use crate::{Account, Message, Operator, Saved, Symbols, Transient, Weight, WeightPart, WeightRole, Work};
 use shardscope_explain::Formula;
@@ -20,18 +25,22 @@ static FORWARD: Formula = Formula::new(
 /// Its weights: those of one layer, or all that is outside of the layers.
 pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     let Some(tower) = x.model().vision else { return Vec::new() };
+    if operator == Operator::Projector {
+        return projector::weights(x);
+    }
     let (name, count) = if operator == Operator::VisionLayer {
         ("vision layer", tower.layer_parameters)
     } else {
-        ("patch embedding and projector", tower.outside_layers())
+        let trained = tower.projector.map_or(0, |projector| projector.parameters(tower.hidden_size, x.h));
+        ("patch embedding and projector", tower.outside_layers().saturating_sub(trained))
     };
     let weight = Weight::whole(name, Account::VisionTower, &[count]).as_part(WeightPart::VisionTower);
     vec![Weight { role: WeightRole::Frozen, ..weight }]
 }
 
-/// Nothing: no operation of it needs a tensor for a gradient.
-pub(crate) const fn saved(_: Operator, _: &Symbols<'_>) -> Vec<Saved> {
-    Vec::new()
+/// Nothing of the tower: no operation of it needs a tensor for a gradient.
+pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
+    if operator == Operator::Projector { projector::saved(x) } else { Vec::new() }
 }
 
 /// What a layer's forward pass has alive.
@@ -39,7 +48,9 @@ pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Vec<Transient> 
     if operator != Operator::VisionLayer {
         return Vec::new();
     }
-    let alive = Saved::new("tensors of a vision layer", &[x.patches(), x.vision_width()], ALIVE, &FORWARD);
+    let alive = projector::alive(x).unwrap_or_else(|| {
+        Saved::new("tensors of a vision layer", &[x.patches(), x.vision_width()], ALIVE, &FORWARD)
+    });
     vec![Transient::new("forward of the vision tower", Bytes::ZERO, vec![alive])]
 }
 

@@ -7,6 +7,7 @@ mod dialect;
 mod evaluation;
 mod format;
 mod kernels;
+mod llava;
 mod objective;
 mod place;
 mod python;

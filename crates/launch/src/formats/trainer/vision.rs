@@ -3,11 +3,8 @@
 use super::dialect::Dialect;
 use crate::Origin;
 use crate::formats::leaves::{Leaf, Leaves};
-use crate::resolve::{PROJECTOR, TOWER};
+use crate::resolve::{DECODER, PROJECTOR, TOWER};
 use shardscope_plan::Field;
-
-/// The decoder, where it is frozen and the tower or the projector trains.
-const DECODER: &str = "language_model";
 
 /// A key, the part of the model that it freezes, and whether it does where the text does not say.
 type Switch = (&'static str, &'static str, bool);
@@ -25,6 +22,9 @@ const SWIFT: [Switch; 3] =
 
 /// Says which parts are frozen. A model without a tower has none of them, and the settings are taken back.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    if dialect == Dialect::Transformers && super::llava::read(leaves) {
+        return;
+    }
     if dialect == Dialect::Swift {
         // `swift/trainers/mixin.py:_prepare_gradient_checkpointing`, on unless `vit_gradient_checkpointing` says otherwise.
         let why = "ms-swift tells transformers which module embeds patches, and hooks it";

@@ -39,6 +39,8 @@ pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Tran
         Operator::Mlp => mlp(x),
         Operator::Experts => experts(x),
         Operator::OutputLayer => output_layer(x),
+        // Behind it nothing else is held.
+        Operator::Projector => Vec::new(),
         Operator::LatentAttention
         | Operator::Linear(_)
         | Operator::MtpProjection

@@ -1,0 +1,71 @@
+//! A projector that trains behind a frozen tower, as LLaVA builds it: weights, what it keeps, and what the tower's forward pass
+//! has alive where its images are counted.
+
+use crate::{Account, Saved, Symbols, Weight, WeightPart};
+use shardscope_explain::Formula;
+
+/// Bytes for each token of an image and each element of the width that a layer's forward pass has alive at most, attention
+/// scores of 577 tokens in 16 heads among them.
+const ALIVE: u64 = 104;
+/// Bytes of an element of the tower's own outputs: it runs in 16 bits.
+const HALF: u64 = 2;
+/// What the tower puts before an image's patches.
+const CLASS: u64 = 1;
+
+const MODULES: &str = "torch.nn.Linear and torch.nn.GELU, as llava/model/multimodal_projector/builder.py joins them; recorded in \
+    tests/data/activations/llava.tsv";
+
+static FORWARD: Formula = Formula::new(
+    "(104 + 2·(Li + 1))·(np + b)·hi",
+    "Tensors of one layer's forward pass at most, and the outputs of all layers, which the tower is asked for.",
+    "llava/model/multimodal_encoder/clip_encoder.py, recorded in tests/data/activations/llava.tsv",
+);
+static INPUT: Formula =
+    Formula::new("np·hi·B", "The tower's output, without what stands before patches.", MODULES);
+static WHOLE_INPUT: Formula = Formula::new(
+    "(np + b)·hi·B",
+    "The tower's output: of one image the patches are a view, and the whole is kept.",
+    MODULES,
+);
+static INNER: Formula = Formula::new("(pl - 1)·np·h·B", "What each GELU is of.", MODULES);
+static ACTIVATED: Formula =
+    Formula::new("(pl - 1)·np·h·B", "What each GELU makes, for the weight behind it.", MODULES);
+
+/// Its weights and biases.
+pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
+    let Some(tower) = x.model().vision else { return Vec::new() };
+    let Some(projector) = tower.projector else { return Vec::new() };
+    let mut weights = Vec::new();
+    for layer in 0..projector.layers {
+        let inner = if layer == 0 { tower.hidden_size } else { x.h };
+        for (name, shape) in [("mm_projector.weight", &[x.h, inner][..]), ("mm_projector.bias", &[x.h])] {
+            weights.push(Weight::whole(name, Account::VisionTower, shape).as_part(WeightPart::VisionTower));
+        }
+    }
+    weights
+}
+
+/// What it keeps for backward.
+pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
+    let Some(projector) = x.model().vision.and_then(|tower| tower.projector) else { return Vec::new() };
+    let behind = projector.layers.saturating_sub(1);
+    let mut saved = vec![if x.b == 1 {
+        Saved::new("projector input", &[projector.patches + CLASS, x.vision_width()], x.width, &WHOLE_INPUT)
+    } else {
+        Saved::new("projector input", &[x.patches(), x.vision_width()], x.width, &INPUT)
+    }];
+    if behind > 0 {
+        let inner = [behind, x.patches(), x.h];
+        saved.push(Saved::new("projector GELU input", &inner, x.width, &INNER));
+        saved.push(Saved::new("projector linear input", &inner, x.width, &ACTIVATED));
+    }
+    saved
+}
+
+/// What the tower's forward pass has alive, where the images are counted.
+pub(super) fn alive(x: &Symbols<'_>) -> Option<Saved> {
+    let tower = x.model().vision.filter(|tower| tower.projector.is_some())?;
+    let tokens = x.patches() + CLASS * x.b;
+    let each = ALIVE + HALF * (tower.layers + 1);
+    Some(Saved::new("tensors of a vision layer", &[tokens, tower.hidden_size], each, &FORWARD))
+}

@@ -1,0 +1,197 @@
+//! LLaVA: a projector that trains behind a frozen tower of CLIP, against recorded runs, and its scripts against figures worked
+//! out by hand.
+
+use shardscope::estimate::{kept_by_chunk, memory, parameters};
+use shardscope::launch::Resolution;
+use shardscope::operators::{Operator, SectionKind, Symbols};
+use shardscope::plan::{
+    AdapterLibrary, AttentionKernel, BaseTraining, DpSharding, Lora, LoraModules, Number, Plan, Projector,
+    Recompute, Software, Transformers, Tuning, VisionTower,
+};
+use shardscope::source::Source;
+
+use super::drafts::{draft, even_stages, kept};
+use super::formats::resolved;
+use super::formula::evaluate;
+
+/// What a small LLaVA keeps (`tests/record/llava.py`).
+const RECORDED: &str = include_str!("../data/activations/llava.tsv");
+
+/// The recorded model: what trains, layers of its projector, whether layers are checkpointed, samples.
+fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
+    let mut draft = draft();
+    let model = &mut draft.model;
+    (model.num_layers, model.hidden_size, model.ffn_hidden_size) = (3, 64, 160);
+    (model.num_attention_heads, model.num_query_groups, model.kv_channels) = (4, 4, 16);
+    (model.seq_length, model.padded_vocab_size) = (40, 320);
+    let projector = Projector { layers, patches: 16 };
+    model.vision = Some(VisionTower {
+        parameters: 60_000 + projector.parameters(48, 64),
+        layers: 3,
+        layer_parameters: 18_960,
+        hidden_size: 48,
+        patches_per_token: 1,
+        dtype: None,
+        projector: Some(projector),
+    });
+    draft.layout.stages = even_stages(3, 1, 0);
+    let recipe = &mut draft.recipe;
+    recipe.software = Software::HfTransformers;
+    recipe.dp_sharding = DpSharding::Replicated;
+    recipe.micro_batch_size = samples;
+    recipe.num_micro_batches = 2;
+    recipe.global_batch_size = 2 * samples;
+    (recipe.params_dtype, recipe.grads_dtype) = (Number::Bf16, Number::Bf16);
+    recipe.attention_kernel = AttentionKernel::Sdpa;
+    if checkpointed {
+        recipe.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
+    }
+    recipe.transformers = Transformers::default();
+    recipe.tuning = Tuning { projector: true, ..Tuning::default() };
+    if way != "all" {
+        let frozen = (BaseTraining::None, false, false);
+        (recipe.tuning.base, recipe.tuning.embedding, recipe.tuning.head) = frozen;
+    }
+    if way == "lora" {
+        recipe.tuning.lora = Some(Lora {
+            rank: 8,
+            dora: false,
+            dropout: true,
+            dtype: Number::Bf16,
+            modules: LoraModules::ALL,
+            library: AdapterLibrary::Peft,
+        });
+    }
+    draft.plan()
+}
+
+#[test]
+fn what_a_small_llava_keeps_is_met_to_the_byte() {
+    let (mut runs, mut wrong) = (0, Vec::new());
+    for line in RECORDED.lines().skip(1).take_while(|line| !line.starts_with("tower")) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let numbers: Vec<u64> = cells[1..].iter().map(|cell| cell.parse().unwrap()).collect();
+        let [layers, checkpointed, samples, projector, decoder, trained] = numbers[..] else {
+            panic!("{line}")
+        };
+        let plan = small(cells[0], layers, checkpointed == 1, samples);
+        let x = Symbols::of(&plan);
+        let ours = kept(&x, &[Operator::Projector]);
+        let all = kept_by_chunk(&plan, &plan.layout().stages.stages[0].chunks[0]).get();
+        let trains = parameters(&plan).trained.get();
+        // The rotary table is alive for the layers that are computed again, but no saved tensor: checkpointing has it as an
+        // argument.
+        let table = checkpointed * 2 * x.s * x.rotated * x.width;
+        if [ours, all - ours, trains] != [projector, decoder + table, trained] {
+            wrong.push(format!("{line}: {ours} {} {trains}", all - ours));
+        }
+        for saved in SectionKind::Embedding.operators(&x).iter().flat_map(|operator| operator.saved(&x)) {
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
+            assert_eq!(saved.bytes.get() as f64, value, "{line}: {}", saved.name);
+        }
+        runs += 1;
+    }
+    assert!(wrong.is_empty() && runs == 24, "of {runs}:\n{}", wrong.join("\n"));
+}
+
+/// LLaVA-1.5's `scripts/v1_5/finetune.sh` and, with other words, its other scripts (haotian-liu/LLaVA at c121f0432da2).
+const TUNING: &str = "deepspeed llava/train/train_mem.py --deepspeed ./scripts/zero3.json \
+    --model_name_or_path lmsys/vicuna-13b-v1.5 --version v1 --data_path ./playground/data/llava_v1_5_mix665k.json \
+    --image_folder ./playground/data --vision_tower openai/clip-vit-large-patch14-336 \
+    --pretrain_mm_mlp_adapter ./checkpoints/llava-v1.5-13b-pretrain/mm_projector.bin --mm_projector_type mlp2x_gelu \
+    --mm_vision_select_layer -2 --mm_use_im_start_end False --mm_use_im_patch_token False --image_aspect_ratio pad \
+    --group_by_modality_length True --bf16 True --output_dir ./checkpoints/llava-v1.5-13b --num_train_epochs 1 \
+    --per_device_train_batch_size 16 --per_device_eval_batch_size 4 --gradient_accumulation_steps 1 \
+    --evaluation_strategy no --learning_rate 2e-5 --weight_decay 0. --model_max_length 2048 --gradient_checkpointing True";
+
+fn read(more: &str, set: &[(&str, &str)]) -> Resolution {
+    let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    resolved(&Source::from_files([("run.sh", format!("{TUNING} {more}\n").as_str())]), &set)
+}
+
+#[track_caller]
+fn plan(more: &str, stage: &str) -> Plan {
+    let resolution = read(more, &[("world_size", "8"), ("zero_stage", stage)]);
+    resolution
+        .plan
+        .unwrap_or_else(|| panic!("no plan: {:?} {:?}", resolution.diagnostics, resolution.not_modelled))
+}
+
+/// Parameters of Vicuna-13B, of CLIP's tower at 336 pixels, and of the projector between them: 1,024 · 5,120 + 5,120 and
+/// 5,120 · 5,120 + 5,120.
+const DECODER: u64 = 13_015_864_320;
+const TOWER: u64 = 303_507_456;
+const PROJECTOR: u64 = 31_467_520;
+
+#[test]
+fn its_scripts_are_counted_as_by_hand() {
+    let tuned = plan("", "3");
+    let counted = parameters(&tuned);
+    assert_eq!(counted.total.get(), DECODER + TOWER + PROJECTOR);
+    assert_eq!(counted.trained.get(), DECODER + PROJECTOR);
+    let totals = memory(&tuned).ranks[0].totals;
+    let trained = DECODER + PROJECTOR;
+    assert_eq!(totals.gradients.get(), (2 * trained).div_ceil(8));
+    assert_eq!(totals.optimizer.get(), 12 * trained / 8);
+    // 16 samples of 2,048 tokens: 40 inputs of layers, and the projector's.
+    let x = Symbols::of(&tuned);
+    assert_eq!(kept(&x, &[Operator::Projector]), 16 * 576 * (1024 + 2 * 5120) * 2);
+    assert_eq!(kept(&x, &[Operator::Embedding]), 16 * (2048 - 576) * 8);
+    // Pre-training: of 13 billion the projector alone has a gradient.
+    let words = "--tune_mm_mlp_adapter True";
+    let first = plan(words, "2");
+    assert_eq!(parameters(&first).trained.get(), PROJECTOR);
+    let totals = memory(&first).ranks[0].totals;
+    assert_eq!(totals.parameters.get(), 2 * (DECODER + TOWER + PROJECTOR));
+    assert_eq!(totals.optimizer.get(), 12 * PROJECTOR / 8);
+    assert!(
+        kept_by_chunk(&first, &first.layout().stages.stages[0].chunks[0]).get() > 40 * 16 * 2048 * 5120 * 2
+    );
+    // Adapters beside every linear layer of the decoder: 40 · 128 · (8 · 5,120 + 3 · (5,120 + 13,824)).
+    let lora = plan("--lora_enable True --lora_r 128 --lora_alpha 256 --mm_projector_lr 2e-5", "3");
+    let adapters = 40 * 128 * (8 * 5120 + 3 * (5120 + 13_824));
+    assert_eq!(parameters(&lora).trained.get(), adapters + PROJECTOR);
+    let quantised = plan("--lora_enable True --bits 4", "2");
+    assert_eq!(parameters(&quantised).trained.get(), adapters / 2 + PROJECTOR);
+}
+
+/// The tower runs under no_grad before the decoder does, and the most that it has alive lies below the peak.
+#[test]
+fn the_tower_passes_by_below_the_peak() {
+    let towers = RECORDED.lines().skip_while(|line| !line.starts_with("tower\t")).skip(1);
+    for (line, count) in towers.zip([303_179_776, TOWER]) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        assert_eq!((cells[1].parse(), cells[2]), (Ok(count), "12596224"), "{line}");
+        assert!(cells[3].parse::<f64>().unwrap() <= 104.0, "{line}");
+    }
+    for more in ["", "--tune_mm_mlp_adapter True", "--lora_enable True"] {
+        let plan = plan(more, "3");
+        let x = Symbols::of(&plan);
+        let alive = Operator::VisionLayer.transients(&x)[0].bytes().get();
+        assert_eq!(alive, (104 + 2 * 25) * 16 * 577 * 1024);
+        let kept = kept_by_chunk(&plan, &plan.layout().stages.stages[0].chunks[0]).get();
+        assert!(alive < kept, "{more}: {alive} of {kept}");
+    }
+}
+
+#[test]
+fn what_differs_from_its_scripts_stops_by_name() {
+    let two = [("world_size", "8"), ("zero_stage", "2")];
+    for more in [
+        "--bf16 False",
+        "--image_aspect_ratio anyres",
+        "--mm_use_im_patch_token True",
+        "--freeze_backbone True",
+        "--mm_projector_type resampler",
+        "--version v0",
+        "--mm_tunable_parts mm_vision_tower,mm_mlp_adapter",
+        "--vision_tower google/siglip-so400m-patch14-384",
+        "--tune_mm_mlp_adapter True --lora_enable True",
+        "--model_max_length 512",
+    ] {
+        let resolution = read(more, &two);
+        assert!(resolution.plan.is_none() && !resolution.not_modelled.is_empty(), "{more}");
+    }
+    let ddp = read("", &[("world_size", "8"), ("data_parallel_engine", "ddp")]);
+    assert!(ddp.plan.is_none());
+}
