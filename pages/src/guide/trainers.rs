@@ -78,6 +78,16 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&vision_input_grads=false&frozen_modules=vision_tower%20multi_modal_projector&data_parallel_engine=deepspeed&zero_stage=3",
     ),
     (
+        "LLaVA 1.5 7B, its projector and decoder trained",
+        "lmsys/vicuna-7b-v1.5",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&vision_tower&vision_parameters=303507456&vision_layers=24&vision_layer_parameters=12596224&vision_hidden_size=1024&vision_patches=1&image_patches=576&projector_layers=2&frozen_modules=vision_tower&data_parallel_engine=deepspeed&zero_stage=3",
+    ),
+    (
+        "the same with one sample at a time",
+        "lmsys/vicuna-7b-v1.5",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&vision_tower&vision_parameters=303507456&vision_layers=24&vision_layer_parameters=12596224&vision_hidden_size=1024&vision_patches=1&image_patches=576&projector_layers=2&frozen_modules=vision_tower&data_parallel_engine=deepspeed&zero_stage=3",
+    ),
+    (
         "Llama 3 8B with flash attention 2, checkpointed, under DeepSpeed",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=deepspeed&zero_stage=3",

@@ -39,7 +39,7 @@ pub(super) const FIELDS: [Field; 13] = [
 pub(super) fn others_frozen(table: &Table) -> Vec<&str> {
     let mut frozen = table.words(Field::FrozenModules);
     let through = has_projector(table);
-    frozen.retain(|name| ![TOWER, PROJECTOR, NONE].contains(name) && !(through && *name == DECODER));
+    frozen.retain(|name| !([TOWER, PROJECTOR, NONE].contains(name) || through && *name == DECODER));
     frozen
 }
 
@@ -77,7 +77,10 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
     );
     let (effect, how) = if software != Software::HfTransformers {
         (Effect::Model, "in this software")
-    } else if has_projector(table) && table.number(Field::ImagePatches) >= table.number(Field::SeqLength) {
+    } else if has_projector(table)
+        && table.has(Field::SeqLength)
+        && table.number(Field::ImagePatches) >= table.number(Field::SeqLength)
+    {
         (Effect::Memory, "with images that fill the sequence, of which tokens are cut off")
     } else if has_projector(table) {
         return (table.word(Field::DataParallelEngine) != "deepspeed").then(|| {

@@ -6,7 +6,7 @@
 //! A projector that trains behind it (LLaVA's) is an operator of its own beside the word embedding, and what it keeps is known:
 //! each sample has one image.
 
-pub(crate) mod projector;
+mod projector;
 
 use crate::{Account, Message, Operator, Saved, Symbols, Transient, Weight, WeightPart, WeightRole, Work};
 use shardscope_explain::Formula;

@@ -27,9 +27,11 @@ static WHOLE_INPUT: Formula = Formula::new(
     "The tower's output: of one image the patches are a view, and the whole is kept.",
     MODULES,
 );
-static INNER: Formula = Formula::new("(pl - 1)·np·h·B", "What each GELU is of.", MODULES);
-static ACTIVATED: Formula =
-    Formula::new("(pl - 1)·np·h·B", "What each GELU makes, for the weight behind it.", MODULES);
+static INNER: Formula = Formula::new(
+    "2·(pl - 1)·np·h·B",
+    "What each GELU is of, and what it makes, for the weight behind it.",
+    MODULES,
+);
 
 /// Its weights and biases.
 pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
@@ -46,7 +48,7 @@ pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
 }
 
 /// What it keeps for backward.
-pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
+pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let Some(projector) = x.model().vision.and_then(|tower| tower.projector) else { return Vec::new() };
     let behind = projector.layers.saturating_sub(1);
     let mut saved = vec![if x.b == 1 {
@@ -55,9 +57,8 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
         Saved::new("projector input", &[x.patches(), x.vision_width()], x.width, &INPUT)
     }];
     if behind > 0 {
-        let inner = [behind, x.patches(), x.h];
-        saved.push(Saved::new("projector GELU input", &inner, x.width, &INNER));
-        saved.push(Saved::new("projector linear input", &inner, x.width, &ACTIVATED));
+        let inner = [2 * behind, x.patches(), x.h];
+        saved.push(Saved::new("projector GELU input and output", &inner, x.width, &INNER));
     }
     saved
 }

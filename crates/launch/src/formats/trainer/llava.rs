@@ -18,9 +18,9 @@ const WIDTH: &str = "1024";
 /// Keys of a vision model that this module reads.
 const OURS: [&str; 3] = ["vision_tower", "pretrain_mm_mlp_adapter", "tune_mm_mlp_adapter"];
 
-/// Keys with the values under which the tower, the projector and the tokens are as they are modelled; with no value given, only
-/// those that have `true` are.
-const AS_MODELLED: [(&str, &str, bool); 10] = [
+/// Keys with the values under which the tower, the projector and the tokens are as they are modelled; where none is given,
+/// those with `true` are.
+const AS_MODELLED: [(&str, &str, bool); 12] = [
     ("mm_patch_merge_type", "flat", true),
     ("mm_vision_select_feature", "patch", true),
     ("image_aspect_ratio", "pad square", true),
@@ -29,7 +29,10 @@ const AS_MODELLED: [(&str, &str, bool); 10] = [
     ("freeze_backbone", "false", true),
     ("freeze_mm_mlp_adapter", "false", true),
     ("unfreeze_mm_vision_tower", "false", true),
+    // Of projects that came from it.
     ("mm_tunable_parts", "", true),
+    ("mm_vision_tower_lr", "", true),
+    ("tune_vit_from_layer", "", true),
     ("bf16", "true", false),
 ];
 
@@ -102,6 +105,7 @@ fn state(
         (Field::VisionInputGrads, "false"),
     ];
     leaves.state_all(&sizes, Origin::Derived, "of the tower and the projector that LLaVA builds");
+    leaves.state(Field::SeqLength, "512", Origin::Default, "default of LLaVA");
     match frozen {
         Some(leaf) => leaves.say(Field::FrozenModules, &format!("{TOWER} {DECODER}"), leaf),
         None => leaves.state(Field::FrozenModules, TOWER, Origin::Derived, "LLaVA freezes the tower alone"),
