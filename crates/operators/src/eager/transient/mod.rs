@@ -39,7 +39,7 @@ pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Tran
         Operator::Mlp => mlp(x),
         Operator::Experts => experts(x),
         Operator::OutputLayer => output_layer(x),
-        // Behind it nothing else is held.
+        // The last of backward, when all that layers kept is gone.
         Operator::Projector => Vec::new(),
         Operator::LatentAttention
         | Operator::Linear(_)
