@@ -69,6 +69,8 @@ mod tests {
     #[test]
     fn what_is_no_script_is_said_so() {
         assert_eq!(said(" \n"), (false, vec![Code::NoText]));
+        // Options that change no figure, and nothing else.
+        assert_eq!(said("--deepspeed"), (false, vec![Code::NoTrainingCommand]));
         assert_eq!(said("Dear reader, this is a letter."), (false, vec![Code::NoTrainingCommand]));
         assert!(!said("torchrun --nnodes $NODES pretrain_gpt.py --num-layers 2 --hidden-size 4 --bf16").0);
     }

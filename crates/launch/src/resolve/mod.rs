@@ -67,6 +67,11 @@ impl<'a> Stated<'a> {
             table.diagnostics.push(Diagnostic::warning(Code::UnknownSetting, message));
         }
         let is_empty = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
+        let silent = table.diagnostics.iter().all(|said| said.severity != Severity::Error);
+        if is_empty && silent && !readings.is_empty() && table.questions.is_empty() {
+            let message = "nothing here says what is trained; no setting of a model or its layout is stated";
+            table.diagnostics.push(Diagnostic::error(Code::NoTrainingCommand, message));
+        }
         Self { readings, table, is_empty }
     }
 
