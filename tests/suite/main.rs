@@ -22,6 +22,7 @@ mod finetuning;
 mod flops;
 mod formats;
 mod formula;
+mod fuzzed;
 mod hardware;
 mod hostile;
 mod hostile_inputs;

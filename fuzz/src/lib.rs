@@ -1,0 +1,4 @@
+//! Fuzz targets: see README.md.
+
+pub mod bodies;
+pub mod seeds;

@@ -1,0 +1,136 @@
+//! What must hold of any bytes, on stable: the functions of the fuzz targets (`fuzz/`), run on their seeds, on what once failed,
+//! and on seeds broken at random. `SHARDSCOPE_FUZZED=100000` asks for more than a normal run has.
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::random::Random;
+
+#[allow(unreachable_pub, reason = "a module of another crate, which is tested here too")]
+#[path = "../../fuzz/src/bodies.rs"]
+mod bodies;
+#[allow(unreachable_pub, reason = "a module of another crate, which is tested here too")]
+#[path = "../../fuzz/src/seeds.rs"]
+mod seeds;
+
+use bodies::{BODIES, Body};
+
+/// Broken inputs of each target in a normal run.
+const BROKEN: usize = 60;
+/// Longer seeds are broken in a part of this length, so that many are tried. Unit: byte.
+const PART: usize = 3_000;
+/// An input that takes longer without optimisation stops the engine, for a reader.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// What means something in one of the formats.
+const SIGNS: [&[u8]; 24] = [
+    b"\0",
+    b"\"",
+    b"'",
+    b"$(",
+    b"${",
+    b"{",
+    b"[",
+    b"]",
+    b"}",
+    b"\n",
+    b"\\",
+    b"<<",
+    b"=",
+    b":",
+    b"- ",
+    b"#",
+    b",",
+    b"&a ",
+    b"*a",
+    b"!",
+    b"z1:",
+    b"/1?",
+    b"18446744073709551616",
+    b"\xff",
+];
+
+/// `seed`, broken in one to six ways.
+fn broken(seed: &[u8], random: &mut Random) -> Vec<u8> {
+    let place = |random: &mut Random, length: usize| random.below(length as u64 + 1) as usize;
+    let from = if seed.len() > PART { place(random, seed.len() - PART) } else { 0 };
+    // The first bytes may choose what the rest is.
+    let mut bytes =
+        [&seed[..from.min(2)], &seed[from.max(from.min(2))..(from + PART).min(seed.len())]].concat();
+    for _ in 0..=random.below(6) {
+        let at = place(random, bytes.len());
+        match random.below(6) {
+            0 => bytes.truncate(at),
+            1 if at < bytes.len() => drop(bytes.remove(at)),
+            2 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
+            3 if at < bytes.len() => bytes[at] = random.below(256) as u8,
+            4 => {
+                let from = place(random, at);
+                let again = bytes[from..at.min(from + 200)].to_vec();
+                bytes.splice(at..at, again);
+            }
+            _ => drop(bytes.splice(at..at, SIGNS[random.below(SIGNS.len() as u64) as usize].iter().copied())),
+        }
+    }
+    bytes
+}
+
+/// Runs `body` on every input in a thread of its own, so that one which never ends is told by name.
+#[track_caller]
+fn hold(target: &str, body: Body, inputs: Vec<Vec<u8>>) {
+    let (said, heard) = mpsc::channel();
+    let thread = std::thread::Builder::new().stack_size(8 << 20).spawn(move || {
+        for input in inputs {
+            let _ = said.send(input.clone());
+            body(&input);
+        }
+    });
+    let thread = thread.expect("a thread");
+    let mut last = Vec::new();
+    loop {
+        match heard.recv_timeout(LONGEST) {
+            Ok(input) => last = input,
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                panic!("{target} does not end on {}", last.escape_ascii())
+            }
+        }
+    }
+    assert!(thread.join().is_ok(), "{target} fails on {}", last.escape_ascii());
+}
+
+#[track_caller]
+fn check(target: &str) {
+    let (_, body) = BODIES.into_iter().find(|(name, _)| *name == target).expect("a target of that name");
+    let wanted =
+        std::env::var("SHARDSCOPE_FUZZED").ok().and_then(|count| count.parse().ok()).unwrap_or(BROKEN);
+    let seeds = seeds::seeds(Path::new(env!("CARGO_MANIFEST_DIR")), target);
+    assert!(seeds.len() >= 2, "{target} has no seeds");
+    let mut random = Random::new(19);
+    let drawn: Vec<Vec<u8>> =
+        (0..wanted).map(|_| broken(&seeds[random.below(seeds.len() as u64) as usize], &mut random)).collect();
+    hold(target, body, seeds);
+    hold(target, body, drawn);
+}
+
+/// One test for each target, so that they run beside each other.
+macro_rules! targets {
+    ($($target:ident),*) => {
+        $(#[test] fn $target() { check(stringify!($target)); })*
+
+        #[test]
+        fn every_target_is_run_and_can_be_fuzzed() {
+            let here = [$(stringify!($target)),*];
+            assert_eq!(BODIES.map(|(name, _)| name), here);
+            let manifest = include_str!("../../fuzz/Cargo.toml");
+            for target in here {
+                assert!(manifest.contains(&format!("path = \"fuzz_targets/{target}.rs\"")), "{target}");
+                let program = std::fs::read_to_string(format!("fuzz/fuzz_targets/{target}.rs")).unwrap_or_default();
+                assert!(program.contains(&format!("bodies::{target}(bytes)")), "{target}");
+            }
+        }
+    };
+}
+
+targets!(shell, settings, texts, links, kept, logs, asked, patches, exports, plans);
