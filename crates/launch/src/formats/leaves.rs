@@ -87,7 +87,9 @@ impl<'t> Leaves<'t> {
 
     /// States a value that follows from a leaf.
     pub(super) fn say(&mut self, field: Field, value: &str, leaf: &Leaf) {
-        let mut found = Found::new(field, value, Origin::Script).by(leaf.path.clone(), leaf.span);
+        let origin = if leaf.base.is_some() { Origin::Default } else { Origin::Script };
+        let mut found = Found::new(field, value, origin).by(leaf.path.clone(), leaf.span);
+        found.note = leaf.base.as_ref().map(|file| format!("{file}, which the text builds on"));
         found.hole = leaf.hole.clone().or_else(|| placeholder(field, &found.value));
         self.reading.take(found);
     }

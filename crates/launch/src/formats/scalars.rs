@@ -26,6 +26,8 @@ pub(super) struct Leaf {
     pub(super) span: Option<Span>,
     /// The variable that the value lacks, when it is not known.
     pub(super) hole: Option<String>,
+    /// The file that states it, where the text only builds on that and its values are known here.
+    pub(super) base: Option<String>,
     /// Whether a reader has looked at it.
     pub(super) used: Cell<bool>,
 }
@@ -38,6 +40,14 @@ impl Scalars {
     /// Those under a node.
     pub(super) fn of(node: &Node) -> Self {
         let mut scalars = Self::default();
+        scalars.collect(node, &mut String::new());
+        scalars.expand_all();
+        scalars
+    }
+
+    /// Those under a node, which win over those that it builds on.
+    pub(super) fn on(bases: Vec<Leaf>, node: &Node) -> Self {
+        let mut scalars = Self(bases);
         scalars.collect(node, &mut String::new());
         scalars.expand_all();
         scalars
@@ -117,13 +127,7 @@ impl Scalars {
             return;
         }
         let value = if matches!(value, "null" | "None" | "~") { "" } else { value };
-        self.0.push(Leaf {
-            path: path.to_owned(),
-            value: value.to_owned(),
-            span,
-            hole,
-            used: Cell::new(false),
-        });
+        self.0.push(Leaf { path: path.to_owned(), value: value.to_owned(), span, hole, ..Leaf::default() });
     }
 
     fn expand_all(&mut self) {
@@ -155,6 +159,17 @@ pub(super) fn find<'t>(leaves: &'t [Leaf], path: &str) -> Option<&'t Leaf> {
 }
 
 impl Leaf {
+    /// What a base file states, as written there.
+    pub(super) fn of_base(file: &str, path: &str, value: &str) -> Self {
+        let value = if value == "null" { "" } else { value };
+        Self {
+            path: path.to_owned(),
+            value: value.to_owned(),
+            base: Some(file.to_owned()),
+            ..Self::default()
+        }
+    }
+
     /// Its whole number, in any format's spelling.
     pub(super) fn whole(&self) -> Option<u64> {
         scalar::whole(&self.value)

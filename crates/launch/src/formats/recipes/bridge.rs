@@ -11,7 +11,6 @@ use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_catalog as catalog;
 use shardscope_plan::{Field, Software};
 use shardscope_source::Span;
-use std::cell::Cell;
 
 /// Paths and values.
 type Rows = &'static [(&'static str, &'static str)];
@@ -266,7 +265,7 @@ fn leaf(path: &str, scalar: &Scalar, base: u32) -> Leaf {
         value: scalar.text.clone(),
         span: at.map(|at| Span::new(at, at)),
         hole: scalar.hole.clone(),
-        used: Cell::new(false),
+        ..Leaf::default()
     }
 }
 

@@ -9,7 +9,6 @@ use crate::named::take_model;
 use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic, Span};
-use std::cell::Cell;
 
 /// `TrainingConfig.num_tokens_per_microbatch_per_dp_rank`. Unit: token.
 const TOKENS: u64 = 16_384;
@@ -87,7 +86,7 @@ pub(super) fn read(outcome: &Outcome, name: &str, base: u32) -> Reading {
             value: text.to_owned(),
             span: place.map(|at| Span::new(at, at)),
             hole: told.and_then(|scalar| scalar.hole.clone()),
-            used: Cell::new(false),
+            ..Leaf::default()
         });
     };
     for (theirs, ours) in SAME {

@@ -10,7 +10,6 @@ use shardscope_config_tree::Node;
 use shardscope_plan::Field;
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
-use std::cell::Cell;
 use std::collections::HashSet;
 
 /// Options that name a recipe whole.
@@ -243,15 +242,14 @@ fn changes(words: &[Argument]) -> Vec<Leaf> {
             value: if value == "None" { String::new() } else { value.to_ascii_lowercase() },
             span: word.span,
             hole: word.hole.clone(),
-            used: Cell::new(false),
+            ..Leaf::default()
         });
         if *path == "model.tensor_model_parallel_size" && word.hole.is_none() {
             leaves.push(Leaf {
                 path: "model.sequence_parallel".to_owned(),
                 value: (value != "1").to_string(),
                 span: word.span,
-                hole: None,
-                used: Cell::new(false),
+                ..Leaf::default()
             });
         }
     }

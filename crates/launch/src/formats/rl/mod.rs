@@ -107,7 +107,13 @@ impl Reader for RlFormat {
     }
 
     fn read(&self, root: &Node) -> Reading {
-        self.read_scalars(&Scalars::of(root))
+        let mut known = Vec::new();
+        if *self == Self::NemoRl {
+            for (file, _) in bases::named(root) {
+                known.extend(nemo_bases::leaves(&file));
+            }
+        }
+        self.read_scalars(&Scalars::on(known, root))
     }
 
     fn bases(&self, root: &Node) -> Vec<(String, Span)> {

@@ -2,7 +2,6 @@
 
 use super::super::leaves::Leaves;
 use super::common::{ask, lack, lack_yes, lora, model, policy, transformers};
-use super::nemo_bases::BASES;
 use super::{nemo_megatron, nemo_rollout};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
@@ -10,12 +9,6 @@ use shardscope_plan::Field;
 const NEMO: &str = "NeMo-RL";
 
 pub(super) fn read(leaves: &mut Leaves<'_>) {
-    let base = leaves.text("defaults").map(|name| name.rsplit('/').next().unwrap_or(name).to_owned());
-    let known = base.as_deref().and_then(|file| BASES.iter().find(|base| base.file == file));
-    let of_base = |path: &str| -> Option<&'static str> {
-        known?.values.iter().find(|(known, _)| *known == path).map(|(_, value)| *value)
-    };
-    let note = format!("{} of {NEMO}", base.as_deref().unwrap_or("a base file"));
     let rules = [
         ("policy.max_total_sequence_length", Field::SeqLength),
         ("policy.train_global_batch_size", Field::GlobalBatchSize),
@@ -25,20 +18,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     ];
     for (path, field) in rules {
         leaves.take(&[path], field);
-        if let Some(value) = of_base(path) {
-            leaves.state(field, value, Origin::Default, &note);
-        }
     }
     let group = ["grpo.", "ppo.", "sft.", "dpo.", "rm.", "distillation."];
-    let task = group
-        .into_iter()
-        .find(|group| leaves.all().iter().any(|leaf| leaf.path.starts_with(group)))
-        .or(match known.map(|base| base.file) {
-            Some("sft.yaml") => Some("sft."),
-            Some("dpo.yaml") => Some("dpo."),
-            Some(_) => Some("grpo."),
-            None => None,
-        });
+    let starts = |group: &&str| leaves.all().iter().any(|leaf| leaf.path.starts_with(group));
+    let task = group.into_iter().find(starts);
     let megatron = leaves.flag("policy.megatron_cfg.enabled") == Some(true);
     if megatron {
         nemo_megatron::read(leaves)
@@ -49,7 +32,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         Some("grpo." | "ppo.") => {
             policy(leaves, NEMO);
             quantisation(leaves);
-            nemo_rollout::read(leaves, &of_base, &note);
+            nemo_rollout::read(leaves);
         }
         Some("dpo.") => {
             leaves.state(Field::TrainingObjective, "dpo", Origin::Derived, "dpo");
@@ -70,17 +53,14 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     packing(leaves);
     model(leaves, &["policy.model_name"]);
-    if let Some(name) = of_base("policy.model_name").filter(|_| !leaves.has("policy.model_name")) {
-        crate::named::take_model(&mut leaves.reading, name, "policy.model_name", None);
-    }
-    ask(
-        leaves,
-        &[
-            (Field::MicroBatchSize, "Micro-batch size (policy.train_micro_batch_size)?", "1"),
-            (Field::SeqLength, "Sequence length (policy.max_total_sequence_length)?", "4096"),
-            (Field::GlobalBatchSize, "Global batch size (policy.train_global_batch_size)?", "512"),
-        ],
-    );
+    // A pack says both how many samples a micro-batch holds and how long its sequence is.
+    let packed = leaves.reading.value(Field::MaxTokensPerMicroBatch).is_some();
+    let questions = [
+        (Field::MicroBatchSize, "Micro-batch size (policy.train_micro_batch_size)?", "1"),
+        (Field::SeqLength, "Sequence length (policy.max_total_sequence_length)?", "4096"),
+        (Field::GlobalBatchSize, "Global batch size (policy.train_global_batch_size)?", "512"),
+    ];
+    ask(leaves, if packed { &questions[2..] } else { &questions });
     leaves.pass_below(&[
         "checkpointing.",
         "logger.",
@@ -124,8 +104,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "policy.megatron_cfg.optimizer.",
         "policy.megatron_cfg.distributed_data_parallel_config.",
         "policy.refit",
+        "async_rl.",
         "policy.precision",
         "policy.megatron_cfg.use_gloo",
+        "policy.megatron_cfg.fused_linear_logprobs_chunk",
         "policy.megatron_cfg.mtp_loss",
         "policy.megatron_cfg.track",
         "policy.offload_optimizer",

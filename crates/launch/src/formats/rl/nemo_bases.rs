@@ -1,52 +1,70 @@
-//! What NeMo-RL's own base files set, which a recipe names under `defaults` and changes in part
-//! (`examples/configs/*.yaml`). They are kept here so that a recipe can be read without its base.
+//! What NeMo-RL's own files set, which its recipes name under `defaults` and change in part (`examples/configs`). They are
+//! kept here so that a recipe can be read without them. `tests/record/nemo_rl_bases.py` writes the table.
 
-/// What NeMo-RL's own base files set, which a recipe names under `defaults` and changes in part: objective, and values of
-/// keys (`examples/configs/*.yaml`).
-pub(super) struct Base {
-    pub(super) file: &'static str,
-    pub(super) values: &'static [(&'static str, &'static str)],
+use super::super::scalars::Leaf;
+
+/// Blocks of `[file] parents...`, then a line for each key and its value.
+const TABLE: &str = include_str!("nemo_bases.txt");
+
+/// Longest chain of files that build on each other; NeMo-RL's own has four.
+const LONGEST: usize = 8;
+
+/// The lines of a file's block, its first one included.
+fn block(file: &str) -> Option<(&'static str, std::str::Lines<'static>)> {
+    TABLE.split("\n[").find_map(|block| {
+        let (name, rest) = block.split_once(']')?;
+        let mut lines = rest.lines();
+        (name == file).then(|| (lines.next().unwrap_or_default(), lines))
+    })
 }
-
-const GRPO: &[(&str, &str)] = &[
-    ("policy.model_name", "Qwen/Qwen2.5-1.5B"),
-    ("policy.train_global_batch_size", "512"),
-    ("policy.train_micro_batch_size", "4"),
-    ("policy.max_total_sequence_length", "512"),
-    ("grpo.num_generations_per_prompt", "16"),
-    ("grpo.num_prompts_per_step", "32"),
-    ("policy.generation.vllm_cfg.gpu_memory_utilization", "0.6"),
-    ("policy.generation.vllm_cfg.tensor_parallel_size", "1"),
-    ("policy.sequence_packing.enabled", "true"),
-    ("cluster.gpus_per_node", "1"),
-    ("cluster.num_nodes", "1"),
-];
-
-const SFT: &[(&str, &str)] = &[
-    ("policy.model_name", "meta-llama/Llama-3.2-1B"),
-    ("policy.train_global_batch_size", "32"),
-    ("policy.train_micro_batch_size", "1"),
-    ("policy.max_total_sequence_length", "1024"),
-    ("cluster.gpus_per_node", "1"),
-    ("cluster.num_nodes", "1"),
-];
-
-const DPO: &[(&str, &str)] = &[
-    ("policy.model_name", "meta-llama/Llama-3.2-1B-Instruct"),
-    ("policy.train_global_batch_size", "128"),
-    ("policy.train_micro_batch_size", "2"),
-    ("policy.max_total_sequence_length", "1024"),
-    ("cluster.gpus_per_node", "1"),
-    ("cluster.num_nodes", "1"),
-];
-
-pub(super) const BASES: [Base; 3] = [
-    Base { file: "grpo_math_1B.yaml", values: GRPO },
-    Base { file: "sft.yaml", values: SFT },
-    Base { file: "dpo.yaml", values: DPO },
-];
 
 /// Whether a base file's values are known here, so that it need not be pasted.
 pub(super) fn knows(file: &str) -> bool {
-    BASES.iter().any(|base| base.file == file)
+    block(file).is_some()
+}
+
+/// What a base file sets, that of the files it builds on first, so that the last of a path counts.
+pub(super) fn leaves(file: &str) -> Vec<Leaf> {
+    let mut found = Vec::new();
+    collect(file, LONGEST, &mut found);
+    found
+}
+
+fn collect(file: &str, left: usize, into: &mut Vec<Leaf>) {
+    let Some((parents, lines)) = block(file).filter(|_| left > 0) else { return };
+    for parent in parents.split_ascii_whitespace() {
+        collect(parent, left - 1, into);
+    }
+    for (path, value) in lines.filter_map(|line| line.split_once(' ')) {
+        into.push(Leaf::of_base(file, path, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_found_with_those_it_builds_on() {
+        let files: Vec<&str> =
+            TABLE.lines().filter_map(|line| Some(line.strip_prefix('[')?.split_once(']')?.0)).collect();
+        assert!(files.len() > 30, "{files:?}");
+        for file in files {
+            assert!(!leaves(file).is_empty(), "{file}");
+            let (parents, _) = block(file).expect("it was listed");
+            assert!(parents.split_ascii_whitespace().all(knows), "{file} builds on {parents}");
+        }
+        assert!(!knows("grpo_math"));
+        assert!(leaves("grpo_math").is_empty());
+    }
+
+    #[test]
+    fn a_file_wins_over_what_it_builds_on() {
+        let leaves = leaves("grpo_math_8B_megatron.yaml");
+        let last = |path: &str| leaves.iter().rfind(|leaf| leaf.path == path).map(|leaf| leaf.value.as_str());
+        assert_eq!(last("policy.model_name"), Some("meta-llama/Llama-3.1-8B-Instruct"));
+        assert_eq!(last("policy.megatron_cfg.enabled"), Some("true"));
+        // Of `grpo_math_1B.yaml`, two files below.
+        assert_eq!(last("policy.generation.vllm_cfg.gpu_memory_utilization"), Some("0.6"));
+    }
 }

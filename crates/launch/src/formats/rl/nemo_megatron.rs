@@ -28,8 +28,17 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             Some((leaf.path.clone(), field))
         })
         .collect();
+    let gradients = leaves.flag("policy.megatron_cfg.distributed_data_parallel_config.overlap_grad_reduce");
     for (path, field) in named {
-        leaves.take(&[&path], field);
+        // Megatron's own arguments refuse this without the gradients' overlap. NeMo-RL passes it to the wrapper, which gathers
+        // ahead all the same (`nemo_rl/models/megatron/setup.py`).
+        if field == Field::OverlapParamGather && gradients == Some(false) {
+            if let Some(leaf) = leaves.yes(&path) {
+                leaves.not_estimated(leaf, "weights gathered ahead where gradients are not reduced ahead");
+            }
+        } else {
+            leaves.take(&[&path], field);
+        }
     }
     // One switch of its own in the place of Megatron's three options.
     if let Some(leaf) = leaves.yes("policy.megatron_cfg.activation_checkpointing") {

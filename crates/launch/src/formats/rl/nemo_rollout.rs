@@ -5,7 +5,7 @@ use super::common::{lack, offloads};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 
-pub(super) fn read(leaves: &mut Leaves<'_>, of_base: &dyn Fn(&str) -> Option<&'static str>, note: &str) {
+pub(super) fn read(leaves: &mut Leaves<'_>) {
     leaves.state(Field::RlFramework, "nemo_rl", Origin::Derived, "NeMo-RL's keys");
     match leaves.get("policy.generation.backend").filter(|leaf| leaf.value != "vllm") {
         Some(leaf) if leaf.value == "sglang" => leaves.say(Field::RolloutEngine, "sglang", leaf),
@@ -20,9 +20,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>, of_base: &dyn Fn(&str) -> Option<&'s
     ];
     for (path, field) in rules {
         leaves.take(&[path], field);
-        if let Some(value) = of_base(path) {
-            leaves.state(field, value, Origin::Default, note);
-        }
     }
     if let Some(leaf) = leaves.get("policy.generation.vllm_cfg.enforce_eager") {
         leaves.switch(Field::RolloutCudaGraphs, leaf.flag() != Some(true), leaf);

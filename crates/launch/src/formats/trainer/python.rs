@@ -6,7 +6,6 @@ use super::dialect::Dialect;
 use super::read::of;
 use crate::{Effect, NotModelled, Reading};
 use shardscope_source::Span;
-use std::cell::Cell;
 
 /// Calls whose keywords are settings of a training.
 const CONFIGS: [&str; 9] = [
@@ -207,13 +206,7 @@ impl<'a> Program<'a> {
     }
 
     fn push(&mut self, key: &str, value: &str, span: Option<Span>) {
-        self.leaves.push(Leaf {
-            path: key.to_owned(),
-            value: value.to_owned(),
-            span,
-            hole: None,
-            used: Cell::new(false),
-        });
+        self.leaves.push(Leaf { path: key.to_owned(), value: value.to_owned(), span, ..Leaf::default() });
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::super::scalars::{Leaf, Scalars};
 use crate::Argument;
-use std::cell::Cell;
 
 /// Options with their values: `--name value ...`, `--name=value`, and switches.
 pub(in crate::formats) fn leaves(words: &[Argument]) -> Scalars {
@@ -16,7 +15,7 @@ pub(in crate::formats) fn leaves(words: &[Argument]) -> Scalars {
                 value: value.to_owned(),
                 span: word.span,
                 hole: word.hole.clone().filter(|_| !value.is_empty()),
-                used: Cell::new(false),
+                ..Leaf::default()
             });
             open = value.is_empty();
         } else if let Some(leaf) = leaves.last_mut().filter(|_| open) {
