@@ -57,6 +57,7 @@ fn tuning(case: &Value) -> Tuning {
             dtype: Number::Bf16,
             modules,
             library: AdapterLibrary::MegatronBridge,
+            kernels: AdapterKernels::default(),
         }),
         embedding: false,
         head: false,

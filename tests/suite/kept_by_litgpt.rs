@@ -66,6 +66,7 @@ fn drafted(case: &Value) -> Draft {
             dtype: recipe.params_dtype,
             modules,
             library: AdapterLibrary::Litgpt,
+            kernels: AdapterKernels::default(),
         }),
         embedding: false,
         head: false,

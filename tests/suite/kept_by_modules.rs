@@ -137,6 +137,7 @@ fn tuning(case: &Value, dtype: Number) -> Tuning {
             dtype: if flag(case, "adapter_fp32") { Number::Fp32 } else { dtype },
             modules: if train == "lora-all" { LoraModules::ALL } else { some },
             library: AdapterLibrary::Peft,
+            kernels: AdapterKernels::default(),
         }),
         embedding: ends,
         head: ends,

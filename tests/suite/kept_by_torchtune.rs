@@ -74,6 +74,7 @@ fn drafted(case: &Value) -> Draft {
             dtype: recipe.params_dtype,
             modules,
             library: AdapterLibrary::Torchtune,
+            kernels: AdapterKernels::default(),
         }),
         embedding: false,
         head: false,

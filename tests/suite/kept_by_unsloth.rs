@@ -46,6 +46,7 @@ fn drafted(case: &Value) -> Draft {
             dtype: Number::Fp32,
             modules: LoraModules::ALL,
             library: AdapterLibrary::Peft,
+            kernels: AdapterKernels::default(),
         }),
         embedding: false,
         head: false,

@@ -5,8 +5,8 @@ use shardscope::estimate::{kept_by_chunk, memory, parameters};
 use shardscope::launch::Resolution;
 use shardscope::operators::{Operator, SectionKind, Symbols};
 use shardscope::plan::{
-    AdapterLibrary, AttentionKernel, BaseTraining, DpSharding, Lora, LoraModules, Number, Plan, Projector,
-    Recompute, Software, Transformers, Tuning, VisionTower,
+    AdapterKernels, AdapterLibrary, AttentionKernel, BaseTraining, DpSharding, Lora, LoraModules, Number,
+    Plan, Projector, Recompute, Software, Transformers, Tuning, VisionTower,
 };
 use shardscope::source::Source;
 
@@ -60,6 +60,7 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
             dtype: Number::Bf16,
             modules: LoraModules::ALL,
             library: AdapterLibrary::Peft,
+            kernels: AdapterKernels::default(),
         });
     }
     draft.plan()

@@ -70,8 +70,8 @@ pub use software::{
 };
 pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use tuning::{
-    BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective, Quantization,
-    Reference, Transformers, Tuning,
+    AdapterKernels, BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective,
+    Quantization, Reference, Transformers, Tuning,
 };
 pub use variant::Variant;
 pub use vision::{Projector, VisionTower};

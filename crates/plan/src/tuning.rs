@@ -99,6 +99,43 @@ pub struct Lora {
     pub modules: LoraModules,
     /// Whose adapters they are.
     pub library: AdapterLibrary,
+    /// Which projections with adapters are one function each.
+    pub kernels: AdapterKernels,
+}
+
+/// Projections with adapters that are one autograd function each, with a backward pass written by hand, in the place of PEFT's
+/// modules (axolotl's `lora_qkv_kernel`, `lora_o_kernel`, `lora_mlp_kernel`; `axolotl/kernels/lora.py`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdapterKernels {
+    /// Queries, keys and values.
+    pub queries: bool,
+    /// The attention's output projection.
+    pub output: bool,
+    /// The MLP, where it is gated.
+    pub mlp: bool,
+}
+
+impl AdapterKernels {
+    /// Those that these words name: `qkv`, `o`, `mlp`. None where one is another.
+    #[must_use]
+    pub fn named(words: &[&str]) -> Option<Self> {
+        let mut kernels = Self::default();
+        for word in words {
+            match *word {
+                "qkv" => kernels.queries = true,
+                "o" => kernels.output = true,
+                "mlp" => kernels.mlp = true,
+                _ => return None,
+            }
+        }
+        Some(kernels)
+    }
+
+    /// Whether there is any.
+    #[must_use]
+    pub const fn any(self) -> bool {
+        self.queries || self.output || self.mlp
+    }
 }
 
 /// A linear layer of a transformer, as LoRA's target modules name it.

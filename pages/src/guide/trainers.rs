@@ -382,4 +382,9 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&use_dora&lora_rank=16&lora_target_modules=q_proj%20v_proj",
     ),
+    (
+        "Llama 3 8B with axolotl's functions for LoRA",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&lora_kernels=qkv%20o%20mlp&lora_dropout=0.05",
+    ),
 ];

@@ -1,7 +1,7 @@
 //! Which values of settings are read and not modelled, and what becomes of them: they stop the verdict, unless the reader
 //! goes on without them.
 
-use super::lacking_adapters::{beside_adapters, over_expert_tensor};
+use super::lacking_adapters::{beside_adapters, fused, over_expert_tensor};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use super::{evaluation, tuning, vision};
@@ -108,6 +108,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     evaluation::find(table, software);
     beside_adapters(table, adapters);
+    fused(table, software);
     on_the_host(table, software);
     if let Some(library) = library {
         over_expert_tensor(table, library);

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::{Effect, NotModelled};
-use shardscope_plan::{AdapterLibrary, Field, LoraModules};
+use shardscope_plan::{AdapterKernels, AdapterLibrary, Field, LoraModules, Software};
 
 /// Layers beside which no adapters are known.
 const BESIDE: &[(Field, &str)] = &[
@@ -28,6 +28,29 @@ pub(super) fn beside_adapters(table: &mut Table, megatron: bool) {
             table.lack(*field, "", Effect::Model, message);
         }
     }
+}
+
+/// Functions in the place of PEFT's modules where what they keep is not known.
+pub(super) fn fused(table: &mut Table, software: Software) {
+    let words = table.words(Field::LoraKernels);
+    if words.is_empty() || !matches!(table.word(Field::TrainType), "lora" | "qlora") {
+        return;
+    }
+    let value = words.join(" ");
+    let message = if software != Software::HfTransformers || AdapterKernels::named(&words).is_none() {
+        "these fused kernels of adapters in this software"
+    } else if table.on(Field::UseDora) {
+        "fused kernels of adapters that decompose weights (DoRA)"
+    } else if table.has(Field::LinearMixer) {
+        "fused kernels of adapters beside a linear mixer"
+    } else if matches!(table.word(Field::BaseQuantization), "int8" | "fp8")
+        || table.says(Field::ParamsDtype, "fp32")
+    {
+        "fused kernels of adapters over weights in 8 or 32 bits"
+    } else {
+        return;
+    };
+    table.lack(Field::LoraKernels, &value, Effect::Memory, message);
 }
 
 /// The name under which a reader goes on without the messages of adapters beside cut experts. No setting has it: nothing

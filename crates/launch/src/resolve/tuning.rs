@@ -4,8 +4,8 @@ use super::precision::number;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
-    AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, Lora, LoraModules, Number, Objective,
-    Quantization, Reference, Software, Transformers, Tuning,
+    AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, Lora, LoraModules, Number,
+    Objective, Quantization, Reference, Software, Transformers, Tuning,
 };
 
 /// Trained layers where the text gives none (LLaMA-Factory `freeze_trainable_layers`).
@@ -189,6 +189,7 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
         modules: table.words(Field::LoraTargetModules).iter().fold(LoraModules::default(), known),
         dora: table.on(Field::UseDora),
         library,
+        kernels: AdapterKernels::named(&table.words(Field::LoraKernels)).unwrap_or_default(),
     }
 }
 

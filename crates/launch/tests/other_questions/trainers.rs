@@ -224,3 +224,28 @@ fn commands_and_options_that_were_read_past_stop_the_verdict() {
         stopped(&script(&line), &["program"]);
     }
 }
+
+#[test]
+fn axolotl_turns_its_kernels_for_adapters_on_by_itself() {
+    let read = |more: &str| {
+        let text = "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 2048\nmicro_batch_size: 2\nadapter: lora\n\
+                    lora_r: 16\nlora_target_linear: true\nbf16: true\ngradient_accumulation_steps: 4\n";
+        said("a.yaml", &format!("{text}{more}"), &[("world_size", "8")])
+    };
+    let kernels = |more: &str| value(&read(more), Field::LoraKernels);
+    // `axolotl/utils/schemas/config.py:check_auto_enable_lora_kernels`.
+    for on in ["", "lora_dropout: 0.05\n", "fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: true\n"] {
+        assert_eq!(kernels(on), "qkv o mlp", "{on}");
+    }
+    for off in [
+        "lora_mlp_kernel: false\n",
+        "load_in_8bit: true\n",
+        "trust_remote_code: true\n",
+        "fsdp_config:\n  fsdp_reshard_after_forward: FULL_SHARD\n",
+    ] {
+        assert_eq!(kernels(off), "", "{off}");
+    }
+    assert_eq!(kernels("lora_mlp_kernel: true\nlora_o_kernel: true\nlora_qkv_kernel: false\n"), "o mlp");
+    assert!(read("").plan.is_some(), "{:?}", read("").diagnostics);
+    stopped(&read("peft_use_dora: true\n"), &["lora_kernels"]);
+}

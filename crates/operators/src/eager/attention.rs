@@ -53,7 +53,9 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
         QKV.run_bare(tape, input, [x.h, wide + 2 * narrow]);
         joined::adapters(tape, NORMED, flow.norm1);
     } else if manual::queries(x) {
-        manual::keep_input(tape, NORMED);
+        let queries = if x.model().mixers.output_gate { 2 * wide } else { wide };
+        let parts = [(&QUERY, [x.h, queries]), (&KEY, [x.h, narrow]), (&VALUE, [x.h, narrow])];
+        manual::keep_input(tape, NORMED, flow.norm1, &parts);
     } else if x.model().arrangement.fused_qkv {
         QKV.run(tape, input, [x.h, wide + 2 * narrow]);
     } else {
@@ -85,6 +87,7 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     tape.step = Step::Last;
     if manual::output(x) {
         tape.keep(true, RESULT, &[x.n, wide], x.compute_width, &OUT);
+        manual::keep_beside(tape, flow.attention, &[(&OUTPUT, [wide, x.h])], [0, wide]);
     } else {
         OUTPUT.run(tape, Input { shared, needed: flow.attention, cast: true }, [wide, x.h]);
     }

@@ -220,6 +220,13 @@ impl Linear {
         }
     }
 
+    /// Keeps the adapter's matrices in the type of the computation.
+    pub(super) fn keep_casts(&'static self, tape: &mut Tape<'_, '_>, [inner, outer]: [u64; 2]) {
+        let (rank, width) = (tape.x.lora_rank, tape.x.compute_width);
+        tape.keep(true, self.lora_cast_a, &[rank, inner], width, &self.lora_cast_a_formula);
+        tape.keep(true, self.lora_cast_b, &[rank, outer], width, &self.lora_cast_b_formula);
+    }
+
     /// PEFT casts the input to the adapter's type, drops, multiplies by A and by B.
     fn adapter(
         &'static self,

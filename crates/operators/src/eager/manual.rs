@@ -1,14 +1,17 @@
-//! unsloth's projections with adapters and its MLP: one autograd function each, whose backward pass is written by hand. A layer
-//! that such a function does not cover (dropout in front of an adapter, a bias, a projection without one) runs PEFT's modules.
+//! Projections with adapters and MLPs of unsloth and of axolotl: one autograd function each, whose backward pass is written by
+//! hand. A layer that such a function does not cover runs PEFT's modules: one of unsloth's with dropout in front of an adapter or a
+//! bias, and either's with a projection that has no adapter.
 
 use super::flow::is_adapted;
+use super::linear::Linear;
 use super::tape::Tape;
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{LinearBias, LinearModule, Quantization};
+use shardscope_plan::{AdapterKernels, LinearBias, LinearModule, Quantization};
 use shardscope_units::Bytes;
 
 const FUNCTIONS: &str = "unsloth/kernels/fast_lora.py:LoRA_QKV, LoRA_W, LoRA_MLP";
+const AXOLOTL: &str = "axolotl/kernels/lora.py:LoRA_QKV, LoRA_O, LoRA_MLP";
 const DEQUANTIZE: &str = "unsloth/kernels/utils.py:fast_dequantize";
 const LOSS: &str = "unsloth_zoo/fused_losses/cross_entropy_loss.py:UnslothFusedLoss.forward";
 /// Elements of a 4-bit block, which has a constant (bitsandbytes).
@@ -17,6 +20,12 @@ const BLOCK: u64 = 64;
 const FLOAT: u64 = 4;
 
 static INPUT: Formula = Formula::new("n·h·Bc", "The input, for the gradients of the adapters.", FUNCTIONS);
+static DROPPED: Formula = Formula::new("n·h·Bc", "The input behind the adapters' dropout.", AXOLOTL);
+static MASK: Formula = Formula::new("n·h", "The mask of that dropout, one byte each.", AXOLOTL);
+static DROPPED_HEADS: Formula = Formula::new("n·A·Bc", "The input behind the adapter's dropout.", AXOLOTL);
+static MASK_HEADS: Formula = Formula::new("n·A", "The mask of that dropout, one byte each.", AXOLOTL);
+static INPUT_GRADIENT: Formula = Formula::new("n·h·Bc", "The gradient of an input.", AXOLOTL);
+static OUTPUT_GRADIENT: Formula = Formula::new("n·A·Bc", "The gradient of an input.", AXOLOTL);
 static PRODUCT: Formula = Formula::new(
     "n·f·Bc",
     "The product of both halves in the forward pass done again, then its gradient.",
@@ -35,37 +44,74 @@ static LOGITS: Formula = Formula::new(
 static STATES: Formula = Formula::new("n·h·B", "The output layer's input.", LOSS);
 static PART: Formula = Formula::new("rows·h·B", "The gradient of a chunk's input before it is copied.", LOSS);
 
-/// Whether `modules` all have adapters and no dropout stands in front of them.
-fn covers(x: &Symbols<'_>, modules: &[LinearModule]) -> bool {
+/// Whether unsloth's functions cover `modules`: all have adapters, and no dropout stands in front of them.
+fn unsloth(x: &Symbols<'_>, modules: &[LinearModule]) -> bool {
     let plain = x.recipe().tuning.lora.is_some_and(|lora| !lora.dropout && !lora.dora);
     x.recipe().software.semantics().modules.fuses_adapters
         && plain
         && modules.iter().all(|module| is_adapted(x, *module))
 }
 
-/// Whether queries, keys and values are one function: none has a bias.
+/// Whether axolotl's do, which take dropout and biases too, where they are on.
+fn axolotl(x: &Symbols<'_>, modules: &[LinearModule], on: impl Fn(AdapterKernels) -> bool) -> bool {
+    x.recipe().tuning.lora.is_some_and(|lora| on(lora.kernels) && !lora.dora)
+        && modules.iter().all(|module| is_adapted(x, *module))
+}
+
+/// Whether queries, keys and values are one function: unsloth's has no bias.
 pub(super) fn queries(x: &Symbols<'_>) -> bool {
-    x.model().linear_bias == LinearBias::None
-        && covers(x, &[LinearModule::Query, LinearModule::Key, LinearModule::Value])
+    let modules = [LinearModule::Query, LinearModule::Key, LinearModule::Value];
+    (x.model().linear_bias == LinearBias::None && unsloth(x, &modules))
+        || (!x.model().arrangement.fused_qkv && axolotl(x, &modules, |kernels| kernels.queries))
 }
 
 /// Whether the attention's output projection is one.
 pub(super) fn output(x: &Symbols<'_>) -> bool {
-    matches!(x.model().linear_bias, LinearBias::None | LinearBias::QkvOnly)
-        && covers(x, &[LinearModule::Output])
+    let modules = [LinearModule::Output];
+    (matches!(x.model().linear_bias, LinearBias::None | LinearBias::QkvOnly) && unsloth(x, &modules))
+        || axolotl(x, &modules, |kernels| kernels.output)
 }
 
 /// Whether the MLP is one.
 pub(super) fn mlp(x: &Symbols<'_>) -> bool {
-    matches!(x.model().linear_bias, LinearBias::None | LinearBias::QkvOnly)
-        && x.model().activation.is_gated()
-        && covers(x, &[LinearModule::Gate, LinearModule::Up, LinearModule::Down])
+    let modules = [LinearModule::Gate, LinearModule::Up, LinearModule::Down];
+    let known = matches!(x.model().linear_bias, LinearBias::None | LinearBias::QkvOnly);
+    x.model().activation.is_gated()
+        && ((known && unsloth(x, &modules))
+            || (!x.model().arrangement.fused_gate_up && axolotl(x, &modules, |kernels| kernels.mlp)))
 }
 
-/// The input of queries, keys and values, or of the MLP.
-pub(super) fn keep_input(tape: &mut Tape<'_, '_>, name: &'static str) {
+/// The input of queries, keys and values, or of the MLP, and what axolotl keeps beside it.
+pub(super) fn keep_input(tape: &mut Tape<'_, '_>, name: &'static str, needed: bool, parts: &[Part]) {
     let x = tape.x;
     tape.keep(true, name, &[x.n, x.h], x.compute_width, &INPUT);
+    keep_beside(tape, needed, parts, [x.h, 0]);
+}
+
+/// A projection, and its sizes.
+pub(super) type Part = (&'static Linear, [u64; 2]);
+
+/// What axolotl keeps beside the input of `parts`: what dropout made of it, with the mask, once for all that read it, and the
+/// adapters' matrices cast to the type of the input. `rows` are the input's columns: of the residual stream, or of the heads.
+pub(super) fn keep_beside(tape: &mut Tape<'_, '_>, needed: bool, parts: &[Part], rows: [u64; 2]) {
+    let x = tape.x;
+    if x.recipe().software.semantics().modules.fuses_adapters {
+        return;
+    }
+    let [stream, heads] = rows;
+    let (columns, dropped, mask) =
+        if stream > 0 { (stream, &DROPPED, &MASK) } else { (heads, &DROPPED_HEADS, &MASK_HEADS) };
+    let dropout = x.recipe().tuning.lora.is_some_and(|lora| lora.dropout);
+    if let Some((first, _)) = parts.first().filter(|_| dropout) {
+        let [input, bytes] = first.adapter_names();
+        tape.keep(true, input, &[x.n, columns], x.compute_width, dropped);
+        tape.keep(needed, bytes, &[x.n, columns], 1, mask);
+    }
+    if x.adapter_width != x.compute_width {
+        for (linear, sizes) in parts {
+            linear.keep_casts(tape, *sizes);
+        }
+    }
 }
 
 /// What dequantising a weight of the MLP or of the attention takes beside the buffer that stays.
@@ -81,9 +127,25 @@ fn whole(x: &Symbols<'_>, of_mlp: bool) -> Vec<Saved> {
     ]
 }
 
-/// What the attention's projections hold in backward beside the gradients of their outputs: that of the input takes its place.
-pub(super) fn projection(x: &Symbols<'_>) -> Vec<Saved> {
-    whole(x, false)
+/// What the attention's projections hold in backward beside the gradients of their outputs. unsloth writes that of the input into
+/// its place; axolotl makes it anew.
+pub(super) fn projection(x: &Symbols<'_>, of_output: bool) -> Vec<Saved> {
+    let mut out = whole(x, false);
+    let (columns, formula) = if of_output { (x.a * x.d, &OUTPUT_GRADIENT) } else { (x.h, &INPUT_GRADIENT) };
+    out.extend(input_gradient(x, columns, formula));
+    out
+}
+
+fn input_gradient(x: &Symbols<'_>, columns: u64, formula: &'static Formula) -> Vec<Saved> {
+    if x.recipe().software.semantics().modules.fuses_adapters {
+        return Vec::new();
+    }
+    let gradient = |name| Saved::new(name, &[x.n, columns], x.compute_width, formula);
+    let mut out = vec![gradient("gradient of the input")];
+    if x.recipe().tuning.lora.is_some_and(|lora| lora.dropout) {
+        out.push(gradient("gradient of the dropped input"));
+    }
+    out
 }
 
 /// What the MLP's backward holds.
@@ -91,6 +153,7 @@ pub(super) fn mlp_backward(x: &Symbols<'_>, residual: Saved) -> Vec<Transient> {
     let mut tensors =
         vec![residual, Saved::new("product or its gradient", &[x.n, x.f], x.compute_width, &PRODUCT)];
     tensors.extend(whole(x, true));
+    tensors.extend(input_gradient(x, x.h, &INPUT_GRADIENT));
     vec![Transient::new("backward of the MLP", Bytes::ZERO, tensors)]
 }
 

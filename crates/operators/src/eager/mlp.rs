@@ -23,10 +23,13 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     let flow = Flow::of(x);
     tape.step = Step::First;
     if manual::mlp(x) {
-        manual::keep_input(tape, NORMED);
+        let (first, last) = ([x.h, x.f], [x.f, x.h]);
+        let parts = [(&GATE, first), (&UP, first), (&DOWN, last)];
+        manual::keep_input(tape, NORMED, flow.norm2, &parts);
         tape.step = Step::Core;
         tape.keep(true, "gate", &[x.n, x.f], x.compute_width, &GATED);
         tape.keep(true, "up", &[x.n, x.f], x.compute_width, &OTHER);
+        norm::post(tape, true);
         return;
     }
     let input = Input { shared: Some(NORMED), needed: flow.norm2, cast: false };

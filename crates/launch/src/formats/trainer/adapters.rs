@@ -1,7 +1,7 @@
 //! What trains: everything, adapters, adapters over quantised weights, or the last layers.
 
 use super::dialect::Dialect;
-use crate::formats::leaves::Leaves;
+use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
 
@@ -12,6 +12,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let whose = format!("default of {}", dialect.name());
     if matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
         leaves.state_all(dialect.adapters(), Origin::Default, &whose);
+        kernels(leaves, dialect);
     } else {
         // Ranks and targets without adapters say nothing.
         let idle = [
@@ -22,6 +23,43 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
             Field::ModulesToSave,
         ];
         leaves.reading.keep(&|found| !idle.contains(&found.field));
+    }
+}
+
+/// axolotl's functions in the place of PEFT's modules. Where no key of theirs is set it turns them on by itself, but for
+/// preferences and rewards, LoRA over 8 bits, models with code of their own, and FSDP1 over several GPUs
+/// (`axolotl/utils/schemas/config.py:check_auto_enable_lora_kernels`).
+fn kernels(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    const KEYS: [(&str, &str); 4] = [
+        ("lora_qkv_kernel", "qkv"),
+        ("lora_o_kernel", "o"),
+        ("lora_mlp_kernel", "mlp"),
+        // Adapters of the embedding stop by their names.
+        ("lora_embedding_kernel", ""),
+    ];
+    let set: Vec<&Leaf> = KEYS.iter().filter_map(|(key, _)| leaves.get(key)).collect();
+    if dialect != Dialect::Axolotl {
+        return;
+    }
+    if let Some(first) = set.first() {
+        let on: Vec<&str> = KEYS
+            .iter()
+            .filter(|(key, word)| !word.is_empty() && leaves.flag(key) == Some(true))
+            .map(|(_, word)| *word)
+            .collect();
+        if !on.is_empty() {
+            leaves.say(Field::LoraKernels, &on.join(" "), first);
+        }
+        return;
+    }
+    let grouped = leaves.all().iter().any(|leaf| leaf.path.starts_with("fsdp_config"));
+    let first_version = grouped
+        && leaves.first(&["fsdp_version", "fsdp_config.fsdp_version"]).and_then(Leaf::whole) != Some(2);
+    let eight = leaves.text("adapter") == Some("lora") && leaves.flag("load_in_8bit") == Some(true);
+    let coded = leaves.flag("trust_remote_code") == Some(true);
+    if leaves.get("rl").is_none() && !first_version && !eight && !coded {
+        let why = "axolotl turns its LoRA kernels on by itself";
+        leaves.state(Field::LoraKernels, "qkv o mlp", Origin::Default, why);
     }
 }
 

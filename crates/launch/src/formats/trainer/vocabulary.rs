@@ -205,7 +205,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("lora_bias", Lacks(OfModel, "biases that train beside the adapters", "none")),
     rule("lora_dtype", Lacks(Memory, "adapters in a format of their own", "none auto")),
-    rule("lora_mlp_kernel lora_qkv_kernel lora_o_kernel", Lacks(Memory, "fused kernels of adapters", "")),
+    rule("lora_mlp_kernel lora_qkv_kernel lora_o_kernel lora_embedding_kernel", Own),
     rule(
         "pref_beta dpo_beta label_smoothing use_dft_loss asft_alpha eaft_alpha kto_chosen_weight orpo_alpha",
         Idle("the formula of the loss"),

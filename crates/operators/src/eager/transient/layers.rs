@@ -120,7 +120,7 @@ pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
     let of_input = Extras { weight: &SQUARE, adapter: &ADAPTER, whole: &WHOLE, inner: x.h, outer: wide };
     let mut projection = vec![residual(x), output];
     projection.extend(if manual::output(x) {
-        manual::projection(x)
+        manual::projection(x, true)
     } else {
         of_output.tensors(x, &[Output])
     });
@@ -137,7 +137,7 @@ pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
     }
     let mut first = vec![residual(x), inputs];
     if manual::queries(x) {
-        first.extend(manual::projection(x));
+        first.extend(manual::projection(x, false));
     } else {
         first.push(Saved::new("gradients of the input", &[2, x.n, x.h], width, &INPUTS));
         first.extend(of_input.tensors(x, &[Query, Key, Value]));
