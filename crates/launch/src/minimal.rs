@@ -21,7 +21,18 @@ pub fn minimal_settings(resolution: &Resolution) -> Option<Named> {
     };
     let derived = |setting: &Setting| stated(setting) || setting.origin != Origin::Default;
     let goal = Goal { plan, questions: resolution.questions.len() };
-    let sets = [written(resolution, stated), written(resolution, derived), written(resolution, |_| true)];
+    // The length of a pack and the samples of its micro-batch, set by hand, would no longer be those of a pack.
+    let packed = |setting: &Setting| {
+        let of_pack = [Field::SeqLength, Field::MicroBatchSize, Field::NumMicroBatches];
+        let field = Field::named(setting.name);
+        setting.origin == Origin::Derived && field.is_some_and(|field| of_pack.contains(&field))
+    };
+    let sets = [
+        written(resolution, stated),
+        written(resolution, derived),
+        written(resolution, |setting| !packed(setting)),
+        written(resolution, |_| true),
+    ];
     sets.into_iter().find(|settings| goal.is_made_by(settings)).map(|settings| thinned(settings, &goal))
 }
 

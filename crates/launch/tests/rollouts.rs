@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::RolloutEngine;
+use shardscope_plan::{Field, RolloutEngine};
 use shardscope_source::{Code, Source};
 
 /// A policy of 4B parameters under slime, on accelerators of which some only generate.
@@ -96,4 +96,60 @@ fn a_nemo_rl_recipe_of_little_more_than_its_base_asks_for_it_by_name() {
     let draft = "policy:\n  model_name: Qwen/Qwen3-1.7B\n  train_global_batch_size: 64\n  draft:\n    enabled: true\ngrpo:\n  \
         num_prompts_per_step: 8\n";
     assert!(stopped_by(&resolved("draft.yaml", draft)).contains(&"policy.draft.enabled"));
+}
+
+#[test]
+fn openrlhfs_older_names_make_the_same_plan() {
+    let old = "python3 -m openrlhf.cli.train_ppo_ray --ref_num_nodes 1 --ref_num_gpus_per_node 8 --actor_num_nodes 1 \
+        --actor_num_gpus_per_node 8 --vllm_num_engines 2 --vllm_tensor_parallel_size 4 --colocate_all_models \
+        --vllm_gpu_memory_utilization 0.6 --advantage_estimator group_norm --pretrain Qwen/Qwen3-8B --remote_rm_url reward.py \
+        --micro_train_batch_size 2 --train_batch_size 64 --micro_rollout_batch_size 4 --rollout_batch_size 32 \
+        --n_samples_per_prompt 8 --prompt_max_len 1024 --generate_max_len 2048 --zero_stage 3 --bf16 --flash_attn \
+        --gradient_checkpointing --packing_samples --enforce_eager --vllm_enable_sleep --deepspeed_enable_sleep --adam_offload \
+        --init_kl_coef 1e-3 --actor_learning_rate 5e-7 --save_path out --use_wandb key";
+    let new = "python3 -m openrlhf.cli.train_ppo_ray --ref.num_nodes 1 --ref.num_gpus_per_node 8 --actor.num_nodes 1 \
+        --actor.num_gpus_per_node 8 --vllm.num_engines 2 --vllm.tensor_parallel_size 4 --train.colocate_all \
+        --vllm.gpu_memory_utilization 0.6 --algo.advantage.estimator group_norm --actor.model_name_or_path Qwen/Qwen3-8B \
+        --reward.remote_url reward.py --train.micro_batch_size 2 --train.batch_size 64 --rollout.micro_batch_size 4 \
+        --rollout.batch_size 32 --rollout.n_samples_per_prompt 8 --data.max_len 3072 --ds.zero_stage 3 --ds.param_dtype bf16 \
+        --ds.attn_implementation flash_attention_2 --actor.gradient_checkpointing_enable --ds.packing_samples --vllm.enforce_eager \
+        --vllm.enable_sleep --ds.enable_sleep --ds.adam_offload --algo.kl.init_coef 1e-3 --actor.adam.lr 5e-7";
+    let [old, new] = [old, new].map(|text| resolved("run.sh", text));
+    assert!(old.plan.is_some(), "{:?}", old.diagnostics);
+    assert_eq!(old.plan, new.plan);
+    assert!(old.not_modelled.is_empty(), "{:?}", old.not_modelled);
+    // One step of supervised tuning.
+    let old = "deepspeed --module openrlhf.cli.train_sft --max_len 4096 --dataset d --train_batch_size 256 --micro_train_batch_size 2 \
+        --pretrain meta-llama/Meta-Llama-3-8B --zero_stage 3 --max_epochs 1 --bf16 --flash_attn --learning_rate 5e-6 \
+        --gradient_checkpointing --packing_samples --lora_rank 16";
+    let new = "deepspeed --module openrlhf.cli.train_sft --data.max_len 4096 --data.dataset d --train.batch_size 256 \
+        --train.micro_batch_size 2 --model.model_name_or_path meta-llama/Meta-Llama-3-8B --ds.zero_stage 3 --train.max_epochs 1 \
+        --ds.param_dtype bf16 --ds.attn_implementation flash_attention_2 --adam.lr 5e-6 --model.gradient_checkpointing_enable \
+        --ds.packing_samples --ds.lora.rank 16";
+    let [old, new] = [old, new]
+        .map(|text| resolved("run.sh", &format!("#SBATCH --nodes=1\n#SBATCH --gpus-per-node=8\n{text}\n")));
+    assert!(old.plan.is_some(), "{:?}", old.diagnostics);
+    assert_eq!(old.plan, new.plan);
+}
+
+#[test]
+fn openrlhfs_critic_is_there_with_generalised_advantages() {
+    let run = |more: &str| {
+        resolved(
+            "run.sh",
+            &format!(
+                "python3 -m openrlhf.cli.train_ppo_ray --actor.num_gpus_per_node 8 --vllm.num_engines 8 --train.colocate_all \
+             --actor.model_name_or_path Qwen/Qwen3-8B --reward.remote_url reward.py --ds.zero_stage 3 {more}"
+            ),
+        )
+    };
+    let critic = |more: &str| {
+        run(more).setting(Field::RlCritic).map(|setting| setting.value.written()).unwrap_or_default()
+    };
+    // `train_ppo_ray.py`: with gae, its default, and rewards from elsewhere the critic is the policy's model.
+    assert_eq!(critic(""), "device");
+    assert_eq!(critic("--algo.advantage.estimator reinforce"), "none");
+    assert!(run("").not_modelled.is_empty());
+    let other = run("--critic.model_name_or_path OpenRLHF/Llama-3-8b-rm-mixture");
+    assert!(other.not_modelled.iter().any(|item| item.name == "critic.model_name_or_path"));
 }

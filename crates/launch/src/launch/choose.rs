@@ -1,7 +1,7 @@
 //! Which of a script's commands is the training.
 
 use super::chosen::Chosen;
-use super::command_line::{CommandLine, Launcher, told};
+use super::command_line::{CommandLine, Launcher, program_of, told};
 use super::flag::{flag_name, is_spelt};
 use super::program::{Purpose, purpose};
 use super::tidy;
@@ -167,17 +167,15 @@ fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)
 
 /// Whether the program has no other purpose than training.
 fn trains(words: &[Word]) -> bool {
-    let program = words.iter().find(|word| word.text().ends_with(".py"));
     told(words)
-        .or(program)
+        .or_else(|| program_of(words))
         .map(Word::text)
         .is_none_or(|program| !matches!(purpose(program), Purpose::NoTraining(_)))
 }
 
-/// Whether the program's name says that it trains.
+/// Whether the program's name says that it trains; modules are taken at their options.
 fn is_training(words: &[Word]) -> bool {
-    let program = words.iter().map(Word::text).find(|text| text.ends_with(".py"));
-    program.is_none_or(|program| {
+    program_of(words).map(Word::text).filter(|program| program.ends_with(".py")).is_none_or(|program| {
         let name = base_name(program);
         ["pretrain", "train", "finetune", "sft", "main", "run"].iter().any(|word| name.contains(word))
     })

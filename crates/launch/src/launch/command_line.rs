@@ -257,6 +257,11 @@ fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
     starts
 }
 
+/// The program among the words.
+pub(super) fn program_of(words: &[Word]) -> Option<&Word> {
+    words.get(program(words, &launchers(words))?.0)
+}
+
 /// The program among the words, and where its arguments start.
 fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize)> {
     // A trainer's own command is its program, whatever Python files its options name.
@@ -268,7 +273,11 @@ fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize
         if word.text().ends_with(".py") && !torch && !word.text().starts_with('-') {
             return Some((at, at + 1));
         }
-        let module = at > 0 && words.get(at - 1).is_some_and(|before| before.text() == "-m");
+        // torchtitan has a `--module` of its own, which takes a plain name.
+        let module = at > 0
+            && words.get(at - 1).is_some_and(|before| {
+                before.text() == "-m" || before.text() == "--module" && word.text().contains('.')
+            });
         let launches = ["torch.distributed", "accelerate.commands.launch"];
         if module && !launches.iter().any(|launcher| word.text().starts_with(launcher)) {
             return Some((at, at + 1));

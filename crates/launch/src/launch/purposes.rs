@@ -24,6 +24,18 @@ pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
     None
 }
 
+/// A program that is named for its adapters trains them, where the words size them and leave it open.
+fn adapters_by_name(reading: &mut Reading, program: &Word) {
+    let asked = |name: &str| name == Field::TrainType.name();
+    let open = reading.questions.iter().any(|question| asked(&question.name));
+    if open && base_name(program.text()).contains("lora") {
+        reading.questions.retain(|question| !asked(&question.name));
+        reading.take(
+            Found::new(Field::TrainType, "lora", Origin::Derived).by("program", Some(program.origin())),
+        );
+    }
+}
+
 /// A program that trains nothing, or something else, has no figures of training. `elsewhere`: its settings stand in a file that is
 /// asked for by name.
 pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
@@ -47,6 +59,7 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
     }
     // Preferences are read by the trainers of transformers.
     let transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
+    adapters_by_name(reading, program);
     if transformers && program.text().contains("dpo") {
         reading.take(
             Found::new(Field::TrainingObjective, "dpo", Origin::Derived)

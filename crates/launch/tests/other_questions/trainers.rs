@@ -249,3 +249,22 @@ fn axolotl_turns_its_kernels_for_adapters_on_by_itself() {
     assert!(read("").plan.is_some(), "{:?}", read("").diagnostics);
     stopped(&read("peft_use_dora: true\n"), &["lora_kernels"]);
 }
+
+#[test]
+fn a_rank_without_a_known_switch_is_asked_about() {
+    let run = |program: &str, more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 4 {program} --model_name_or_path meta-llama/Llama-2-7b-hf --lora_r 8 --lora_alpha 16 --bf16 True \
+             --per_device_train_batch_size 2 --gradient_accumulation_steps 16 --model_max_length 2048 {more}"
+        ))
+    };
+    let trains = |program: &str, more: &str| value(&run(program, more), Field::TrainType);
+    // FastChat's program always trains adapters, and is named for them; a quantised base is a question of its own.
+    assert_eq!(trains("fastchat/train/train_lora.py", "--q_lora False"), "lora");
+    assert_eq!(trains("train.py", "--lora True"), "lora");
+    assert_eq!(trains("train.py", "--use_lora False"), "full");
+    let open = run("train.py", "");
+    assert!(open.plan.is_none(), "priced as full training before");
+    let asked = open.questions.iter().find(|question| question.name == "train_type");
+    assert_eq!(asked.expect("a question").proposal.as_deref(), Some("lora"));
+}

@@ -8,6 +8,7 @@ mod nemo_bases;
 mod nemo_megatron;
 mod nemo_rollout;
 mod openrlhf;
+mod openrlhf_names;
 mod verl;
 mod verl_idle;
 mod verl_megatron;
@@ -136,6 +137,9 @@ impl Reader for RlFormat {
         if command.program.contains("verl") && command.program.contains("sft_trainer") {
             return (*self == Self::VerlSft).then_some(Claim::Certain);
         }
+        if *self == Self::OpenRlhf && openrlhf_names::claims(command.program, command.words) {
+            return Some(Claim::Certain);
+        }
         let own = if *self == Self::OpenRlhf { OPEN_OWN } else { self.first_keys() };
         let count = dotted::count(command.words, own);
         // `main_ppo` has keys of both of verl's trainers.
@@ -144,7 +148,8 @@ impl Reader for RlFormat {
     }
 
     fn read_words(&self, words: &[Argument]) -> Reading {
-        self.read_scalars(&Scalars::of_words(words))
+        let renamed = if *self == Self::OpenRlhf { openrlhf_names::renamed(words) } else { None };
+        self.read_scalars(&renamed.unwrap_or_else(|| Scalars::of_words(words)))
     }
 }
 

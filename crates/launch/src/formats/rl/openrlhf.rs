@@ -108,6 +108,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
 fn engine(leaves: &mut Leaves<'_>) {
     transformers(leaves, OPEN, "deepspeed");
     leaves.take(&["ds.zero_stage"], Field::ZeroStage);
+    leaves.pass("ds.flash_attn");
+    if let Some(leaf) = leaves.get("ds.bf16").filter(|leaf| leaf.flag() == Some(false)) {
+        lack(leaves, leaf, Effect::Memory, "weights in the checkpoint's own format (no --bf16)");
+    }
     match leaves.get("ds.param_dtype") {
         Some(leaf) if leaf.value == "fp16" => leaves.switch(Field::Fp16, true, leaf),
         Some(leaf) => leaves.switch(Field::Bf16, true, leaf),
@@ -221,6 +225,11 @@ fn rollout(leaves: &mut Leaves<'_>) {
             (Field::RolloutSleep, "false"),
         ],
     );
+    if leaves.whole("vllm.num_engines").is_none_or(|engines| engines == 0) {
+        let what = "rollouts by the training model itself, whose KV cache shares its GPUs";
+        let item = crate::NotModelled::new("vllm.num_engines", "0", Effect::Memory, what);
+        leaves.reading.not_modelled.push(item);
+    }
     let all =
         leaves.flag("train.colocate_all") == Some(true) && leaves.flag("train.async_enable") != Some(true);
     if !all {
@@ -252,23 +261,23 @@ fn beside(leaves: &mut Leaves<'_>) {
         () => ("elsewhere", "the reference has accelerators of its own"),
     };
     leaves.state(Field::RlReference, place, Origin::Derived, note);
-    let critic = leaves.get("critic.model_name_or_path");
+    // With generalised advantages there is a critic: the one named, or else the reward model's weights, or those of the policy
+    // where rewards come from elsewhere (`train_ppo_ray.py`, behind its arguments).
     let gae = leaves.text("algo.advantage.estimator").is_none_or(|name| name == "gae");
-    let place = match critic {
-        None if !gae => "none",
-        _ if all => "device",
-        None => "none",
-        Some(_) => "elsewhere",
+    let named = leaves.get("critic.model_name_or_path");
+    let reward = leaves.get("reward.model_name_or_path");
+    let remote = leaves.get("reward.remote_url").is_some() || leaves.get("train.agent_func_path").is_some();
+    let critic = named.or(reward.filter(|_| !remote));
+    let (place, note) = match () {
+        () if !gae => ("none", "algo.advantage.estimator has none"),
+        () if all => ("device", "the critic shares the policy's accelerators"),
+        () => ("elsewhere", "the critic has accelerators of its own"),
     };
-    if let Some(leaf) = critic.filter(|_| all) {
+    let policy = leaves.text("actor.model_name_or_path");
+    if let Some(leaf) = critic.filter(|leaf| gae && all && Some(leaf.value.as_str()) != policy) {
         lack(leaves, leaf, Effect::Memory, "a critic that may have another shape than the policy");
     }
-    leaves.state(
-        Field::RlCritic,
-        if critic.is_some() { place } else { "none" },
-        Origin::Derived,
-        "critic.model_name_or_path",
-    );
+    leaves.state(Field::RlCritic, place, Origin::Derived, note);
     if let Some(leaf) = leaves.get("reward.model_name_or_path").filter(|_| all) {
         lack(leaves, leaf, Effect::Memory, "a reward model that shares the accelerators");
     }

@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
-use crate::{Effect, NotModelled, Origin};
+use crate::{Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
 
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
@@ -10,7 +10,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     way(leaves, dialect);
     targets(leaves);
     let whose = format!("default of {}", dialect.name());
-    if matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
+    let open = leaves.reading.questions.iter().any(|question| question.name == Field::TrainType.name());
+    if open || matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
         leaves.state_all(dialect.adapters(), Origin::Default, &whose);
         kernels(leaves, dialect);
     } else {
@@ -84,7 +85,18 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
         }
         return;
     }
-    let switches = ["use_peft", "use_lora", "lora_enable", "peft"];
+    let switches = [
+        "use_peft",
+        "use_lora",
+        "lora_enable",
+        "peft",
+        "lora",
+        "enable_lora",
+        "with_lora",
+        "use_peft_lora",
+        "lora_tuning",
+        "lora_training",
+    ];
     if let Some(leaf) = switches.iter().find_map(|path| leaves.yes(path)) {
         leaves.say(Field::TrainType, lora, leaf);
     } else if quantised && dialect != Dialect::Axolotl {
@@ -98,6 +110,27 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if let Some(leaf) = leaves.first(&["q_lora", "use_qlora"]).filter(|leaf| leaf.flag() == Some(true)) {
         leaves.say(Field::TrainType, "qlora", leaf);
         leaves.say(Field::BaseQuantization, "nf4", leaf);
+    }
+    // A script of somebody's own with a rank and no switch: its program may train adapters always (FastChat's `train_lora.py`), or
+    // with a switch that is not known here.
+    let sized = ["lora_r", "lora_rank", "lora_alpha", "lora_target_modules", "lora_dropout"];
+    let own = dialect == Dialect::Transformers && sized.iter().any(|path| leaves.has(path));
+    let known =
+        leaves.reading.value(Field::TrainType).is_some() || switches.iter().any(|path| leaves.has(path));
+    if own && !known {
+        let place = leaves.first(&sized).and_then(|leaf| leaf.span);
+        let mut found = Found::new(Field::TrainType, String::new(), Origin::Script).by("lora_r", place);
+        found.hole = Some("the program that reads these options".to_owned());
+        leaves.reading.take(found);
+        leaves.reading.questions.push(Question {
+            name: Field::TrainType.name().to_owned(),
+            prompt: "The text sizes adapters and has no switch for them that is known here: does it train adapters (lora), or \
+                     everything (full)?"
+                .to_owned(),
+            choices: ["lora", "full"].map(str::to_owned).to_vec(),
+            proposal: Some("lora".to_owned()),
+        });
+        return;
     }
     let whose = format!("default of {}", dialect.name());
     leaves.state(Field::TrainType, dialect.trains(), Origin::Default, &whose);

@@ -80,7 +80,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("max_steps", Take(Field::TrainIters)),
     // What trains.
     rule(
-        "use_peft use_lora lora_enable finetuning_type tuner_type train_type adapter sft_type peft q_lora use_qlora",
+        "use_peft use_lora lora_enable lora enable_lora with_lora use_peft_lora lora_tuning lora_training finetuning_type tuner_type train_type adapter sft_type peft q_lora use_qlora",
         Own,
     ),
     rule("lora_r lora_rank r", Take(Field::LoraRank)),
