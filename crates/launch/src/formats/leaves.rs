@@ -199,9 +199,8 @@ impl<'t> Leaves<'t> {
         }
     }
 
-    /// The reading, with notes on the keys that no reader looked at: those that change nothing for a reason that is known,
-    /// and those that are not read.
-    pub(super) fn finish(mut self, format: &str) -> Reading {
+    /// The keys that no reader looked at: those that change nothing for a reason that is known, and the others.
+    pub(super) fn left(&self) -> (Vec<&'t Leaf>, Vec<&'t Leaf>) {
         let (mut idle, mut unread): (Vec<&Leaf>, Vec<&Leaf>) = (Vec::new(), Vec::new());
         // Of a key that is written twice the last one counts, and is the one that was read.
         let read: HashSet<&str> =
@@ -212,6 +211,12 @@ impl<'t> Leaves<'t> {
             }
             if changes_nothing(leaf) { idle.push(leaf) } else { unread.push(leaf) }
         }
+        (idle, unread)
+    }
+
+    /// The reading, with notes on the keys that no reader looked at.
+    pub(super) fn finish(mut self, format: &str) -> Reading {
+        let (idle, unread) = self.left();
         if let Some(first) = idle.first() {
             let (count, names) = (idle.len(), listed(&idle));
             let message =

@@ -268,3 +268,24 @@ fn a_rank_without_a_known_switch_is_asked_about() {
     let asked = open.questions.iter().find(|question| question.name == "train_type");
     assert_eq!(asked.expect("a question").proposal.as_deref(), Some("lora"));
 }
+
+#[test]
+fn unknown_options_that_tell_of_what_trains_stop_the_verdict() {
+    let run = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 4 train.py --model_name_or_path meta-llama/Llama-2-7b-hf --bf16 True --model_max_length 2048 \
+             --per_device_train_batch_size 2 --gradient_accumulation_steps 16 {more}"
+        ))
+    };
+    for option in
+        ["medusa_num_heads 3", "pre_seq_len 128", "freeze_backbone True", "teacher_path x", "use_llm_lora 16"]
+    {
+        let name = option.split(' ').next().unwrap_or_default();
+        stopped(&run(&format!("--{option}")), &[name]);
+    }
+    // Switched off, or of another name: read past, the last one with a mark.
+    for option in ["freeze_backbone False", "bnb_4bit_quant_storage bfloat16", "top_entropy_quantile 0.2"] {
+        let read = run(&format!("--{option}"));
+        assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{option}: {:?}", read.not_modelled);
+    }
+}

@@ -160,11 +160,16 @@ fn quantization(leaves: &mut Leaves<'_>) {
             }
         }
     }
-    leaves.pass("bnb_4bit_quant_type");
+    // QLoRA's own script says the type beside its bits; blocks of either have the same bytes, whatever they are stored as.
+    for path in ["bnb_4bit_quant_type", "quant_type", "bnb_4bit_quant_storage"] {
+        leaves.pass(path);
+    }
 }
 
 fn targets(leaves: &mut Leaves<'_>) {
-    if let Some(leaf) = leaves.first(&["lora_target_modules", "lora_target", "target_modules"]) {
+    if let Some(leaf) =
+        leaves.first(&["lora_target_modules", "lora_target", "target_modules", "lora_modules"])
+    {
         // Lists, and names joined by commas or blanks; `all` is every linear layer.
         let all = matches!(leaf.value.as_str(), "all" | "all-linear" | "[all-linear]");
         match of_pattern(&leaf.value) {

@@ -26,6 +26,47 @@ pub(super) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
     reading(dialect, scalars, false)
 }
 
+/// Options of somebody's own script that are not known, and whose names say that they change what trains, what is held or where
+/// it is: they stop the verdict, where others only mark it.
+fn telling_names(leaves: &mut Leaves<'_>) {
+    /// How a part of such a name begins.
+    const TELLING: [&str; 18] = [
+        "lora",
+        "qlora",
+        "peft",
+        "adapter",
+        "freez",
+        "frozen",
+        "unfreez",
+        "trainable",
+        "medusa",
+        "eagle",
+        "teacher",
+        "student",
+        "distill",
+        "quantiz",
+        "critic",
+        "offload",
+        "virtual",
+        "parallel",
+    ];
+    const WHOLE: [&str; 4] = ["pre_seq_len", "prefix_projection", "bits", "tune"];
+    let (_, unread) = leaves.left();
+    for leaf in unread {
+        let name = leaf.path.rsplit('.').next().unwrap_or(&leaf.path).to_ascii_lowercase();
+        let tells = WHOLE.contains(&name.as_str())
+            || name.split('_').any(|part| TELLING.iter().any(|known| part.starts_with(known)));
+        let off = leaf.flag() == Some(false) || matches!(leaf.value.as_str(), "0" | "1" | "none" | "no");
+        if tells && !off {
+            leaf.used.set(true);
+            let what =
+                "an option of a name that tells of what trains, is held or is spread, and is not known here";
+            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+    }
+}
+
 /// `is_file`: no program is named beside the keys.
 fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     let mut leaves = Leaves::over(scalars);
@@ -72,6 +113,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     open(&mut leaves, dialect);
     let software = if dialect.is_unsloth() { Software::Unsloth } else { Software::HfTransformers };
     leaves.reading.software = Some((software, format!("{} trains models of transformers", dialect.name())));
+    telling_names(&mut leaves);
     leaves.finish(dialect.name())
 }
 

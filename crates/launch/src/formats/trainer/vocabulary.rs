@@ -86,7 +86,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("lora_r lora_rank r", Take(Field::LoraRank)),
     rule("lora_alpha", Take(Field::LoraAlpha)),
     rule("lora_dropout", Take(Field::LoraDropout)),
-    rule("lora_target_modules lora_target target_modules lora_target_linear", Own),
+    rule("lora_target_modules lora_target target_modules lora_modules lora_target_linear", Own),
     rule("modules_to_save lora_modules_to_save additional_target", Take(Field::ModulesToSave)),
     rule("use_dora peft_use_dora", Take(Field::UseDora)),
     rule("freeze_trainable_layers", Take(Field::TrainedLayers)),
@@ -95,7 +95,7 @@ pub(super) const RULES: &[Rule] = &[
         Own,
     ),
     rule(
-        "double_quantization bnb_4bit_use_double_quant use_bnb_nested_quant",
+        "double_quantization bnb_4bit_use_double_quant use_bnb_nested_quant double_quant bnb_config_kwargs.bnb_4bit_use_double_quant",
         Take(Field::DoubleQuantization),
     ),
     // How it is spread.
@@ -192,7 +192,7 @@ pub(super) const RULES: &[Rule] = &[
         Idle(WITH_VISION),
     ),
     rule(
-        "use_rslora loraplus_lr_ratio loraplus_lr_embedding pissa_init pissa_iter pissa_convert init_lora_weights lora_fan_in_fan_out lora_task_type peft_use_rslora create_new_adapter lora_model_dir adapter_name_or_path adapters lora_weight_path lora_on_cpu",
+        "use_rslora loraplus_lr_ratio loraplus_lr_embedding lora_ga_batch_size lora_ga_direction lora_ga_iters lora_ga_max_length lora_ga_scale lora_ga_stable_gamma pissa_init pissa_iter pissa_convert init_lora_weights lora_fan_in_fan_out lora_task_type peft_use_rslora create_new_adapter lora_model_dir adapter_name_or_path adapters lora_weight_path lora_on_cpu",
         Idle("the start or scale of adapters"),
     ),
     rule(
