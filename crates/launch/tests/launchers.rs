@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::Field;
+use shardscope_plan::{Field, Origin};
 use shardscope_source::Source;
 
 const OPTIONS: &str = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16 \
@@ -144,4 +144,45 @@ fn a_training_that_only_the_head_node_starts_is_found() {
     let source = Source::from_files([("run.sh", command.as_str()), ("grpo_qwen25_7b.yaml", "a: 1\n")]);
     let beside = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
     assert!(!said(&beside));
+}
+
+#[test]
+fn a_trainers_command_names_the_file_that_it_takes_its_settings_from() {
+    for (text, file) in [
+        ("axolotl train examples/llama-3/lora-1b.yml", "lora-1b.yml"),
+        ("accelerate launch -m axolotl.cli.train my.yaml --sequence_len 4096", "my.yaml"),
+        ("llamafactory-cli train examples/train_lora/llama3_lora_sft.yaml", "llama3_lora_sft.yaml"),
+        (
+            "tune run --nproc_per_node 4 lora_finetune_distributed --config llama3_1/8B_lora batch_size=8",
+            "8B_lora.yaml",
+        ),
+        ("python ./deepy.py train.py -d configs pythia/1B.yml local_setup.yml", "1B.yml"),
+    ] {
+        let said = script(text).diagnostics;
+        assert!(
+            said.iter().any(|said| said.message.contains(&format!("{file}, which is not here"))),
+            "{text}: {said:?}"
+        );
+    }
+    // What stands behind a factory's name is Python; the model is known by it.
+    for text in
+        ["nemo llm pretrain --factory llama3_8b", "nemo llm finetune --factory 'llama3_70b(num_nodes=4)' -y"]
+    {
+        let read = script(text);
+        assert!(
+            read.not_modelled.iter().any(|item| item.name == "--factory"),
+            "{text}: {:?}",
+            read.diagnostics
+        );
+        assert!(
+            read.setting(Field::NumLayers).is_some_and(|setting| setting.origin == Origin::Catalog),
+            "{text}"
+        );
+    }
+    assert!(
+        script("xtuner train llama3_8b_instruct_qlora_alpaca_e3")
+            .not_modelled
+            .iter()
+            .any(|item| item.name == "program")
+    );
 }

@@ -177,7 +177,9 @@ fn trains(words: &[Word]) -> bool {
 fn is_training(words: &[Word]) -> bool {
     program_of(words).map(Word::text).filter(|program| program.ends_with(".py")).is_none_or(|program| {
         let name = base_name(program);
-        ["pretrain", "train", "finetune", "sft", "main", "run"].iter().any(|word| name.contains(word))
+        ["pretrain", "train", "finetune", "sft", "main", "run", "deepy"]
+            .iter()
+            .any(|word| name.contains(word))
     })
 }
 

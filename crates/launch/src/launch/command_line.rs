@@ -198,13 +198,15 @@ fn base(word: &Word) -> &str {
 }
 
 /// Commands of trainers, each with what it can be told to do; one blank between the words.
-const TRAINERS: [(&str, &str); 6] = [
+const TRAINERS: [(&str, &str); 8] = [
     ("swift", "sft pt rlhf infer eval deploy export app web-ui rollout merge-lora sample"),
     ("llamafactory-cli", "train chat api webchat webui export eval"),
     ("lmf", "train chat api webchat webui export eval"),
     ("trl", "sft dpo grpo kto reward rloo vllm-serve env chat"),
     ("axolotl", "train inference evaluate merge-lora merge-sharded-fsdp-weights preprocess"),
     ("tune", "run"),
+    ("xtuner", "train"),
+    ("nemo", "llm"),
 ];
 
 /// Whether a word is a trainer's command, told to do what it can.

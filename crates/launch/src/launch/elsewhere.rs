@@ -1,6 +1,7 @@
 //! A command that is given a settings file and nothing else (`train_grpo.py --config-name grpo_qwen25_7b`): where the file is
 //! not among the texts, it is asked for by name.
 
+use super::command_line::CommandLine;
 use super::flag::is_spelt;
 use crate::Argument;
 use shardscope_bash::base_name;
@@ -11,6 +12,15 @@ const ENDS: [&str; 4] = [".yaml", ".yml", ".json", ".toml"];
 const FLAGS: [&str; 4] = ["--config-name", "--config", "--config-file", "--cfg"];
 /// The option under which it holds the model, whatever else the words say: torchtitan's.
 const WHOLE: &str = "--job.config-file";
+
+/// Programs that take their settings from a file, whatever their words change of it.
+const DRIVEN: [&str; 5] = ["axolotl", "llamafactory-cli", "lmf", "tune", "axolotl.cli.train"];
+
+/// Whether the command's program is told in a file what to train.
+pub(super) fn is_driven(line: &CommandLine) -> bool {
+    let program = line.program.as_ref().map_or("", |word| base_name(word.text()));
+    DRIVEN.contains(&program)
+}
 
 /// The file that the words name and that is not at hand, and what to say of it. `bare`: no setting stands in the words.
 pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option<(String, Diagnostic)> {

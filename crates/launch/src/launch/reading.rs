@@ -72,7 +72,8 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     match chosen {
         Some(chosen) => {
             launch.take(&script, &chosen);
-            if let Some((name, said)) = elsewhere::missing(&launch.arguments, source, chosen.bare) {
+            let bare = chosen.bare || elsewhere::is_driven(&launch.line);
+            if let Some((name, said)) = elsewhere::missing(&launch.arguments, source, bare) {
                 launch.diagnostics.push(said);
                 launch.elsewhere = Some(name);
             }

@@ -5,8 +5,8 @@
 mod model;
 
 use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
-use super::reader::{Claim, Reader};
-use super::signs;
+use super::reader::{Claim, Command, Reader};
+use super::{dotted, signs};
 use crate::{Argument, Effect, NotModelled, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Kind, Software};
@@ -119,6 +119,15 @@ impl Reader for Nemo {
         KEYS
     }
 
+    fn claims(&self, command: &Command<'_>) -> Option<Claim> {
+        let own = command.words.iter().any(|word| NAMING.contains(&word.text.as_str()));
+        if own && command.program.rsplit('/').next() == Some("nemo") {
+            return Some(Claim::Certain);
+        }
+        let count = dotted::count(command.words, self.dotted());
+        (count >= dotted::ENOUGH).then_some(Claim::Shared(count))
+    }
+
     fn read_words(&self, words: &[Argument]) -> Reading {
         read_words(words)
     }
@@ -206,7 +215,8 @@ fn recipe(leaves: &mut Leaves<'_>, words: &[Argument]) {
         Origin::Default,
         "recipes of NeMo 2 and Megatron-Bridge train in bf16_mixed",
     );
-    let mut model = name.text.as_str();
+    // A factory may be called with arguments: `llama3_70b(num_nodes=128)`.
+    let mut model = name.text.split('(').next().unwrap_or(&name.text);
     while let Some(shorter) = PURPOSES.iter().find_map(|purpose| model.strip_suffix(purpose)) {
         model = shorter;
     }
