@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes crates/launch/src/formats/rl/nemo_bases.txt: what NeMo-RL's own files set that its recipes build on.
+"""Writes crates/launch/src/formats/rl/nemo-rl.txt: what NeMo-RL's own files set that its recipes build on.
 
-usage: nemo_rl_bases.py CHECKOUT > nemo_bases.txt    (needs PyYAML; CHECKOUT is a work tree of NVIDIA-NeMo/RL)
+usage: nemo_rl_bases.py CHECKOUT > nemo-rl.txt    (needs PyYAML; CHECKOUT is a work tree of NVIDIA-NeMo/RL)
 
 A file of `examples/configs` is kept where another names it under `defaults`, and so are the files that it builds on itself.
 Of each only the keys that the reader takes are kept, and only where they differ from what the file builds on.

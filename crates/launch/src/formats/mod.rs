@@ -36,5 +36,6 @@ pub use reader::{Claim, Command, Reader, Role};
 pub(super) use recipes::Recipe;
 pub use recipes::{RecipeSettings, recipe_names, recipe_settings};
 pub use register::{classify, formats, is_setting, keys, read_command};
+pub(crate) use rl::provide_bases;
 pub(super) use trainer::{Dialect, Trainer, read_python};
 pub use workload::Workload;

@@ -14,6 +14,8 @@ mod verl_idle;
 mod verl_megatron;
 mod verl_sft;
 
+pub(crate) use nemo_bases::provide as provide_bases;
+
 use super::leaves::{Leaves, Scalars};
 use super::reader::{Claim, Command, Reader};
 use super::{bases, dotted, signs};

@@ -2,16 +2,26 @@
 //! kept here so that a recipe can be read without them. `tests/record/nemo_rl_bases.py` writes the table.
 
 use super::super::scalars::Leaf;
+use shardscope_config_tree::LaterText;
 
 /// Blocks of `[file] parents...`, then a line for each key and its value.
-const TABLE: &str = include_str!("nemo_bases.txt");
+#[cfg(not(feature = "tables-later"))]
+const OWN: Option<&str> = Some(include_str!("nemo-rl.txt"));
+#[cfg(feature = "tables-later")]
+const OWN: Option<&str> = None;
+static TABLE: LaterText = LaterText::new(OWN);
+
+/// Gives a program with the feature `tables-later` its table, `nemo-rl.txt`: until then no file of NeMo-RL's is known.
+pub(crate) fn provide(table: String) {
+    TABLE.provide(table);
+}
 
 /// Longest chain of files that build on each other; NeMo-RL's own has four.
 const LONGEST: usize = 8;
 
 /// The lines of a file's block, its first one included.
 fn block(file: &str) -> Option<(&'static str, std::str::Lines<'static>)> {
-    TABLE.split("\n[").find_map(|block| {
+    TABLE.text().split("\n[").find_map(|block| {
         let (name, rest) = block.split_once(']')?;
         let mut lines = rest.lines();
         (name == file).then(|| (lines.next().unwrap_or_default(), lines))
@@ -46,8 +56,11 @@ mod tests {
 
     #[test]
     fn every_file_is_found_with_those_it_builds_on() {
-        let files: Vec<&str> =
-            TABLE.lines().filter_map(|line| Some(line.strip_prefix('[')?.split_once(']')?.0)).collect();
+        let files: Vec<&str> = TABLE
+            .text()
+            .lines()
+            .filter_map(|line| Some(line.strip_prefix('[')?.split_once(']')?.0))
+            .collect();
         assert!(files.len() > 30, "{files:?}");
         for file in files {
             assert!(!leaves(file).is_empty(), "{file}");
