@@ -26,7 +26,7 @@ pub fn build() -> Result<()> {
     let module = target_folder().join(WASM).join("release/shardscope_js.wasm");
     run(command("wasm-bindgen").args(["--target", "web", "--out-dir"]).arg(&out).arg(module))?;
     let engine = out.join("shardscope_js_bg.wasm");
-    run(command("wasm-opt").arg("-O3").arg(&engine).arg("-o").arg(&engine))?;
+    run(command("wasm-opt").arg("-O2").arg(&engine).arg("-o").arg(&engine))?;
     install::target_of(WASI)?;
     run(&mut cargo(["build", "--release", "--locked", "--package", "shardscope-cli", "--target", WASI]))?;
     let program = target_folder().join(WASI).join("release/shardscope.wasm");

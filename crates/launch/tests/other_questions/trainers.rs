@@ -289,3 +289,15 @@ fn unknown_options_that_tell_of_what_trains_stop_the_verdict() {
         assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{option}: {:?}", read.not_modelled);
     }
 }
+
+#[test]
+fn a_script_of_anybodys_names_its_model_by_any_usual_option() {
+    for option in ["model_name", "pretrained_model", "base_model_path", "model_id", "model_path"] {
+        let run = script(&format!(
+            "torchrun --nproc-per-node 8 train/sft.py --block_size=8192 --per_device_train_batch_size=1 --bf16=True \
+             --gradient_accumulation_steps=1 --{option}=Qwen/Qwen2.5-7B-Instruct --learning_rate=1e-5 --warmup_ratio=0.05"
+        ));
+        assert!(run.plan.is_some(), "{option}: {:?}", run.diagnostics);
+        assert_eq!(value(&run, Field::NumLayers), "28", "{option}");
+    }
+}

@@ -20,7 +20,17 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
         "model_path",
         "model_id_or_path",
     ];
-    let Some(leaf) = leaves.first(&keys) else { return };
+    // What scripts of anybody's call it besides.
+    let besides = [
+        "model_name",
+        "base_model_name_or_path",
+        "base_model_name",
+        "base_model_path",
+        "pretrained_model",
+        "pretrained_model_path",
+    ];
+    let others: &[&str] = if dialect == Dialect::Transformers { &besides } else { &[] };
+    let Some(leaf) = leaves.first(&keys).or_else(|| leaves.first(others)) else { return };
     if leaf.hole.is_some() {
         return;
     }
