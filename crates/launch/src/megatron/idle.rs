@@ -86,7 +86,7 @@ const REASONS: &[Reason] = &[
         "decode-only-cuda-graphs flash-decode enable-chunked-prefill disable-chunked-prefill mlp-chunks-for-prefill \
          symmetric-ar-type nccl-all-reduce-for-prefill use-legacy-static-engine cache-mla-latents num-classes num-channels \
          patch-dim output-bert-embeddings classes-fraction iter-per-epoch query-in-block-prob faiss-use-gpu \
-         num-speculative-tokens batch-invariant-mode batch-invariant-backend refit-method max-tokens-to-oom embedding-path \
+         num-speculative-tokens batch-invariant-mode batch-invariant-backend refit-method max-tokens-to-oom embedding-path offload-modules \
          short-seq-prob max-seqlen-per-dp-cp-rank activation-offload-fraction disable-mamba-mem-eff-path \
          delay-offload-until-cuda-graph min-offloaded-tensor-size fine-grained-offloading-max-inflight-offloads \
          cpu-offloading-retain-pinned-cpu-buffers moe-pad-experts-for-cuda-graph-inference query-key-layer-scaling \

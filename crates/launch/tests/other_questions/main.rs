@@ -371,3 +371,18 @@ fn the_micro_batch_of_a_torchtitan_pipeline_follows_its_version() {
     assert_eq!(micro(stated), ["8", "2", "16"]);
     assert_eq!(micro("[parallelism]\npipeline_parallel_degree = 8"), ["8", "1", "32"]);
 }
+
+#[test]
+fn modules_to_offload_say_nothing_without_their_switch() {
+    let run = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 \
+             --max-position-embeddings 32 --micro-batch-size 1 --bf16 --vocab-size 1000 --offload-modules core_attn {more}"
+        ))
+    };
+    assert!(run("").plan.is_some(), "{:?}", run("").diagnostics);
+    stopped(
+        &run("--fine-grained-activation-offloading"),
+        &["--offload-modules", "--fine-grained-activation-offloading"],
+    );
+}
