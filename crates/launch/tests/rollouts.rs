@@ -153,3 +153,15 @@ fn openrlhfs_critic_is_there_with_generalised_advantages() {
     let other = run("--critic.model_name_or_path OpenRLHF/Llama-3-8b-rm-mixture");
     assert!(other.not_modelled.iter().any(|item| item.name == "critic.model_name_or_path"));
 }
+
+#[test]
+fn a_path_to_the_reference_model_is_one_wherever_it_begins() {
+    let reference = |more: &str| {
+        let read = slime(more);
+        read.setting(Field::RlReference).map(|setting| setting.value.written()).unwrap_or_default()
+    };
+    assert_eq!(reference("--ref-load ${BASE_FOLDER}/Qwen3-4B_torch_dist"), "host");
+    // A variable alone may be empty.
+    let open = slime("--ref-load ${REFERENCE}");
+    assert!(open.plan.is_none() && open.questions.iter().any(|question| question.name == "REFERENCE"));
+}

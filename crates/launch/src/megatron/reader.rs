@@ -148,7 +148,10 @@ impl ArgumentReader<'_> {
             // A switch said to be false states nothing.
             if fixed.is_none() || value.text != "false" {
                 let text = fixed.map_or_else(|| value.text.clone(), str::to_owned);
-                self.take(*field, flag, Argument { text, ..value.clone() });
+                // That there is a path says enough, wherever its first part lies.
+                let path = fixed.is_some() && value.text.contains('/');
+                let hole = value.hole.clone().filter(|_| !path);
+                self.take(*field, flag, Argument { text, hole, ..value.clone() });
             }
         }
     }
