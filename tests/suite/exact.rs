@@ -280,3 +280,14 @@ fn deepspeed_reduces_a_flat_copy_in_fp32() {
     assert_eq!(of("1", "flat copy to reduce").unwrap_or(0), 0, "alone there is nobody");
     assert_eq!(of("2", "blocks of the first weights"), Some(2 * GPT_PARAMETERS));
 }
+
+/// `getChosenWorkspaceSize` of PyTorch: 32 MiB from Hopper on, elsewhere `:4096:2:16:8`, each for two handles.
+#[test]
+fn workspaces_are_pytorchs() {
+    let workspaces = |accelerator: &str| {
+        let plan = plan(GPT, &[("world_size", "1"), ("accelerator", accelerator)]);
+        leaves(&plan, "cuBLAS workspaces")[0]
+    };
+    assert_eq!(workspaces("A100-SXM-80GB"), Some(2 * 8_519_680));
+    assert_eq!(workspaces("H100-SXM"), Some(2 * 33_554_432));
+}
