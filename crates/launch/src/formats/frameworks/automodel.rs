@@ -10,7 +10,7 @@ pub(in crate::formats) const AUTOMODEL: Row = Row {
     trainer: "NeMo Automodel",
     title: "a configuration of NeMo Automodel",
     about: "NeMo Automodel: model by name, batch, adapters, FSDP2",
-    signs: &["step_scheduler", "model"],
+    signs: &[&["step_scheduler", "model"]],
     keys: &[
         (&["step_scheduler.global_batch_size"], Field::GlobalBatchSize),
         (&["step_scheduler.local_batch_size"], Field::MicroBatchSize),
@@ -151,7 +151,7 @@ pub(in crate::formats) const DRAFTS: Row = Row {
     trainer: "NeMo Automodel",
     title: "a recipe of NeMo Automodel for draft models",
     about: "NeMo Automodel's draft models for speculative decoding, which stop the verdict",
-    signs: &["recipe", "recipe_args"],
+    signs: &[&["recipe", "recipe_args"]],
     keys: &[(&["recipe_args.max_length", "recipe_args.max_seq_length"], Field::SeqLength)],
     models: &["recipe_args.target_model_name_or_path"],
     software: Software::HfTransformers,

@@ -8,7 +8,7 @@ pub(in crate::formats) const LEVANTER: Row = Row {
     trainer: "levanter",
     title: "a configuration of levanter",
     about: "levanter: shape and batch; JAX stops the verdict",
-    signs: &["trainer.train_batch_size", "model"],
+    signs: &[&["trainer.train_batch_size", "model"], &["trainer.train_batch_size", "initialize_from_hf"]],
     keys: &[
         (&["model.num_layers"], Field::NumLayers),
         (&["model.hidden_dim"], Field::HiddenSize),

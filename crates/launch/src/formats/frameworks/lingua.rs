@@ -11,7 +11,7 @@ pub(in crate::formats) const LINGUA: Row = Row {
     trainer: "lingua",
     title: "a configuration of lingua",
     about: "lingua: shape, batch; its layers stop the verdict",
-    signs: &["distributed.fsdp_type", "model.dim"],
+    signs: &[&["distributed.fsdp_type", "model.dim"]],
     keys: &[
         (&["model.n_layers"], Field::NumLayers),
         (&["model.dim"], Field::HiddenSize),

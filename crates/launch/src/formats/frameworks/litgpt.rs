@@ -10,7 +10,7 @@ pub(in crate::formats) const LITGPT: Row = Row {
     trainer: "litgpt",
     title: "a configuration of litgpt",
     about: "litgpt: model by name, batch, machines, adapters; Llama, Mistral and Qwen",
-    signs: &["train.global_batch_size", "devices"],
+    signs: &[&["train.global_batch_size", "devices"]],
     keys: &[
         (&["train.max_seq_length"], Field::SeqLength),
         (&["train.global_batch_size"], Field::GlobalBatchSize),

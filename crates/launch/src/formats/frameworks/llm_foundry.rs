@@ -10,7 +10,10 @@ pub(in crate::formats) const LLM_FOUNDRY: Row = Row {
     trainer: "llm-foundry",
     title: "a configuration of llm-foundry",
     about: "llm-foundry: MPT and models of transformers, batch, FSDP",
-    signs: &["device_train_microbatch_size", "train_loader"],
+    signs: &[
+        &["device_train_microbatch_size", "train_loader"],
+        &["parameters.device_train_microbatch_size", "parameters.train_loader"],
+    ],
     keys: &[
         (&["model.n_layers"], Field::NumLayers),
         (&["model.d_model"], Field::HiddenSize),
@@ -19,6 +22,7 @@ pub(in crate::formats) const LLM_FOUNDRY: Row = Row {
         (&["max_seq_len", "model.max_seq_len", "variables.max_seq_len"], Field::SeqLength),
         (&["global_train_batch_size"], Field::GlobalBatchSize),
         (&["device_train_microbatch_size"], Field::MicroBatchSize),
+        (&["gpus"], Field::WorldSize),
     ],
     models: &["model.pretrained_model_name_or_path"],
     software: Software::TorchFsdp,
@@ -26,7 +30,16 @@ pub(in crate::formats) const LLM_FOUNDRY: Row = Row {
     extra: foundry,
 };
 
+/// MosaicML's cluster names its accelerators so (`compute.gpu_type`).
+const ACCELERATORS: [(&str, &str); 3] =
+    [("a100_40gb", "A100-SXM-40GB"), ("a100_80gb", "A100-SXM-80GB"), ("h100_80gb", "H100-SXM")];
+
 fn foundry(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("gpu_type") {
+        if let Some((_, name)) = ACCELERATORS.iter().find(|(known, _)| *known == leaf.value) {
+            leaves.say(Field::Accelerator, name, leaf);
+        }
+    }
     let strategy = leaves.get("fsdp_config.sharding_strategy");
     if let Some(leaf) = strategy {
         let stage = match leaf.value.as_str() {

@@ -8,7 +8,7 @@ pub(in crate::formats) const MAXTEXT: Row = Row {
     trainer: "MaxText",
     title: "a configuration of MaxText",
     about: "MaxText: shape and batch; JAX stops the verdict",
-    signs: &["per_device_batch_size", "max_target_length"],
+    signs: &[&["per_device_batch_size", "max_target_length"]],
     keys: &[
         (&["base_num_decoder_layers"], Field::NumLayers),
         (&["base_emb_dim"], Field::HiddenSize),

@@ -10,7 +10,7 @@ pub(in crate::formats) const OLMO: Row = Row {
     trainer: "OLMo",
     title: "a configuration of OLMo",
     about: "OLMo: shape, batch; its layers stop the verdict",
-    signs: &["model.d_model", "model.n_heads", "global_train_batch_size"],
+    signs: &[&["model.d_model", "model.n_heads", "global_train_batch_size"]],
     keys: &[
         (&["model.n_layers"], Field::NumLayers),
         (&["model.d_model"], Field::HiddenSize),

@@ -18,7 +18,7 @@ pub(in crate::formats) const PRIME_RL: Row = Row {
     trainer: "prime-rl",
     title: "a configuration of prime-rl",
     about: "prime-rl: model by name, length, machines; its modules stop the verdict",
-    signs: &["model.name", "orchestrator"],
+    signs: &[&["model.name", "orchestrator"]],
     keys: KEYS,
     models: &["model.name"],
     software: Software::TorchFsdp,
@@ -30,6 +30,6 @@ pub(in crate::formats) const PRIME_RL: Row = Row {
 pub(in crate::formats) const PRIME_SFT: Row = Row {
     title: "a configuration of prime-rl's supervised tuning",
     about: "prime-rl's supervised tuning: model by name, batch, length; its modules stop the verdict",
-    signs: &["model.name", "data.name", "optim"],
+    signs: &[&["model.name", "data.name", "optim"]],
     ..PRIME_RL
 };

@@ -17,8 +17,8 @@ pub(in crate::formats) struct Row {
     pub(super) title: &'static str,
     /// Which settings are read, for the guide.
     pub(super) about: &'static str,
-    /// Paths that all must be there.
-    pub(super) signs: &'static [&'static str],
+    /// Paths that all must be there, of one of these lists.
+    pub(super) signs: &'static [&'static [&'static str]],
     /// Paths of each setting, of which the first that is there counts.
     pub(super) keys: &'static [(&'static [&'static str], Field)],
     /// Paths that name a model.
@@ -44,16 +44,24 @@ impl Reader for Row {
     }
 
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
-        if signs::any(tree, OTHERS).is_some() { None } else { signs::all(tree, self.signs) }
+        if signs::any(tree, OTHERS).is_some() {
+            return None;
+        }
+        self.signs.iter().find_map(|signs| signs::all(tree, signs))
     }
 
     fn read(&self, root: &Node) -> Reading {
-        let scalars = Scalars::of(root);
+        // A job of MosaicML's cluster has the settings under `parameters`, its machines under `compute`.
+        let own = root.get("parameters").filter(|node| node.get("train_loader").is_some());
+        let mut scalars = Scalars::of(own.unwrap_or(root));
+        if let Some(machines) = root.get("compute").filter(|_| own.is_some()) {
+            scalars.extend(Scalars::of(machines));
+        }
         let mut leaves = Leaves::over(&scalars);
         for (paths, field) in self.keys {
-            // A size of 0 says that nothing is packed.
-            let said: Vec<&str> =
-                paths.iter().filter(|path| leaves.whole(path) != Some(0)).copied().collect();
+            // A size of 0 says that nothing is packed, and "auto" that it is found by trial.
+            let is_said = |path: &&&str| leaves.whole(path) != Some(0) && leaves.text(path) != Some("auto");
+            let said: Vec<&str> = paths.iter().filter(is_said).copied().collect();
             leaves.take(&said, *field);
         }
         common(&mut leaves, self);

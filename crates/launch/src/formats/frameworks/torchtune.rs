@@ -12,7 +12,7 @@ pub(in crate::formats) const TORCHTUNE: Row = Row {
     trainer: "torchtune",
     title: "a configuration of torchtune",
     about: "torchtune: model by name, batch, adapters, its losses; Llama, Mistral and Qwen",
-    signs: &["model._component_", "tokenizer._component_"],
+    signs: &[&["model._component_", "tokenizer._component_"]],
     keys: &[
         (&["tokenizer.max_seq_len"], Field::SeqLength),
         (&["batch_size"], Field::MicroBatchSize),
