@@ -38,6 +38,9 @@ pub(super) enum RlFormat {
     MindSpeedRl,
 }
 
+/// Files that a recipe builds on at once, at most; real ones name one or two.
+const MAX_BASES: usize = 8;
+
 /// Keys of verl's supervised trainer that no other command has together.
 const SFT: &[&str] = &[
     "model.partial_pretrain",
@@ -112,7 +115,7 @@ impl Reader for RlFormat {
     fn read(&self, root: &Node) -> Reading {
         let mut known = Vec::new();
         if *self == Self::NemoRl {
-            for (file, _) in bases::named(root) {
+            for (file, _) in bases::named(root).into_iter().take(MAX_BASES) {
                 known.extend(nemo_bases::leaves(&file));
             }
         }
