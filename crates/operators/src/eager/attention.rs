@@ -87,7 +87,7 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     tape.step = Step::Last;
     if manual::output(x) {
         tape.keep(true, RESULT, &[x.n, wide], x.compute_width, &OUT);
-        manual::keep_beside(tape, flow.attention, &[(&OUTPUT, [wide, x.h])], [0, wide]);
+        manual::keep_beside(tape, flow.attention, &[(&OUTPUT, [wide, x.h])], true);
     } else {
         OUTPUT.run(tape, Input { shared, needed: flow.attention, cast: true }, [wide, x.h]);
     }

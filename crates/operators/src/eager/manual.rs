@@ -85,22 +85,22 @@ pub(super) fn mlp(x: &Symbols<'_>) -> bool {
 pub(super) fn keep_input(tape: &mut Tape<'_, '_>, name: &'static str, needed: bool, parts: &[Part]) {
     let x = tape.x;
     tape.keep(true, name, &[x.n, x.h], x.compute_width, &INPUT);
-    keep_beside(tape, needed, parts, [x.h, 0]);
+    keep_beside(tape, needed, parts, false);
 }
 
 /// A projection, and its sizes.
 pub(super) type Part = (&'static Linear, [u64; 2]);
 
 /// What axolotl keeps beside the input of `parts`: what dropout made of it, with the mask, once for all that read it, and the
-/// adapters' matrices cast to the type of the input. `rows` are the input's columns: of the residual stream, or of the heads.
-pub(super) fn keep_beside(tape: &mut Tape<'_, '_>, needed: bool, parts: &[Part], rows: [u64; 2]) {
+/// adapters' matrices cast to the type of the input. `of_heads`: the input is the attention's output, as wide as its heads; else it
+/// is as wide as the residual stream.
+pub(super) fn keep_beside(tape: &mut Tape<'_, '_>, needed: bool, parts: &[Part], of_heads: bool) {
     let x = tape.x;
     if x.recipe().software.semantics().modules.fuses_adapters {
         return;
     }
-    let [stream, heads] = rows;
     let (columns, dropped, mask) =
-        if stream > 0 { (stream, &DROPPED, &MASK) } else { (heads, &DROPPED_HEADS, &MASK_HEADS) };
+        if of_heads { (x.a * x.d, &DROPPED_HEADS, &MASK_HEADS) } else { (x.h, &DROPPED, &MASK) };
     let dropout = x.recipe().tuning.lora.is_some_and(|lora| lora.dropout);
     if let Some((first, _)) = parts.first().filter(|_| dropout) {
         let [input, bytes] = first.adapter_names();
