@@ -74,6 +74,10 @@ fn adapters_without_functions_of_their_own_keep_what_pefts_keep() {
 #[test]
 fn what_automodel_does_otherwise_stops_by_name() {
     stopped(&recipe("", "", ""), &["model.force_hf"]);
+    let mistral = "step_scheduler: {global_batch_size: 8, local_batch_size: 1}\nmodel: {pretrained_model_name_or_path: \
+        mistralai/Mistral-7B-v0.1}\ndistributed: {strategy: fsdp2}\ndataset: {seq_len: 4096}\n";
+    let unregistered = said("a.yaml", mistral, &[("world_size", "8")]);
+    assert!(unregistered.plan.is_some(), "{:?}", unregistered.diagnostics);
     stopped(&recipe(PLAIN, "", "teacher_model: {a: b}"), &["recipe"]);
     for (distributed, more, name) in [
         (", activation_checkpointing: selective", "", "distributed.activation_checkpointing"),

@@ -6,6 +6,9 @@ use crate::reading::DEFERRED_GRADIENTS;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
+/// Models whose architecture is not among Automodel's own (`MODEL_ARCH_MAPPING` of `_transformers/registry.py`:
+/// `MistralForCausalLM`, `MixtralForCausalLM`, `Gemma2ForCausalLM`), so that transformers' modules train.
+const UNREGISTERED: &[&str] = &["mistralai/Mistral-7B-", "mistralai/Mixtral-8x", "google/gemma-2-"];
 /// What `*_proj` matches in decoders of transformers.
 const PROJECTIONS: &str = "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj";
 
@@ -249,7 +252,9 @@ fn implementation(leaves: &mut Leaves<'_>) {
         let what = "another head instead of the output layer";
         lack(leaves, "model._target_", Effect::Model, what);
     }
-    let plain = leaves.flag("model.force_hf") == Some(true);
+    let named = AUTOMODEL.models.iter().find_map(|path| leaves.text(path)).unwrap_or_default();
+    let plain = leaves.flag("model.force_hf") == Some(true)
+        || UNREGISTERED.iter().any(|start| named.starts_with(start));
     let liger = leaves.flag("model.use_liger_kernel") != Some(false);
     if plain && liger {
         leaves.state(Field::LigerKernel, "true", Origin::Default, "Automodel patches models of transformers");
