@@ -1,6 +1,7 @@
 //! No answer to a question that nobody asked: each of these was once read as another training, and is now read right, asked
 //! about, or stopped with one sentence.
 
+mod automodel;
 mod rollouts;
 mod trainers;
 

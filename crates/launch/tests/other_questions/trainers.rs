@@ -92,21 +92,6 @@ fn a_trainers_own_command_is_its_program_whatever_files_its_options_name() {
 
 #[test]
 fn trainers_whose_modules_are_their_own_stop_the_verdict() {
-    let automodel = |model: &str, more: &str| {
-        let text = format!(
-            "recipe: TrainFinetuneRecipeForNextTokenPrediction\nstep_scheduler: {{global_batch_size: 8, local_batch_size: 1}}\n\
-             model:\n  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n  \
-             pretrained_model_name_or_path: Qwen/Qwen2.5-7B\n{model}\ndistributed: {{strategy: fsdp2}}\n\
-             dataset: {{seq_len: 4096}}\n{more}\n"
-        );
-        said("a.yaml", &text, &[("world_size", "8")])
-    };
-    stopped(&automodel("", ""), &["model.force_hf"]);
-    stopped(&automodel("  force_hf: true", "peft: {dim: 16}"), &["peft"]);
-    stopped(&automodel("  force_hf: true", "teacher_model: {a: b}"), &["recipe"]);
-    let plain = automodel("  force_hf: true", "");
-    assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
-    assert_eq!(value(&plain, Field::LigerKernel), "true");
     let core = "torchrun --nproc_per_node 8 open_instruct/dpo.py --model_name_or_path Qwen/Qwen2.5-7B --max_seq_length 2048 \
         --per_device_train_batch_size 1 --gradient_accumulation_steps 1";
     stopped(&script(core), &["program"]);

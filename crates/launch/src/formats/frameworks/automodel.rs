@@ -2,8 +2,15 @@
 
 use super::row::Row;
 use crate::formats::leaves::Leaves;
+use crate::reading::DEFERRED_GRADIENTS;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
+
+/// Models whose architecture is not among Automodel's own (`MODEL_ARCH_MAPPING` of `_transformers/registry.py`:
+/// `MistralForCausalLM`, `MixtralForCausalLM`, `Gemma2ForCausalLM`), so that transformers' modules train.
+const UNREGISTERED: &[&str] = &["mistralai/Mistral-7B-", "mistralai/Mixtral-8x", "google/gemma-2-"];
+/// What `*_proj` matches in decoders of transformers.
+const PROJECTIONS: &str = "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj";
 
 /// NeMo Automodel's settings file.
 pub(in crate::formats) const AUTOMODEL: Row = Row {
@@ -43,30 +50,109 @@ pub(in crate::formats) const AUTOMODEL: Row = Row {
 };
 
 fn automodel(leaves: &mut Leaves<'_>) {
-    let second = leaves.text("distributed.strategy").is_none_or(|strategy| strategy == "fsdp2");
-    let engine = if second { "fsdp2" } else { "ddp" };
-    leaves.state(Field::DataParallelEngine, engine, Origin::Default, "default of Automodel");
-    leaves.state(
-        Field::ZeroStage,
-        if second { "3" } else { "0" },
-        Origin::Default,
-        "Automodel shards by FSDP2",
-    );
-    if leaves.reading.value(Field::LoraRank).is_some() {
-        leaves.state(Field::TrainType, "lora", Origin::Derived, "the text sets up LoRA");
-        leaves.state(Field::LoraTargetModules, "all-linear", Origin::Default, "default of Automodel");
-    }
-    if let Some(leaf) = leaves.all().iter().find(|leaf| leaf.path.starts_with("flow_matching.")) {
-        let item =
-            NotModelled::new("flow_matching", "", Effect::Model, "a diffusion model").at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
+    recipe(leaves);
+    spread(leaves);
+    if leaves.all().iter().any(|leaf| leaf.path.starts_with("peft.")) {
+        adapters(leaves);
     }
     implementation(leaves);
-    let own = leaves.all().iter().find(|leaf| leaf.path.starts_with("model.backend."));
-    if let Some(leaf) = own {
-        let what = "Automodel's own kernels and layers instead of transformers'";
-        let item = NotModelled::new("model.backend", "", Effect::Memory, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
+    optimizer(leaves);
+    let groups = [
+        ("flow_matching.", Effect::Model, "a diffusion model"),
+        ("model.backend.", Effect::Memory, "Automodel's own kernels and layers instead of transformers'"),
+        ("quantization.", Effect::Memory, "quantised weights under Automodel's own modules"),
+        ("qat.", Effect::Memory, "training that is aware of quantisation"),
+        ("distributed.mp_policy.", Effect::Memory, "number formats of FSDP2 other than Automodel's own"),
+        ("distributed.offload_policy.", Effect::Memory, "shards on the host (FSDP2)"),
+        ("distributed.autocast_dtype", Effect::Memory, "autocast over FSDP2"),
+    ];
+    for (group, effect, what) in groups {
+        if leaves.all().iter().any(|leaf| leaf.path.starts_with(group) && !leaf.value.is_empty()) {
+            lack(leaves, group, effect, what);
+        }
+    }
+    for (path, what) in [
+        ("fp8.enabled", "linear layers in fp8"),
+        ("compile.enabled", "torch.compile, which keeps other tensors"),
+        ("distributed.enable_compile", "torch.compile, which keeps other tensors"),
+    ] {
+        if leaves.yes(path).is_some() {
+            lack(leaves, path, Effect::Memory, what);
+        }
+    }
+}
+
+/// Says that what a key sets is not modelled.
+fn lack(leaves: &mut Leaves<'_>, path: &str, effect: Effect, what: &str) {
+    let leaf = leaves.get(path).or_else(|| leaves.all().iter().find(|leaf| leaf.path.starts_with(path)));
+    let (value, span) = leaf.map_or(("", None), |leaf| (leaf.value.as_str(), leaf.span));
+    let item = NotModelled::new(path.trim_end_matches('.'), value, effect, what).at_some(span);
+    leaves.reading.not_modelled.push(item);
+}
+
+/// Only the recipes that train the next token with all of a decoder are read (`nemo_automodel/recipes/llm`).
+fn recipe(leaves: &mut Leaves<'_>) {
+    const KNOWN: &[&str] =
+        &["TrainFinetuneRecipeForNextTokenPrediction", "BenchmarkingRecipeForNextTokenPrediction"];
+    let name = leaves.text("recipe").or_else(|| leaves.text("recipe._target_"));
+    let last = name.and_then(|name| name.rsplit('.').next());
+    if last.is_some_and(|name| !KNOWN.contains(&name)) {
+        lack(leaves, "recipe", Effect::Model, "a recipe that does more than to train a decoder's next token");
+    }
+}
+
+/// How the model is spread (`components/distributed/config.py`): FSDP2 holds shards as they were loaded, gathers them in bf16
+/// and reduces gradients in fp32.
+fn spread(leaves: &mut Leaves<'_>) {
+    let old = leaves.text("distributed._target_").and_then(|class| class.rsplit('.').next());
+    let strategy = leaves.text("distributed.strategy").or(old).unwrap_or("fsdp2").to_ascii_lowercase();
+    let second = strategy.starts_with("fsdp2");
+    if !second && !strategy.starts_with("ddp") {
+        let path = if old.is_some() { "distributed._target_" } else { "distributed.strategy" };
+        lack(leaves, path, Effect::Memory, "Megatron-FSDP, whose buffers are its own");
+    }
+    let (engine, stage) = match leaves.flag("distributed.reshard_after_forward") {
+        _ if !second => ("ddp", "0"),
+        Some(false) => ("fsdp2", "2"),
+        _ => ("fsdp2", "3"),
+    };
+    leaves.state(Field::DataParallelEngine, engine, Origin::Default, "default of Automodel");
+    leaves.state(Field::ZeroStage, stage, Origin::Default, "Automodel shards by FSDP2");
+    leaves.state(Field::Autocast, "none", Origin::Default, "Automodel loads weights as they are trained");
+    if second {
+        leaves.state(Field::ReduceDtype, "fp32", Origin::Default, "mp_policy of Automodel's FSDP2");
+        let at_once = leaves.reading.value(Field::GlobalBatchSize).is_some()
+            && leaves.reading.value(Field::GlobalBatchSize) == leaves.reading.value(Field::MicroBatchSize);
+        if leaves.flag("distributed.defer_fsdp_grad_sync") != Some(false) && !at_once {
+            let what = "whole gradients in fp32 on every GPU between micro-batches, as Automodel reduces them with the last \
+                        one; defer_fsdp_grad_sync: false reduces each time";
+            lack(leaves, DEFERRED_GRADIENTS, Effect::Memory, what);
+        }
+    }
+    if leaves.whole("distributed.dp_replicate_size").is_some_and(|size| size > 1) {
+        lack(
+            leaves,
+            "distributed.dp_replicate_size",
+            Effect::Memory,
+            "shards over a part of the GPUs (HSDP)",
+        );
+    }
+    if leaves.flag("distributed.reshard_after_forward") == Some(true) {
+        let what = "the last layer gathered a second time for backward";
+        lack(leaves, "distributed.reshard_after_forward", Effect::Memory, what);
+    }
+    // Yes and no are read with those of other trainers.
+    match leaves.get("distributed.activation_checkpointing") {
+        Some(leaf) if leaf.value == "full" => leaves.switch(Field::GradientCheckpointing, true, leaf),
+        Some(leaf) if leaf.flag().is_none() && leaf.value != "none" => {
+            let what = "checkpointing that keeps every second product";
+            lack(leaves, "distributed.activation_checkpointing", Effect::Memory, what);
+        }
+        _ => {}
+    }
+    if leaves.text("distributed.activation_checkpointing_scope").is_some_and(|scope| scope != "all") {
+        let what = "checkpointing of a part of each layer";
+        lack(leaves, "distributed.activation_checkpointing_scope", Effect::Memory, what);
     }
     let cut = [
         Field::TensorModelParallelSize,
@@ -79,41 +165,96 @@ fn automodel(leaves: &mut Leaves<'_>) {
             "a model of transformers cut by Automodel (tensor, pipeline, context or expert parallelism)";
         leaves.reading.not_modelled.push(NotModelled::new("distributed", "", Effect::Memory, what));
     }
-    if leaves.all().iter().any(|leaf| leaf.path.starts_with("fp8.") || leaf.path.starts_with("quantization."))
-    {
-        leaves.reading.not_modelled.push(NotModelled::new(
-            "fp8",
-            "",
+    if leaves.reading.value(Field::Bf16) != Some("true") {
+        let what = "shards in another format than the bf16 that FSDP2 gathers";
+        lack(leaves, "model.torch_dtype", Effect::Memory, what);
+    }
+}
+
+/// Automodel's adapters (`components/_peft/lora.py`). `LinearLoRA` without its own autograd function is
+/// `lora_B(lora_A(x) * scale)` beside the frozen product: it keeps the input and the narrow product, as PEFT's do, in the
+/// type of the weights. Its memory-efficient function, which is the default, keeps less and joins MLPs.
+fn adapters(leaves: &mut Leaves<'_>) {
+    leaves.state(Field::TrainType, "lora", Origin::Derived, "the text sets up LoRA");
+    leaves.state(Field::LoraRank, "8", Origin::Default, "PeftConfig of Automodel");
+    leaves.state(Field::LoraAlpha, "32", Origin::Default, "PeftConfig of Automodel");
+    leaves.state(Field::LoraDropout, "0", Origin::Default, "PeftConfig of Automodel");
+    leaves.state(
+        Field::AdapterDtype,
+        "bf16",
+        Origin::Default,
+        "Automodel builds adapters in the type of the weights",
+    );
+    match leaves.get("peft.target_modules") {
+        Some(leaf) if leaf.value.trim_matches(['[', ']']) != "*_proj" => {
+            if leaf.value.contains('*') {
+                lack(leaves, "peft.target_modules", Effect::Model, "adapters beside modules of a pattern");
+            } else {
+                leaves.say(Field::LoraTargetModules, &leaf.value, leaf);
+            }
+        }
+        _ => leaves.state(Field::LoraTargetModules, PROJECTIONS, Origin::Default, "*_proj of Automodel"),
+    }
+    for path in ["peft.match_all_linear", "peft.use_dora"] {
+        if leaves.yes(path).is_some() {
+            lack(
+                leaves,
+                path,
+                Effect::Model,
+                "adapters beside the output layer as well, or DoRA of Automodel's",
+            );
+        }
+    }
+    for path in ["peft.exclude_modules", "peft.lora_dtype"] {
+        if leaves.get(path).is_some() {
+            lack(leaves, path, Effect::Model, "adapters of another choice of modules, or of another format");
+        }
+    }
+    if leaves.get("peft.dropout").and_then(|leaf| leaf.value.parse::<f64>().ok()).is_some_and(|p| p > 0.0) {
+        lack(
+            leaves,
+            "peft.dropout",
             Effect::Memory,
-            "linear layers in fp8 or quantised",
-        ));
+            "dropout behind the adapters, which keeps a mask of their output",
+        );
+    }
+    if leaves.flag("peft.use_memory_efficient_lora") != Some(false) {
+        let what = "adapters of Automodel's own, whose kernels keep other tensors";
+        lack(leaves, "peft", Effect::Memory, what);
+    }
+    leaves.pass_below(&["peft._target_", "peft.use_triton", "peft.use_memory_efficient_lora"]);
+}
+
+/// PyTorch's own optimizers step the parameters in their type; others hold what no estimator knows here.
+fn optimizer(leaves: &mut Leaves<'_>) {
+    if leaves.text("optimizer._target_").is_some_and(|class| !class.starts_with("torch.optim.")) {
+        leaves.reading.keep(&|found| found.field != Field::Optimizer);
+        let what = "what this optimizer keeps; PyTorch's states would be counted";
+        lack(leaves, "optimizer._target_", Effect::Memory, what);
     }
 }
 
 /// Which modules train: Automodel's own for the architectures that it has (Llama, Qwen, Mistral and most mixtures of experts:
 /// `_transformers/registry.py`), else transformers' with Liger's kernels, unless told otherwise.
 fn implementation(leaves: &mut Leaves<'_>) {
-    let lack = |leaves: &mut Leaves<'_>, path: &str, value: &str, effect, what: &str| {
-        let item =
-            NotModelled::new(path, value, effect, what).at_some(leaves.get(path).and_then(|leaf| leaf.span));
-        leaves.reading.not_modelled.push(item);
-    };
     let recipe = leaves.text("recipe").unwrap_or_default().to_owned();
     let class = leaves.text("model._target_").unwrap_or_default().to_owned();
     if leaves.all().iter().any(|leaf| leaf.path.starts_with("teacher_model.")) {
-        lack(leaves, "recipe", &recipe, Effect::Memory, "a teacher beside the model that is trained");
+        lack(leaves, "recipe", Effect::Memory, "a teacher beside the model that is trained");
     }
     if recipe.contains("VLM") || class.contains("ImageTextToText") || class.contains("Multimodal") {
-        lack(leaves, "model._target_", &class, Effect::Model, "the vision model beside the decoder");
+        lack(leaves, "model._target_", Effect::Model, "the vision model beside the decoder");
     }
     if class.contains("SequenceClassification")
         || class.contains("BiEncoder")
         || class.contains("CrossEncoder")
     {
         let what = "another head instead of the output layer";
-        lack(leaves, "model._target_", &class, Effect::Model, what);
+        lack(leaves, "model._target_", Effect::Model, what);
     }
-    let plain = leaves.flag("model.force_hf") == Some(true);
+    let named = AUTOMODEL.models.iter().find_map(|path| leaves.text(path)).unwrap_or_default();
+    let plain = leaves.flag("model.force_hf") == Some(true)
+        || UNREGISTERED.iter().any(|start| named.starts_with(start));
     let liger = leaves.flag("model.use_liger_kernel") != Some(false);
     if plain && liger {
         leaves.state(Field::LigerKernel, "true", Origin::Default, "Automodel patches models of transformers");
@@ -129,20 +270,16 @@ fn implementation(leaves: &mut Leaves<'_>) {
         Some("MaskedCrossEntropy") => {
             leaves.state(Field::LossKind, "torch", Origin::Derived, "loss_fn of Automodel")
         }
-        _ => {}
+        Some(_) => lack(leaves, "loss_fn", Effect::Memory, "what this loss keeps"),
+        None => {}
+    }
+    if leaves.flag("loss_fn.fp32_upcast") == Some(false) {
+        lack(leaves, "loss_fn.fp32_upcast", Effect::Memory, "a loss over 16-bit logits");
     }
     if !plain {
         let what =
             "modules of Automodel's own, which it has for most architectures, in the place of transformers'";
-        lack(leaves, "model.force_hf", "", Effect::Memory, what);
-    } else if leaves.all().iter().any(|leaf| leaf.path.starts_with("peft.")) {
-        lack(
-            leaves,
-            "peft",
-            "",
-            Effect::Memory,
-            "adapters of Automodel's own, whose kernels keep other tensors",
-        );
+        lack(leaves, "model.force_hf", Effect::Memory, what);
     }
 }
 
