@@ -35,10 +35,10 @@ const ACCELERATORS: [(&str, &str); 3] =
     [("a100_40gb", "A100-SXM-40GB"), ("a100_80gb", "A100-SXM-80GB"), ("h100_80gb", "H100-SXM")];
 
 fn foundry(leaves: &mut Leaves<'_>) {
-    if let Some(leaf) = leaves.get("gpu_type") {
-        if let Some((_, name)) = ACCELERATORS.iter().find(|(known, _)| *known == leaf.value) {
-            leaves.say(Field::Accelerator, name, leaf);
-        }
+    if let Some(leaf) = leaves.get("gpu_type")
+        && let Some((_, name)) = ACCELERATORS.iter().find(|(known, _)| *known == leaf.value)
+    {
+        leaves.say(Field::Accelerator, name, leaf);
     }
     let strategy = leaves.get("fsdp_config.sharding_strategy");
     if let Some(leaf) = strategy {
