@@ -119,7 +119,11 @@ impl Builder<'_> {
             }
             // Whole lines: a script in a block keeps its own lines.
             _ if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) => {
-                self.line_start(place.start)..(self.cursor.line_end(place.end) + 1).min(self.cursor.end())
+                // The reader knows that a block is over where the next key begins, whose line is not the block's.
+                let last = self.line_start(place.end);
+                let over = last > place.start && self.cursor.slice(last, place.end).trim().is_empty();
+                let end = if over { last } else { self.cursor.line_end(place.end) + 1 };
+                self.line_start(place.start)..end.min(self.cursor.end())
             }
             _ => {
                 let start = self.past_properties(place.start).min(place.end);
@@ -239,6 +243,19 @@ mod tests {
         }
         assert_eq!(standard(&"[".repeat(1 << 20), 0), None);
         assert_eq!(standard(&"- ".repeat(1 << 19), 0), None);
+    }
+
+    #[test]
+    fn a_block_ends_before_the_next_key() {
+        for text in [
+            "a: |\n  one\n  two\nb: 1\n",
+            "a:\n  b: |\n    one\n\n    two\n  c: 1\n",
+            "- a: >-\n    one\n    two\n  b: |\n      three\n- c: |\n    four\n",
+            "a: |\n  one\n",
+            "a: |\n  one",
+        ] {
+            assert_eq!(standard(text, 0), Some(crate::block::read_tolerantly(text, 0)), "{text}");
+        }
     }
 
     #[test]
