@@ -252,7 +252,7 @@ fields! {
     FrozenModules "frozen_modules" Words, "parts of the model that do not train: vision_tower, multi_modal_projector, language_model";
     AdapterDtype "adapter_dtype" Word(DTYPES), "number format of LoRA's adapters";
     AdapterLibrary "adapter_library" Word(&["peft", "megatron-bridge", "megatron-bridge-canonical", "mcore-bridge", "torchtune", "litgpt"]), "whose adapters stand beside frozen weights, which says how they are cut over tensor ranks";
-    LoraKernels "lora_kernels" Words, "projections with adapters that are one function each: qkv, o, mlp (axolotl)";
+    LoraKernels "lora_kernels" Words, "projections with fused LoRA kernels: qkv, o, mlp (axolotl)";
     UseDora "use_dora" Flag, "weight-decomposed adapters (DoRA)";
     TrainedLayers "trained_layers" Count(0, MAX_LAYERS), "last layers that train where the rest is frozen";
     InputRequireGrads "input_require_grads" Flag, "the embedding's output is made to require a gradient";

@@ -36,7 +36,14 @@ const REASONS: &[Reason] = &[
          use-mp-args-from-checkpoint-args no-initialization use-cpu-initialization init-model-with-meta-device \
          enable-msc disable-msc s3-cache-path object-storage-cache-path load-main-params-from-ckpt output-dir \
          overwrite-output-dir resume-from-checkpoint no-initialization enable-hf2mg-convert \
-         check-weight-hash-across-dp-replicas-interval low-cpu-mem-usage delta-offload-bytes-across-pp-ranks",
+         check-weight-hash-across-dp-replicas-interval low-cpu-mem-usage",
+    ),
+    // `TransformerConfig.__post_init__` and every module ask for the switch before they look at these.
+    reason(
+        "read only with --fine-grained-activation-offloading, which stops the verdict",
+        "",
+        "offload-modules activation-offload-fraction min-offloaded-tensor-size delay-offload-until-cuda-graph \
+         fine-grained-offloading-max-inflight-offloads delta-offload-bytes-across-pp-ranks",
     ),
     reason(
         "training data",
@@ -86,9 +93,8 @@ const REASONS: &[Reason] = &[
         "decode-only-cuda-graphs flash-decode enable-chunked-prefill disable-chunked-prefill mlp-chunks-for-prefill \
          symmetric-ar-type nccl-all-reduce-for-prefill use-legacy-static-engine cache-mla-latents num-classes num-channels \
          patch-dim output-bert-embeddings classes-fraction iter-per-epoch query-in-block-prob faiss-use-gpu \
-         num-speculative-tokens batch-invariant-mode batch-invariant-backend refit-method max-tokens-to-oom embedding-path offload-modules \
-         short-seq-prob max-seqlen-per-dp-cp-rank activation-offload-fraction disable-mamba-mem-eff-path \
-         delay-offload-until-cuda-graph min-offloaded-tensor-size fine-grained-offloading-max-inflight-offloads \
+         num-speculative-tokens batch-invariant-mode batch-invariant-backend refit-method max-tokens-to-oom embedding-path \
+         short-seq-prob max-seqlen-per-dp-cp-rank disable-mamba-mem-eff-path \
          cpu-offloading-retain-pinned-cpu-buffers moe-pad-experts-for-cuda-graph-inference query-key-layer-scaling \
          ep-overlap-early-attn-memory-release",
     ),

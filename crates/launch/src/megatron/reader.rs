@@ -21,9 +21,6 @@ pub fn read(arguments: &[Argument]) -> Reading {
     reader.finish()
 }
 
-/// The switch of offloading by modules.
-const OFFLOADING: &str = "--fine-grained-activation-offloading";
-
 #[derive(Default)]
 struct ArgumentReader<'a> {
     words: &'a [Argument],
@@ -215,10 +212,7 @@ impl ArgumentReader<'_> {
 
     /// A flag of Megatron-LM without a setting: not modelled, or without influence for a reason that is known.
     fn idle(&mut self, flag: Flag, value: &Argument, span: Option<Span>) {
-        // What would be offloaded counts under its switch alone, before or behind it (`transformer_config.py`).
-        let switched = |word: &Argument| word.text.replace('_', "-").starts_with(OFFLOADING);
-        let off = flag.name == "offload-modules" && !self.words.iter().any(switched);
-        if let Some(known) = unmodelled::find(flag.name, &value.text).filter(|_| !off) {
+        if let Some(known) = unmodelled::find(flag.name, &value.text) {
             return self.lack(flag.name, value, known.effect, known.message);
         }
         self.first_idle = self.first_idle.or(span);

@@ -68,7 +68,6 @@ const UNMODELLED: &[Unmodelled] = &[
     flag("fp16-lm-cross-entropy", Memory, "", "a loss in 16 bits"),
     flag("fp4-param-gather", Memory, "", "weights held and gathered in fp4"),
     flag("fine-grained-activation-offloading", Memory, "", OFFLOAD),
-    flag("offload-modules", Memory, "", OFFLOAD),
     flag("fsdp-double-buffer", Memory, "", "two buffers of gathered weights and gradients"),
     flag("keep-fp8-transpose-cache", Memory, "", "transposed fp8 weights kept between steps"),
     flag(

@@ -38,15 +38,15 @@ pub(super) fn fused(table: &mut Table, software: Software) {
     }
     let value = words.join(" ");
     let message = if software != Software::HfTransformers || AdapterKernels::named(&words).is_none() {
-        "these fused kernels of adapters in this software"
+        "these fused LoRA kernels in this software"
     } else if table.on(Field::UseDora) {
-        "fused kernels of adapters that decompose weights (DoRA)"
+        "fused LoRA kernels with DoRA"
     } else if table.has(Field::LinearMixer) {
-        "fused kernels of adapters beside a linear mixer"
+        "fused LoRA kernels beside a linear mixer"
     } else if matches!(table.word(Field::BaseQuantization), "int8" | "fp8")
         || table.says(Field::ParamsDtype, "fp32")
     {
-        "fused kernels of adapters over weights in 8 or 32 bits"
+        "fused LoRA kernels over 8-bit or fp32 weights"
     } else {
         return;
     };

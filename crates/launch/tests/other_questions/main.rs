@@ -382,8 +382,5 @@ fn modules_to_offload_say_nothing_without_their_switch() {
         ))
     };
     assert!(run("").plan.is_some(), "{:?}", run("").diagnostics);
-    stopped(
-        &run("--fine-grained-activation-offloading"),
-        &["--offload-modules", "--fine-grained-activation-offloading"],
-    );
+    stopped(&run("--fine-grained-activation-offloading"), &["--fine-grained-activation-offloading"]);
 }

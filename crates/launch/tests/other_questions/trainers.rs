@@ -263,13 +263,18 @@ fn unknown_options_that_tell_of_what_trains_stop_the_verdict() {
         ))
     };
     for option in
-        ["medusa_num_heads 3", "pre_seq_len 128", "freeze_backbone True", "teacher_path x", "use_llm_lora 16"]
+        ["medusa_num_heads 1", "pre_seq_len 128", "freeze_backbone 1", "teacher_path x", "use_llm_lora 16"]
     {
         let name = option.split(' ').next().unwrap_or_default();
         stopped(&run(&format!("--{option}")), &[name]);
     }
     // Switched off, or of another name: read past, the last one with a mark.
-    for option in ["freeze_backbone False", "bnb_4bit_quant_storage bfloat16", "top_entropy_quantile 0.2"] {
+    for option in [
+        "sequence_parallel_degrees 1",
+        "freeze_backbone False",
+        "bnb_4bit_quant_storage bfloat16",
+        "top_entropy_quantile 0.2",
+    ] {
         let read = run(&format!("--{option}"));
         assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{option}: {:?}", read.not_modelled);
     }

@@ -225,7 +225,8 @@ fn rollout(leaves: &mut Leaves<'_>) {
             (Field::RolloutSleep, "false"),
         ],
     );
-    if leaves.whole("vllm.num_engines").is_none_or(|engines| engines == 0) {
+    // None unless stated; a number that a variable leaves open is one.
+    if leaves.get("vllm.num_engines").is_none_or(|leaf| leaf.hole.is_none() && leaf.whole() == Some(0)) {
         let what = "rollouts by the training model itself, whose KV cache shares its GPUs";
         let item = crate::NotModelled::new("vllm.num_engines", "0", Effect::Memory, what);
         leaves.reading.not_modelled.push(item);

@@ -40,6 +40,11 @@ fn kernels(leaves: &mut Leaves<'_>, dialect: Dialect) {
     ];
     let set: Vec<&Leaf> = KEYS.iter().filter_map(|(key, _)| leaves.get(key)).collect();
     if dialect != Dialect::Axolotl {
+        for leaf in set.into_iter().filter(|leaf| leaf.flag() == Some(true)) {
+            let what = "fused LoRA kernels in this trainer";
+            let item = NotModelled::new(&leaf.path, "", Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
         return;
     }
     if let Some(first) = set.first() {
@@ -124,8 +129,8 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.reading.take(found);
         leaves.reading.questions.push(Question {
             name: Field::TrainType.name().to_owned(),
-            prompt: "The text sizes adapters and has no switch for them that is known here: does it train adapters (lora), or \
-                     everything (full)?"
+            prompt: "The text sets LoRA options but no switch for them that is known here. Does it train adapters (lora) or all \
+                     weights (full)?"
                 .to_owned(),
             choices: ["lora", "full"].map(str::to_owned).to_vec(),
             proposal: Some("lora".to_owned()),

@@ -26,8 +26,8 @@ pub(super) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
     reading(dialect, scalars, false)
 }
 
-/// Options of somebody's own script that are not known, and whose names say that they change what trains, what is held or where
-/// it is: they stop the verdict, where others only mark it.
+/// Unknown options whose names say that they change what trains, what is held or how it is sharded: they stop the verdict, where
+/// others only mark it.
 fn telling_names(leaves: &mut Leaves<'_>) {
     /// How a part of such a name begins.
     const TELLING: [&str; 18] = [
@@ -56,11 +56,12 @@ fn telling_names(leaves: &mut Leaves<'_>) {
         let name = leaf.path.rsplit('.').next().unwrap_or(&leaf.path).to_ascii_lowercase();
         let tells = WHOLE.contains(&name.as_str())
             || name.split('_').any(|part| TELLING.iter().any(|known| part.starts_with(known)));
-        let off = leaf.flag() == Some(false) || matches!(leaf.value.as_str(), "0" | "1" | "none" | "no");
+        // A degree of 1 cuts nothing; of a switch it says yes.
+        let whole = name.contains("parallel") && leaf.whole() == Some(1);
+        let off = whole || leaf.flag() == Some(false) || matches!(leaf.value.as_str(), "0" | "none" | "no");
         if tells && !off {
             leaf.used.set(true);
-            let what =
-                "an option of a name that tells of what trains, is held or is spread, and is not known here";
+            let what = "an unknown option whose name suggests that it changes what trains, what is held or how it is sharded";
             let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
         }
