@@ -95,6 +95,8 @@ def record(case):
 
 COMMON = dict(num_hidden_layers=4, hidden_size=128, intermediate_size=352, vocab_size=1000, max_position_embeddings=4096)
 HEADS = dict(num_attention_heads=4, num_key_value_heads=2, head_dim=32)
+# Types without a head width of their own.
+WHOLE = dict(num_attention_heads=4, num_key_value_heads=2, pad_token_id=None)
 CASES = {
     "qwen3_5_text": dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=24,
                          linear_value_head_dim=32, **HEADS),
@@ -103,6 +105,10 @@ CASES = {
                        shared_expert_intermediate_size=80, **HEADS),
     "gemma3_text": dict(sliding_window=40, layer_types=["sliding_attention"] * 3 + ["full_attention"], **HEADS),
     "mistral": dict(sliding_window=40, **HEADS),
+    "olmo2": WHOLE,
+    "olmo3": dict(sliding_window=40, **WHOLE),
+    "olmoe": dict(num_experts=4, num_experts_per_tok=2, **WHOLE),
+    "flex_olmo": dict(num_experts=4, num_experts_per_tok=2, **WHOLE),
 }
 
 if __name__ == "__main__":

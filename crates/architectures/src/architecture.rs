@@ -178,7 +178,10 @@ fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
             fused_gate_up: e.holds_at("fused_gate_up", 0)?,
             parallel_residual: e.holds_at("parallel", 0)?,
             post_norms: shape.norms > 2,
+            norms_behind: e.holds("norms_behind")?,
             fp32_norms: e.holds("fp32_norms")?,
+            wide_norms: e.holds("wide_norms")?,
+            fp32_rotation: e.holds("fp32_rotation")?,
             attention_softcap: e.holds("attn_logit_softcapping")?,
             final_softcap: e.holds("final_logit_softcapping")?,
         },
@@ -254,6 +257,7 @@ fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
         norm_weights: first("ln")?,
         norms: first("norms_per_layer")?,
         query_key_norms: first("qk_norm")? > 0,
+        norms_over_heads: says("norms_over_heads")?,
         biases: [says("qkv_bias")?, says("o_bias")?, says("mlp_bias")?],
         sinks: first("sinks")? > 0,
         position: e.words("position")?.concat(),
@@ -324,7 +328,7 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
             gaps.push(gap);
         }
     }
-    let heads = shape.head_width * 2;
+    let heads = if shape.norms_over_heads { shape.heads + shape.groups } else { 2 } * shape.head_width;
     let norms = e.size_at("qk_norm", 0)?;
     let conditions = [
         (Gap::PostNorms, shape.norms > 2),

@@ -60,6 +60,8 @@ pub enum Gap {
     EmbeddingWidth,
     /// Attention scores capped by a tanh (Gemma 2).
     Softcap,
+    /// Queries, keys and values clamped (`clip_qkv` of `OLMo` and DBRX).
+    ClippedQueries,
     /// Parts that differ from what the engine counts, by a little.
     OtherParts,
 }
@@ -94,6 +96,7 @@ const WORDS: &[(Gap, &str, &str)] = &[
     (Gap::LearnedActivation, "learned_activation", "an activation function with weights"),
     (Gap::EmbeddingWidth, "embedding_width", "embeddings narrower than the layers"),
     (Gap::Softcap, "softcap", "capped attention scores"),
+    (Gap::ClippedQueries, "clipped_queries", "clamped queries, keys and values"),
     (Gap::OtherParts, "other_parts", "parts beside Megatron's layers"),
 ];
 
@@ -123,7 +126,7 @@ impl Gap {
     /// Whether it changes the number of parameters.
     #[must_use]
     pub fn is_counted(self) -> bool {
-        !matches!(self, Self::Softcap | Self::PlainQueryKeyNorms)
+        !matches!(self, Self::Softcap | Self::ClippedQueries | Self::PlainQueryKeyNorms)
     }
 
     /// Its name in documents.

@@ -33,7 +33,8 @@ pub(crate) fn parameters(shape: &Shape) -> Option<u64> {
         }
     };
     if shape.latent.is_none() {
-        attention += if shape.query_key_norms { 2 * d * weights } else { 0 };
+        let normed = if shape.norms_over_heads { heads + groups } else { 2 };
+        attention += if shape.query_key_norms { normed * d * weights } else { 0 };
     }
     attention += if shape.sinks { heads } else { 0 };
     let linear = shape.linear.as_ref().map_or(0, |mixer| linear_mixer(mixer, h));

@@ -46,6 +46,8 @@ pub struct Shape {
     pub norms: u64,
     /// Whether norms on queries and keys are there.
     pub query_key_norms: bool,
+    /// Whether these are over all heads together, not over each.
+    pub norms_over_heads: bool,
     /// Biases of the QKV projection, of the attention's output projection, of the MLP.
     pub biases: [bool; 3],
     /// Whether attention has a learned sink for each head.
@@ -82,8 +84,14 @@ pub struct Arrangement {
     pub parallel_residual: bool,
     /// Norms stand behind attention and MLP too.
     pub post_norms: bool,
+    /// Norms stand behind attention and MLP, and none in front of them.
+    pub norms_behind: bool,
     /// Norms multiply by one plus their weight in fp32.
     pub fp32_norms: bool,
+    /// Norms multiply by their weight in fp32, and round then.
+    pub wide_norms: bool,
+    /// The rotation's cosines and sines stay in fp32.
+    pub fp32_rotation: bool,
     /// Attention scores go through a tanh.
     pub attention_softcap: bool,
     /// Logits go through a tanh.

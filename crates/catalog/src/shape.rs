@@ -174,7 +174,11 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
         (Field::FusedGateUp, arranged.fused_gate_up),
         (Field::ParallelResidual, arranged.parallel_residual),
         (Field::PostNorms, arranged.post_norms),
+        (Field::NormsBehind, arranged.norms_behind),
         (Field::Fp32Norms, arranged.fp32_norms),
+        (Field::WideNorms, arranged.wide_norms),
+        (Field::NormsOverHeads, architecture.shape.norms_over_heads),
+        (Field::Fp32Rotation, arranged.fp32_rotation),
         (Field::AttentionSoftcap, arranged.attention_softcap),
         (Field::FinalSoftcap, arranged.final_softcap),
     ] {

@@ -140,7 +140,11 @@ fields! {
     FusedGateUp "fused_gate_up" Flag, "one projection for both halves of a gated MLP in the model's own modules";
     ParallelResidual "parallel_residual" Flag, "attention and MLP read the same residual stream";
     PostNorms "post_norms" Flag, "norms behind attention and MLP too";
+    NormsBehind "norms_behind" Flag, "norms behind attention and MLP, and none in front";
     Fp32Norms "fp32_norms" Flag, "norms that multiply by one plus their weight in fp32";
+    WideNorms "wide_norms" Flag, "norms that multiply by their weight in fp32";
+    NormsOverHeads "norms_over_heads" Flag, "norms of queries and keys over all heads together";
+    Fp32Rotation "fp32_rotation" Flag, "cosines and sines of the rotation in fp32";
     AttentionSoftcap "attention_softcap" Flag, "attention scores through a tanh";
     FinalSoftcap "final_softcap" Flag, "logits through a tanh";
     Fp32Routing "fp32_routing" Flag, "routing weights in fp32";

@@ -52,7 +52,7 @@ pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use marks::Marks;
 pub use model::{
     Activation, Arrangement, AttentionSoftmax, Embeddings, ExpertGroups, Experts, LatentAttention,
-    LinearBias, Model, Normalization, PositionEmbedding, VocabPadding,
+    LinearBias, Model, NormPlaces, NormProduct, Normalization, PositionEmbedding, VocabPadding,
 };
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
 pub use not_modelled::{Effect, NotModelled, NotRead};

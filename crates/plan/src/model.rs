@@ -64,10 +64,14 @@ pub struct Arrangement {
     pub fused_gate_up: bool,
     /// Attention and MLP read the same residual stream and are added together (GPT-NeoX).
     pub parallel_residual: bool,
-    /// A norm behind attention and one behind the MLP too (Gemma 2), of weights held around zero.
-    pub post_norms: bool,
-    /// Norms that multiply by one plus their weight in fp32 (Gemma, Qwen3-Next).
-    pub fp32_norms: bool,
+    /// Where the norms of a layer stand.
+    pub norm_places: NormPlaces,
+    /// In what a norm multiplies by its weight.
+    pub norm_product: NormProduct,
+    /// Norms of queries and keys that are over all heads together (`OLMo` 2).
+    pub norms_over_heads: bool,
+    /// Cosines and sines of the rotation that stay in fp32 (`OLMo` 2).
+    pub fp32_rotation: bool,
     /// Scores through a tanh (Gemma 2).
     pub attention_softcap: bool,
     /// Logits through a tanh (Gemma 2).
@@ -78,14 +82,38 @@ pub struct Arrangement {
     pub rotary_percent: f64,
 }
 
+/// Where the norms of a layer stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormPlaces {
+    /// In front of attention and of the MLP.
+    InFront,
+    /// In front of and behind both (Gemma 2).
+    Around,
+    /// Behind both, which read the residual stream itself (`OLMo` 2).
+    Behind,
+}
+
+/// In what an RMS norm of a model's own modules multiplies by its weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormProduct {
+    /// In the stream's type: what was normalised is rounded first (Llama).
+    Rounded,
+    /// In fp32, and the product is rounded (`OLMo` 2, gpt-oss).
+    Wide,
+    /// In fp32 by one plus the weight, which is held around zero (Gemma, Qwen3-Next).
+    PlusOne,
+}
+
 impl Default for Arrangement {
     fn default() -> Self {
         Self {
             fused_qkv: false,
             fused_gate_up: false,
             parallel_residual: false,
-            post_norms: false,
-            fp32_norms: false,
+            norm_places: NormPlaces::InFront,
+            norm_product: NormProduct::Rounded,
+            norms_over_heads: false,
+            fp32_rotation: false,
             attention_softcap: false,
             final_softcap: false,
             fp32_routing: false,

@@ -22,6 +22,11 @@ static ROTARY_PAIR: Formula = Formula::new(
     "Cosines and sines of the rotation, one of each for all layers.",
     "transformers: LlamaRotaryEmbedding.forward",
 );
+static WIDE_ROTARY_PAIR: Formula = Formula::new(
+    "8·s·rot",
+    "Cosines and sines of the rotation in fp32, one of each for all layers.",
+    "transformers: Olmo2RotaryEmbedding.forward",
+);
 pub(super) static ROTARY: Formula = Formula::new(
     "4·s·d",
     "The fp32 rotary table, an argument of every recomputed run, one for all.",
@@ -118,9 +123,11 @@ pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
 pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
     let semantics = x.recipe().software.semantics();
     if semantics.eager_modules {
+        let wide = x.model().arrangement.fp32_rotation;
+        let (width, formula) = if wide { (FLOAT, &WIDE_ROTARY_PAIR) } else { (x.width, &ROTARY_PAIR) };
         return (semantics.modules.rotation == Rotation::Shared
             && x.model().position_embedding == PositionEmbedding::Rope)
-            .then(|| Saved::new("rotary cosines and sines", &[2, x.s, x.rotated], x.width, &ROTARY_PAIR));
+            .then(|| Saved::new("rotary cosines and sines", &[2, x.s, x.rotated], width, formula));
     }
     let rotates = x.model().position_embedding == PositionEmbedding::Rope && x.model().latent.is_none();
     (x.recomputes_layers() && rotates).then(|| Saved::new("rotary table", &[x.s, x.d], FLOAT, &ROTARY))

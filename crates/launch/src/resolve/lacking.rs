@@ -107,6 +107,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         let message = "DoRA beside experts, which PEFT adapts as parameters and refuses it for";
         table.lack(Field::UseDora, "", Effect::Memory, message);
     }
+    arrangement(table, software);
     evaluation::find(table, software);
     beside_adapters(table, adapters);
     fused(table, software);
@@ -136,6 +137,19 @@ pub(super) fn find(table: &mut Table, software: Software) {
             Effect::Model,
             "frozen parts; all weights would be counted as trained",
         );
+    }
+}
+
+/// Norms that were recorded in transformers' own modules alone.
+fn arrangement(table: &mut Table, software: Software) {
+    let own = software == Software::HfTransformers && !table.on(Field::LigerKernel);
+    for (field, message) in [
+        (Field::NormsBehind, "norms behind attention and MLP, and none in front, in these modules"),
+        (Field::NormsOverHeads, "norms of queries and keys over all heads together in these modules"),
+    ] {
+        if table.on(field) && (!own || table.on(Field::LoraKernels)) {
+            table.lack(field, "", Effect::Memory, message);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{Origin, Question};
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{
     Activation, Arrangement, AttentionSoftmax, Embeddings, ExpertGroups, Experts, Field, LatentAttention,
-    LinearBias, Model, Normalization, PositionEmbedding,
+    LinearBias, Model, NormPlaces, NormProduct, Normalization, PositionEmbedding,
 };
 use shardscope_sorting::sort;
 use shardscope_source::{Code, Diagnostic};
@@ -249,8 +249,18 @@ fn arrangement(table: &Table) -> Arrangement {
         fused_qkv: table.on(Field::FusedQkv),
         fused_gate_up: table.on(Field::FusedGateUp),
         parallel_residual: table.on(Field::ParallelResidual),
-        post_norms: table.on(Field::PostNorms),
-        fp32_norms: table.on(Field::Fp32Norms),
+        norm_places: match () {
+            () if table.on(Field::NormsBehind) => NormPlaces::Behind,
+            () if table.on(Field::PostNorms) => NormPlaces::Around,
+            () => NormPlaces::InFront,
+        },
+        norm_product: match () {
+            () if table.on(Field::Fp32Norms) => NormProduct::PlusOne,
+            () if table.on(Field::WideNorms) => NormProduct::Wide,
+            () => NormProduct::Rounded,
+        },
+        norms_over_heads: table.on(Field::NormsOverHeads),
+        fp32_rotation: table.on(Field::Fp32Rotation),
         attention_softcap: table.on(Field::AttentionSoftcap),
         final_softcap: table.on(Field::FinalSoftcap),
         fp32_routing: table.on(Field::Fp32Routing),

@@ -12,8 +12,13 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
         out.push(Weight::split_vector("linear_qkv.bias", Account::Attention, rows, x.t));
     }
     if model.qk_layernorm {
-        out.extend(norm::of_heads(x, ["q_layernorm.weight", "q_layernorm.bias"], x.d));
-        out.extend(norm::of_heads(x, ["k_layernorm.weight", "k_layernorm.bias"], x.d));
+        let [queries, keys] = if model.arrangement.norms_over_heads {
+            [model.num_attention_heads * x.d, model.num_query_groups * x.d]
+        } else {
+            [x.d; 2]
+        };
+        out.extend(norm::of_heads(x, ["q_layernorm.weight", "q_layernorm.bias"], queries));
+        out.extend(norm::of_heads(x, ["k_layernorm.weight", "k_layernorm.bias"], keys));
     }
     out.extend(sinks(x));
     out.extend(projection(x, model.num_attention_heads * x.d));

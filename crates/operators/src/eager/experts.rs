@@ -2,6 +2,7 @@
 
 use super::flow::{Flow, is_adapted};
 use super::linear::{Input, ROUTER, SHARED_DOWN, SHARED_GATE, SHARED_UP};
+use super::norm;
 use super::tape::Tape;
 use shardscope_explain::Formula;
 use shardscope_plan::{ExpertKernel, LinearModule};
@@ -81,6 +82,7 @@ pub(super) fn experts(tape: &mut Tape<'_, '_>) {
     if x.moe.shared > 0 {
         shared(tape, flow.norm2);
     }
+    norm::post(tape, true);
 }
 
 /// The shared experts, an MLP of their own; with a gate of one column their output waits for the gate's gradient.

@@ -1,7 +1,7 @@
 //! Which tensors of a layer require a gradient.
 
 use crate::Symbols;
-use shardscope_plan::LinearModule;
+use shardscope_plan::{LinearModule, NormPlaces};
 
 /// By tensor, whether it requires a gradient.
 #[derive(Clone, Copy)]
@@ -28,17 +28,20 @@ impl Flow {
     pub(super) fn of(x: &Symbols<'_>) -> Self {
         let adapted = |module| is_adapted(x, module);
         let (input, trains) = (x.input_gradient, x.trains);
-        let norm1 = input || trains;
+        // Without a norm in front, attention and MLP read the residual stream itself.
+        let behind = x.model().arrangement.norm_places == NormPlaces::Behind;
+        let norm1 = input || (trains && !behind);
         let joins = x.recipe().software.semantics().modules.joins_projections;
         let fused = joins || x.model().arrangement.fused_qkv;
         let any = adapted(LinearModule::Query) || adapted(LinearModule::Key) || adapted(LinearModule::Value);
-        let query = norm1 || if fused { any } else { adapted(LinearModule::Query) };
-        let key = norm1 || if fused { any } else { adapted(LinearModule::Key) };
-        let value = norm1 || if fused { any } else { adapted(LinearModule::Value) };
+        let own = norm1 || trains;
+        let query = own || if fused { any } else { adapted(LinearModule::Query) };
+        let key = own || if fused { any } else { adapted(LinearModule::Key) };
+        let value = own || if fused { any } else { adapted(LinearModule::Value) };
         let attention = query || key || value;
         let projected = attention || trains || adapted(LinearModule::Output);
         let residual = input || projected;
-        let norm2 = if x.model().arrangement.parallel_residual { norm1 } else { residual || trains };
+        let norm2 = if x.model().arrangement.parallel_residual { norm1 } else { residual || (trains && !behind) };
         Self { input, norm1, query, key, value, attention, projected, residual, norm2 }
     }
 }

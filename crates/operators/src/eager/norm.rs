@@ -5,10 +5,11 @@ use super::flow::Flow;
 use super::tape::Tape;
 use crate::Symbols;
 use shardscope_explain::Formula;
-use shardscope_plan::{NormModule, Normalization};
+use shardscope_plan::{NormModule, NormPlaces, NormProduct, Normalization};
 
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm";
 const GEMMA: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2RMSNorm";
+const OLMO: &str = "transformers/models/olmo2/modeling_olmo2.py:Olmo2RMSNorm";
 const LIGER: &str = "liger_kernel/ops/rms_norm.py:LigerRMSNormFunction";
 const UNSLOTH: &str = "unsloth/kernels/rms_layernorm.py:Fast_RMS_Layernorm.forward";
 const WIDENED: &str = "litgpt/model.py:RMSNorm.forward";
@@ -24,6 +25,7 @@ static DEVIATION: Formula = Formula::new("4·n", "The inverse root mean square o
 static NORMED: Formula = Formula::new("n·h·B", "The normalised input, for the weight's gradient.", RMS);
 static NORMED_FP32: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", GEMMA);
+static WIDE: Formula = Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", OLMO);
 static UNCAST: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", FUNCTIONAL);
 static WIDE_WEIGHT: Formula = Formula::new("4·h", "The weight in fp32.", WIDENED);
@@ -39,6 +41,8 @@ static KEY_INPUT: Formula = Formula::new("4·n·K", "The keys in fp32.", RMS);
 static KEY_DEVIATION: Formula = Formula::new("4·n·k", "One statistic for each key head, fp32.", RMS);
 static KEY_NORMED: Formula = Formula::new("n·K·Bc", "The normalised keys.", RMS);
 
+static WHOLE_DEVIATION: Formula =
+    Formula::new("4·n", "One statistic for each token: the norm is over all heads.", OLMO);
 static QUERY_OWN: Formula = Formula::new("n·A·Bc", "The queries in front of their norm.", UNSLOTH);
 static KEY_OWN: Formula = Formula::new("n·K·Bc", "The keys in front of their norm.", UNSLOTH);
 static QUERY_AND_GATE: Formula =
@@ -73,14 +77,25 @@ static POST: Names = Names {
     scale: "post-norm weight plus one",
 };
 
+/// Whether layers have norms in front of attention and MLP.
+fn is_in_front(x: &Symbols<'_>) -> bool {
+    x.model().arrangement.norm_places != NormPlaces::Behind
+}
+
 /// The norm in front of attention.
 pub(super) fn input(tape: &mut Tape<'_, '_>) {
+    if !is_in_front(tape.x) {
+        return;
+    }
     let needed = Flow::of(tape.x).input;
     norm(tape, &OWN, needed, tape.x.trains);
 }
 
 /// The norm in front of the MLP; in a parallel block it reads what the first one has kept already.
 pub(super) fn pre_mlp(tape: &mut Tape<'_, '_>) {
+    if !is_in_front(tape.x) {
+        return;
+    }
     let (flow, parallel) = (Flow::of(tape.x), tape.x.model().arrangement.parallel_residual);
     let needed = if parallel { flow.input } else { flow.residual };
     norm(tape, &OWN, needed, tape.x.trains);
@@ -96,7 +111,7 @@ pub(super) fn last(tape: &mut Tape<'_, '_>) {
 
 /// A norm behind attention or MLP, of what requires a gradient if `needed`.
 pub(super) fn post(tape: &mut Tape<'_, '_>, needed: bool) {
-    if tape.x.model().arrangement.post_norms {
+    if tape.x.model().arrangement.norm_places != NormPlaces::InFront {
         norm(tape, &POST, needed, tape.x.trains);
     }
 }
@@ -114,9 +129,12 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     } else {
         tape.keep(needed, names.input, &wide, FLOAT, &INPUT);
         tape.keep(needed, names.statistics, &rows, FLOAT, &DEVIATION);
-        if is_fp32(x) {
+        let product = x.model().arrangement.norm_product;
+        if product == NormProduct::PlusOne {
             tape.keep(trains, names.normed, &wide, FLOAT, &NORMED_FP32);
             tape.keep(needed, names.scale, &[x.h], FLOAT, &SCALE);
+        } else if product == NormProduct::Wide {
+            tape.keep(trains, names.normed, &wide, FLOAT, &WIDE);
         } else if x.recipe().software.semantics().modules.norm != NormModule::CastBefore {
             let widened = x.recipe().software.semantics().modules.norm == NormModule::Widened;
             tape.keep(trains, names.normed, &wide, FLOAT, &UNCAST);
@@ -132,12 +150,7 @@ pub(super) fn is_kernel(x: &Symbols<'_>) -> bool {
     x.recipe().transformers.liger || x.recipe().software.semantics().modules.norm == NormModule::Kernel
 }
 
-/// Whether norms multiply by one plus their weight in fp32.
-fn is_fp32(x: &Symbols<'_>) -> bool {
-    x.model().arrangement.fp32_norms
-}
-
-/// The norms of queries and keys, head by head.
+/// The norms of queries and keys, head by head or over all heads together.
 pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let x = tape.x;
     if !x.model().qk_layernorm {
@@ -153,8 +166,9 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
         tape.keep(flow.key, "key norm statistics", &[x.n, x.k], FLOAT, &KEY_DEVIATION);
         return;
     }
-    let wide = is_fp32(x) || norm != NormModule::CastBefore;
-    let scale = is_fp32(x) || (norm == NormModule::Widened && x.width < FLOAT);
+    let product = x.model().arrangement.norm_product;
+    let wide = product != NormProduct::Rounded || norm != NormModule::CastBefore;
+    let scale = product == NormProduct::PlusOne || (norm == NormModule::Widened && x.width < FLOAT);
     let normed = if wide { [&QUERY_FP32, &KEY_FP32] } else { [&QUERY_NORMED, &KEY_NORMED] };
     let width = if wide { FLOAT } else { x.compute_width };
     // In fp32 there is nothing to cast: the norm reads a view of queries and gate together.
@@ -166,10 +180,15 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     } else {
         tape.keep(flow.query, "query norm input", &[x.n, x.a, x.d], FLOAT, &QUERY_INPUT);
     }
-    tape.keep(flow.query, "query norm statistics", &[x.n, x.a], FLOAT, &QUERY_DEVIATION);
+    let [queries, keys] = if x.model().arrangement.norms_over_heads {
+        [([x.n, 1], &WHOLE_DEVIATION); 2]
+    } else {
+        [([x.n, x.a], &QUERY_DEVIATION), ([x.n, x.k], &KEY_DEVIATION)]
+    };
+    tape.keep(flow.query, "query norm statistics", &queries.0, FLOAT, queries.1);
     tape.keep(trains, "normalised queries", &[x.n, x.a, x.d], width, normed[0]);
     tape.keep(flow.key && !viewed, "key norm input", &[x.n, x.k, x.d], FLOAT, &KEY_INPUT);
-    tape.keep(flow.key, "key norm statistics", &[x.n, x.k], FLOAT, &KEY_DEVIATION);
+    tape.keep(flow.key, "key norm statistics", &keys.0, FLOAT, keys.1);
     tape.keep(trains, "normalised keys", &[x.n, x.k, x.d], width, normed[1]);
     tape.keep(flow.query && scale, "query norm weight plus one", &[x.d], FLOAT, &HEAD_SCALE);
     tape.keep(flow.key && scale, "key norm weight plus one", &[x.d], FLOAT, &HEAD_SCALE);

@@ -2,6 +2,7 @@
 //! rank; shared experts cut like a dense MLP; routed experts spread over the expert-parallel ranks and each cut
 //! by the expert tensor size. The router's balancing bias is a buffer and no parameter.
 
+use crate::norm;
 use crate::{Account, Axis, Created, Shape, Shard, Symbols, Weight, WeightGroup, WeightPart, WeightRole};
 use shardscope_plan::{Experts, LinearBias};
 
@@ -15,6 +16,7 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     out.extend(latent_projections(x, experts, bias));
     out.extend(routed(x, experts, bias));
     out.extend(shared(x, experts));
+    out.extend(norm::post(x, ["post_mlp_layernorm.weight", "post_mlp_layernorm.bias"]));
     out
 }
 

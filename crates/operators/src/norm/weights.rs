@@ -1,9 +1,12 @@
 //! Weights of a norm: a scale, and a shift for LayerNorm; whole on every rank.
 
 use crate::{Account, Created, Operator, Symbols, Weight, WeightPart};
-use shardscope_plan::Normalization;
+use shardscope_plan::{NormPlaces, Normalization};
 
 pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
+    if operator != Operator::FinalNorm && x.model().arrangement.norm_places == NormPlaces::Behind {
+        return Vec::new();
+    }
     let [weight, bias] = match operator {
         Operator::InputNorm => ["input_layernorm.weight", "input_layernorm.bias"],
         Operator::FinalNorm => ["final_layernorm.weight", "final_layernorm.bias"],
@@ -18,7 +21,8 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
 
 /// The weights of a norm behind attention or MLP, where the model has them.
 pub(crate) fn post(x: &Symbols<'_>, names: [&'static str; 2]) -> Vec<Weight> {
-    if x.model().arrangement.post_norms { scale(x, names, Account::Norms, x.h) } else { Vec::new() }
+    let there = x.model().arrangement.norm_places != NormPlaces::InFront;
+    if there { scale(x, names, Account::Norms, x.h) } else { Vec::new() }
 }
 
 /// The weights of a norm of heads, named `[weight, bias]`.
