@@ -1,4 +1,4 @@
-"""Records what autograd keeps of hybrid models of transformers, layer by layer, on a CPU.
+"""Records what autograd keeps of models of transformers, type by type and layer by layer, on a CPU.
 
     pip install torch==2.15.0 transformers==5.23.0
     python hybrid_layers.py > ../data/activations/hybrid.jsonl
@@ -68,7 +68,7 @@ def record(case):
     model = AutoModelForCausalLM.from_config(settings).to(dtype).train()
     own = {p.untyped_storage().data_ptr() for p in [*model.parameters(), *model.buffers()]}
     place, users, held, notes = [], collections.defaultdict(set), {}, {}
-    layers = next(m for name, m in model.named_modules() if name.endswith("layers"))
+    layers = next(m for name, m in model.named_modules() if isinstance(m, torch.nn.ModuleList) and name.split(".")[-1] in ("layers", "h", "blocks"))
     for index, layer in enumerate(layers):
         layer.register_forward_pre_hook(lambda *_, index=index: place.append(f"layer{index}"))
         layer.register_forward_hook(lambda *_: place.pop() and None)
@@ -96,7 +96,8 @@ def record(case):
 COMMON = dict(num_hidden_layers=4, hidden_size=128, intermediate_size=352, vocab_size=1000, max_position_embeddings=4096)
 HEADS = dict(num_attention_heads=4, num_key_value_heads=2, head_dim=32)
 # Types without a head width of their own.
-WHOLE = dict(num_attention_heads=4, num_key_value_heads=2, pad_token_id=None)
+WHOLE = dict(num_attention_heads=4, num_key_value_heads=2)
+ROUTED = dict(num_experts=4, num_experts_per_tok=2)
 CASES = {
     "qwen3_5_text": dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=24,
                          linear_value_head_dim=32, **HEADS),
@@ -105,23 +106,42 @@ CASES = {
                        shared_expert_intermediate_size=80, **HEADS),
     "gemma3_text": dict(sliding_window=40, layer_types=["sliding_attention"] * 3 + ["full_attention"], **HEADS),
     "mistral": dict(sliding_window=40, **HEADS),
+    "llama": HEADS,
+    "ministral": dict(sliding_window=40, **HEADS),
+    "mixtral": dict(num_local_experts=4, num_experts_per_tok=2, **HEADS),
+    "qwen2": WHOLE,
+    "qwen2_moe": dict(moe_intermediate_size=96, shared_expert_intermediate_size=80, **ROUTED, **WHOLE),
+    "qwen3": HEADS,
+    "qwen3_moe": dict(moe_intermediate_size=96, norm_topk_prob=True, **ROUTED, **HEADS),
+    "qwen3_5_moe_text": dict(moe_intermediate_size=96, shared_expert_intermediate_size=80, linear_num_key_heads=2,
+                             linear_num_value_heads=4, linear_key_head_dim=24, linear_value_head_dim=32, **ROUTED, **HEADS),
+    "gemma": HEADS,
+    "gemma2": dict(sliding_window=40, query_pre_attn_scalar=32, **HEADS),
+    "phi3": WHOLE,
+    "gpt_neox": dict(num_attention_heads=4),
+    "granite": WHOLE,
+    "smollm3": dict(no_rope_layers=[1, 1, 1, 0], **WHOLE),
+    "hunyuan_v1_dense": HEADS,
+    "arcee": HEADS,
+    "exaone4": dict(sliding_window=40, **WHOLE),
+    "starcoder2": dict(sliding_window=None, **WHOLE),
     "olmo2": WHOLE,
     "olmo3": dict(sliding_window=40, **WHOLE),
-    "olmoe": dict(num_experts=4, num_experts_per_tok=2, **WHOLE),
-    "flex_olmo": dict(num_experts=4, num_experts_per_tok=2, **WHOLE),
+    "olmoe": dict(**ROUTED, **WHOLE),
+    "flex_olmo": dict(**ROUTED, **WHOLE),
 }
 
 if __name__ == "__main__":
     import sys
     versions = dict(torch=torch.__version__, transformers=transformers.__version__, python=platform.python_version())
     if "--detail" not in sys.argv:
-        print(json.dumps(dict(what="Bytes that autograd keeps of hybrid models, by tests/record/hybrid_layers.py",
+        print(json.dumps(dict(what="Bytes that autograd keeps of models, by tests/record/hybrid_layers.py",
                               versions=versions)))
     for model_type, sizes in CASES.items():
         for attn in ["sdpa", "eager"]:
             for dtype, b, s in [("bf16", 1, 128), ("bf16", 3, 64), ("fp32", 2, 192)]:
                 case = dict(id=f"{model_type}-{attn}-{dtype}-b{b}-s{s}", type=model_type, attn=attn, dtype=dtype, b=b, s=s,
-                            config={**COMMON, **sizes})
+                            config={"pad_token_id": None, **COMMON, **sizes})
                 try:
                     recorded, detail = record(case)
                 except Exception as error:

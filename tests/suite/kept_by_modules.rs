@@ -111,6 +111,7 @@ fn shape(model: &mut Model, case: &Value) {
         fp32_rotation: false,
         attention_softcap: gemma,
         final_softcap: gemma,
+        normalized_routing: arch == "mixtral",
         fp32_routing: arch == "mixtral",
         rotary_percent: if arch == "gpt_neox" { 0.25 } else { 1.0 },
     };

@@ -127,6 +127,12 @@ impl Architecture {
         self.gaps.iter().copied().filter(|gap| gap.is_another_layer() || (off && gap.is_counted())).collect()
     }
 
+    /// Whether it is of a type of which recorded layers show what its modules keep for the backward pass.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        RECORDED.split_ascii_whitespace().any(|name| name == self.model_type)
+    }
+
     /// What stands beside the language model and has no figures: all of [`Self::left_out`] but a vision tower whose parameters
     /// are known.
     pub fn without_figures(&self) -> impl Iterator<Item = &str> {
@@ -134,6 +140,13 @@ impl Architecture {
         self.left_out.iter().map(String::as_str).filter(known)
     }
 }
+
+/// Types whose layers were recorded in transformers and keep what the engine says, to the byte
+/// (`tests/data/activations`), and those that share their modules. The empty one is what is read by its keys: Llama's.
+const RECORDED: &str = "llama mistral ministral mixtral qwen2 qwen2_moe qwen2_vl_text qwen2_5_vl_text \
+    qwen2_5_omni_text qwen3 qwen3_moe qwen3_vl_text qwen3_vl_moe_text qwen3_5_text qwen3_5_moe_text qwen3_next gemma \
+    gemma2 gemma3_text phi3 gpt_neox granite smollm3 hunyuan_v1_dense arcee exaone4 starcoder2 olmo2 olmo3 \
+    olmoe flex_olmo yi internlm";
 
 /// Under which key composite configurations keep a vision tower's.
 const VISION: &str = "vision_config";
@@ -182,6 +195,9 @@ fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
             fp32_norms: e.holds("fp32_norms")?,
             wide_norms: e.holds("wide_norms")?,
             fp32_rotation: e.holds("fp32_rotation")?,
+            rotary_percent: e.size_at("rotary_percent", 0)?,
+            normalized_routing: e.holds("normalized_routing")?,
+            fp32_routing: e.holds("fp32_routing")?,
             attention_softcap: e.holds("attn_logit_softcapping")?,
             final_softcap: e.holds("final_logit_softcapping")?,
         },
@@ -334,7 +350,10 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
         (Gap::PostNorms, shape.norms > 2),
         (Gap::ParallelBlocks, shape.norms == 1 && shape.blocks.is_none()),
         (Gap::NormsWithoutWeights, shape.norm_weights == 0),
-        (Gap::NormsOverHeads, norms > 0 && norms != heads * shape.norm_weights && gaps.is_empty()),
+        (
+            Gap::NormsOverHeads,
+            shape.latent.is_none() && norms > 0 && norms != heads * shape.norm_weights && gaps.is_empty(),
+        ),
         (
             Gap::Biases,
             !matches!(shape.biases, [false, false, false] | [true, false, false] | [true, true, true]),

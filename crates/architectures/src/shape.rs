@@ -92,6 +92,12 @@ pub struct Arrangement {
     pub wide_norms: bool,
     /// The rotation's cosines and sines stay in fp32.
     pub fp32_rotation: bool,
+    /// Hundredths of a head that are rotated.
+    pub rotary_percent: u64,
+    /// Weights of the chosen experts are summed to one in fp32.
+    pub normalized_routing: bool,
+    /// These stay in fp32.
+    pub fp32_routing: bool,
     /// Attention scores go through a tanh.
     pub attention_softcap: bool,
     /// Logits go through a tanh.

@@ -179,11 +179,19 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
         (Field::WideNorms, arranged.wide_norms),
         (Field::NormsOverHeads, architecture.shape.norms_over_heads),
         (Field::Fp32Rotation, arranged.fp32_rotation),
+        (Field::NormalizedRouting, arranged.normalized_routing && !arranged.fp32_routing),
+        (Field::Fp32Routing, arranged.fp32_routing),
         (Field::AttentionSoftcap, arranged.attention_softcap),
         (Field::FinalSoftcap, arranged.final_softcap),
     ] {
         if on {
             out.flag(field, true);
         }
+    }
+    if arranged.rotary_percent != 100 {
+        out.say(Field::RotaryPercent, &(arranged.rotary_percent as f64 / 100.0).to_string());
+    }
+    if !architecture.is_recorded() && !architecture.model_type.is_empty() {
+        out.say(Field::UnrecordedModules, &architecture.model_type);
     }
 }

@@ -147,7 +147,9 @@ fields! {
     Fp32Rotation "fp32_rotation" Flag, "cosines and sines of the rotation in fp32";
     AttentionSoftcap "attention_softcap" Flag, "attention scores through a tanh";
     FinalSoftcap "final_softcap" Flag, "logits through a tanh";
-    Fp32Routing "fp32_routing" Flag, "routing weights in fp32";
+    NormalizedRouting "normalized_routing" Flag, "weights of the chosen experts summed to one in fp32";
+    Fp32Routing "fp32_routing" Flag, "routing weights summed to one and kept in fp32";
+    UnrecordedModules "unrecorded_modules" Text, "type of a model whose own modules nobody has recorded";
     // The machines.
     Accelerator "accelerator" Text, "accelerator";
     Platform "platform" Text, "kind of node: accelerator and network adapters together";

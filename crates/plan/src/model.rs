@@ -76,7 +76,9 @@ pub struct Arrangement {
     pub attention_softcap: bool,
     /// Logits through a tanh (Gemma 2).
     pub final_softcap: bool,
-    /// Routing weights in fp32, summed to one (Mixtral).
+    /// Routing weights summed to one in fp32 (Mixtral, Qwen3).
+    pub normalized_routing: bool,
+    /// Routing weights that stay in fp32 (Mixtral).
     pub fp32_routing: bool,
     /// Part of a head that is rotated.
     pub rotary_percent: f64,
@@ -116,6 +118,7 @@ impl Default for Arrangement {
             fp32_rotation: false,
             attention_softcap: false,
             final_softcap: false,
+            normalized_routing: false,
             fp32_routing: false,
             rotary_percent: 1.0,
         }

@@ -208,6 +208,11 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&mbs=2&gbs=16&nodes=1&padded_vocab_size=32000&swiglu&normalization=RMSNorm&position_embedding_type=rope&software=hf_transformers&bf16&qk_layernorm&num_query_groups=8&group_query_attention&train_type=full&attn_implementation=sdpa",
     ),
     (
+        "a model with norms behind attention and MLP and over all heads, as OLMo 2 is",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&mbs=2&gbs=16&nodes=1&padded_vocab_size=32000&swiglu&normalization=RMSNorm&position_embedding_type=rope&software=hf_transformers&bf16&qk_layernorm&norms_behind&norms_over_heads&wide_norms&fp32_rotation&train_type=full&attn_implementation=sdpa",
+    ),
+    (
         "Llama 3 8B with a fused linear loss in nanotron",
         "Llama-3-8B",
         "bf16&gbs=64&mbs=1&tp=2&nodes=2&seq=8192&software=nanotron&zero_stage=1&sequence_parallel",

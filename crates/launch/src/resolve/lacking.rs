@@ -143,11 +143,34 @@ pub(super) fn find(table: &mut Table, software: Software) {
 /// Norms that were recorded in transformers' own modules alone.
 fn arrangement(table: &mut Table, software: Software) {
     let own = software == Software::HfTransformers && !table.on(Field::LigerKernel);
+    let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
+    let unrecorded = table.word(Field::UnrecordedModules).to_owned();
+    if software == Software::HfTransformers && !unrecorded.is_empty() {
+        if whole {
+            let message = format!(
+                "what a layer of {unrecorded} keeps while it is computed again is taken to be what one of Llama keeps"
+            );
+            table.warn(Code::NotEstimated, Field::UnrecordedModules, &message);
+        } else {
+            let message = "what the modules of this model type keep for the backward pass; with gradient checkpointing only the inputs of layers are kept";
+            table.lack(Field::UnrecordedModules, &unrecorded, Effect::Memory, message);
+        }
+    }
+    for (field, message) in [
+        (Field::PostNorms, "what norms behind attention and MLP keep is not estimated in this software"),
+        (Field::NormsOverHeads, "norms of queries and keys are taken to be over each head in this software"),
+        (Field::AttentionSoftcap, "what capped attention scores keep is not estimated in this software"),
+    ] {
+        if table.on(field) && !software.semantics().eager_modules {
+            table.warn(Code::NotEstimated, field, message);
+        }
+    }
     for (field, message) in [
         (Field::NormsBehind, "norms behind attention and MLP, and none in front, in these modules"),
         (Field::NormsOverHeads, "norms of queries and keys over all heads together in these modules"),
     ] {
-        if table.on(field) && (!own || table.on(Field::LoraKernels)) {
+        let known = field == Field::NormsOverHeads && !software.semantics().eager_modules;
+        if table.on(field) && !known && (!own || table.on(Field::LoraKernels)) {
             table.lack(field, "", Effect::Memory, message);
         }
     }

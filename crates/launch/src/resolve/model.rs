@@ -263,6 +263,7 @@ fn arrangement(table: &Table) -> Arrangement {
         fp32_rotation: table.on(Field::Fp32Rotation),
         attention_softcap: table.on(Field::AttentionSoftcap),
         final_softcap: table.on(Field::FinalSoftcap),
+        normalized_routing: table.on(Field::NormalizedRouting) || table.on(Field::Fp32Routing),
         fp32_routing: table.on(Field::Fp32Routing),
         rotary_percent: table.real(Field::RotaryPercent).unwrap_or(1.0),
     }

@@ -126,7 +126,7 @@ fn routing(tape: &mut Tape<'_, '_>) {
     let chosen = [x.n, x.moe.topk];
     tape.keep(true, "router softmax", &[x.n, x.moe.experts], FLOAT, &SOFTMAX);
     tape.keep(true, "chosen experts", &chosen, INDEX, &TOPK);
-    let summed = x.model().arrangement.fp32_routing;
+    let summed = x.model().arrangement.normalized_routing;
     tape.keep(summed, "sum of the chosen", &[x.n], FLOAT, &SUM);
     tape.keep(summed, "chosen probabilities", &chosen, FLOAT, &CHOSEN);
 }

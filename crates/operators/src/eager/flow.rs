@@ -41,7 +41,8 @@ impl Flow {
         let attention = query || key || value;
         let projected = attention || trains || adapted(LinearModule::Output);
         let residual = input || projected;
-        let norm2 = if x.model().arrangement.parallel_residual { norm1 } else { residual || (trains && !behind) };
+        let norm2 =
+            if x.model().arrangement.parallel_residual { norm1 } else { residual || (trains && !behind) };
         Self { input, norm1, query, key, value, attention, projected, residual, norm2 }
     }
 }

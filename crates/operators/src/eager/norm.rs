@@ -25,7 +25,8 @@ static DEVIATION: Formula = Formula::new("4·n", "The inverse root mean square o
 static NORMED: Formula = Formula::new("n·h·B", "The normalised input, for the weight's gradient.", RMS);
 static NORMED_FP32: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", GEMMA);
-static WIDE: Formula = Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", OLMO);
+static WIDE: Formula =
+    Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", OLMO);
 static UNCAST: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", FUNCTIONAL);
 static WIDE_WEIGHT: Formula = Formula::new("4·h", "The weight in fp32.", WIDENED);

@@ -18,7 +18,9 @@ pub(crate) fn lacking(architecture: &Architecture) -> Vec<NotModelled> {
 /// Small parts that are left out, in a sentence each.
 pub(super) fn left_out(architecture: &Architecture) -> Vec<Diagnostic> {
     let stopping = architecture.stopping();
-    let rest = || architecture.gaps.iter().filter(|gap| !stopping.contains(gap));
+    // Whether these two are modelled is a matter of the software (`resolve/lacking.rs`).
+    let arranged = [Gap::PostNorms, Gap::Softcap];
+    let rest = || architecture.gaps.iter().filter(|gap| !stopping.contains(gap) && !arranged.contains(gap));
     let mut said: Vec<Diagnostic> = Vec::new();
     let small: Vec<&str> = rest().map(|gap| gap.words()).collect();
     if !small.is_empty() {
