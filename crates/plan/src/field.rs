@@ -241,6 +241,7 @@ fields! {
     OffloadOptimizer "offload_optimizer" Flag, "DeepSpeed: optimizer states on the host";
     OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
     DataParallelEngine "data_parallel_engine" Word(&["ddp", "fsdp1", "fsdp2", "deepspeed"]), "what wraps the model for data parallelism (transformers)";
+    DeferReduction "defer_reduction" Flag, "FSDP2 reduces gradients with a step's last micro-batch alone and holds whole ones until then (transformers)";
     ReduceDtype "reduce_dtype" Word(DTYPES), "number format in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
     // What trains and what is frozen.
     TrainType "train_type" Word(&["full", "lora", "qlora", "freeze"]), "what trains: everything, low-rank adapters, adapters over quantised weights, the last layers";

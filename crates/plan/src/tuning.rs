@@ -303,6 +303,9 @@ pub struct Transformers {
     pub engine: DataEngine,
     /// Number format in which FSDP reduces gradients, where the trainer states one (`MixedPrecision.reduce_dtype`).
     pub reduce: Option<Number>,
+    /// Whether FSDP2 reduces gradients with the last micro-batch of a step alone (`set_requires_gradient_sync`), so that whole
+    /// ones are held until then.
+    pub defers_reduction: bool,
     /// Sequences of one batch of an evaluation between steps; 0 where none is counted.
     pub evaluation_batch: u64,
 }
@@ -319,6 +322,7 @@ impl Default for Transformers {
             fp32_accumulation: false,
             engine: DataEngine::Ddp,
             reduce: None,
+            defers_reduction: false,
             evaluation_batch: 0,
         }
     }

@@ -5,7 +5,6 @@ use super::lacking_adapters::{beside_adapters, fused, over_expert_tensor};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use super::{evaluation, tuning, vision};
-use crate::reading::DEFERRED_GRADIENTS;
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use crate::{Setting, SettingValue};
 use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software};
@@ -204,14 +203,9 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
     let mut items: Vec<NotModelled> = Vec::new();
     // With a pattern of layers, the switch and the program for hybrid layers say nothing more.
     let told = table.has(Field::HybridOverridePattern);
-    // Nothing is held between micro-batches where there is one, and one GPU shards nothing.
-    let world = table.number(Field::WorldSize);
-    let samples = world.saturating_mul(table.number(Field::MicroBatchSize));
-    let once = world == 1 || world > 0 && samples == table.number(Field::GlobalBatchSize);
     let program = |item: &NotModelled| item.is_called("program") && item.value.contains("mamba");
     for item in std::mem::take(&mut table.not_modelled) {
-        let idle = item.is_called(DEFERRED_GRADIENTS) && once;
-        if idle || told && (item.is_called("is-hybrid-model") || program(&item)) {
+        if told && (item.is_called("is-hybrid-model") || program(&item)) {
             continue;
         }
         if !items.iter().any(|known| known.is_called(&item.name)) {

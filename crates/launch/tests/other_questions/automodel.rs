@@ -43,18 +43,19 @@ fn on() -> Resolution {
 }
 
 #[test]
-fn gradients_that_are_reduced_with_the_last_micro_batch_are_not_taken_for_shards() {
+fn gradients_wait_for_the_last_micro_batch_unless_told_otherwise() {
     let several = |distributed: &str, world: &str| {
         let text = format!(
             "step_scheduler: {{global_batch_size: 16, local_batch_size: 1}}\nmodel: {{pretrained_model_name_or_path: \
-             Qwen/Qwen2.5-7B, force_hf: true}}\ndistributed: {{strategy: fsdp2{distributed}}}\ndataset: {{seq_len: 4096}}\n"
+             Qwen/Qwen2.5-7B, force_hf: true}}\ndistributed: {{strategy: {distributed}}}\ndataset: {{seq_len: 4096}}\n"
         );
-        said("a.yaml", &text, &[("world_size", world)])
+        let run = said("a.yaml", &text, &[("world_size", world)]);
+        run.plan.expect(distributed).recipe().defers_reduction()
     };
-    stopped(&several("", "8"), &["distributed.defer_fsdp_grad_sync"]);
-    for fine in [several("", "16"), several("", "1"), several(", defer_fsdp_grad_sync: false", "8")] {
-        assert!(fine.plan.is_some(), "{:?}", fine.diagnostics);
-    }
+    assert!(several("fsdp2", "8"));
+    assert!(!several("fsdp2", "16"), "one micro-batch a step");
+    assert!(!several("fsdp2, defer_fsdp_grad_sync: false", "8"));
+    assert!(!several("ddp", "8"));
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use super::row::Row;
 use crate::formats::leaves::Leaves;
-use crate::reading::DEFERRED_GRADIENTS;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
@@ -35,6 +34,7 @@ pub(in crate::formats) const AUTOMODEL: Row = Row {
         (&["distributed.pp_size"], Field::PipelineModelParallelSize),
         (&["distributed.ep_size"], Field::ExpertModelParallelSize),
         (&["benchmark.num_nodes"], Field::NumNodes),
+        (&["distributed.defer_fsdp_grad_sync"], Field::DeferReduction),
         (&["peft.dim"], Field::LoraRank),
         (&["peft.alpha"], Field::LoraAlpha),
         (&["peft.dropout"], Field::LoraDropout),
@@ -121,13 +121,7 @@ fn spread(leaves: &mut Leaves<'_>) {
     leaves.state(Field::Autocast, "none", Origin::Default, "Automodel loads weights as they are trained");
     if second {
         leaves.state(Field::ReduceDtype, "fp32", Origin::Default, "mp_policy of Automodel's FSDP2");
-        let at_once = leaves.reading.value(Field::GlobalBatchSize).is_some()
-            && leaves.reading.value(Field::GlobalBatchSize) == leaves.reading.value(Field::MicroBatchSize);
-        if leaves.flag("distributed.defer_fsdp_grad_sync") != Some(false) && !at_once {
-            let what = "whole gradients in fp32 on every GPU between micro-batches, as Automodel reduces them with the last \
-                        one; defer_fsdp_grad_sync: false reduces each time";
-            lack(leaves, DEFERRED_GRADIENTS, Effect::Memory, what);
-        }
+        leaves.state(Field::DeferReduction, "true", Origin::Default, "defer_fsdp_grad_sync of Automodel");
     }
     if leaves.whole("distributed.dp_replicate_size").is_some_and(|size| size > 1) {
         lack(
