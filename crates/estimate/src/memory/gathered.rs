@@ -1,11 +1,12 @@
 //! What sharded weights cost while they are whole: FSDP and ZeRO-3 gather a layer's weights before it runs and
 //! share its gradients after.
 
+use super::own_states::defers;
 use super::term::Term;
 use super::unit::{Counts, Unit, Units};
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols};
-use shardscope_plan::{DataEngine, DpSharding, Plan};
+use shardscope_plan::{DataEngine, DpSharding};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
@@ -90,11 +91,6 @@ pub(super) fn wraps_ends(x: &Symbols<'_>) -> bool {
     let semantics = x.recipe().software.semantics();
     let by_engine = matches!(engine, DataEngine::Fsdp1 | DataEngine::Fsdp2);
     semantics.fsdp_wraps_ends || (semantics.eager_modules && by_engine)
-}
-
-/// Whether whole gradients wait for a step's last micro-batch. One shard is the whole gradient.
-pub(super) fn defers(plan: &Plan) -> bool {
-    plan.recipe().defers_reduction() && plan.layout().dense_shards() > 1
 }
 
 /// The terms of a stage with `counts` sections. FSDP gathers a layer just before it runs and frees it behind (the last one

@@ -1,7 +1,8 @@
 //! When a chunk that runs backward holds most, beside what all chunks keep.
 
-use super::gathered::{Gathered, defers};
+use super::gathered::Gathered;
 use super::kept::{LayersKept, kept_by, layers_kept, rotary_table, run_input};
+use super::own_states::defers;
 use super::unit::{Counts, Point, Unit, Units};
 use shardscope_operators::{SectionKind, Symbols, frozen_counts, section_counts};
 use shardscope_plan::{Chunk, LayerKind};

@@ -108,8 +108,13 @@ pub(super) fn widths_made_anew(plan: &Plan) -> Option<[u64; 2]> {
     if !semantics.makes_gradients_anew || is_deepspeed(recipe) {
         return None;
     }
-    if recipe.num_micro_batches > 1 && !super::gathered::defers(plan) {
+    if recipe.num_micro_batches > 1 && !defers(plan) {
         return None;
     }
     Some(if semantics.steps_parameters { widths(recipe) } else { [super::state::gradient_width(recipe); 2] })
+}
+
+/// Whether whole gradients wait for a step's last micro-batch. One shard is the whole gradient.
+pub(super) fn defers(plan: &Plan) -> bool {
+    plan.recipe().defers_reduction() && plan.layout().dense_shards() > 1
 }

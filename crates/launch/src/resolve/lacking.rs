@@ -80,6 +80,13 @@ pub(super) fn find(table: &mut Table, software: Software) {
     } else {
         (LACKING_ELSEWHERE, SWITCHES_ELSEWHERE)
     };
+    // `components/distributed/parallelizer.py:apply_submodule_checkpointing`.
+    let again = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
+    if software == Software::Automodel && again {
+        let message =
+            "attention, MLP and norms computed again one by one, as Automodel does with modules of its own";
+        table.lack(Field::GradientCheckpointing, "", Effect::Memory, message);
+    }
     // Whose adapters are known for Megatron core's layers.
     let library = tuning::library(table, software);
     let adapters = library.is_some_and(AdapterLibrary::is_of_megatron);

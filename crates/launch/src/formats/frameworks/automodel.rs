@@ -5,9 +5,16 @@ use crate::formats::leaves::Leaves;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
-/// Models whose architecture is not among Automodel's own (`MODEL_ARCH_MAPPING` of `_transformers/registry.py`:
-/// `MistralForCausalLM`, `MixtralForCausalLM`, `Gemma2ForCausalLM`), so that transformers' modules train.
-const UNREGISTERED: &[&str] = &["mistralai/Mistral-7B-", "mistralai/Mixtral-8x", "google/gemma-2-"];
+/// How names of models begin for which Automodel has no modules (`MODEL_ARCH_MAPPING` of `_transformers/registry.py`):
+/// `MistralForCausalLM`, `MixtralForCausalLM`, `GemmaForCausalLM`, `Gemma2ForCausalLM`, `Phi3ForCausalLM`. transformers' train,
+/// which Liger patches.
+const PATCHED: &str = "mistralai/Mistral- mistralai/Mistral-Nemo-Base- mistralai/Mistral-Nemo-Instruct- mistralai/Mixtral- \
+    google/gemma-2- google/gemma-2b google/gemma-7b microsoft/Phi-3-mini- microsoft/phi-4";
+/// The same where its own are known: `LlamaForCausalLM`, `Qwen2ForCausalLM`, `Qwen3ForCausalLM`.
+const OWN: &str = "meta-llama/Llama-2- meta-llama/Meta-Llama-3- meta-llama/Meta-Llama-3.1- meta-llama/Llama-3.1- \
+    meta-llama/Llama-3.2- meta-llama/Llama-3.3- tiiuae/Falcon3- Qwen/Qwen2- Qwen/Qwen2.5- Qwen/QwQ- Qwen/Qwen3-";
+/// Parts of names of other models that begin so: with a vision model, experts, or weights in other formats.
+const OTHERS: &[&str] = &["Vision", "-A", "FP8", "GPTQ", "GGUF", "int4"];
 /// What `*_proj` matches in decoders of transformers.
 const PROJECTIONS: &str = "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj";
 
@@ -123,6 +130,10 @@ fn spread(leaves: &mut Leaves<'_>) {
         leaves.state(Field::ReduceDtype, "fp32", Origin::Default, "mp_policy of Automodel's FSDP2");
         leaves.state(Field::DeferReduction, "true", Origin::Default, "defer_fsdp_grad_sync of Automodel");
     }
+    if leaves.yes("distributed.enable_fsdp2_prefetch").is_some() {
+        let what = "more layers gathered ahead than the next one";
+        lack(leaves, "distributed.enable_fsdp2_prefetch", Effect::Memory, what);
+    }
     if leaves.whole("distributed.dp_replicate_size").is_some_and(|size| size > 1) {
         lack(
             leaves,
@@ -167,7 +178,8 @@ fn spread(leaves: &mut Leaves<'_>) {
 
 /// Automodel's adapters (`components/_peft/lora.py`). `LinearLoRA` without its own autograd function is
 /// `lora_B(lora_A(x) * scale)` beside the frozen product: it keeps the input and the narrow product, as PEFT's do, in the
-/// type of the weights. Its memory-efficient function, which is the default, keeps less and joins MLPs.
+/// type of the weights. Its memory-efficient function, which is the default, makes the narrow product again. MLPs are joined only
+/// where weights have memory when adapters are put in: not on several GPUs under FSDP2 (`is_meta_device`, `lora_mlp.py:_fusible`).
 fn adapters(leaves: &mut Leaves<'_>) {
     leaves.state(Field::TrainType, "lora", Origin::Derived, "the text sets up LoRA");
     leaves.state(Field::LoraRank, "8", Origin::Default, "PeftConfig of Automodel");
@@ -213,8 +225,17 @@ fn adapters(leaves: &mut Leaves<'_>) {
         );
     }
     if leaves.flag("peft.use_memory_efficient_lora") != Some(false) {
-        let what = "adapters of Automodel's own, whose kernels keep other tensors";
-        lack(leaves, "peft", Effect::Memory, what);
+        if leaves.reading.value(Field::DataParallelEngine) == Some("fsdp2") {
+            leaves.state(
+                Field::LoraKernels,
+                "each",
+                Origin::Default,
+                "use_memory_efficient_lora of Automodel",
+            );
+        } else {
+            let what = "MLPs that are one function with their adapters, as Automodel has them under DDP";
+            lack(leaves, "peft", Effect::Memory, what);
+        }
     }
     leaves.pass_below(&["peft._target_", "peft.use_triton", "peft.use_memory_efficient_lora"]);
 }
@@ -247,10 +268,18 @@ fn implementation(leaves: &mut Leaves<'_>) {
         lack(leaves, "model._target_", Effect::Model, what);
     }
     let named = AUTOMODEL.models.iter().find_map(|path| leaves.text(path)).unwrap_or_default();
-    let plain = leaves.flag("model.force_hf") == Some(true)
-        || UNREGISTERED.iter().any(|start| named.starts_with(start));
-    let liger = leaves.flag("model.use_liger_kernel") != Some(false);
-    if plain && liger {
+    // A size comes next, or what stands behind one, or the name ends.
+    let sized = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    let known = |starts: &str| {
+        starts.split(' ').any(|start| named.strip_prefix(start).is_some_and(sized))
+            && !OTHERS.iter().any(|part| named.contains(part))
+    };
+    let patched = leaves.flag("model.force_hf") == Some(true) || known(PATCHED);
+    let has_own = !patched && known(OWN);
+    if has_own {
+        own(leaves);
+    }
+    if patched && leaves.flag("model.use_liger_kernel") != Some(false) {
         leaves.state(Field::LigerKernel, "true", Origin::Default, "Automodel patches models of transformers");
     }
     leaves.pass_below(&["model.force_hf", "model.use_liger_kernel", "model.use_sdpa_patching"]);
@@ -270,10 +299,21 @@ fn implementation(leaves: &mut Leaves<'_>) {
     if leaves.flag("loss_fn.fp32_upcast") == Some(false) {
         lack(leaves, "loss_fn.fp32_upcast", Effect::Memory, "a loss over 16-bit logits");
     }
-    if !plain {
+    if !patched && !has_own {
         let what =
             "modules of Automodel's own, which it has for most architectures, in the place of transformers'";
         lack(leaves, "model.force_hf", Effect::Memory, what);
+    }
+}
+
+/// What differs with modules of Automodel's own.
+fn own(leaves: &mut Leaves<'_>) {
+    let why = "Automodel has modules of its own for this model".to_owned();
+    leaves.reading.software = Some((Software::Automodel, why));
+    if leaves.whole("packed_sequence.packed_sequence_size").is_some_and(|size| size > 0) {
+        let what =
+            "packed sequences under modules of Automodel's own, which Transformer Engine's attention takes";
+        lack(leaves, "packed_sequence.packed_sequence_size", Effect::Memory, what);
     }
 }
 
