@@ -112,6 +112,14 @@ fn modules_of_its_own_are_known_for_llama_and_qwen() {
         &one("packed_sequence: {packed_sequence_size: 4096}\n"),
         &["packed_sequence.packed_sequence_size"],
     );
+    let backend = |more: &str| {
+        let model = format!("meta-llama/Llama-3.1-8B, backend: {{attn: te, linear: te, {more}}}");
+        llama(&model, "8", "")
+    };
+    assert!(backend("rms_norm: torch_fp32, rope: torch").plan.is_some());
+    for more in ["rms_norm: te", "rope: quack", "te_fp8: {recipe: block}", "compile_attn: true"] {
+        stopped(&backend(more), &["model.backend"]);
+    }
     // MLPs are joined with their adapters where weights have memory when these are put in (`lora_mlp.py:_fusible`).
     let adapters = "peft: {dim: 8}\n";
     assert!(one(adapters).plan.is_some());

@@ -1,7 +1,7 @@
 //! NeMo Automodel. Keys: its recipes.
 
 use super::row::Row;
-use crate::formats::leaves::Leaves;
+use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
@@ -12,7 +12,7 @@ const PATCHED: &str = "mistralai/Mistral- mistralai/Mistral-Nemo-Base- mistralai
     google/gemma-2- google/gemma-2b google/gemma-7b microsoft/Phi-3-mini- microsoft/phi-4";
 /// The same where its own are known: `LlamaForCausalLM`, `Qwen2ForCausalLM`, `Qwen3ForCausalLM`.
 const OWN: &str = "meta-llama/Llama-2- meta-llama/Meta-Llama-3- meta-llama/Meta-Llama-3.1- meta-llama/Llama-3.1- \
-    meta-llama/Llama-3.2- meta-llama/Llama-3.3- tiiuae/Falcon3- Qwen/Qwen2- Qwen/Qwen2.5- Qwen/QwQ- Qwen/Qwen3-";
+    meta-llama/Llama-3.2- meta-llama/Llama-3.3- tiiuae/Falcon3- ByteDance-Seed/Seed-Coder- Qwen/Qwen2- Qwen/Qwen2.5- Qwen/QwQ- Qwen/Qwen3-";
 /// Parts of names of other models that begin so: with a vision model, experts, or weights in other formats.
 const OTHERS: &[&str] = &["Vision", "-A", "FP8", "GPTQ", "GGUF", "int4"];
 /// What `*_proj` matches in decoders of transformers.
@@ -73,7 +73,15 @@ fn automodel(leaves: &mut Leaves<'_>) {
         ("distributed.offload_policy.", Effect::Memory, "shards on the host (FSDP2)"),
         ("distributed.autocast_dtype", Effect::Memory, "autocast over FSDP2"),
     ];
+    let own = matches!(leaves.reading.software, Some((Software::Automodel, _)));
+    let usual = leaves.all().iter().filter(|leaf| leaf.path.starts_with("model.backend.")).all(is_usual);
+    if own && usual {
+        leaves.pass_below(&["model.backend."]);
+    }
     for (group, effect, what) in groups {
+        if own && usual && group == "model.backend." {
+            continue;
+        }
         if leaves.all().iter().any(|leaf| leaf.path.starts_with(group) && !leaf.value.is_empty()) {
             lack(leaves, group, effect, what);
         }
@@ -82,10 +90,26 @@ fn automodel(leaves: &mut Leaves<'_>) {
         ("fp8.enabled", "linear layers in fp8"),
         ("compile.enabled", "torch.compile, which keeps other tensors"),
         ("distributed.enable_compile", "torch.compile, which keeps other tensors"),
+        ("distributed.enable_fsdp2_prefetch", "more layers gathered ahead than the next one"),
+        ("peft.match_all_linear", "adapters beside the output layer as well"),
+        ("peft.use_dora", "DoRA of Automodel's"),
     ] {
         if leaves.yes(path).is_some() {
             lack(leaves, path, Effect::Memory, what);
         }
+    }
+}
+
+/// Whether a key of `BackendConfig` leaves dense modules of Automodel's own as they are without it: their products are PyTorch's and
+/// their attention transformers' whatever it says, unless sequences are packed, and fused rotation is turned off for all.
+fn is_usual(leaf: &Leaf) -> bool {
+    const ANY: &str =
+        "_target_ rope_fusion experts dispatcher enable_hf_state_dict_adapter enable_fsdp_optimizations";
+    match leaf.path.trim_start_matches("model.backend.") {
+        "attn" | "linear" => matches!(leaf.value.as_str(), "te" | "sdpa" | "torch"),
+        "rms_norm" => leaf.value == "torch_fp32",
+        "rope" => leaf.value == "torch",
+        key => ANY.split(' ').any(|any| any == key),
     }
 }
 
@@ -129,10 +153,6 @@ fn spread(leaves: &mut Leaves<'_>) {
     if second {
         leaves.state(Field::ReduceDtype, "fp32", Origin::Default, "mp_policy of Automodel's FSDP2");
         leaves.state(Field::DeferReduction, "true", Origin::Default, "defer_fsdp_grad_sync of Automodel");
-    }
-    if leaves.yes("distributed.enable_fsdp2_prefetch").is_some() {
-        let what = "more layers gathered ahead than the next one";
-        lack(leaves, "distributed.enable_fsdp2_prefetch", Effect::Memory, what);
     }
     if leaves.whole("distributed.dp_replicate_size").is_some_and(|size| size > 1) {
         lack(
@@ -185,12 +205,8 @@ fn adapters(leaves: &mut Leaves<'_>) {
     leaves.state(Field::LoraRank, "8", Origin::Default, "PeftConfig of Automodel");
     leaves.state(Field::LoraAlpha, "32", Origin::Default, "PeftConfig of Automodel");
     leaves.state(Field::LoraDropout, "0", Origin::Default, "PeftConfig of Automodel");
-    leaves.state(
-        Field::AdapterDtype,
-        "bf16",
-        Origin::Default,
-        "Automodel builds adapters in the type of the weights",
-    );
+    let why = "Automodel builds adapters in the type of the weights";
+    leaves.state(Field::AdapterDtype, "bf16", Origin::Default, why);
     match leaves.get("peft.target_modules") {
         Some(leaf) if leaf.value.trim_matches(['[', ']']) != "*_proj" => {
             if leaf.value.contains('*') {
@@ -201,37 +217,19 @@ fn adapters(leaves: &mut Leaves<'_>) {
         }
         _ => leaves.state(Field::LoraTargetModules, PROJECTIONS, Origin::Default, "*_proj of Automodel"),
     }
-    for path in ["peft.match_all_linear", "peft.use_dora"] {
-        if leaves.yes(path).is_some() {
-            lack(
-                leaves,
-                path,
-                Effect::Model,
-                "adapters beside the output layer as well, or DoRA of Automodel's",
-            );
-        }
-    }
     for path in ["peft.exclude_modules", "peft.lora_dtype"] {
         if leaves.get(path).is_some() {
             lack(leaves, path, Effect::Model, "adapters of another choice of modules, or of another format");
         }
     }
     if leaves.get("peft.dropout").and_then(|leaf| leaf.value.parse::<f64>().ok()).is_some_and(|p| p > 0.0) {
-        lack(
-            leaves,
-            "peft.dropout",
-            Effect::Memory,
-            "dropout behind the adapters, which keeps a mask of their output",
-        );
+        let what = "dropout behind the adapters, which keeps a mask of their output";
+        lack(leaves, "peft.dropout", Effect::Memory, what);
     }
     if leaves.flag("peft.use_memory_efficient_lora") != Some(false) {
         if leaves.reading.value(Field::DataParallelEngine) == Some("fsdp2") {
-            leaves.state(
-                Field::LoraKernels,
-                "each",
-                Origin::Default,
-                "use_memory_efficient_lora of Automodel",
-            );
+            let why = "use_memory_efficient_lora of Automodel";
+            leaves.state(Field::LoraKernels, "each", Origin::Default, why);
         } else {
             let what = "MLPs that are one function with their adapters, as Automodel has them under DDP";
             lack(leaves, "peft", Effect::Memory, what);
