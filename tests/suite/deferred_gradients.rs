@@ -41,14 +41,34 @@ fn plan(set: &[(&str, &str)]) -> Plan {
     resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
 }
 
+/// Bytes of a term at the moment of the peak.
+fn temporary(plan: &Plan, label: &str) -> Bytes {
+    let rank = &memory(plan).ranks[0];
+    let all =
+        rank.breakdown.child("peak_allocated").and_then(|all| all.child("temporaries")).expect("a peak");
+    all.children().iter().filter(|part| part.label() == label).map(|part| part.value()).sum()
+}
+
 /// Bytes of whole gradients, and of shards, at the moment of the peak.
 fn held(plan: &Plan) -> [Bytes; 2] {
-    let rank = &memory(plan).ranks[0];
-    let allocated = rank.breakdown.child("peak_allocated").expect("a peak");
-    let whole = allocated.child("temporaries").and_then(|part| {
-        part.children().iter().find_map(|part| if part.label() == WHOLE { Some(part.value()) } else { None })
-    });
-    [whole.unwrap_or_default(), rank.totals.gradients]
+    [temporary(plan, WHOLE), memory(plan).ranks[0].totals.gradients]
+}
+
+/// Embedding, last norm and output layer are one unit: while layers run backward the output layer's gradient is whole.
+#[test]
+fn the_output_layers_gradient_is_whole_until_backward_is_over() {
+    let cases = RECORDED.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).expect(line));
+    let case =
+        cases.into_iter().find(|case| case["train"] == "full" && case["defer"] == false).expect("a run");
+    let [size, vocabulary] = ["h", "V"].map(|key| case[key].as_u64().expect(key));
+    // With eager attention the peak lies in a layer.
+    let plan = plan(&[("attn_implementation", "eager"), ("num_micro_batches", "3")]);
+    let ours = temporary(&plan, "gradient of the output layer").get();
+    assert_eq!(ours, 2 * vocabulary * size);
+    for index in 1..=3 {
+        // The last norm's beside it.
+        assert_eq!(case["micro_batches"][1][index]["whole"]["bfloat16"].as_u64(), Some(ours + 2 * size));
+    }
 }
 
 #[test]

@@ -41,7 +41,7 @@ static WHOLE: Formula = Formula::new(
 
 static ADDED: Formula = Formula::new(
     "V·h·w",
-    "The output layer's gradient of this micro-batch, which before PyTorch 2.15 is added to the others when backward is over.",
+    "The output layer's gradient of this micro-batch: the unit outside of layers is reduced when backward is over.",
     FSDP,
 );
 
@@ -160,12 +160,14 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: 
     if let Some(whole) = deferred {
         // What is reduced is of the whole ones, until it is copied: then the layer's new gradients are added to them.
         layers = vec![weights, whole_ends, reducing, whole];
-        if projects && x.recipe().tuning.head {
-            layers.push(term("gradient of the output layer", head, x.width, &ADDED));
-        }
         ends.push(whole);
     } else {
         layers.extend([whole_ends, reducing]);
+    }
+    // Beside whole gradients it stands before PyTorch 2.15, which adds it to them at once.
+    let root = x.recipe().shards_by_fsdp() && x.recipe().transformers.engine == DataEngine::Fsdp2;
+    if projects && x.recipe().tuning.head && root {
+        layers.push(term("gradient of the output layer", head, x.width, &ADDED));
     }
     Gathered { forward, ends, step: Vec::new(), layers }
 }
