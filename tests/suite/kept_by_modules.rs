@@ -14,6 +14,8 @@ const RECORDED: &str = include_str!("../data/activations/huggingface.jsonl");
 const DORA: &str = include_str!("../data/activations/dora.jsonl");
 /// The same with NeMo Automodel's adapters and loss.
 const AUTOMODEL: &str = include_str!("../data/activations/automodel.jsonl");
+/// Its own modules, and its memory-efficient adapters.
+const OWN: &str = include_str!("../data/activations/automodel_own.jsonl");
 /// Experts and experts of a token in the recorded mixtures.
 const EXPERTS: [u64; 2] = [4, 2];
 /// Rank of the recorded adapters.
@@ -21,7 +23,7 @@ const RANK: u64 = 8;
 
 /// The recorded runs.
 fn recorded() -> impl Iterator<Item = &'static str> {
-    RECORDED.lines().skip(1).chain(DORA.lines().skip(1)).chain(AUTOMODEL.lines().skip(1))
+    [RECORDED, DORA, AUTOMODEL, OWN].into_iter().flat_map(|runs| runs.lines().skip(1))
 }
 
 fn word<'a>(case: &'a Value, key: &str) -> &'a str {
@@ -37,7 +39,7 @@ fn drafted(case: &Value) -> Draft {
     shape(&mut draft.model, case);
     draft.layout.stages = even_stages(draft.model.num_layers, 1, 0);
     let recipe = &mut draft.recipe;
-    recipe.software = Software::HfTransformers;
+    recipe.software = if case["own"] == true { Software::Automodel } else { Software::HfTransformers };
     recipe.dp_sharding = DpSharding::Replicated;
     recipe.micro_batch_size = int(case, "b");
     // The second micro-batch of a step finds the gradients of the first.
@@ -142,7 +144,11 @@ fn tuning(case: &Value, dtype: Number) -> Tuning {
             dtype: if flag(case, "adapter_fp32") { Number::Fp32 } else { dtype },
             modules: if train == "lora-all" { LoraModules::ALL } else { some },
             library: AdapterLibrary::Peft,
-            kernels: AdapterKernels::default(),
+            kernels: if word(case, "adapter") == "efficient" {
+                AdapterKernels { each: true, ..AdapterKernels::default() }
+            } else {
+                AdapterKernels::default()
+            },
         }),
         embedding: ends,
         head: ends,

@@ -11,6 +11,7 @@ mod bash_writer;
 mod bounds;
 mod buffers;
 mod compare;
+mod deferred_gradients;
 mod departures;
 mod drafts;
 mod drawn;

@@ -3,10 +3,6 @@
 use shardscope_plan::{Field, NotModelled, NotRead, Origin, Question, Software};
 use shardscope_source::{Diagnostic, Span};
 
-/// The key of whole gradients that FSDP2 holds between micro-batches where it reduces them with the last one
-/// (NeMo Automodel, `components/distributed/utils.py:get_sync_ctx`). Without effect where a step has one micro-batch.
-pub(crate) const DEFERRED_GRADIENTS: &str = "distributed.defer_fsdp_grad_sync";
-
 /// A word of the training command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Argument {

@@ -213,7 +213,7 @@ fields! {
     CalculatePerTokenLoss "calculate_per_token_loss" Flag, "loss averaged over tokens";
     UseCheckpointArgs "use_checkpoint_args" Flag, "model sizes read from the checkpoint";
     // The software and its precision.
-    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth"]), "which software runs it";
+    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel"]), "which software runs it";
     TransformerImpl "transformer_impl" Word(&["local", "transformer_engine", "inference_optimized"]), "layers of Megatron or of Transformer Engine";
     UseMcoreModels "use_mcore_models" Flag, "core models instead of legacy ones";
     UseLegacyModels "use_legacy_models" Flag, "legacy models instead of core ones";
@@ -247,6 +247,7 @@ fields! {
     OffloadOptimizer "offload_optimizer" Flag, "DeepSpeed: optimizer states on the host";
     OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
     DataParallelEngine "data_parallel_engine" Word(&["ddp", "fsdp1", "fsdp2", "deepspeed"]), "what wraps the model for data parallelism (transformers)";
+    DeferReduction "defer_reduction" Flag, "FSDP2 reduces gradients with a step's last micro-batch alone and holds whole ones until then (transformers)";
     ReduceDtype "reduce_dtype" Word(DTYPES), "number format in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
     // What trains and what is frozen.
     TrainType "train_type" Word(&["full", "lora", "qlora", "freeze"]), "what trains: everything, low-rank adapters, adapters over quantised weights, the last layers";
@@ -258,7 +259,7 @@ fields! {
     FrozenModules "frozen_modules" Words, "parts of the model that do not train: vision_tower, multi_modal_projector, language_model";
     AdapterDtype "adapter_dtype" Word(DTYPES), "number format of LoRA's adapters";
     AdapterLibrary "adapter_library" Word(&["peft", "megatron-bridge", "megatron-bridge-canonical", "mcore-bridge", "torchtune", "litgpt"]), "whose adapters stand beside frozen weights, which says how they are cut over tensor ranks";
-    LoraKernels "lora_kernels" Words, "projections with fused LoRA kernels: qkv, o, mlp (axolotl)";
+    LoraKernels "lora_kernels" Words, "projections with fused LoRA kernels: qkv, o, mlp (axolotl), each by itself (NeMo Automodel)";
     UseDora "use_dora" Flag, "weight-decomposed adapters (DoRA)";
     TrainedLayers "trained_layers" Count(0, MAX_LAYERS), "last layers that train where the rest is frozen";
     InputRequireGrads "input_require_grads" Flag, "the embedding's output is made to require a gradient";

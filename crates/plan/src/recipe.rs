@@ -115,6 +115,15 @@ impl Recipe {
         }
     }
 
+    /// Whether whole gradients wait for a step's last micro-batch, with which FSDP2 reduces them: in the format in which they
+    /// are reduced (`_fsdp_param.py:unsharded_grad_dtype`, `to_accumulated_grad_if_needed` before PyTorch 2.15).
+    #[must_use]
+    pub fn defers_reduction(&self) -> bool {
+        self.transformers.defers_reduction
+            && self.num_micro_batches > 1
+            && self.transformers.engine == DataEngine::Fsdp2
+    }
+
     /// Whether PyTorch's FSDP wraps modules of transformers.
     #[must_use]
     pub fn shards_by_fsdp(&self) -> bool {

@@ -113,10 +113,13 @@ pub struct AdapterKernels {
     pub output: bool,
     /// The MLP, where it is gated.
     pub mlp: bool,
+    /// Every projection by itself: it makes the product with A once more for its backward (NeMo Automodel's memory-efficient
+    /// LoRA, `components/_peft/lora.py:LoRATritonFunction`).
+    pub each: bool,
 }
 
 impl AdapterKernels {
-    /// Those that these words name: `qkv`, `o`, `mlp`. None where one is another.
+    /// Those that these words name: `qkv`, `o`, `mlp`, `each`. None where one is another.
     #[must_use]
     pub fn named(words: &[&str]) -> Option<Self> {
         let mut kernels = Self::default();
@@ -125,6 +128,7 @@ impl AdapterKernels {
                 "qkv" => kernels.queries = true,
                 "o" => kernels.output = true,
                 "mlp" => kernels.mlp = true,
+                "each" => kernels.each = true,
                 _ => return None,
             }
         }
@@ -134,7 +138,7 @@ impl AdapterKernels {
     /// Whether there is any.
     #[must_use]
     pub const fn any(self) -> bool {
-        self.queries || self.output || self.mlp
+        self.queries || self.output || self.mlp || self.each
     }
 }
 
@@ -303,6 +307,9 @@ pub struct Transformers {
     pub engine: DataEngine,
     /// Number format in which FSDP reduces gradients, where the trainer states one (`MixedPrecision.reduce_dtype`).
     pub reduce: Option<Number>,
+    /// Whether FSDP2 reduces gradients with the last micro-batch of a step alone (`set_requires_gradient_sync`), so that whole
+    /// ones are held until then.
+    pub defers_reduction: bool,
     /// Sequences of one batch of an evaluation between steps; 0 where none is counted.
     pub evaluation_batch: u64,
 }
@@ -319,6 +326,7 @@ impl Default for Transformers {
             fp32_accumulation: false,
             engine: DataEngine::Ddp,
             reduce: None,
+            defers_reduction: false,
             evaluation_batch: 0,
         }
     }

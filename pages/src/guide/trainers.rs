@@ -98,6 +98,11 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=1&nodes=1&seq=8192&software=hf_transformers&train_type=full&attn_implementation=eager&data_parallel_engine=fsdp2&zero_stage=3",
     ),
     (
+        "the same where gradients wait for the last micro-batch",
+        "Llama-3-8B",
+        "bf16&gbs=64&mbs=1&nodes=1&seq=8192&software=hf_transformers&train_type=full&attn_implementation=eager&data_parallel_engine=fsdp2&zero_stage=3&autocast=none&reduce_dtype=fp32&defer_reduction",
+    ),
+    (
         "Llama 3 8B in fp32 under autocast",
         "Llama-3-8B",
         "params_dtype=fp32&autocast=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa",

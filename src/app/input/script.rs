@@ -168,6 +168,7 @@ fn software(name: &str) -> String {
         "gpt_neox" => "GPT-NeoX".to_owned(),
         "torch_fsdp" => "PyTorch FSDP".to_owned(),
         "torchtune_0_6" => "torchtune 0.6".to_owned(),
+        "automodel" => "NeMo Automodel".to_owned(),
         "hf_transformers" => "Hugging Face transformers".to_owned(),
         other => other.to_owned(),
     }

@@ -1,6 +1,7 @@
 //! What sharded weights cost while they are whole: FSDP and ZeRO-3 gather a layer's weights before it runs and
 //! share its gradients after.
 
+use super::own_states::defers;
 use super::term::Term;
 use super::unit::{Counts, Unit, Units};
 use shardscope_explain::Formula;
@@ -30,6 +31,18 @@ static REDUCED: Formula = Formula::new(
     "W·w",
     "The gradients of the layer before, in the format in which they are reduced.",
     COLLECTIVES,
+);
+
+static WHOLE: Formula = Formula::new(
+    "P·w",
+    "Gradients of the micro-batches before, P elements: FSDP2 reduces them with the last micro-batch alone.",
+    FSDP,
+);
+
+static ADDED: Formula = Formula::new(
+    "V·h·w",
+    "The output layer's gradient of this micro-batch: the unit outside of layers is reduced when backward is over.",
+    FSDP,
 );
 
 /// What stands beside the tensors of a stage's passes while weights are whole.
@@ -81,15 +94,24 @@ pub(super) fn wraps_ends(x: &Symbols<'_>) -> bool {
 }
 
 /// The terms of a stage with `counts` sections. FSDP gathers a layer just before it runs and frees it behind (the last one
-/// stays for backward). Of ZeRO-3, which looks ahead by a number of elements, every moment counts the same.
-pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Gathered {
+/// stays for backward). Of ZeRO-3, which looks ahead by a number of elements, every moment counts the same. Of the stage's
+/// parameters `trains` train.
+pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> Gathered {
+    // Of PyTorch's `MixedPrecisionPolicy`: `reduce_dtype`, or where none is given the format of the gradients.
+    let reduced = x.recipe().reduce_dtype().width();
+    let deferred = defers(x.plan).then(|| {
+        let given = [("P", trains.number()), ("w", Count::new(reduced).number())];
+        Term::new("whole gradients until the last micro-batch", trains.bytes(reduced), &WHOLE)
+            .given(&given)
+            .passing()
+    });
     // One shard is the whole weight: FSDP then gathers nothing and copies nothing.
     if x.recipe().dp_sharding != DpSharding::Parameters || x.plan.layout().dense_shards() == 1 {
-        return Gathered::default();
+        let all: Vec<Term> = deferred.into_iter().collect();
+        return Gathered { ends: all.clone(), layers: all, ..Gathered::default() };
     }
     let elements = |unit: &Unit| unit.dense.all + unit.expert.all;
-    let trained =
-        |unit: &Unit| unit.dense.trained + unit.dense.adapters + unit.expert.trained + unit.expert.adapters;
+    let trained = |unit: &Unit| unit.dense.trains() + unit.expert.trains();
     let (mut layer, mut own, mut ends, mut layers) = (Count::ZERO, Count::ZERO, Count::ZERO, 0);
     for ((kind, unit), &count) in units.iter().zip(counts) {
         if count == 0 {
@@ -118,13 +140,13 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Gathe
         one
     };
     let mut layers = vec![weights, term("gradients of a layer", own, x.width, &GRADIENTS)];
+    let projects =
+        units.iter().zip(counts).any(|((kind, _), count)| *count > 0 && kind.projects_vocabulary());
+    let head = Count::of_shape(&[x.v, x.h]);
     if !wraps_ends(x) {
         let step = layers.clone();
         let (mut ends, mut forward) = (layers.clone(), vec![weights]);
-        let projects =
-            units.iter().zip(counts).any(|((kind, _), count)| *count > 0 && kind.projects_vocabulary());
         if projects {
-            let head = Count::of_shape(&[x.v, x.h]);
             let head = term("gathered weight of the output layer", head, x.width, &HEAD);
             ends.push(head);
             forward.push(head);
@@ -132,9 +154,20 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Gathe
         return Gathered { ends, forward, step, layers };
     }
     let whole_ends = term("gathered weights outside of layers", ends, x.width, &ENDS);
-    // Of PyTorch's `MixedPrecisionPolicy`: `reduce_dtype`, or where none is given the format of the gradients.
-    let reduced = x.recipe().reduce_dtype().width();
-    layers.extend([whole_ends, term("gradients being reduced", own, reduced, &REDUCED)]);
-    let ends = vec![one, whole_ends];
-    Gathered { forward: ends.clone(), ends, step: Vec::new(), layers }
+    let forward = vec![one, whole_ends];
+    let mut ends = forward.clone();
+    let reducing = term("gradients being reduced", own, reduced, &REDUCED);
+    if let Some(whole) = deferred {
+        // What is reduced is of the whole ones, until it is copied: then the layer's new gradients are added to them.
+        layers = vec![weights, whole_ends, reducing, whole];
+        ends.push(whole);
+    } else {
+        layers.extend([whole_ends, reducing]);
+    }
+    // Beside whole gradients it stands before PyTorch 2.15, which adds it to them at once.
+    let root = x.recipe().shards_by_fsdp() && x.recipe().transformers.engine == DataEngine::Fsdp2;
+    if projects && x.recipe().tuning.head && root {
+        layers.push(term("gradient of the output layer", head, x.width, &ADDED));
+    }
+    Gathered { forward, ends, step: Vec::new(), layers }
 }

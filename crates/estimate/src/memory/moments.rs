@@ -2,6 +2,7 @@
 
 use super::gathered::Gathered;
 use super::kept::{LayersKept, kept_by, layers_kept, rotary_table, run_input};
+use super::own_states::defers;
 use super::unit::{Counts, Point, Unit, Units};
 use shardscope_operators::{SectionKind, Symbols, frozen_counts, section_counts};
 use shardscope_plan::{Chunk, LayerKind};
@@ -90,9 +91,17 @@ struct Walk<'a> {
     best: Option<Moment>,
     /// Bytes of gradients that the sections still to come will make.
     absent: Bytes,
+    /// Whether they come when more goes than they are: whole ones, of which they are the shards.
+    deferred: bool,
 }
 
 impl Walk<'_> {
+    fn make(&mut self, gradients: Bytes) {
+        if !self.deferred {
+            self.absent = self.absent.less(gradients);
+        }
+    }
+
     fn offer(&mut self, kind: SectionKind, returned: Bytes, recomputed: Bytes) {
         if self.x.recipe().offload.saved_tensors {
             return self.offer_from_host(kind, recomputed);
@@ -150,7 +159,7 @@ fn fullest(
     sum: &ChunkSum,
     gathered: &Gathered,
 ) -> Option<Moment> {
-    let mut walk = Walk { x, units, gathered, best: None, absent: sum.to_come };
+    let mut walk = Walk { x, units, gathered, best: None, absent: sum.to_come, deferred: defers(x.plan) };
     let mut returned = Bytes::ZERO;
     // At its very beginning, when forward has kept nothing yet.
     for kind in SectionKind::ALL.into_iter().filter(|kind| kind.has_no_backward()) {
@@ -169,7 +178,7 @@ fn fullest(
                 if kind.has_layer() { unit.full.less(unit.kept) } else { Bytes::ZERO },
             );
             returned += unit.kept * times;
-            walk.absent = walk.absent.less(unit.gradients * times);
+            walk.make(unit.gradients * times);
         }
     }
     // Backward goes from the output layer to the embedding, so what lies behind a section has been freed when it runs.
@@ -199,7 +208,7 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
         [kept == 0, all == kept]
     });
     let frozen = x.recipe().tuning.frozen_layers(x.model().num_layers);
-    let grows = walk.absent > Bytes::ZERO;
+    let grows = walk.absent > Bytes::ZERO && !walk.deferred;
     for (behind, index) in (0..).zip(chunk.layers.clone().rev().take_while(|index| *index >= frozen)) {
         let layer = x.model().layer_kind(index);
         let kind = SectionKind::Layer(layer);
@@ -215,7 +224,7 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
         if !recomputed {
             returned += unit.kept;
         }
-        walk.absent = walk.absent.less(unit.gradients);
+        walk.make(unit.gradients);
         // Further layers find less alive than the ones seen: each before them has freed what it kept. A model of 126 layers
         // then costs as much to walk as one of 4.
         if seen.iter().flatten().all(|seen| *seen) && !grows {

@@ -100,13 +100,21 @@ fn widths(recipe: &Recipe) -> [u64; 2] {
     }
 }
 
-/// Bytes of an element of gradients that backward makes anew in each step: with one micro-batch a step, where no engine
-/// holds them in buffers of its own.
+/// Bytes of an element of gradients that backward makes anew in each step: with one micro-batch a step or in the last one, with
+/// which all are reduced, where no engine holds them in buffers of its own.
 pub(super) fn widths_made_anew(plan: &Plan) -> Option<[u64; 2]> {
     let recipe = plan.recipe();
     let semantics = recipe.software.semantics();
-    if !semantics.makes_gradients_anew || recipe.num_micro_batches > 1 || is_deepspeed(recipe) {
+    if !semantics.makes_gradients_anew || is_deepspeed(recipe) {
+        return None;
+    }
+    if recipe.num_micro_batches > 1 && !defers(plan) {
         return None;
     }
     Some(if semantics.steps_parameters { widths(recipe) } else { [super::state::gradient_width(recipe); 2] })
+}
+
+/// Whether whole gradients wait for a step's last micro-batch. One shard is the whole gradient.
+pub(super) fn defers(plan: &Plan) -> bool {
+    plan.recipe().defers_reduction() && plan.layout().dense_shards() > 1
 }

@@ -44,11 +44,6 @@ impl Common {
                 *count += more;
             }
         }
-        let gathered = gathered(x, units, &counts);
-        let mut chunks = Vec::with_capacity(stage.chunks.len());
-        for chunk in &stage.chunks {
-            chunks.push(ChunkSum::of(x, units, chunk, &gathered));
-        }
         let mut parameters = Sum::default();
         let mut frozen = Counts::default();
         for chunk in &stage.chunks {
@@ -61,6 +56,12 @@ impl Common {
             if count > 0 {
                 parameters.add(unit, count, frozen);
             }
+        }
+        let trains = parameters.dense.trains() + parameters.expert.trains();
+        let gathered = gathered(x, units, &counts, trains);
+        let mut chunks = Vec::with_capacity(stage.chunks.len());
+        for chunk in &stage.chunks {
+            chunks.push(ChunkSum::of(x, units, chunk, &gathered));
         }
         let layout = x.plan.layout();
         let mut held = Vec::with_capacity(2 * kinds.len());

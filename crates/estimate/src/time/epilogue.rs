@@ -184,8 +184,8 @@ impl Setting<'_> {
     /// Gathering and scattering of fully sharded weights around one micro-batch of a chunk: what exceeds
     /// the arithmetic it runs beside. `[forward, backward]`.
     pub(super) fn sharded_weights(&self, rank: &RankParameters, chunk: &ChunkParts) -> [Seconds; 2] {
-        let plan = self.x.plan;
-        if plan.recipe().dp_sharding != DpSharding::Parameters {
+        let recipe = self.x.recipe();
+        if recipe.dp_sharding != DpSharding::Parameters {
             return [Seconds::ZERO; 2];
         }
         let groups = [(self.rings.data, rank.dense_count()), (self.rings.expert_data, rank.expert_count)];
@@ -195,7 +195,9 @@ impl Setting<'_> {
             groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
         };
         let gather = sum(&groups, Collective::AllGather, self.x.width);
-        let scatter = sum(&trained, Collective::ReduceScatter, plan.recipe().reduce_dtype().width());
+        let scatter = sum(&trained, Collective::ReduceScatter, recipe.reduce_dtype().width());
+        // Of the micro-batches with which gradients are reduced.
+        let part = if recipe.defers_reduction() { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };
         let ahead = chunk.forward.total();
         let back = chunk.behind();
         // The ring that moves most decides.
@@ -204,9 +206,11 @@ impl Setting<'_> {
             self.contention(if experts > dense { self.rings.expert_data } else { self.rings.data });
         match self.overlaps.bounds {
             Bounds::Lower => [Seconds::ZERO; 2],
-            Bounds::Upper => [gather, gather + scatter],
+            Bounds::Upper => [gather, gather + scatter * part],
             Bounds::Estimate => {
-                [beyond(gather, ahead, contention), beyond(gather + scatter, back, contention)]
+                let alone = beyond(gather, back, contention) * (1.0 - part);
+                let both = beyond(gather + scatter, back, contention) * part;
+                [beyond(gather, ahead, contention), alone + both]
             }
         }
     }

@@ -65,8 +65,11 @@ fn whole_buffers(builder: &mut Builder<'_>) {
             continue;
         }
         // ZeRO-2 keeps only its part of a gradient, so that it reduces after every micro-batch and not once a step.
-        let reductions =
-            if sharding == DpSharding::Gradients { each_backward(builder, &bucket) } else { once.clone() };
+        let reductions = if sharding == DpSharding::Gradients && !plan.recipe().defers_reduction() {
+            each_backward(builder, &bucket)
+        } else {
+            once.clone()
+        };
         gradients(builder, &bucket, Collective::ReduceScatter, reductions.clone());
         across_instances(builder, &bucket, reductions);
         let weights = Sent {
@@ -189,7 +192,7 @@ fn even_pieces(buffer: &Buffer) -> Vec<u64> {
 }
 
 /// Nothing is held whole: every unit (a layer, the embedding, the output layer) is gathered in forward and
-/// again in backward, and its gradients are scattered, for every micro-batch.
+/// again in backward, and its gradients are scattered, for every micro-batch or with the last one alone.
 fn units(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     let recipe = x.recipe();
@@ -198,6 +201,8 @@ fn units(builder: &mut Builder<'_>) {
             let held = x.plan.layout().stages.stages.get(stage).and_then(|stage| stage.chunks.get(chunk));
             held.map_or(0, |chunk| section_counts(&x, chunk)[index])
         });
+        // Without a pipeline a stage is one chunk.
+        let once = builder.step_calls(&|stage| calls.per_micro_batch.get(stage).copied().unwrap_or(0));
         if calls.per_iteration.iter().all(|calls| *calls == 0) {
             continue;
         }
@@ -239,7 +244,8 @@ fn units(builder: &mut Builder<'_>) {
                 builder.add(Parallelism::Data, group, gather(Pass::Backward), calls.clone());
             }
             if trained > 0 {
-                builder.add(Parallelism::Data, group, scatter, calls.clone());
+                let calls = if recipe.defers_reduction() { once.clone() } else { calls.clone() };
+                builder.add(Parallelism::Data, group, scatter, calls);
             }
         }
     }

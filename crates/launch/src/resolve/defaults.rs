@@ -165,6 +165,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::Torchtune | Software::Torchtune06 => "default of torchtune",
         Software::Litgpt => "default of litgpt",
         Software::Unsloth => "default of unsloth",
+        Software::Automodel => "default of NeMo Automodel",
     }
 }
 

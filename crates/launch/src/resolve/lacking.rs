@@ -5,7 +5,6 @@ use super::lacking_adapters::{beside_adapters, fused, over_expert_tensor};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use super::{evaluation, tuning, vision};
-use crate::reading::DEFERRED_GRADIENTS;
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use crate::{Setting, SettingValue};
 use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software};
@@ -81,6 +80,13 @@ pub(super) fn find(table: &mut Table, software: Software) {
     } else {
         (LACKING_ELSEWHERE, SWITCHES_ELSEWHERE)
     };
+    // `components/distributed/parallelizer.py:apply_submodule_checkpointing`.
+    let again = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
+    if software == Software::Automodel && again {
+        let message =
+            "attention, MLP and norms computed again one by one, as Automodel does with modules of its own";
+        table.lack(Field::GradientCheckpointing, "", Effect::Memory, message);
+    }
     // Whose adapters are known for Megatron core's layers.
     let library = tuning::library(table, software);
     let adapters = library.is_some_and(AdapterLibrary::is_of_megatron);
@@ -241,14 +247,9 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
     let mut items: Vec<NotModelled> = Vec::new();
     // With a pattern of layers, the switch and the program for hybrid layers say nothing more.
     let told = table.has(Field::HybridOverridePattern);
-    // Nothing is held between micro-batches where there is one, and one GPU shards nothing.
-    let world = table.number(Field::WorldSize);
-    let samples = world.saturating_mul(table.number(Field::MicroBatchSize));
-    let once = world == 1 || world > 0 && samples == table.number(Field::GlobalBatchSize);
     let program = |item: &NotModelled| item.is_called("program") && item.value.contains("mamba");
     for item in std::mem::take(&mut table.not_modelled) {
-        let idle = item.is_called(DEFERRED_GRADIENTS) && once;
-        if idle || told && (item.is_called("is-hybrid-model") || program(&item)) {
+        if told && (item.is_called("is-hybrid-model") || program(&item)) {
             continue;
         }
         if !items.iter().any(|known| known.is_called(&item.name)) {

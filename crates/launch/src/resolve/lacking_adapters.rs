@@ -37,8 +37,14 @@ pub(super) fn fused(table: &mut Table, software: Software) {
         return;
     }
     let value = words.join(" ");
-    let message = if software != Software::HfTransformers || AdapterKernels::named(&words).is_none() {
+    let each = words == ["each"];
+    let known = software == Software::HfTransformers || each && software == Software::Automodel;
+    let message = if !known || AdapterKernels::named(&words).is_none() {
         "these fused LoRA kernels in this software"
+    } else if each && (table.number(Field::WorldSize) == 1 || table.word(Field::Autocast) != "none") {
+        "MLPs that are one function with their adapters, as Automodel has them on one GPU"
+    } else if each && table.number(Field::NumExperts) > 0 {
+        "adapters of Automodel's beside experts"
     } else if table.on(Field::UseDora) {
         "fused LoRA kernels with DoRA"
     } else if table.has(Field::LinearMixer) {

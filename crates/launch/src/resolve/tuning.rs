@@ -250,6 +250,7 @@ pub(super) fn transformers(table: &Table) -> Transformers {
             _ => DataEngine::Ddp,
         },
         reduce: number(table.word(Field::ReduceDtype)),
+        defers_reduction: table.on(Field::DeferReduction),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
     }
 }

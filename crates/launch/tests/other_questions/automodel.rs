@@ -43,18 +43,19 @@ fn on() -> Resolution {
 }
 
 #[test]
-fn gradients_that_are_reduced_with_the_last_micro_batch_are_not_taken_for_shards() {
+fn gradients_wait_for_the_last_micro_batch_unless_told_otherwise() {
     let several = |distributed: &str, world: &str| {
         let text = format!(
             "step_scheduler: {{global_batch_size: 16, local_batch_size: 1}}\nmodel: {{pretrained_model_name_or_path: \
-             Qwen/Qwen2.5-7B, force_hf: true}}\ndistributed: {{strategy: fsdp2{distributed}}}\ndataset: {{seq_len: 4096}}\n"
+             Qwen/Qwen2.5-7B, force_hf: true}}\ndistributed: {{strategy: {distributed}}}\ndataset: {{seq_len: 4096}}\n"
         );
-        said("a.yaml", &text, &[("world_size", world)])
+        let run = said("a.yaml", &text, &[("world_size", world)]);
+        run.plan.expect(distributed).recipe().defers_reduction()
     };
-    stopped(&several("", "8"), &["distributed.defer_fsdp_grad_sync"]);
-    for fine in [several("", "16"), several("", "1"), several(", defer_fsdp_grad_sync: false", "8")] {
-        assert!(fine.plan.is_some(), "{:?}", fine.diagnostics);
-    }
+    assert!(several("fsdp2", "8"));
+    assert!(!several("fsdp2", "16"), "one micro-batch a step");
+    assert!(!several("fsdp2, defer_fsdp_grad_sync: false", "8"));
+    assert!(!several("ddp", "8"));
 }
 
 #[test]
@@ -66,14 +67,69 @@ fn adapters_without_functions_of_their_own_keep_what_pefts_keep() {
         .map(|field| value(&plain, field));
     assert_eq!(shown[..3], ["lora", "16", "bf16"]);
     assert!(shown[3].contains("gate_proj"), "{}", shown[3]);
-    stopped(&peft(""), &["peft"]);
+    assert_eq!(value(&plain, Field::LoraKernels), "");
+    let efficient = peft("");
+    assert_eq!(value(&efficient, Field::LoraKernels), "each");
+    assert!(efficient.plan.is_some(), "{:?}", efficient.diagnostics);
     stopped(&peft(", use_memory_efficient_lora: false, dropout: 0.1"), &["peft.dropout"]);
     stopped(&peft(", use_memory_efficient_lora: false, use_dora: true"), &["peft.use_dora"]);
 }
 
+/// Llama on so many GPUs.
+fn llama(model: &str, world: &str, more: &str) -> Resolution {
+    let text = format!(
+        "step_scheduler: {{global_batch_size: 8, local_batch_size: 1}}\nmodel: {{pretrained_model_name_or_path: {model}}}\n\
+         dataset: {{seq_len: 4096}}\n{more}"
+    );
+    said("a.yaml", &text, &[("world_size", world)])
+}
+
+#[test]
+fn modules_of_its_own_are_known_for_llama_and_qwen() {
+    for (model, software, liger) in [
+        ("meta-llama/Llama-3.1-8B", "automodel", false),
+        ("Qwen/Qwen2.5-7B", "automodel", false),
+        ("Qwen/Qwen3-8B", "automodel", false),
+        ("microsoft/phi-4", "hf_transformers", true),
+    ] {
+        let run = llama(model, "8", "distributed: {strategy: fsdp2}\n");
+        let plan = run.plan.as_ref().unwrap_or_else(|| panic!("{model}: {:?}", run.diagnostics));
+        assert_eq!(
+            (plan.recipe().software.name(), plan.recipe().transformers.liger),
+            (software, liger),
+            "{model}"
+        );
+        assert!(plan.recipe().defers_reduction() || plan.recipe().num_micro_batches == 1);
+    }
+    for model in
+        ["Qwen/Qwen3-30B-A3B", "Qwen/Qwen2.5-VL-7B-Instruct", "google/gemma-3-1b-it", "Qwen/Qwen3-8B-FP8"]
+    {
+        stopped(&llama(model, "8", "distributed: {strategy: fsdp2}\n"), &["model.force_hf"]);
+    }
+    let one = |more: &str| llama("meta-llama/Llama-3.1-8B", "8", more);
+    stopped(&one("distributed: {activation_checkpointing: true}\n"), &["gradient_checkpointing"]);
+    stopped(
+        &one("packed_sequence: {packed_sequence_size: 4096}\n"),
+        &["packed_sequence.packed_sequence_size"],
+    );
+    let backend = |more: &str| {
+        let model = format!("meta-llama/Llama-3.1-8B, backend: {{attn: te, linear: te, {more}}}");
+        llama(&model, "8", "")
+    };
+    assert!(backend("rms_norm: torch_fp32, rope: torch").plan.is_some());
+    for more in ["rms_norm: te", "rope: quack", "te_fp8: {recipe: block}", "compile_attn: true"] {
+        stopped(&backend(more), &["model.backend"]);
+    }
+    // MLPs are joined with their adapters where weights have memory when these are put in (`lora_mlp.py:_fusible`).
+    let adapters = "peft: {dim: 8}\n";
+    assert!(one(adapters).plan.is_some());
+    stopped(&llama("mistralai/Mistral-7B-v0.1", "1", adapters), &["lora_kernels"]);
+    stopped(&one(&format!("{adapters}distributed: {{strategy: ddp}}\n")), &["peft"]);
+    stopped(&llama("mistralai/Mixtral-8x7B-v0.1", "8", adapters), &["lora_kernels"]);
+}
+
 #[test]
 fn what_automodel_does_otherwise_stops_by_name() {
-    stopped(&recipe("", "", ""), &["model.force_hf"]);
     let mistral = "step_scheduler: {global_batch_size: 8, local_batch_size: 1}\nmodel: {pretrained_model_name_or_path: \
         mistralai/Mistral-7B-v0.1}\ndistributed: {strategy: fsdp2}\ndataset: {seq_len: 4096}\n";
     let unregistered = said("a.yaml", mistral, &[("world_size", "8")]);
@@ -82,6 +138,7 @@ fn what_automodel_does_otherwise_stops_by_name() {
     for (distributed, more, name) in [
         (", activation_checkpointing: selective", "", "distributed.activation_checkpointing"),
         (", reshard_after_forward: true", "", "distributed.reshard_after_forward"),
+        (", enable_fsdp2_prefetch: true", "", "distributed.enable_fsdp2_prefetch"),
         (", dp_replicate_size: 2", "", "distributed.dp_replicate_size"),
         (", enable_compile: true", "", "distributed.enable_compile"),
         (", mp_policy: {output_dtype: float32}", "", "distributed.mp_policy"),

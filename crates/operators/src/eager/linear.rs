@@ -257,7 +257,8 @@ impl Linear {
             tape.keep(input.needed, self.lora_cast_a, &shape, x.compute_width, &self.lora_cast_a_formula);
             tape.keep(true, self.lora_cast_b, &[rank, outer], x.compute_width, &self.lora_cast_b_formula);
         } else {
-            tape.keep(true, self.lora_middle, &middle, x.adapter_width, &MIDDLE);
+            let again = x.recipe().tuning.lora.is_some_and(|lora| lora.kernels.each);
+            tape.keep(!again, self.lora_middle, &middle, x.adapter_width, &MIDDLE);
         }
         if x.recipe().tuning.lora.is_some_and(|lora| lora.dora) {
             self.dora(tape, input.needed, dropout, [inner, outer]);

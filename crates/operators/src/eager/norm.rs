@@ -136,8 +136,8 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
             tape.keep(needed, names.scale, &[x.h], FLOAT, &SCALE);
         } else if product == NormProduct::Wide {
             tape.keep(trains, names.normed, &wide, FLOAT, &WIDE);
-        } else if x.recipe().software.semantics().modules.norm != NormModule::CastBefore {
-            let widened = x.recipe().software.semantics().modules.norm == NormModule::Widened;
+        } else if module(x) != NormModule::CastBefore {
+            let widened = module(x) == NormModule::Widened;
             tape.keep(trains, names.normed, &wide, FLOAT, &UNCAST);
             tape.keep(needed && widened && x.width < FLOAT, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
         } else {
@@ -146,9 +146,18 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     }
 }
 
+/// How norms are written.
+fn module(x: &Symbols<'_>) -> NormModule {
+    match x.recipe().software.semantics().modules.norm {
+        NormModule::KernelAlone if x.model().qk_layernorm => NormModule::CastBefore,
+        NormModule::KernelAlone => NormModule::Kernel,
+        other => other,
+    }
+}
+
 /// Whether one kernel does it, which keeps its input in its own type.
 pub(super) fn is_kernel(x: &Symbols<'_>) -> bool {
-    x.recipe().transformers.liger || x.recipe().software.semantics().modules.norm == NormModule::Kernel
+    x.recipe().transformers.liger || module(x) == NormModule::Kernel
 }
 
 /// The norms of queries and keys, head by head or over all heads together.
@@ -158,7 +167,7 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
         return;
     }
     let trains = x.trains;
-    let norm = x.recipe().software.semantics().modules.norm;
+    let norm = module(x);
     if norm == NormModule::Kernel {
         let [query, key] = [&QUERY_OWN, &KEY_OWN];
         tape.keep(flow.query, "query norm input", &[x.n, x.a, x.d], x.compute_width, query);

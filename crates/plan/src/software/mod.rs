@@ -38,11 +38,13 @@ pub enum Software {
     Litgpt,
     /// unsloth's `FastLanguageModel`: transformers' models with its own kernels and backward passes.
     Unsloth,
+    /// NeMo Automodel's own modules of Llama, Qwen2 and Qwen3.
+    Automodel,
 }
 
 impl Software {
     /// Every software with its name in the report.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -56,6 +58,7 @@ impl Software {
         Self::Torchtune06,
         Self::Litgpt,
         Self::Unsloth,
+        Self::Automodel,
     ];
 
     /// The name used in settings and reports.
@@ -75,6 +78,7 @@ impl Software {
             Self::Torchtune06 => "torchtune_0_6",
             Self::Litgpt => "litgpt",
             Self::Unsloth => "unsloth",
+            Self::Automodel => "automodel",
         }
     }
 }

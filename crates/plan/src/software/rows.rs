@@ -209,6 +209,15 @@ const UNSLOTH: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
+/// NeMo Automodel (`components/models/llama/model.py`, `qwen2/model.py`): transformers' modules but for norms, which are compiled
+/// (`components/models/common/utils.py:Float32RMSNorm`) and keep their input in its own type. Those of Qwen3 (`qwen3/model.py`) are
+/// transformers', norms and all.
+const AUTOMODEL: Semantics = Semantics {
+    modules: Modules { name: "NeMo Automodel", norm: NormModule::KernelAlone, ..TRANSFORMERS_MODULES },
+    fsdp_fp32_shards: false,
+    ..HF_TRANSFORMERS
+};
+
 impl Software {
     /// What is known of how it keeps, fuses and gathers.
     #[must_use]
@@ -224,6 +233,7 @@ impl Software {
             Self::Torchtune06 => &TORCHTUNE_06,
             Self::Litgpt => &LITGPT,
             Self::Unsloth => &UNSLOTH,
+            Self::Automodel => &AUTOMODEL,
             Self::MegatronDeepspeed => &MEGATRON_DEEPSPEED,
             Self::TorchFsdp => &TORCH_FSDP,
             Self::GptNeox => &NEOX,

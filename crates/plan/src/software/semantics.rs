@@ -155,6 +155,8 @@ pub enum NormModule {
     Widened,
     /// One kernel, which keeps its input in its own type and computes the rest again.
     Kernel,
+    /// The same, but the normalised input in the type of the weights where queries and keys have norms too.
+    KernelAlone,
 }
 
 /// Where the cosines and sines of the rotation are.

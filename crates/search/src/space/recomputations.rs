@@ -19,7 +19,10 @@ pub(super) fn recomputations(
     if blocks(plan.recipe().software) {
         out.extend((1..layers).map(|num_layers| Recompute::Block { num_layers, distribute: false }));
     }
-    out.push(Recompute::Uniform { num_layers: 1, distribute: false });
+    // Automodel computes the modules of a layer again one by one, which is not modelled.
+    if plan.recipe().software != Software::Automodel {
+        out.push(Recompute::Uniform { num_layers: 1, distribute: false });
+    }
     if !out.contains(&base.recompute) {
         out.push(base.recompute.clone());
     }

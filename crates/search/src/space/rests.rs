@@ -49,7 +49,8 @@ fn shardings(plan: &Plan, base: &Variant, choices: &Choices, p: u64) -> Vec<DpSh
         | Software::Torchtune
         | Software::Torchtune06
         | Software::Litgpt
-        | Software::Unsloth => Vec::new(),
+        | Software::Unsloth
+        | Software::Automodel => Vec::new(),
     };
     if !out.contains(&base.sharding) {
         out.push(base.sharding);

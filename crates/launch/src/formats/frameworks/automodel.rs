@@ -1,14 +1,20 @@
 //! NeMo Automodel. Keys: its recipes.
 
 use super::row::Row;
-use crate::formats::leaves::Leaves;
-use crate::reading::DEFERRED_GRADIENTS;
+use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
-/// Models whose architecture is not among Automodel's own (`MODEL_ARCH_MAPPING` of `_transformers/registry.py`:
-/// `MistralForCausalLM`, `MixtralForCausalLM`, `Gemma2ForCausalLM`), so that transformers' modules train.
-const UNREGISTERED: &[&str] = &["mistralai/Mistral-7B-", "mistralai/Mixtral-8x", "google/gemma-2-"];
+/// How names of models begin for which Automodel has no modules (`MODEL_ARCH_MAPPING` of `_transformers/registry.py`):
+/// `MistralForCausalLM`, `MixtralForCausalLM`, `GemmaForCausalLM`, `Gemma2ForCausalLM`, `Phi3ForCausalLM`. transformers' train,
+/// which Liger patches.
+const PATCHED: &str = "mistralai/Mistral- mistralai/Mistral-Nemo-Base- mistralai/Mistral-Nemo-Instruct- mistralai/Mixtral- \
+    google/gemma-2- google/gemma-2b google/gemma-7b microsoft/Phi-3-mini- microsoft/phi-4";
+/// The same where its own are known: `LlamaForCausalLM`, `Qwen2ForCausalLM`, `Qwen3ForCausalLM`.
+const OWN: &str = "meta-llama/Llama-2- meta-llama/Meta-Llama-3- meta-llama/Meta-Llama-3.1- meta-llama/Llama-3.1- \
+    meta-llama/Llama-3.2- meta-llama/Llama-3.3- tiiuae/Falcon3- ByteDance-Seed/Seed-Coder- Qwen/Qwen2- Qwen/Qwen2.5- Qwen/QwQ- Qwen/Qwen3-";
+/// Parts of names of other models that begin so: with a vision model, experts, or weights in other formats.
+const OTHERS: &[&str] = &["Vision", "-A", "FP8", "GPTQ", "GGUF", "int4"];
 /// What `*_proj` matches in decoders of transformers.
 const PROJECTIONS: &str = "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj";
 
@@ -35,6 +41,7 @@ pub(in crate::formats) const AUTOMODEL: Row = Row {
         (&["distributed.pp_size"], Field::PipelineModelParallelSize),
         (&["distributed.ep_size"], Field::ExpertModelParallelSize),
         (&["benchmark.num_nodes"], Field::NumNodes),
+        (&["distributed.defer_fsdp_grad_sync"], Field::DeferReduction),
         (&["peft.dim"], Field::LoraRank),
         (&["peft.alpha"], Field::LoraAlpha),
         (&["peft.dropout"], Field::LoraDropout),
@@ -66,7 +73,15 @@ fn automodel(leaves: &mut Leaves<'_>) {
         ("distributed.offload_policy.", Effect::Memory, "shards on the host (FSDP2)"),
         ("distributed.autocast_dtype", Effect::Memory, "autocast over FSDP2"),
     ];
+    let own = matches!(leaves.reading.software, Some((Software::Automodel, _)));
+    let usual = leaves.all().iter().filter(|leaf| leaf.path.starts_with("model.backend.")).all(is_usual);
+    if own && usual {
+        leaves.pass_below(&["model.backend."]);
+    }
     for (group, effect, what) in groups {
+        if own && usual && group == "model.backend." {
+            continue;
+        }
         if leaves.all().iter().any(|leaf| leaf.path.starts_with(group) && !leaf.value.is_empty()) {
             lack(leaves, group, effect, what);
         }
@@ -75,10 +90,26 @@ fn automodel(leaves: &mut Leaves<'_>) {
         ("fp8.enabled", "linear layers in fp8"),
         ("compile.enabled", "torch.compile, which keeps other tensors"),
         ("distributed.enable_compile", "torch.compile, which keeps other tensors"),
+        ("distributed.enable_fsdp2_prefetch", "more layers gathered ahead than the next one"),
+        ("peft.match_all_linear", "adapters beside the output layer as well"),
+        ("peft.use_dora", "DoRA of Automodel's"),
     ] {
         if leaves.yes(path).is_some() {
             lack(leaves, path, Effect::Memory, what);
         }
+    }
+}
+
+/// Whether a key of `BackendConfig` leaves dense modules of Automodel's own as they are without it: their products are PyTorch's and
+/// their attention transformers' whatever it says, unless sequences are packed, and fused rotation is turned off for all.
+fn is_usual(leaf: &Leaf) -> bool {
+    const ANY: &str =
+        "_target_ rope_fusion experts dispatcher enable_hf_state_dict_adapter enable_fsdp_optimizations";
+    match leaf.path.trim_start_matches("model.backend.") {
+        "attn" | "linear" => matches!(leaf.value.as_str(), "te" | "sdpa" | "torch"),
+        "rms_norm" => leaf.value == "torch_fp32",
+        "rope" => leaf.value == "torch",
+        key => ANY.split(' ').any(|any| any == key),
     }
 }
 
@@ -121,13 +152,7 @@ fn spread(leaves: &mut Leaves<'_>) {
     leaves.state(Field::Autocast, "none", Origin::Default, "Automodel loads weights as they are trained");
     if second {
         leaves.state(Field::ReduceDtype, "fp32", Origin::Default, "mp_policy of Automodel's FSDP2");
-        let at_once = leaves.reading.value(Field::GlobalBatchSize).is_some()
-            && leaves.reading.value(Field::GlobalBatchSize) == leaves.reading.value(Field::MicroBatchSize);
-        if leaves.flag("distributed.defer_fsdp_grad_sync") != Some(false) && !at_once {
-            let what = "whole gradients in fp32 on every GPU between micro-batches, as Automodel reduces them with the last \
-                        one; defer_fsdp_grad_sync: false reduces each time";
-            lack(leaves, DEFERRED_GRADIENTS, Effect::Memory, what);
-        }
+        leaves.state(Field::DeferReduction, "true", Origin::Default, "defer_fsdp_grad_sync of Automodel");
     }
     if leaves.whole("distributed.dp_replicate_size").is_some_and(|size| size > 1) {
         lack(
@@ -173,18 +198,15 @@ fn spread(leaves: &mut Leaves<'_>) {
 
 /// Automodel's adapters (`components/_peft/lora.py`). `LinearLoRA` without its own autograd function is
 /// `lora_B(lora_A(x) * scale)` beside the frozen product: it keeps the input and the narrow product, as PEFT's do, in the
-/// type of the weights. Its memory-efficient function, which is the default, keeps less and joins MLPs.
+/// type of the weights. Its memory-efficient function, which is the default, makes the narrow product again. MLPs are joined only
+/// where weights have memory when adapters are put in: not on several GPUs under FSDP2 (`is_meta_device`, `lora_mlp.py:_fusible`).
 fn adapters(leaves: &mut Leaves<'_>) {
     leaves.state(Field::TrainType, "lora", Origin::Derived, "the text sets up LoRA");
     leaves.state(Field::LoraRank, "8", Origin::Default, "PeftConfig of Automodel");
     leaves.state(Field::LoraAlpha, "32", Origin::Default, "PeftConfig of Automodel");
     leaves.state(Field::LoraDropout, "0", Origin::Default, "PeftConfig of Automodel");
-    leaves.state(
-        Field::AdapterDtype,
-        "bf16",
-        Origin::Default,
-        "Automodel builds adapters in the type of the weights",
-    );
+    let why = "Automodel builds adapters in the type of the weights";
+    leaves.state(Field::AdapterDtype, "bf16", Origin::Default, why);
     match leaves.get("peft.target_modules") {
         Some(leaf) if leaf.value.trim_matches(['[', ']']) != "*_proj" => {
             if leaf.value.contains('*') {
@@ -195,32 +217,23 @@ fn adapters(leaves: &mut Leaves<'_>) {
         }
         _ => leaves.state(Field::LoraTargetModules, PROJECTIONS, Origin::Default, "*_proj of Automodel"),
     }
-    for path in ["peft.match_all_linear", "peft.use_dora"] {
-        if leaves.yes(path).is_some() {
-            lack(
-                leaves,
-                path,
-                Effect::Model,
-                "adapters beside the output layer as well, or DoRA of Automodel's",
-            );
-        }
-    }
     for path in ["peft.exclude_modules", "peft.lora_dtype"] {
         if leaves.get(path).is_some() {
             lack(leaves, path, Effect::Model, "adapters of another choice of modules, or of another format");
         }
     }
     if leaves.get("peft.dropout").and_then(|leaf| leaf.value.parse::<f64>().ok()).is_some_and(|p| p > 0.0) {
-        lack(
-            leaves,
-            "peft.dropout",
-            Effect::Memory,
-            "dropout behind the adapters, which keeps a mask of their output",
-        );
+        let what = "dropout behind the adapters, which keeps a mask of their output";
+        lack(leaves, "peft.dropout", Effect::Memory, what);
     }
     if leaves.flag("peft.use_memory_efficient_lora") != Some(false) {
-        let what = "adapters of Automodel's own, whose kernels keep other tensors";
-        lack(leaves, "peft", Effect::Memory, what);
+        if leaves.reading.value(Field::DataParallelEngine) == Some("fsdp2") {
+            let why = "use_memory_efficient_lora of Automodel";
+            leaves.state(Field::LoraKernels, "each", Origin::Default, why);
+        } else {
+            let what = "MLPs that are one function with their adapters, as Automodel has them under DDP";
+            lack(leaves, "peft", Effect::Memory, what);
+        }
     }
     leaves.pass_below(&["peft._target_", "peft.use_triton", "peft.use_memory_efficient_lora"]);
 }
@@ -253,10 +266,18 @@ fn implementation(leaves: &mut Leaves<'_>) {
         lack(leaves, "model._target_", Effect::Model, what);
     }
     let named = AUTOMODEL.models.iter().find_map(|path| leaves.text(path)).unwrap_or_default();
-    let plain = leaves.flag("model.force_hf") == Some(true)
-        || UNREGISTERED.iter().any(|start| named.starts_with(start));
-    let liger = leaves.flag("model.use_liger_kernel") != Some(false);
-    if plain && liger {
+    // A size comes next, or what stands behind one, or the name ends.
+    let sized = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    let known = |starts: &str| {
+        starts.split(' ').any(|start| named.strip_prefix(start).is_some_and(sized))
+            && !OTHERS.iter().any(|part| named.contains(part))
+    };
+    let patched = leaves.flag("model.force_hf") == Some(true) || known(PATCHED);
+    let has_own = !patched && known(OWN);
+    if has_own {
+        own(leaves);
+    }
+    if patched && leaves.flag("model.use_liger_kernel") != Some(false) {
         leaves.state(Field::LigerKernel, "true", Origin::Default, "Automodel patches models of transformers");
     }
     leaves.pass_below(&["model.force_hf", "model.use_liger_kernel", "model.use_sdpa_patching"]);
@@ -276,10 +297,21 @@ fn implementation(leaves: &mut Leaves<'_>) {
     if leaves.flag("loss_fn.fp32_upcast") == Some(false) {
         lack(leaves, "loss_fn.fp32_upcast", Effect::Memory, "a loss over 16-bit logits");
     }
-    if !plain {
+    if !patched && !has_own {
         let what =
             "modules of Automodel's own, which it has for most architectures, in the place of transformers'";
         lack(leaves, "model.force_hf", Effect::Memory, what);
+    }
+}
+
+/// What differs with modules of Automodel's own.
+fn own(leaves: &mut Leaves<'_>) {
+    let why = "Automodel has modules of its own for this model".to_owned();
+    leaves.reading.software = Some((Software::Automodel, why));
+    if leaves.whole("packed_sequence.packed_sequence_size").is_some_and(|size| size > 0) {
+        let what =
+            "packed sequences under modules of Automodel's own, which Transformer Engine's attention takes";
+        lack(leaves, "packed_sequence.packed_sequence_size", Effect::Memory, what);
     }
 }
 
