@@ -26,6 +26,11 @@ fn plan(name: &str) -> Plan {
         reading.take(Found::new(Field::Software, "hf_transformers", Origin::User));
         reading.take(Found::new(Field::FrozenModules, "vision_tower multi_modal_projector", Origin::User));
     }
+    // Norms behind attention and MLP alone are known there too.
+    if reading.value(Field::NormsBehind).is_some() {
+        reading.take(Found::new(Field::Software, "hf_transformers", Origin::User));
+        reading.take(Found::new(Field::GradientCheckpointing, "true", Origin::User));
+    }
     let resolution = resolve(&[reading], &[]);
     resolution.plan.unwrap_or_else(|| panic!("{name}: {:?}", resolution.diagnostics))
 }
