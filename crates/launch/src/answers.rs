@@ -1,10 +1,7 @@
 //! Answers to questions for variables, as the environment of the texts.
 
-use super::{Origin, Reading};
+use super::{Origin, Reading, VARIABLES};
 use shardscope_bash::Environment;
-
-/// The name of the question for several variables at once; its answer is `NAME=value` words.
-pub const VARIABLES: &str = "variables";
 
 /// Variables taken of one answer at most.
 const MOST: usize = 256;

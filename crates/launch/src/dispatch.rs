@@ -113,7 +113,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
 
 /// The recipe that the reader names.
 fn named_recipe(environment: &shell::Environment) -> Option<&str> {
-    let named = environment.variables.iter().find(|(name, _)| name == recipes::RECIPE);
+    let named = environment.variables.iter().find(|(name, _)| name == shardscope_resolve::RECIPE);
     named.map(|(_, value)| value.as_str())
 }
 

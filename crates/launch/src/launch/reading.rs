@@ -60,7 +60,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     let mut script = shardscope_bash::evaluate_part(source, part, environment);
     wrappers::unfold(&mut script, source);
     let mut launch = Launch::default();
-    let recipe = environment.variables.iter().find(|(name, _)| name == recipes::RECIPE);
+    let recipe = environment.variables.iter().find(|(name, _)| name == shardscope_resolve::RECIPE);
     launch.recipe = recipe.map(|(_, value)| value.clone());
     let chosen = choose(&script, source);
     let fragment = chosen.as_ref().is_some_and(|chosen| chosen.fragment);

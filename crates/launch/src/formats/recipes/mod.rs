@@ -19,7 +19,7 @@ use program::Function;
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
 
-pub(crate) use table::RECIPE;
+use shardscope_resolve::RECIPE;
 pub(crate) use table::provide as provide_recipes;
 pub(crate) use words::{read_changes, read_words};
 

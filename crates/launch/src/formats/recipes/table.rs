@@ -9,8 +9,6 @@ use shardscope_config_tree::LaterText;
 use super::evaluate::Outcome;
 use super::tree::{Scalar, Tree};
 
-/// Under which name the reader says which of several functions is meant.
-pub(crate) const RECIPE: &str = "recipe";
 #[cfg(not(feature = "tables-later"))]
 const OWN: [Option<&str>; 2] = [Some(include_str!("bridge.tsv")), Some(include_str!("titan.tsv"))];
 #[cfg(feature = "tables-later")]

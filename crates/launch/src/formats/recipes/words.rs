@@ -8,6 +8,7 @@ use crate::{Argument, Found, Origin, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_config_tree::Node;
 use shardscope_plan::Field;
+use shardscope_resolve::RECIPE;
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
 use std::collections::HashSet;
@@ -97,7 +98,7 @@ fn registry(
         let said = Diagnostic::error(Code::UnknownModel, message)
             .hint("name the one it is like, or paste its Python");
         let question = Question {
-            name: table::RECIPE.to_owned(),
+            name: RECIPE.to_owned(),
             prompt: format!("Which configuration of torchtitan is {config} most like?"),
             proposal: Some((*first).to_owned()),
             choices: names.iter().map(|name| (*name).to_owned()).collect(),
@@ -161,7 +162,7 @@ pub(crate) fn read_changes(root: &Node, asked: Option<&str>, text: &str) -> Read
     let said =
         Diagnostic::error(Code::OpenValue, message).hint("name the recipe, or add the line that launches it");
     let question = Question {
-        name: table::RECIPE.to_owned(),
+        name: RECIPE.to_owned(),
         prompt: "Which recipe of Megatron-Bridge do these settings change?".to_owned(),
         proposal: offered.first().map(|name| (*name).to_owned()),
         choices: offered.into_iter().map(str::to_owned).collect(),
@@ -217,7 +218,7 @@ fn which(name: &str, place: Option<Span>) -> Option<Reading> {
     let message = format!("{name} is not among the recipes of Megatron-Bridge that are known (August 2026)");
     let said = Diagnostic::error(Code::UnknownModel, message);
     let question = Question {
-        name: table::RECIPE.to_owned(),
+        name: RECIPE.to_owned(),
         prompt: format!("Which recipe is {name} most like? What the words say is changed in it"),
         proposal: Some((*first).to_owned()),
         choices: offered.iter().map(|name| (*name).to_owned()).collect(),

@@ -9,9 +9,9 @@ use super::common::{
 };
 use super::verl_megatron::{ACTOR, VERL, at};
 use super::{verl_idle, verl_megatron};
-use crate::resolve::{PROJECTOR, TOWER};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
+use shardscope_resolve::{PROJECTOR, TOWER};
 
 /// Prefixes of the reference's and the rollout's keys.
 const REF: &str = "actor_rollout_ref.ref.";

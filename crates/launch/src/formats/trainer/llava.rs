@@ -2,9 +2,9 @@
 //! and a decoder that does, has adapters, or is frozen.
 
 use crate::formats::leaves::{Leaf, Leaves};
-use crate::resolve::{DECODER, TOWER};
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
+use shardscope_resolve::{DECODER, TOWER};
 use shardscope_source::{Code, Diagnostic};
 
 /// A tower by its name, with its parameters and the patches of an image. 24 layers 1,024 wide in both; counted by

@@ -3,8 +3,8 @@
 use super::dialect::Dialect;
 use crate::Origin;
 use crate::formats::leaves::{Leaf, Leaves};
-use crate::resolve::{DECODER, PROJECTOR, TOWER};
 use shardscope_plan::Field;
+use shardscope_resolve::{DECODER, PROJECTOR, TOWER};
 
 /// A key, the part of the model that it freezes, and whether it does where the text does not say.
 type Switch = (&'static str, &'static str, bool);

@@ -8,12 +8,12 @@ use shardscope_source::{Code, Diagnostic};
 use shardscope_units::grouped;
 
 /// What trainers freeze of a model with a vision tower, by its modules' usual names.
-pub(crate) const TOWER: &str = "vision_tower";
+pub const TOWER: &str = "vision_tower";
 /// The same of what projects its output.
-pub(crate) const PROJECTOR: &str = "multi_modal_projector";
+pub const PROJECTOR: &str = "multi_modal_projector";
 
 /// The same of the decoder, where it is frozen and something before it trains.
-pub(crate) const DECODER: &str = "language_model";
+pub const DECODER: &str = "language_model";
 
 /// What is said where no part is frozen.
 const NONE: &str = "none";

@@ -7,23 +7,23 @@ use shardscope_source::Span;
 
 impl Table {
     /// Whether its stated value lacks a variable.
-    pub(in crate::resolve) fn is_open(&self, field: Field) -> bool {
+    pub(crate) fn is_open(&self, field: Field) -> bool {
         self.left_to(field).is_some()
     }
 
     /// Whether a value was stated that cannot be read.
-    pub(in crate::resolve) fn is_unreadable(&self, field: Field) -> bool {
+    pub(crate) fn is_unreadable(&self, field: Field) -> bool {
         self.unreadable.contains(&field)
     }
 
     /// The variable that its stated value lacks, and where.
-    pub(in crate::resolve) fn left_to(&self, field: Field) -> Option<(&str, Option<Span>)> {
+    pub(crate) fn left_to(&self, field: Field) -> Option<(&str, Option<Span>)> {
         let open = self.open.iter().find(|(open, _, _)| *open == field && !self.has(field))?;
         Some((&open.1, open.2))
     }
 
     /// Takes back the questions for variables that decide nothing but the machines.
-    pub(in crate::resolve) fn ask_for_machines_by_name(&mut self) {
+    pub(crate) fn ask_for_machines_by_name(&mut self) {
         let open = &self.open;
         self.questions.retain(|question| {
             let (mut machines, mut others) = (false, false);
@@ -46,7 +46,7 @@ impl Table {
     }
 
     /// Settings that lack a variable by name, but for the machines.
-    pub(in crate::resolve) fn open_variables(&self) -> Vec<(Field, String)> {
+    pub(crate) fn open_variables(&self) -> Vec<(Field, String)> {
         let is_name = |hole: &str| {
             hole.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
                 && hole.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -59,12 +59,12 @@ impl Table {
     }
 
     /// What is proposed for a question.
-    pub(in crate::resolve) fn proposal(&self, name: &str) -> Option<String> {
+    pub(crate) fn proposal(&self, name: &str) -> Option<String> {
         self.questions.iter().find(|question| question.name == name)?.proposal.clone()
     }
 
     /// Gives the question for a variable a proposal, if it is still asked.
-    pub(in crate::resolve) fn propose(&mut self, variable: &str, proposal: &str) -> bool {
+    pub(crate) fn propose(&mut self, variable: &str, proposal: &str) -> bool {
         let asked = self.questions.iter_mut().find(|question| question.name == variable);
         asked.is_some_and(|question| {
             question.proposal.get_or_insert_with(|| proposal.to_owned());
@@ -73,7 +73,7 @@ impl Table {
     }
 
     /// Asks, once for each name and each question that decides it; a later proposal joins an earlier question.
-    pub(in crate::resolve) fn ask(&mut self, question: Question) {
+    pub(crate) fn ask(&mut self, question: Question) {
         let decided = self.decided.iter().find(|(name, _)| *name == question.name);
         let name = decided.map_or(question.name.as_str(), |(_, variable)| variable.as_str());
         match self.questions.iter_mut().find(|asked| asked.name == name) {

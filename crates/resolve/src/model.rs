@@ -2,8 +2,8 @@
 
 use super::frequency::pattern;
 use super::table::{Table, listed_names};
+use crate::RECIPE;
 use crate::SettingValue::{Bool, Int};
-use crate::formats::recipes::RECIPE;
 use crate::{Origin, Question};
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{

@@ -3,33 +3,6 @@
 use shardscope_plan::{Field, NotModelled, NotRead, Origin, Question, Software};
 use shardscope_source::{Diagnostic, Span};
 
-/// A word of the training command.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Argument {
-    /// The word after all expansions.
-    pub text: String,
-    /// Where it stands.
-    pub span: Option<Span>,
-    /// The variable that the word lacks, when it is not known.
-    pub hole: Option<String>,
-    /// Whether an answer or a variable of the page's environment is in it.
-    pub answered: bool,
-}
-
-impl Argument {
-    /// The words of a command line, split at blanks, without places.
-    #[must_use]
-    pub fn split(line: &str) -> Vec<Self> {
-        line.split_ascii_whitespace().map(Self::from).collect()
-    }
-}
-
-impl From<&str> for Argument {
-    fn from(text: &str) -> Self {
-        Self { text: text.to_owned(), ..Self::default() }
-    }
-}
-
 /// One value that the text states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {

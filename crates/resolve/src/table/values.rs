@@ -5,7 +5,7 @@ use shardscope_plan::{Field, SettingValue};
 
 impl Table {
     /// A count.
-    pub(in crate::resolve) fn count(&self, field: Field) -> Option<u64> {
+    pub(crate) fn count(&self, field: Field) -> Option<u64> {
         match self.get(field)?.value {
             SettingValue::Int(value) => Some(value),
             _ => None,
@@ -13,29 +13,29 @@ impl Table {
     }
 
     /// A count: 0 unless there.
-    pub(in crate::resolve) fn number(&self, field: Field) -> u64 {
+    pub(crate) fn number(&self, field: Field) -> u64 {
         self.count(field).unwrap_or(0)
     }
 
     /// A count that is a degree: 1 unless there.
-    pub(in crate::resolve) fn degree(&self, field: Field) -> u64 {
+    pub(crate) fn degree(&self, field: Field) -> u64 {
         self.count(field).unwrap_or(1).max(1)
     }
 
     /// The ranks of one replica: TP x PP x CP.
-    pub(in crate::resolve) fn ranks_of_one(&self) -> u64 {
+    pub(crate) fn ranks_of_one(&self) -> u64 {
         let degrees =
             [Field::TensorModelParallelSize, Field::PipelineModelParallelSize, Field::ContextParallelSize];
         degrees.iter().fold(1, |ranks, field| ranks.saturating_mul(self.degree(*field)))
     }
 
     /// A switch: off unless there.
-    pub(in crate::resolve) fn on(&self, field: Field) -> bool {
+    pub(crate) fn on(&self, field: Field) -> bool {
         self.switch(field).unwrap_or(false)
     }
 
     /// A switch, if it has a value.
-    pub(in crate::resolve) fn switch(&self, field: Field) -> Option<bool> {
+    pub(crate) fn switch(&self, field: Field) -> Option<bool> {
         match self.get(field)?.value {
             SettingValue::Bool(value) => Some(value),
             _ => None,
@@ -43,7 +43,7 @@ impl Table {
     }
 
     /// A real number.
-    pub(in crate::resolve) fn real(&self, field: Field) -> Option<f64> {
+    pub(crate) fn real(&self, field: Field) -> Option<f64> {
         match self.get(field)?.value {
             SettingValue::Real(value) => Some(value),
             _ => None,
@@ -51,7 +51,7 @@ impl Table {
     }
 
     /// A word or text; empty when there is none.
-    pub(in crate::resolve) fn word(&self, field: Field) -> &str {
+    pub(crate) fn word(&self, field: Field) -> &str {
         match self.get(field).map(|setting| &setting.value) {
             Some(SettingValue::Text(value)) => value,
             _ => "",
@@ -59,17 +59,17 @@ impl Table {
     }
 
     /// Whether a word or text is this one.
-    pub(in crate::resolve) fn says(&self, field: Field, word: &str) -> bool {
+    pub(crate) fn says(&self, field: Field, word: &str) -> bool {
         self.word(field) == word
     }
 
     /// Whether the software is Megatron's legacy models or their DeepSpeed fork.
-    pub(in crate::resolve) fn is_old(&self) -> bool {
+    pub(crate) fn is_old(&self) -> bool {
         matches!(self.word(Field::Software), "megatron_legacy" | "megatron_deepspeed")
     }
 
     /// A list of words.
-    pub(in crate::resolve) fn words(&self, field: Field) -> Vec<&str> {
+    pub(crate) fn words(&self, field: Field) -> Vec<&str> {
         let mut words = Vec::new();
         for value in self.list(field) {
             if let SettingValue::Text(word) = value {
@@ -87,7 +87,7 @@ impl Table {
     }
 
     /// A list of counts.
-    pub(in crate::resolve) fn counts(&self, field: Field) -> Vec<u64> {
+    pub(crate) fn counts(&self, field: Field) -> Vec<u64> {
         let mut counts = Vec::new();
         for value in self.list(field) {
             if let SettingValue::Int(count) = value {

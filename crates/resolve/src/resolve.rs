@@ -1,43 +1,15 @@
-//! From what was found to a plan: spelling, the software, defaults, rules, then [`Plan::new`].
+//! The stages from readings to a plan, in their order.
 
-mod batch;
-mod defaults;
-mod evaluation;
-mod fitting;
-mod frequency;
-mod kernels;
-mod lacking;
-mod lacking_adapters;
-mod layout;
-mod mixers;
-mod model;
-mod named;
-mod packs;
-mod parse;
-mod precision;
-mod recipe;
-mod recompute;
-mod rollout;
-mod sharding;
-mod spelling;
-mod switches;
-mod synonyms;
-mod table;
-mod tuning;
-mod variables;
-mod vision;
-mod vocabulary;
-mod world;
-
-use super::Reading;
-use recipe::Basis;
-use shardscope_plan::{
-    Accelerator, Field, Marks, NotModelled, Origin, Plan, Resolution, Setting, SettingValue, Software,
+use super::recipe::Basis;
+use super::table::Table;
+use super::{
+    batch, defaults, lacking, layout, model, named, packs, recipe, rollout, spelling, tuning, variables,
+    world,
 };
+use crate::{NotModelled, Origin, Reading, Resolution, Setting, SettingValue};
+use shardscope_plan::{Accelerator, Field, Marks, Plan, Software};
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Severity};
-use table::Table;
-pub(crate) use vision::{DECODER, PROJECTOR, TOWER};
 
 /// Resolves what the texts state (later readings win) and what the user sets on top, by setting name.
 /// An override with an empty value takes a statement back.

@@ -1,0 +1,78 @@
+//! What is not modelled stops the verdict until the reader goes on without it.
+
+use shardscope_launch::Argument;
+use shardscope_launch::{Resolution, megatron, minimal_settings, resolve};
+use shardscope_plan::Marks;
+use shardscope_source::Code;
+
+const RUN: &str = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16 \
+    --vocab-size 1000 --world-size 8 --optimizer came";
+
+fn resolved(line: &str, overrides: &[(&str, &str)]) -> Resolution {
+    let overrides: Vec<(String, String)> =
+        overrides.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    resolve(&[megatron::read(&Argument::split(line))], &overrides)
+}
+
+#[test]
+fn what_is_not_modelled_stops_the_verdict_until_the_reader_goes_on() {
+    let stopped = resolved(RUN, &[]);
+    assert!(stopped.plan.is_none());
+    let said: Vec<&str> = stopped.not_modelled.iter().map(|item| item.name.as_str()).collect();
+    assert_eq!(said, ["optimizer"]);
+    assert!(stopped.diagnostics.iter().any(|said| said.code == Code::NotModelled));
+    let gone = resolved(RUN, &[("without", "--optimizer")]);
+    let marks = gone.plan.as_ref().map(|plan| plan.recipe().marks.clone());
+    let expected = Marks { without: vec!["optimizer".to_owned()], ..Marks::default() };
+    assert_eq!(marks, Some(expected.clone()));
+    assert_eq!(gone.not_modelled.len(), 1, "the document still names it");
+    // A link of settings alone carries the mark.
+    let link = minimal_settings(&gone).expect("settings");
+    assert!(link.iter().any(|(name, _)| name == "without"), "{link:?}");
+    let opened = resolve(&[], &link).plan.expect("a plan");
+    assert_eq!(opened.recipe().marks, expected);
+}
+
+/// Megatron-Bridge cuts adapters beside experts over expert tensor ranks; expert TP follows TP unless given
+/// (`megatron/training/arguments.py`).
+#[test]
+fn adapters_beside_cut_experts_mark_the_verdict() {
+    const MOE: &str = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16 \
+        --vocab-size 1000 --world-size 8 --num-experts 8 --moe-router-topk 2 --swiglu --tensor-model-parallel-size 2 \
+        --sequence-parallel --transformer-impl transformer_engine";
+    let lora = [("train_type", "lora"), ("adapter_library", "megatron-bridge")];
+    let of = |more: &[(&str, &str)]| {
+        let resolution = resolved(MOE, &[&lora[..], more].concat());
+        let names: Vec<String> = resolution.not_modelled.iter().map(|item| item.name.clone()).collect();
+        (names, resolution.plan)
+    };
+    let name = "adapters_over_expert_tensor_parallel";
+    for more in [&[][..], &[("expert_tensor_parallel_size", "2")], &[("lora_target_modules", "linear_fc1")]] {
+        let (names, plan) = of(more);
+        assert_eq!(names, [name], "{more:?}");
+        assert!(plan.is_none(), "{more:?}");
+    }
+    // Gone on without, the layout stays as it is and the verdict is marked.
+    let (_, plan) = of(&[("without", name)]);
+    let plan = plan.expect("a plan");
+    assert_eq!(
+        (plan.layout().expert_tensor, plan.recipe().marks.without.as_slice()),
+        (2, &[name.to_owned()][..])
+    );
+    assert!(plan.recipe().tuning.lora.is_some());
+    for more in [
+        &[("expert_tensor_parallel_size", "1")][..],
+        &[("lora_target_modules", "linear_qkv")],
+        &[("tensor_model_parallel_size", "1"), ("sequence_parallel", "false")],
+    ] {
+        let (names, plan) = of(more);
+        assert_eq!((names.len(), plan.is_some()), (0, true), "{more:?}: {names:?}");
+    }
+}
+
+#[test]
+fn what_the_user_sets_takes_the_place_of_what_is_not_modelled() {
+    assert!(resolved(RUN, &[("optimizer", "adam")]).plan.is_some());
+    let other = resolved(RUN, &[("optimizer", "adam"), ("without", "train_type")]);
+    assert!(other.plan.is_some_and(|plan| plan.recipe().marks.is_empty()), "a mark for what is not there");
+}

@@ -1,0 +1,45 @@
+//! From what readers found to a plan: spelling, the software, defaults, rules, then [`Plan::new`].
+//!
+//! A reader says what a text states ([`Reading`]) and never fails; [`resolve`] fills what is missing, asks for what has no
+//! default, and names what is not modelled. The readers themselves are the crate `launch`.
+
+mod batch;
+mod defaults;
+mod evaluation;
+mod fitting;
+mod frequency;
+mod kernels;
+mod lacking;
+mod lacking_adapters;
+mod layout;
+mod mixers;
+mod model;
+mod named;
+mod packs;
+mod parse;
+mod precision;
+mod questions;
+mod reading;
+mod recipe;
+mod recompute;
+mod resolve;
+mod rollout;
+mod sharding;
+mod spelling;
+mod switches;
+mod synonyms;
+mod table;
+mod tuning;
+mod variables;
+mod vision;
+mod vocabulary;
+mod world;
+
+pub use questions::{RECIPE, VARIABLES};
+pub use reading::{Found, Reading};
+pub use resolve::{MAX_DIAGNOSTICS, resolve};
+#[doc(no_inline)]
+pub use shardscope_plan::{
+    Effect, NotModelled, NotRead, Origin, Question, Resolution, Setting, SettingValue,
+};
+pub use vision::{DECODER, PROJECTOR, TOWER};
