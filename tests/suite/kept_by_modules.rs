@@ -116,6 +116,7 @@ fn shape(model: &mut Model, case: &Value) {
         normalized_routing: arch == "mixtral",
         fp32_routing: arch == "mixtral",
         rotary_percent: if arch == "gpt_neox" { 0.25 } else { 1.0 },
+        ..Arrangement::default()
     };
 }
 

@@ -43,6 +43,8 @@ pub struct Architecture {
     pub shape: Shape,
     /// How its modules are arranged.
     pub arrangement: Arrangement,
+    /// Where its modules differ from Llama's beyond that, by the names of the setting `module_variants`.
+    pub variants: Vec<String>,
     /// What of it is not estimated.
     pub gaps: Vec<Gap>,
     /// What Megatron's layers count for the same shape: the engine's count.
@@ -146,7 +148,8 @@ impl Architecture {
 const RECORDED: &str = "llama mistral ministral mixtral qwen2 qwen2_moe qwen2_vl_text qwen2_5_vl_text \
     qwen2_5_omni_text qwen3 qwen3_moe qwen3_vl_text qwen3_vl_moe_text qwen3_5_text qwen3_5_moe_text qwen3_next gemma \
     gemma2 gemma3_text phi3 gpt_neox granite smollm3 hunyuan_v1_dense arcee exaone4 starcoder2 olmo2 olmo3 \
-    olmoe flex_olmo yi internlm";
+    olmoe flex_olmo yi internlm gpt_oss glm glm4 ernie4_5 nemotron granitemoe stablelm cohere cohere2 phi opt gpt2 \
+    seed_oss";
 
 /// Under which key composite configurations keep a vision tower's.
 const VISION: &str = "vision_config";
@@ -201,6 +204,7 @@ fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
             attention_softcap: e.holds("attn_logit_softcapping")?,
             final_softcap: e.holds("final_logit_softcapping")?,
         },
+        variants: variants(e)?,
         shape,
         gaps,
         in_megatron,
@@ -208,6 +212,22 @@ fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
         tower: None,
         used: e.used(),
     })
+}
+
+/// Where modules differ: what the type says, and what follows from keys of the configuration.
+fn variants(e: &Evaluation<'_>) -> Result<Vec<String>, Stop> {
+    let mut variants = e.words("variants")?;
+    for (name, variant) in [
+        ("head_bias", "head_bias"),
+        ("drops_attention", "attention_dropout"),
+        ("drops_residual", "residual_dropout"),
+        ("drops_embedding", "embedding_dropout"),
+    ] {
+        if e.holds(name)? {
+            variants.push(variant.to_owned());
+        }
+    }
+    Ok(variants)
 }
 
 fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {

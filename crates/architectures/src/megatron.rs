@@ -53,7 +53,7 @@ pub(crate) fn parameters(shape: &Shape) -> Option<u64> {
                 Some(latent) => experts * (gate + 1) * latent * u128::from(routed.width) + 2 * h * latent,
                 None => experts * mlp(u128::from(routed.width)),
             };
-            let moe = h * experts + routed_experts + shared;
+            let moe = h * experts + all_bias * experts + routed_experts + shared;
             (routed.layers.iter().filter(|moe| **moe).count() as u128, moe)
         }
         None => (0, 0),

@@ -10,8 +10,11 @@ use crate::shape;
 
 /// The short names of models that a plan is proposed for, smaller and older ones first within a family.
 pub fn model_names() -> impl Iterator<Item = &'static str> {
-    ROWS.iter().map(|row| row.name)
+    ROWS.iter().map(|row| row.name).chain(FROM_HUB)
 }
+
+/// Short names whose models stand among those of the Hub.
+const FROM_HUB: [&str; 2] = ["gpt-oss-20b", "gpt-oss-120b"];
 
 /// All names on the Hub that the catalog knows, with their organisations.
 pub fn hub_names() -> impl Iterator<Item = &'static str> {

@@ -25,8 +25,6 @@ enum Family {
     Qwen3,
     /// As `Llama`, with multi-latent attention.
     DeepSeek,
-    /// As `Llama`, with biases and attention sinks.
-    GptOss,
 }
 
 pub(crate) struct Row {
@@ -62,7 +60,7 @@ pub(crate) fn vocabulary(row: &Row) -> u64 {
     u64::from(vocabulary)
 }
 
-use Family::{Gpt, GptOss, Llama, NeoX, Qwen2, Qwen3};
+use Family::{Gpt, Llama, NeoX, Qwen2, Qwen3};
 
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Row] = &[
@@ -119,8 +117,6 @@ pub(crate) const ROWS: &[Row] = &[
     row("GLM-Z1-9B", Qwen2, [40, 4096, 13_696, 32, 2, 128, 151_552, 32_768], false),
     moe("GLM-4.5-106B-A12B", Qwen2, [46, 4096, 10_944, 96, 8, 128, 151_552, 131_072], [128, 8, 1408, 1408, 1]),
     moe("GLM-4.5-Air", Qwen2, [46, 4096, 10_944, 96, 8, 128, 151_552, 131_072], [128, 8, 1408, 1408, 1]),
-    moe("gpt-oss-20b", GptOss, [24, 2880, 2880, 64, 8, 64, 201_088, 131_072], [32, 4, 2880, 0, 0]),
-    moe("gpt-oss-120b", GptOss, [36, 2880, 2880, 64, 8, 64, 201_088, 131_072], [128, 4, 2880, 0, 0]),
 ];
 
 /// The settings of a row.
@@ -164,7 +160,30 @@ pub(crate) fn settings(row: &Row) -> Vec<(Field, String)> {
         ));
     }
     style(row, &mut out);
+    out.extend(modules(row).iter().map(|(field, value)| (*field, (*value).to_owned())));
     out
+}
+
+/// How the modules of transformers differ from Llama's, as [`crate::of_config`] says it of the same model.
+fn modules(row: &Row) -> &'static [(Field, &'static str)] {
+    match row.kind {
+        Family::Gpt => &[
+            (Field::FusedQkv, "true"),
+            (
+                Field::ModuleVariants,
+                "typed_softmax attention_dropout residual_dropout embedding_dropout gelu_new",
+            ),
+        ],
+        Family::NeoX => {
+            &[(Field::FusedQkv, "true"), (Field::ParallelResidual, "true"), (Field::RotaryPercent, "0.25")]
+        }
+        Family::DeepSeek => &[(Field::UnrecordedModules, "deepseek_v3")],
+        // These stand here without their norms behind attention and MLP, or with another router.
+        _ if row.name.starts_with("GLM") => &[(Field::UnrecordedModules, "glm4")],
+        Family::Llama if row.routed.is_some() => &[(Field::Fp32Routing, "true")],
+        Family::Qwen3 if row.routed.is_some() => &[(Field::NormalizedRouting, "true")],
+        Family::Llama | Family::Qwen2 | Family::Qwen3 => &[],
+    }
 }
 
 fn style(row: &Row, out: &mut Vec<(Field, String)>) {
@@ -180,16 +199,13 @@ fn style(row: &Row, out: &mut Vec<(Field, String)>) {
     say(Field::Swiglu, if modern { "true" } else { "false" });
     say(Field::Normalization, if modern { "RMSNorm" } else { "LayerNorm" });
     say(Field::PositionEmbeddingType, if row.kind == Family::Gpt { "learned_absolute" } else { "rope" });
-    say(Field::AddBiasLinear, if modern && row.kind != Family::GptOss { "false" } else { "true" });
+    say(Field::AddBiasLinear, if modern { "false" } else { "true" });
     say(
         Field::QkLayernorm,
         if matches!(row.kind, Family::Qwen3 | Family::DeepSeek) { "true" } else { "false" },
     );
     if row.kind == Family::Qwen2 {
         say(Field::AddQkvBias, "true");
-    }
-    if row.kind == Family::GptOss {
-        say(Field::SoftmaxType, "learnable");
     }
     if modern {
         say(Field::HiddenDropout, "0");

@@ -166,6 +166,11 @@ fn mixers(out: &mut Settings, shape: &Shape) {
     out.flag(Field::LinearNorm, linear.norm);
 }
 
+/// Activations that are one kernel which keeps its input (`transformers/activations.py`).
+const KERNELS: [&str; 6] = ["", "silu", "swish", "gelu", "gelu_pytorch_tanh", "relu2"];
+/// Those whose operations are known otherwise.
+const STEPS: [&str; 2] = ["gelu_new", "relu"];
+
 /// How the library's own modules are arranged, which what they keep for backward depends on.
 fn arrangement(out: &mut Settings, architecture: &Architecture) {
     let arranged = architecture.arrangement;
@@ -191,7 +196,19 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
     if arranged.rotary_percent != 100 {
         out.say(Field::RotaryPercent, &(arranged.rotary_percent as f64 / 100.0).to_string());
     }
-    if !architecture.is_recorded() && !architecture.model_type.is_empty() {
+    let shape = &architecture.shape;
+    let mut variants = architecture.variants.clone();
+    variants.extend((shape.norms == 1).then(|| "single_norm".to_owned()));
+    let act = shape.activation.as_str();
+    if !KERNELS.contains(&act) {
+        variants.push(act.to_owned());
+    }
+    if !variants.is_empty() {
+        out.say(Field::ModuleVariants, &variants.join(" "));
+    }
+    let usual = !architecture.variants.iter().any(|variant| variant == "unrecorded");
+    let known = architecture.is_recorded() && usual && (KERNELS.contains(&act) || STEPS.contains(&act));
+    if !known && !architecture.model_type.is_empty() {
         out.say(Field::UnrecordedModules, &architecture.model_type);
     }
 }

@@ -51,8 +51,9 @@ pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers,
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use marks::Marks;
 pub use model::{
-    Activation, Arrangement, AttentionSoftmax, Embeddings, ExpertGroups, Experts, LatentAttention,
-    LinearBias, Model, NormPlaces, NormProduct, Normalization, PositionEmbedding, VocabPadding,
+    Activation, ActivationSteps, Arrangement, AttentionSoftmax, Dropout, Embeddings, ExpertGroups, Experts,
+    LatentAttention, LinearBias, Model, NormPlaces, NormProduct, Normalization, PositionEmbedding,
+    RotationTables, VocabPadding,
 };
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
 pub use not_modelled::{Effect, NotModelled, NotRead};

@@ -82,6 +82,57 @@ pub struct Arrangement {
     pub fp32_routing: bool,
     /// Part of a head that is rotated.
     pub rotary_percent: f64,
+    /// Attention and MLP stand side by side behind one norm, whose output both read (Phi, Cohere).
+    pub single_norm: bool,
+    /// How often cosines and sines are there.
+    pub rotation_tables: RotationTables,
+    /// The operations that an MLP's activation is made of.
+    pub activation_steps: ActivationSteps,
+    /// Routing weights are a softmax over the chosen experts alone (gpt-oss, Granite MoE).
+    pub chosen_routing: bool,
+    /// Experts have biases, and clamp both halves in front of the activation (gpt-oss).
+    pub clamped_experts: bool,
+    /// Eager attention takes its softmax in the scores' type (GPT-2).
+    pub typed_softmax: bool,
+    /// The output layer has a bias (Phi).
+    pub head_bias: bool,
+    /// Where dropout stands while the model trains.
+    pub dropout: Dropout,
+}
+
+/// Where dropout stands in a model's own modules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropout {
+    /// Behind the attention probabilities.
+    pub attention: bool,
+    /// Behind attention and behind the MLP, in front of the residual stream.
+    pub residual: bool,
+    /// Behind the embedding.
+    pub embedding: bool,
+}
+
+/// How often the cosines and sines of the rotation are there, and how wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RotationTables {
+    /// Once for all layers, a column for each rotated one of a head.
+    Shared,
+    /// Once for all layers, a column for two (gpt-oss).
+    Half,
+    /// Each layer repeats them for pairs of columns (GLM).
+    Layer,
+    /// The same in fp32 (ERNIE 4.5).
+    Fp32Layer,
+}
+
+/// The operations that an activation is made of, where that is not one kernel which keeps its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActivationSteps {
+    /// One kernel.
+    Kernel,
+    /// `NewGELUActivation`: a cube, a tanh and three products, each an operation of its own (GPT-2, Phi).
+    NewGelu,
+    /// A rectifier, whose output tells its gradient (OPT).
+    Relu,
 }
 
 /// Where the norms of a layer stand.
@@ -102,6 +153,8 @@ pub enum NormProduct {
     Rounded,
     /// In fp32, and the product is rounded (`OLMo` 2, gpt-oss).
     Wide,
+    /// In fp32, the mean taken off in operations of their own (Cohere).
+    Centred,
     /// In fp32 by one plus the weight, which is held around zero (Gemma, Qwen3-Next).
     PlusOne,
 }
@@ -121,6 +174,14 @@ impl Default for Arrangement {
             normalized_routing: false,
             fp32_routing: false,
             rotary_percent: 1.0,
+            single_norm: false,
+            rotation_tables: RotationTables::Shared,
+            activation_steps: ActivationSteps::Kernel,
+            chosen_routing: false,
+            clamped_experts: false,
+            typed_softmax: false,
+            head_bias: false,
+            dropout: Dropout::default(),
         }
     }
 }

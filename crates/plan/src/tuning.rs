@@ -153,9 +153,9 @@ pub enum LinearModule {
     Value,
     /// `o_proj`, `dense`.
     Output,
-    /// `gate_proj`; also a fused or only first projection.
+    /// `gate_proj`; also a projection that holds it.
     Gate,
-    /// `up_proj`.
+    /// `up_proj`; also the first projection of an MLP without a gate.
     Up,
     /// `down_proj`.
     Down,
@@ -220,6 +220,8 @@ impl LoraModules {
             "up_proj" | "linear_fc1_up" | "w3" | "up" => &[Up],
             "gate_up_proj" | "dense_h_to_4h" | "linear_fc1" | "fc1" | "c_fc" => &[Gate, Up],
             "down_proj" | "w2" | "dense_4h_to_h" | "linear_fc2" | "fc2" | "down" => &[Down],
+            // GPT-2 names the last projections of attention and MLP alike.
+            "c_proj" => &[Output, Down],
             "lm_head" | "output" => &[LinearModule::OutputLayer],
             _ => return None,
         };

@@ -162,6 +162,20 @@ fn arrangement(table: &mut Table, software: Software) {
             table.lack(Field::UnrecordedModules, &unrecorded, Effect::Memory, message);
         }
     }
+    let variants = table.word(Field::ModuleVariants).to_owned();
+    if software.semantics().eager_modules && !variants.is_empty() && (!own || table.on(Field::LoraKernels)) {
+        let message = "modules that differ from Llama's, in this software or with these kernels";
+        table.lack(Field::ModuleVariants, &variants, Effect::Memory, message);
+    }
+    if own && variants.contains("eager_only") && table.says(Field::AttnImplementation, "sdpa") {
+        let message = "SDPA in a model whose modules have none (transformers refuses it)";
+        table.lack(Field::AttnImplementation, "sdpa", Effect::Memory, message);
+    }
+    let grouped = matches!(table.word(Field::ExpertsImplementation), "" | "grouped_mm");
+    if own && variants.contains("clamped_experts") && !grouped {
+        let message = "experts of this model that are computed otherwise than by one grouped product";
+        table.lack(Field::ExpertsImplementation, "", Effect::Memory, message);
+    }
     for (field, message) in [
         (Field::PostNorms, "what norms behind attention and MLP keep is not estimated in this software"),
         (Field::NormsOverHeads, "norms of queries and keys are taken to be over each head in this software"),

@@ -7,8 +7,9 @@ use crate::SettingValue::{Bool, Int};
 use crate::{Origin, Question};
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{
-    Activation, Arrangement, AttentionSoftmax, Embeddings, ExpertGroups, Experts, Field, LatentAttention,
-    LinearBias, Model, NormPlaces, NormProduct, Normalization, PositionEmbedding,
+    Activation, ActivationSteps, Arrangement, AttentionSoftmax, Dropout, Embeddings, ExpertGroups, Experts,
+    Field, LatentAttention, LinearBias, Model, NormPlaces, NormProduct, Normalization, PositionEmbedding,
+    RotationTables,
 };
 use shardscope_sorting::sort;
 use shardscope_source::{Code, Diagnostic};
@@ -245,6 +246,8 @@ fn position(table: &Table) -> PositionEmbedding {
 
 /// How modules are arranged, as readers know it of the model's type.
 fn arrangement(table: &Table) -> Arrangement {
+    let variants = table.words(Field::ModuleVariants);
+    let differs = |name: &str| variants.contains(&name);
     Arrangement {
         fused_qkv: table.on(Field::FusedQkv),
         fused_gate_up: table.on(Field::FusedGateUp),
@@ -257,6 +260,7 @@ fn arrangement(table: &Table) -> Arrangement {
         norm_product: match () {
             () if table.on(Field::Fp32Norms) => NormProduct::PlusOne,
             () if table.on(Field::WideNorms) => NormProduct::Wide,
+            () if differs("centred_norms") => NormProduct::Centred,
             () => NormProduct::Rounded,
         },
         norms_over_heads: table.on(Field::NormsOverHeads),
@@ -266,6 +270,27 @@ fn arrangement(table: &Table) -> Arrangement {
         normalized_routing: table.on(Field::NormalizedRouting) || table.on(Field::Fp32Routing),
         fp32_routing: table.on(Field::Fp32Routing),
         rotary_percent: table.real(Field::RotaryPercent).unwrap_or(1.0),
+        single_norm: differs("single_norm"),
+        rotation_tables: match () {
+            () if differs("half_rotation") => RotationTables::Half,
+            () if differs("layer_rotation") => RotationTables::Layer,
+            () if differs("fp32_layer_rotation") => RotationTables::Fp32Layer,
+            () => RotationTables::Shared,
+        },
+        activation_steps: match () {
+            () if differs("gelu_new") => ActivationSteps::NewGelu,
+            () if differs("relu") => ActivationSteps::Relu,
+            () => ActivationSteps::Kernel,
+        },
+        chosen_routing: differs("chosen_routing"),
+        clamped_experts: differs("clamped_experts"),
+        typed_softmax: differs("typed_softmax"),
+        head_bias: differs("head_bias"),
+        dropout: Dropout {
+            attention: differs("attention_dropout"),
+            residual: differs("residual_dropout"),
+            embedding: differs("embedding_dropout"),
+        },
     }
 }
 

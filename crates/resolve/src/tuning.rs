@@ -58,7 +58,8 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
     if table.on(Field::LigerKernel) {
         table.derive_word(Field::LossKind, "liger", "liger_kernel");
     }
-    table.default(Field::AttnImplementation, Text("sdpa".to_owned()), whose);
+    let eager = table.words(Field::ModuleVariants).contains(&"eager_only");
+    table.default(Field::AttnImplementation, Text(if eager { "eager" } else { "sdpa" }.to_owned()), whose);
     let sharded = matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2");
     if sharded {
         table.derive(Field::ZeroStage, Int(3), "FSDP shards weights, gradients and states");

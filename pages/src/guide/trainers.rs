@@ -23,6 +23,41 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=unsloth&train_type=lora&lora_rank=16&lora_dropout=0&lora_target_modules=q_proj%20k_proj%20v_proj%20o_proj%20gate_proj%20up_proj%20down_proj&autocast=bf16&attn_implementation=flash_attention_2&input_require_grads",
     ),
     (
+        "gpt-oss 20B under transformers",
+        "openai/gpt-oss-20b",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",
+    ),
+    (
+        "GPT-2 XL under transformers, eager attention",
+        "openai-community/gpt2-xl",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none&attn_implementation=eager",
+    ),
+    (
+        "OPT 1.3B under transformers",
+        "facebook/opt-1.3b",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",
+    ),
+    (
+        "Command R7B under transformers",
+        "CohereLabs/c4ai-command-r7b-12-2024",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",
+    ),
+    (
+        "GLM-4 9B under transformers",
+        "zai-org/glm-4-9b-chat-hf",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",
+    ),
+    (
+        "cosines and sines repeated in fp32, as in ERNIE 4.5",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none&module_variants=fp32_layer_rotation",
+    ),
+    (
+        "norms by one plus their weight, as in Nemotron",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none&normalization=LayerNorm&fp32_norms",
+    ),
+    (
         "Qwen3 8B in fp32 under litgpt",
         "Qwen3-8B",
         "params_dtype=fp32&gbs=16&mbs=1&nodes=1&seq=2048&software=litgpt&train_type=full&data_parallel_engine=fsdp1&zero_stage=3",

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use shardscope_explain::Formula;
 use shardscope_operators::{Operator, Saved, SectionKind, Symbols, section_counts};
-use shardscope_plan::{Chunk, LayerKind, PositionEmbedding, Recompute, Rotation};
+use shardscope_plan::{Chunk, LayerKind, PositionEmbedding, Recompute, Rotation, RotationTables};
 use shardscope_units::Bytes;
 
 const CHECKPOINT: &str = "megatron/core/transformer/transformer_block.py:_checkpointed_forward";
@@ -21,6 +21,11 @@ static ROTARY_PAIR: Formula = Formula::new(
     "2·s·rot·B",
     "Cosines and sines of the rotation, one of each for all layers.",
     "transformers: LlamaRotaryEmbedding.forward",
+);
+static HALF_PAIR: Formula = Formula::new(
+    "s·rot·B",
+    "Cosines and sines of the rotation, a column for two of a head.",
+    "transformers: GptOssRotaryEmbedding.forward",
 );
 static WIDE_ROTARY_PAIR: Formula = Formula::new(
     "8·s·rot",
@@ -125,9 +130,14 @@ pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
     if semantics.eager_modules {
         let wide = x.model().arrangement.fp32_rotation;
         let (width, formula) = if wide { (FLOAT, &WIDE_ROTARY_PAIR) } else { (x.width, &ROTARY_PAIR) };
+        let tables = x.model().arrangement.rotation_tables;
+        let shared = matches!(tables, RotationTables::Shared | RotationTables::Half);
+        let (columns, formula) =
+            if tables == RotationTables::Half { (x.rotated / 2, &HALF_PAIR) } else { (x.rotated, formula) };
         return (semantics.modules.rotation == Rotation::Shared
+            && shared
             && x.model().position_embedding == PositionEmbedding::Rope)
-            .then(|| Saved::new("rotary cosines and sines", &[2, x.s, x.rotated], width, formula));
+            .then(|| Saved::new("rotary cosines and sines", &[2, x.s, columns], width, formula));
     }
     let rotates = x.model().position_embedding == PositionEmbedding::Rope && x.model().latent.is_none();
     (x.recomputes_layers() && rotates).then(|| Saved::new("rotary table", &[x.s, x.d], FLOAT, &ROTARY))

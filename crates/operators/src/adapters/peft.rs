@@ -46,7 +46,9 @@ fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
         Operator::Mlp => {
             let account = Account::Mlp;
             let mut out = vec![(Down, account, [x.f, x.h])];
-            if arrangement.fused_gate_up || !x.model().activation.is_gated() {
+            if !x.model().activation.is_gated() {
+                out.push((Up, account, [x.h, x.f]));
+            } else if arrangement.fused_gate_up {
                 out.push((Gate, account, [x.h, x.gate * x.f]));
             } else {
                 out.extend([(Gate, account, [x.h, x.f]), (Up, account, [x.h, x.f])]);

@@ -4,16 +4,25 @@ use super::flow::Flow;
 use super::linear::{Input, KEY, OUTPUT, QKV, QUERY, VALUE};
 use super::tape::{Step, Tape};
 use super::{joined, manual, norm};
+use crate::Symbols;
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, LinearBias, Rotation};
+use shardscope_plan::{
+    AttentionKernel, AttentionSoftmax, LinearBias, PositionEmbedding, Rotation, RotationTables,
+};
 
 const EAGER: &str = "transformers: eager_attention_forward";
 const SDPA: &str = "aten/src/ATen/native/transformers/attention.cpp:scaled_dot_product_attention";
 const QWEN: &str = "torchtune/models/qwen2/_positional_embeddings.py:Qwen2RotaryPositionalEmbeddings.forward";
 const GATED: &str = "transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextAttention.forward";
+const DROPOUT: &str = "aten/src/ATen/native/cuda/Dropout.cu:native_dropout";
+const SINKS: &str = "transformers/models/gpt_oss/modeling_gpt_oss.py:eager_attention_forward";
 const FLASH: &str = "flash_attn/flash_attn_interface.py:FlashAttnFunc.forward";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
+/// Bytes of a truth value.
+const BYTE: u64 = 1;
+/// Bytes of a torch index (int64).
+const INDEX: u64 = 8;
 /// Name of the tensor that queries, keys and values are made from.
 const NORMED: &str = "attention input";
 /// Name of the kernel's output.
@@ -25,6 +34,19 @@ static VALUES: Formula = Formula::new("n·K·Bc", "The values.", SDPA);
 static BUFFER: Formula =
     Formula::new("n·(A + 2·K)·Bc", "The fused projection's output, of which the values are a view.", SDPA);
 static ROTATION: Formula = Formula::new("2·s·d·Bc", "Cosines and sines, cast to the heads' type.", QWEN);
+static REPEATED_TABLES: Formula = Formula::new(
+    "2·s·rot·B",
+    "Cosines and sines, repeated for pairs of columns in each layer.",
+    "transformers/models/glm/modeling_glm.py:apply_rotary_pos_emb",
+);
+static WIDE_TABLES: Formula = Formula::new(
+    "8·s·rot",
+    "Cosines and sines in fp32, repeated for pairs of columns in each layer.",
+    "transformers/models/ernie4_5/modeling_ernie4_5.py:apply_rotary_pos_emb",
+);
+static SINK_SOFTMAX: Formula =
+    Formula::new("a·s·(s + 1)·b·Bc", "The attention probabilities, the sink's among them.", SINKS);
+static LARGEST: Formula = Formula::new("8·a·s·b", "Where the largest score of each row is, int64.", SINKS);
 static REPEATED: Formula = Formula::new("n·A·Bc", "Keys or values, repeated for every query head.", EAGER);
 static OUT: Formula =
     Formula::new("n·A·Bc", "The attention's output, which the output projection reads.", SDPA);
@@ -40,7 +62,22 @@ static PADDING: Formula = Formula::new(
 );
 static TANH: Formula = Formula::new("a·s·s·b·Bc", "The capped scores.", EAGER);
 static SOFTMAX: Formula = Formula::new("4·a·s·s·b", "The attention probabilities in fp32.", EAGER);
+static TYPED_SOFTMAX: Formula =
+    Formula::new("a·s·s·b·Bc", "The attention probabilities, in the scores' type.", EAGER);
+static DROPPED_MASK: Formula =
+    Formula::new("a·s·s·b", "Which probabilities dropout leaves, one byte each.", DROPOUT);
+static DROPPED: Formula =
+    Formula::new("a·s·s·b·Bc", "The probabilities behind dropout, for the values' gradient.", DROPOUT);
+static MASK: Formula =
+    Formula::new("n·h", "Which elements of its output dropout leaves, one byte each.", DROPOUT);
 static PROBABILITIES: Formula = Formula::new("a·s·s·b·Bc", "The probabilities in 16 bits.", EAGER);
+
+/// Whether attention keeps the norm's output, so that an MLP that reads it too need not.
+pub(super) fn keeps_input(x: &Symbols<'_>) -> bool {
+    let mut tape = Tape::new(x);
+    attention(&mut tape);
+    tape.saved.iter().any(|(_, saved)| saved.name == NORMED)
+}
 
 pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
@@ -65,11 +102,13 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     }
     tape.step = Step::Core;
     norm::query_and_key(tape, &flow);
+    tables(tape, &flow);
     core(tape, &flow);
     // Queries of a fused projection or of a rotation of a part of each head come out of a concatenation; the kernel's
     // output takes their layout, so that what reads it reads a copy. Eager attention transposes too.
     let (kernel, arrangement) = (x.recipe().attention_kernel, &x.model().arrangement);
-    let joined = joins || arrangement.fused_qkv || (kernel == AttentionKernel::Sdpa && x.rotated < x.d);
+    let concatenated = arrangement.fused_qkv && rotates(x);
+    let joined = joins || concatenated || (kernel == AttentionKernel::Sdpa && x.rotated < x.d);
     let copied = kernel == AttentionKernel::Unfused || joined;
     let gated = x.model().mixers.output_gate;
     if gated {
@@ -92,7 +131,14 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
         OUTPUT.run(tape, Input { shared, needed: flow.attention, cast: true }, [wide, x.h]);
     }
     tape.step = Step::Core;
+    let drops = x.model().arrangement.dropout.residual && flow.projected;
+    tape.keep(drops, "mask of attention's dropout", &[x.n, x.h], BYTE, &MASK);
     norm::post(tape, flow.projected);
+}
+
+/// Whether queries and keys are rotated, and so made anew.
+fn rotates(x: &Symbols<'_>) -> bool {
+    x.model().position_embedding == PositionEmbedding::Rope
 }
 
 fn core(tape: &mut Tape<'_, '_>, flow: &Flow) {
@@ -116,14 +162,15 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
     // (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`).
     let masked =
         (x.recipe().transformers.padding_mask || x.window.is_some()) && kernel == AttentionKernel::Sdpa;
-    tape.keep(any, "query", &wide, width, &QUERIES);
+    let joined = is_view(tape) && !rotates(x) && !(masked && x.k < x.a);
+    tape.keep(any && !joined, "query", &wide, width, &QUERIES);
     rotations(tape, flow);
     let repeated = masked || x.recipe().software.semantics().modules.repeats_groups;
     if repeated && x.k < x.a {
         tape.keep(any, "key", &wide, width, &REPEATED);
         tape.keep(any, "value", &wide, width, &REPEATED);
     } else {
-        tape.keep(any, "key", &narrow, width, &KEYS);
+        tape.keep(any && !joined, "key", &narrow, width, &KEYS);
         if is_view(tape) {
             tape.keep(any, "value", &[x.n, x.a + 2 * x.k, x.d], width, &BUFFER);
         } else {
@@ -134,6 +181,17 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
     tape.keep(any, "log-sum-exp", &[x.b, x.a, x.s], FLOAT, &LSE);
     tape.keep(any && kernel == AttentionKernel::Flash, "random state", &[2], 2 * FLOAT, &RNG);
     tape.keep(any && masked, "padding mask", &[x.b, x.s, x.s], width, &PADDING);
+}
+
+/// Cosines and sines that each layer repeats for pairs of columns.
+fn tables(tape: &mut Tape<'_, '_>, flow: &Flow) {
+    let x = tape.x;
+    let (width, formula) = match x.model().arrangement.rotation_tables {
+        RotationTables::Shared | RotationTables::Half => return,
+        RotationTables::Layer => (x.width, &REPEATED_TABLES),
+        RotationTables::Fp32Layer => (FLOAT, &WIDE_TABLES),
+    };
+    tape.keep(flow.query || flow.key, "repeated cosines and sines", &[2, x.s, x.rotated], width, formula);
 }
 
 /// Cosines and sines in the type of the heads, where a model that holds them in fp32 casts them for each use.
@@ -159,11 +217,25 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
     tape.keep(flow.query, "repeated key", &wide, width, &REPEATED);
     let capped = x.model().arrangement.attention_softcap;
     tape.keep(either && capped, "capped scores", &scores, width, &TANH);
-    // In fp32 the probabilities that the values' gradient needs are the softmax itself.
-    let narrow = width < FLOAT;
-    tape.keep(either || (flow.value && !narrow), "softmax", &scores, FLOAT, &SOFTMAX);
-    tape.keep(flow.value && narrow, "16-bit probabilities", &scores, width, &PROBABILITIES);
-    if is_view(tape) && x.k == x.a && x.b == 1 {
+    if x.model().attention_softmax == AttentionSoftmax::Learnable {
+        // Behind the scores stands the sink's; what follows reads a view without it.
+        let with_sink = [x.b, x.a, x.s, x.s + 1];
+        tape.keep(either || flow.value, "softmax", &with_sink, width, &SINK_SOFTMAX);
+        tape.keep(either, "places of the largest scores", &[x.b, x.a, x.s], INDEX, &LARGEST);
+    } else {
+        // In fp32 the probabilities that the values' gradient needs are the softmax itself.
+        let typed = x.model().arrangement.typed_softmax;
+        let cast = !typed && width < FLOAT;
+        let drops = x.model().arrangement.dropout.attention;
+        let reread = flow.value && !cast && !drops;
+        let (softmax, formula) = if typed { (width, &TYPED_SOFTMAX) } else { (FLOAT, &SOFTMAX) };
+        tape.keep(either || reread, "softmax", &scores, softmax, formula);
+        tape.keep(either && drops, "mask of dropped probabilities", &scores, BYTE, &DROPPED_MASK);
+        tape.keep(flow.value && drops, "probabilities behind dropout", &scores, width, &DROPPED);
+        tape.keep(flow.value && cast && !drops, "16-bit probabilities", &scores, width, &PROBABILITIES);
+    }
+    // Without a rotation queries and keys are parts of the fused projection's output too.
+    if is_view(tape) && x.k == x.a && x.b == 1 && rotates(x) {
         tape.keep(either, "repeated value", &[x.n, x.a + 2 * x.k, x.d], width, &BUFFER);
     } else {
         tape.keep(either, "repeated value", &wide, width, &REPEATED);

@@ -64,6 +64,11 @@ static IMAGES: Formula = Formula::new(
     "Which tokens are of an image, one byte each: their embeddings take the places of words'.",
     "torch.Tensor.masked_scatter, as transformers/models/qwen2_vl/modeling_qwen2_vl.py calls it",
 );
+static DROPPED: Formula = Formula::new(
+    "n·h",
+    "Which elements of the embedding dropout leaves, one byte each.",
+    "aten/src/ATen/native/cuda/Dropout.cu:native_dropout",
+);
 static CAP: Formula = Formula::new("n·V·Bc", "The logits' tanh.", CAPPED);
 static LOG_SOFTMAX: Formula = Formula::new("4·n·V", "Log-softmax over the vocabulary, always in fp32.", LOSS);
 static NARROW_SOFTMAX: Formula = Formula::new("n·V·B", "Log-softmax over the vocabulary in 16 bits.", LOSS);
@@ -114,6 +119,9 @@ pub(super) fn embedding(tape: &mut Tape<'_, '_>) {
         return tape.keep(tuning.embedding, "token ids", &[x.b, words], INDEX, &WORD_IDS);
     }
     tape.keep(tuning.embedding, "token ids", &[x.b, x.s], INDEX, &IDS);
+    // Without a gradient nothing is kept: the first layer's input then has none.
+    let drops = x.model().arrangement.dropout.embedding && (tuning.embedding || tuning.reaches_input());
+    tape.keep(drops, "mask of the embedding's dropout", &[x.n, x.h], BYTE, &DROPPED);
     let images = x.model().vision.is_some() && tuning.reaches_input();
     tape.keep(images, "places of images", &[x.b, x.s], BYTE, &IMAGES);
 }

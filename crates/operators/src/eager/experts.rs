@@ -8,6 +8,7 @@ use shardscope_explain::Formula;
 use shardscope_plan::{ExpertKernel, LinearModule};
 
 const ROUTING: &str = "transformers/models/mixtral/modeling_mixtral.py:MixtralTopKRouter";
+const CLAMPED: &str = "transformers/models/gpt_oss/modeling_gpt_oss.py:GptOssExperts, GptOssTopKRouter";
 const EXPERTS: &str = "transformers/integrations/moe.py";
 const SHARED_EXPERT: &str = "transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextSparseMoeBlock";
 const PARAMETERS: &str = "peft/tuners/lora/layer.py:ParamWrapper";
@@ -20,6 +21,18 @@ const NORMED: &str = "router input";
 
 static INPUT: Formula = Formula::new("n·h·Bc", "The router's input, the norm's output.", ROUTING);
 static SOFTMAX: Formula = Formula::new("4·n·E", "Softmax over all experts, fp32.", ROUTING);
+static CHOICE: Formula = Formula::new(
+    "4·n·topk",
+    "Softmax over the chosen experts, fp32.",
+    "transformers/models/granitemoe/modeling_granitemoe.py:GraniteMoeTopKGating",
+);
+static TYPED_CHOICE: Formula = Formula::new("n·topk·Bc", "Softmax over the chosen experts.", CLAMPED);
+static CLAMPED_STEPS: Formula = Formula::new(
+    "4·T·fm·Bx",
+    "The clamped gate, its sigmoid, their product, and the other half plus one.",
+    CLAMPED,
+);
+static BIASED: Formula = Formula::new("8·T", "The expert of each copy, whose bias is added, int64.", EXPERTS);
 static TOPK: Formula = Formula::new("8·n·topk", "The chosen experts of each token, int64.", ROUTING);
 static SUM: Formula = Formula::new("4·n", "The sum of the chosen probabilities, fp32.", ROUTING);
 static CHOSEN: Formula = Formula::new("4·n·topk", "The chosen probabilities, fp32.", ROUTING);
@@ -124,6 +137,14 @@ fn merged(tape: &mut Tape<'_, '_>) {
 fn routing(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let chosen = [x.n, x.moe.topk];
+    if x.model().arrangement.chosen_routing {
+        // gpt-oss stays in its own type.
+        let clamped = x.model().arrangement.clamped_experts;
+        let (width, formula) = if clamped { (x.compute_width, &TYPED_CHOICE) } else { (FLOAT, &CHOICE) };
+        tape.keep(true, "router softmax", &chosen, width, formula);
+        tape.keep(true, "chosen experts", &chosen, INDEX, &TOPK);
+        return;
+    }
     tape.keep(true, "router softmax", &[x.n, x.moe.experts], FLOAT, &SOFTMAX);
     tape.keep(true, "chosen experts", &chosen, INDEX, &TOPK);
     let summed = x.model().arrangement.normalized_routing;
@@ -138,7 +159,12 @@ fn products(tape: &mut Tape<'_, '_>, needed: bool, trains: bool) {
     let kernel = x.recipe().transformers.experts;
     let (wide, inner) = ([moe.sent, x.h], [moe.sent, moe.ffn]);
     tape.keep(true, "experts' gate and up", &[2, moe.sent, moe.ffn], width, &GATE_UP);
-    tape.keep(true, "experts' activated gate", &inner, width, &ACTIVATED);
+    let clamped = x.model().arrangement.clamped_experts;
+    if clamped {
+        tape.keep(true, "steps of the experts' activation", &[4, moe.sent, moe.ffn], width, &CLAMPED_STEPS);
+    } else {
+        tape.keep(true, "experts' activated gate", &inner, width, &ACTIVATED);
+    }
     tape.keep(true, "routing weights", &[moe.sent], moe.probability, &WEIGHTS);
     tape.keep(true, "experts' output", &wide, width, &OUTPUT);
     tape.keep(trains, "experts' input", &wide, width, &GATHERED);
@@ -146,6 +172,7 @@ fn products(tape: &mut Tape<'_, '_>, needed: bool, trains: bool) {
     match kernel {
         ExpertKernel::Grouped => {
             tape.keep(true, "order of tokens", &[3, moe.sent], INDEX, &ORDER);
+            tape.keep(clamped && trains, "experts of tokens", &[moe.sent], INDEX, &BIASED);
             tape.keep(true, "ends of experts", &[moe.experts], FLOAT, &OFFSETS);
         }
         ExpertKernel::Batched => {

@@ -139,7 +139,7 @@ linears! {
     GATE Gate "gate_proj" "h" "f";
     UP Up "up_proj" "h" "f";
     GATE_UP Gate "gate_up_proj" "h" "g·f";
-    FIRST Gate "fc1" "h" "f";
+    FIRST Up "fc1" "h" "f";
     DOWN Down "down_proj" "f" "h";
     ROUTER Experts "router" "h" "E";
     SHARED_GATE Gate "shared_expert.gate_proj" "h" "fs";

@@ -3,18 +3,35 @@
 use super::flow::{Flow, is_adapted};
 use super::linear::{DOWN, FIRST, GATE, GATE_UP, Input, UP};
 use super::tape::{Step, Tape};
-use super::{manual, norm};
+use super::{attention, manual, norm};
 use shardscope_explain::Formula;
-use shardscope_plan::LinearModule;
+use shardscope_plan::{ActivationSteps, LinearModule};
 
 const MLP: &str = "transformers/models/llama/modeling_llama.py:LlamaMLP";
+const NEW_GELU: &str = "transformers/activations.py:NewGELUActivation";
 const LIGER: &str = "liger_kernel/ops/swiglu.py:LigerSiLUMulFunction";
+/// Bytes of a truth value.
+const BYTE: u64 = 1;
+/// Name of the tensor that a rectifier makes, and the last projection reads.
+const ACTIVATION: &str = "activation output";
 /// Name of the tensor that the first projections read.
 const NORMED: &str = "MLP input";
 
 static GATED: Formula = Formula::new("n·f·Bc", "The activation's input.", MLP);
 static ACTIVATED: Formula = Formula::new("n·f·Bc", "The activated half, for the other half's gradient.", MLP);
 static OTHER: Formula = Formula::new("n·f·Bc", "The other half, for the activated half's gradient.", MLP);
+static RECTIFIED: Formula = Formula::new(
+    "n·f·Bc",
+    "The rectifier's output, which tells where its gradient is none.",
+    "torch.nn.functional.relu",
+);
+static NEW_GELU_STEPS: Formula =
+    Formula::new("3·n·f·Bc", "Half the input, the tanh, and one plus the tanh.", NEW_GELU);
+static MASK: Formula = Formula::new(
+    "n·h",
+    "Which elements of its output dropout leaves, one byte each.",
+    "aten/src/ATen/native/cuda/Dropout.cu:native_dropout",
+);
 static BOTH: Formula = Formula::new("2·n·f·Bc", "Both halves in one storage.", MLP);
 static KERNEL: Formula = Formula::new("n·f·Bc", "The gate's half; its activation is computed again.", LIGER);
 
@@ -32,11 +49,17 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
         norm::post(tape, true);
         return;
     }
+    let arranged = &x.model().arrangement;
+    let steps = arranged.activation_steps;
     let input = Input { shared: Some(NORMED), needed: flow.norm2, cast: false };
     let needed = if !x.model().activation.is_gated() {
         let first = FIRST.run(tape, input, [x.h, x.f]);
         tape.step = Step::Core;
-        tape.keep(first, "activation input", &[x.n, x.f], x.compute_width, &GATED);
+        if steps == ActivationSteps::Relu {
+            tape.keep(first, ACTIVATION, &[x.n, x.f], x.compute_width, &RECTIFIED);
+        } else {
+            tape.keep(first, "activation input", &[x.n, x.f], x.compute_width, &GATED);
+        }
         first
     } else if x.model().arrangement.fused_gate_up {
         let both = GATE_UP.run(tape, input, [x.h, 2 * x.f]);
@@ -57,11 +80,18 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
         product(tape, gate, up);
         gate || up
     };
+    let new = steps == ActivationSteps::NewGelu;
+    tape.keep(needed && new, "steps of the activation", &[3, x.n, x.f], x.compute_width, &NEW_GELU_STEPS);
     tape.step = Step::Last;
-    let down = DOWN.run(tape, Input { shared: None, needed, cast: true }, [x.f, x.h]);
+    let shared = (steps == ActivationSteps::Relu).then_some(ACTIVATION);
+    let down = DOWN.run(tape, Input { shared, needed, cast: true }, [x.f, x.h]);
     debug_assert!(down || !is_adapted(x, LinearModule::Down));
     tape.step = Step::Core;
+    tape.keep(arranged.dropout.residual && down, "mask of the MLP's dropout", &[x.n, x.h], BYTE, &MASK);
     norm::post(tape, down);
+    if arranged.single_norm && attention::keeps_input(x) {
+        tape.saved.retain(|(_, saved)| saved.name != NORMED);
+    }
 }
 
 /// The activation of the gate and its product with the other half.

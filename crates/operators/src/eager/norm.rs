@@ -9,7 +9,9 @@ use shardscope_plan::{NormModule, NormPlaces, NormProduct, Normalization};
 
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm";
 const GEMMA: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2RMSNorm";
+const NEMOTRON: &str = "transformers/models/nemotron/modeling_nemotron.py:NemotronLayerNorm1P";
 const OLMO: &str = "transformers/models/olmo2/modeling_olmo2.py:Olmo2RMSNorm";
+const COHERE: &str = "transformers/models/cohere/modeling_cohere.py:CohereLayerNorm";
 const LIGER: &str = "liger_kernel/ops/rms_norm.py:LigerRMSNormFunction";
 const UNSLOTH: &str = "unsloth/kernels/rms_layernorm.py:Fast_RMS_Layernorm.forward";
 const WIDENED: &str = "litgpt/model.py:RMSNorm.forward";
@@ -29,8 +31,14 @@ static WIDE: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", OLMO);
 static UNCAST: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", FUNCTIONAL);
+static CENTRED: Formula =
+    Formula::new("4·n·h", "The input less its mean in fp32, made a second time for the product.", COHERE);
+static CENTRED_NORMED: Formula =
+    Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", COHERE);
+static CENTRED_WEIGHT: Formula = Formula::new("4·h", "The weight in fp32.", COHERE);
 static WIDE_WEIGHT: Formula = Formula::new("4·h", "The weight in fp32.", WIDENED);
 static SCALE: Formula = Formula::new("4·h", "One plus the weight, in fp32.", GEMMA);
+static OWN_SCALE: Formula = Formula::new("h·B", "One plus the weight.", NEMOTRON);
 static OWN_INPUT: Formula = Formula::new("n·h·B", "The norm's input in its own type.", LIGER);
 static KERNEL_INPUT: Formula =
     Formula::new("n·h·B", "The norm's input, which is the residual stream.", LAYER);
@@ -63,6 +71,7 @@ struct Names {
     statistics: &'static str,
     normed: &'static str,
     scale: &'static str,
+    centred: &'static str,
 }
 
 static OWN: Names = Names {
@@ -70,12 +79,14 @@ static OWN: Names = Names {
     statistics: "norm statistics",
     normed: "normalised input",
     scale: "norm weight plus one",
+    centred: "norm input less its mean",
 };
 static POST: Names = Names {
     input: "post-norm input",
     statistics: "post-norm statistics",
     normed: "post-norm normalised input",
     scale: "post-norm weight plus one",
+    centred: "post-norm input less its mean",
 };
 
 /// Whether layers have norms in front of attention and MLP.
@@ -95,6 +106,10 @@ pub(super) fn input(tape: &mut Tape<'_, '_>) {
 /// The norm in front of the MLP; in a parallel block it reads what the first one has kept already.
 pub(super) fn pre_mlp(tape: &mut Tape<'_, '_>) {
     if !is_in_front(tape.x) {
+        return;
+    }
+    // Behind a single norm the MLP reads what attention reads.
+    if tape.x.model().arrangement.single_norm {
         return;
     }
     let (flow, parallel) = (Flow::of(tape.x), tape.x.model().arrangement.parallel_residual);
@@ -124,6 +139,8 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     if x.model().normalization == Normalization::LayerNorm {
         tape.keep(needed || trains, names.input, &wide, x.width, &KERNEL_INPUT);
         tape.keep(needed || trains, names.statistics, &[2, x.n], FLOAT, &MOMENTS);
+        let plus_one = x.model().arrangement.norm_product == NormProduct::PlusOne;
+        tape.keep(needed && plus_one, names.scale, &[x.h], x.width, &OWN_SCALE);
     } else if is_kernel(x) {
         tape.keep(needed || trains, names.input, &wide, x.width, &OWN_INPUT);
         tape.keep(needed || trains, names.statistics, &rows, FLOAT, &DEVIATION);
@@ -134,6 +151,10 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
         if product == NormProduct::PlusOne {
             tape.keep(trains, names.normed, &wide, FLOAT, &NORMED_FP32);
             tape.keep(needed, names.scale, &[x.h], FLOAT, &SCALE);
+        } else if product == NormProduct::Centred {
+            tape.keep(needed, names.centred, &wide, FLOAT, &CENTRED);
+            tape.keep(trains, names.normed, &wide, FLOAT, &CENTRED_NORMED);
+            tape.keep(needed && x.width < FLOAT, names.scale, &[x.h], FLOAT, &CENTRED_WEIGHT);
         } else if product == NormProduct::Wide {
             tape.keep(trains, names.normed, &wide, FLOAT, &WIDE);
         } else if module(x) != NormModule::CastBefore {

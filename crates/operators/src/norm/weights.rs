@@ -7,6 +7,14 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     if operator != Operator::FinalNorm && x.model().arrangement.norm_places == NormPlaces::Behind {
         return Vec::new();
     }
+    let modules = x.recipe().software.semantics().eager_modules;
+    if operator != Operator::FinalNorm
+        && operator != Operator::InputNorm
+        && modules
+        && x.model().arrangement.single_norm
+    {
+        return Vec::new();
+    }
     let [weight, bias] = match operator {
         Operator::InputNorm => ["input_layernorm.weight", "input_layernorm.bias"],
         Operator::FinalNorm => ["final_layernorm.weight", "final_layernorm.bias"],

@@ -8,6 +8,10 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let weight = Weight::column("output_layer.weight", Account::OutputLayer, shape, x.t);
     let weight = Weight { linear: false, part: WeightPart::OutputProjection, ..weight };
     match (x.tied(), x.plan.layout().pipeline > 1) {
+        (false, _) if x.recipe().software.semantics().eager_modules && x.model().arrangement.head_bias => {
+            let bias = Weight::column("output_layer.bias", Account::OutputLayer, [x.v, 1], x.t);
+            vec![weight, Weight { linear: false, part: WeightPart::OutputProjection, ..bias }]
+        }
         (false, _) => vec![weight],
         (true, true) => vec![weight.as_copy()],
         (true, false) => Vec::new(),

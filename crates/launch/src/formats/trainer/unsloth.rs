@@ -237,6 +237,7 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         Field::LinearMixer,
         Field::PostNorms,
         Field::Fp32Norms,
+        Field::ModuleVariants,
     ] {
         if leaves.reading.value(field).is_some_and(|said| said != "false") {
             let what = "layers of this model as unsloth runs them";
