@@ -1,0 +1,291 @@
+//! AI2's open-instruct: GRPO by learners under DeepSpeed and vLLM engines that Ray places apart from them, or on one GPU.
+//! Options and defaults: `open_instruct/grpo_utils.py:GRPOExperimentConfig`, `olmo_core_utils.py`, `data_loader.py`,
+//! `model_utils.py:ModelConfig`; the engine: `grpo_fast.py:PolicyTrainerRayProcess`, `utils.py:get_train_ds_config`.
+
+use super::super::leaves::{Leaf, Leaves};
+use super::common::{defaults, idle, lack, lack_yes, model, policy, transformers};
+use crate::{Effect, Origin};
+use shardscope_plan::Field;
+
+const OPEN: &str = "open-instruct";
+
+/// Programs that train so; `grpo.py` has learners of OLMo-core, at which the verdict stops by the program's name.
+const PROGRAMS: [&str; 2] = ["open_instruct/grpo_fast.py", "open_instruct/grpo.py"];
+
+/// Reasons, and the beginnings of the options that they hold for.
+const GROUPS: &[(&str, &str)] = &[
+    (
+        "data, rewards and tools",
+        "dataset_ system_prompt apply_ r1_style additive_format verification_reward remap_verifier \
+         reward_aggregator llm_judge_ code_ max_length_verifier max_token_length non_stop_penalty \
+         max_active_rubrics cache_evolving ground_truths_key sft_messages_key tool only_reward_good pass_tools \
+         pool_size max_steps add_bos chat_template get_tokenizer_fn use_fast use_slow_tokenizer trust_remote_code \
+         model_revision cache_dataset_only",
+    ),
+    (
+        "how prompts are drawn and answered",
+        "active_sampling async_steps inflight_updates filter_zero_std no_filter_zero_std no_resampling \
+         stop_strings per_turn_max_tokens eval_ vllm_enable_prefix_caching vllm_sync_backend \
+         vllm_attention_backend vllm_top_p seed data_loader_seed",
+    ),
+    (
+        "the loss, which keeps a few bytes of each token",
+        "beta clip_ kl_estimator loss_ alpha ref_policy_update_freq rho_ use_rho use_vllm_logprobs temperature \
+         advantage_ mask_ masked_mean",
+    ),
+    (
+        "rates, counts of steps, logs and files",
+        "learning_rate lr_scheduler warm weight_decay set_weight_decay max_grad_norm total_episodes num_epochs \
+         num_training_steps max_train_steps num_nodes local_eval save_ rollouts_save_path checkpoint \
+         deepspeed_checkpoint keep_last_n ephemeral resume_from backend_timeout exp_name run_name output_dir \
+         logging_steps with_tracking wandb_ report_to verbose push_to_hub hf_ try_ no_try_ gs_ oe_eval send_slack \
+         enable_queue queue_dashboard",
+    ),
+    (
+        "read by other trainers of open-instruct alone, not by grpo_fast.py",
+        "gradient_checkpointing gradient_accumulation_steps max_seq_length model_dtype dtype use_cache use_peft \
+         lora_ load_in_ bnb_4bit use_bnb activation_ compile_model cp_ fsdp_",
+    ),
+];
+
+/// Whether a program is one of these.
+pub(super) fn claims(program: &str) -> bool {
+    PROGRAMS.iter().any(|known| program.ends_with(known))
+}
+
+pub(super) fn read(leaves: &mut Leaves<'_>) {
+    leaves.pass("rl");
+    engine(leaves);
+    let learners = learners(leaves);
+    sharding(leaves, learners);
+    batch(leaves);
+    rollout(leaves, learners);
+    policy(leaves, OPEN);
+    model(leaves, &["model_name_or_path"]);
+    lack_yes(
+        leaves,
+        &[
+            ("deepspeed_offload_param", Effect::Memory, "weights on the host (ZeRO-Infinity)"),
+            (
+                "deepspeed_offload_optimizer",
+                Effect::Memory,
+                "states on the host, which DeepSpeed refuses with AdamW of torch",
+            ),
+            ("record_entropy", Effect::Memory, "the entropy of the logits, worked out beside the loss"),
+        ],
+    );
+    if let Some(leaf) = leaves.get("fused_optimizer").filter(|leaf| leaf.flag() == Some(false)) {
+        lack(leaves, leaf, Effect::Memory, "an optimizer that is not fused");
+    }
+    for old in ["actor_num_gpus_per_node", "number_samples_per_prompt", "local_rollout_batch_size"] {
+        if let Some(leaf) = leaves.get(old) {
+            lack(
+                leaves,
+                leaf,
+                Effect::Memory,
+                "an option of the programs before grpo_fast.py, which that refuses",
+            );
+        }
+    }
+    idle(leaves, GROUPS);
+}
+
+/// Modules of transformers in bf16, each layer of which is checkpointed whatever the options say
+/// (`from_pretrained(dtype=torch.bfloat16)`, `gradient_checkpointing_enable()`).
+fn engine(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("attn_implementation") {
+        let word = match leaf.value.as_str() {
+            "flash_2" => "flash_attention_2",
+            "flash_3" => "flash_attention_3",
+            "flash_4" => "flash_attention_4",
+            "torch" | "te" => "sdpa",
+            other => other,
+        };
+        leaves.say(Field::AttnImplementation, word, leaf);
+    }
+    transformers(leaves, OPEN, "deepspeed");
+    defaults(
+        leaves,
+        OPEN,
+        &[(Field::Bf16, "true"), (Field::Autocast, "none"), (Field::GradientCheckpointing, "true")],
+    );
+}
+
+/// Learners on all nodes together; each has a GPU of its own.
+fn learners(leaves: &mut Leaves<'_>) -> Option<u64> {
+    let Some(leaf) = leaves.get("num_learners_per_node") else {
+        defaults(leaves, OPEN, &[(Field::NumNodes, "1"), (Field::GpusPerNode, "1")]);
+        return Some(1);
+    };
+    let counts: Vec<u64> = leaf.value.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let Some(most) = counts.iter().max().copied().filter(|_| leaf.hole.is_none()) else {
+        leaves.say(Field::GpusPerNode, &leaf.value, leaf);
+        defaults(leaves, OPEN, &[(Field::NumNodes, "1")]);
+        return None;
+    };
+    leaves.say(Field::NumNodes, &counts.len().to_string(), leaf);
+    leaves.say(Field::GpusPerNode, &most.to_string(), leaf);
+    if counts.iter().any(|count| *count != most) {
+        lack(leaves, leaf, Effect::Communication, "nodes with different numbers of learners");
+    }
+    Some(counts.iter().sum())
+}
+
+fn sharding(leaves: &mut Leaves<'_>, learners: Option<u64>) {
+    leaves.take(&["deepspeed_stage"], Field::ZeroStage);
+    defaults(leaves, OPEN, &[(Field::ZeroStage, "0")]);
+    let stage = leaves.reading.count(Field::ZeroStage);
+    if stage.is_some_and(|stage| stage < 2) {
+        let what = "DeepSpeed's bf16 optimizer, whose fp32 sums of gradients stand beside those in 16 bits";
+        let item = crate::NotModelled::new("deepspeed_stage", "", Effect::Memory, what);
+        leaves
+            .reading
+            .not_modelled
+            .push(item.at_some(leaves.get("deepspeed_stage").and_then(|leaf| leaf.span)));
+    }
+    let within = leaves.whole("deepspeed_zpg").unwrap_or(8);
+    if stage == Some(3) {
+        let note = "data_types.grad_accum_dtype; ZeRO-3 adds gradients up in it, ZeRO-2 does not";
+        leaves.state(Field::GradsDtype, "fp32", Origin::Default, note);
+        match learners {
+            _ if within < 2 => {}
+            Some(learners) if learners > within => {
+                let what = "a second copy of the weights inside groups of ranks (ZeRO++ hpZ)";
+                let item =
+                    crate::NotModelled::new("deepspeed_zpg", &within.to_string(), Effect::Memory, what);
+                leaves
+                    .reading
+                    .not_modelled
+                    .push(item.at_some(leaves.get("deepspeed_zpg").and_then(|leaf| leaf.span)));
+            }
+            _ => {
+                let note = "deepspeed_zpg: no fewer ranks than learners";
+                leaves.state(Field::SecondWeightShards, "true", Origin::Derived, note);
+            }
+        }
+    }
+    if let Some(leaf) = leaves.get("sequence_parallel_size").filter(|leaf| leaf.whole() != Some(1)) {
+        leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
+        leaves.state(
+            Field::CpCommType,
+            "a2a",
+            Origin::Derived,
+            "DeepSpeed's sequence parallelism is Ulysses",
+        );
+    }
+}
+
+/// The number under a key, or where nothing is stated its default; the leaf where that is no number.
+fn number<'t>(leaves: &Leaves<'t>, key: &str, usual: u64) -> Result<u64, &'t Leaf> {
+    leaves.get(key).map_or(Ok(usual), |leaf| leaf.whole().ok_or(leaf))
+}
+
+/// Prompts with their answers are packed whole, and a micro-batch is one pack (`rl_utils.py:pack_sequences`).
+fn batch(leaves: &mut Leaves<'_>) {
+    leaves.take_all(&[
+        ("pack_length", Field::MaxTokensPerMicroBatch),
+        ("num_unique_prompts_rollout", Field::RolloutPrompts),
+        ("num_samples_per_prompt_rollout", Field::RolloutsPerPrompt),
+    ]);
+    defaults(
+        leaves,
+        OPEN,
+        &[
+            (Field::MaxTokensPerMicroBatch, "512"),
+            (Field::RolloutPrompts, "16"),
+            (Field::RolloutsPerPrompt, "4"),
+        ],
+    );
+    derived(
+        leaves,
+        Field::RolloutLength,
+        [("max_prompt_token_length", 256), ("response_length", 256)],
+        "longest prompt and response together",
+        |[prompt, response]| prompt.saturating_add(response),
+    );
+    derived(
+        leaves,
+        Field::GlobalBatchSize,
+        [("num_unique_prompts_rollout", 16), ("num_samples_per_prompt_rollout", 4), ("num_mini_batches", 1)],
+        "prompts x samples of each / mini-batches",
+        |[prompts, samples, parts]| (prompts.saturating_mul(samples) / parts.max(1)).max(1),
+    );
+    if let Some(leaf) = leaves.get("per_device_train_batch_size").filter(|leaf| leaf.whole() != Some(1)) {
+        lack(leaves, leaf, Effect::Memory, "several packs in a micro-batch, padded to the longest");
+    }
+}
+
+/// States what follows from several numbers, at the place of the last one that is stated.
+fn derived<const N: usize>(
+    leaves: &mut Leaves<'_>,
+    field: Field,
+    of: [(&str, u64); N],
+    note: &str,
+    rule: impl Fn([u64; N]) -> u64,
+) {
+    let mut values = [0; N];
+    for ((key, usual), value) in of.into_iter().zip(&mut values) {
+        match number(leaves, key, usual) {
+            Ok(known) => *value = known,
+            Err(leaf) => return leaves.say(field, &leaf.value, leaf),
+        }
+    }
+    let value = rule(values).to_string();
+    match of.iter().rev().find_map(|(key, _)| leaves.get(key)) {
+        Some(leaf) => leaves.say_noted(field, &value, leaf, note),
+        None => leaves.state(field, &value, Origin::Default, note),
+    }
+}
+
+fn rollout(leaves: &mut Leaves<'_>, learners: Option<u64>) {
+    leaves.state(Field::RlFramework, "open_instruct", Origin::Derived, "open-instruct's options");
+    leaves.state(Field::RolloutEngine, "vllm", Origin::Derived, "open-instruct generates with vLLM");
+    leaves.take_all(&[
+        ("vllm_tensor_parallel_size", Field::RolloutTensorParallelSize),
+        ("vllm_gpu_memory_utilization", Field::RolloutMemoryFraction),
+    ]);
+    if let Some(leaf) = leaves.yes("vllm_enforce_eager") {
+        leaves.switch(Field::RolloutCudaGraphs, false, leaf);
+    }
+    // Engines pause for new weights with all that they hold (`sleep(level=0, mode="keep")`).
+    defaults(
+        leaves,
+        OPEN,
+        &[
+            (Field::RolloutTensorParallelSize, "1"),
+            (Field::RolloutMemoryFraction, "0.9"),
+            (Field::RolloutCudaGraphs, "true"),
+            (Field::RolloutSleep, "false"),
+            (Field::RlCritic, "none"),
+        ],
+    );
+    let engines = leaves.get("vllm_num_engines");
+    match (leaves.yes("single_gpu_mode"), engines.map_or(Some(1), Leaf::whole)) {
+        (Some(leaf), _) if learners != Some(1) => {
+            lack(leaves, leaf, Effect::Memory, "engines beside some of the learners");
+        }
+        (Some(_), _) => {}
+        (None, Some(engines)) => {
+            let each = leaves.reading.count(Field::RolloutTensorParallelSize).unwrap_or(1);
+            let own = engines.saturating_mul(each).max(1).to_string();
+            let note = "vllm_num_engines x vllm_tensor_parallel_size";
+            leaves.state(Field::RolloutGpus, &own, Origin::Derived, note);
+            let whole = leaves.flag("gather_whole_model") != Some(false);
+            let note = "gather_whole_model: the first learner copies all weights to send them";
+            leaves.state(Field::CopyWholeModel, if whole { "true" } else { "false" }, Origin::Default, note);
+        }
+        (None, None) => {
+            if let Some(leaf) = engines {
+                leaves.say(Field::RolloutGpus, &leaf.value, leaf);
+            }
+        }
+    }
+    leaves.pass("gather_whole_model");
+    let held = leaves.flag("load_ref_policy") != Some(false);
+    let (place, note) = if held {
+        ("device", "load_ref_policy: a second copy of the weights, sharded as the first")
+    } else {
+        ("none", "load_ref_policy is off")
+    };
+    leaves.state(Field::RlReference, place, Origin::Derived, note);
+}
