@@ -175,11 +175,6 @@ fn sharding(leaves: &mut Leaves<'_>, learners: Option<u64>) {
     }
 }
 
-/// The number under a key, or where nothing is stated its default; the leaf where that is no number.
-fn number<'t>(leaves: &Leaves<'t>, key: &str, usual: u64) -> Result<u64, &'t Leaf> {
-    leaves.get(key).map_or(Ok(usual), |leaf| leaf.whole().ok_or(leaf))
-}
-
 /// Prompts with their answers are packed whole, and a micro-batch is one pack (`rl_utils.py:pack_sequences`).
 fn batch(leaves: &mut Leaves<'_>) {
     leaves.take_all(&[
@@ -196,19 +191,18 @@ fn batch(leaves: &mut Leaves<'_>) {
             (Field::RolloutsPerPrompt, "4"),
         ],
     );
-    derived(
-        leaves,
-        Field::RolloutLength,
-        [("max_prompt_token_length", 256), ("response_length", 256)],
-        "longest prompt and response together",
-        |[prompt, response]| prompt.saturating_add(response),
-    );
+    let both = ["max_prompt_token_length", "response_length"];
+    derived(leaves, Field::RolloutLength, &both, &[256, 256], "longest prompt and response together", |of| {
+        of[0].saturating_add(of[1])
+    });
+    let parts = ["num_unique_prompts_rollout", "num_samples_per_prompt_rollout", "num_mini_batches"];
     derived(
         leaves,
         Field::GlobalBatchSize,
-        [("num_unique_prompts_rollout", 16), ("num_samples_per_prompt_rollout", 4), ("num_mini_batches", 1)],
+        &parts,
+        &[16, 4, 1],
         "prompts x samples of each / mini-batches",
-        |[prompts, samples, parts]| (prompts.saturating_mul(samples) / parts.max(1)).max(1),
+        |of| (of[0].saturating_mul(of[1]) / of[2].max(1)).max(1),
     );
     if let Some(leaf) = leaves.get("per_device_train_batch_size").filter(|leaf| leaf.whole() != Some(1)) {
         lack(leaves, leaf, Effect::Memory, "several packs in a micro-batch, padded to the longest");
@@ -216,22 +210,23 @@ fn batch(leaves: &mut Leaves<'_>) {
 }
 
 /// States what follows from several numbers, at the place of the last one that is stated.
-fn derived<const N: usize>(
+fn derived(
     leaves: &mut Leaves<'_>,
     field: Field,
-    of: [(&str, u64); N],
+    keys: &[&str],
+    usual: &[u64],
     note: &str,
-    rule: impl Fn([u64; N]) -> u64,
+    rule: fn(&[u64]) -> u64,
 ) {
-    let mut values = [0; N];
-    for ((key, usual), value) in of.into_iter().zip(&mut values) {
-        match number(leaves, key, usual) {
-            Ok(known) => *value = known,
-            Err(leaf) => return leaves.say(field, &leaf.value, leaf),
-        }
+    let mut values = usual.to_vec();
+    let mut last = None;
+    for (key, value) in keys.iter().zip(&mut values) {
+        let Some(leaf) = leaves.get(key) else { continue };
+        let Some(known) = leaf.whole() else { return leaves.say(field, &leaf.value, leaf) };
+        (*value, last) = (known, Some(leaf));
     }
-    let value = rule(values).to_string();
-    match of.iter().rev().find_map(|(key, _)| leaves.get(key)) {
+    let value = rule(&values).to_string();
+    match last {
         Some(leaf) => leaves.say_noted(field, &value, leaf, note),
         None => leaves.state(field, &value, Origin::Default, note),
     }
