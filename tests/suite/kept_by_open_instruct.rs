@@ -2,10 +2,13 @@
 //! under DeepSpeed hold besides, worked out by hand from DeepSpeed's rules.
 
 use serde_json::Value;
+use shardscope::estimate::time::step_seconds;
+use shardscope::estimate::traffic::{Parallelism, traffic};
 use shardscope::estimate::{Memory, PhaseKind, memory, parameters};
 use shardscope::launch::resolve;
 use shardscope::operators::{Operator, Symbols};
 use shardscope::plan::Plan;
+use shardscope::topology::{GroupKind, Groups};
 use shardscope::units::Bytes;
 
 use super::drafts::int;
@@ -113,7 +116,7 @@ fn learners_hold_deepspeeds_buffer_and_zero_3_its_flat_gradients_and_second_shar
     assert_eq!(temporary(&held, "buffer of gradients to reduce"), Some(Bytes::new(2 * BUCKET)));
     assert_eq!(temporary(&held, "second shard of the weights"), None);
     // ZeRO-3 adds gradients up in fp32 where it is told to, and keeps a second shard under hpZ.
-    let third = plan(&[("zero_stage", "3"), ("grads_dtype", "fp32"), ("second_weight_shards", "true")]);
+    let third = plan(&[("zero_stage", "3"), ("grads_dtype", "fp32"), ("second_weight_shards", "8")]);
     let held = memory(&third);
     assert_eq!(held.ranks[0].totals.gradients, Bytes::new(4 * shard));
     assert_eq!(temporary(&held, "second shard of the weights"), Some(Bytes::new(2 * shard)));
@@ -138,4 +141,31 @@ fn the_first_learner_copies_all_weights_to_send_them() {
     // Of shards the gathered weights stand beside the copy.
     let gathered = update(&[("copy_whole_model", "true"), ("zero_stage", "3")]);
     assert_eq!(gathered, Some(Bytes::new(4 * whole)));
+}
+
+#[test]
+fn second_shards_are_gathered_within_their_groups_but_for_the_first_forward_of_a_step() {
+    let nodes =
+        [("zero_stage", "3"), ("num_nodes", "2"), ("num_micro_batches", "3"), ("grads_dtype", "fp32")];
+    let (with, without) = (plan(&[&nodes[..], &[("second_weight_shards", "8")]].concat()), plan(&nodes));
+    // An eighth of the weights in 16 bits, whose own shards are a sixteenth.
+    let whole = parameters(&with).total.get();
+    let held = memory(&with);
+    assert_eq!(temporary(&held, "second shard of the weights"), Some(Bytes::new(whole / 8 * 2)));
+    assert_eq!(held.ranks[0].totals.parameters, Bytes::new(whole / 16 * 2));
+    let gathers = |plan: &Plan, group: GroupKind| -> u64 {
+        let ledger = traffic(plan);
+        let of = ledger.of(Parallelism::Data).expect("it sends");
+        let gathers = of.operations.iter().filter(|sent| sent.tensor == "weights" && sent.group == group);
+        gathers.map(|sent| sent.per_iteration[0]).sum()
+    };
+    // Four layers, the embedding, the final norm and the output layer; three micro-batches, forward and backward.
+    let units = gathers(&without, GroupKind::DataContext);
+    assert_eq!(gathers(&without, GroupKind::SecondShards), 0);
+    let once = gathers(&with, GroupKind::DataContext);
+    assert!(once > 0 && once * 6 == units, "{once} of {units}");
+    assert_eq!(gathers(&with, GroupKind::SecondShards), units - once);
+    let groups = Groups::of(with.layout());
+    assert_eq!((groups.size(GroupKind::SecondShards), groups.count(GroupKind::SecondShards)), (8, 2));
+    assert!(step_seconds(&with) < step_seconds(&without));
 }

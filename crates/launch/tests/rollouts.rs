@@ -212,16 +212,18 @@ fn what_deepspeed_does_under_open_instruct_follows_from_its_stage() {
     let third = open_instruct("--deepspeed_stage 3 --sequence_parallel_size 2 --attn_implementation flash_3");
     let plan = third.plan.as_ref().unwrap_or_else(|| panic!("{:?}", third.diagnostics));
     assert_eq!((plan.recipe().grads_dtype, plan.layout().context), (Number::Fp32, 2));
-    assert!(plan.recipe().transformers.second_shards);
+    assert_eq!((plan.layout().second_shards, plan.layout().second_groups()), (4, 1));
     let single = open_instruct("--deepspeed_stage 3 --deepspeed_zpg 1");
     let recipe = single.plan.as_ref().expect("a plan").recipe();
-    assert!(!recipe.transformers.second_shards && recipe.grads_dtype == Number::Fp32);
+    assert_eq!(recipe.grads_dtype, Number::Fp32);
+    assert_eq!(single.plan.as_ref().map(|plan| plan.layout().second_shards), Some(0));
     // Groups of fewer ranks than learners, and learners that differ from node to node.
     let nodes = |list: &str| open_instruct(&format!("--deepspeed_stage 3 --num_learners_per_node {list}"));
-    assert_eq!(stopped_by(&nodes("8 8")), ["deepspeed_zpg"]);
+    assert_eq!(nodes("8 8").plan.map(|plan| plan.layout().second_groups()), Some(2));
+    assert_eq!(stopped_by(&nodes("6 6")), ["num_learners_per_node"]);
     assert_eq!(stopped_by(&nodes("2 4")), ["num_learners_per_node"]);
     let wide = open_instruct("--deepspeed_stage 3 --deepspeed_zpg 16 --num_learners_per_node 8 8");
-    assert_eq!(wide.plan.map(|plan| plan.cluster().gpus()), Some(16));
+    assert_eq!(wide.plan.map(|plan| plan.layout().second_groups()), Some(1));
     for (options, name) in [
         ("", "deepspeed_stage"),
         ("--deepspeed_stage 1", "deepspeed_stage"),

@@ -286,7 +286,7 @@ fields! {
     MaxResponseLength "max_response_length" Count(1, MAX_SEQUENCE), "longest response, in tokens";
     MaxContextLength "max_context_length" Count(1, MAX_SEQUENCE), "longest prompt and response that the rollout engine makes";
     OffloadBetweenPhases "offload_between_phases" Words, "what the trainer moves to the host while rollouts are made: weights, gradients, optimizer";
-    SecondWeightShards "second_weight_shards" Flag, "each rank keeps a second shard of the weights for backward (ZeRO++ hpZ over all ranks)";
+    SecondWeightShards "second_weight_shards" Count(1, MAX_WORLD), "ranks over which weights have second shards for backward (ZeRO++ hpZ)";
     CopyWholeModel "copy_whole_model" Flag, "all weights are gathered and copied at once to be handed to the rollout engine";
     RlReference "rl_reference" Word(&["none", "device", "host", "elsewhere"]), "where the reference model of reinforcement learning is";
     RlCritic "rl_critic" Word(&["none", "device", "host", "elsewhere"]), "where the critic is, of the policy's shape";

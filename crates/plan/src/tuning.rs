@@ -310,8 +310,6 @@ pub struct Transformers {
     /// Whether FSDP2 reduces gradients with the last micro-batch of a step alone (`set_requires_gradient_sync`), so that whole
     /// ones are held until then.
     pub defers_reduction: bool,
-    /// Whether ZeRO-3 keeps a second shard of the weights for backward (`zero_hpz_partition_size` of all ranks).
-    pub second_shards: bool,
     /// Sequences of one batch of an evaluation between steps; 0 where none is counted.
     pub evaluation_batch: u64,
 }
@@ -329,7 +327,6 @@ impl Default for Transformers {
             engine: DataEngine::Ddp,
             reduce: None,
             defers_reduction: false,
-            second_shards: false,
             evaluation_batch: 0,
         }
     }

@@ -251,7 +251,6 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         },
         reduce: number(table.word(Field::ReduceDtype)),
         defers_reduction: table.on(Field::DeferReduction),
-        second_shards: table.on(Field::SecondWeightShards),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
     }
 }

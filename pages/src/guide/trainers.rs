@@ -285,7 +285,7 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
     (
         "Qwen3 8B with GRPO under open-instruct, rollouts on accelerators of their own",
         "Qwen3-8B",
-        "bf16&autocast=none&gbs=1024&mbs=1&nodes=1&seq=16384&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=deepspeed&zero_stage=3&grads_dtype=fp32&training_objective=policy&rl_framework=open_instruct&rollout_engine=vllm&rollout_gpus=8&rl_reference=device&second_weight_shards&copy_whole_model",
+        "bf16&autocast=none&gbs=1024&mbs=1&nodes=1&seq=16384&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=deepspeed&zero_stage=3&grads_dtype=fp32&training_objective=policy&rl_framework=open_instruct&rollout_engine=vllm&rollout_gpus=8&rl_reference=device&second_weight_shards=8&copy_whole_model",
     ),
     (
         "Qwen3 8B with GRPO under TRL",

@@ -47,7 +47,7 @@ static BUCKET: Formula = Formula::new(
 
 static SECOND: Formula = Formula::new(
     "P·w/D",
-    "A second shard of the weights, made in forward and dropped when the step is over: backward gathers from it (ZeRO++ hpZ).",
+    "A second shard of the weights over D ranks, made by a step's first forward and dropped after it: what is gathered next comes from it (ZeRO++ hpZ).",
     "deepspeed/runtime/zero/partition_parameters.py:_partition_param_sec",
 );
 
@@ -122,9 +122,10 @@ fn bucket(x: &Symbols<'_>) -> Option<Term> {
 
 /// The second shard that ZeRO++ keeps.
 fn second_shard(x: &Symbols<'_>, trains: Count) -> Option<Term> {
-    let recipe = x.recipe();
-    let shards = x.plan.layout().dense_shards();
-    let second = recipe.transformers.second_shards && recipe.dp_sharding == DpSharding::Parameters;
+    let layout = x.plan.layout();
+    let ranks = layout.data * layout.context;
+    let shards = ranks / layout.second_groups().max(1);
+    let second = layout.second_groups() > 0 && x.recipe().dp_sharding == DpSharding::Parameters;
     second.then(|| {
         let given =
             [("P", trains.number()), ("w", Count::new(x.width).number()), ("D", Count::new(shards).number())];

@@ -147,21 +147,15 @@ fn sharding(leaves: &mut Leaves<'_>, learners: Option<u64>) {
     if stage == Some(3) {
         let note = "data_types.grad_accum_dtype; ZeRO-3 adds gradients up in it, ZeRO-2 does not";
         leaves.state(Field::GradsDtype, "fp32", Origin::Default, note);
-        match learners {
-            _ if within < 2 => {}
-            Some(learners) if learners > within => {
-                let what = "a second copy of the weights inside groups of ranks (ZeRO++ hpZ)";
-                let item =
-                    crate::NotModelled::new("deepspeed_zpg", &within.to_string(), Effect::Memory, what);
-                leaves
-                    .reading
-                    .not_modelled
-                    .push(item.at_some(leaves.get("deepspeed_zpg").and_then(|leaf| leaf.span)));
-            }
-            _ => {
-                let note = "deepspeed_zpg: no fewer ranks than learners";
-                leaves.state(Field::SecondWeightShards, "true", Origin::Derived, note);
-            }
+        let within = learners.map_or(within, |learners| within.min(learners));
+        if leaves.whole("deepspeed_zpg") != Some(1) {
+            let note = "deepspeed_zpg, or all learners where they are fewer";
+            leaves.state(Field::SecondWeightShards, &within.to_string(), Origin::Derived, note);
+        }
+        if let Some(leaf) = leaves.get("num_learners_per_node")
+            && learners.is_some_and(|learners| learners % within.max(1) > 0)
+        {
+            lack(leaves, leaf, Effect::Communication, "learners that deepspeed_zpg does not divide");
         }
     }
     if let Some(leaf) = leaves.get("sequence_parallel_size").filter(|leaf| leaf.whole() != Some(1)) {
