@@ -32,13 +32,19 @@ fn lingua(leaves: &mut Leaves<'_>) {
     let why =
         "lingua's transformer: gated, RMS norms, rotary positions, MLP of 8/3 the width in multiples of 256";
     if let Some(hidden) = leaves.reading.count(Field::HiddenSize) {
-        /// `lingua/transformer.py`, FeedForward with multiple_of.
-        const MULTIPLE: u64 = 256;
-        let width = hidden.saturating_mul(8).div_ceil(3).next_multiple_of(MULTIPLE);
-        leaves.state(Field::FfnHiddenSize, &width.to_string(), Origin::Derived, why);
+        // `lingua/transformer.py:FeedForward`: int(2 / 3 of four times the width), times a factor, up to a multiple.
+        let multiple = leaves.whole("model.multiple_of").unwrap_or(256).max(1);
+        let width = (hidden.saturating_mul(8) / 3).next_multiple_of(multiple);
+        if leaves.text("model.ffn_dim_multiplier").is_none_or(|factor| matches!(factor, "1" | "1.0" | "null"))
+        {
+            leaves.state(Field::FfnHiddenSize, &width.to_string(), Origin::Derived, why);
+        }
     }
+    leaves.follow("model.weight_tying", Field::UntieEmbeddingsAndOutputWeights, false);
     leaves.state_all(&LLAMA_LAYER, Origin::Derived, why);
-    let stage = if leaves.text("distributed.fsdp_type") == Some("no_shard") { "0" } else { "3" };
+    leaves.take(&["model.head_dim"], Field::KvChannels);
+    // Layers stay gathered from forward to backward (`apps/main/transformer.py:build_fsdp_grouping_plan`).
+    let stage = if leaves.text("distributed.fsdp_type") == Some("no_shard") { "0" } else { "2" };
     if let Some(leaf) = leaves.get("distributed.fsdp_type") {
         leaves.say(Field::ZeroStage, stage, leaf);
     }
