@@ -30,6 +30,7 @@ mod hostile_inputs;
 mod interval;
 mod kept_by_adapters;
 mod kept_by_axolotl;
+mod kept_by_compiled;
 mod kept_by_hybrids;
 mod kept_by_litgpt;
 mod kept_by_modules;

@@ -263,6 +263,11 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "layers=1&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&mbs=1&gbs=16&nodes=1&padded_vocab_size=32000&swiglu&bf16&software=torchtitan&zero_stage=3",
     ),
     (
+        "Llama 3 8B in layers that are compiled as a whole",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=8192&software=torchtitan&zero_stage=2&compiled_layers&loss_kind=compiled",
+    ),
+    (
         "GPT-3 6.7B under DeepSpeed over two stages, samples short",
         "GPT-3-6.7B",
         "fp16&gbs=16&mbs=1&pp=2&nodes=1&seq=128&software=megatron_deepspeed&zero_stage=1",
