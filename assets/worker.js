@@ -5,7 +5,7 @@ addEventListener("message", async ({ data: { glue, module, asked } }) => {
   try {
     globalThis.asked = asked;
     const text = async (file) => (await fetch(file)).text();
-    const files = ["bridge.tsv", "titan.tsv", "models.tsv", "rules.txt", "defaults.txt", "nemo-rl.txt"];
+    const files = ["bridge.tsv", "titan.tsv", "models.tsv", "rules.txt", "defaults.txt", "nemo-rl.txt", "names.txt"];
     globalThis.tables = await Promise.all(files.map(text)).catch(() => []);
     const engine = await import(glue);
     await engine.default({ module_or_path: module });

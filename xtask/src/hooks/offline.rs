@@ -8,8 +8,16 @@ use serde_json::Value;
 use super::digest::sha256;
 
 /// What the page asks for after its first answer.
-const LATER: [&str; 7] =
-    ["bridge.tsv", "defaults.txt", "models.tsv", "nemo-rl.txt", "rules.txt", "titan.tsv", "worker.js"];
+const LATER: [&str; 8] = [
+    "bridge.tsv",
+    "defaults.txt",
+    "models.tsv",
+    "names.txt",
+    "nemo-rl.txt",
+    "rules.txt",
+    "titan.tsv",
+    "worker.js",
+];
 
 /// Writes into `sw.js` of a built page the digest of its `index.html`, as it is served, and the files that it names; into its
 /// manifest the name of its icon.

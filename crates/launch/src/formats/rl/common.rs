@@ -1,6 +1,7 @@
 //! What the readers of these frameworks share.
 
 use super::super::leaves::{Leaf, Leaves};
+use super::super::names;
 use crate::named::{take_model, with_vision};
 use crate::{Effect, NotModelled, Origin, Question};
 use shardscope_plan::{Field, Software};
@@ -66,15 +67,16 @@ pub(super) fn on_npu(leaves: &mut Leaves<'_>) {
     );
 }
 
-/// Tells of keys that change no figure: reasons, and the beginnings of the keys that each holds for, joined by blanks.
-pub(super) fn idle(leaves: &mut Leaves<'_>, groups: &[(&str, &str)]) {
+/// Tells of keys that change no figure: a reader's lines of `names.txt`, each a reason and the beginnings of the keys that it
+/// holds for.
+pub(super) fn idle(leaves: &mut Leaves<'_>, reader: &str) {
     let mut count = 0_usize;
     let mut said = String::new();
     let mut place = None;
-    for (why, starts) in groups {
+    for (why, starts) in names::section(reader).filter_map(|line| line.split_once(": ")) {
         let mut any = false;
         for leaf in leaves.all().iter().filter(|leaf| !leaf.used.get() && !leaf.value.is_empty()) {
-            if starts.split_ascii_whitespace().any(|start| leaf.path.starts_with(start)) {
+            if starts.split(' ').any(|start| leaf.path.starts_with(start)) {
                 leaf.used.set(true);
                 place = place.or(leaf.span);
                 count += 1;

@@ -12,42 +12,6 @@ const OPEN: &str = "open-instruct";
 /// Programs that train so; `grpo.py` has learners of OLMo-core, at which the verdict stops by the program's name.
 const PROGRAMS: [&str; 2] = ["open_instruct/grpo_fast.py", "open_instruct/grpo.py"];
 
-/// Reasons, and the beginnings of the options that they hold for.
-const GROUPS: &[(&str, &str)] = &[
-    (
-        "data, rewards and tools",
-        "dataset_ system_prompt apply_ r1_style additive_format verification_reward remap_verifier \
-         reward_aggregator llm_judge_ code_ max_length_verifier max_token_length non_stop_penalty \
-         max_active_rubrics cache_evolving ground_truths_key sft_messages_key tool only_reward_good pass_tools \
-         pool_size max_steps add_bos chat_template get_tokenizer_fn use_fast use_slow_tokenizer trust_remote_code \
-         model_revision cache_dataset_only",
-    ),
-    (
-        "how prompts are drawn and answered",
-        "active_sampling async_steps inflight_updates filter_zero_std no_filter_zero_std no_resampling \
-         stop_strings per_turn_max_tokens eval_ vllm_enable_prefix_caching vllm_sync_backend \
-         vllm_attention_backend vllm_top_p seed data_loader_seed",
-    ),
-    (
-        "the loss, which keeps a few bytes of each token",
-        "beta clip_ kl_estimator loss_ alpha ref_policy_update_freq rho_ use_rho use_vllm_logprobs temperature \
-         advantage_ mask_ masked_mean",
-    ),
-    (
-        "rates, counts of steps, logs and files",
-        "learning_rate lr_scheduler warm weight_decay set_weight_decay max_grad_norm total_episodes num_epochs \
-         num_training_steps max_train_steps num_nodes local_eval save_ rollouts_save_path checkpoint \
-         deepspeed_checkpoint keep_last_n ephemeral resume_from backend_timeout exp_name run_name output_dir \
-         logging_steps with_tracking wandb_ report_to verbose push_to_hub hf_ try_ no_try_ gs_ oe_eval send_slack \
-         enable_queue queue_dashboard",
-    ),
-    (
-        "read by other trainers of open-instruct alone, not by grpo_fast.py",
-        "gradient_checkpointing gradient_accumulation_steps max_seq_length model_dtype dtype use_cache use_peft \
-         lora_ load_in_ bnb_4bit use_bnb activation_ compile_model cp_ fsdp_",
-    ),
-];
-
 /// Whether a program is one of these.
 pub(super) fn claims(program: &str) -> bool {
     PROGRAMS.iter().any(|known| program.ends_with(known))
@@ -87,7 +51,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             );
         }
     }
-    idle(leaves, GROUPS);
+    idle(leaves, "open_instruct");
 }
 
 /// Modules of transformers in bf16, each layer of which is checkpointed whatever the options say

@@ -1,12 +1,10 @@
 //! OpenRLHF's options as they were named before they got dots: `--micro_train_batch_size` for `--train.micro_batch_size`. Sources:
 //! `openrlhf/cli/train_sft.py` at f2afba47b67b, `train_ppo_ray.py` at 021d1b096419, and both as they are now.
 
+use super::super::names;
 use super::super::scalars::{Leaf, Scalars};
 use super::super::trainer::words;
 use crate::Argument;
-
-/// A line for each old name: the group and the name that it has now.
-const NAMES: &str = include_str!("openrlhf.txt");
 
 /// Options of which a command has one at least.
 const OWN: [&str; 6] = [
@@ -43,7 +41,7 @@ pub(super) fn renamed(arguments: &[Argument]) -> Option<Scalars> {
         let old = leaf.path.as_str();
         let known = || {
             let now = |line: &'static str| line.split_once(' ').filter(|(name, _)| *name == old);
-            NAMES.lines().find_map(now).map_or(old, |(_, now)| now).to_owned()
+            names::section("openrlhf").find_map(now).map_or(old, |(_, now)| now).to_owned()
         };
         let path = match old {
             "pretrain" => format!("{model}.model_name_or_path"),
