@@ -129,6 +129,7 @@ fn layout() -> Layout {
         context_kind: ContextKind::PointToPoint,
         hierarchical_context: Vec::new(),
         distributed_optimizer_instances: 1,
+        second_shards: 0,
         microbatch_group_size: 1,
         schedule: PipelineSchedule::OneForwardOneBackward,
         split: StageSplit::EVEN,

@@ -37,6 +37,7 @@ pub(crate) fn layout(config: &Value) -> Layout {
         context_kind: ContextKind::PointToPoint,
         hierarchical_context: levels.into_iter().flatten().filter_map(Value::as_u64).collect(),
         distributed_optimizer_instances: get("dist_opt_instances"),
+        second_shards: 0,
         microbatch_group_size: pipeline,
         schedule: PipelineSchedule::OneForwardOneBackward,
         split: StageSplit::EVEN,

@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::{Field, Origin};
+use shardscope_plan::{Field, Origin, RlFramework};
 use shardscope_source::Source;
 
 const OPTIONS: &str = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16 \
@@ -105,13 +105,15 @@ fn a_command_behind_two_dashes_runs_on_the_machines_of_the_job() {
     let value = |field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
     let shown = [Field::TrainingObjective, Field::ReferenceModel, Field::DataParallelEngine].map(value);
     assert_eq!(shown, ["dpo", "precomputed", "deepspeed"]);
-    // Its reinforcement learning is none of TRL's.
+    // Its reinforcement learning is none of TRL's, and its learners are some of the job's GPUs.
     let source = Source::new(
         "python mason.py --num_nodes 1 --gpus 8 -- python open_instruct/grpo_fast.py --model_name_or_path Qwen/Qwen3-1.7B \
-        --per_device_train_batch_size 1 --pack_length 4096 --num_learners_per_node 4 --lr_scheduler_type constant",
+        --per_device_train_batch_size 1 --pack_length 4096 --num_learners_per_node 4 --lr_scheduler_type constant --deepspeed_stage 2",
     );
     let grpo = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
-    assert!(grpo.plan.is_none() && grpo.not_modelled.iter().any(|item| item.is_called("rl")));
+    let plan = grpo.plan.as_ref().expect("a plan");
+    assert_eq!(plan.cluster().gpus(), 4);
+    assert_eq!(plan.recipe().rollout.map(|rollout| rollout.framework), Some(RlFramework::OpenInstruct));
 }
 
 #[test]

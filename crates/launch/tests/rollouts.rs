@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::{Field, RolloutEngine};
+use shardscope_plan::{Field, Number, Recompute, Residence, RolloutEngine};
 use shardscope_source::{Code, Source};
 
 /// A policy of 4B parameters under slime, on accelerators of which some only generate.
@@ -164,4 +164,79 @@ fn a_path_to_the_reference_model_is_one_wherever_it_begins() {
     // A variable alone may be empty.
     let open = slime("--ref-load ${REFERENCE}");
     assert!(open.plan.is_none() && open.questions.iter().any(|question| question.name == "REFERENCE"));
+}
+
+/// GRPO of open-instruct: four learners and four engines apart from them.
+const OPEN_INSTRUCT: &str = "python open_instruct/grpo_fast.py --model_name_or_path Qwen/Qwen3-1.7B --num_learners_per_node 4 \
+    --max_prompt_token_length 2048 --response_length 8192 --pack_length 16384 --num_unique_prompts_rollout 64 \
+    --num_samples_per_prompt_rollout 16 --vllm_num_engines 4 --beta 0.0 --learning_rate 1e-6 --seed 42";
+
+fn open_instruct(options: &str) -> Resolution {
+    resolved("run.sh", &format!("{OPEN_INSTRUCT} {options}\n"))
+}
+
+#[test]
+fn learners_of_open_instruct_are_apart_from_its_engines_unless_they_share_one_gpu() {
+    let apart = open_instruct("--deepspeed_stage 2");
+    let plan = apart.plan.as_ref().unwrap_or_else(|| panic!("{:?}", apart.diagnostics));
+    let (recipe, rollout) = (plan.recipe(), plan.recipe().rollout.expect("rollouts"));
+    assert_eq!((plan.cluster().gpus(), rollout.own_gpus, rollout.fraction), (4, Some(4), 0.9));
+    // Layers are checkpointed whatever the options say, and the reference is held although beta is 0.
+    assert!(recipe.recompute != Recompute::None);
+    assert_eq!((rollout.reference, rollout.copies_all, rollout.sleeps), (Residence::Device, true, false));
+    assert_eq!((recipe.params_dtype, recipe.transformers.autocast), (Number::Bf16, None));
+    // 64 prompts x 16 samples of up to 10,240 tokens, over 4 learners in packs of 16,384.
+    assert_eq!(
+        (plan.model().seq_length, recipe.micro_batch_size, recipe.num_micro_batches),
+        (16_384, 1, 160)
+    );
+    assert_eq!(rollout.length, 10_240);
+    assert!(recipe.marks.not_read.is_empty(), "{:?}", recipe.marks);
+
+    let halves = open_instruct("--deepspeed_stage 2 --num_mini_batches 2 --load_ref_policy false");
+    let recipe = halves.plan.as_ref().expect("a plan").recipe().clone();
+    assert_eq!(recipe.num_micro_batches, 80);
+    assert_eq!(recipe.rollout.map(|rollout| rollout.reference), Some(Residence::Absent));
+
+    let shared = "--deepspeed_stage 2 --single_gpu_mode --vllm_sync_backend gloo --vllm_gpu_memory_utilization 0.3 \
+        --vllm_enforce_eager --gather_whole_model False";
+    assert_eq!(stopped_by(&open_instruct(shared)), ["single_gpu_mode"]);
+    let one = open_instruct(&format!("{shared} --num_learners_per_node 1"));
+    let plan = one.plan.as_ref().unwrap_or_else(|| panic!("{:?}", one.diagnostics));
+    let rollout = plan.recipe().rollout.expect("rollouts");
+    assert_eq!((plan.cluster().gpus(), rollout.own_gpus, rollout.graphs), (1, None, false));
+}
+
+#[test]
+fn what_deepspeed_does_under_open_instruct_follows_from_its_stage() {
+    let third = open_instruct("--deepspeed_stage 3 --sequence_parallel_size 2 --attn_implementation flash_3");
+    let plan = third.plan.as_ref().unwrap_or_else(|| panic!("{:?}", third.diagnostics));
+    assert_eq!((plan.recipe().grads_dtype, plan.layout().context), (Number::Fp32, 2));
+    assert_eq!((plan.layout().second_shards, plan.layout().second_groups()), (4, 1));
+    let single = open_instruct("--deepspeed_stage 3 --deepspeed_zpg 1");
+    let recipe = single.plan.as_ref().expect("a plan").recipe();
+    assert_eq!(recipe.grads_dtype, Number::Fp32);
+    assert_eq!(single.plan.as_ref().map(|plan| plan.layout().second_shards), Some(0));
+    // Groups of fewer ranks than learners, and learners that differ from node to node.
+    let nodes = |list: &str| open_instruct(&format!("--deepspeed_stage 3 --num_learners_per_node {list}"));
+    assert_eq!(nodes("8 8").plan.map(|plan| plan.layout().second_groups()), Some(2));
+    assert_eq!(stopped_by(&nodes("6 6")), ["num_learners_per_node"]);
+    assert_eq!(stopped_by(&nodes("2 4")), ["num_learners_per_node"]);
+    let wide = open_instruct("--deepspeed_stage 3 --deepspeed_zpg 16 --num_learners_per_node 8 8");
+    assert_eq!(wide.plan.map(|plan| plan.layout().second_groups()), Some(1));
+    for (options, name) in [
+        ("", "deepspeed_stage"),
+        ("--deepspeed_stage 1", "deepspeed_stage"),
+        ("--deepspeed_stage 3 --deepspeed_offload_param", "deepspeed_offload_param"),
+        ("--deepspeed_stage 2 --deepspeed_offload_optimizer True", "deepspeed_offload_optimizer"),
+        ("--deepspeed_stage 2 --per_device_train_batch_size 2", "per_device_train_batch_size"),
+        ("--deepspeed_stage 2 --record_entropy", "record_entropy"),
+        ("--deepspeed_stage 2 --fused_optimizer False", "fused_optimizer"),
+        ("--deepspeed_stage 2 --actor_num_gpus_per_node 6", "actor_num_gpus_per_node"),
+    ] {
+        assert_eq!(stopped_by(&open_instruct(options)), [name], "{options}");
+    }
+    // Its trainer on OLMo-core is another one.
+    let core = resolved("run.sh", &OPEN_INSTRUCT.replace("grpo_fast.py", "grpo.py --deepspeed_stage 2"));
+    assert_eq!(stopped_by(&core), ["program"]);
 }

@@ -1,8 +1,8 @@
 //! The facets of the operators: the one place that knows every kind.
 
 use super::{
-    Message, Operator, Saved, Symbols, Transient, Weight, Work, adapters, attention, eager, embedding,
-    experts, latent_attention, linear, mlp, mtp, norm, output_layer, sampled, vision,
+    Message, Operator, Saved, Symbols, Transient, Weight, Work, adapters, attention, compiled, eager,
+    embedding, experts, latent_attention, linear, mlp, mtp, norm, output_layer, sampled, vision,
 };
 
 /// The facet `$name` of the operator that `$operator` is.
@@ -39,13 +39,14 @@ impl Operator {
     /// whole-layer recomputation is not.
     #[must_use]
     pub fn saved(self, x: &Symbols<'_>) -> Vec<Saved> {
-        sampled::saved(self, x).or_else(|| eager::saved(self, x)).unwrap_or_else(|| facet!(self, saved, x))
+        let other = sampled::saved(self, x).or_else(|| compiled::saved(self, x));
+        other.or_else(|| eager::saved(self, x)).unwrap_or_else(|| facet!(self, saved, x))
     }
 
     /// What its passes allocate beyond the saved activations, at the points where they hold most.
     #[must_use]
     pub fn transients(self, x: &Symbols<'_>) -> Vec<Transient> {
-        eager::transients(self, x).unwrap_or_else(|| facet!(self, transients, x))
+        eager::transients(self, x).unwrap_or_else(|| compiled::bounded(self, x, facet!(self, transients, x)))
     }
 
     /// Its arithmetic for one micro-batch on one rank.

@@ -5,6 +5,7 @@
 mod adapters;
 mod attention;
 mod column;
+mod compiled;
 mod context;
 mod creation;
 mod eager;

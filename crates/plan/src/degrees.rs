@@ -37,6 +37,8 @@ pub struct Degrees {
     pub hierarchical_context: Vec<u64>,
     /// Replicas of the distributed optimizer.
     pub distributed_optimizer_instances: u64,
+    /// Ranks over which each weight has a second shard for backward; 0 without.
+    pub second_shards: u64,
     /// Micro-batches a chunk takes in a row; the pipeline size unless given.
     pub microbatch_group_size: Option<u64>,
     /// In which order a stage works through its micro-batches.
@@ -61,6 +63,7 @@ impl Default for Degrees {
             context_kind: ContextKind::PointToPoint,
             hierarchical_context: Vec::new(),
             distributed_optimizer_instances: 1,
+            second_shards: 0,
             microbatch_group_size: None,
             schedule: PipelineSchedule::OneForwardOneBackward,
             split: StageSplit::EVEN,
@@ -123,6 +126,7 @@ impl Layout {
             context_kind: degrees.context_kind,
             hierarchical_context: degrees.hierarchical_context.clone(),
             distributed_optimizer_instances: degrees.distributed_optimizer_instances,
+            second_shards: degrees.second_shards,
             microbatch_group_size: degrees.microbatch_group_size.unwrap_or(degrees.pipeline),
             schedule: degrees.schedule,
             split: degrees.split.clone(),

@@ -270,7 +270,7 @@ fields! {
     TrainingObjective "training_objective" Word(&["sft", "dpo", "policy"]), "what the loss is computed from";
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
-    RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift"]), "framework of reinforcement learning that runs training and rollouts";
+    RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct"]), "framework of reinforcement learning that runs training and rollouts";
     RolloutEngine "rollout_engine" Word(&["vllm", "sglang"]), "engine that generates rollouts";
     RolloutTensorParallelSize "rollout_tensor_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size of the rollout engine";
     RolloutMemoryFraction "rollout_memory_fraction" Real(0.0, 1.0), "part of an accelerator's memory that the rollout engine is given (gpu_memory_utilization, mem_fraction_static)";
@@ -287,6 +287,8 @@ fields! {
     MaxResponseLength "max_response_length" Count(1, MAX_SEQUENCE), "longest response, in tokens";
     MaxContextLength "max_context_length" Count(1, MAX_SEQUENCE), "longest prompt and response that the rollout engine makes";
     OffloadBetweenPhases "offload_between_phases" Words, "what the trainer moves to the host while rollouts are made: weights, gradients, optimizer";
+    SecondWeightShards "second_weight_shards" Count(1, MAX_WORLD), "ranks over which weights have second shards for backward (ZeRO++ hpZ)";
+    CopyWholeModel "copy_whole_model" Flag, "all weights are gathered and copied at once to be handed to the rollout engine";
     RlReference "rl_reference" Word(&["none", "device", "host", "elsewhere"]), "where the reference model of reinforcement learning is";
     RlCritic "rl_critic" Word(&["none", "device", "host", "elsewhere"]), "where the critic is, of the policy's shape";
     // What transformers and its trainers choose.

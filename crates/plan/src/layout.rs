@@ -33,6 +33,8 @@ pub struct Layout {
     pub hierarchical_context: Vec<u64>,
     /// `--num-distributed-optimizer-instances`.
     pub distributed_optimizer_instances: u64,
+    /// Ranks in a row over which each weight has a second shard for backward (ZeRO++ `zero_hpz_partition_size`); 0 without.
+    pub second_shards: u64,
     /// `--microbatch-group-size-per-virtual-pipeline-stage`; `pipeline` unless given.
     pub microbatch_group_size: u64,
     /// In which order a stage works through its micro-batches.
@@ -54,6 +56,13 @@ impl Layout {
     #[must_use]
     pub fn dense_shards(&self) -> u64 {
         (self.data * self.context / self.distributed_optimizer_instances.max(1)).max(1)
+    }
+
+    /// Groups of ranks that have second shards of all weights: none, or one that is all ranks, or more.
+    #[must_use]
+    pub fn second_groups(&self) -> u64 {
+        let ranks = self.data * self.context;
+        ranks.checked_div(self.second_shards).map_or(0, |groups| groups.max(1))
     }
 
     /// Ranks over which the distributed optimizer shards expert states: edp / instances.

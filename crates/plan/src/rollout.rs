@@ -35,6 +35,9 @@ pub struct Rollout {
     pub per_prompt: u64,
     /// Longest prompt and response together. Unit: token.
     pub length: u64,
+    /// Whether all weights are gathered and copied at once to be handed to engines elsewhere (open-instruct's
+    /// `gather_whole_model`).
+    pub copies_all: bool,
 }
 
 impl Rollout {
@@ -133,6 +136,8 @@ pub enum RlFramework {
     Trl,
     /// ms-swift.
     Swift,
+    /// open-instruct.
+    OpenInstruct,
 }
 
 /// How a framework hands new weights to the engine.
@@ -144,6 +149,8 @@ pub struct RlSemantics {
     pub bucket: Bucket,
     /// From what the log-probabilities of sampled tokens are taken, under engines that run modules of plain PyTorch.
     pub log_probs: LogProbs,
+    /// Whether it starts DeepSpeed with "auto" for its sizes, which that reads as its own defaults.
+    pub default_buckets: bool,
     /// Where this is read from.
     pub source: &'static str,
 }
@@ -157,6 +164,8 @@ pub enum LogProbs {
     Fp32Copy,
     /// A log-softmax in the logits' type, a sequence at a time.
     ByRow,
+    /// The logits over the temperature, which a compiled function takes the log-softmax of.
+    Compiled,
 }
 
 /// How much of the weights is gathered or converted at a time.
@@ -172,7 +181,7 @@ const MIB: u64 = 1 << 20;
 
 impl RlFramework {
     /// Every one with its name in the settings.
-    pub const NAMED: [(Self, &'static str); 7] = [
+    pub const NAMED: [(Self, &'static str); 8] = [
         (Self::Verl, "verl"),
         (Self::OpenRlhf, "openrlhf"),
         (Self::Slime, "slime"),
@@ -180,6 +189,7 @@ impl RlFramework {
         (Self::MindSpeedRl, "mindspeed_rl"),
         (Self::Trl, "trl"),
         (Self::Swift, "swift"),
+        (Self::OpenInstruct, "open_instruct"),
     ];
 
     /// The framework of a name.
@@ -197,18 +207,21 @@ impl RlFramework {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::InPlace,
+                default_buckets: false,
                 source: "verl/workers/megatron_workers.py:rollout_mode",
             },
             Self::Verl => RlSemantics {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::InPlace,
+                default_buckets: false,
                 source: "verl/workers/fsdp_workers.py:rollout_mode",
             },
             Self::OpenRlhf => RlSemantics {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Fp32Copy,
+                default_buckets: true,
                 source: "openrlhf/trainer/ray/ppo_actor.py:broadcast_to_vllm",
             },
             // The weights come from their copy on the host (TensorBackuper), a buffer at a time.
@@ -216,31 +229,44 @@ impl RlFramework {
                 loads_weights: false,
                 bucket: Bucket::Bytes(Bytes::new(512 * MIB)),
                 log_probs: LogProbs::Fp32Copy,
+                default_buckets: false,
                 source: "slime/utils/arguments.py:--update-weight-buffer-size",
             },
             Self::NemoRl => RlSemantics {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Fp32Copy,
+                default_buckets: false,
                 source: "nemo_rl/algorithms/grpo.py:refit_policy_generation",
             },
             Self::MindSpeedRl => RlSemantics {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Fp32Copy,
+                default_buckets: false,
                 source: "mindspeed_rl/workers/resharding/megatron_sharding_manager.py",
             },
             Self::Trl => RlSemantics {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::ByRow,
+                default_buckets: false,
                 source: "trl/generation/vllm_generation.py:sync_weights",
             },
             Self::Swift => RlSemantics {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::ByRow,
+                default_buckets: false,
                 source: "swift/rlhf_trainers/rollout_mixin.py:_move_model_to_vllm",
+            },
+            // An engine on the same accelerator reads the weights where they are (CUDA IPC).
+            Self::OpenInstruct => RlSemantics {
+                loads_weights: false,
+                bucket: Bucket::Bytes(Bytes::ZERO),
+                log_probs: LogProbs::Compiled,
+                default_buckets: true,
+                source: "open_instruct/vllm_utils.py:broadcast_weights_to_vllm",
             },
         }
     }

@@ -163,6 +163,7 @@ impl Variant {
                 Vec::new()
             },
             distributed_optimizer_instances: old.distributed_optimizer_instances,
+            second_shards: old.second_shards,
             microbatch_group_size: self.group.filter(|_| self.pipeline == old.pipeline),
             schedule: self.schedule,
             split: self.split_beside(&Self::of(plan)),

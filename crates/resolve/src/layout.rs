@@ -91,6 +91,7 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
         },
         hierarchical_context: table.counts(Field::HierarchicalContextParallelSizes),
         distributed_optimizer_instances: table.degree(Field::NumDistributedOptimizerInstances),
+        second_shards: table.count(Field::SecondWeightShards).unwrap_or(0),
         microbatch_group_size: table.count(Field::MicrobatchGroupSizePerVpStage),
         schedule: schedule(table),
         split,

@@ -11,6 +11,8 @@ pub struct Groups {
     world: u64,
     grid: Grid,
     instances: u64,
+    /// Groups that have second shards of all weights; 0 without.
+    second: u64,
     levels: Vec<u64>,
 }
 
@@ -138,6 +140,7 @@ impl Groups {
             world: layout.world_size,
             grid: Grid::of(layout),
             instances: layout.distributed_optimizer_instances.max(1),
+            second: layout.second_groups(),
             levels: layout.hierarchical_context.clone(),
         }
     }
@@ -160,6 +163,9 @@ impl Groups {
         let mut kinds = GroupKind::ALWAYS.to_vec();
         let levels = u8::try_from(self.levels.len()).unwrap_or(u8::MAX);
         kinds.extend((0..levels).map(GroupKind::ContextLevel));
+        if self.second > 1 {
+            kinds.push(GroupKind::SecondShards);
+        }
         if self.instances > 1 {
             kinds.extend([
                 GroupKind::DataContextInstance,
@@ -243,9 +249,12 @@ impl Groups {
             GroupKind::TensorExpert => expert(&[Tensor, Middle]),
             GroupKind::TensorExpertPipeline => expert(&[Tensor, Middle, Pipeline]),
             GroupKind::ExpertData => expert(&[Replica]),
-            GroupKind::DataContextInstance => self.sliced(GroupKind::DataContext, Part::Within),
-            GroupKind::ExpertDataInstance => self.sliced(GroupKind::ExpertData, Part::Within),
-            GroupKind::ExpertDataAcross => self.sliced(GroupKind::ExpertData, Part::Across),
+            GroupKind::SecondShards => self.sliced(GroupKind::DataContext, Part::Within, self.second.max(1)),
+            GroupKind::DataContextInstance => {
+                self.sliced(GroupKind::DataContext, Part::Within, self.instances)
+            }
+            GroupKind::ExpertDataInstance => self.sliced(GroupKind::ExpertData, Part::Within, self.instances),
+            GroupKind::ExpertDataAcross => self.sliced(GroupKind::ExpertData, Part::Across, self.instances),
             GroupKind::ContextLevel(level) => self.level(usize::from(level)),
             GroupKind::OptimizerInstance => {
                 let replicas = axis(&self.grid.expert, Replica).size;
@@ -267,10 +276,10 @@ impl Groups {
         pattern
     }
 
-    fn sliced(&self, kind: GroupKind, part: Part) -> Pattern {
+    fn sliced(&self, kind: GroupKind, part: Part, slices: u64) -> Pattern {
         let mut pattern = self.pattern(kind);
         let whole = pattern.members.len();
-        let within = (whole / self.instances).max(1);
+        let within = (whole / slices).max(1);
         pattern.cut = match part {
             Part::Within => Cut::Slices { size: within, unit: 1 },
             Part::Across => Cut::Slices { size: whole / within, unit: within },

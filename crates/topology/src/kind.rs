@@ -35,6 +35,8 @@ pub enum GroupKind {
     TensorExpertPipeline,
     /// Replicas of the same experts: expert gradients are reduced here.
     ExpertData,
+    /// Data-context ranks that have second shards of all weights (ZeRO++ hpZ).
+    SecondShards,
     /// Data-context ranks of one optimizer instance.
     DataContextInstance,
     /// Expert-data ranks of one optimizer instance.
@@ -69,7 +71,7 @@ impl GroupKind {
     ];
 
     /// Every kind with the short name that Megatron's own variables use, and with the name in the report.
-    const NAMES: [(Self, &'static str, &'static str); 23] = [
+    const NAMES: [(Self, &'static str, &'static str); 24] = [
         (Self::Tensor, "tp", "tensor"),
         (Self::Pipeline, "pp", "pipeline"),
         (Self::Data, "dp", "data"),
@@ -86,6 +88,7 @@ impl GroupKind {
         (Self::TensorExpert, "etp_ep", "tensor_expert"),
         (Self::TensorExpertPipeline, "etp_ep_pp", "tensor_expert_pipeline"),
         (Self::ExpertData, "edp", "expert_data"),
+        (Self::SecondShards, "hpz", "second_shards"),
         (Self::DataContextInstance, "dp_cp_intra_instance", "data_context_instance"),
         (Self::ExpertDataInstance, "edp_hierarchical_level0", "expert_data_instance"),
         (Self::ExpertDataAcross, "edp_hierarchical_level1", "expert_data_across_instances"),

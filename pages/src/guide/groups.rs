@@ -39,6 +39,7 @@ fn about(kind: GroupKind) -> &'static str {
         GroupKind::ExpertData => {
             "hold the same experts, whose gradients are reduced here: [expert data parallelism]"
         }
+        GroupKind::SecondShards => "gather weights from second shards among themselves (ZeRO++ hpZ)",
         GroupKind::DataContextInstance => {
             "data and context ranks of one instance of the distributed optimizer"
         }

@@ -298,6 +298,11 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "layers=1&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&mbs=1&gbs=16&nodes=1&padded_vocab_size=32000&swiglu&bf16&software=torchtitan&zero_stage=3",
     ),
     (
+        "Llama 3 8B in layers that are compiled as a whole",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=8192&software=torchtitan&zero_stage=2&compiled_layers&loss_kind=compiled",
+    ),
+    (
         "GPT-3 6.7B under DeepSpeed over two stages, samples short",
         "GPT-3-6.7B",
         "fp16&gbs=16&mbs=1&pp=2&nodes=1&seq=128&software=megatron_deepspeed&zero_stage=1",
@@ -316,6 +321,11 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "Qwen3 8B with GRPO under OpenRLHF, rollouts on accelerators of their own",
         "Qwen3-8B",
         "bf16&autocast=none&gbs=128&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=deepspeed&zero_stage=3&training_objective=policy&rl_framework=openrlhf&rollout_engine=vllm&rollout_gpus=4",
+    ),
+    (
+        "Qwen3 8B with GRPO under open-instruct, rollouts on accelerators of their own",
+        "Qwen3-8B",
+        "bf16&autocast=none&gbs=1024&mbs=1&nodes=1&seq=16384&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=deepspeed&zero_stage=3&grads_dtype=fp32&training_objective=policy&rl_framework=open_instruct&rollout_engine=vllm&rollout_gpus=8&rl_reference=device&second_weight_shards=8&copy_whole_model",
     ),
     (
         "Qwen3 8B with GRPO under TRL",

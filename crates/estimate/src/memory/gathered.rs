@@ -39,6 +39,18 @@ static WHOLE: Formula = Formula::new(
     FSDP,
 );
 
+static BUCKET: Formula = Formula::new(
+    "5·10^8·w",
+    "Where gradients are put to be reduced together: `reduce_bucket_size`, which \"auto\" leaves at DeepSpeed's default.",
+    "deepspeed/runtime/zero/stage_1_and_2.py:setup_buckets, stage3.py:_setup_for_real_optimizer, config.py",
+);
+
+static SECOND: Formula = Formula::new(
+    "P·w/D",
+    "A second shard of the weights over D ranks, made by a step's first forward and dropped after it: what is gathered next comes from it (ZeRO++ hpZ).",
+    "deepspeed/runtime/zero/partition_parameters.py:_partition_param_sec",
+);
+
 static ADDED: Formula = Formula::new(
     "V·h·w",
     "The output layer's gradient of this micro-batch: the unit outside of layers is reduced when backward is over.",
@@ -93,6 +105,35 @@ pub(super) fn wraps_ends(x: &Symbols<'_>) -> bool {
     semantics.fsdp_wraps_ends || (semantics.eager_modules && by_engine)
 }
 
+/// DeepSpeed's buffer of gradients to be reduced, where its framework leaves the size to it. Other trainers of transformers
+/// state one.
+fn bucket(x: &Symbols<'_>) -> Option<Term> {
+    const ELEMENTS: u64 = 500_000_000;
+    let recipe = x.recipe();
+    let framework = recipe.rollout.map(|rollout| rollout.framework.semantics(false));
+    let engine = recipe.transformers.engine == DataEngine::DeepSpeed;
+    let shares = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
+    (engine && shares && framework.is_some_and(|semantics| semantics.default_buckets)).then(|| {
+        let given = [("w", Count::new(x.width).number())];
+        let bytes = Count::new(ELEMENTS).bytes(x.width);
+        Term::new("buffer of gradients to reduce", bytes, &BUCKET).given(&given).passing()
+    })
+}
+
+/// The second shard that ZeRO++ keeps.
+fn second_shard(x: &Symbols<'_>, trains: Count) -> Option<Term> {
+    let layout = x.plan.layout();
+    let ranks = layout.data * layout.context;
+    let shards = ranks / layout.second_groups().max(1);
+    let second = layout.second_groups() > 0 && x.recipe().dp_sharding == DpSharding::Parameters;
+    second.then(|| {
+        let given =
+            [("P", trains.number()), ("w", Count::new(x.width).number()), ("D", Count::new(shards).number())];
+        let bytes = Count::new(trains.get().div_ceil(shards)).bytes(x.width);
+        Term::new("second shard of the weights", bytes, &SECOND).given(&given).passing()
+    })
+}
+
 /// The terms of a stage with `counts` sections. FSDP gathers a layer just before it runs and frees it behind (the last one
 /// stays for backward). Of ZeRO-3, which looks ahead by a number of elements, every moment counts the same. Of the stage's
 /// parameters `trains` train.
@@ -105,9 +146,10 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: 
             .given(&given)
             .passing()
     });
+    let engine: Vec<Term> = bucket(x).into_iter().chain(second_shard(x, trains)).collect();
     // One shard is the whole weight: FSDP then gathers nothing and copies nothing.
     if x.recipe().dp_sharding != DpSharding::Parameters || x.plan.layout().dense_shards() == 1 {
-        let all: Vec<Term> = deferred.into_iter().collect();
+        let all: Vec<Term> = deferred.into_iter().chain(engine).collect();
         return Gathered { ends: all.clone(), layers: all, ..Gathered::default() };
     }
     let elements = |unit: &Unit| unit.dense.all + unit.expert.all;
@@ -144,6 +186,7 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: 
         units.iter().zip(counts).any(|((kind, _), count)| *count > 0 && kind.projects_vocabulary());
     let head = Count::of_shape(&[x.v, x.h]);
     if !wraps_ends(x) {
+        layers.extend(engine);
         let step = layers.clone();
         let (mut ends, mut forward) = (layers.clone(), vec![weights]);
         if projects {

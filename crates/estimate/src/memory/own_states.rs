@@ -51,7 +51,11 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     // Gradients, and copies of them.
     let spread = matches!(sharding, DpSharding::Gradients | DpSharding::Parameters);
     for (_, name, of, width) in groups {
-        add(name, Part::Gradients, width, spread, of);
+        // ZeRO-3 holds a flat buffer in the format in which gradients are accumulated, ZeRO-2 what backward made
+        // (`stage3.py:grad_partitions_flat_buffer`, `stage_1_and_2.py:get_all_grad_tensors`).
+        let wide = deepspeed && whole && recipe.params_dtype.width() < recipe.grads_dtype.width();
+        let held = if wide { recipe.grads_dtype.width() } else { width };
+        add(name, Part::Gradients, held, spread, of);
         if engine == DataEngine::Ddp && sharding == DpSharding::Replicated && !alone {
             add("buckets of DDP", Part::Gradients, width, false, of);
         }

@@ -4,8 +4,9 @@
 use super::engine::{EngineMemory, engine};
 use super::rank::Totals;
 use super::verdict::Verdict;
+use crate::parameters::parameters;
 use shardscope_explain::{Breakdown, Explanation, Formula};
-use shardscope_plan::{Bucket, Plan, Residence, Rollout};
+use shardscope_plan::{Bucket, DpSharding, Plan, Residence, Rollout};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const STATES: &str = "what torch.cuda.memory_allocated() shows between steps, less what is moved to the host";
@@ -35,6 +36,11 @@ static TENSOR: Formula = Formula::new(
     "V·h·w",
     "The largest tensor, gathered whole: the embedding, w bytes an element.",
     "see the framework's hand-over",
+);
+static COPIED: Formula = Formula::new(
+    "P·w·q",
+    "All weights at once, P elements: a copy that is sent, and of sharded ones the gathered weights beside it (q = 2).",
+    "open_instruct/vllm_utils.py:broadcast_weights_to_vllm, gather_whole_model",
 );
 static BUFFER: Formula =
     Formula::new("u", "A buffer of weights on their way.", "slime --update-weight-buffer-size");
@@ -137,6 +143,11 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         update.extend(handed_over(plan, rollout, totals));
         update.extend(if rollout.sleeps { engine.receiving() } else { engine.awake() });
         phases.push(phase(PhaseKind::WeightUpdate, update, Bytes::ZERO));
+    } else if rollout.copies_all {
+        let mut update = left.clone();
+        update.extend(beside.iter().cloned());
+        update.push(copied(plan));
+        phases.push(phase(PhaseKind::WeightUpdate, update, Bytes::ZERO));
     }
 
     // A server that the text does not describe is not estimated.
@@ -218,6 +229,15 @@ fn left(rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
     ]
 }
 
+/// All weights, gathered and copied at once by the rank that sends them.
+fn copied(plan: &Plan) -> Breakdown<Bytes> {
+    let count = parameters(plan).total;
+    let width = plan.recipe().module_dtype().width();
+    let times = if plan.recipe().dp_sharding == DpSharding::Parameters { 2 } else { 1 };
+    let given = [("P", count.number()), ("w", Count::new(width).number()), ("q", Count::new(times).number())];
+    leaf("all weights, copied", count.bytes(width) * times, &COPIED, &given)
+}
+
 /// What is on the accelerator only while weights are handed over.
 fn handed_over(plan: &Plan, rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
     let semantics = rollout.framework.semantics(plan.recipe().software.semantics().cuts_models);
@@ -238,6 +258,7 @@ fn handed_over(plan: &Plan, rollout: &Rollout, totals: &Totals) -> Vec<Breakdown
             ];
             leaf("a tensor gathered whole", count.bytes(width), &TENSOR, &given)
         }
+        Bucket::Bytes(Bytes::ZERO) => return out,
         Bucket::Bytes(bytes) => leaf("a buffer of weights", bytes, &BUFFER, &[("u", bytes.number())]),
     };
     out.push(bucket);

@@ -14,7 +14,7 @@ use super::unit::{Counts, Point, Sum, Units};
 use super::verdict::Verdict;
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, are_alike, frozen_counts, section_counts};
-use shardscope_plan::Stage;
+use shardscope_plan::{DataEngine, Stage};
 use shardscope_units::{Bytes, Count, Quantity};
 
 static RECEIVED: Formula = Formula::new(
@@ -281,6 +281,8 @@ impl<'a> Rank<'a> {
             running = point.transient.bytes() + recomputed;
         }
         let step = common.part(Part::Step);
+        // DeepSpeed drops what its step made (`stage3.py:_release_sub_group`, `stage_1_and_2.py:step`).
+        let stays = if x.recipe().transformers.engine == DataEngine::DeepSpeed { Bytes::ZERO } else { step };
         let received = self.received(x).map_or(Bytes::ZERO, |term| term.bytes);
         let mut absent = self.moment.map_or(Bytes::ZERO, |moment| moment.absent);
         // Between its passes no micro-batch is in flight, so that more of what a pipeline holds stands beside the rest.
@@ -332,7 +334,7 @@ impl<'a> Rank<'a> {
             outside: self.framework.outside(),
             peak_reserved: peak_allocated + framework,
             peak_required: (peak_allocated + framework).less(self.framework.returnable()),
-            between_steps: states + absent + self.lasting() + received + step + more,
+            between_steps: states + absent + self.lasting() + received + more + stays,
         }
     }
 

@@ -115,6 +115,8 @@ pub(super) struct Rings {
     pub(super) tensor_expert: Ring,
     pub(super) data: Ring,
     pub(super) expert_data: Ring,
+    /// Ranks that gather weights from second shards; those of `data` without.
+    pub(super) second: Ring,
     pub(super) pipeline: Ring,
 }
 
@@ -129,6 +131,7 @@ impl Rings {
             tensor_expert: ring(GroupKind::TensorExpert),
             data: ring(GroupKind::DataContext),
             expert_data: ring(GroupKind::ExpertData),
+            second: ring(GroupKind::SecondShards),
             pipeline: ring(GroupKind::Pipeline),
         }
     }

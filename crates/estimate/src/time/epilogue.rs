@@ -195,6 +195,11 @@ impl Setting<'_> {
             groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
         };
         let gather = sum(&groups, Collective::AllGather, self.x.width);
+        let again = [(self.rings.second, rank.dense_count()), (self.rings.expert_data, rank.expert_count)];
+        let again = sum(&again, Collective::AllGather, self.x.width);
+        // Second shards are made by a step's first forward.
+        let second = self.x.plan.layout().second_groups() > 1;
+        let far = if second { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };
         let scatter = sum(&trained, Collective::ReduceScatter, recipe.reduce_dtype().width());
         // Of the micro-batches with which gradients are reduced.
         let part = if recipe.defers_reduction() { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };
@@ -206,11 +211,12 @@ impl Setting<'_> {
             self.contention(if experts > dense { self.rings.expert_data } else { self.rings.data });
         match self.overlaps.bounds {
             Bounds::Lower => [Seconds::ZERO; 2],
-            Bounds::Upper => [gather, gather + scatter * part],
+            Bounds::Upper => [gather * far + again * (1.0 - far), again + scatter * part],
             Bounds::Estimate => {
-                let alone = beyond(gather, back, contention) * (1.0 - part);
-                let both = beyond(gather + scatter, back, contention) * part;
-                [beyond(gather, ahead, contention), alone + both]
+                let alone = beyond(again, back, contention) * (1.0 - part);
+                let both = beyond(again + scatter, back, contention) * part;
+                let near = beyond(again, ahead, contention) * (1.0 - far);
+                [beyond(gather, ahead, contention) * far + near, alone + both]
             }
         }
     }

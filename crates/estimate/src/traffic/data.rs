@@ -238,10 +238,21 @@ fn units(builder: &mut Builder<'_>) {
                 ..gather(Pass::Backward)
             };
             let group = group(builder, weights);
-            builder.add(Parallelism::Data, group, gather(Pass::Forward), calls.clone());
+            // ZeRO++ gathers from second shards but for a step's first forward, which makes them
+            // (`partition_parameters.py:all_gather_coalesced`).
+            let second = x.plan.layout().second_groups() > 1 && weights == WeightGroup::Dense;
+            let near = if second { GroupKind::SecondShards } else { group };
+            let first = if second { once.clone() } else { calls.clone() };
+            if second {
+                let less = |(all, once): (&u64, &u64)| all.saturating_sub(*once);
+                let per_iteration = calls.per_iteration.iter().zip(&once.per_iteration).map(less).collect();
+                let later = Calls { per_iteration, ..calls.clone() };
+                builder.add(Parallelism::Data, near, gather(Pass::Forward), later);
+            }
+            builder.add(Parallelism::Data, group, gather(Pass::Forward), first);
             // Backward gathers once more: what forward gathered was freed behind the layer (reshard_after_forward).
             if !kind.has_no_backward() {
-                builder.add(Parallelism::Data, group, gather(Pass::Backward), calls.clone());
+                builder.add(Parallelism::Data, near, gather(Pass::Backward), calls.clone());
             }
             if trained > 0 {
                 let calls = if recipe.defers_reduction() { once.clone() } else { calls.clone() };

@@ -42,6 +42,7 @@ const READERS: &[&dyn Reader] = &[
     &RlFormat::NemoRl,
     &RlFormat::OpenRlhf,
     &RlFormat::VerlSft,
+    &RlFormat::OpenInstruct,
     &Trainer(Dialect::Axolotl),
     &Trainer(Dialect::LlamaFactory),
     &Trainer(Dialect::Trl),

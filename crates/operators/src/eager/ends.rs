@@ -3,7 +3,7 @@
 use super::linear::{Input, OUTPUT_LAYER};
 use super::tape::{Step, Tape};
 use shardscope_explain::Formula;
-use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective};
+use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective, Residence};
 
 const EMBEDDING: &str = "torch.nn.functional.embedding";
 const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss";
@@ -16,6 +16,8 @@ const LINEAR: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:LigerFusedL
 const PREFERENCE: &str = "trl/trainer/utils.py:selective_log_softmax";
 const SAMPLING: &str =
     "flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss, as verl/utils/torch_functional.py calls it";
+const COMPILED: &str = "open_instruct/grpo_utils.py:forward_for_logprobs, and model_utils.py:log_softmax_and_gather, which torch compiles";
+const GRPO: &str = "open_instruct/grpo_utils.py:compute_grpo_loss, loss_fn dapo";
 const UPCAST: &str = "openrlhf/models/actor.py:Actor.forward: logits to fp32 before log_probs_from_logits";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
@@ -106,6 +108,18 @@ static SAMPLED_COPY: Formula =
     Formula::new("4·n·V", "A copy of the logits in fp32, from which log-probabilities are taken.", UPCAST);
 static SAMPLED_ROWS: Formula =
     Formula::new("n·V·Bc", "Log-softmax of every sampled sequence, in the logits' type.", PREFERENCE);
+static SAMPLED_SCALED: Formula =
+    Formula::new("n·V·Bc", "The logits over the temperature, of which a part is read.", COMPILED);
+static SAMPLED_EXTREMES: Formula =
+    Formula::new("8·b·(s - 1)", "Each token's largest logit and log of the softmax's sum, fp32.", COMPILED);
+static SAMPLED_NEXT: Formula = Formula::new("8·b·(s - 1)", "The sampled tokens, int64.", COMPILED);
+static SAMPLED_LOSS: Formula = Formula::new(
+    "24·b·(s - 1)",
+    "What the policy loss keeps of each token: masks, ratios, advantages and their weights.",
+    GRPO,
+);
+static SAMPLED_DISTANCE: Formula =
+    Formula::new("6·b·(s - 1)", "What the distance to the reference keeps of each token, in 16 bits.", GRPO);
 static SAMPLED_SUM: Formula = Formula::new("4·n", "Each token's log of the softmax's sum, fp32.", SAMPLING);
 static SAMPLED: Formula = Formula::new("8·n", "The sampled tokens, int64.", SAMPLING);
 
@@ -159,13 +173,28 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
 /// What a policy loss keeps of the logits, by how the framework takes the sampled tokens' log-probabilities.
 fn policy(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
+    if x.log_probs() == LogProbs::Compiled {
+        return compiled(tape);
+    }
     match x.log_probs() {
         LogProbs::InPlace => tape.keep(true, "logits", &[x.n, x.v], x.compute_width, &SAMPLED_LOGITS),
         LogProbs::Fp32Copy => tape.keep(true, "fp32 logits", &[x.n, x.v], FLOAT, &SAMPLED_COPY),
-        LogProbs::ByRow => tape.keep(true, "log-softmax", &[x.n, x.v], x.compute_width, &SAMPLED_ROWS),
+        _ => tape.keep(true, "log-softmax", &[x.n, x.v], x.compute_width, &SAMPLED_ROWS),
     }
     tape.keep(x.log_probs() != LogProbs::ByRow, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
     tape.keep(true, "sampled tokens", &[x.n], INDEX, &SAMPLED);
+}
+
+/// What a compiled log-softmax of all tokens but the last, and the policy loss behind it, keep.
+fn compiled(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let behind = [x.b, x.s.saturating_sub(1)];
+    tape.keep(true, "logits over the temperature", &[x.n, x.v], x.compute_width, &SAMPLED_SCALED);
+    tape.keep(true, "largest logits and sums", &behind, 2 * FLOAT, &SAMPLED_EXTREMES);
+    tape.keep(true, "sampled tokens", &behind, INDEX, &SAMPLED_NEXT);
+    tape.keep(true, "policy loss", &behind, 24, &SAMPLED_LOSS);
+    let held = x.recipe().rollout.is_some_and(|rollout| rollout.reference != Residence::Absent);
+    tape.keep(held, "distance to the reference", &behind, 6, &SAMPLED_DISTANCE);
 }
 
 /// Output layer and loss of tokens that have a label, a chunk at a time. Every token but the last of a sequence is taken to

@@ -1,16 +1,16 @@
-//! Meta's lingua. Keys: `lingua/args.py`.
+//! Meta's lingua. Keys: `apps/main/train.py:TrainArgs`, `lingua/distributed.py`, `apps/main/transformer.py`.
 
 use super::row::Row;
-use crate::Origin;
-use crate::formats::leaves::Leaves;
+use crate::formats::leaves::{Leaf, Leaves};
 use crate::formats::llama_like::LLAMA_LAYER;
+use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
 /// lingua's settings file.
 pub(in crate::formats) const LINGUA: Row = Row {
     trainer: "lingua",
     title: "a configuration of lingua",
-    about: "lingua: shape, batch; its layers stop the verdict",
+    about: "lingua: its transformer, compiled, under FSDP2",
     signs: &[&["distributed.fsdp_type", "model.dim"]],
     keys: &[
         (&["model.n_layers"], Field::NumLayers),
@@ -20,11 +20,13 @@ pub(in crate::formats) const LINGUA: Row = Row {
         (&["data.seq_len"], Field::SeqLength),
         (&["data.batch_size"], Field::MicroBatchSize),
         (&["grad_acc_steps"], Field::NumMicroBatches),
+        (&["steps"], Field::TrainIters),
         (&["distributed.tp_size"], Field::TensorModelParallelSize),
     ],
     models: &[],
-    software: Software::TorchFsdp,
-    lacking: Some("what lingua's own layers keep for the backward pass, compiled"),
+    // Its compiled layers keep what torchtitan's do, its FSDP2 shards as theirs.
+    software: Software::Torchtitan,
+    lacking: None,
     extra: lingua,
 };
 
@@ -32,14 +34,123 @@ fn lingua(leaves: &mut Leaves<'_>) {
     let why =
         "lingua's transformer: gated, RMS norms, rotary positions, MLP of 8/3 the width in multiples of 256";
     if let Some(hidden) = leaves.reading.count(Field::HiddenSize) {
-        /// `lingua/transformer.py`, FeedForward with multiple_of.
-        const MULTIPLE: u64 = 256;
-        let width = hidden.saturating_mul(8).div_ceil(3).next_multiple_of(MULTIPLE);
-        leaves.state(Field::FfnHiddenSize, &width.to_string(), Origin::Derived, why);
+        // `lingua/transformer.py:FeedForward`: int(2 / 3 of four times the width), times a factor, up to a multiple.
+        let multiple = leaves.whole("model.multiple_of").unwrap_or(256).max(1);
+        let width = (hidden.saturating_mul(8) / 3).next_multiple_of(multiple);
+        if leaves.text("model.ffn_dim_multiplier").is_none_or(|factor| matches!(factor, "1" | "1.0" | "null"))
+        {
+            leaves.state(Field::FfnHiddenSize, &width.to_string(), Origin::Derived, why);
+        }
     }
+    leaves.follow("model.weight_tying", Field::UntieEmbeddingsAndOutputWeights, false);
     leaves.state_all(&LLAMA_LAYER, Origin::Derived, why);
-    let stage = if leaves.text("distributed.fsdp_type") == Some("no_shard") { "0" } else { "3" };
+    leaves.take(&["model.head_dim"], Field::KvChannels);
+    // Layers stay gathered from forward to backward (`apps/main/transformer.py:build_fsdp_grouping_plan`).
+    let stage = if leaves.text("distributed.fsdp_type") == Some("no_shard") { "0" } else { "2" };
     if let Some(leaf) = leaves.get("distributed.fsdp_type") {
         leaves.say(Field::ZeroStage, stage, leaf);
+    }
+    leaves.state_all(&FIXED, Origin::Default, "lingua");
+    stops(leaves);
+}
+
+/// What is so in every run: compiled layers and loss, FSDP2 with fp32 shards and reductions.
+const FIXED: [(Field, &str); 9] = [
+    (Field::CompiledLayers, "true"),
+    (Field::LossKind, "compiled"),
+    (Field::AttentionKernel, "flash"),
+    (Field::GradsDtype, "fp32"),
+    (Field::OverlapGradReduce, "true"),
+    (Field::OverlapParamGather, "true"),
+    (Field::MakeVocabSizeDivisibleBy, "1"),
+    (Field::PadVocabSize, "false"),
+    (Field::Optimizer, "adam"),
+];
+/// Keys of the transformer.
+const MODEL: &str = "dim n_layers head_dim n_heads n_kv_heads ffn_dim_multiplier multiple_of norm_eps rope_theta init_base_std \
+    init_std_factor max_seqlen seed vocab_size weight_tying sliding_window";
+
+fn stops(leaves: &mut Leaves<'_>) {
+    let all = leaves.all();
+    let mut lack = |path: &str, leaf: Option<&Leaf>, effect, what: &str| {
+        let value = leaf.map_or("", |leaf| leaf.value.as_str());
+        let item = NotModelled::new(path, value, effect, what).at_some(leaf.and_then(|leaf| leaf.span));
+        leaves.reading.not_modelled.push(item);
+    };
+    let find = |path: &str| {
+        all.iter().rfind(|leaf| leaf.path == path && !matches!(leaf.value.as_str(), "" | "null" | "~"))
+    };
+    let more = |path: &str| find(path).filter(|leaf| leaf.whole() != Some(1));
+    if find("distributed.compile").and_then(Leaf::flag) != Some(true) {
+        lack("distributed.compile", None, Effect::Memory, "layers that are not compiled");
+    }
+    for (path, effect, what) in [
+        ("distributed.tp_size", Effect::Memory, "tensor parallelism of lingua"),
+        ("distributed.dp_shard", Effect::Memory, "sharding inside groups with copies between them (HSDP)"),
+        ("grad_acc_steps", Effect::Communication, "gradients that wait for the last micro-batch"),
+    ] {
+        if let Some(leaf) = more(path) {
+            lack(path, Some(leaf), effect, what);
+        }
+    }
+    let checkpoints = find("distributed.selective_activation_checkpointing");
+    for (leaf, what) in [
+        (
+            checkpoints.filter(|leaf| leaf.flag() == Some(true)),
+            "products kept by name (selective checkpointing)",
+        ),
+        (find("distributed.float8_recipe"), "linear layers in fp8"),
+        (find("probe_freq"), "a probe, which runs half a batch uncompiled"),
+        (
+            find("distributed.fsdp_type").filter(|leaf| leaf.value == "no_shard"),
+            "FSDP2 over one rank, whose weights stand in fp32 and once more as they run",
+        ),
+    ] {
+        if let Some(leaf) = leaf {
+            lack(&leaf.path, Some(leaf), Effect::Memory, what);
+        }
+    }
+    let evaluates = all.iter().find(|leaf| leaf.path.starts_with("eval."));
+    if let Some(leaf) = evaluates.filter(|_| find("async_eval_gpus").is_none()) {
+        lack(
+            "eval",
+            Some(leaf),
+            Effect::Memory,
+            "evaluations beside the training, which load the model once more",
+        );
+    }
+    let other = |leaf: &&Leaf| {
+        let name = leaf.path.strip_prefix("model.");
+        name.is_some_and(|name| !MODEL.split_ascii_whitespace().any(|known| known == name))
+    };
+    if let Some(leaf) = all.iter().find(other) {
+        lack(&leaf.path, Some(leaf), Effect::Model, "other layers than those of lingua's transformer");
+    }
+    leaves.pass_below(&[
+        "name",
+        "dump_dir",
+        "seed",
+        "gc_collect_freq",
+        "probe_freq",
+        "async_eval_gpus",
+        "eval.",
+        "optim.",
+        "profiling.",
+        "env.",
+        "model.",
+        "distributed.dp_",
+        "distributed.compile",
+        "distributed.selective",
+        "distributed.float8_",
+        "distributed.matmul_",
+        "distributed.allow_",
+        "distributed.spawn_",
+    ]);
+    if let Some(leaf) = leaves.get("model.dim") {
+        leaves.not_estimated(
+            leaf,
+            "FSDP2 casts the table of rotations for every layer, 4 bytes for each token of a sequence \
+            and each element of a head",
+        );
     }
 }

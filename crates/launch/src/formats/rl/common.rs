@@ -1,9 +1,11 @@
 //! What the readers of these frameworks share.
 
 use super::super::leaves::{Leaf, Leaves};
+use super::super::names;
 use crate::named::{take_model, with_vision};
 use crate::{Effect, NotModelled, Origin, Question};
 use shardscope_plan::{Field, Software};
+use shardscope_source::{Code, Diagnostic};
 
 /// Takes the model that one of these paths names.
 pub(super) fn model(leaves: &mut Leaves<'_>, paths: &[&str]) {
@@ -63,6 +65,33 @@ pub(super) fn on_npu(leaves: &mut Leaves<'_>) {
         Effect::Memory,
         "verl on Ascend NPUs: torch_npu's kernels, and vLLM-Ascend beside them",
     );
+}
+
+/// Tells of keys that change no figure: a reader's lines of `names.txt`, each a reason and the beginnings of the keys that it
+/// holds for.
+pub(super) fn idle(leaves: &mut Leaves<'_>, reader: &str) {
+    let mut count = 0_usize;
+    let mut said = String::new();
+    let mut place = None;
+    for (why, starts) in names::section(reader).filter_map(|line| line.split_once(": ")) {
+        let mut any = false;
+        for leaf in leaves.all().iter().filter(|leaf| !leaf.used.get() && !leaf.value.is_empty()) {
+            if starts.split(' ').any(|start| leaf.path.starts_with(start)) {
+                leaf.used.set(true);
+                place = place.or(leaf.span);
+                count += 1;
+                any = true;
+            }
+        }
+        if any {
+            said.push_str(if said.is_empty() { "" } else { "; " });
+            said.push_str(why);
+        }
+    }
+    if count > 0 {
+        let message = format!("{count} keys that change no figure: {said}");
+        leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
+    }
 }
 
 /// The words of `offload_between_phases` for those that are moved.

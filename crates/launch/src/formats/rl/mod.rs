@@ -7,6 +7,7 @@ mod nemo;
 mod nemo_bases;
 mod nemo_megatron;
 mod nemo_rollout;
+mod open_instruct;
 mod openrlhf;
 mod openrlhf_names;
 mod verl;
@@ -36,6 +37,8 @@ pub(super) enum RlFormat {
     NemoRl,
     /// MindSpeed-RL.
     MindSpeedRl,
+    /// open-instruct.
+    OpenInstruct,
 }
 
 /// Files that a recipe builds on at once, at most; real ones name one or two.
@@ -64,7 +67,7 @@ impl RlFormat {
             Self::Verl => &["actor_rollout_ref.", "critic.", "reward_model."],
             Self::VerlSft => SFT,
             Self::OpenRlhf => OPEN,
-            Self::NemoRl | Self::MindSpeedRl => &[],
+            Self::NemoRl | Self::MindSpeedRl | Self::OpenInstruct => &[],
         }
     }
 }
@@ -77,6 +80,7 @@ impl Reader for RlFormat {
             Self::OpenRlhf => "an OpenRLHF command",
             Self::NemoRl => "a NeMo-RL configuration",
             Self::MindSpeedRl => "a MindSpeed-RL configuration",
+            Self::OpenInstruct => "a GRPO command of open-instruct",
         }
     }
 
@@ -93,6 +97,7 @@ impl Reader for RlFormat {
                 "NeMo-RL: the policy under DTensor or Megatron, vLLM; base files of its own by name"
             }
             Self::MindSpeedRl => "MindSpeed-RL: Megatron's flags as keys, vLLM-Ascend",
+            Self::OpenInstruct => "open-instruct's GRPO: learners under DeepSpeed, vLLM apart or on one GPU",
         }
     }
 
@@ -103,7 +108,7 @@ impl Reader for RlFormat {
         match self {
             Self::Verl => signs::any(tree, &["actor_rollout_ref"]),
             Self::VerlSft => signs::any(tree, &["model.partial_pretrain"]),
-            Self::OpenRlhf => None,
+            Self::OpenRlhf | Self::OpenInstruct => None,
             Self::NemoRl => signs::any(tree, &["policy.model_name", "policy.train_global_batch_size"])
                 .or_else(|| signs::all(tree, &["defaults", "grpo"]))
                 .or_else(|| both(&["cluster", "logger", "checkpointing", "loss_fn"]))
@@ -138,6 +143,9 @@ impl Reader for RlFormat {
     }
 
     fn claims(&self, command: &Command<'_>) -> Option<Claim> {
+        if *self == Self::OpenInstruct {
+            return open_instruct::claims(command.program).then_some(Claim::Certain);
+        }
         // `verl.trainer.fsdp_sft_trainer`, whose keys are also other trainers'.
         if command.program.contains("verl") && command.program.contains("sft_trainer") {
             return (*self == Self::VerlSft).then_some(Claim::Certain);
@@ -153,7 +161,11 @@ impl Reader for RlFormat {
     }
 
     fn read_words(&self, words: &[Argument]) -> Reading {
-        let renamed = if *self == Self::OpenRlhf { openrlhf_names::renamed(words) } else { None };
+        let renamed = match self {
+            Self::OpenRlhf => openrlhf_names::renamed(words),
+            Self::OpenInstruct => Some(super::trainer::words::leaves(words)),
+            _ => None,
+        };
         self.read_scalars(&renamed.unwrap_or_else(|| Scalars::of_words(words)))
     }
 }
@@ -167,6 +179,7 @@ impl RlFormat {
             Self::OpenRlhf => openrlhf::read(&mut leaves),
             Self::NemoRl => nemo::read(&mut leaves),
             Self::MindSpeedRl => mindspeed::read(&mut leaves),
+            Self::OpenInstruct => open_instruct::read(&mut leaves),
         }
         leaves.finish(self.name())
     }

@@ -45,9 +45,7 @@ impl Reader for Trainer {
             Dialect::DeepSpeedChat => {
                 "DeepSpeed-Chat: supervised tuning; its DPO, adapters, reward models and rollouts stop the verdict"
             }
-            Dialect::OpenInstruct => {
-                "open-instruct: supervised tuning and DPO under accelerate; its GRPO stops the verdict"
-            }
+            Dialect::OpenInstruct => "open-instruct: supervised tuning and DPO under accelerate",
         }
     }
 

@@ -18,11 +18,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     match leaf.value.as_str() {
         word if PLAIN.contains(&word) => {}
         "dpo" | "simpo" | "ipo" => preferences(leaves, leaf),
-        // Its keys besides are TRL's by name and not by meaning.
-        "grpo" if dialect == Dialect::OpenInstruct => {
-            leaves.take(&["pack_length"], Field::SeqLength);
-            lack(leaves, leaf, "learners and vLLM engines under Ray, whose loss is compiled");
-        }
+        // Keys of its older programs are TRL's by name and not by meaning.
+        "grpo" if dialect == Dialect::OpenInstruct => lack(leaves, leaf, REWARDS),
         "grpo" => rollouts(leaves, leaf, dialect),
         _ => lack(leaves, leaf, REWARDS),
     }

@@ -23,6 +23,12 @@ static COPY: Formula = Formula::new("4·n·V", "The logits in fp32.", LOSS);
 
 static BOTH: Formula = Formula::new("8·n·V", "Gradients of the log-softmax and of the logits, fp32.", LOSS);
 
+static SCATTERED: Formula = Formula::new(
+    "2·n·V·Bc",
+    "The picked log-probabilities' gradient, scattered over the vocabulary, and that of the logits.",
+    "open_instruct/model_utils.py:log_softmax_and_gather, which torch compiles",
+);
+
 static ONE: Formula = Formula::new("4·n·V", "Gradient of the fp32 logits.", LOSS);
 
 static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
@@ -171,6 +177,8 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         forward.clear();
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Fp32Copy {
         loss.push(Saved::new("gradient of the fp32 logits", &wide, FLOAT, &ONE));
+    } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Compiled {
+        loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SCATTERED));
     } else {
         // In the logits' own type, a sequence at a time or within one kernel.
         loss.push(Saved::new("logits gradient", &wide, width, &NARROW));

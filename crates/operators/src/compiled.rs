@@ -1,0 +1,81 @@
+//! What a Llama-like layer keeps that `torch.compile` has compiled as a whole: what its partitioner chose.
+
+use super::{Operator, Saved, Symbols, Transient};
+use shardscope_explain::Formula;
+use shardscope_plan::{HostIssue, LinearBias, Normalization, PositionEmbedding};
+use shardscope_units::Bytes;
+
+const SOURCE: &str = "torch/_functorch/partitioners.py:min_cut_rematerialization_partition";
+/// Bytes of an fp32 statistic.
+const STATISTIC: u64 = 4;
+
+static STREAM: Formula = Formula::new("n·h·Br", "The layer's input.", SOURCE);
+static ADDED: Formula = Formula::new(
+    "n·h·B",
+    "The output projection's output, which makes the MLP's part of the stream again.",
+    SOURCE,
+);
+static DEVIATION: Formula = Formula::new("4·n", "The inverse deviation of each token, in fp32.", SOURCE);
+static NORMED: Formula = Formula::new("n·h·B", "The norm's output, which the products read.", SOURCE);
+static HEADS: Formula = Formula::new("n·A·B", "Queries, or keys or values repeated for every head.", SOURCE);
+static OUTPUT: Formula = Formula::new("n·A·B", "The attention's output.", SOURCE);
+static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, in fp32.", SOURCE);
+static INNER: Formula = Formula::new("n·f·B", "Gate, linear half, or the second projection's input.", SOURCE);
+
+/// Whether layers are those that were recorded: dense, whole on their rank, with RMS norms, rotary positions and gated MLPs.
+fn is_recorded(x: &Symbols<'_>) -> bool {
+    let (model, recipe) = (x.model(), x.recipe());
+    recipe.fusions.compiled_layers
+        && recipe.software.semantics().issue == HostIssue::Compiled
+        && (x.t, x.context) == (1, 1)
+        && recipe.fp8.is_none()
+        && recipe.tuning.is_full()
+        && !(recipe.hidden_dropout
+            || recipe.attention_dropout
+            || model.qk_layernorm
+            || model.mixers.output_gate)
+        && model.linear_bias == LinearBias::None
+        && model.normalization == Normalization::RmsNorm
+        && model.position_embedding == PositionEmbedding::Rope
+        && model.activation.is_gated()
+}
+
+/// What `operator` keeps in such a layer; none where it is another, or keeps what it always does.
+pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
+    if !is_recorded(x) {
+        return None;
+    }
+    let (wide, heads, inner) = ([x.n, x.h], [x.n, x.a * x.d], [x.n, x.f]);
+    let deviation = Saved::new("norm inverse deviation", &[x.n], STATISTIC, &DEVIATION);
+    Some(match operator {
+        Operator::InputNorm => vec![Saved::new("layer input", &wide, x.residual_width, &STREAM), deviation],
+        Operator::PreMlpNorm => vec![Saved::new("linear_proj output", &wide, x.width, &ADDED), deviation],
+        Operator::SelfAttention => vec![
+            Saved::new("linear_qkv input", &wide, x.width, &NORMED),
+            Saved::new("query", &heads, x.width, &HEADS),
+            Saved::new("repeated key", &heads, x.width, &HEADS),
+            Saved::new("repeated value", &heads, x.width, &HEADS),
+            Saved::new("attention output", &heads, x.width, &OUTPUT),
+            Saved::new("log-sum-exp", &[x.b, x.a, x.s], STATISTIC, &LSE),
+        ],
+        Operator::Mlp => vec![
+            Saved::new("linear_fc1 input", &wide, x.width, &NORMED),
+            Saved::new("gate", &inner, x.width, &INNER),
+            Saved::new("linear half", &inner, x.width, &INNER),
+            Saved::new("linear_fc2 input", &inner, x.width, &INNER),
+        ],
+        _ => return None,
+    })
+}
+
+/// Points of backward, of which none gives back more than is kept: the first products' input is read last.
+pub(super) fn bounded(operator: Operator, x: &Symbols<'_>, mut points: Vec<Transient>) -> Vec<Transient> {
+    if let Some(kept) = saved(operator, x) {
+        let first = kept.first().map_or(Bytes::ZERO, |saved| saved.bytes);
+        let most = kept.iter().map(|saved| saved.bytes).sum::<Bytes>().less(first);
+        for point in &mut points {
+            point.returned = point.returned.min(most);
+        }
+    }
+    points
+}
