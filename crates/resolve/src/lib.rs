@@ -1,4 +1,4 @@
-//! From what readers found to a plan: spelling, the software, defaults, rules, then [`Plan::new`].
+//! From what readers found to a plan: spelling, the software, defaults, rules, then [`Plan::new`](shardscope_plan::Plan::new).
 //!
 //! A reader says what a text states ([`Reading`]) and never fails; [`resolve`] fills what is missing, asks for what has no
 //! default, and names what is not modelled. The readers themselves are the crate `launch`.
