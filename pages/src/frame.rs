@@ -1,5 +1,8 @@
 //! What every page has around its content: the head, the way back, the way to the others.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use maud::{DOCTYPE, PreEscaped, html};
 
 use crate::page::Page;
@@ -13,13 +16,20 @@ pub fn pages() -> Vec<Page> {
     all
 }
 
-/// The files that the pages load, besides `pages.css`, which the build joins.
+/// The files that the pages load, besides `pages.css`, which the build joins; and those that the main page's engine does.
 #[must_use]
-pub fn assets() -> Vec<(&'static str, &'static str)> {
+pub fn assets() -> Vec<(&'static str, Cow<'static, str>)> {
     vec![
-        ("icon.svg", include_str!("../../assets/icon.svg")),
-        ("evidence.js", include_str!("../assets/evidence.js")),
+        ("icon.svg", include_str!("../../assets/icon.svg").into()),
+        ("evidence.js", include_str!("../assets/evidence.js").into()),
+        ("tables.json", tables().into()),
     ]
+}
+
+/// The texts of the engine's tables by name, which the main page has beside its program.
+fn tables() -> String {
+    let texts: BTreeMap<_, _> = shardscope::tables().map(|table| (table.name(), table.text())).collect();
+    serde_json::json!(texts).to_string()
 }
 
 /// As in `index.html`, the placeholder becomes the digests of the inline scripts when the page is built.

@@ -16,8 +16,8 @@ macro_rules! fields {
             /// The name in settings, reports and links.
             #[must_use]
             pub fn name(self) -> &'static str {
-                const ENDS: [u16; Field::ALL.len()] = ends(NAMES);
-                piece(NAMES, &ENDS, self.index())
+                static NAMES: [&str; Field::ALL.len()] = [$($name,)*];
+                NAMES[self.index()]
             }
 
             /// What it may hold.
@@ -30,16 +30,24 @@ macro_rules! fields {
             /// What it is, in a few words.
             #[must_use]
             pub fn about(self) -> &'static str {
-                const ENDS: [u16; Field::ALL.len()] = ends(ABOUTS);
-                piece(ABOUTS, &ENDS, self.index())
+                static LINES: OnceLock<Vec<&str>> = OnceLock::new();
+                let lines = LINES.get_or_init(|| ABOUTS.text().lines().collect());
+                lines.get(self.index()).copied().unwrap_or_default()
             }
         }
 
-        /// Every name, and what each is: one text takes far less room than a place and a length for each.
-        const NAMES: &str = concat!($($name, "\n"),*);
-        const ABOUTS: &str = concat!($($about, "\n"),*);
+        /// What each setting is, a line each in the order of [`Field::ALL`]. Until a program with the feature `tables-later` is
+        /// given it, settings have names alone.
+        static ABOUTS: LaterText = LaterText::new(
+            "settings",
+            if cfg!(feature = "tables-later") { None } else { Some(concat!($($about, "\n"),*)) },
+        );
     };
 }
+
+use std::sync::OnceLock;
+
+use shardscope_source::LaterText;
 
 use super::kind::{DTYPES, Kind, OPTIMIZERS};
 use super::layers::LinearKind;
@@ -47,7 +55,6 @@ use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
     MAX_PATCHES, MAX_POSITIONS, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
 };
-use super::lines::{ends, piece};
 use Kind::{Count, Counts, Flag, Real, Text, Word, Words};
 
 fields! {
@@ -409,6 +416,11 @@ impl Field {
     }
 }
 
+/// The tables of this crate: what each setting is in words.
+pub fn tables() -> impl Iterator<Item = &'static LaterText> {
+    [&ABOUTS].into_iter()
+}
+
 #[cfg(test)]
 mod tests {
     use super::Field;
@@ -418,8 +430,10 @@ mod tests {
         for (index, field) in Field::ALL.iter().enumerate() {
             assert_eq!(Field::named(field.name()), Some(*field), "{}", field.name());
             assert_eq!(field.index(), index);
+            assert!(!field.about().is_empty(), "{}", field.name());
         }
         assert_eq!(Field::named("num-layers"), Some(Field::NumLayers));
         assert_eq!(Field::named("num_layer"), None);
+        assert_eq!(Field::NumLayers.about(), "transformer layers");
     }
 }
