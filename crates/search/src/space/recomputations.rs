@@ -1,7 +1,9 @@
 //! What may be recomputed, as far as the software can say it.
 
 use crate::dimension::{Choices, Dimension};
-use shardscope_plan::{AttentionKernel, Fp8Recipe, Plan, Recompute, RecomputeModule, Software, Variant};
+use shardscope_plan::{
+    AttentionKernel, Fp8Recipe, Plan, Recompute, RecomputeModule, RecomputedModules, Variant,
+};
 
 /// Every recomputation of a chunk of `layers` layers at most, nothing first and everything last, the plan's `lists` between.
 pub(super) fn recomputations(
@@ -14,13 +16,13 @@ pub(super) fn recomputations(
     if !choices.of(Dimension::Recompute).vary() {
         return vec![base.recompute.clone()];
     }
+    let offers = &plan.recipe().software.semantics().offers;
     let mut out = vec![Recompute::None];
     out.extend(lists.iter().cloned().map(Recompute::Selective));
-    if blocks(plan.recipe().software) {
+    if offers.recomputes_blocks {
         out.extend((1..layers).map(|num_layers| Recompute::Block { num_layers, distribute: false }));
     }
-    // Automodel computes the modules of a layer again one by one, which is not modelled.
-    if plan.recipe().software != Software::Automodel {
+    if offers.recomputes_layers {
         out.push(Recompute::Uniform { num_layers: 1, distribute: false });
     }
     if !out.contains(&base.recompute) {
@@ -29,19 +31,14 @@ pub(super) fn recomputations(
     out
 }
 
-/// Whether some of a chunk's layers can be recomputed whole.
-const fn blocks(software: Software) -> bool {
-    matches!(software, Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe)
-}
-
 /// Lists of modules that save anything in `plan` and that Megatron takes (`transformer_config.py:__post_init__`).
 pub(super) fn lists(plan: &Plan) -> Vec<Vec<RecomputeModule>> {
     let (model, recipe) = (plan.model(), plan.recipe());
     let unfused = recipe.attention_kernel == AttentionKernel::Unfused;
-    let core = matches!(recipe.software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
-    if !core {
-        let legacy = recipe.software == Software::MegatronLegacy && unfused;
-        return if legacy { vec![vec![RecomputeModule::CoreAttention]] } else { Vec::new() };
+    match recipe.software.semantics().offers.recomputed_modules {
+        RecomputedModules::Scores if unfused => return vec![vec![RecomputeModule::CoreAttention]],
+        RecomputedModules::Scores | RecomputedModules::Absent => return Vec::new(),
+        RecomputedModules::Named => {}
     }
     // Delayed scaling has not seen what is computed again.
     let delayed = recipe.fp8.as_ref().is_some_and(|fp8| fp8.recipe == Fp8Recipe::Delayed);
