@@ -5,6 +5,17 @@ use shardscope_plan::{
     AttentionKernel, Fp8Recipe, Plan, Recompute, RecomputeModule, RecomputedModules, Variant,
 };
 
+/// Most numbers of layers that are tried of those recomputed whole: every one where a chunk has no more of them, as those of all
+/// models do, else so many evenly spread.
+const MAX_BLOCKS: u64 = 128;
+
+/// The numbers of layers of a chunk of `layers` that are tried, the least first.
+fn blocks(layers: u64) -> impl Iterator<Item = u64> {
+    let most = layers.saturating_sub(1);
+    let count = most.min(MAX_BLOCKS);
+    (1..=count).map(move |place| most * place / count)
+}
+
 /// Every recomputation of a chunk of `layers` layers at most, nothing first and everything last, the plan's `lists` between.
 pub(super) fn recomputations(
     plan: &Plan,
@@ -20,7 +31,7 @@ pub(super) fn recomputations(
     let mut out = vec![Recompute::None];
     out.extend(lists.iter().cloned().map(Recompute::Selective));
     if offers.recomputes_blocks {
-        out.extend((1..layers).map(|num_layers| Recompute::Block { num_layers, distribute: false }));
+        out.extend(blocks(layers).map(|num_layers| Recompute::Block { num_layers, distribute: false }));
     }
     if offers.recomputes_layers {
         out.push(Recompute::Uniform { num_layers: 1, distribute: false });
@@ -69,4 +80,20 @@ pub(super) fn lists(plan: &Plan) -> Vec<Vec<RecomputeModule>> {
     }
     lists.retain(|list| !list.is_empty());
     lists
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_BLOCKS, blocks};
+
+    #[test]
+    fn blocks_are_tried_one_by_one_up_to_the_bound() {
+        assert_eq!(blocks(0).count() + blocks(1).count(), 0);
+        assert_eq!(blocks(4).collect::<Vec<_>>(), [1, 2, 3]);
+        let whole: Vec<u64> = blocks(MAX_BLOCKS + 1).collect();
+        assert_eq!(whole, (1..=MAX_BLOCKS).collect::<Vec<_>>());
+        let spread: Vec<u64> = blocks(4096).collect();
+        assert_eq!((spread.len() as u64, spread[0], spread.last()), (MAX_BLOCKS, 31, Some(&4095)));
+        assert!(spread.windows(2).all(|pair| pair[0] < pair[1]));
+    }
 }
