@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use thirtyfour::prelude::*;
 use thirtyfour::{ChromeCapabilities, ChromiumLikeCapabilities, LoggingPrefsLogLevel};
 use tokio::runtime::{Builder, Runtime};
-use xtask::site::{Running, Server, Site};
+use xtask::site::{Fault, Running, Server, Site};
 
 use crate::chromedriver::{Chromedriver, browser};
 use crate::scratch::Scratch;
@@ -128,6 +128,11 @@ impl Page {
     /// The server is gone, and with it the network.
     pub fn cut_off(&self) {
         self.site.stop();
+    }
+
+    /// The server answers everything by `fault`; none: as it should.
+    pub fn misbehave(&self, fault: Option<Fault>) {
+        self.site.misbehave(fault);
     }
 
     /// Runs the body of a function in the page, with `arguments[0]`…, and gives what it returns.

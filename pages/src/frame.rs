@@ -34,7 +34,7 @@ fn tables() -> String {
 
 /// As in `index.html`, the placeholder becomes the digests of the inline scripts when the page is built.
 const POLICY: &str = "default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; img-src 'self' data:; \
-                      base-uri 'none'; form-action 'none'";
+                      base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// As in `index.html`, a theme that the reader chose holds before the first paint.
 const THEME: &str = r#"

@@ -66,7 +66,7 @@ pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantic
 pub use setting::{Origin, Setting, SettingValue};
 pub use software::{
     AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
-    Modules, NormModule, Rotation, Semantics, Software,
+    Modules, NormModule, Offers, RecomputedModules, Rotation, Semantics, Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use tuning::{

@@ -1,9 +1,11 @@
 //! What differs from software to software, as data: operators and estimators ask for these facts and never which
 //! software it is. A new software is a row here.
 
+mod offers;
 mod rows;
 mod semantics;
 
+pub use offers::{Offers, RecomputedModules};
 pub use semantics::{
     AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
     Modules, NormModule, Rotation, Semantics,

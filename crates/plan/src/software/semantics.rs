@@ -1,5 +1,6 @@
 //! Facts about a software: what it keeps, fuses, gathers and issues.
 
+use super::offers::Offers;
 use crate::adapters::AdapterLibrary;
 use crate::kernels::LossKind;
 
@@ -66,8 +67,12 @@ pub struct Semantics {
     pub fsdp_wraps_ends: bool,
     /// Whether a pipeline stage sends each tensor rank's part of an activation, which the next stage gathers.
     pub scatters_between_stages: bool,
+    /// Whether an interleaved pipeline with as many micro-batches as stages runs all forwards first.
+    pub all_warmup_when_few: bool,
     /// How its modules are written, where they are of plain PyTorch.
     pub modules: Modules,
+    /// What its launch scripts can ask for.
+    pub offers: Offers,
 }
 
 /// How the host issues kernels: what Python runs for each, and whether a compiler has joined them.
