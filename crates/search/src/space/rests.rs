@@ -50,7 +50,8 @@ fn shardings(plan: &Plan, base: &Variant, choices: &Choices, p: u64) -> Vec<DpSh
         | Software::Torchtune06
         | Software::Litgpt
         | Software::Unsloth
-        | Software::Automodel => Vec::new(),
+        | Software::Automodel
+        | Software::Olmo => Vec::new(),
     };
     if !out.contains(&base.sharding) {
         out.push(base.sharding);
