@@ -34,6 +34,7 @@ mod kept_by_compiled;
 mod kept_by_hybrids;
 mod kept_by_litgpt;
 mod kept_by_modules;
+mod kept_by_olmo;
 mod kept_by_open_instruct;
 mod kept_by_torchtune;
 mod kept_by_unsloth;

@@ -1,6 +1,8 @@
 //! Floating-point operations of one step by every convention in use, side by side and named.
 //! A multiply-add is two operations; a step is one global batch.
 
+use std::ops::Range;
+
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, Work, frozen_counts, sections, work_of};
 use shardscope_plan::{
@@ -113,12 +115,11 @@ struct Forward {
 
 impl Forward {
     fn add_chunk(&mut self, x: &Symbols<'_>, chunk: &shardscope_plan::Chunk) {
-        let layers = chunk.layers.end.saturating_sub(chunk.layers.start);
         let frozen = frozen_counts(x, chunk);
         for section in sections(x, chunk) {
             let times = number(section.times);
             let skipped = number(frozen[section.kind.index()]);
-            let again = recomputed_layers(&x.recipe().recompute, section.kind, section.times, layers);
+            let again = recomputed_layers(&x.recipe().recompute, section.kind, section.times, &chunk.layers);
             let again = if again > 0.0 { again - skipped } else { again };
             for work in work_of(x, &section.operators) {
                 let Work::Matmul(matmul) = &work else { continue };
@@ -140,13 +141,19 @@ impl Forward {
     }
 }
 
-/// How many of `times` equal sections of a chunk of `layers` layers full recomputation repeats.
-pub(crate) fn recomputed_layers(recompute: &Recompute, kind: SectionKind, times: u64, layers: u64) -> f64 {
+/// How many of `times` equal sections of a chunk of `layers` full recomputation repeats.
+pub(crate) fn recomputed_layers(
+    recompute: &Recompute,
+    kind: SectionKind,
+    times: u64,
+    layers: &Range<u64>,
+) -> f64 {
     match recompute {
         Recompute::Uniform { .. } if kind.has_layer() => number(times),
-        Recompute::Block { num_layers, .. } if kind.layer().is_some() && layers > 0 => {
+        Recompute::Block { .. } | Recompute::Every { .. } if kind.layer().is_some() && !layers.is_empty() => {
             // Dense and MoE layers of a chunk are taken in proportion.
-            number(times) * number((*num_layers).min(layers)) / number(layers)
+            let all = layers.end.saturating_sub(layers.start);
+            number(times) * number(recompute.whole_layers(layers)) / number(all)
         }
         _ => 0.0,
     }

@@ -156,7 +156,7 @@ fields! {
     FinalSoftcap "final_softcap" Flag, "logits through a tanh";
     NormalizedRouting "normalized_routing" Flag, "weights of the chosen experts summed to one in fp32";
     Fp32Routing "fp32_routing" Flag, "routing weights summed to one and kept in fp32";
-    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout";
+    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, norms_without_weights, head_norms_without_weights, norms_without_biases, clipped_queries";
     UnrecordedModules "unrecorded_modules" Text, "type of a model whose own modules nobody has recorded";
     // The machines.
     Accelerator "accelerator" Text, "accelerator";
@@ -221,7 +221,7 @@ fields! {
     CalculatePerTokenLoss "calculate_per_token_loss" Flag, "loss averaged over tokens";
     UseCheckpointArgs "use_checkpoint_args" Flag, "model sizes read from the checkpoint";
     // The software and its precision.
-    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel"]), "which software runs it";
+    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel", "olmo"]), "which software runs it";
     TransformerImpl "transformer_impl" Word(&["local", "transformer_engine", "inference_optimized"]), "layers of Megatron or of Transformer Engine";
     UseMcoreModels "use_mcore_models" Flag, "core models instead of legacy ones";
     UseLegacyModels "use_legacy_models" Flag, "legacy models instead of core ones";
@@ -255,6 +255,7 @@ fields! {
     OffloadOptimizer "offload_optimizer" Flag, "DeepSpeed: optimizer states on the host";
     OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
     DataParallelEngine "data_parallel_engine" Word(&["ddp", "fsdp1", "fsdp2", "deepspeed"]), "what wraps the model for data parallelism (transformers)";
+    FsdpEndsApart "fsdp_ends_apart" Flag, "embedding and output layer are FSDP units of their own, which are gathered when they run";
     DeferReduction "defer_reduction" Flag, "FSDP2 reduces gradients with a step's last micro-batch alone and holds whole ones until then (transformers)";
     ReduceDtype "reduce_dtype" Word(DTYPES), "number format in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
     // What trains and what is frozen.
@@ -308,12 +309,12 @@ fields! {
     UseCache "use_cache" Flag, "a key/value cache is filled in training";
     ExpertsImplementation "experts_implementation" Word(&["grouped_mm", "batched_mm", "eager"]), "how experts are computed (transformers)";
     LigerKernel "liger_kernel" Flag, "Liger's kernels for norms, gated activations, rotation and the loss";
-    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows"]), "loss kernel";
+    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows", "fused_logits"]), "loss kernel";
     CompiledLayers "compiled_layers" Flag, "layers compiled as a whole by torch.compile (torchtitan)";
     // What is kept for the backward pass.
     RecomputeGranularity "recompute_granularity" Word(&["full", "selective"]), "what is recomputed";
-    RecomputeMethod "recompute_method" Word(&["uniform", "block"]), "which layers are recomputed";
-    RecomputeNumLayers "recompute_num_layers" Count(0, MAX_LAYERS), "layers of one recomputed unit, or recomputed per chunk";
+    RecomputeMethod "recompute_method" Word(&["uniform", "block", "every", "all_but_every"]), "which layers are recomputed";
+    RecomputeNumLayers "recompute_num_layers" Count(0, MAX_LAYERS), "layers of one recomputed unit, or recomputed per chunk, or from one to the next that is (every) or is not (all_but_every)";
     RecomputeModules "recompute_modules" Words, "modules recomputed in every layer";
     RecomputeActivations "recompute_activations" Flag, "selective recomputation";
     CheckpointActivations "checkpoint_activations" Flag, "full recomputation, as it was called until 2022";

@@ -51,8 +51,8 @@ pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use marks::Marks;
 pub use model::{
     Activation, ActivationSteps, Arrangement, AttentionSoftmax, Dropout, Embeddings, ExpertGroups, Experts,
-    LatentAttention, LinearBias, Model, NormPlaces, NormProduct, Normalization, PositionEmbedding,
-    RotationTables, VocabPadding,
+    LatentAttention, LinearBias, Model, NormPlaces, NormProduct, NormWeights, Normalization,
+    PositionEmbedding, RotationTables, VocabPadding,
 };
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
 pub use not_modelled::{Effect, NotModelled, NotRead};

@@ -98,6 +98,29 @@ pub struct Arrangement {
     pub head_bias: bool,
     /// Where dropout stands while the model trains.
     pub dropout: Dropout,
+    /// Which norms have weights, and biases beside them (OLMo).
+    pub norm_weights: NormWeights,
+    /// Queries, keys and values are clamped behind their projection, which is kept as it was for their gradient (OLMo's
+    /// `clip_qkv`).
+    pub clipped_queries: bool,
+}
+
+/// Which norms of a model's own modules have weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NormWeights {
+    /// Norms over the hidden size.
+    pub stream: bool,
+    /// Norms of queries and keys.
+    pub heads: bool,
+    /// Whether a `LayerNorm`'s has a bias beside it.
+    pub biases: bool,
+}
+
+impl Default for NormWeights {
+    /// All of them.
+    fn default() -> Self {
+        Self { stream: true, heads: true, biases: true }
+    }
 }
 
 /// Where dropout stands in a model's own modules.
@@ -182,6 +205,8 @@ impl Default for Arrangement {
             typed_softmax: false,
             head_bias: false,
             dropout: Dropout::default(),
+            norm_weights: NormWeights::default(),
+            clipped_queries: false,
         }
     }
 }

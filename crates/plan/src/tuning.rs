@@ -309,6 +309,9 @@ pub struct Transformers {
     pub engine: DataEngine,
     /// Number format in which FSDP reduces gradients, where the trainer states one (`MixedPrecision.reduce_dtype`).
     pub reduce: Option<Number>,
+    /// Whether embedding and output layer are FSDP units of their own, gathered when they run and freed behind it; else they
+    /// are of the unit outside of layers, which stays gathered.
+    pub ends_apart: bool,
     /// Whether FSDP2 reduces gradients with the last micro-batch of a step alone (`set_requires_gradient_sync`), so that whole
     /// ones are held until then.
     pub defers_reduction: bool,
@@ -328,6 +331,7 @@ impl Default for Transformers {
             fp32_accumulation: false,
             engine: DataEngine::Ddp,
             reduce: None,
+            ends_apart: false,
             defers_reduction: false,
             evaluation_batch: 0,
         }

@@ -148,7 +148,8 @@ pub(super) fn find(table: &mut Table, software: Software) {
 
 /// Norms that were recorded in transformers' own modules alone.
 fn arrangement(table: &mut Table, software: Software) {
-    let own = software == Software::HfTransformers && !table.on(Field::LigerKernel);
+    let recorded = matches!(software, Software::HfTransformers | Software::Olmo);
+    let own = recorded && !table.on(Field::LigerKernel);
     let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
     let unrecorded = table.word(Field::UnrecordedModules).to_owned();
     if software == Software::HfTransformers && !unrecorded.is_empty() {

@@ -8,8 +8,8 @@ use crate::{Origin, Question};
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{
     Activation, ActivationSteps, Arrangement, AttentionSoftmax, Dropout, Embeddings, ExpertGroups, Experts,
-    Field, LatentAttention, LinearBias, Model, NormPlaces, NormProduct, Normalization, PositionEmbedding,
-    RotationTables,
+    Field, LatentAttention, LinearBias, Model, NormPlaces, NormProduct, NormWeights, Normalization,
+    PositionEmbedding, RotationTables,
 };
 use shardscope_sorting::sort;
 use shardscope_source::{Code, Diagnostic};
@@ -291,6 +291,12 @@ fn arrangement(table: &Table) -> Arrangement {
             residual: differs("residual_dropout"),
             embedding: differs("embedding_dropout"),
         },
+        norm_weights: NormWeights {
+            stream: !differs("norms_without_weights"),
+            heads: !differs("head_norms_without_weights"),
+            biases: !differs("norms_without_biases"),
+        },
+        clipped_queries: differs("clipped_queries"),
     }
 }
 

@@ -23,6 +23,7 @@ fn of_software(software: Software) -> &'static str {
         Software::Torchtune => "torchtune after 0.6.1, with its own modules and adapters",
         Software::Unsloth => "unsloth's FastLanguageModel with its own kernels and backward passes",
         Software::Automodel => "NeMo Automodel's own modules of Llama, Qwen2 and Qwen3",
+        Software::Olmo => "OLMo's own trainer and modules (`allenai/OLMo`) on FSDP",
         Software::Litgpt => "litgpt with its own modules and adapters",
         Software::Torchtune06 => "torchtune 0.5 and 0.6: another norm, and losses over chunks of logits",
     }

@@ -92,6 +92,16 @@ pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
             let rest = chunk.layers.start + runs..chunk.layers.end;
             LayersKept { runs, inputs: runs, run: runs.min(1), ..as_they_are(x, rest) }
         }
+        Recompute::Every { .. } => {
+            let all = chunk.layers.clone();
+            let again = |index: &u64| x.recipe().recompute.recomputes_layer(*index, &chunk.layers);
+            let runs = x.recipe().recompute.whole_layers(&chunk.layers);
+            let mut kept = LayersKept { runs, inputs: runs, run: runs.min(1), ..LayersKept::default() };
+            for index in all.filter(|index| !again(index)) {
+                kept.layers[x.model().layer_kind(index).index()] += 1;
+            }
+            kept
+        }
         Recompute::None | Recompute::Selective(_) => as_they_are(x, chunk.layers.clone()),
     }
 }
@@ -113,7 +123,7 @@ fn as_they_are(x: &Symbols<'_>, range: Range<u64>) -> LayersKept {
 pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
     let spread = match x.recipe().recompute {
         Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
-        Recompute::None | Recompute::Selective(_) => false,
+        Recompute::None | Recompute::Selective(_) | Recompute::Every { .. } => false,
     };
     // Sequence parallelism has cut the input already; Megatron then leaves --distribute-saved-activations aside.
     if spread && !x.sequence_parallel {

@@ -3,6 +3,7 @@
 
 mod automodel;
 mod lingua;
+mod olmo;
 mod rollouts;
 mod trainers;
 

@@ -31,6 +31,11 @@ const RESULT: &str = "attention output";
 static QUERIES: Formula = Formula::new("n·A·Bc", "The queries.", SDPA);
 static KEYS: Formula = Formula::new("n·K·Bc", "The keys.", SDPA);
 static VALUES: Formula = Formula::new("n·K·Bc", "The values.", SDPA);
+static CLIPPED: Formula = Formula::new(
+    "n·(A + 2·K)·Bc",
+    "The fused projection's output before it is clamped in place.",
+    "olmo/model.py:OLMoSequentialBlock.forward",
+);
 static BUFFER: Formula =
     Formula::new("n·(A + 2·K)·Bc", "The fused projection's output, of which the values are a view.", SDPA);
 static ROTATION: Formula = Formula::new("2·s·d·Bc", "Cosines and sines, cast to the heads' type.", QWEN);
@@ -101,13 +106,22 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
         VALUE.run(tape, input, [x.h, narrow]);
     }
     tape.step = Step::Core;
+    let clipped = x.model().arrangement.clipped_queries;
+    tape.keep(
+        clipped,
+        "projection before it is clamped",
+        &[x.n, x.a + 2 * x.k, x.d],
+        x.compute_width,
+        &CLIPPED,
+    );
     norm::query_and_key(tape, &flow);
     tables(tape, &flow);
     core(tape, &flow);
     // Queries of a fused projection or of a rotation of a part of each head come out of a concatenation; the kernel's
     // output takes their layout, so that what reads it reads a copy. Eager attention transposes too.
     let (kernel, arrangement) = (x.recipe().attention_kernel, &x.model().arrangement);
-    let concatenated = arrangement.fused_qkv && rotates(x);
+    let modules = &x.recipe().software.semantics().modules;
+    let concatenated = arrangement.fused_qkv && rotates(x) && !modules.rotates_in_place;
     let joined = joins || concatenated || (kernel == AttentionKernel::Sdpa && x.rotated < x.d);
     let copied = kernel == AttentionKernel::Unfused || joined;
     let gated = x.model().mixers.output_gate;
@@ -165,7 +179,9 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
     let joined = is_view(tape) && !rotates(x) && !(masked && x.k < x.a);
     tape.keep(any && !joined, "query", &wide, width, &QUERIES);
     rotations(tape, flow);
-    let repeated = masked || x.recipe().software.semantics().modules.repeats_groups;
+    let modules = &x.recipe().software.semantics().modules;
+    let for_sdpa = modules.repeats_for_sdpa && kernel == AttentionKernel::Sdpa;
+    let repeated = masked || for_sdpa || modules.repeats_groups;
     if repeated && x.k < x.a {
         tape.keep(any, "key", &wide, width, &REPEATED);
         tape.keep(any, "value", &wide, width, &REPEATED);

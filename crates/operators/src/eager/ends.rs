@@ -11,6 +11,8 @@ const ROWS: &str =
     "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
 const CHUNKS: &str = "torchtune/modules/loss/ce_chunked_output_loss.py:CEWithChunkedOutputLoss.forward";
 const LINEAR_CHUNKS: &str = "torchtune/modules/loss/cross_entropy_loss.py:LinearCrossEntropyLoss.forward";
+const SHIFTED: &str = "olmo/train.py:Trainer.model_forward, cross_entropy_loss";
+const FUSED_LOGITS: &str = "olmo/train.py:Trainer.model_forward, fused_loss_fn; flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss";
 const CAPPED: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2ForCausalLM";
 const LINEAR: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:LigerFusedLinearCrossEntropyFunction";
 const PREFERENCE: &str = "trl/trainer/utils.py:selective_log_softmax";
@@ -47,6 +49,14 @@ static LABELLED_LABELS: Formula =
     Formula::new("8·b·(s - 1)", "The labels that there are, int64.", LINEAR_CHUNKS);
 static LABELLED_DROPPED: Formula =
     Formula::new("b·(s - 1)·h·Ba", "The same behind the adapter's dropout.", LINEAR_CHUNKS);
+static VIEWED_LOGITS: Formula =
+    Formula::new("s·V·Bc", "The logits, of which all but the last are read.", FUSED_LOGITS);
+static SHIFTED_LOGITS: Formula =
+    Formula::new("b·(s - 1)·V·Bc", "A copy of the logits but the last of each sequence.", FUSED_LOGITS);
+static SHIFTED_SUMS: Formula =
+    Formula::new("4·b·(s - 1)", "Each token's log of the softmax's sum, fp32.", FUSED_LOGITS);
+static SHIFTED_SOFTMAX: Formula =
+    Formula::new("4·b·(s - 1)·V", "Log-softmax over the vocabulary, which autocast casts to fp32.", SHIFTED);
 static LABELLED_MASK: Formula =
     Formula::new("b·(s - 1)·h", "The dropout mask of the adapter's input, one byte each.", LINEAR_CHUNKS);
 static LABELLED_MIDDLE: Formula =
@@ -245,6 +255,29 @@ fn by_rows(tape: &mut Tape<'_, '_>) {
     tape.keep(true, "tokens with a label", &[1], INDEX, &ROWS_COUNT);
 }
 
+/// A loss of all tokens but the last of each sequence, whose logits are copied where there are several sequences: one's are a
+/// view.
+fn shifted(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let behind = x.s.saturating_sub(1);
+    if x.recipe().loss == LossKind::FusedLogits {
+        if x.b == 1 {
+            tape.keep(true, "logits", &[x.s, x.v], x.compute_width, &VIEWED_LOGITS);
+        } else {
+            tape.keep(true, "logits", &[x.b, behind, x.v], x.compute_width, &SHIFTED_LOGITS);
+        }
+        tape.keep(true, "log of the softmax's sum", &[x.b, behind], FLOAT, &SHIFTED_SUMS);
+    } else {
+        tape.keep(true, "log-softmax", &[x.b, behind, x.v], FLOAT, &SHIFTED_SOFTMAX);
+        tape.keep(true, "total weight", &[1], FLOAT, &TOTAL);
+    }
+    if x.b == 1 {
+        tape.keep(true, "labels", &[x.s], INDEX, &VIEWED_LABELS);
+    } else {
+        tape.keep(true, "labels", &[x.b, behind], INDEX, &ROWS_LABELS);
+    }
+}
+
 fn next_token(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     if x.recipe().loss == LossKind::ChunkedLogits {
@@ -252,6 +285,9 @@ fn next_token(tape: &mut Tape<'_, '_>) {
     }
     if x.recipe().loss == LossKind::ChunkedRows {
         return by_rows(tape);
+    }
+    if x.recipe().software.semantics().modules.shifts_logits {
+        return shifted(tape);
     }
     if x.recipe().loss == LossKind::Compiled {
         tape.keep(true, "log-softmax", &[x.n, x.v], x.width, &NARROW_SOFTMAX);

@@ -18,6 +18,7 @@ const WIDENED: &str = "litgpt/model.py:RMSNorm.forward";
 const FUNCTIONAL: &str =
     "torch.nn.functional.rms_norm of an fp32 input: a product of both in fp32, then a cast";
 const LAYER: &str = "torch.nn.functional.layer_norm";
+const AUTOCAST: &str = "aten/src/ATen/autocast_mode.h:AT_FORALL_FP32, of which layer_norm is";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 
@@ -42,6 +43,13 @@ static OWN_SCALE: Formula = Formula::new("h·B", "One plus the weight.", NEMOTRO
 static OWN_INPUT: Formula = Formula::new("n·h·B", "The norm's input in its own type.", LIGER);
 static KERNEL_INPUT: Formula =
     Formula::new("n·h·B", "The norm's input, which is the residual stream.", LAYER);
+static LAYER_INPUT: Formula =
+    Formula::new("4·n·h", "The norm's input, which autocast casts to fp32.", AUTOCAST);
+static WIDE_BIAS: Formula = Formula::new("4·h", "The bias in fp32.", AUTOCAST);
+static QUERY_SCALE: Formula =
+    Formula::new("4·A", "The weight, or the bias, of the queries' norm in fp32.", AUTOCAST);
+static KEY_SCALE: Formula =
+    Formula::new("4·K", "The weight, or the bias, of the keys' norm in fp32.", AUTOCAST);
 static MOMENTS: Formula = Formula::new("8·n", "Mean and inverse deviation of each token, fp32.", LAYER);
 static QUERY_INPUT: Formula = Formula::new("4·n·A", "The queries in fp32.", RMS);
 static QUERY_DEVIATION: Formula = Formula::new("4·n·a", "One statistic for each query head, fp32.", RMS);
@@ -65,12 +73,18 @@ static QUERY_FP32: Formula = Formula::new("4·n·A", "The normalised queries in 
 static KEY_FP32: Formula = Formula::new("4·n·K", "The normalised keys in fp32.", GEMMA);
 static HEAD_SCALE: Formula = Formula::new("4·d", "One plus the weight of a norm of heads, in fp32.", GEMMA);
 
+/// Names of what norms of queries and of keys keep: input, statistics, weight and bias in fp32.
+const QUERY_NAMES: [&str; 4] =
+    ["query norm input", "query norm statistics", "query norm weight", "query norm bias"];
+const KEY_NAMES: [&str; 4] = ["key norm input", "key norm statistics", "key norm weight", "key norm bias"];
+
 /// Names of what a norm keeps.
 struct Names {
     input: &'static str,
     statistics: &'static str,
     normed: &'static str,
     scale: &'static str,
+    bias: &'static str,
     centred: &'static str,
 }
 
@@ -79,6 +93,7 @@ static OWN: Names = Names {
     statistics: "norm statistics",
     normed: "normalised input",
     scale: "norm weight plus one",
+    bias: "norm bias",
     centred: "norm input less its mean",
 };
 static POST: Names = Names {
@@ -86,6 +101,7 @@ static POST: Names = Names {
     statistics: "post-norm statistics",
     normed: "post-norm normalised input",
     scale: "post-norm weight plus one",
+    bias: "post-norm bias",
     centred: "post-norm input less its mean",
 };
 
@@ -136,7 +152,14 @@ pub(super) fn post(tape: &mut Tape<'_, '_>, needed: bool) {
 fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     let x = tape.x;
     let (wide, rows) = ([x.n, x.h], [x.n]);
-    if x.model().normalization == Normalization::LayerNorm {
+    let there = x.model().arrangement.norm_weights;
+    let trains = trains && there.stream;
+    if x.model().normalization == Normalization::LayerNorm && in_fp32(x) {
+        tape.keep(needed || trains, names.input, &wide, FLOAT, &LAYER_INPUT);
+        tape.keep(needed || trains, names.statistics, &[2, x.n], FLOAT, &MOMENTS);
+        tape.keep(there.stream, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
+        tape.keep(there.stream && there.biases, names.bias, &[x.h], FLOAT, &WIDE_BIAS);
+    } else if x.model().normalization == Normalization::LayerNorm {
         tape.keep(needed || trains, names.input, &wide, x.width, &KERNEL_INPUT);
         tape.keep(needed || trains, names.statistics, &[2, x.n], FLOAT, &MOMENTS);
         let plus_one = x.model().arrangement.norm_product == NormProduct::PlusOne;
@@ -167,6 +190,11 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     }
 }
 
+/// Whether a LayerNorm is in fp32 among operations in 16 bits.
+pub(super) fn in_fp32(x: &Symbols<'_>) -> bool {
+    x.recipe().software.semantics().modules.fp32_layer_norm && x.compute_width < FLOAT
+}
+
 /// How norms are written.
 fn module(x: &Symbols<'_>) -> NormModule {
     match x.recipe().software.semantics().modules.norm {
@@ -187,7 +215,20 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     if !x.model().qk_layernorm {
         return;
     }
-    let trains = x.trains;
+    let there = x.model().arrangement.norm_weights;
+    let trains = x.trains && there.heads;
+    if x.model().normalization == Normalization::LayerNorm && in_fp32(x) {
+        for (needed, heads, [input, statistics, weight, bias], [own, scale]) in [
+            (flow.query, x.a, QUERY_NAMES, [&QUERY_INPUT, &QUERY_SCALE]),
+            (flow.key, x.k, KEY_NAMES, [&KEY_INPUT, &KEY_SCALE]),
+        ] {
+            tape.keep(needed, input, &[x.n, heads, x.d], FLOAT, own);
+            tape.keep(needed, statistics, &[2, x.n], FLOAT, &MOMENTS);
+            tape.keep(needed && there.heads, weight, &[heads * x.d], FLOAT, scale);
+            tape.keep(needed && there.heads && there.biases, bias, &[heads * x.d], FLOAT, scale);
+        }
+        return;
+    }
     let norm = module(x);
     if norm == NormModule::Kernel {
         let [query, key] = [&QUERY_OWN, &KEY_OWN];

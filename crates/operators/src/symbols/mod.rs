@@ -257,11 +257,12 @@ impl<'a> Symbols<'a> {
     /// Whether whole layers are recomputed (`--recompute-granularity full`).
     #[must_use]
     pub fn recomputes_layers(&self) -> bool {
-        let layers = match self.recipe().recompute {
-            Recompute::Uniform { num_layers, .. } | Recompute::Block { num_layers, .. } => num_layers,
-            Recompute::None | Recompute::Selective(_) => 0,
+        let some = match self.recipe().recompute {
+            Recompute::Uniform { num_layers, .. } | Recompute::Block { num_layers, .. } => num_layers > 0,
+            Recompute::Every { .. } => true,
+            Recompute::None | Recompute::Selective(_) => false,
         };
-        self.recomputing && layers > 0
+        self.recomputing && some
     }
 
     /// Whether a pipeline gathers what the last stage puts out, and has buffers of its own for every micro-batch.

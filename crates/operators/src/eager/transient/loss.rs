@@ -15,6 +15,8 @@ const LOSS: &str = "torch.nn.functional.cross_entropy: nll_loss backward, then l
 const ROWS: &str =
     "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
 
+const OLMO: &str = "olmo/train.py:Trainer.model_forward, train_micro_batch";
+
 const CHUNKS: &str = "torchtune/modules/loss: autograd takes the chunks one by one, the last one first";
 
 static LOGITS: Formula = Formula::new("n·V·Bc", "The logits as the output layer made them.", LOSS);
@@ -38,6 +40,17 @@ static JOINED: Formula = Formula::new(
     "The logits' gradient, joined of its chunks and padded by the last token.",
     ROWS,
 );
+
+static SHIFTED: Formula = Formula::new(
+    "b·(s - 1)·V·Bc",
+    "A copy of the logits but the last of each sequence, or its gradient.",
+    OLMO,
+);
+
+static SHIFTED_COPY: Formula = Formula::new("4·b·(s - 1)·V", "The same in fp32.", OLMO);
+
+static SHIFTED_BOTH: Formula =
+    Formula::new("8·b·(s - 1)·V", "Gradients of the log-softmax and of the logits, fp32.", OLMO);
 
 static PART: Formula = Formula::new("rows·V·Bc", "Logits of a chunk of tokens, or their gradient.", CHUNKS);
 
@@ -129,6 +142,39 @@ fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     ]
 }
 
+/// A loss of all tokens but the last of each sequence. The loop names the logits until the loss is there; their gradient is
+/// made without the last tokens and padded by them.
+fn shifted(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
+    let (width, behind) = (x.compute_width, x.s.saturating_sub(1));
+    let (wide, part) = ([x.n, x.v], [x.b, behind, x.v]);
+    let fused = x.recipe().loss == LossKind::FusedLogits;
+    let logits = Saved::new("logits", &wide, width, &LOGITS);
+    // One sequence's are a view; of several there is a copy, which a fused loss keeps.
+    let mut forward = Vec::with_capacity(3);
+    forward.extend((x.b > 1 || !fused).then_some(logits));
+    let mut loss = Vec::with_capacity(1);
+    if fused {
+        loss.push(Saved::new("gradient of the logits but the last", &part, width, &SHIFTED));
+    } else {
+        forward.extend((x.b > 1).then(|| Saved::new("logits but the last", &part, width, &SHIFTED)));
+        forward.extend((width < FLOAT).then(|| Saved::new("fp32 logits", &part, FLOAT, &SHIFTED_COPY)));
+        let gradients = [2, x.b, behind, x.v];
+        loss.push(Saved::new("gradients of the fp32 logits", &gradients, FLOAT, &SHIFTED_BOTH));
+    }
+    let own = Saved::new("gradient of the logits but the last", &part, width, &SHIFTED);
+    let padded = Saved::new("logits gradient", &wide, width, &NARROW);
+    let mut backward = vec![padded, Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT)];
+    backward
+        .extend(trains.then(|| Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD)));
+    let gone = returned(Operator::OutputLayer, x, &[Step::Core]);
+    vec![
+        Transient::new("loss", Bytes::ZERO, forward),
+        Transient::new("backward of the loss", Bytes::ZERO, loss),
+        Transient::new("padding of the logits' gradient", gone, vec![own, padded]),
+        Transient::new("backward of the output layer", gone, backward),
+    ]
+}
+
 pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     let width = x.compute_width;
     let tuning = &x.recipe().tuning;
@@ -152,6 +198,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     }
     if x.recipe().loss == LossKind::ChunkedRows {
         return by_rows(x, trains);
+    }
+    if x.recipe().software.semantics().modules.shifts_logits {
+        return shifted(x, trains);
     }
     let wide = [x.n, x.v];
     let narrow = width < FLOAT;
