@@ -2,6 +2,7 @@
 //! and [`Recipe`], and [`Plan`], the four checked together. Estimators take `&Plan` and cannot fail.
 
 mod adapters;
+mod arrangement;
 mod asked;
 mod changes;
 mod checked;
@@ -38,6 +39,9 @@ mod vision;
 mod whole;
 
 pub use adapters::{AdapterLibrary, AdapterSemantics};
+pub use arrangement::{
+    ActivationSteps, Arrangement, Dropout, NormPlaces, NormProduct, NormWeights, RotationTables, Router,
+};
 pub use asked::{Budget, LeftOut};
 pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
@@ -50,9 +54,8 @@ pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers,
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use marks::Marks;
 pub use model::{
-    Activation, ActivationSteps, Arrangement, AttentionSoftmax, Dropout, Embeddings, ExpertGroups, Experts,
-    LatentAttention, LinearBias, Model, NormPlaces, NormProduct, NormWeights, Normalization,
-    PositionEmbedding, RotationTables, VocabPadding,
+    Activation, AttentionSoftmax, Embeddings, ExpertGroups, Experts, LatentAttention, LinearBias, Model,
+    Normalization, PositionEmbedding, VocabPadding,
 };
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
 pub use not_modelled::{Effect, NotModelled, NotRead};

@@ -159,13 +159,26 @@ pub enum LinearModule {
     Up,
     /// `down_proj`.
     Down,
-    /// Router and experts, which PEFT adapts as parameters. Elsewhere experts are linear layers like others.
+    /// Weights of experts, which PEFT adapts as parameters. Elsewhere experts are linear layers like others.
     Experts,
     /// `lm_head`, which `all-linear` leaves out.
     OutputLayer,
     /// `in_proj` and `out_proj` of a linear mixer.
     Mixer,
+    /// `q_a_proj` of multi-latent attention.
+    QueryDown,
+    /// `q_b_proj`.
+    QueryUp,
+    /// `kv_a_proj_with_mqa`.
+    KeyValueDown,
+    /// `kv_b_proj`.
+    KeyValueUp,
+    /// The router, a parameter like the experts.
+    Router,
 }
+
+/// Linear layers of an MLP with a gate.
+const OF_MLP: [LinearModule; 3] = [LinearModule::Gate, LinearModule::Up, LinearModule::Down];
 
 /// A set of linear layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,12 +186,24 @@ pub struct LoraModules(u16);
 
 impl LoraModules {
     /// Every linear layer of the layers, experts included (`all-linear`).
-    pub const ALL: Self = Self(0x2ff);
+    pub const ALL: Self = Self(0x7eff);
 
     /// The same with `module`.
     #[must_use]
     pub const fn with(self, module: LinearModule) -> Self {
         Self(self.0 | 1 << module as u16)
+    }
+
+    /// The same without `module`.
+    #[must_use]
+    pub const fn without(self, module: LinearModule) -> Self {
+        Self(self.0 & !(1 << module as u16))
+    }
+
+    /// The same without the linear layers of an MLP.
+    #[must_use]
+    pub fn without_mlp(self) -> Self {
+        OF_MLP.into_iter().fold(self, Self::without)
     }
 
     /// Whether `module` is in it.
@@ -196,7 +221,13 @@ impl LoraModules {
     /// Whether linear layers of an MLP are in it, and with them those of experts under Megatron core.
     #[must_use]
     pub fn reach_experts(self) -> bool {
-        [LinearModule::Gate, LinearModule::Up, LinearModule::Down].into_iter().any(|module| self.has(module))
+        OF_MLP.into_iter().any(|module| self.has(module))
+    }
+
+    /// Whether all linear layers of an MLP are.
+    #[must_use]
+    pub fn cover_experts(self) -> bool {
+        OF_MLP.into_iter().all(|module| self.has(module))
     }
 
     /// With what the names of target modules say; none where a name is not known.
@@ -220,6 +251,10 @@ impl LoraModules {
             "up_proj" | "linear_fc1_up" | "w3" | "up" => &[Up],
             "gate_up_proj" | "dense_h_to_4h" | "linear_fc1" | "fc1" | "c_fc" => &[Gate, Up],
             "down_proj" | "w2" | "dense_4h_to_h" | "linear_fc2" | "fc2" | "down" => &[Down],
+            "q_a_proj" => &[LinearModule::QueryDown],
+            "q_b_proj" => &[LinearModule::QueryUp],
+            "kv_a_proj_with_mqa" => &[LinearModule::KeyValueDown],
+            "kv_b_proj" => &[LinearModule::KeyValueUp],
             // GPT-2 names the last projections of attention and MLP alike.
             "c_proj" => &[Output, Down],
             "lm_head" | "output" => &[LinearModule::OutputLayer],

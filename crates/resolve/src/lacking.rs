@@ -115,7 +115,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     arrangement(table, software);
     evaluation::find(table, software);
-    beside_adapters(table, adapters);
+    beside_adapters(table, software, adapters);
     fused(table, software);
     on_the_host(table, software);
     if let Some(library) = library {
@@ -127,6 +127,14 @@ pub(super) fn find(table: &mut Table, software: Software) {
         let value = unknown.join(" ");
         let message = "adapters on these modules; all weights would be counted as trained";
         table.lack(Field::LoraTargetModules, &value, Effect::Model, message);
+    }
+    let adapted = table.words(Field::LoraTargetModules);
+    let adapted = adapted.iter().fold(LoraModules::default(), |all, name| all.named(name).unwrap_or(all));
+    let part = adapted.reach_experts() && !adapted.cover_experts();
+    if table.on(Field::ConvertedExperts) && part && software == Software::HfTransformers {
+        let message =
+            "adapters on a part of the experts' weights (PEFT refuses one of gate_proj and up_proj alone)";
+        table.lack(Field::LoraTargetModules, "", Effect::Model, message);
     }
     vision::only_with_tower(table);
     if let Some((effect, message)) = vision::lacking(table, software) {

@@ -4,8 +4,8 @@ use super::precision::number;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
-    AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, Lora, LoraModules, Number,
-    Objective, Quantization, Reference, Software, Transformers, Tuning,
+    AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, LinearModule, Lora,
+    LoraModules, Number, Objective, Quantization, Reference, Software, Transformers, Tuning,
 };
 
 /// Trained layers where the text gives none (LLaMA-Factory `freeze_trainable_layers`).
@@ -183,11 +183,20 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
     }
     // Names that are not known have stopped the verdict.
     let known = |all: LoraModules, name: &&str| all.named(name).unwrap_or(all);
+    let mut modules = table.words(Field::LoraTargetModules).iter().fold(LoraModules::default(), known);
+    // Where PEFT knows a type's experts as the linear layers that they were, their names mean the experts alone; where it does
+    // not, it leaves experts and router as they are (`peft/utils/transformers_weight_conversion.py:_convert_peft_config_moe`).
+    let converted = table.on(Field::ConvertedExperts);
+    if converted && modules.cover_experts() {
+        modules = modules.without_mlp().with(LinearModule::Experts);
+    } else if !converted && table.says(Field::Software, "hf_transformers") {
+        modules = modules.without(LinearModule::Experts).without(LinearModule::Router);
+    }
     Lora {
         rank: table.number(Field::LoraRank),
         dropout: table.real(Field::LoraDropout).unwrap_or(0.0) > 0.0,
         dtype: number(table.word(Field::AdapterDtype)).unwrap_or(Number::Fp32),
-        modules: table.words(Field::LoraTargetModules).iter().fold(LoraModules::default(), known),
+        modules,
         dora: table.on(Field::UseDora),
         library,
         kernels: AdapterKernels::named(&table.words(Field::LoraKernels)).unwrap_or_default(),

@@ -27,6 +27,11 @@ static HALF_PAIR: Formula = Formula::new(
     "Cosines and sines of the rotation, a column for two of a head.",
     "transformers: GptOssRotaryEmbedding.forward",
 );
+static COMPLEX_PAIR: Formula = Formula::new(
+    "4·s·rot",
+    "The rotation as complex numbers of fp32, one for two columns of a head.",
+    "transformers: DeepseekV2RotaryEmbedding.forward",
+);
 static WIDE_ROTARY_PAIR: Formula = Formula::new(
     "8·s·rot",
     "Cosines and sines of the rotation in fp32, one of each for all layers.",
@@ -140,12 +145,13 @@ pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
     if semantics.eager_modules {
         let wide = x.model().arrangement.fp32_rotation;
         let (width, formula) = if wide { (FLOAT, &WIDE_ROTARY_PAIR) } else { (x.width, &ROTARY_PAIR) };
-        let tables = x.model().arrangement.rotation_tables;
-        let shared = matches!(tables, RotationTables::Shared | RotationTables::Half);
-        let (columns, formula) =
-            if tables == RotationTables::Half { (x.rotated / 2, &HALF_PAIR) } else { (x.rotated, formula) };
+        let (columns, width, formula) = match x.model().arrangement.rotation_tables {
+            RotationTables::Shared => (x.rotated, width, formula),
+            RotationTables::Half => (x.rotated / 2, width, &HALF_PAIR),
+            RotationTables::Complex => (x.rotated / 2, FLOAT, &COMPLEX_PAIR),
+            RotationTables::Layer | RotationTables::Fp32Layer => return None,
+        };
         return (semantics.modules.rotation == Rotation::Shared
-            && shared
             && x.model().position_embedding == PositionEmbedding::Rope)
             .then(|| Saved::new("rotary cosines and sines", &[2, x.s, columns], width, formula));
     }

@@ -12,6 +12,7 @@ const GEMMA: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2RMSNorm
 const NEMOTRON: &str = "transformers/models/nemotron/modeling_nemotron.py:NemotronLayerNorm1P";
 const OLMO: &str = "transformers/models/olmo2/modeling_olmo2.py:Olmo2RMSNorm";
 const COHERE: &str = "transformers/models/cohere/modeling_cohere.py:CohereLayerNorm";
+const LATENT: &str = "transformers/models/deepseek_v3/modeling_deepseek_v3.py:DeepseekV3RMSNorm";
 const LIGER: &str = "liger_kernel/ops/rms_norm.py:LigerRMSNormFunction";
 const UNSLOTH: &str = "unsloth/kernels/rms_layernorm.py:Fast_RMS_Layernorm.forward";
 const WIDENED: &str = "litgpt/model.py:RMSNorm.forward";
@@ -77,6 +78,37 @@ static HEAD_SCALE: Formula = Formula::new("4·d", "One plus the weight of a norm
 const QUERY_NAMES: [&str; 4] =
     ["query norm input", "query norm statistics", "query norm weight", "query norm bias"];
 const KEY_NAMES: [&str; 4] = ["key norm input", "key norm statistics", "key norm weight", "key norm bias"];
+
+static QUERY_LATENT_INPUT: Formula = Formula::new("4·n·ql", "The query latent in fp32.", LATENT);
+static QUERY_LATENT_NORMED: Formula = Formula::new("n·ql·Bc", "The normalised query latent.", LATENT);
+static KV_LATENT_INPUT: Formula = Formula::new("4·n·kl", "The key/value latent in fp32.", LATENT);
+static KV_LATENT_VIEW: Formula = Formula::new(
+    "4·n·(kl + dr)",
+    "The fp32 projection's output, of which the key/value latent is a view.",
+    LATENT,
+);
+static KV_LATENT_NORMED: Formula = Formula::new("n·kl·Bc", "The normalised key/value latent.", LATENT);
+
+/// Names and formulas of what a norm of a latent keeps.
+pub(super) struct OfLatent {
+    names: [&'static str; 3],
+    input: &'static Formula,
+    whole: &'static Formula,
+    normed: &'static Formula,
+}
+
+pub(super) static QUERY_LATENT: OfLatent = OfLatent {
+    names: ["query latent", "query latent statistics", "normalised query latent"],
+    input: &QUERY_LATENT_INPUT,
+    whole: &QUERY_LATENT_INPUT,
+    normed: &QUERY_LATENT_NORMED,
+};
+pub(super) static KEY_VALUE_LATENT: OfLatent = OfLatent {
+    names: ["key/value latent", "key/value latent statistics", "normalised key/value latent"],
+    input: &KV_LATENT_INPUT,
+    whole: &KV_LATENT_VIEW,
+    normed: &KV_LATENT_NORMED,
+};
 
 /// Names of what a norm keeps.
 struct Names {
@@ -178,8 +210,10 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
             tape.keep(needed, names.centred, &wide, FLOAT, &CENTRED);
             tape.keep(trains, names.normed, &wide, FLOAT, &CENTRED_NORMED);
             tape.keep(needed && x.width < FLOAT, names.scale, &[x.h], FLOAT, &CENTRED_WEIGHT);
-        } else if product == NormProduct::Wide {
+        } else if matches!(product, NormProduct::Wide | NormProduct::Widened) {
             tape.keep(trains, names.normed, &wide, FLOAT, &WIDE);
+            let copied = needed && product == NormProduct::Widened && x.width < FLOAT;
+            tape.keep(copied, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
         } else if module(x) != NormModule::CastBefore {
             let widened = module(x) == NormModule::Widened;
             tape.keep(trains, names.normed, &wide, FLOAT, &UNCAST);
@@ -212,6 +246,12 @@ pub(super) fn is_kernel(x: &Symbols<'_>) -> bool {
 /// The norms of queries and keys, head by head or over all heads together.
 pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let x = tape.x;
+    if x.model().arrangement.plain_head_norms && x.in_window {
+        tape.keep(flow.query, "query norm input", &[x.n, x.a, x.d], FLOAT, &QUERY_INPUT);
+        tape.keep(flow.query, "query norm statistics", &[x.n, x.a], FLOAT, &QUERY_DEVIATION);
+        tape.keep(flow.key, "key norm input", &[x.n, x.k, x.d], FLOAT, &KEY_INPUT);
+        tape.keep(flow.key, "key norm statistics", &[x.n, x.k], FLOAT, &KEY_DEVIATION);
+    }
     if !x.model().qk_layernorm {
         return;
     }
@@ -242,7 +282,11 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let wide = product != NormProduct::Rounded || norm != NormModule::CastBefore;
     let scale = product == NormProduct::PlusOne || (norm == NormModule::Widened && x.width < FLOAT);
     let normed = if wide { [&QUERY_FP32, &KEY_FP32] } else { [&QUERY_NORMED, &KEY_NORMED] };
-    let width = if wide { FLOAT } else { x.compute_width };
+    let width = match () {
+        () if wide => FLOAT,
+        () if x.model().arrangement.norms_behind_rotation => x.width,
+        () => x.compute_width,
+    };
     // In fp32 there is nothing to cast: the norm reads a view of queries and gate together.
     let viewed = x.recipe().software.semantics().modules.joins_projections && x.compute_width == FLOAT;
     if viewed {
@@ -264,4 +308,25 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     tape.keep(trains, "normalised keys", &[x.n, x.k, x.d], width, normed[1]);
     tape.keep(flow.query && scale, "query norm weight plus one", &[x.d], FLOAT, &HEAD_SCALE);
     tape.keep(flow.key && scale, "key norm weight plus one", &[x.d], FLOAT, &HEAD_SCALE);
+}
+
+/// The norm of a latent of the first width in a projection's output of the second; `needed`: whether it requires a gradient.
+/// Says whether its output does.
+pub(super) fn of_latent(
+    tape: &mut Tape<'_, '_>,
+    of: &OfLatent,
+    [own, whole]: [u64; 2],
+    needed: bool,
+) -> bool {
+    let x = tape.x;
+    let [input, statistics, normed] = of.names;
+    // In fp32 there is nothing to cast, and a view holds what it is a view of.
+    if x.compute_width == FLOAT {
+        tape.keep(needed, input, &[x.n, whole], FLOAT, of.whole);
+    } else {
+        tape.keep(needed, input, &[x.n, own], FLOAT, of.input);
+    }
+    tape.keep(needed, statistics, &[x.n], FLOAT, &DEVIATION);
+    tape.keep(x.trains, normed, &[x.n, own], x.compute_width, of.normed);
+    needed || x.trains
 }
