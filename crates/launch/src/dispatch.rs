@@ -211,7 +211,7 @@ fn script(
     if !alone && launch.arguments.is_empty() {
         // Other texts may say all there is to say.
         for diagnostic in &mut reading.diagnostics {
-            if diagnostic.code == Code::NoTrainingCommand {
+            if matches!(diagnostic.code, Code::NoTrainingCommand | Code::NoTraining) {
                 diagnostic.severity = Severity::Note;
             }
         }

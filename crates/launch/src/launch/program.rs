@@ -37,7 +37,7 @@ const VERBS: &[(&str, &str)] = &[
          ckpt checkpoint consolidate reshard torchdist",
         CONVERTS,
     ),
-    ("preprocess preprocessing tokenize prepare download make_dataset", PREPARES),
+    ("preprocess preprocessing tokenize prepare download make_dataset analyze", PREPARES),
 ];
 
 /// Words that make a program one of training, whatever else its name says.
@@ -98,8 +98,8 @@ pub(super) fn purpose(program: &str) -> Purpose {
             }
         }
     }
-    // Megatron's zero-shot tasks and its tools beside training.
-    if program.ends_with("tasks/main.py") {
+    // Megatron's zero-shot tasks, the prompting of a dialogue model (`tasks/msdp/main.py`), and its tools beside training.
+    if program.ends_with("tasks/main.py") || program.ends_with("tasks/msdp/main.py") {
         return Purpose::NoTraining(EVALUATES);
     }
     if program.contains("tools/checkpoint/") || program.contains("checkpoint_convert") {
@@ -144,6 +144,8 @@ mod tests {
             "vllm.entrypoints.openai.api_server",
             "sglang.launch_server",
             "tasks/main.py",
+            "./tasks/msdp/main.py",
+            "../analyze_data.py",
             "generate_samples_gpt.py",
             "hf2mcore_qwen2.5.py",
             "app",

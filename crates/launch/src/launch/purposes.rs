@@ -36,6 +36,37 @@ fn adapters_by_name(reading: &mut Reading, program: &Word) {
     }
 }
 
+/// Settings that a command of Megatron's has, in its words or a fork's.
+const MEGATRONS: [Field; 11] = [
+    Field::NumLayers,
+    Field::HiddenSize,
+    Field::NumAttentionHeads,
+    Field::SeqLength,
+    Field::MaxPositionEmbeddings,
+    Field::TensorModelParallelSize,
+    Field::PipelineModelParallelSize,
+    Field::ExpertModelParallelSize,
+    Field::UseDistributedOptimizer,
+    Field::TransformerImpl,
+    Field::TokenizerType,
+];
+
+/// A program that no format knows is read as one of Megatron's, whose defaults are wrong for another: one whose words have no
+/// setting of Megatron's, and more that nobody knows than are known, is a stranger.
+pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine) {
+    const STRANGE: &str =
+        "a program whose options are not known here, nor what it takes where they are silent";
+    let Some(program) = line.program.as_ref() else { return };
+    let known = reading.found.iter().filter(|found| !found.field.is_idle()).count();
+    let own = reading.found.iter().any(|found| MEGATRONS.contains(&found.field));
+    let stops = reading.not_modelled.iter().any(|item| item.name == "program");
+    if own || stops || reading.software.is_some() || known == 0 || reading.not_read.len() <= known {
+        return;
+    }
+    let item = NotModelled::new("program", base_name(program.text()), Effect::Model, STRANGE);
+    reading.not_modelled.push(item.at_some(Some(program.origin())));
+}
+
 /// A program that trains nothing, or something else, has no figures of training. `elsewhere`: its settings stand in a file that is
 /// asked for by name.
 pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
