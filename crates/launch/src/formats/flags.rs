@@ -55,7 +55,7 @@ impl Reader for MegatronFlags {
             .or_else(|| signs::maps(tree, &["system", "model"]))
             .or_else(|| signs::maps(tree, &["system", "data"]));
         let counted = || {
-            let count = count(tree.documents.first()?);
+            let count = count(of_one_model(tree.documents.first()?));
             let builds = signs::any(tree, &["extends", "includes"]).is_some();
             (count >= ENOUGH || (count > 0 && builds)).then_some(Claim::Shared(count))
         };
@@ -93,7 +93,7 @@ fn read(root: &Node) -> Reading {
     }
     let (node, primus) = match primus::overrides(root) {
         Some(node) => (node, true),
-        None => (root.get("MODEL_ARGS").unwrap_or(root), false),
+        None => (root.get("MODEL_ARGS").unwrap_or_else(|| of_one_model(root)), false),
     };
     let words = words(node, primus);
     let mut reading = megatron::read(&words);
@@ -217,6 +217,14 @@ pub(crate) fn known_model(name: &str) -> Option<(&'static str, Vec<(Field, Strin
         }
     }
     catalog::model(&dashed).or_else(|| catalog::model(&spaced))
+}
+
+/// What stands below the only key of a file: MindSpeed-RL's files of models (`configs/model/`).
+fn of_one_model(root: &Node) -> &Node {
+    match root.entries() {
+        [only] if count(&only.node) >= ENOUGH => &only.node,
+        _ => root,
+    }
 }
 
 /// Whether a map's keys are Megatron's flags or settings: how many of them.

@@ -18,6 +18,7 @@ const GENERATES: &str = "a program that generates text and trains nothing";
 const SERVES: &str = "a server, which trains nothing";
 const EVALUATES: &str = "an evaluation, which trains nothing";
 const CONVERTS: &str = "a conversion of files, which trains nothing";
+const SETS_UP: &str = "a set-up of software, which trains nothing";
 const PREPARES: &str = "a preparation of data, which trains nothing";
 
 /// Words of program names, and what such programs are for.
@@ -39,6 +40,14 @@ const VERBS: &[(&str, &str)] = &[
     ),
     ("preprocess preprocessing tokenize prepare download make_dataset analyze", PREPARES),
 ];
+
+/// Programs that install software.
+const INSTALLERS: [&str; 8] = ["pip", "pip3", "apt-get", "apt", "conda", "mamba", "micromamba", "dnf"];
+
+/// Whether a program installs software.
+pub(super) fn installs(program: &str) -> Option<&'static str> {
+    INSTALLERS.contains(&base_name(program)).then_some(SETS_UP)
+}
 
 /// Words that make a program one of training, whatever else its name says.
 const TRAINS: &str =

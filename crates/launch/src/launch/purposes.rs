@@ -2,7 +2,7 @@
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
-use super::program::{Purpose, is_olmo_core, purpose};
+use super::program::{Purpose, installs, is_olmo_core, purpose};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_plan::{Field, Software};
@@ -11,17 +11,25 @@ use shardscope_plan::{Field, Software};
 const ELSEWHERE: &str =
     "a program that takes its settings from elsewhere; paste the file or the options that it reads";
 
-/// The program of a text that trains nothing, and what it is for.
+/// The program of a text that trains nothing, and what it is for. A set-up counts where nothing else is told.
 pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
     let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
+    let mut set_up = None;
     for command in runs {
         let line = CommandLine::of(&Chosen { words: command.words.clone(), ..Chosen::default() });
         let Some(program) = line.program.as_ref().or(command.words.first()) else { continue };
-        if let Purpose::NoTraining(what) = purpose(program.text()) {
-            return Some((program.clone(), what));
+        // A step that another launcher starts has its program behind `--` (`srun … -- vllm serve`).
+        let behind = command.words.iter().skip_while(|word| word.text() != "--").nth(1);
+        for named in std::iter::once(program).chain(behind) {
+            if let Purpose::NoTraining(what) = purpose(named.text()) {
+                return Some((named.clone(), what));
+            }
         }
+        let installer = line.program.as_ref().into_iter().chain(command.words.first());
+        set_up = set_up
+            .or_else(|| installer.into_iter().find_map(|word| Some((word.clone(), installs(word.text())?))));
     }
-    None
+    set_up
 }
 
 /// A program that is named for its adapters trains them, where the words size them and leave it open.

@@ -3,6 +3,7 @@
 use super::{MODEL, said, script, stopped, value};
 use shardscope_launch::Resolution;
 use shardscope_plan::Field;
+use shardscope_source::{Code, Severity};
 
 fn proposal(resolution: &Resolution, field: Field) -> Option<String> {
     let asked = resolution.questions.iter().find(|question| question.name == field.name());
@@ -166,4 +167,116 @@ fn pefts_example_quantises_by_its_own_names() {
     for (field, expected) in expected {
         assert_eq!(value(&read, field), expected, "{}", field.name());
     }
+}
+
+/// The code of what keeps a text from a plan.
+fn why(name: &str, text: &str) -> Option<Code> {
+    let read = said(name, text, &[]);
+    assert!(read.plan.is_none(), "{name}: a verdict");
+    read.diagnostics.iter().find(|said| said.severity == Severity::Error).map(|said| said.code)
+}
+
+/// Texts that start no training say so, and what to paste in their place.
+#[test]
+fn what_starts_no_training_says_what_to_paste() {
+    let files = [
+        (
+            "values.yaml",
+            "queue:\nvolumes:\n  psVolumes: false\nworkload:\n  gpus: 256\n  configFile: nemo-config.yaml\n",
+        ),
+        (
+            "Chart.yaml",
+            "apiVersion: v2\nname: a3-training\ntype: application\nversion: 0.1.0\nappVersion: 1.16.0\n",
+        ),
+        ("pd.toml", "use_deep_gemm = true\n\n[vllm]\nmodel = \"zai-org/GLM-5-FP8\"\n"),
+        ("infer.toml", "[model]\nname = \"PrimeIntellect/Qwen3-0.6B-SFT\"\n"),
+        ("runtime_env.yaml", "env_vars:\n  NCCL_DEBUG: INFO\n"),
+        (
+            "data.yaml",
+            "input: ./dataset\noutput_prefix: ./out\ntokenizer_type: HuggingFaceTokenizer\nworkers: 16\n",
+        ),
+        (
+            "job.yaml",
+            "training_cfg:\n  entry_script: /opt/mnist.py\n  run:\n    nodes: 2\ncluster:\n  instance_type: ml.g5.8xlarge\n",
+        ),
+        ("set_up.sh", "#!/bin/bash\nset -ex\nsudo apt-get update\npython3 -m venv env\npip install -U pip\n"),
+        (
+            "serve.slurm",
+            "#!/bin/bash\nsrun --nodes=1 -- vllm serve \"$MODEL_PATH\" --tensor-parallel-size 8\n",
+        ),
+        ("convert.sh", "#!/bin/bash\npython scripts/convert_hf_checkpoint.py --checkpoint_dir out\n"),
+    ];
+    for (name, text) in files {
+        assert_eq!(why(name, text), Some(Code::NoTraining), "{name}");
+        let read = said(name, text, &[]);
+        assert!(read.diagnostics.iter().any(|said| said.hint.is_some()), "{name}");
+    }
+}
+
+/// Files of a model alone: MaxText's stop by the trainer's name, MindSpeed-RL's are Megatron's keys.
+#[test]
+fn files_of_a_model_alone_are_told() {
+    let maxtext = "base_emb_dim: 5120\nbase_num_query_heads: 40\nbase_num_kv_heads: 8\nbase_mlp_dim: 17408\nbase_num_decoder_layers: 40\n";
+    stopped(&said("qwen3-14b.yml", maxtext, &[]), &["framework"]);
+    let mindspeed = "qwen3_8b:\n  num_layers: 36\n  hidden_size: 4096\n  ffn_hidden_size: 12288\n  num_attention_heads: 32\n  swiglu: true\n";
+    let read = said("qwen3_8b.yaml", mindspeed, &[]);
+    assert_eq!(value(&read, Field::NumLayers), "36");
+    assert!(read.questions.iter().any(|question| question.name == "world_size"), "{:?}", read.questions);
+}
+
+/// A word behind the script is asked for with a value that works.
+#[test]
+fn a_batch_behind_the_script_is_proposed_as_a_multiple() {
+    let text = format!(
+        "GLOBAL_BATCH=$4\ntorchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {} --global-batch-size $GLOBAL_BATCH\n",
+        MODEL.replace("--global-batch-size 64", "").replace("--micro-batch-size 1", "--micro-batch-size 4")
+    );
+    let read = script(&text);
+    let asked = read.questions.iter().find(|question| question.name == "$4").expect("a question");
+    let proposed: u64 = asked.proposal.as_deref().and_then(|value| value.parse().ok()).expect("a number");
+    assert_eq!(proposed % 64, 0);
+}
+
+/// FlagScale's meshes of unlike accelerators.
+#[test]
+fn unlike_accelerators_stop() {
+    let text = "system:\n  tensor_model_parallel_size: 2\n  hetero:\n    enable_hetero: true\n    hetero_pipeline_layer_split: [11, 6, 7]\n\
+        model:\n  num_layers: 24\n  hidden_size: 2048\n  num_attention_heads: 16\n  seq_length: 4096\n";
+    stopped(&said("hetero.yaml", text, &[]), &["enable-hetero"]);
+}
+
+/// torchtune says in the name of a file alone that its recipe runs on one device.
+#[test]
+fn torchtunes_recipes_on_one_device_are_told_by_name() {
+    let text = "tokenizer:\n  _component_: torchtune.models.llama2.llama2_tokenizer\n  max_seq_len: 2048\nmodel:\n  _component_: \
+        torchtune.models.llama2.llama2_7b\nbatch_size: 2\noptimizer:\n  _component_: torch.optim.AdamW\n";
+    assert_eq!(value(&said("7B_full_single_device.yaml", text, &[]), Field::WorldSize), "1");
+    let many = said("7B_full.yaml", text, &[]);
+    assert!(many.questions.iter().any(|question| question.name == "world_size"));
+}
+
+/// TRL takes entropy and accuracy of an evaluation's logits in less than their loss held; preferences have no formula.
+#[test]
+fn trl_evaluates_in_batches_of_its_own() {
+    let file = |more: &str| {
+        format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nper_device_eval_batch_size: 8\nlearning_rate: 5e-7\n\
+             bf16: true\nmax_length: 1024\ngradient_accumulation_steps: 4\neval_strategy: steps\n{more}\n"
+        )
+    };
+    let read = |more: &str| said("config.yaml", &file(more), &[("world_size", "8")]);
+    let tuned = read("output_dir: data/sft");
+    assert_eq!(value(&tuned, Field::EvaluationBatchSize), "8");
+    assert!(tuned.plan.is_some(), "{:?}", tuned.diagnostics);
+    stopped(&read("beta: 0.1\noutput_dir: data/zephyr-dpo"), &["evaluation_batch_size"]);
+    assert!(read("use_liger_kernel: true\noutput_dir: data/sft").plan.is_none());
+}
+
+/// A file of TRL's DPO holds the policy's logits while the reference runs.
+#[test]
+fn trls_preferences_hold_their_logits() {
+    let text = "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nlearning_rate: 5e-7\nbf16: true\nmax_length: 1024\n\
+        gradient_accumulation_steps: 4\nbeta: 0.1\noutput_dir: data/zephyr-dpo\n";
+    let read = said("config.yaml", text, &[("world_size", "8")]);
+    assert_eq!(value(&read, Field::PreferenceLogits), "own");
 }
