@@ -22,7 +22,7 @@ static CAUSAL: Formula = Formula {
     source: "Dao 2023 (FlashAttention-2), section 4.1",
 };
 static HARDWARE: Formula = Formula {
-    expression: "model FLOPs + forward FLOPs of what is recomputed",
+    expression: "model FLOPs + forward FLOPs of what is recomputed and of a reference",
     meaning: "what the device really multiplies, recomputation counted, attention full",
     source: "Korthikanti et al. 2022, section 5; Narayanan et al. 2021, appendix",
 };
@@ -95,7 +95,8 @@ pub fn flops(plan: &Plan) -> FlopCounts {
     FlopCounts {
         model: model * micro_batches,
         causal: (model - forward.masked * 3.0) * micro_batches,
-        hardware: (model + forward.repeated) * micro_batches,
+        hardware: (model + forward.repeated + forward.all * number(recipe.tuning.objective.passes_beside()))
+            * micro_batches,
         megatron: megatron(plan),
         narayanan: narayanan(plan),
     }

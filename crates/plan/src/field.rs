@@ -276,7 +276,8 @@ fields! {
     BaseQuantization "base_quantization" Word(&["none", "nf4", "fp4", "int8", "fp8"]), "how frozen linear weights are held";
     DoubleQuantization "double_quantization" Flag, "constants of 4-bit blocks quantised once more";
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantised are held in fp32 (PEFT prepare_model_for_kbit_training)";
-    TrainingObjective "training_objective" Word(&["sft", "dpo", "policy"]), "what the loss is computed from";
+    TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "policy"]), "what the loss is computed from";
+    PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32"]), "what a preference loss does with the logits: lets go of them before the reference runs, holds them (own: TRL), or holds them in fp32 (LLaMA-Factory)";
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
     RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct"]), "framework of reinforcement learning that runs training and rollouts";

@@ -74,7 +74,7 @@ pub use software::{
 pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use tuning::{
     AdapterKernels, BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective,
-    Quantization, Reference, Transformers, Tuning,
+    PreferenceLogits, Quantization, Reference, Transformers, Tuning,
 };
 pub use variant::Variant;
 pub use vision::{Projector, VisionTower};

@@ -295,6 +295,12 @@ pub enum Objective {
         /// Where the reference's log-probabilities come from.
         reference: Reference,
     },
+    /// Kahneman-Tversky optimisation: single samples, good or bad, and a reference. A pass without gradients over other samples
+    /// estimates the distance to it.
+    Kto {
+        /// Where the reference's log-probabilities come from.
+        reference: Reference,
+    },
     /// A policy loss of reinforcement learning (PPO, GRPO and their kin): log-probabilities of the sampled tokens. Its
     /// reference and critic are with the rollouts ([`crate::Rollout`]).
     Policy,
@@ -305,10 +311,44 @@ impl Objective {
     #[must_use]
     pub const fn sequences(self) -> u64 {
         match self {
-            Self::NextToken | Self::Policy => 1,
+            Self::NextToken | Self::Policy | Self::Kto { .. } => 1,
             Self::Dpo { .. } => 2,
         }
     }
+
+    /// Forward passes over a micro-batch beside the one that is trained: the reference's, and with KTO those of policy and
+    /// reference over the samples that estimate their distance. Log-probabilities worked out before the training need none.
+    #[must_use]
+    pub const fn passes_beside(self) -> u64 {
+        match self {
+            Self::NextToken | Self::Policy | Self::Dpo { reference: Reference::Precomputed } => 0,
+            Self::Dpo { .. } => 1,
+            Self::Kto { reference: Reference::Precomputed } => 1,
+            Self::Kto { .. } => 3,
+        }
+    }
+
+    /// Where a preference loss has its reference from; none for other losses.
+    #[must_use]
+    pub const fn reference(self) -> Option<Reference> {
+        match self {
+            Self::NextToken | Self::Policy => None,
+            Self::Dpo { reference } | Self::Kto { reference } => Some(reference),
+        }
+    }
+}
+
+/// What a preference loss does with the logits of the policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PreferenceLogits {
+    /// Takes the log-probabilities a sequence at a time in the logits' own format, and lets go of the logits before the
+    /// reference runs.
+    #[default]
+    Dropped,
+    /// The same, but the logits are alive while the reference makes its own (TRL).
+    Own,
+    /// Casts them to fp32 and takes the log-softmax of all at once; they are alive while the reference runs (LLaMA-Factory).
+    Fp32,
 }
 
 /// Where a preference loss has its reference from.
@@ -352,6 +392,8 @@ pub struct Transformers {
     pub defers_reduction: bool,
     /// Sequences of one batch of an evaluation between steps; 0 where none is counted.
     pub evaluation_batch: u64,
+    /// What a preference loss does with the logits.
+    pub preference_logits: PreferenceLogits,
 }
 
 impl Default for Transformers {
@@ -369,6 +411,7 @@ impl Default for Transformers {
             ends_apart: false,
             defers_reduction: false,
             evaluation_batch: 0,
+            preference_logits: PreferenceLogits::Dropped,
         }
     }
 }

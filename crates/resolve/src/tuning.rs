@@ -5,7 +5,8 @@ use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
     AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, LinearModule, Lora,
-    LoraModules, Number, Objective, Quantization, Reference, Software, Transformers, Tuning,
+    LoraModules, Number, Objective, PreferenceLogits, Quantization, Reference, Software, Transformers,
+    Tuning,
 };
 
 /// Trained layers where the text gives none (LLaMA-Factory `freeze_trainable_layers`).
@@ -55,7 +56,8 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
         };
         table.derive_word(Field::Autocast, word, rule);
     }
-    if table.on(Field::LigerKernel) {
+    // Without labels the model of Liger's makes logits like any other, which preferences and policies are computed from.
+    if table.on(Field::LigerKernel) && matches!(table.word(Field::TrainingObjective), "" | "sft") {
         table.derive_word(Field::LossKind, "liger", "liger_kernel");
     }
     let eager = table.words(Field::ModuleVariants).contains(&"eager_only");
@@ -220,7 +222,8 @@ fn objective(table: &Table) -> Objective {
     if table.says(Field::TrainingObjective, "policy") {
         return Objective::Policy;
     }
-    if !table.says(Field::TrainingObjective, "dpo") {
+    let of_pairs = table.says(Field::TrainingObjective, "dpo");
+    if !of_pairs && !table.says(Field::TrainingObjective, "kto") {
         return Objective::NextToken;
     }
     let adapters = matches!(table.word(Field::TrainType), "lora" | "qlora");
@@ -232,7 +235,7 @@ fn objective(table: &Table) -> Objective {
         _ if adapters => Reference::Adapters,
         _ => Reference::Loaded,
     };
-    Objective::Dpo { reference }
+    if of_pairs { Objective::Dpo { reference } } else { Objective::Kto { reference } }
 }
 
 /// What transformers and its trainers choose.
@@ -263,5 +266,10 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         ends_apart: table.on(Field::FsdpEndsApart),
         defers_reduction: table.on(Field::DeferReduction),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
+        preference_logits: match table.word(Field::PreferenceLogits) {
+            "own" => PreferenceLogits::Own,
+            "fp32" => PreferenceLogits::Fp32,
+            _ => PreferenceLogits::Dropped,
+        },
     }
 }

@@ -96,7 +96,9 @@ impl Setting<'_> {
                 }
             };
             let times = real(count);
-            out.forward += one.forward.scaled(times);
+            // A reference runs forward alone.
+            let beside = self.x.recipe().tuning.objective.passes_beside();
+            out.forward += one.forward.scaled(times * (1.0 + real(beside)));
             // Layers in front of the first that trains have no backward pass.
             let skipped = real(frozen).min(times);
             let (trained, recomputed) = (times - skipped, (recomputed - skipped).max(0.0));

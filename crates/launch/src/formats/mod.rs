@@ -18,6 +18,7 @@ mod names;
 mod nanotron;
 pub(crate) mod nemo;
 mod neox;
+mod primus;
 mod reader;
 pub(crate) mod recipes;
 mod register;

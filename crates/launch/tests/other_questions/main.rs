@@ -2,6 +2,7 @@
 //! about, or stopped with one sentence.
 
 mod automodel;
+mod drawn;
 mod lingua;
 mod olmo;
 mod rollouts;

@@ -5,7 +5,7 @@ use super::super::tape::Step;
 use super::shared::{AUTOGRAD, FLOAT, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{LogProbs, LossKind, Objective};
+use shardscope_plan::{LogProbs, LossKind, Objective, PreferenceLogits, Reference};
 use shardscope_units::Bytes;
 
 const LIGER: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:fused_linear_cross_entropy_forward";
@@ -69,6 +69,18 @@ static HEADS: Formula = Formula::new(
     "2·V·h·B",
     "A chunk's part of the output layer's weight gradient, and the sum so far.",
     CHUNKS,
+);
+
+static BESIDE: Formula = Formula::new(
+    "n·V·Bc",
+    "The reference's logits; the policy's output is named until the loss is done.",
+    "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss",
+);
+
+static REFERENCE: Formula = Formula::new(
+    "2·4·n·V",
+    "The reference's logits in fp32 and their log-softmax, beside the policy's.",
+    "llamafactory/train/dpo/trainer.py:get_batch_loss_metrics",
 );
 
 static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
@@ -221,6 +233,20 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
             forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
         }
         loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
+    } else if tuning.objective.reference().is_some()
+        && x.recipe().transformers.preference_logits == PreferenceLogits::Fp32
+    {
+        // The caller names the policy's logits while the reference runs, whose log-softmax stands beside its logits.
+        forward = vec![Saved::new("fp32 logits", &wide, FLOAT, &COPY)];
+        if tuning.objective.reference() != Some(Reference::Precomputed) {
+            forward.push(Saved::new(
+                "the reference's fp32 logits and log-softmax",
+                &[2, x.n, x.v],
+                FLOAT,
+                &REFERENCE,
+            ));
+        }
+        loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
         // The logits are kept themselves, and their gradient takes their place.
         forward.clear();
@@ -229,6 +255,10 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Compiled {
         loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SCATTERED));
     } else {
+        let beside = x.recipe().transformers.preference_logits == PreferenceLogits::Own;
+        if beside && tuning.objective.passes_beside() > 0 {
+            forward.push(Saved::new("the reference's logits", &wide, width, &BESIDE));
+        }
         // In the logits' own type, a sequence at a time or within one kernel.
         loss.push(Saved::new("logits gradient", &wide, width, &NARROW));
     }
