@@ -15,7 +15,7 @@ const ours = "shardscope " + folder + " ";
 const version = ours + DIGEST;
 
 // The files without a digest in their names.
-const UNNAMED = ["bridge.tsv", "defaults.txt", "models.tsv", "names.txt", "nemo-rl.txt", "rules.txt", "titan.tsv", "worker.js"];
+const UNNAMED = ["bridge.tsv", "defaults.txt", "inter.woff2", "models.tsv", "names.txt", "nemo-rl.txt", "rules.txt", "titan.tsv", "worker.js"];
 
 // The files have just been loaded by the page: the browser's own cache has them. The page must be the one of this version.
 const fill = async () => {

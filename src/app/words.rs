@@ -18,6 +18,19 @@ pub(crate) fn sentence(message: &str) -> String {
     text
 }
 
+/// A pipeline schedule as its papers write it, from the name that its setting has.
+pub(crate) fn schedule_name(name: &str) -> String {
+    match name {
+        "gpipe" => "GPipe".to_owned(),
+        "dualpipe" => "DualPipe".to_owned(),
+        "dualpipe-v" => "DualPipe-V".to_owned(),
+        "interleaved" => "interleaved 1F1B".to_owned(),
+        "v-half" => "V-Half".to_owned(),
+        "v-min" => "V-Min".to_owned(),
+        other => other.to_uppercase(),
+    }
+}
+
 /// What a value that is not there is shown as.
 pub(crate) const NONE: &str = "–";
 

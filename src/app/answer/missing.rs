@@ -76,6 +76,7 @@ pub(crate) fn missing(props: &Props) -> Html {
                     </button>
                 }
                 <button type="button" class="button" onclick={model}>{ "Start from a model and GPUs" }</button>
+                <button type="button" class="button quiet" onclick={sample}>{ "Load the sample script" }</button>
             </p>
         </section>
     }

@@ -8,9 +8,10 @@ use serde_json::Value;
 use super::digest::sha256;
 
 /// What the page asks for after its first answer.
-const LATER: [&str; 8] = [
+const LATER: [&str; 9] = [
     "bridge.tsv",
     "defaults.txt",
+    "inter.woff2",
     "models.tsv",
     "names.txt",
     "nemo-rl.txt",
