@@ -7,7 +7,7 @@ pub(crate) const fn plural(count: u64, one: &'static str, many: &'static str) ->
 
 /// A message of the engine as a sentence: a capital at its head, unless it begins with a name.
 pub(crate) fn sentence(message: &str) -> String {
-    let first = message.split(' ').next().unwrap_or_default();
+    let first = message.split([' ', ',', ':']).next().unwrap_or_default();
     if !first.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return message.to_owned();
     }
