@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::page::Page;
 use crate::{evidence, guide};
@@ -33,8 +33,8 @@ fn tables() -> String {
 }
 
 /// As in `index.html`, the placeholder becomes the digests of the inline scripts when the page is built.
-const POLICY: &str = "default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; img-src 'self' data:; \
-                      base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; font-src 'self'; \
+                      img-src 'self' data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// As in `index.html`, a theme that the reader chose holds before the first paint.
 const THEME: &str = r#"
@@ -43,6 +43,17 @@ try {
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch (_) { /* storage may be forbidden, as in a sandboxed frame */ }
 "#;
+
+/// The mark of the project, as the main page has it.
+fn mark() -> Markup {
+    html! {
+        svg.mark viewBox="0 0 20 20" aria-hidden="true" {
+            @for (class, x, y) in [("mark-0", 1, 1), ("mark-1", 11, 1), ("mark-2", 1, 11), ("mark-3", 11, 11)] {
+                rect class=(class) x=(x) y=(y) width="8" height="8" rx="2" {}
+            }
+        }
+    }
+}
 
 /// `page` as a whole document.
 #[must_use]
@@ -72,7 +83,7 @@ pub fn framed(page: &Page) -> String {
             body.beside {
                 a.skip href="#content" { "To the content" }
                 header.top {
-                    a.home href="./" { "Shardscope" }
+                    a.home href="./" { (mark()) "Shardscope" }
                     nav aria-label="Pages" {
                         a href="./" { "Calculator" }
                         @for other in pages() {

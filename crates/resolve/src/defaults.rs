@@ -147,7 +147,8 @@ pub(super) fn fill(table: &mut Table, software: Software) {
     if table.degree(Field::ContextParallelSize) > 1 {
         all(table, &[(Field::CpCommType, "p2p")], whose);
     }
-    let why = "Shardscope's default: reserved memory was measured 2 to 7 % above allocated (SimuMax's runs on B200)";
+    let why =
+        "Shardscope's default: reserved memory was measured 2 to 7% above allocated (SimuMax's runs on B200)";
     table.default(Field::MemoryHeadroom, SettingValue::Real(HEADROOM), why);
 }
 

@@ -27,7 +27,7 @@ pub const GAPS: &[(&str, &str)] = &[
     ),
     (
         "zero-bubble-013",
-        "about 7 % of what moves is missing at the smallest model; its figure grows with the micro-batches",
+        "about 7% of what moves is missing at the smallest model; its figure grows with the micro-batches",
     ),
     ("zero-bubble-015", "as 013"),
     ("zero-bubble-017", "as 013"),

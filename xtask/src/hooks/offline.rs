@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::digest::sha256;
 
 /// What the page asks for after its first answer.
-const LATER: [&str; 2] = ["tables.json", "worker.js"];
+const LATER: [&str; 3] = ["inter.woff2", "tables.json", "worker.js"];
 
 /// Writes into `sw.js` of a built page the digest of its `index.html`, as it is served, and the files that it names; into its
 /// manifest the name of its icon.

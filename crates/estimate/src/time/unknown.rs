@@ -65,7 +65,7 @@ impl Unknown {
                 "The two copies of DualPipe add up their gradients over the replicas of each; what they exchange with each other is not counted."
             }
             Self::Continued => {
-                "The step has more events than are simulated one by one; the rest is extrapolated at the same pace, within 1 % of the full simulation."
+                "The step has more events than are simulated one by one; the rest is extrapolated at the same pace, within 1% of the full simulation."
             }
             Self::Between => "Data loading, evaluation and checkpoints are left out.",
         }

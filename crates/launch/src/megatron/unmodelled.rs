@@ -33,7 +33,7 @@ const VARIANT: &str = "another attention than the transformer's own";
 const RETRO: &str = "retrieval beside the decoder (Retro)";
 const RL: &str = "reinforcement learning, in which generation shares the accelerators";
 const OFFLOAD: &str = "activations offloaded to the host module by module";
-const LOW_PRECISION: &str = "matrix products in a format of their own for some layers";
+const LOW_PRECISION: &str = "GEMMs in a format of their own for some layers";
 const VISION: &str = "a vision model beside or in place of the decoder";
 
 /// All of them. Sources: `megatron/training/arguments.py` of core 0.19 and the code that reads each flag.
