@@ -1,6 +1,6 @@
 //! Facets of an operator: weights, kept tensors, messages. Arithmetic is in `work.rs`.
 
-use super::Shape;
+use super::{Savers, Shape};
 use shardscope_explain::Formula;
 use shardscope_units::{Bytes, Count};
 
@@ -296,12 +296,15 @@ pub struct Saved {
     pub bytes: Bytes,
     /// Why it is kept and how large it is.
     pub formula: &'static Formula,
+    /// Which modules save it, so that it goes to the host with theirs.
+    pub savers: Savers,
 }
 
 impl Saved {
     /// A kept tensor of `shape` with elements of `width` bytes.
     #[must_use]
     pub fn new(name: &'static str, shape: &[u64], width: u64, formula: &'static Formula) -> Self {
-        Self { name, shape: Shape::new(shape), width, bytes: Count::of_shape(shape).bytes(width), formula }
+        let bytes = Count::of_shape(shape).bytes(width);
+        Self { name, shape: Shape::new(shape), width, bytes, formula, savers: Savers::default() }
     }
 }

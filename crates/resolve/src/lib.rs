@@ -15,6 +15,7 @@ mod layout;
 mod mixers;
 mod model;
 mod named;
+mod offload;
 mod packs;
 mod parse;
 mod precision;

@@ -81,18 +81,11 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     leaves.pass_below(&["policy.megatron_cfg.fp8_cfg."]);
     lack_yes(
         leaves,
-        &[
-            (
-                "policy.megatron_cfg.fine_grained_activation_offloading",
-                Effect::Memory,
-                "activations offloaded to the host module by module",
-            ),
-            (
-                "policy.megatron_cfg.use_fused_linear_logprobs",
-                Effect::Memory,
-                "log-probabilities fused with the output layer",
-            ),
-        ],
+        &[(
+            "policy.megatron_cfg.use_fused_linear_logprobs",
+            Effect::Memory,
+            "log-probabilities fused with the output layer",
+        )],
     );
     for (field, value) in [
         (Field::Bf16, "true"),
