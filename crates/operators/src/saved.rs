@@ -1,23 +1,36 @@
-//! Which modules of a layer save a tensor, so that Megatron can send it to the host with theirs
+//! A tensor kept for backward, and which modules of a layer save it, so that Megatron can send it to the host with theirs
 //! (`megatron/core/pipeline_parallel/fine_grained_activation_offload.py`).
 
+use super::Shape;
+use shardscope_explain::Formula;
 use shardscope_plan::{OffloadModule, OffloadModules};
 use shardscope_units::{Bytes, Count};
 
-use super::part::Saved;
-
-/// Which modules save a tensor, of those that Megatron can offload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Savers {
-    /// A module for every time that the tensor is saved: each sends a copy of its own, and gets one back.
-    pub modules: &'static [OffloadModule],
-    /// Whether something outside of these refers to the storage too, so that it stays on the device.
-    pub held: bool,
-    /// Elements of one copy where that is not the whole storage: of a view, or of one of several tensors counted as one.
-    pub elements: Option<u64>,
+/// A tensor that autograd keeps from forward to backward, for one micro-batch on one rank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Saved {
+    /// Short name, for example `fc1 input`.
+    pub name: &'static str,
+    /// Its shape on the rank; the product times `width` is `bytes` unless it is a held storage.
+    pub shape: Shape,
+    /// Bytes of one element.
+    pub width: u64,
+    /// Bytes of its storage, counted once at its first saver.
+    pub bytes: Bytes,
+    /// Why it is kept and how large it is.
+    pub formula: &'static Formula,
+    /// Which modules save it, so that it goes to the host with theirs.
+    pub savers: Savers,
 }
 
 impl Saved {
+    /// A kept tensor of `shape` with elements of `width` bytes.
+    #[must_use]
+    pub fn new(name: &'static str, shape: &[u64], width: u64, formula: &'static Formula) -> Self {
+        let bytes = Count::of_shape(shape).bytes(width);
+        Self { name, shape: Shape::new(shape), width, bytes, formula, savers: Savers::default() }
+    }
+
     /// The same, saved by `modules`.
     pub(crate) const fn by(mut self, modules: &'static [OffloadModule]) -> Self {
         self.savers.modules = modules;
@@ -58,4 +71,15 @@ impl Saved {
         let all = savers.modules.iter().all(|module| modules.has(*module));
         !savers.held && !savers.modules.is_empty() && all && self.elements() >= least
     }
+}
+
+/// Which modules save a tensor, of those that Megatron can offload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Savers {
+    /// A module for every time that the tensor is saved: each sends a copy of its own, and gets one back.
+    pub modules: &'static [OffloadModule],
+    /// Whether something outside of these refers to the storage too, so that it stays on the device.
+    pub held: bool,
+    /// Elements of one copy where that is not the whole storage: of a view, or of one of several tensors counted as one.
+    pub elements: Option<u64>,
 }
