@@ -44,6 +44,7 @@ mod llava;
 mod measured;
 mod memory;
 mod models;
+mod offloaded_modules;
 mod parameters;
 mod plans;
 mod random;

@@ -176,3 +176,22 @@ fn every_setting_that_is_written_is_known_again() {
     assert!(written > 500, "{written}");
     assert!(unread.is_empty(), "{unread}");
 }
+
+/// A run of Megatron's CI in short: modules whose saved tensors go to the host.
+#[test]
+fn offloaded_modules_are_written_back() {
+    let script = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --ffn-hidden-size 4096 \
+        --num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 32 \
+        --vocab-size 50257 --bf16 --swiglu --normalization RMSNorm --disable-bias-linear --position-embedding-type rope \
+        --untie-embeddings-and-output-weights --transformer-impl transformer_engine --pipeline-model-parallel-size 2 \
+        --hidden-dropout 0 --attention-dropout 0 --fine-grained-activation-offloading \
+        --offload-modules qkv_linear core_attn attn_proj --min-offloaded-tensor-size 4096";
+    let target = resolved(&[("run.sh".to_owned(), script.to_owned())], &[]);
+    let wanted = bare(&target).expect("a plan");
+    assert_eq!(wanted.recipe().offload.least, 4096);
+    for exported in [megatron_command(&target), bridge_command(&target)] {
+        assert!(exported.text.contains("attn_proj"), "{}", exported.text);
+        let again = resolved(&[("run.sh".to_owned(), exported.text.clone())], &machine(&target));
+        assert_eq!(bare(&again).as_ref(), Some(&wanted), "{}", exported.text);
+    }
+}

@@ -53,7 +53,7 @@ use super::kind::{DTYPES, Kind, OPTIMIZERS};
 use super::layers::LinearKind;
 use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
-    MAX_PATCHES, MAX_POSITIONS, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
+    MAX_PATCHES, MAX_POSITIONS, MAX_SENT, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
 };
 use Kind::{Count, Counts, Flag, Real, Text, Word, Words};
 
@@ -324,6 +324,11 @@ fields! {
     DistributeSavedActivations "distribute_saved_activations" Flag, "kept layer inputs shared over tensor ranks";
     OffloadSavedTensors "offload_saved_tensors" Flag, "every tensor that forward saves waits on the host for backward (torch.autograd.graph.save_on_cpu)";
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
+    FineGrainedActivationOffloading "fine_grained_activation_offloading" Flag, "what the layers' modules named beside it save goes to the host until backward";
+    OffloadModules "offload_modules" Words, "modules of a layer whose saved tensors go to the host";
+    MinOffloadedTensorSize "min_offloaded_tensor_size" Count(0, MAX_SENT), "elements of the smallest tensor that goes to the host with its module";
+    ActivationOffloadFraction "activation_offload_fraction" Real(0.0, 1.0), "part of the modules' runs whose tensors go to the host";
+    DeltaOffloadBytesAcrossPpRanks "delta_offload_bytes_across_pp_ranks" Count(0, MAX_SENT), "bytes that each pipeline rank sends to the host less than the one before";
     AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused", "sdpa", "flash3", "flash4"]), "attention kernel";
     AttentionBackend "attention_backend" Word(&["flash", "fused", "unfused", "local", "auto"]), "attention backend asked for";
     NvteFlashAttn "nvte_flash_attn" Flag, "whether Transformer Engine may take flash-attn (NVTE_FLASH_ATTN)";

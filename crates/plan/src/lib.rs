@@ -22,6 +22,7 @@ mod model;
 mod moe;
 mod not_modelled;
 mod number;
+mod offload;
 mod optimizer;
 mod precision;
 mod recipe;
@@ -60,7 +61,8 @@ pub use model::{
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
 pub use not_modelled::{Effect, NotModelled, NotRead};
 pub use number::Number;
-pub use optimizer::{DpSharding, Offload, Optimizer, OptimizerKind, StateFormat};
+pub use offload::{Offload, OffloadModule, OffloadModules};
+pub use optimizer::{DpSharding, Optimizer, OptimizerKind, StateFormat};
 pub use precision::{Fp8, Fp8Recipe};
 pub use recipe::{HEADROOM, Overlap, Recipe};
 pub use recompute::{Recompute, RecomputeModule};

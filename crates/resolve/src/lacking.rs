@@ -4,7 +4,7 @@
 use super::lacking_adapters::{beside_adapters, fused, over_expert_tensor};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
-use super::{evaluation, tuning, vision};
+use super::{evaluation, offload, tuning, vision};
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use crate::{Setting, SettingValue};
 use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software};
@@ -124,6 +124,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     beside_adapters(table, software, adapters);
     fused(table, software);
     on_the_host(table, software);
+    offload::lacking(table, software);
     if let Some(library) = library {
         over_expert_tensor(table, library);
     }

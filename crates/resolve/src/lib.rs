@@ -16,6 +16,7 @@ mod layout;
 mod mixers;
 mod model;
 mod named;
+mod offload;
 mod packs;
 mod parse;
 mod precision;

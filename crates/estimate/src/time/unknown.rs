@@ -25,6 +25,8 @@ pub enum Unknown {
     Prefetch,
     /// How fast the host takes saved tensors and gives them back.
     HostCopies,
+    /// How fast offloaded modules' tensors go to the host, and whether copies hide behind arithmetic.
+    ModuleCopies,
     /// Which kernels are recomputed by named modules.
     Modules,
     /// Which replicas add up the gradients of `DualPipe`'s two copies.
@@ -59,6 +61,9 @@ impl Unknown {
             Self::Prefetch => "Sharded weights are assumed to be gathered one unit ahead.",
             Self::HostCopies => {
                 "Saved tensors are copied to the host and back at PCIe 4's 31 GB/s each way; where the link is faster the step is shorter."
+            }
+            Self::ModuleCopies => {
+                "Copies of offloaded modules are taken to hide behind arithmetic as far as it lasts, at what one accelerator's link reaches while no other uses the host's memory."
             }
             Self::Modules => "Selective recomputation is costed by the kernels of the named modules.",
             Self::Copies => {
@@ -96,6 +101,7 @@ pub fn unknowns(plan: &Plan, time: &Time) -> Vec<Unknown> {
     when(time.waits("host").1 >= WAITING, Unknown::Host);
     when(recipe.dp_sharding == DpSharding::Parameters, Unknown::Prefetch);
     when(recipe.offload.saved_tensors, Unknown::HostCopies);
+    when(!recipe.offload.modules.is_empty(), Unknown::ModuleCopies);
     when(matches!(recipe.recompute, Recompute::Selective(_)), Unknown::Modules);
     if !Rehearsal::of(Shape::of(plan)).is_exact() {
         out.push(Unknown::Continued);

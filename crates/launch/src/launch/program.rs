@@ -19,6 +19,7 @@ const SERVES: &str = "a server, which trains nothing";
 const EVALUATES: &str = "an evaluation, which trains nothing";
 const CONVERTS: &str = "a conversion of files, which trains nothing";
 const SETS_UP: &str = "a set-up of software, which trains nothing";
+const CHECKS: &str = "a check of devices and links, which trains nothing";
 const PREPARES: &str = "a preparation of data, which trains nothing";
 
 /// Words of program names, and what such programs are for.
@@ -38,6 +39,7 @@ const VERBS: &[(&str, &str)] = &[
          ckpt checkpoint consolidate reshard torchdist",
         CONVERTS,
     ),
+    ("test tests diagnostics", CHECKS),
     ("preprocess preprocessing tokenize prepare download make_dataset analyze", PREPARES),
 ];
 
@@ -149,6 +151,7 @@ mod tests {
             "convert_ckpt.py",
             "tools/checkpoint/convert.py",
             "tools/preprocess_data.py",
+            "torch-distributed-gpu-test.py",
             "lm_eval",
             "vllm.entrypoints.openai.api_server",
             "sglang.launch_server",

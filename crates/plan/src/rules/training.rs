@@ -1,5 +1,6 @@
 //! Optimizer, recomputation and offloading.
 
+use super::offload;
 use super::refusals::Refusals;
 use crate::contradiction::Rule;
 use crate::{Contradiction, DpSharding, Field, Number, OptimizerKind, Plan, Recompute, Software};
@@ -17,7 +18,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     optimizer(plan, refusals);
     overlap(plan, refusals);
     recomputation(plan, refusals);
-    offloading(plan, refusals);
+    offload::check(plan, refusals);
 }
 
 fn optimizer(plan: &Plan, refusals: &mut Refusals) {
@@ -139,28 +140,3 @@ fn on_host(plan: &Plan, refusals: &mut Refusals) {
     };
     refusals.unless(!recipe.offload.saved_tensors || (whole && layout.pipeline <= 1), rule, &[]);
 }
-
-fn offloading(plan: &Plan, refusals: &mut Refusals) {
-    let (layout, recipe) = (plan.layout(), plan.recipe());
-    if recipe.offload.activation_layers == 0 {
-        return;
-    }
-    let rule = &Rule {
-        code: Code::OffloadPp,
-        fields: OFFLOADING,
-        sentence: "activations cannot be offloaded with PP {}",
-        hint: "",
-    };
-    refusals.unless(layout.pipeline <= 1, rule, &[layout.pipeline]);
-    let rule = &Rule {
-        code: Code::OffloadRecompute,
-        fields: OFFLOADING,
-        sentence: "activations cannot be both offloaded and recomputed",
-        hint: "",
-    };
-    refusals.unless(recipe.recompute == Recompute::None, rule, &[]);
-}
-
-/// Settings that keep activations from being offloaded.
-const OFFLOADING: &[Field] =
-    &[Field::CpuOffloadingNumLayers, Field::PipelineModelParallelSize, Field::RecomputeGranularity];

@@ -83,11 +83,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         leaves,
         &[
             (
-                "policy.megatron_cfg.fine_grained_activation_offloading",
-                Effect::Memory,
-                "activations offloaded to the host module by module",
-            ),
-            (
                 "policy.megatron_cfg.use_fused_linear_logprobs",
                 Effect::Memory,
                 "log-probabilities fused with the output layer",
