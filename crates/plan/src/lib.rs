@@ -20,6 +20,7 @@ mod lines;
 mod marks;
 mod model;
 mod moe;
+mod norm_weights;
 mod not_modelled;
 mod number;
 mod optimizer;
@@ -52,10 +53,11 @@ pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use marks::Marks;
 pub use model::{
     Activation, ActivationSteps, Arrangement, AttentionSoftmax, Dropout, Embeddings, ExpertGroups, Experts,
-    LatentAttention, LinearBias, Model, NormPlaces, NormProduct, NormWeights, Normalization,
-    PositionEmbedding, RotationTables, VocabPadding,
+    LatentAttention, LinearBias, Model, NormPlaces, NormProduct, Normalization, PositionEmbedding,
+    RotationTables, VocabPadding,
 };
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
+pub use norm_weights::NormWeights;
 pub use not_modelled::{Effect, NotModelled, NotRead};
 pub use number::Number;
 pub use optimizer::{DpSharding, Offload, Optimizer, OptimizerKind, StateFormat};

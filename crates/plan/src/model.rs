@@ -1,6 +1,7 @@
 //! The transformer's shape, in Megatron's words.
 
 use crate::layers::{FeedForward, LayerKind, Mixer, Mixers};
+use crate::norm_weights::NormWeights;
 use crate::vision::VisionTower;
 
 /// A decoder-only transformer. All sizes are of the whole, unsharded model.
@@ -103,24 +104,6 @@ pub struct Arrangement {
     /// Queries, keys and values are clamped behind their projection, which is kept as it was for their gradient (OLMo's
     /// `clip_qkv`).
     pub clipped_queries: bool,
-}
-
-/// Which norms of a model's own modules have weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NormWeights {
-    /// Norms over the hidden size.
-    pub stream: bool,
-    /// Norms of queries and keys.
-    pub heads: bool,
-    /// Whether a `LayerNorm`'s has a bias beside it.
-    pub biases: bool,
-}
-
-impl Default for NormWeights {
-    /// All of them.
-    fn default() -> Self {
-        Self { stream: true, heads: true, biases: true }
-    }
 }
 
 /// Where dropout stands in a model's own modules.
