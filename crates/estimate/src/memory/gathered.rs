@@ -25,11 +25,6 @@ static HEAD: Formula = Formula::new(
     "The output layer's weight, whole while the loss is made and its backward runs.",
     "deepspeed/runtime/zero/partitioned_param_coordinator.py:fetch_sub_module",
 );
-static APART: Formula = Formula::new(
-    "V·h·w",
-    "The output layer's weight, a unit of its own: gathered when it runs and freed behind it.",
-    "torch/distributed/fsdp/_runtime_utils.py:_pre_backward_hook",
-);
 static GRADIENTS: Formula =
     Formula::new("W·w", "Gradients of the layer that runs, before they are shared.", COLLECTIVES);
 static REDUCED: Formula = Formula::new(
@@ -212,8 +207,8 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: 
         // Units are reduced one after the other, the output layer's while the last layer runs.
         let largest = if projects { own.max(head) } else { own };
         layers.extend([root, term("gradients being reduced", largest, reduced, &REDUCED)]);
-        let mut ends = vec![one, root];
-        ends.extend(projects.then(|| term("gathered weight of the output layer", head, x.width, &APART)));
+        // The output layer's own stands with the tensors of its backward: at the loss it is freed already.
+        let ends = vec![one, root];
         return Gathered { forward: ends.clone(), ends, step: Vec::new(), layers };
     }
     let whole_ends = term("gathered weights outside of layers", ends, x.width, &ENDS);

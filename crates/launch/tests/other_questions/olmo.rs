@@ -102,6 +102,12 @@ fn what_olmo_does_otherwise_stops_by_name() {
         ("", by_block, "distributed_strategy: ddp", "distributed_strategy"),
         ("", by_block, "activation_checkpointing: fine_grained", "activation_checkpointing"),
         ("", by_block, "softmax_auxiliary_loss: true", "softmax_auxiliary_loss"),
+        (
+            "",
+            by_block,
+            "data:\n  custom_dataset:\n    name: mine\n    collate_config:\n      attention_bias_field: bias",
+            "data.custom_dataset.collate_config.attention_bias_field",
+        ),
         ("", by_block, "data:\n  generate_doc_lengths: true", "data.generate_doc_lengths"),
         ("", by_block, "compile:\n  fullgraph: false", "compile.fullgraph"),
         ("", by_block, "evaluators:\n  - label: piqa", "evaluation_batch_size"),

@@ -5,7 +5,7 @@ use super::super::tape::Step;
 use super::shared::{AUTOGRAD, FLOAT, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{LogProbs, LossKind, Objective, PreferenceLogits, Reference};
+use shardscope_plan::{DpSharding, LogProbs, LossKind, Objective, PreferenceLogits, Reference};
 use shardscope_units::Bytes;
 
 const LIGER: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:fused_linear_cross_entropy_forward";
@@ -51,6 +51,12 @@ static SHIFTED_COPY: Formula = Formula::new("4·b·(s - 1)·V", "The same in fp3
 
 static SHIFTED_BOTH: Formula =
     Formula::new("8·b·(s - 1)·V", "Gradients of the log-softmax and of the logits, fp32.", OLMO);
+
+static APART: Formula = Formula::new(
+    "V·h·B",
+    "The output layer's weight, an FSDP unit of its own: gathered when it runs and freed behind it.",
+    "torch/distributed/fsdp/_runtime_utils.py:_pre_backward_hook",
+);
 
 static PART: Formula = Formula::new("rows·V·Bc", "Logits of a chunk of tokens, or their gradient.", CHUNKS);
 
@@ -154,6 +160,14 @@ fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     ]
 }
 
+/// The output layer's weight where it is an FSDP unit of its own, which is gathered when its backward begins.
+fn gathered_head(x: &Symbols<'_>) -> Option<Saved> {
+    let recipe = x.recipe();
+    let sharded = recipe.dp_sharding == DpSharding::Parameters && x.plan.layout().dense_shards() > 1;
+    let name = "gathered weight of the output layer";
+    (recipe.transformers.ends_apart && sharded).then(|| Saved::new(name, &[x.v, x.h], x.width, &APART))
+}
+
 /// A loss of all tokens but the last of each sequence. The loop names the logits until the loss is there; their gradient is
 /// made without the last tokens and padded by them.
 fn shifted(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
@@ -178,6 +192,7 @@ fn shifted(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     let mut backward = vec![padded, Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT)];
     backward
         .extend(trains.then(|| Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD)));
+    backward.extend(gathered_head(x));
     let gone = returned(Operator::OutputLayer, x, &[Step::Core]);
     vec![
         Transient::new("loss", Bytes::ZERO, forward),
@@ -223,6 +238,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     let mut loss = Vec::new();
     let mut backward = vec![Saved::new("logits gradient", &wide, width, &NARROW), input];
     backward.extend(weight);
+    backward.extend(gathered_head(x));
     let on_host = x.recipe().offload.saved_tensors;
     if on_host {
         let name = "output layer's weight, back from the host";
