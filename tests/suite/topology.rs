@@ -213,6 +213,24 @@ fn middle_levels_of_context_are_cut_out_of_both_sides() {
     }
 }
 
+/// Second shards of weights (ZeRO++ hpZ): runs of so many members of a data-parallel group, told of where there are several.
+#[test]
+fn second_shards_are_runs_of_the_data_group() {
+    let config = serde_json::json!({"world_size": 16, "tp": 2});
+    for (shards, runs) in [(0, 1), (16, 1), (8, 1), (4, 2), (2, 4)] {
+        let groups = Groups::of(&Layout { second_shards: shards, ..layout(&config) });
+        assert_eq!(groups.world(), 16);
+        assert_eq!(groups.kinds().contains(&GroupKind::SecondShards), runs > 1, "{shards}");
+        let found: Vec<Vec<u64>> =
+            groups.all(GroupKind::SecondShards).map(|group| group.ranks().map(Rank::get).collect()).collect();
+        let each = 8 / runs;
+        let run = |tensor: u64, run: u64| (0..each).map(|place| tensor + 2 * (run * each + place)).collect();
+        let expected: Vec<Vec<u64>> =
+            (0..2).flat_map(|tensor| (0..runs).map(move |at| run(tensor, at))).collect();
+        assert_eq!(found, expected, "{shards}");
+    }
+}
+
 #[test]
 fn the_seeds_groups_in_its_notation() {
     let config = serde_json::json!({"world_size": 16, "tp": 2, "pp": 2});

@@ -6,7 +6,7 @@ use std::env;
 use e2e::Page;
 use serde_json::{Value, json};
 
-use super::steps::panel;
+use super::steps::{input, panel};
 
 /// Changes of a normal run.
 const CHANGES: u64 = 300;
@@ -19,10 +19,13 @@ const SLACK: f64 = 1.15;
 /// The same without regard to size. Unit: byte, and element of the page.
 const FEW: [f64; 3] = [2e6, 2e6, 600.0];
 
-/// The engine's memory, the page's objects, both in bytes, and the elements that are alive, with the script as at first and one
-/// panel open, after a collection of garbage.
-fn held(page: &Page, script: &str) -> [f64; 3] {
-    page.fill("#script", script);
+/// The engine's memory, the page's objects, both in bytes, and the elements that are alive, with an example in hand and one panel
+/// open, after a collection of garbage.
+fn held(page: &Page) -> [f64; 3] {
+    input(page, "examples");
+    page.wait_for(".example");
+    page.js("document.querySelector('.example').click()", &[]);
+    input(page, "script-input");
     panel(page, "memory");
     page.until("the answer", || (page.count("#memory table") > 0).then_some(()));
     page.devtools("HeapProfiler.collectGarbage", json!({}));
@@ -89,9 +92,8 @@ fn thousands_of_changes_leave_nothing_behind() {
     );
     page.devtools("Performance.enable", json!({}));
     page.goto("");
-    let script = page.value("#script");
     let mut made = [0; 4];
-    let mut warm = held(&page, &script);
+    let mut warm = held(&page);
     for batch in 0..wanted.div_ceil(BATCH) {
         let said = page.js_async(CHANGE, &[json!(batch + 1), json!(BATCH)]);
         let kinds = ["knobs", "edits", "undos", "panels"];
@@ -99,11 +101,11 @@ fn thousands_of_changes_leave_nothing_behind() {
             *count += said[kind].as_u64().unwrap_or_else(|| panic!("{said}"));
         }
         if (batch + 1) * BATCH * WARM <= wanted.max(BATCH * WARM) {
-            warm = held(&page, &script);
+            warm = held(&page);
         }
         page.assert_quiet();
     }
-    let end = held(&page, &script);
+    let end = held(&page);
     println!("knobs, edits, undos, panels: {made:?}; held {warm:?}, at the end {end:?}");
     assert!(made.iter().all(|count| count * 40 > wanted), "{made:?}");
     for ((before, after), few) in warm.into_iter().zip(end).zip(FEW) {
