@@ -12,7 +12,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
-use crate::packages::{node, npm};
+use crate::packages::{NpmPackage, node, npm};
 use crate::process::{command, find, output, root, timed};
 use crate::{browser, docs_tools};
 
@@ -22,7 +22,18 @@ pub const WASM: &str = "wasm32-unknown-unknown";
 const TRUNK: &str = "0.21.14";
 /// Older ones refuse what rustc 1.95 writes.
 const BINARYEN: &str = "132";
-const AXE: &str = "4.14.1";
+/// The same where Node runs it.
+const NPM_BINARYEN: NpmPackage = NpmPackage {
+    name: "binaryen",
+    version: "132.0.0",
+    integrity: "sha512-4Usg7yEvwO3FMso3Oov6qkOOHSod1IEv+boKkh77kTljM+eNBouqCTbqWswGzbG+vDNO/b/v2C4gfEh1WgB9Lg==",
+};
+/// Accessibility rules.
+const AXE: NpmPackage = NpmPackage {
+    name: "axe-core",
+    version: "4.14.1",
+    integrity: "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+};
 
 /// What things are installed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -56,7 +67,7 @@ fn tests() -> Result<()> {
     browser::install_firefox()?;
     if !browser::axe().is_file() {
         node("axe-core")?;
-        timed(&format!("axe-core {AXE} (accessibility rules, npm)"), || npm(&format!("axe-core@{AXE}")))?;
+        timed(&format!("axe-core {} (accessibility rules, npm)", AXE.version), || npm(AXE))?;
     }
     docs_tools::install();
     Ok(())

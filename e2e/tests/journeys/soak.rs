@@ -6,6 +6,8 @@ use std::env;
 use e2e::Page;
 use serde_json::{Value, json};
 
+use super::steps::{input, panel};
+
 /// Changes of a normal run.
 const CHANGES: u64 = 300;
 /// Changes made between two looks.
@@ -17,8 +19,15 @@ const SLACK: f64 = 1.15;
 /// The same without regard to size. Unit: byte, and element of the page.
 const FEW: [f64; 3] = [2e6, 2e6, 600.0];
 
-/// The engine's memory, the page's objects, both in bytes, and the elements that are alive, after a collection of garbage.
+/// The engine's memory, the page's objects, both in bytes, and the elements that are alive, with an example in hand and one panel
+/// open, after a collection of garbage.
 fn held(page: &Page) -> [f64; 3] {
+    input(page, "examples");
+    page.wait_for(".example");
+    page.js("document.querySelector('.example').click()", &[]);
+    input(page, "script-input");
+    panel(page, "memory");
+    page.until("the answer", || (page.count("#memory table") > 0).then_some(()));
     page.devtools("HeapProfiler.collectGarbage", json!({}));
     let metrics = page.devtools("Performance.getMetrics", json!({}));
     let of = |name: &str| {
@@ -34,29 +43,36 @@ fn held(page: &Page) -> [f64; 3] {
 const CHANGE: &str = r"
     const [seed, count, done] = arguments;
     let state = seed;
-    const below = (n) => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) % n;
+    const below = (n) => ((state = (Math.imul(state, 1664525) + 1013904223) >>> 0) >>> 10) % n;
     const wait = (ms) => new Promise((go) => setTimeout(go, ms));
     const one = (all) => all[below(all.length)];
+    // By the keyboard, which works where there is no plan and so no button.
+    const undo = (shiftKey) => {
+        const keys = { key: 'z', ctrlKey: true, shiftKey, bubbles: true, cancelable: true };
+        document.body.dispatchEvent(new KeyboardEvent('keydown', keys));
+        made.undos++;
+    };
     const made = { knobs: 0, edits: 0, undos: 0, panels: 0 };
     (async () => {
         for (let change = 0; change < count; change++) {
             const kind = below(10);
             const box = document.querySelector('#script');
-            if (kind < 4) {
+            if (!document.querySelector('.knobs')) {
+                undo(false);
+            } else if (kind < 4) {
                 const knob = one([...document.querySelectorAll('.knobs button:not([disabled])')]);
                 if (knob) { knob.click(); made.knobs++; }
-            } else if (kind < 7 && box) {
+            } else if (kind < 6 && box) {
                 const numbers = [...box.value.matchAll(/\b\d+\b/g)];
                 const at = one(numbers);
-                const value = String(1 << below(8));
+                const value = String(Math.max(1, below(2) ? at[0] * 2 : at[0] >> 1));
                 box.value = box.value.slice(0, at.index) + value + box.value.slice(at.index + at[0].length);
                 box.dispatchEvent(new Event('input', { bubbles: true }));
                 made.edits++;
             } else if (kind < 9) {
-                const button = document.querySelector(below(3) ? '[aria-label=Undo]' : '[aria-label=Redo]');
-                if (button && !button.disabled) { button.click(); made.undos++; }
+                undo(below(4) === 0);
             } else {
-                const tab = one([...document.querySelectorAll('[role=tab]')]);
+                const tab = one([...document.querySelectorAll('#answer [role=tab]')]);
                 if (tab) { tab.click(); made.panels++; }
             }
             await wait(below(12) ? 0 : 220);

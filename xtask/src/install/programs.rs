@@ -92,7 +92,7 @@ pub(super) fn wasm_opt(version: &str) -> Result<()> {
         &[
             ("its project's release", &|| fetch(archive.as_deref(), &["wasm-opt"], right)),
             // Node runs this one, more slowly
-            ("npm's binaryen", &|| node("wasm-opt").and_then(|()| npm(&format!("binaryen@{version}.0.0")))),
+            ("npm's binaryen", &|| node("wasm-opt").and_then(|()| npm(super::NPM_BINARYEN))),
         ],
     )
 }
