@@ -8,7 +8,9 @@ use serde_json::Value;
 use shardscope::link::{MAX_TEXT, MAX_TEXTS, Pasted, PastedText, decode};
 use shardscope::plan::Plan;
 use shardscope::report::Report;
+use shardscope::session::{Asked, Topic, Trained};
 use shardscope::source::suggest;
+use shardscope::units::Count;
 
 use crate::compare::Read;
 use crate::input::{Answer, Changes, answer, fragment, take};
@@ -167,6 +169,107 @@ pub(super) struct SearchInput {
 }
 
 impl SearchInput {
+    pub(super) fn limit(&self) -> usize {
+        self.limit.unwrap_or(LAYOUTS)
+    }
+}
+
+/// `ask`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct AskInput {
+    #[serde(flatten)]
+    pub(super) run: Run,
+    /// What is asked.
+    question: Asking,
+    /// What trains; left out, as in the run.
+    #[serde(default)]
+    train: Option<Training>,
+    /// For cheapest: tokens to train on, for example 15e12; left out, the run's own budget.
+    #[serde(default)]
+    tokens: Option<f64>,
+    /// For cheapest: days that there are.
+    #[serde(default)]
+    days: Option<f64>,
+    /// For cheapest: price of an accelerator for an hour; left out, the run's price_per_gpu_hour.
+    #[serde(default)]
+    price: Option<f64>,
+    /// For cheapest and scaling: nodes that there are; left out, the run's own.
+    #[serde(default)]
+    most_nodes: Option<u64>,
+    /// Lines listed at most, those around the answer [default: 10].
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+/// A question that is answered by searches for other layouts of the run.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Asking {
+    /// The fewest accelerators of the run's kind that hold it.
+    FewestGpus,
+    /// Of which kind of accelerators the fewest hold it: the run's own, A100, H100, H200, B200, MI300X, MI355X.
+    WhichGpu,
+    /// The number of nodes on which the tokens cost least.
+    Cheapest,
+    /// The fastest layout from one node up to most_nodes.
+    Scaling,
+    /// What one more node brings.
+    OneMoreNode,
+    /// The longest sequence that fits.
+    LongestSequence,
+    /// The largest micro-batch that fits.
+    LargestMicroBatch,
+    /// The largest model of the catalog that fits on the run's machines.
+    LargestModel,
+}
+
+/// What trains.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Training {
+    /// Everything.
+    Full,
+    /// LoRA's adapters.
+    Lora,
+    /// Adapters over weights of 4 bits.
+    Qlora,
+}
+
+impl AskInput {
+    /// The question as the engine takes it.
+    ///
+    /// # Errors
+    /// A sentence that says what to change in the call.
+    pub(super) fn asked(&self) -> Result<Asked, String> {
+        let positive = |name: &str, value: Option<f64>| match value {
+            Some(value) if value > 0.0 && value.is_finite() => Ok(Some(value)),
+            Some(_) => Err(format!("{name} is no positive number")),
+            None => Ok(None),
+        };
+        let tokens = positive("tokens", self.tokens)?.map(|tokens| Count::rounded_up(tokens).get());
+        Ok(Asked {
+            topic: match self.question {
+                Asking::FewestGpus => Topic::FewestGpus,
+                Asking::WhichGpu => Topic::WhichGpu,
+                Asking::Cheapest => Topic::Cheapest,
+                Asking::Scaling => Topic::Scaling,
+                Asking::OneMoreNode => Topic::OneMoreNode,
+                Asking::LongestSequence => Topic::LongestSequence,
+                Asking::LargestMicroBatch => Topic::LargestMicroBatch,
+                Asking::LargestModel => Topic::LargestModel,
+            },
+            trained: self.train.map(|train| match train {
+                Training::Full => Trained::Full,
+                Training::Lora => Trained::Lora,
+                Training::Qlora => Trained::QLora,
+            }),
+            tokens,
+            days: positive("days", self.days)?,
+            price: positive("price", self.price)?,
+            most_nodes: self.most_nodes,
+        })
+    }
+
     pub(super) fn limit(&self) -> usize {
         self.limit.unwrap_or(LAYOUTS)
     }

@@ -9,6 +9,7 @@ use shardscope::launch::Origin;
 use shardscope::plan::Plan;
 use shardscope::report::Report;
 use shardscope::search::Outcome;
+use shardscope::session::AskedLine;
 use shardscope::source::{Severity, render};
 
 use crate::explain::Explained;
@@ -223,6 +224,53 @@ impl Layout {
             peak_reserved: outcome.peak.get(),
             tight: outcome.tight,
             step_seconds: outcome.step.get(),
+        }
+    }
+}
+
+/// The answer to a question.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Answered {
+    /// The answer in one sentence.
+    pub(super) answer: String,
+    /// Whether there is one.
+    pub(super) answered: bool,
+    /// Whether everything was looked at; a search ends after 20 seconds.
+    pub(super) complete: bool,
+    /// What was looked at, in order; where there are many, those around the answer.
+    pub(super) lines: Vec<Line>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Line {
+    /// What varies: a number of accelerators, a length, a batch, a kind of accelerator, or a model.
+    name: String,
+    /// Whether it is the answer.
+    chosen: bool,
+    /// Accelerators; none where nothing fits.
+    gpus: Option<u64>,
+    /// The best layout there, with everything that is changed of the run; of largest-model, all settings of a run of its own.
+    layout: Option<Layout>,
+    /// Over all accelerators.
+    tokens_per_second: Option<f64>,
+    /// For the tokens asked about. Unit: day.
+    days: Option<f64>,
+    /// For the tokens asked about, in the currency of the price.
+    cost: Option<f64>,
+}
+
+impl Line {
+    pub(super) fn of(line: &AskedLine) -> Self {
+        let reached = line.reached.as_ref();
+        Self {
+            name: line.name.clone(),
+            chosen: line.chosen,
+            gpus: reached.map(|one| one.gpus),
+            layout: reached.and_then(|one| one.outcome.as_ref()).map(Layout::of),
+            tokens_per_second: reached.map(|one| one.tokens_per_second),
+            days: reached.and_then(|one| one.days),
+            cost: reached.and_then(|one| one.cost),
         }
     }
 }
