@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::page::Page;
-use crate::{evidence, guide};
+use crate::{evidence, gallery, guide};
 
 /// Every page, in the order of the links.
 #[must_use]
 pub fn pages() -> Vec<Page> {
     let mut all = Vec::from(guide::pages());
     all.push(evidence::page());
+    all.push(gallery::page());
     all
 }
 
@@ -58,6 +59,11 @@ fn mark() -> Markup {
 /// `page` as a whole document.
 #[must_use]
 pub fn framed(page: &Page) -> String {
+    document(page.file, page.name, page.about, page.scripts, &(page.body)())
+}
+
+/// A whole document of a file, with a name, a sentence about it, modules that it runs, and its content.
+pub(crate) fn document(file: &str, name: &str, about: &str, scripts: &[&str], body: &Markup) -> String {
     let document = html! {
         (DOCTYPE)
         html lang="en" {
@@ -66,18 +72,18 @@ pub fn framed(page: &Page) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="description" content=(page.about);
-                meta property="og:title" content={ (page.name) " · Shardscope" };
-                meta property="og:description" content=(page.about);
+                meta name="description" content=(about);
+                meta property="og:title" content={ (name) " · Shardscope" };
+                meta property="og:description" content=(about);
                 meta property="og:type" content="article";
                 meta property="og:image" content="card.png";
                 meta name="twitter:card" content="summary_large_image";
-                title { (page.name) " · Shardscope" }
+                title { (name) " · Shardscope" }
                 script { (PreEscaped(THEME)) }
                 link rel="icon" type="image/svg+xml" href="icon.svg";
                 link rel="stylesheet" href="pages.css";
-                @for file in page.scripts {
-                    script type="module" src=(file) {}
+                @for script in scripts {
+                    script type="module" src=(script) {}
                 }
             }
             body.beside {
@@ -87,14 +93,14 @@ pub fn framed(page: &Page) -> String {
                     nav aria-label="Pages" {
                         a href="./" { "Calculator" }
                         @for other in pages() {
-                            a href=(other.file) aria-current=[(other.file == page.file).then_some("page")] { (other.name) }
+                            a href=(other.file) aria-current=[(other.file == file).then_some("page")] { (other.name) }
                         }
                     }
                 }
                 main #content {
-                    h1 { (page.name) }
-                    p.lead { (page.about) }
-                    ((page.body)())
+                    h1 { (name) }
+                    p.lead { (about) }
+                    (body)
                 }
                 footer.foot { p { "Written from what the engine computes, when the site was built." } }
             }

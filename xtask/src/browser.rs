@@ -105,7 +105,7 @@ pub fn locate() -> Result<Browser> {
             bail!("{given}, as {variable} says, is nothing that can be run");
         }
     }
-    let chrome = first("CHROME", "chrome", BROWSERS.map(str::to_owned)).context(HELP)?;
+    let chrome = chrome()?;
     // GitHub's machines name the folder of the driver that fits their Chrome
     let theirs = given("CHROMEWEBDRIVER").map(|folder| format!("{folder}/chromedriver"));
     let drivers = theirs.into_iter().chain(DRIVERS.map(str::to_owned));
@@ -116,6 +116,14 @@ pub fn locate() -> Result<Browser> {
         return Err(anyhow::anyhow!("{chrome} and {driver} are of different versions")).context(HELP);
     }
     Ok(Browser { chrome, chromedriver, axe: axe() })
+}
+
+/// A browser alone, for pictures.
+///
+/// # Errors
+/// Where there is none.
+pub fn chrome() -> Result<PathBuf> {
+    first("CHROME", "chrome", BROWSERS.map(str::to_owned)).context(HELP)
 }
 
 /// Prints what [`locate`] finds.
