@@ -288,7 +288,7 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
     });
     let frozen = x.recipe().tuning.frozen_layers(x.model().num_layers);
     let grows = walk.absent > Bytes::ZERO && !walk.deferred || !sum.groups.is_empty();
-    for (behind, index) in (0..).zip(chunk.layers.clone().rev().take_while(|index| *index >= frozen)) {
+    for index in chunk.layers.clone().rev().take_while(|index| *index >= frozen) {
         let layer = x.model().layer_kind(index);
         let kind = SectionKind::Layer(layer);
         let unit = walk.units.get(kind);
