@@ -13,6 +13,7 @@ mod unmodelled;
 
 pub(crate) use flags::TABLE as FLAGS;
 pub use flags::{flags_of, known_flags};
+pub(crate) use idle::TABLE as IDLE;
 pub(crate) use idle::reason_anywhere;
 pub use reader::read;
 pub use release::known_releases;
