@@ -8,7 +8,7 @@ use super::action::Action;
 use super::context::{AppContext, send, use_dispatch};
 use super::tour::TourButton;
 use super::ui::Theme;
-use super::widgets::{Icon, Sign};
+use super::widgets::{Sign, icon};
 
 #[component(Header)]
 pub(crate) fn header() -> Html {
@@ -32,7 +32,7 @@ pub(crate) fn header() -> Html {
             </nav>
             <ThemeMenu />
             <button type="button" class="button main share" onclick={send(&dispatch, || Action::Share(true))}>
-                <Icon sign={Sign::Share} />
+                { icon(Sign::Share) }
                 <span class="roomy">{ "Share" }</span>
             </button>
         </header>
@@ -61,7 +61,7 @@ fn theme_menu() -> Html {
             title={format!("Colors: {name}")}
             onclick={send(&dispatch, move || Action::Theme(next))}
         >
-            <Icon {sign} />
+            { icon(sign) }
         </button>
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn broken_link(props: &LinkProps) -> Html {
     let Some(reason) = &props.error else { return html!() };
     html! {
         <div class="broken-link" role="alert">
-            <Icon sign={Sign::Tight} />
+            { icon(Sign::Tight) }
             <p>{ format!("The link could not be opened: {reason}. What you had is still here.") }</p>
             <button
                 type="button"
@@ -86,7 +86,7 @@ pub(crate) fn broken_link(props: &LinkProps) -> Html {
                 aria-label="Dismiss"
                 onclick={send(&dispatch, || Event::Dismiss.into())}
             >
-                <Icon sign={Sign::Close} />
+                { icon(Sign::Close) }
             </button>
         </div>
     }

@@ -10,7 +10,7 @@ use yew::prelude::*;
 use super::action::Action;
 use super::context::{AppContext, use_dispatch};
 use super::files::FILES;
-use super::widgets::{Copyable, Dialog, Icon, Options, Sign};
+use super::widgets::{Copyable, Dialog, Options, Sign, icon};
 use super::{address, panels};
 
 /// The view that is embedded unless another is chosen.
@@ -39,7 +39,7 @@ fn ways(state: &State, shown: &PtrEq<Shown>) -> Html {
         let shown = shown.clone();
         html! {
             <button type="button" class="button" onclick={move |_| file.give(&shown)}>
-                <Icon sign={Sign::Download} />
+                { icon(Sign::Download) }
                 { file.label }
             </button>
         }

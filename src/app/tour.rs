@@ -10,7 +10,7 @@ use super::browser;
 use super::context::{AppContext, Dispatch, use_dispatch};
 use super::panel_id::PanelId;
 use super::panels;
-use super::widgets::{Icon, Sign};
+use super::widgets::{Sign, icon};
 
 /// One step.
 struct Step {
@@ -131,7 +131,7 @@ pub(crate) fn tour() -> Html {
                 aria-label="Close"
                 onclick={to(None)}
             >
-                <Icon sign={Sign::Close} />
+                { icon(Sign::Close) }
             </button>
             <div aria-live="polite">
                 <h2 id="tour-title">{ step.title }</h2>

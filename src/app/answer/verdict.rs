@@ -4,7 +4,7 @@ use shardscope::session::{Fit, Place, PtrEq, Shown, cut};
 use shardscope::units::{Bytes, Quantity, Seconds, gib, rounded, seconds};
 use yew::prelude::*;
 
-use crate::app::widgets::{Icon, Sign};
+use crate::app::widgets::{Sign, icon};
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
@@ -64,7 +64,7 @@ pub(crate) fn verdict(props: &Props) -> Html {
         <section {class} aria-labelledby="verdict-title" aria-busy={waits.then_some("true")}>
             <h2 id="verdict-title" class="hidden">{ "Verdict" }</h2>
             <p class="big" role="status">
-                <Icon {sign} />
+                { icon(sign) }
                 <strong>{ word }</strong>
                 { figures }
             </p>

@@ -5,7 +5,7 @@ use shardscope::source::{Diagnostic, Severity};
 use yew::prelude::*;
 
 use crate::app::place::show;
-use crate::app::widgets::{Icon, Sign};
+use crate::app::widgets::{Sign, icon};
 use crate::app::words::{plural, sentence};
 
 #[derive(Properties, PartialEq)]
@@ -64,7 +64,7 @@ fn line(answer: &PtrEq<Answer>, found: &Diagnostic) -> Html {
     let class = classes!("diagnostic", class);
     let said = html! {
         <>
-            <span class="sign"><Icon {sign} /></span>
+            <span class="sign">{ icon(sign) }</span>
             <span class="text">
                 <span class="hidden">{ spoken }</span>
                 { sentence(&found.message) }

@@ -7,7 +7,7 @@ use shardscope::session::{Event, PtrEq, Refused, Shown};
 use yew::prelude::*;
 
 use crate::app::context::{Dispatch, send, use_dispatch};
-use crate::app::widgets::{Icon, Named, Options, Sign};
+use crate::app::widgets::{Options, Sign, icon, named};
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
@@ -32,7 +32,7 @@ pub(crate) fn plan_bar(props: &Props) -> Html {
                 disabled={!can}
                 onclick={send(&dispatch, move || event.clone().into())}
             >
-                <Icon {sign} />
+                { icon(sign) }
             </button>
         }
     };
@@ -61,7 +61,7 @@ pub(crate) fn plan_bar(props: &Props) -> Html {
                         title="Pin as baseline to compare"
                         onclick={send(&dispatch, move || pin.clone().into())}
                     >
-                        <Icon sign={Sign::Pin} />
+                        { icon(Sign::Pin) }
                         { "Pin" }
                     </button>
                 </div>
@@ -70,7 +70,7 @@ pub(crate) fn plan_bar(props: &Props) -> Html {
             <div class="knobs" role="group" aria-label="Settings to try">
                 { for knobs(plan).iter().map(|one| knob(&dispatch, one)) }
                 <span class="knob wide-knob">
-                    <Named name="recompute" />
+                    { named("recompute") }
                     <Options
                         label="recompute"
                         names={RECOMPUTE.map(AttrValue::Static).to_vec()}
@@ -100,7 +100,7 @@ fn refusal(refused: &Refused) -> Html {
         .collect();
     html! {
         <p class="refusal" role="alert">
-            <Icon sign={Sign::Tight} />
+            { icon(Sign::Tight) }
             <span><b>{ format!("Not possible: {}. ", tried.join(", ")) }</b>{ crate::app::words::sentence(&refused.reason) }{ ". The plan is unchanged." }</span>
         </p>
     }
@@ -109,7 +109,7 @@ fn refusal(refused: &Refused) -> Html {
 fn knob(dispatch: &Dispatch, knob: &Knob) -> Html {
     html! {
         <span class="knob">
-            <Named name={knob.short} />
+            { named(knob.short) }
             <span class="turn">
                 { turn(dispatch, knob.field, knob.less, "−", "Less") }
                 <output>{ knob.value }</output>

@@ -14,7 +14,7 @@ use super::editor::Editor;
 use super::questions::Questions;
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
-use crate::app::widgets::{Icon, Sign};
+use crate::app::widgets::{Sign, icon};
 use crate::app::words::plural;
 
 #[derive(Properties, PartialEq)]
@@ -77,7 +77,7 @@ fn tools(props: &ToolsProps) -> Html {
     html! {
         <div class="tools">
             <label class="button quiet file">
-                <Icon sign={Sign::Open} />
+                { icon(Sign::Open) }
                 { "Open files" }
                 <input class="hidden" type="file" multiple=true onchange={pick} />
             </label>
@@ -119,7 +119,7 @@ fn beside(props: &BesideProps) -> Html {
                             aria-label={format!("Remove {}", file.name)}
                             onclick={remove}
                         >
-                            <Icon sign={Sign::Close} />
+                            { icon(Sign::Close) }
                         </button>
                     </li>
                 }

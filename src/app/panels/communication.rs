@@ -10,7 +10,7 @@ use yew::prelude::*;
 use super::panel::{Panel, PlanProps, Story};
 use crate::app::panel_id::PanelId;
 use crate::app::ui::Explained;
-use crate::app::widgets::{CopyButton, Icon, Named, Number, Section, Sign, Term, Wide, heads, pair};
+use crate::app::widgets::{CopyButton, Number, Section, Sign, Term, Wide, heads, icon, named, pair};
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Communication,
@@ -52,7 +52,7 @@ fn communication(PlanProps { shown }: &PlanProps) -> Html {
             <>
                 <ul class="warnings">
                     { for report.detours.iter().map(|warning| html! {
-                        <li><Icon sign={Sign::Tight} />{ detour_sentence(warning, report) }</li>
+                        <li>{ icon(Sign::Tight) }{ detour_sentence(warning, report) }</li>
                     }) }
                 </ul>
                 <Wide label="Communication of each dimension">{ summary(shown) }</Wide>
@@ -93,7 +93,7 @@ fn summary(shown: &Shown) -> Html {
             <tbody>
                 { for traffic.dimensions.iter().map(|of| row(
                     None,
-                    pair(html! { <Named name={of.parallelism.name()} /> }, dimension_line(of)),
+                    pair(html! { { named(of.parallelism.name()) } }, dimension_line(of)),
                     of.per_gpu(),
                     of.cluster,
                 )) }
@@ -155,7 +155,7 @@ fn operation(of: &DimensionTraffic, operation: &Operation, (dimension, place): (
     let name = operation.collective.name();
     let first = before.iter().all(|before| before.collective != operation.collective);
     let function = if first {
-        html! { <Named {name} /> }
+        html! { { named(name) } }
     } else {
         html!(name)
     };

@@ -11,7 +11,7 @@ use super::panel::{Panel, PlanProps};
 use super::schedule::MiniSchedule;
 use crate::app::context::{AppContext, send, use_dispatch};
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Icon, Sign, Wide, heads};
+use crate::app::widgets::{Sign, Wide, heads, icon};
 use crate::app::words::{NONE, schedule_name};
 
 pub(super) const PANEL: Panel = Panel {
@@ -30,7 +30,7 @@ fn compare(PlanProps { shown }: &PlanProps) -> Html {
     let button = |event: Event, sign: Sign, label: &'static str| {
         html! {
             <button type="button" class="button quiet" onclick={send(&dispatch, move || event.clone().into())}>
-                <Icon {sign} />
+                { icon(sign) }
                 { label }
             </button>
         }

@@ -12,7 +12,7 @@ use crate::app::action::Action;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::ui::Explained;
-use crate::app::widgets::{Number, Options, Section, Swatch, Term, Tree, Wide, head, remark};
+use crate::app::widgets::{Number, Options, Section, Term, Tree, Wide, head, remark, swatch_of};
 use crate::app::words::plural;
 
 pub(super) const PANEL: Panel = Panel {
@@ -58,7 +58,7 @@ fn memory(PlanProps { shown }: &PlanProps) -> Html {
 fn table(shown: &Shown) -> Html {
     let of_use = |kind: Use| {
         html! {
-            <th class="number" scope="col"><Swatch {kind} />{ kind.name() }</th>
+            <th class="number" scope="col">{ swatch_of(kind) }{ kind.name() }</th>
         }
     };
     html! {

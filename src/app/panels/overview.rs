@@ -13,7 +13,7 @@ use super::step_bar::StepBar;
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Stat, Term};
+use crate::app::widgets::{Term, stat};
 use crate::app::words::schedule_name;
 
 pub(super) const PANEL: Panel = Panel {
@@ -91,33 +91,17 @@ fn stats(shown: &Shown) -> Html {
     }
     html! {
         <dl class="stats">
-            <Stat
-                name={html! { <Term name="step time">{ "Step time" }</Term> }}
-                figure={seconds(time.step)}
-                also={html!(format!("{} to {}", seconds(time.interval.low), seconds(time.interval.high)))}
-            />
-            <Stat
-                name={html!("Tokens/s")}
-                figure={rounded(time.tokens_per_second)}
-                also={html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))}
-            />
-            <Stat
-                name={html! { <Term name="MFU" /> }}
-                figure={percent(time.mfu)}
-                also={html!(tflops(time.model_rate) + "/GPU")}
-            />
-            <Stat name={html!("Parameters")} figure={rounded(parameters.total.number())} also={html!(exact)} />
-            <Stat
-                name={html!("Tokens per step")}
-                figure={rounded(tokens)}
-                also={html! {
+            { stat(html! { <Term name="step time">{ "Step time" }</Term> }, seconds(time.step), html!(format!("{} to {}", seconds(time.interval.low), seconds(time.interval.high)))) }
+            { stat(html!("Tokens/s"), rounded(time.tokens_per_second), html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))) }
+            { stat(html! { <Term name="MFU" /> }, percent(time.mfu), html!(tflops(time.model_rate) + "/GPU")) }
+            { stat(html!("Parameters"), rounded(parameters.total.number()), html!(exact)) }
+            { stat(html!("Tokens per step"), rounded(tokens), html! {
                     <>
                         { grouped(recipe.num_micro_batches) }{ " " }
                         <Term name="micro-batch">{ "micro-batches" }</Term>
                         { format!(" of {}", grouped(recipe.micro_batch_size)) }
                     </>
-                }}
-            />
+                }) }
         </dl>
     }
 }

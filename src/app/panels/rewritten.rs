@@ -6,7 +6,7 @@ use yew::prelude::*;
 use crate::app::action::Action;
 use crate::app::browser;
 use crate::app::context::{send, use_dispatch};
-use crate::app::widgets::{CopyButton, Icon, Sign};
+use crate::app::widgets::{CopyButton, Sign, icon};
 use crate::app::words::plural;
 
 #[derive(Properties, PartialEq)]
@@ -48,7 +48,7 @@ pub(super) fn rewritten_script(props: &Props) -> Html {
                         class="button"
                         onclick={move |_| browser::download(&name, "text/x-shellscript", &text)}
                     >
-                        <Icon sign={Sign::Download} />
+                        { icon(Sign::Download) }
                         { "Download" }
                     </button>
                 </div>

@@ -6,7 +6,7 @@ use yew::prelude::*;
 
 use super::panel::PlanProps;
 use crate::app::ui::Explained;
-use crate::app::widgets::{MemoryBar, Named, Number, Swatch};
+use crate::app::widgets::{MemoryBar, Number, named, swatch_of};
 
 /// Most bars before the rest is folded.
 const MOST: usize = 6;
@@ -63,7 +63,7 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
             }
             <ul class="legend">
                 { for Use::ALL.iter().map(|kind| html! {
-                    <li><Swatch kind={*kind} /><Named name={kind.name()} /></li>
+                    <li>{ swatch_of(*kind) }{ named(kind.name()) }</li>
                 }) }
                 <li>
                     <svg class="key" width="12" height="12" aria-hidden="true">

@@ -5,7 +5,7 @@ use shardscope::units::{decimal, percent};
 use yew::prelude::*;
 
 use super::panel::PlanProps;
-use crate::app::widgets::{Swatch, Term};
+use crate::app::widgets::{Term, swatch};
 use crate::app::words::term_of;
 
 /// What a part of the breakdown is called where there is little room.
@@ -56,7 +56,7 @@ fn entry(place: usize, part: &StepPart) -> Html {
     let name = part_name(&part.label).to_owned();
     html! {
         <li>
-            <Swatch class={classes!(shade(place))} />
+            { swatch(classes!(shade(place))) }
             <span><Term name={term}>{ name }</Term>{ " " }{ percent(part.share) }</span>
         </li>
     }

@@ -12,7 +12,7 @@ use super::panel::{Panel, PlanProps, Story};
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Section, Stat, Term, Tree, Wide, heads, pair};
+use crate::app::widgets::{Section, Term, Tree, Wide, heads, pair, stat};
 use crate::app::words::schedule_name;
 
 pub(super) const PANEL: Panel = Panel {
@@ -48,26 +48,10 @@ fn step_time(PlanProps { shown }: &PlanProps) -> Html {
         <Section id="time" title="Step time" {about}>
             { range(time) }
             <dl class="stats">
-                <Stat
-                    name={html!("Tokens per second")}
-                    figure={rounded(time.tokens_per_second)}
-                    also={html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))}
-                />
-                <Stat
-                    name={html! { <Term name="model FLOPs">{ "Model FLOPs" }</Term> }}
-                    figure={tflops(time.model_rate)}
-                    also={html! { <>{ format!("per GPU, {} ", percent(time.mfu)) }<Term name="MFU" /></> }}
-                />
-                <Stat
-                    name={html! { <Term name="hardware FLOPs">{ "Hardware FLOPs" }</Term> }}
-                    figure={tflops(time.hardware_rate)}
-                    also={html! { <>{ format!("with recomputation, {} ", percent(time.hfu)) }<Term name="HFU" /></> }}
-                />
-                <Stat
-                    name={html! { <>{ "Pipeline " }<Term name="bubble" /></> }}
-                    figure={percent(time.bubble_fraction)}
-                    also={html!(schedule_name(time.schedule.name))}
-                />
+                { stat(html!("Tokens per second"), rounded(time.tokens_per_second), html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))) }
+                { stat(html! { <Term name="model FLOPs">{ "Model FLOPs" }</Term> }, tflops(time.model_rate), html! { <>{ format!("per GPU, {} ", percent(time.mfu)) }<Term name="MFU" /></> }) }
+                { stat(html! { <Term name="hardware FLOPs">{ "Hardware FLOPs" }</Term> }, tflops(time.hardware_rate), html! { <>{ format!("with recomputation, {} ", percent(time.hfu)) }<Term name="HFU" /></> }) }
+                { stat(html! { <>{ "Pipeline " }<Term name="bubble" /></> }, percent(time.bubble_fraction), html!(schedule_name(time.schedule.name))) }
             </dl>
             if let Some(training) = &time.training {
                 <p class="training">{ training.sentence() }</p>

@@ -54,25 +54,24 @@ const fn pattern(kind: Use) -> Option<&'static str> {
     }
 }
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct SwatchProps {
-    #[prop_or_default]
-    pub kind: Option<Use>,
-    #[prop_or_default]
-    pub class: Classes,
+/// A sample of a use of memory in a legend, with its pattern.
+pub(crate) fn swatch_of(kind: Use) -> Html {
+    sample(classes!(kind.name()), pattern(kind))
 }
 
-/// A sample of a colour in a legend: of a use of memory with its pattern, or of a class.
-#[component(Swatch)]
-pub(crate) fn swatch(props: &SwatchProps) -> Html {
-    let sample = |class: Classes, fill: Option<&'static str>| {
+/// A sample of the colour of a class in a legend.
+pub(crate) fn swatch(class: impl Into<Classes>) -> Html {
+    sample(class.into(), None)
+}
+
+fn sample(class: Classes, pattern: Option<&'static str>) -> Html {
+    let square = |class: Classes, fill: Option<&'static str>| {
         html! { <rect {class} width="12" height="12" rx="3" {fill} /> }
     };
-    let class = props.kind.map_or_else(|| props.class.clone(), |kind| classes!(kind.name()));
     html! {
         <svg class="key" width="12" height="12" aria-hidden="true">
-            { sample(class, None) }
-            { props.kind.and_then(pattern).map(|pattern| sample(Classes::new(), Some(pattern))) }
+            { square(class, None) }
+            { pattern.map(|pattern| square(Classes::new(), Some(pattern))) }
         </svg>
     }
 }

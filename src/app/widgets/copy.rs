@@ -4,7 +4,7 @@ use gloo::timers::callback::Timeout;
 use web_sys::HtmlTextAreaElement;
 use yew::prelude::*;
 
-use super::{Icon, Sign};
+use super::{Sign, icon};
 use crate::app::browser;
 
 /// How long a button says that it copied. Unit: millisecond.
@@ -51,7 +51,7 @@ pub(crate) fn copy_button(props: &ButtonProps) -> Html {
     let text = props.text.clone();
     html! {
         <button type="button" class={props.class} onclick={move |_| copy.emit((text.emit(()), None))}>
-            <Icon sign={Sign::Copy} />
+            { icon(Sign::Copy) }
             <span aria-live="polite">{ label }</span>
         </button>
     }
@@ -94,7 +94,7 @@ pub(crate) fn copyable(props: &Props) -> Html {
                 value={props.text.clone()}
             />
             <button type="button" class="button" onclick={press}>
-                <Icon sign={if said == Some(true) { Sign::Good } else { Sign::Copy }} />
+                { icon(if said == Some(true) { Sign::Good } else { Sign::Copy }) }
                 { props.label }
             </button>
             <span class="said small" role="status">{ told }</span>

@@ -4,7 +4,7 @@ use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlDialogElement};
 use yew::prelude::*;
 
-use super::{Icon, Sign};
+use super::{Sign, icon};
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
@@ -56,7 +56,7 @@ pub(crate) fn dialog(props: &Props) -> Html {
                 <header>
                     <h2 id={title_id}>{ props.title }</h2>
                     <button type="button" class="button quiet" aria-label="Close" onclick={move |_| close()}>
-                        <Icon sign={Sign::Close} />
+                        { icon(Sign::Close) }
                     </button>
                 </header>
                 { props.children.clone() }

@@ -47,14 +47,8 @@ impl Sign {
     }
 }
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub sign: Sign,
-}
-
 /// A sign, as large as its place wants it.
-#[component(Icon)]
-pub(crate) fn icon(Props { sign }: &Props) -> Html {
+pub(crate) fn icon(sign: Sign) -> Html {
     html! {
         <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false" fill="none">
             <path

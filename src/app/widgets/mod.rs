@@ -11,13 +11,13 @@ mod term;
 mod tree;
 mod why;
 
-pub(crate) use bar::{MemoryBar, Swatch};
+pub(crate) use bar::{MemoryBar, swatch, swatch_of};
 pub(crate) use copy::{CopyButton, Copyable};
 pub(crate) use dialog::Dialog;
-pub(crate) use icon::{Icon, Sign};
-pub(crate) use section::{Options, Section, Stat};
+pub(crate) use icon::{Sign, icon};
+pub(crate) use section::{Options, Section, stat};
 pub(crate) use table::{Wide, head, heads, pair, remark};
 pub(crate) use tabs::{Tab, Tabs};
-pub(crate) use term::{Named, Term};
+pub(crate) use term::{Term, named};
 pub(crate) use tree::Tree;
 pub(crate) use why::{Card, Number};

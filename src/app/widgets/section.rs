@@ -31,22 +31,12 @@ pub(crate) fn section(props: &Props) -> Html {
     }
 }
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct StatProps {
-    pub name: Html,
-    pub figure: String,
-    /// More about it, below.
-    #[prop_or_default]
-    pub also: Html,
-}
-
 /// A figure with its name above and more about it below, in a `dl`.
-#[component(Stat)]
-pub(crate) fn stat(props: &StatProps) -> Html {
+pub(crate) fn stat(name: Html, figure: String, also: Html) -> Html {
     html! {
         <div>
-            <dt>{ props.name.clone() }</dt>
-            <dd>{ &props.figure }<span class="also">{ props.also.clone() }</span></dd>
+            <dt>{ name }</dt>
+            <dd>{ figure }<span class="also">{ also }</span></dd>
         </div>
     }
 }

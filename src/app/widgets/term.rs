@@ -36,14 +36,7 @@ pub(crate) fn term(props: &Props) -> Html {
     }
 }
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct NamedProps {
-    pub name: AttrValue,
-}
-
 /// A name that the engine gives to something, as the term that explains it.
-#[component(Named)]
-pub(crate) fn named(props: &NamedProps) -> Html {
-    let term = AttrValue::from(term_of(&props.name).to_owned());
-    html! { <Term name={term}>{ &props.name }</Term> }
+pub(crate) fn named(name: &'static str) -> Html {
+    html! { <Term name={term_of(name)}>{ name }</Term> }
 }

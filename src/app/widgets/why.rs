@@ -6,7 +6,7 @@ use shardscope::explain::{anchor, meaning};
 use shardscope::session::{Branch, Shown, explain_memory, explain_message, explain_phase, explain_wire};
 use yew::prelude::*;
 
-use super::{Icon, Sign, Tree};
+use super::{Sign, Tree, icon};
 use crate::app::action::Action;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::ui::Explained;
@@ -58,7 +58,7 @@ pub(crate) fn card() -> Html {
                         popovertargetaction="hide"
                         aria-label="Close"
                     >
-                        <Icon sign={Sign::Close} />
+                        { icon(Sign::Close) }
                     </button>
                 </div>
                 { inside.clone() }

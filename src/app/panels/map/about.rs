@@ -6,7 +6,7 @@ use shardscope::topology::Link;
 use yew::prelude::*;
 
 use crate::app::context::{send, use_dispatch};
-use crate::app::widgets::Named;
+use crate::app::widgets::named;
 
 #[derive(Properties, PartialEq)]
 pub(super) struct Props {
@@ -58,7 +58,7 @@ fn relation(relation: &Relation) -> Html {
         <li>
             <p class="relation-name">
                 <span class={classes!("dot", relation.kind.short())} aria-hidden="true"></span>
-                <strong><Named name={relation.name} /></strong>
+                <strong>{ named(relation.name) }</strong>
             </p>
             <p class="soft small">
                 { format!("group {} of {}, {} GPUs, {link}", relation.index, relation.of, relation.members.len()) }

@@ -26,7 +26,7 @@ use crate::app::browser;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::hooks::use_width;
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Section, Swatch, Term};
+use crate::app::widgets::{Section, Term, swatch};
 use about::AboutGpu;
 use cells::{Captions, Cells, Rows, amounts};
 use controls::Controls;
@@ -307,8 +307,8 @@ fn legend(picture: &Picture) -> Html {
     let hue = if picture.ramp { "r" } else { "c" };
     html! {
         <ul class="legend">
-            { for picture.legend.iter().map(|swatch| html! {
-                <li><Swatch class={classes!("cell", format!("{hue}{}", swatch.class))} />{ &swatch.text }</li>
+            { for picture.legend.iter().map(|one| html! {
+                <li>{ swatch(classes!("cell", format!("{hue}{}", one.class))) }{ &one.text }</li>
             }) }
         </ul>
     }

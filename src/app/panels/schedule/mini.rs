@@ -6,7 +6,7 @@ use shardscope::units::decimal;
 use yew::prelude::*;
 
 use super::axis::axis;
-use crate::app::widgets::Swatch;
+use crate::app::widgets::swatch;
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct MiniProps {
@@ -71,7 +71,7 @@ pub(crate) fn work_legend(shown: &Shown) -> Html {
     html! {
         <>
             { for timeline.works().into_iter().map(|work: Work| html! {
-                <span><Swatch class={work.class()} />{ work.name() }</span>
+                <span>{ swatch(work.class()) }{ work.name() }</span>
             }) }
         </>
     }

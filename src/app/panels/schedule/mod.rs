@@ -16,7 +16,7 @@ use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps, Story};
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Swatch, Term};
+use crate::app::widgets::{Term, swatch};
 use crate::app::words::{schedule_name, sentence};
 use axis::moment;
 use curve::MemoryCurve;
@@ -93,7 +93,7 @@ fn legend(timeline: &StepTimeline) -> Html {
     html! {
         <ul class="legend">
             { for timeline.works().into_iter().map(|work| html! {
-                <li><Swatch class={work.class()} />{ work.name() }</li>
+                <li>{ swatch(work.class()) }{ work.name() }</li>
             }) }
             <li>
                 <Term name="warm-up" />
