@@ -149,7 +149,7 @@ fields! {
     FinalSoftcap "final_softcap" Flag, "logits through a tanh";
     NormalizedRouting "normalized_routing" Flag, "weights of the chosen experts summed to one in fp32";
     Fp32Routing "fp32_routing" Flag, "routing weights summed to one and kept in fp32";
-    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, fp32_router, fp32_grouped_router, fp32_sigmoid_router, fp32_held_router, sampled_router, weighing_router, complex_rotation, widened_norms, norms_behind_rotation, plain_head_norms, query_temperature";
+    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, fp32_router, fp32_grouped_router, fp32_sigmoid_router, fp32_held_router, sampled_router, weighing_router, complex_rotation, widened_norms, norms_behind_rotation, plain_head_norms, query_temperature, eager_alone, repeated_rotation, fp32_scores, embedding_norm";
     ConvertedExperts "converted_experts" Flag, "experts' weights get adapters where the projections of an MLP are named (PEFT over transformers 5)";
     UnrecordedModules "unrecorded_modules" Text, "type of a model whose own modules nobody has recorded";
     // The machines.
