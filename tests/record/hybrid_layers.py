@@ -20,7 +20,9 @@ import weakref
 
 import torch
 import transformers
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
+from transformers.integrations import flash_attention
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, flash_attention_mask
 
 CHUNK = 64
 
@@ -106,6 +108,18 @@ def attention(function):
     return call
 
 
+def flash(query, key, value, *_, target_dtype=None, **options):
+    """Keeps what it is given, the output in the queries' layout, a sum for each and the state of the random numbers
+    (flash_attn 2.8.3 flash_attn_interface.py:FlashAttnFunc, csrc/flash_attn/flash_api.cpp:mha_fwd)."""
+    def make(query, key, value):
+        batch, tokens, heads, _ = query.shape
+        out = torch.empty_like(query)
+        return [query, key, value, out, torch.empty(batch, heads, tokens), torch.empty(2, dtype=torch.int64)], out
+    if target_dtype is not None and query.dtype == torch.float32:
+        query, key, value = (t.to(target_dtype) for t in (query, key, value))
+    return Keep.apply(make, query, key, value)
+
+
 def widened(function):
     """Autocast on a GPU takes softmaxes and sums in fp32, on a CPU in what they are given (aten/src/ATen/autocast_mode.h)."""
     def call(input, *inputs, dtype=None, **options):
@@ -115,6 +129,9 @@ def widened(function):
     return call
 
 
+flash_attention._flash_attention_forward = flash
+AttentionInterface.register("stand_in_kernel", flash_attention.flash_attention_forward)
+ALL_MASK_ATTENTION_FUNCTIONS.register("stand_in_kernel", flash_attention_mask)
 torch.nn.functional.softmax = widened(torch.nn.functional.softmax)
 torch.softmax = widened(torch.softmax)
 torch.Tensor.sum = widened(torch.Tensor.sum)
@@ -134,7 +151,8 @@ def record(case):
     torch.manual_seed(0)
     stand_in(case["type"].removesuffix("_text").split(":")[0])
     dtype = torch.float32 if case["dtype"] == "fp32" else torch.bfloat16
-    settings = AutoConfig.for_model(case["type"].split(":")[0], **case["config"], use_cache=False, attn_implementation=case["attn"])
+    settings = AutoConfig.for_model(case["type"].split(":")[0], **case["config"], use_cache=False,
+                                     attn_implementation=case["attn"].replace("flash_attention_2", "stand_in_kernel"))
     model = AutoModelForCausalLM.from_config(settings).to(dtype).train()
     held = [name for name in getattr(model, "_keep_in_fp32_modules_strict", None) or []]
     for name, parameter in model.named_parameters():
@@ -253,7 +271,8 @@ CASES = {
     "hunyuan_v1_moe": dict(num_experts=4, moe_topk=2, **HEADS),
     "falcon": dict(num_attention_heads=4, ffn_hidden_size=352),
     "bloom": dict(n_layer=4, n_head=4),
-    "gptj": dict(n_layer=4, n_embd=128, n_head=4, n_inner=352, n_positions=4096, rotary_dim=16),
+    # Sizes at which biases of the MLP alone and one norm less come to nothing; in a real one they are a ten-thousandth.
+    "gptj": dict(n_layer=4, n_embd=128, n_head=4, n_inner=96, n_positions=4096, rotary_dim=16, vocab_size=128),
     "mpt": dict(n_layers=4, d_model=128, n_heads=4),
     "exaone_moe": dict(sliding_window=40, num_shared_experts=1, moe_intermediate_size=96, mlp_layer_types=["dense"] + ["sparse"] * 3,
                        **ROUTED, **WHOLE),
@@ -291,12 +310,19 @@ CASES = {
     "deepseek_v3:no_q": dict(q_lora_rank=None, n_group=1, topk_group=1, norm_topk_prob=True, **LATENT, **GROUPED),
     "deepseek_v3:all": dict(q_lora_rank=48, n_group=4, topk_group=2, norm_topk_prob=True, **LATENT, **GROUPED),
     "qwen3_moe:all": dict(moe_intermediate_size=96, norm_topk_prob=True, **ROUTED, **HEADS),
+    # Values as wide as keys, as in GLM-4.7-Flash.
+    "glm4_moe_lite:even": {**LATENT, **GROUPED, "q_lora_rank": 48, "n_group": 1, "topk_group": 1, "norm_topk_prob": True,
+                           "qk_nope_head_dim": 16, "mlp_layer_types": ["dense"] + ["sparse"] * 3},
     "deepseek_v2:grouped": dict(q_lora_rank=48, n_group=4, topk_group=2, topk_method="group_limited_greedy", **LATENT,
                                 **GROUPED),
     "glm4_moe:normed": dict(use_qk_norm=True, n_group=1, topk_group=1, norm_topk_prob=True, **GROUPED, **HEADS),
     "falcon:new": dict(num_attention_heads=4, num_kv_heads=2, ffn_hidden_size=352, new_decoder_architecture=True),
     "gemma:gelu_new": dict(hidden_activation="gelu_new", hidden_act="gelu_new", **HEADS),
 }
+
+# Types that were recorded with flash attention too.
+FLASH = ["llama", "mistral", "qwen3_moe", "deepseek_v3", "deepseek_v2", "glm4_moe", "glm4_moe_lite:even", "llama4_text", "minimax_m2",
+         "glm4"]
 
 PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
@@ -326,6 +352,8 @@ ADAPTED = {
     "falcon_h1": ["q_proj", "o_proj"],
     "llama4_text": ["q_proj", "v_proj", "o_proj"],
     "phimoe": ["q_proj", "k_proj", "v_proj"],
+    "bloom": ["query_key_value", "dense", "dense_h_to_4h"],
+    "gptj": ["q_proj", "v_proj", "fc_in", "fc_out"],
     "ernie4_5_moe": ["v_proj", "o_proj"],
     "minimax_m2": ["q_proj", "k_proj", "v_proj", "o_proj"],
     "dots1": ["q_proj", "v_proj"],
@@ -348,6 +376,8 @@ if __name__ == "__main__":
     ways = [(model_type, attn, None, SIZES) for model_type in CASES for attn in ("sdpa", "eager")]
     ways += [(model_type, "eager", modules, SIZES + FROZEN) for model_type, modules in ADAPTED.items()]
     ways += [(model_type, attn, None, MIXED) for model_type in AUTOCAST for attn in ("sdpa", "eager")]
+    ways += [(model_type, "flash_attention_2", None, SIZES[:2] + MIXED) for model_type in FLASH]
+    ways += [("qwen3_5_text", "flash_attention_2", None, SIZES[:2])]
     for model_type, attn, modules, sizes in ways:
         if only and model_type not in only:
             continue

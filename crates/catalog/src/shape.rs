@@ -77,6 +77,10 @@ fn attention(out: &mut Settings, shape: &Shape) {
     match shape.latent {
         Some(latent) => {
             out.flag(Field::MultiLatentAttention, true);
+            // Heads have widths of their own, and the hidden size need not be a multiple of their number (GLM-4.7-Flash).
+            if !shape.hidden.is_multiple_of(shape.heads) {
+                out.count(Field::KvChannels, latent.plain_width);
+            }
             if let Some(rank) = latent.query_rank {
                 out.count(Field::QLoraRank, rank);
             }

@@ -48,6 +48,10 @@ pub struct Arrangement {
     pub plain_head_norms: bool,
     /// Queries of layers without a window are multiplied by a number for each position (Llama 4).
     pub query_temperature: bool,
+    /// Eager attention has queries and keys in fp32 (GPT-J).
+    pub fp32_scores: bool,
+    /// A norm behind the embedding (BLOOM).
+    pub embedding_norm: bool,
     /// The output layer has a bias (Phi).
     pub head_bias: bool,
     /// Where dropout stands while the model trains.
@@ -119,6 +123,8 @@ pub enum RotationTables {
     Layer,
     /// The same in fp32 (ERNIE 4.5).
     Fp32Layer,
+    /// Each layer repeats them for queries and again for keys (GPT-J).
+    Each,
     /// Once for all layers, a complex number of fp32 for two columns (DeepSeek-V2).
     Complex,
 }
@@ -185,6 +191,8 @@ impl Default for Arrangement {
             norms_behind_rotation: false,
             plain_head_norms: false,
             query_temperature: false,
+            fp32_scores: false,
+            embedding_norm: false,
             head_bias: false,
             dropout: Dropout::default(),
             norm_weights: NormWeights::default(),

@@ -47,6 +47,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             () if differs("half_rotation") => RotationTables::Half,
             () if differs("layer_rotation") => RotationTables::Layer,
             () if differs("fp32_layer_rotation") => RotationTables::Fp32Layer,
+            () if differs("repeated_rotation") => RotationTables::Each,
             () if differs("complex_rotation") => RotationTables::Complex,
             () => RotationTables::Shared,
         },
@@ -61,6 +62,8 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         norms_behind_rotation: differs("norms_behind_rotation"),
         plain_head_norms: differs("plain_head_norms"),
         query_temperature: differs("query_temperature"),
+        fp32_scores: differs("fp32_scores"),
+        embedding_norm: differs("embedding_norm"),
         head_bias: differs("head_bias"),
         dropout: Dropout {
             attention: differs("attention_dropout"),

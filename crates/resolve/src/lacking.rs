@@ -187,6 +187,12 @@ fn arrangement(table: &mut Table, software: Software) {
         let message = "SDPA in a model whose modules have none (transformers refuses it)";
         table.lack(Field::AttnImplementation, "sdpa", Effect::Memory, message);
     }
+    let other = !matches!(table.word(Field::AttnImplementation), "" | "eager");
+    if own && variants.contains("eager_alone") && other {
+        let value = table.word(Field::AttnImplementation).to_owned();
+        let message = "attention of this model other than eager (transformers has no SDPA for it)";
+        table.lack(Field::AttnImplementation, &value, Effect::Memory, message);
+    }
     let grouped = matches!(table.word(Field::ExpertsImplementation), "" | "grouped_mm");
     if own && variants.contains("clamped_experts") && !grouped {
         let message = "experts of this model that are computed otherwise than by one grouped product";

@@ -88,6 +88,16 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=gate_proj%20up_proj%20down_proj&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=mamba2",
     ),
     (
+        "GPT-J 6B under transformers",
+        "EleutherAI/gpt-j-6b",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",
+    ),
+    (
+        "BLOOM 560M under transformers",
+        "bigscience/bloom-560m",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",
+    ),
+    (
         "cosines and sines repeated in fp32, as in ERNIE 4.5",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none&module_variants=fp32_layer_rotation",

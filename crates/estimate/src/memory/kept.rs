@@ -149,7 +149,7 @@ pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
             RotationTables::Shared => (x.rotated, width, formula),
             RotationTables::Half => (x.rotated / 2, width, &HALF_PAIR),
             RotationTables::Complex => (x.rotated / 2, FLOAT, &COMPLEX_PAIR),
-            RotationTables::Layer | RotationTables::Fp32Layer => return None,
+            RotationTables::Layer | RotationTables::Fp32Layer | RotationTables::Each => return None,
         };
         return (semantics.modules.rotation == Rotation::Shared
             && x.model().position_embedding == PositionEmbedding::Rope)

@@ -44,6 +44,11 @@ static REPEATED_TABLES: Formula = Formula::new(
     "Cosines and sines, repeated for pairs of columns in each layer.",
     "transformers/models/glm/modeling_glm.py:apply_rotary_pos_emb",
 );
+static EACH_TABLES: Formula = Formula::new(
+    "4·s·rot·Bc",
+    "Cosines and sines, repeated for pairs of columns, for queries and again for keys.",
+    "transformers/models/gptj/modeling_gptj.py:apply_rotary_pos_emb",
+);
 static WIDE_TABLES: Formula = Formula::new(
     "8·s·rot",
     "Cosines and sines in fp32, repeated for pairs of columns in each layer.",
@@ -58,6 +63,11 @@ static SINK_SOFTMAX: Formula =
     Formula::new("a·s·(s + 1)·b·Bc", "The attention probabilities, the sink's among them.", SINKS);
 static LARGEST: Formula = Formula::new("8·a·s·b", "Where the largest score of each row is, int64.", SINKS);
 static REPEATED: Formula = Formula::new("n·A·Bc", "Keys or values, repeated for every query head.", EAGER);
+static WIDE_OPERAND: Formula = Formula::new(
+    "4·n·A",
+    "Queries or keys in fp32.",
+    "transformers/models/gptj/modeling_gptj.py:GPTJAttention._attn",
+);
 static OUT: Formula =
     Formula::new("n·A·Bc", "The attention's output, which the output projection reads.", SDPA);
 static GATE: Formula = Formula::new("n·A·Bc", "The gate's sigmoid.", GATED);
@@ -129,7 +139,7 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     let (kernel, arrangement) = (x.recipe().attention_kernel, &x.model().arrangement);
     let modules = &x.recipe().software.semantics().modules;
     let concatenated = arrangement.fused_qkv && rotates(x) && !modules.rotates_in_place;
-    let joined = joins || concatenated || (kernel == AttentionKernel::Sdpa && x.rotated < x.d);
+    let joined = joins || concatenated || (rotates(x) && x.rotated < x.d);
     let copied = kernel == AttentionKernel::Unfused || joined;
     let gated = x.model().mixers.output_gate;
     if gated {
@@ -222,6 +232,11 @@ fn tables(tape: &mut Tape<'_, '_>, flow: &Flow) {
         RotationTables::Shared | RotationTables::Half | RotationTables::Complex => return,
         RotationTables::Layer => (x.width, &REPEATED_TABLES),
         RotationTables::Fp32Layer => (FLOAT, &WIDE_TABLES),
+        RotationTables::Each => {
+            let times = 2 * (u64::from(flow.query) + u64::from(flow.key));
+            let (shape, formula) = ([times, x.s, x.rotated], &EACH_TABLES);
+            return tape.keep(times > 0, "repeated cosines and sines", &shape, x.compute_width, formula);
+        }
     };
     tape.keep(flow.query || flow.key, "repeated cosines and sines", &[2, x.s, x.rotated], width, formula);
 }
@@ -244,8 +259,14 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let width = x.compute_width;
     let wide = [x.n, x.a, x.d];
     let either = flow.query || flow.key;
-    tape.keep(flow.key, "query", &wide, width, &QUERIES);
-    tape.keep(flow.query, "repeated key", &wide, width, &REPEATED);
+    // Autocast takes their product in 16 bits all the same.
+    if x.model().arrangement.fp32_scores && !x.recipe().autocasts() {
+        tape.keep(flow.key, "query", &wide, FLOAT, &WIDE_OPERAND);
+        tape.keep(flow.query, "repeated key", &wide, FLOAT, &WIDE_OPERAND);
+    } else {
+        tape.keep(flow.key, "query", &wide, width, &QUERIES);
+        tape.keep(flow.query, "repeated key", &wide, width, &REPEATED);
+    }
     scores(tape, flow);
     // Without a rotation queries and keys are parts of the fused projection's output too.
     if is_view(tape) && x.k == x.a && x.b == 1 && rotates(x) {

@@ -6,6 +6,7 @@ use shardscope_explain::Formula;
 use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective, PreferenceLogits, Residence};
 
 const EMBEDDING: &str = "torch.nn.functional.embedding";
+const BLOOM: &str = "transformers/models/bloom/modeling_bloom.py:BloomModel";
 const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss";
 const ROWS: &str =
     "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
@@ -77,6 +78,9 @@ static IMAGES: Formula = Formula::new(
     "Which tokens are of an image, one byte each: their embeddings take the places of words'.",
     "torch.Tensor.masked_scatter, as transformers/models/qwen2_vl/modeling_qwen2_vl.py calls it",
 );
+static EMBEDDED: Formula = Formula::new("n·h·B", "What the norm behind the embedding reads.", BLOOM);
+static EMBEDDED_MOMENTS: Formula =
+    Formula::new("8·n", "Mean and inverse deviation of each token, fp32.", BLOOM);
 static DROPPED: Formula = Formula::new(
     "n·h",
     "Which elements of the embedding dropout leaves, one byte each.",
@@ -155,6 +159,9 @@ pub(super) fn embedding(tape: &mut Tape<'_, '_>) {
         return tape.keep(tuning.embedding, "token ids", &[x.b, words], INDEX, &WORD_IDS);
     }
     tape.keep(tuning.embedding, "token ids", &[x.b, x.s], INDEX, &IDS);
+    let normed = x.model().arrangement.embedding_norm && (tuning.embedding || x.trains);
+    tape.keep(normed, "embedding norm input", &[x.n, x.h], x.width, &EMBEDDED);
+    tape.keep(normed, "embedding norm statistics", &[2, x.n], FLOAT, &EMBEDDED_MOMENTS);
     // Without a gradient nothing is kept: the first layer's input then has none.
     let drops = x.model().arrangement.dropout.embedding && (tuning.embedding || tuning.reaches_input());
     tape.keep(drops, "mask of the embedding's dropout", &[x.n, x.h], BYTE, &DROPPED);

@@ -10,6 +10,7 @@ use shardscope_plan::{NormModule, NormPlaces, NormProduct, Normalization};
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm";
 const GEMMA: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2RMSNorm";
 const NEMOTRON: &str = "transformers/models/nemotron/modeling_nemotron.py:NemotronLayerNorm1P";
+const GLM: &str = "transformers/models/glm4/modeling_glm4.py:Glm4DecoderLayer";
 const OLMO: &str = "transformers/models/olmo2/modeling_olmo2.py:Olmo2RMSNorm";
 const COHERE: &str = "transformers/models/cohere/modeling_cohere.py:CohereLayerNorm";
 const LATENT: &str = "transformers/models/deepseek_v3/modeling_deepseek_v3.py:DeepseekV3RMSNorm";
@@ -27,6 +28,7 @@ static INPUT: Formula =
     Formula::new("4·n·h", "The norm's input in fp32: a copy of 16 bits, or the stream itself.", RMS);
 static DEVIATION: Formula = Formula::new("4·n", "The inverse root mean square of each token, fp32.", RMS);
 static NORMED: Formula = Formula::new("n·h·B", "The normalised input, for the weight's gradient.", RMS);
+static POST_NORMED: Formula = Formula::new("n·h·Bc", "The normalised input, for the weight's gradient.", GLM);
 static NORMED_FP32: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", GEMMA);
 static WIDE: Formula =
@@ -118,6 +120,8 @@ struct Names {
     scale: &'static str,
     bias: &'static str,
     centred: &'static str,
+    /// Bytes of an element of the normalised input where it is rounded, and the formula.
+    product: (fn(&Symbols<'_>) -> u64, &'static Formula),
 }
 
 static OWN: Names = Names {
@@ -127,6 +131,7 @@ static OWN: Names = Names {
     scale: "norm weight plus one",
     bias: "norm bias",
     centred: "norm input less its mean",
+    product: (|x| x.width, &NORMED),
 };
 static POST: Names = Names {
     input: "post-norm input",
@@ -135,6 +140,7 @@ static POST: Names = Names {
     scale: "post-norm weight plus one",
     bias: "post-norm bias",
     centred: "post-norm input less its mean",
+    product: (|x| x.compute_width, &POST_NORMED),
 };
 
 /// Whether layers have norms in front of attention and MLP.
@@ -219,7 +225,9 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
             tape.keep(trains, names.normed, &wide, FLOAT, &UNCAST);
             tape.keep(needed && widened && x.width < FLOAT, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
         } else {
-            tape.keep(trains, names.normed, &wide, x.width, &NORMED);
+            // Behind attention or MLP it reads what autocast left in 16 bits.
+            let (width, formula) = names.product;
+            tape.keep(trains, names.normed, &wide, width(x), formula);
         }
     }
 }
