@@ -188,7 +188,7 @@ fn the_device_is_left_by_what_modules_save() {
     assert_eq!(memory(&large).ranks[0].totals, memory(&kept).ranks[0].totals);
     // Copies that nothing hides take time.
     let all = plan(&offloading("qkv_linear core_attn attn_proj mlp_norm expert_fc1 moe_act", &[]));
-    let times = [&kept, &all].map(|plan| time(plan));
+    let times = [&kept, &all].map(time);
     assert!(times[1].step >= times[0].step);
     assert!(times[1].upper_bound > times[0].upper_bound);
 }

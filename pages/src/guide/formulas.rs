@@ -131,11 +131,11 @@ impl Found {
             for section in sections_of(x, stage) {
                 for operator in section.kind.operators(x) {
                     let part = operator.name();
-                    for saved in operator.saved(x) {
+                    for saved in operator.saved(x).into_iter().chain(operator.sent_beside(x)) {
                         let place = Place { chapter: 1, part, label: saved.name };
                         self.add(place, x.explain(saved.formula), bytes(saved.bytes));
                     }
-                    for point in operator.transients(x) {
+                    for point in operator.transients(x).into_iter().chain(operator.forward_points(x)) {
                         for saved in &point.tensors {
                             let place = Place { chapter: 2, part, label: saved.name };
                             self.add(place, x.explain(saved.formula), bytes(saved.bytes));
