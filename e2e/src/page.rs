@@ -10,7 +10,7 @@ use thirtyfour::common::capabilities::firefox::FirefoxPreferences;
 use thirtyfour::prelude::*;
 use thirtyfour::{Capabilities, ChromiumLikeCapabilities, LoggingPrefsLogLevel};
 use tokio::runtime::{Builder, Runtime};
-use xtask::site::{Running, Server, Site};
+use xtask::site::{Fault, Running, Server, Site};
 
 use crate::driver::{Driver, Kind, browser, firefox};
 use crate::scratch::Scratch;
@@ -148,6 +148,11 @@ impl Page {
     /// The server is gone, and with it the network.
     pub fn cut_off(&self) {
         self.site.stop();
+    }
+
+    /// The server answers everything by `fault`; none: as it should.
+    pub fn misbehave(&self, fault: Option<Fault>) {
+        self.site.misbehave(fault);
     }
 
     /// Runs the body of a function in the page, with `arguments[0]`…, and gives what it returns.

@@ -1,5 +1,8 @@
 //! What every page has around its content: the head, the way back, the way to the others.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::page::Page;
@@ -13,18 +16,25 @@ pub fn pages() -> Vec<Page> {
     all
 }
 
-/// The files that the pages load, besides `pages.css`, which the build joins.
+/// The files that the pages load, besides `pages.css`, which the build joins; and those that the main page's engine does.
 #[must_use]
-pub fn assets() -> Vec<(&'static str, &'static str)> {
+pub fn assets() -> Vec<(&'static str, Cow<'static, str>)> {
     vec![
-        ("icon.svg", include_str!("../../assets/icon.svg")),
-        ("evidence.js", include_str!("../assets/evidence.js")),
+        ("icon.svg", include_str!("../../assets/icon.svg").into()),
+        ("evidence.js", include_str!("../assets/evidence.js").into()),
+        ("tables.json", tables().into()),
     ]
 }
 
+/// The texts of the engine's tables by name, which the main page has beside its program.
+fn tables() -> String {
+    let texts: BTreeMap<_, _> = shardscope::tables().map(|table| (table.name(), table.text())).collect();
+    serde_json::json!(texts).to_string()
+}
+
 /// As in `index.html`, the placeholder becomes the digests of the inline scripts when the page is built.
-const POLICY: &str = "default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; font-src 'self'; img-src 'self' data:; \
-                      base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; font-src 'self'; \
+                      img-src 'self' data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// As in `index.html`, a theme that the reader chose holds before the first paint.
 const THEME: &str = r#"

@@ -25,7 +25,7 @@ fn write(folder: &Path) -> io::Result<()> {
         fs::write(folder.join(page.file), framed(&page))?;
     }
     for (name, content) in assets() {
-        fs::write(folder.join(name), content)?;
+        fs::write(folder.join(name), content.as_bytes())?;
     }
     Ok(())
 }

@@ -19,17 +19,7 @@ const RECORD: &str = "xtask/page-weight.txt";
 const FOR_OTHERS: [&str; 6] =
     ["card.png", "embed.js", "icon-192.png", "icon-512.png", "icon-maskable.png", "inter-OFL.txt"];
 /// Files that the page loads after its first answer.
-const LATER: [&str; 9] = [
-    "bridge.tsv",
-    "defaults.txt",
-    "inter.woff2",
-    "models.tsv",
-    "names.txt",
-    "nemo-rl.txt",
-    "rules.txt",
-    "titan.tsv",
-    "worker.js",
-];
+const LATER: [&str; 3] = ["inter.woff2", "tables.json", "worker.js"];
 
 /// One file and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,8 @@ mod output;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use input::{CompareInput, EstimateInput, ExplainInput, LinkInput, SearchInput};
-use output::{Estimate, Explanations, Found, Layout, Link};
+use input::{AskInput, CompareInput, EstimateInput, ExplainInput, LinkInput, SearchInput};
+use output::{Answered, Estimate, Explanations, Found, Layout, Link};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
 use rmcp::{Json, ServerHandler, ServiceExt, tool, tool_handler, tool_router};
@@ -76,6 +76,22 @@ impl Tools {
             best: walk.ranked().take(input.limit()).map(Layout::of).collect(),
             frontier: walk.frontier().iter().take(input.limit()).map(Layout::of).collect(),
         }))
+    }
+
+    #[tool(
+        description = "What people ask before they launch, answered by searches for layouts of the run: the fewest GPUs that hold it, and \
+                       of which type; the cheapest number of nodes for so many tokens; scaling, and what one more node brings; the \
+                       longest sequence, the largest micro-batch and the largest model that fit.",
+        annotations(title = "Ask before a launch", read_only_hint = true, open_world_hint = false)
+    )]
+    fn ask(&self, Parameters(input): Parameters<AskInput>) -> Result<Json<Answered>, String> {
+        let mut asking = input.asking()?;
+        let until = Instant::now() + SEARCH;
+        let mut more = true;
+        while more && Instant::now() < until {
+            more = asking.step(SLICE);
+        }
+        Ok(Json(Answered::of(&asking, !more)))
     }
 
     #[tool(

@@ -46,7 +46,8 @@ impl Operator {
     /// What its passes allocate beyond the saved activations, at the points where they hold most.
     #[must_use]
     pub fn transients(self, x: &Symbols<'_>) -> Vec<Transient> {
-        eager::transients(self, x).unwrap_or_else(|| compiled::bounded(self, x, facet!(self, transients, x)))
+        let points = eager::transients(self, x).unwrap_or_else(|| facet!(self, transients, x));
+        compiled::bounded(self, x, points)
     }
 
     /// Its arithmetic for one micro-batch on one rank.

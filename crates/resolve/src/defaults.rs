@@ -167,6 +167,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::Litgpt => "default of litgpt",
         Software::Unsloth => "default of unsloth",
         Software::Automodel => "default of NeMo Automodel",
+        Software::Olmo => "default of OLMo",
     }
 }
 

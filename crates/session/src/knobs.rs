@@ -94,7 +94,7 @@ pub fn recompute_of(plan: &Plan) -> &'static str {
     match plan.recipe().recompute {
         Recompute::None => RECOMPUTE[0],
         Recompute::Selective(_) => RECOMPUTE[1],
-        Recompute::Uniform { .. } | Recompute::Block { .. } => RECOMPUTE[2],
+        Recompute::Uniform { .. } | Recompute::Block { .. } | Recompute::Every { .. } => RECOMPUTE[2],
     }
 }
 

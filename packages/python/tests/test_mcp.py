@@ -14,7 +14,7 @@ except ImportError:  # said, and not passed over in silence
 
 from test_shardscope import SCRIPT
 
-TOOLS = {"estimate", "search", "compare", "explain", "link"}
+TOOLS = {"estimate", "search", "ask", "compare", "explain", "link"}
 
 
 @unittest.skipIf(ClientSession is None, "the package mcp is not installed")
@@ -109,6 +109,29 @@ class Server(unittest.TestCase):
         again = shardscope.estimate(text=SCRIPT, settings=change)["report"]
         self.assertEqual(again["memory"]["worst"]["peak_reserved"], best[0]["peak_reserved"])
         self.assertAlmostEqual(again["time"]["step_seconds"], best[0]["step_seconds"], places=9)
+
+    def test_questions_are_answered(self):
+        fewest, cheapest, missing, misspelt, open_ = self.call(
+            ("ask", {"text": SCRIPT, "question": "fewest-gpus"}),
+            ("ask", {"text": SCRIPT, "question": "cheapest", "tokens": 10**9, "price": 2.0, "most_nodes": 2}),
+            ("ask", {"text": SCRIPT, "question": "cheapest", "tokens": 10**9}),
+            ("ask", {"text": SCRIPT, "question": "fewest_gpus"}),
+            ("ask", {"text": SCRIPT.replace("--num-layers 24", ""), "question": "fewest-gpus"}),
+        )
+        self.assertFalse(fewest.is_error, fewest.content)
+        said = fewest.structured_content
+        (chosen,) = [line for line in said["lines"] if line["chosen"]]
+        self.assertTrue(said["complete"] and said["answer"])
+        again = shardscope.estimate(text=SCRIPT, settings=chosen["layout"]["change"])["report"]
+        self.assertTrue(again["memory"]["fits"])
+        self.assertAlmostEqual(again["time"]["step_seconds"], chosen["layout"]["step_seconds"], places=9)
+        costs = [line["cost"] for line in cheapest.structured_content["lines"]]
+        (chosen,) = [line for line in cheapest.structured_content["lines"] if line["chosen"]]
+        self.assertEqual(chosen["cost"], min(costs))
+        self.assertEqual(len(costs), 2)
+        for answer, words in [(missing, "hand in price"), (misspelt, "there are fewest-gpus"), (open_, "num_layers")]:
+            self.assertTrue(answer.is_error, words)
+            self.assertIn(words, answer.content[0].text)
 
     def test_links_carry_the_run(self):
         whole, settings = self.call(

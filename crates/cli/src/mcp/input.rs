@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use rmcp::schemars::{self, JsonSchema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shardscope::link::{MAX_TEXT, MAX_TEXTS, Pasted, PastedText, decode};
 use shardscope::plan::Plan;
 use shardscope::report::Report;
+use shardscope::session::{AskError, Asked, Asking, Topic, Trained, UserInput};
 use shardscope::source::suggest;
 
 use crate::compare::Read;
@@ -170,6 +171,66 @@ impl SearchInput {
     pub(super) fn limit(&self) -> usize {
         self.limit.unwrap_or(LAYOUTS)
     }
+}
+
+/// `ask`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct AskInput {
+    #[serde(flatten)]
+    pub(super) run: Run,
+    /// One of fewest-gpus, which-gpu, cheapest, scaling, one-more-node, longest-sequence, largest-micro-batch, largest-model.
+    question: String,
+    /// What trains: full, lora or qlora [default: as in the run].
+    #[serde(default)]
+    train: Option<String>,
+    /// For cheapest: tokens to train on. Unit: token.
+    #[serde(default)]
+    tokens: Option<u64>,
+    /// For cheapest: the time that there is. Unit: day.
+    #[serde(default)]
+    days: Option<f64>,
+    /// For cheapest: price of one GPU for one hour, in any currency.
+    #[serde(default)]
+    price: Option<f64>,
+    /// For cheapest and scaling: most nodes that there are.
+    #[serde(default)]
+    most_nodes: Option<u64>,
+}
+
+impl AskInput {
+    /// The question about the run.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing or misspelt.
+    pub(super) fn asking(&self) -> Result<Asking, String> {
+        let topic = word(&self.question, "question", &Topic::ALL)?;
+        let train = |name: &String| word(name, "train", &Trained::ALL);
+        let asked = Asked {
+            topic,
+            trained: self.train.as_ref().map(train).transpose()?,
+            tokens: self.tokens,
+            days: self.days,
+            price: self.price,
+            most_nodes: self.most_nodes,
+        };
+        Asking::of(&UserInput::of_pasted(self.run.pasted()?), &asked).map_err(|problem| match problem {
+            AskError::NoPlan(_) => {
+                self.run.answer().map_or_else(|problem| problem, |answer| no_plan(&answer))
+            }
+            AskError::Tokens => "hand in tokens: on how many it is trained".to_owned(),
+            AskError::Price => "hand in price: what a GPU costs for an hour".to_owned(),
+        })
+    }
+}
+
+/// The one of `all` that is written as `said`.
+fn word<T: Serialize + Copy>(said: &str, argument: &str, all: &[T]) -> Result<T, String> {
+    let written = |one: &T| serde_json::to_value(one).ok().and_then(|name| Some(name.as_str()?.to_owned()));
+    let names: Vec<String> = all.iter().filter_map(written).collect();
+    let place = names.iter().position(|name| name == said);
+    place
+        .and_then(|place| all.get(place).copied())
+        .ok_or_else(|| format!("there is no {argument} {said}; there are {}", names.join(", ")))
 }
 
 /// `compare`.

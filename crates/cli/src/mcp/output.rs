@@ -9,6 +9,7 @@ use shardscope::launch::Origin;
 use shardscope::plan::Plan;
 use shardscope::report::Report;
 use shardscope::search::Outcome;
+use shardscope::session::{AskedLine, Asking};
 use shardscope::source::{Severity, render};
 
 use crate::explain::Explained;
@@ -224,6 +225,54 @@ impl Layout {
             tight: outcome.tight,
             step_seconds: outcome.step.get(),
         }
+    }
+}
+
+/// The answer to a question.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Answered {
+    /// In one sentence.
+    answer: String,
+    /// Whether all was looked at; a question ends after 20 seconds.
+    complete: bool,
+    /// Every size, kind or model that was looked at, in order.
+    lines: Vec<Line>,
+}
+
+/// What was found at one of them.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Line {
+    /// The size, kind or model.
+    name: String,
+    /// Whether it is the answer.
+    chosen: bool,
+    /// The fastest layout that fits; none where nothing does.
+    layout: Option<Layout>,
+    /// How many GPUs it has.
+    gpus: Option<u64>,
+    /// Throughput of the whole run. Unit: token per second.
+    tokens_per_second: Option<f64>,
+    /// How long the asked tokens take. Unit: day.
+    days: Option<f64>,
+    /// What they cost, in the currency of the price.
+    cost: Option<f64>,
+}
+
+impl Answered {
+    pub(super) fn of(asking: &Asking, complete: bool) -> Self {
+        let line = |line: AskedLine| {
+            let reached = line.reached.as_ref();
+            Line {
+                layout: reached.and_then(|reached| reached.outcome.as_ref()).map(Layout::of),
+                gpus: reached.map(|reached| reached.gpus),
+                tokens_per_second: reached.map(|reached| reached.tokens_per_second),
+                days: reached.and_then(|reached| reached.days),
+                cost: reached.and_then(|reached| reached.cost),
+                chosen: line.chosen,
+                name: line.name,
+            }
+        };
+        Self { answer: asking.answer(), complete, lines: asking.lines().into_iter().map(line).collect() }
     }
 }
 

@@ -25,6 +25,11 @@ static HEAD: Formula = Formula::new(
     "The output layer's weight, whole while the loss is made and its backward runs.",
     "deepspeed/runtime/zero/partitioned_param_coordinator.py:fetch_sub_module",
 );
+static APART: Formula = Formula::new(
+    "V·h·w",
+    "The output layer's weight, a unit of its own: gathered when it runs and freed behind it.",
+    "torch/distributed/fsdp/_runtime_utils.py:_pre_backward_hook",
+);
 static GRADIENTS: Formula =
     Formula::new("W·w", "Gradients of the layer that runs, before they are shared.", COLLECTIVES);
 static REDUCED: Formula = Formula::new(
@@ -195,6 +200,21 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: 
             forward.push(head);
         }
         return Gathered { ends, forward, step, layers };
+    }
+    if x.recipe().transformers.ends_apart {
+        let mut norms = Count::ZERO;
+        for ((kind, unit), &count) in units.iter().zip(counts) {
+            if !kind.is_gathered_alone() && !kind.projects_vocabulary() && !kind.is_before_layers() {
+                norms += elements(unit) * count;
+            }
+        }
+        let root = term("gathered weights outside of units", norms, x.width, &ENDS);
+        // Units are reduced one after the other, the output layer's while the last layer runs.
+        let largest = if projects { own.max(head) } else { own };
+        layers.extend([root, term("gradients being reduced", largest, reduced, &REDUCED)]);
+        let mut ends = vec![one, root];
+        ends.extend(projects.then(|| term("gathered weight of the output layer", head, x.width, &APART)));
+        return Gathered { forward: ends.clone(), ends, step: Vec::new(), layers };
     }
     let whole_ends = term("gathered weights outside of layers", ends, x.width, &ENDS);
     let forward = vec![one, whole_ends];

@@ -201,7 +201,6 @@ fn to_come(x: &Symbols<'_>, units: &Units, chunk: &Chunk, counts: &Counts) -> By
 /// The last layer of each kind, kept or recomputed, `returned` given back before.
 fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, mut returned: Bytes) {
     let kept = sum.layers.layers;
-    let kept_layers: u64 = kept.iter().sum();
     // By kind, whether one that is kept and one that is recomputed has been seen, or none is there to be seen.
     let mut seen = LayerKind::ALL.map(|kind| {
         let (kept, all) = (kept[kind.index()], sum.counts[SectionKind::Layer(kind).index()]);
@@ -209,12 +208,11 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
     });
     let frozen = x.recipe().tuning.frozen_layers(x.model().num_layers);
     let grows = walk.absent > Bytes::ZERO && !walk.deferred;
-    for (behind, index) in (0..).zip(chunk.layers.clone().rev().take_while(|index| *index >= frozen)) {
+    for index in chunk.layers.clone().rev().take_while(|index| *index >= frozen) {
         let layer = x.model().layer_kind(index);
         let kind = SectionKind::Layer(layer);
         let unit = walk.units.get(kind);
-        // Block recomputation takes the first layers of a chunk, so in backward they come last.
-        let recomputed = behind >= kept_layers;
+        let recomputed = x.recipe().recompute.recomputes_layer(index, &chunk.layers);
         let seen_before = &mut seen[layer.index()][usize::from(recomputed)];
         // Where gradients come layer by layer, an earlier one may be the fullest.
         if !std::mem::replace(seen_before, true) || grows {

@@ -2,7 +2,9 @@
 //! about, or stopped with one sentence.
 
 mod automodel;
+mod drawn;
 mod lingua;
+mod olmo;
 mod rollouts;
 mod trainers;
 

@@ -7,6 +7,7 @@ use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     on_host(plan, refusals);
+    between(plan, refusals);
     if !matches!(
         plan.recipe().software,
         Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe
@@ -110,6 +111,18 @@ fn recomputation(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(!refused, rule, &[]);
 }
 
+fn between(plan: &Plan, refusals: &mut Refusals) {
+    let rule = &Rule {
+        code: Code::Recompute,
+        fields: &[Field::RecomputeMethod],
+        sentence: "this software does not recompute layers at even distances",
+        hint: "recompute a block of layers, or all",
+    };
+    let recipe = plan.recipe();
+    let knows = recipe.software.semantics().checkpoints_between;
+    refusals.unless(knows || !matches!(recipe.recompute, Recompute::Every { .. }), rule, &[]);
+}
+
 fn on_host(plan: &Plan, refusals: &mut Refusals) {
     let (layout, recipe) = (plan.layout(), plan.recipe());
     // What other layers would send to the host and get back is not known, so that no search and no advice may go there.
@@ -122,7 +135,7 @@ fn on_host(plan: &Plan, refusals: &mut Refusals) {
     let whole = match recipe.recompute {
         Recompute::Uniform { .. } => true,
         Recompute::Block { num_layers, .. } => num_layers >= plan.model().num_layers,
-        Recompute::None | Recompute::Selective(_) => false,
+        Recompute::None | Recompute::Selective(_) | Recompute::Every { .. } => false,
     };
     refusals.unless(!recipe.offload.saved_tensors || (whole && layout.pipeline <= 1), rule, &[]);
 }

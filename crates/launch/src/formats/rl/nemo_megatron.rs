@@ -92,6 +92,11 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
                 Effect::Memory,
                 "log-probabilities fused with the output layer",
             ),
+            (
+                "policy.megatron_cfg.mtp_use_repeated_layer",
+                Effect::Model,
+                "multi-token-prediction depths that share one layer",
+            ),
         ],
     );
     for (field, value) in [
