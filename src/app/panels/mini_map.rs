@@ -148,8 +148,8 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     let nodes = grid.each / per_node;
     let name = |row: u64| {
         let cell = row * grid.across;
-        let named = grid.pitch.1 > NAMED || row % 4 == 0;
-        let first = grid.each > 1 || cell % per_node == 0;
+        let named = grid.pitch.1 > NAMED || row.is_multiple_of(4);
+        let first = grid.each > 1 || cell.is_multiple_of(per_node);
         (named && first).then(|| {
             let y = decimal(grid.place(cell).1 + grid.pitch.1.min(NAMED), 1);
             html! { <text class="node-name" x="0" {y}>{ format!("n{}", cell * grid.each / per_node) }</text> }
