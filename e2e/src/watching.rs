@@ -60,10 +60,12 @@ impl Page {
     fn listen_to_firefox(&self) {
         let asked = self.js("return performance.getEntriesByType('resource').map(entry => entry.name)", &[]);
         let asked = asked.as_array().into_iter().flatten().filter_map(|url| url.as_str());
-        let errors =
-            self.driver.said().into_iter().filter(|line| {
-                line.starts_with("JavaScript error: http") || line.starts_with("console.error: ")
-            });
+        let errors = self.driver.said().into_iter().filter(|line| {
+            // What Firefox's own parts say, which find no network, is not the page's; nor is what has no file, as where a worker
+            // that is ended was at work.
+            let own = line.contains("resource://") || line.contains("chrome://");
+            !own && (line.starts_with("JavaScript error: http") || line.starts_with("console.error: "))
+        });
         let mut watch = self.watch.borrow_mut();
         watch.console = errors.map(|line| ("SEVERE".to_owned(), line)).collect();
         watch.requests.extend(asked.map(str::to_owned));

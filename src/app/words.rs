@@ -19,15 +19,20 @@ pub(crate) fn sentence(message: &str) -> String {
 }
 
 /// A pipeline schedule as its papers write it, from the name that its setting has.
-pub(crate) fn schedule_name(name: &str) -> String {
+pub(crate) fn schedule_name(name: &'static str) -> &'static str {
     match name {
-        "gpipe" => "GPipe".to_owned(),
-        "dualpipe" => "DualPipe".to_owned(),
-        "dualpipe-v" => "DualPipe-V".to_owned(),
-        "interleaved" => "interleaved 1F1B".to_owned(),
-        "v-half" => "V-Half".to_owned(),
-        "v-min" => "V-Min".to_owned(),
-        other => other.to_uppercase(),
+        "1f1b" => "1F1B",
+        "1f1b-v" => "1F1B-V",
+        "interleaved" => "interleaved 1F1B",
+        "gpipe" => "GPipe",
+        "zb-h1" => "ZB-H1",
+        "zb-h2" => "ZB-H2",
+        "zb-v" => "ZB-V",
+        "v-half" => "V-Half",
+        "v-min" => "V-Min",
+        "dualpipe" => "DualPipe",
+        "dualpipe-v" => "DualPipe-V",
+        other => other,
     }
 }
 

@@ -82,7 +82,11 @@ pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> Stri
         ("", value) => format!("{} {value}", short(*field)),
         (now, value) => format!("{} {now} → {value}", short(*field)),
     };
-    changes.iter().map(one).collect::<Vec<_>>().join(", ")
+    // "recompute full" says it: how it is asked of the software stands among the settings.
+    let detail = |field| matches!(field, Field::RecomputeMethod | Field::RecomputeNumLayers);
+    let recomputes = changes.iter().any(|(field, _)| *field == Field::RecomputeGranularity);
+    let told = changes.iter().filter(|(field, _)| !(recomputes && detail(*field)));
+    told.map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Ways to recompute activations.
@@ -146,8 +150,10 @@ mod tests {
         let changes = [
             (Field::TensorModelParallelSize, "1".to_owned()),
             (Field::RecomputeGranularity, "full".to_owned()),
+            (Field::RecomputeMethod, "uniform".to_owned()),
         ];
         assert_eq!(change_line(resolution, &changes), "TP 2 → 1, recompute full");
+        assert_eq!(change_line(resolution, &changes[2..]), "recompute_method uniform");
         assert_eq!(change_line(resolution, &[(Field::Fp8, String::new())]), "without fp8");
         let switches = [(Field::SequenceParallel, "true"), (Field::OverlapP2pComm, "false")];
         let switches = switches.map(|(field, value)| (field, value.to_owned()));

@@ -31,7 +31,7 @@ const CHAPTERS: [(&str, &str, &str); 6] = [
     (
         "passing",
         "Memory: temporaries",
-        "What is alive only while a pass of an operator runs. The peak is where these, what is kept and what is held are most together.",
+        "Tensors that exist only while an operator's pass runs. The peak is where these, the saved activations and what is held throughout add up to the most.",
     ),
     (
         "messages",

@@ -25,7 +25,7 @@ pub(super) fn chapter() -> Chapter {
     };
     let fullest = html! {
         @if let Some(rank) = worst {
-            p { "A GPU of stage " (rank.pipeline_rank) ", at its fullest: " (rank.at) "." }
+            p { "A GPU of stage " (rank.pipeline_rank) ", at its peak: " (rank.at) "." }
             ul.worked { (branch(&Branch::of(&rank.breakdown, size), 0)) }
         }
     };

@@ -22,7 +22,7 @@ pub(super) fn phase_bars(PlanProps { shown }: &PlanProps) -> Html {
     let capacity = shown.plan.cluster().accelerator.memory;
     let whole = shown.phases.iter().map(|phase| phase.peak).max().unwrap_or_default().max(capacity);
     let about = if rl.co_located {
-        "Training and rollouts take turns on the same GPUs: the fullest phase decides whether the run fits."
+        "Training and rollouts take turns on the same GPUs: the phase with the highest peak decides whether the run fits."
     } else {
         "Rollouts run on GPUs of their own."
     };

@@ -49,7 +49,7 @@ impl Display for ArithmeticError {
             Self::TooMuchWork => "too much work",
             Self::NoExpression => "this is no integer expression",
             Self::TooDeep => "it is nested too deeply",
-            Self::LonelyQuestionMark => "a ? lacks its :",
+            Self::LonelyQuestionMark => "a ? without its :",
             Self::OpenParenthesis => "a parenthesis is not closed",
             Self::Fraction => "bash has no decimal fractions",
             Self::NoSuchBase => "a number has no such base",

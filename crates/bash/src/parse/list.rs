@@ -247,7 +247,7 @@ impl Parser<'_> {
                 format!("{text} stands where a command is expected, so bash does not pass it on"),
             )
             .at(span)
-            .hint("the line above ends the command: it lacks a backslash, or it is a comment"),
+            .hint("the line above ends the command: its backslash is missing, or it is a comment"),
         );
     }
 

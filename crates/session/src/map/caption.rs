@@ -4,7 +4,7 @@ use super::{Colour, relation_name};
 use crate::link_name;
 use shardscope_estimate::traffic::Traffic;
 use shardscope_plan::Plan;
-use shardscope_topology::{GroupKind, Groups, Rank};
+use shardscope_topology::{GroupKind, Groups, Link, Rank};
 use shardscope_units::size;
 
 /// Of the group that `rank` has in the kind that `colour` tells: what its GPUs share, and what each of them sends in a
@@ -36,7 +36,8 @@ pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank)
     let dimension = traffic.dimensions.iter().find(|of| sends(of.group));
     if let Some(of) = dimension {
         let sent = of.per_gpu();
-        text += &format!(" Each step a GPU sends {} over {}.", size(sent.wire), link_name(of.link));
+        let link = if of.link == Link::Network { "the network" } else { link_name(of.link) };
+        text += &format!(" Each step a GPU sends {} over {link}.", size(sent.wire));
     }
     Some(text)
 }
@@ -53,6 +54,8 @@ mod tests {
         let data = caption(Colour::Group(GroupKind::Data)).expect("a caption");
         assert!(data.starts_with("n0_g3: data parallel group 1: 4 GPUs hold the same part"), "{data}");
         assert!(data.contains("Each step a GPU sends"), "{data}");
+        let pipeline = caption(Colour::Group(GroupKind::Pipeline)).expect("a caption");
+        assert!(pipeline.ends_with("over the network."), "{pipeline}");
         assert_eq!(caption(Colour::Memory), None);
     }
 }

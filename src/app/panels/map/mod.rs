@@ -35,7 +35,7 @@ use links::{Company, Traced};
 use play::{moment, scenes, use_play};
 use table::MapTable;
 use view::{View, Zoom, centre};
-use whole::Whole;
+use whole::{Whole, mark};
 
 /// About how much of the map is drawn at once. Unit: CSS pixel.
 const TILE: u32 = 300;
@@ -124,16 +124,20 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     {
         let (frame, middle) = (frame.clone(), middle.clone());
         use_effect_with(geometry, move |geometry| {
+            let Some(frame) = frame.cast::<Element>() else { return };
             if width > 0
-                && let (Some(gpu), Some(frame)) = (middle.borrow_mut().take(), frame.cast::<Element>())
+                && let Some(gpu) = middle.borrow_mut().take()
             {
                 centre(&frame, geometry, gpu);
             }
+            mark(&frame);
         });
     }
     {
-        let (middle, view) = (middle.clone(), view.clone());
+        let (middle, view, frame) = (middle.clone(), view.clone(), frame.clone());
         use_effect_with(*picked, move |picked| {
+            // The frame gets lower where a GPU is picked.
+            frame.cast::<Element>().iter().for_each(mark);
             if let (Some(rank), true) = (picked, geometry.detail() < Detail::Number) {
                 *middle.borrow_mut() = Some(rank.get());
                 let levels = Geometry::levels(world);
@@ -160,6 +164,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
         let (view, frame) = (view.clone(), frame.clone());
         move |_| {
             if let Some(frame) = frame.cast::<Element>() {
+                mark(&frame);
                 view.set(view.scrolled(&frame));
             }
         }

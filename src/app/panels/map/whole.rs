@@ -1,11 +1,10 @@
 //! The whole cluster in little beside a map that is higher than its frame, with what is in the frame marked; a press goes
 //! there.
 
-use gloo::events::EventListener;
 use shardscope::session::map::{Colour, Geometry, overview};
 use shardscope::session::{PtrEq, Shown};
 use shardscope::units::decimal;
-use web_sys::{Element, EventTarget};
+use web_sys::Element;
 use yew::prelude::*;
 
 use super::cells::amounts;
@@ -23,43 +22,28 @@ pub(super) struct Props {
     pub frame: NodeRef,
 }
 
+/// Equal properties draw nothing anew: what the frame shows is marked by [`mark`].
 #[component(Whole)]
 pub(super) fn whole(Props { shown, colour, geometry, frame }: &Props) -> Html {
-    let lens = use_node_ref();
-    let points = (POINTS.0, geometry.rows_and_columns().0.clamp(1, POINTS.1));
-    let paths = use_memo((shown.clone(), *colour, *geometry), |(shown, colour, geometry)| {
-        overview(&shown.plan, *colour, &amounts(shown), geometry, points)
-    });
-    {
-        let lens = lens.clone();
-        use_effect_with((frame.clone(), *geometry), move |(frame, _)| {
-            let listener = frame.cast::<Element>().zip(lens.cast::<Element>()).map(|(frame, lens)| {
-                mark(&frame, &lens, points);
-                let target: EventTarget = frame.clone().into();
-                EventListener::new(&target, "scroll", move |_| mark(&frame, &lens, points))
-            });
-            move || drop(listener)
-        });
-    }
-    let go = {
-        let frame = frame.clone();
-        Callback::from(move |event: PointerEvent| {
-            let svg = event.target_dyn_into::<Element>().and_then(|at| at.closest("svg").ok().flatten());
-            if let (Some(svg), Some(frame), 1) = (svg, frame.cast::<Element>(), event.buttons()) {
-                let area = svg.get_bounding_client_rect();
-                let part = |at: i32, from: f64, length: f64| (f64::from(at) - from) / length.max(1.0);
-                let y = part(event.client_y(), area.top(), area.height()) * f64::from(frame.scroll_height());
-                let x = part(event.client_x(), area.left(), area.width()) * f64::from(frame.scroll_width());
-                frame.scroll_to_with_x_and_y(
-                    x - f64::from(frame.client_width()) / 2.0,
-                    y - f64::from(frame.client_height()) / 2.0,
-                );
-            }
-        })
-    };
     if geometry.size().1 < HIGH {
         return html!();
     }
+    let points = (POINTS.0, geometry.rows_and_columns().0.clamp(1, POINTS.1));
+    let paths = overview(&shown.plan, *colour, &amounts(shown), geometry, points);
+    let frame = frame.clone();
+    let go = Callback::from(move |event: PointerEvent| {
+        let svg = event.target_dyn_into::<Element>().and_then(|at| at.closest("svg").ok().flatten());
+        if let (Some(svg), Some(frame), 1) = (svg, frame.cast::<Element>(), event.buttons()) {
+            let area = svg.get_bounding_client_rect();
+            let to = |at: i32, from: f64, length: f64, whole: i32, seen: i32| {
+                (f64::from(at) - from) / length.max(1.0) * f64::from(whole) - f64::from(seen) / 2.0
+            };
+            frame.scroll_to_with_x_and_y(
+                to(event.client_x(), area.left(), area.width(), frame.scroll_width(), frame.client_width()),
+                to(event.client_y(), area.top(), area.height(), frame.scroll_height(), frame.client_height()),
+            );
+        }
+    });
     let hue = if matches!(colour, Colour::Memory | Colour::Traffic) { "r" } else { "c" };
     html! {
         <svg
@@ -70,27 +54,23 @@ pub(super) fn whole(Props { shown, colour, geometry, frame }: &Props) -> Html {
             onpointerdown={go.clone()}
             onpointermove={go}
         >
-            { for paths.iter().map(|(class, path)| html! {
-                <path class={format!("cell {hue}{class}")} d={path.clone()} />
-            }) }
-            <rect ref={lens} class="lens" />
+            { for paths.into_iter().map(|(class, path)| html! { <path class={format!("cell {hue}{class}")} d={path} /> }) }
+            <rect class="lens" />
         </svg>
     }
 }
 
-/// Puts the mark around what is in the frame.
-fn mark(frame: &Element, lens: &Element, points: (u64, u64)) {
-    let part = |at: i32, of: i32, points: u64| {
-        decimal(f64::from(at) / f64::from(of.max(1)) * f64::from(u32::try_from(points).unwrap_or(1)), 3)
+/// Marks what `frame` shows.
+pub(super) fn mark(frame: &Element) {
+    let lens = frame.next_element_sibling().and_then(|whole| whole.last_element_child());
+    let Some(lens) = lens else { return };
+    let part = |name: &str, at: i32, of: i32| {
+        let part = decimal(f64::from(at) * 100.0 / f64::from(of.max(1)), 2) + "%";
+        let _ = lens.set_attribute(name, &part);
     };
     let (high, wide) = (frame.scroll_height(), frame.scroll_width());
-    let places = [
-        ("x", part(frame.scroll_left(), wide, points.0)),
-        ("y", part(frame.scroll_top(), high, points.1)),
-        ("width", part(frame.client_width(), wide, points.0)),
-        ("height", part(frame.client_height(), high, points.1)),
-    ];
-    for (name, value) in places {
-        let _ = lens.set_attribute(name, &value);
-    }
+    part("x", frame.scroll_left(), wide);
+    part("y", frame.scroll_top(), high);
+    part("width", frame.client_width(), wide);
+    part("height", frame.client_height(), high);
 }

@@ -62,7 +62,7 @@ fn schedule(PlanProps { shown }: &PlanProps) -> Html {
             <header>
                 <h2 id="schedule-title">{ "Pipeline schedule" }</h2>
                 <p>
-                    { format!("{}, {} ", sentence(&schedule_name(time.schedule.name)), grouped(all.into())) }
+                    { format!("{}, {} ", sentence(schedule_name(time.schedule.name)), grouped(all.into())) }
                     <Term name="micro-batch">{ "micro-batches" }</Term>
                     if drawn < all {
                         { format!(" (the first {} are drawn: the middle repeats)", grouped(drawn.into())) }

@@ -77,9 +77,9 @@ fn over_each_other(own: &Alternative, other: &Alternative) -> Html {
 fn name(one: &Alternative) -> String {
     let name = schedule_name(one.name);
     match (one.changes.is_empty(), one.chunks) {
-        (true, _) => name + " (this plan)",
+        (true, _) => format!("{name} (this plan)"),
         (_, 2..) => format!("{name}, VPP {}", one.chunks),
-        _ => name,
+        _ => name.to_owned(),
     }
 }
 
