@@ -341,8 +341,10 @@ pub struct Transformers {
     pub counts_tokens: bool,
     /// How experts are computed (`experts_implementation`).
     pub experts: ExpertKernel,
-    /// Liger's kernels for norms, gated activations and rotation.
-    pub liger: bool,
+    /// Liger's kernels for norms.
+    pub liger_norms: bool,
+    /// Liger's kernels for gated activations. Its rotation keeps what transformers' own keeps.
+    pub liger_gates: bool,
     /// Whether a loss fused with the output layer sums its weight's gradient in fp32 (Liger's `accum_dtype`).
     pub fp32_accumulation: bool,
     /// What wraps the model for data parallelism.
@@ -366,7 +368,8 @@ impl Default for Transformers {
             cache: false,
             counts_tokens: true,
             experts: ExpertKernel::Grouped,
-            liger: false,
+            liger_norms: false,
+            liger_gates: false,
             fp32_accumulation: false,
             engine: DataEngine::Ddp,
             reduce: None,

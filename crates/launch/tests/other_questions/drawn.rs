@@ -1,9 +1,10 @@
 //! What a random draw of public launch files found misread, each in a text of a few lines.
 
 use super::{MODEL, said, script, stopped, value};
-use shardscope_launch::Resolution;
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
-use shardscope_source::{Code, Severity};
+use shardscope_source::{Code, Severity, Source};
 
 fn proposal(resolution: &Resolution, field: Field) -> Option<String> {
     let asked = resolution.questions.iter().find(|question| question.name == field.name());
@@ -279,4 +280,40 @@ fn trls_preferences_hold_their_logits() {
         gradient_accumulation_steps: 4\nbeta: 0.1\noutput_dir: data/zephyr-dpo\n";
     let read = said("config.yaml", text, &[("world_size", "8")]);
     assert_eq!(value(&read, Field::PreferenceLogits), "own");
+}
+
+/// Pai-Megatron-Patch's scripts take everything from the line that calls them, which is proposed with the words they compare.
+#[test]
+fn a_whole_call_line_is_proposed() {
+    let text = "#!/bin/bash\nENV=$1\nMODEL_SIZE=$2\nBATCH_SIZE=$3\nGLOBAL_BATCH_SIZE=$4\nLR=$5\nSEQ_LEN=$6\nPR=$7\nTP=$8\nPP=$9\n\
+        if [ $ENV = dsw ]; then NNODES=1; GPUS_PER_NODE=8; elif [ $ENV = dlc ]; then NNODES=${WORLD_SIZE}; GPUS_PER_NODE=8; fi\n\
+        if [ $MODEL_SIZE = 7B ]; then NUM_LAYERS=32; HIDDEN=4096; HEADS=32; elif [ $MODEL_SIZE = 13B ]; then NUM_LAYERS=40; HIDDEN=5120; \
+        HEADS=40; fi\n\
+        if [ $PR = fp16 ]; then pr=\"--fp16\"; elif [ $PR = bf16 ]; then pr=\"--bf16\"; fi\n\
+        torchrun --nnodes $NNODES --nproc_per_node $GPUS_PER_NODE pretrain_gpt.py --num-layers $NUM_LAYERS --hidden-size $HIDDEN \
+        --num-attention-heads $HEADS --seq-length $SEQ_LEN --micro-batch-size $BATCH_SIZE --global-batch-size $GLOBAL_BATCH_SIZE \
+        --tensor-model-parallel-size $TP --pipeline-model-parallel-size $PP --max-position-embeddings 4096 --lr $LR $pr \
+        --tokenizer-type GPT2BPETokenizer\n";
+    let open = script(text);
+    let asked = open.questions.iter().find(|question| question.name == "arguments").expect("a question");
+    let line = asked.proposal.clone().expect("a proposal");
+    assert_eq!(line, "dsw 7B 1 256 1000000000 4096 bf16 1 1");
+    let source = Source::from_files([("run.sh", text)]);
+    let environment =
+        Environment { variables: vec![("arguments".to_owned(), line)], ..Environment::default() };
+    let answered = read(&Request { source: &source, environment: &environment, overrides: &[] });
+    assert!(answered.plan.is_some(), "{:?}", answered.diagnostics);
+    assert_eq!(
+        (value(&answered, Field::NumLayers), value(&answered, Field::Bf16)),
+        ("32".to_owned(), "true".to_owned())
+    );
+}
+
+/// A trainer of transformers' modules with Megatron's names for its sizes (Pai-Megatron-Patch's `ds_train_huggingface_llama.py`).
+#[test]
+fn options_that_no_megatron_has_stop() {
+    let text = format!(
+        "torchrun --nproc_per_node 8 ds_train_huggingface_llama.py {MODEL} --intermediate-size 11008 --gradient-accumulation-steps 4\n"
+    );
+    stopped(&script(&text), &["program"]);
 }

@@ -106,7 +106,7 @@ fn shared(tape: &mut Tape<'_, '_>, needed: bool) {
     let gate = SHARED_GATE.run(tape, input, [x.h, x.moe.shared]);
     let up = SHARED_UP.run(tape, input, [x.h, x.moe.shared]);
     tape.keep(gate, "shared gate", &inner, width, &SHARED);
-    tape.keep(up && !x.recipe().transformers.liger, "shared activated gate", &inner, width, &SHARED);
+    tape.keep(up && !x.recipe().transformers.liger_gates, "shared activated gate", &inner, width, &SHARED);
     tape.keep(gate, "shared up", &inner, width, &SHARED);
     let down = Input { shared: None, needed: gate || up, cast: true };
     let result = SHARED_DOWN.run(tape, down, [x.moe.shared, x.h]);
