@@ -317,3 +317,50 @@ fn options_that_no_megatron_has_stop() {
     );
     stopped(&script(&text), &["program"]);
 }
+
+/// GPT-NeoX trains reward models and preferences from the same files.
+#[test]
+fn neoxs_other_trainings_stop() {
+    let text = "pipe_parallel_size: 0\nmodel_parallel_size: 1\nnum_layers: 2\nhidden_size: 64\nnum_attention_heads: 4\nseq_length: 64\n\
+        train_micro_batch_size_per_gpu: 2\ntrain_impl: rm\n";
+    stopped(&said("rm.yml", text, &[]), &["train_impl"]);
+    let plain = said("sft.yml", &text.replace("rm", "normal"), &[]);
+    assert!(plain.not_modelled.is_empty(), "{:?}", plain.not_modelled);
+}
+
+/// LLaMA-Factory trains with Megatron's layers too, and writes tokens without a training.
+#[test]
+fn llamafactorys_other_programs_stop() {
+    let text = "model_name_or_path: Qwen/Qwen3-4B-Instruct-2507\nstage: sft\ndo_train: true\nfinetuning_type: lora\nlora_target: all\n\
+        cutoff_len: 2048\n";
+    let more = |more: &str| said("train.yaml", &format!("{text}{more}"), &[("world_size", "8")]);
+    stopped(&more("learning_rate: 1e-4\ntensor_model_parallel_size: 1\n"), &["tensor_model_parallel_size"]);
+    stopped(&more("tokenized_path: saves/data\n"), &["tokenized_path"]);
+    assert!(more("learning_rate: 1e-4\ntokenized_path: saves/data\n").plan.is_some());
+}
+
+/// miles trains by FSDP as well as Megatron.
+#[test]
+fn another_backend_of_miles_stops() {
+    let text = "ray job submit -- python3 train.py --train-backend fsdp --hf-checkpoint /root/Qwen3-4B --actor-num-nodes 1 \
+        --actor-num-gpus-per-node 8 --colocate --rollout-batch-size 8 --n-samples-per-prompt 8 --global-batch-size 64 \
+        --rollout-max-response-len 4096 --use-dynamic-batch-size --max-tokens-per-gpu 9216\n";
+    stopped(&script(text), &["train-backend"]);
+    let megatron = script(&text.replace("fsdp", "megatron"));
+    assert!(!megatron.not_modelled.iter().any(|item| item.is_called("train-backend")));
+}
+
+/// Teachers of on-policy distillation stand on accelerators of their own.
+#[test]
+fn teachers_of_nemo_rl_stop() {
+    let text = "defaults: grpo_math_1B.yaml\ngrpo:\n  num_prompts_per_step: 16\n  adv_estimator:\n    name: opd\npolicy:\n  \
+        model_name: Qwen/Qwen3-1.7B\n";
+    stopped(&said("mopd.yaml", text, &[]), &["grpo.adv_estimator.name"]);
+}
+
+/// Classes of OLMo-core that are called as TRL's are.
+#[test]
+fn olmo_cores_programs_are_none_of_transformers() {
+    let text = "from olmo_core.config import Config\nmodel = TransformerConfig.from_pretrained('a/b')\nconfig = SFTConfig(seed=1)\n";
+    assert_eq!(why("sft.py", text), Some(Code::Python));
+}
