@@ -182,3 +182,63 @@ fn ligers_fused_loss_is_that_of_labels_alone() {
     assert_eq!(at_loss(&liger, "fp32 logits"), at_loss(&plain, "fp32 logits"));
     assert!(at_loss(&liger, "fp32 logits").is_some());
 }
+
+/// axolotl names Liger's kernels one by one: norms keep their input in its own type, gates their two halves, each by itself.
+#[test]
+fn ligers_kernels_count_one_by_one() {
+    let kept = |set: &[(&str, &str)]| {
+        let full = [
+            ("train_type", "full"),
+            ("training_objective", "sft"),
+            ("lora_rank", ""),
+            ("lora_target_modules", ""),
+        ];
+        let plan = plan(&[&full[..], set].concat());
+        let x = Symbols::of(&plan);
+        let sum = |operators: &[Operator]| -> u64 {
+            operators.iter().flat_map(|operator| operator.saved(&x)).map(|saved| saved.bytes.get()).sum()
+        };
+        (sum(&[Operator::InputNorm]), sum(&[Operator::Mlp]))
+    };
+    let none = kept(&[]);
+    let all = kept(&[("liger_kernel", "true"), ("loss_kind", "torch")]);
+    assert!(all.0 < none.0 && all.1 < none.1, "{all:?} and {none:?}");
+    assert_eq!(kept(&[("liger_parts", "norms")]), (all.0, none.1));
+    assert_eq!(kept(&[("liger_parts", "rotation gates")]), (none.0, all.1));
+    assert_eq!(kept(&[("liger_parts", "rotation")]), none);
+}
+
+#[test]
+fn axolotls_liger_switches_are_read() {
+    let of = |more: &str| {
+        let text = format!(
+            "base_model: Qwen/Qwen2.5-7B\nsequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: auto\n\
+             plugins:\n  - axolotl.integrations.liger.LigerPlugin\n{more}\n"
+        );
+        resolved(
+            &Source::from_files([("train.yaml", text.as_str())]),
+            &[("world_size".to_owned(), "8".to_owned())],
+        )
+    };
+    let value = |read: &shardscope::launch::Resolution, field| {
+        read.setting(field).map(|setting| setting.value.written()).unwrap_or_default()
+    };
+    let some = of("liger_rms_norm: true\nliger_fused_linear_cross_entropy: true");
+    assert!(some.plan.is_some(), "{:?}", some.diagnostics);
+    assert_eq!(
+        (value(&some, Field::LigerParts), value(&some, Field::LossKind)),
+        ("norms".to_owned(), "liger".to_owned())
+    );
+    assert_eq!(value(&some, Field::LigerKernel), "");
+    let all = of("liger_rope: true\nliger_rms_norm: true\nliger_glu_activation: true");
+    assert_eq!(
+        (value(&all, Field::LigerKernel), value(&all, Field::LossKind)),
+        ("true".to_owned(), "torch".to_owned())
+    );
+    let over = of("liger_rms_norm: true\nliger_cross_entropy: true");
+    assert!(
+        over.not_modelled.iter().any(|item| item.name == "liger_cross_entropy"),
+        "{:?}",
+        over.not_modelled
+    );
+}

@@ -34,6 +34,7 @@ mod setting;
 mod software;
 mod split;
 mod stage_text;
+mod transformers;
 mod tuning;
 mod variant;
 mod vision;
@@ -74,9 +75,10 @@ pub use software::{
     Modules, NormModule, Offers, RecomputedModules, Rotation, Semantics, Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSplit};
+pub use transformers::{PreferenceLogits, Transformers};
 pub use tuning::{
     AdapterKernels, BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective,
-    PreferenceLogits, Quantization, Reference, Transformers, Tuning,
+    Quantization, Reference, Tuning,
 };
 pub use variant::Variant;
 pub use vision::{Projector, VisionTower};

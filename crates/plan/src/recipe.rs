@@ -11,7 +11,8 @@ use super::precision::Fp8;
 use super::recompute::Recompute;
 use super::rollout::Rollout;
 use super::software::Software;
-use super::tuning::{DataEngine, Transformers, Tuning};
+use super::transformers::Transformers;
+use super::tuning::{DataEngine, Tuning};
 use shardscope_units::Bytes;
 
 /// Everything about a run that is neither shape, machine nor cut.

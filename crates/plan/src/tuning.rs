@@ -338,19 +338,6 @@ impl Objective {
     }
 }
 
-/// What a preference loss does with the logits of the policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PreferenceLogits {
-    /// Takes the log-probabilities a sequence at a time in the logits' own format, and lets go of the logits before the
-    /// reference runs.
-    #[default]
-    Dropped,
-    /// The same, but the logits are alive while the reference makes its own (TRL).
-    Own,
-    /// Casts them to fp32 and takes the log-softmax of all at once; they are alive while the reference runs (LLaMA-Factory).
-    Fp32,
-}
-
 /// Where a preference loss has its reference from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reference {
@@ -361,59 +348,6 @@ pub enum Reference {
     Loaded,
     /// Log-probabilities worked out before training.
     Precomputed,
-}
-
-/// What `transformers` and its trainers choose beside the rest of a recipe.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transformers {
-    /// Number format of `torch.autocast`, under which the Trainer's `--bf16` and `--fp16` run.
-    pub autocast: Option<Number>,
-    /// Whether micro-batches come with a padding mask.
-    pub padding_mask: bool,
-    /// Whether the model fills a key/value cache in training (`use_cache`; the Trainer turns it off).
-    pub cache: bool,
-    /// Whether the loss is divided by the batch's count of tokens (`num_items_in_batch`).
-    pub counts_tokens: bool,
-    /// How experts are computed (`experts_implementation`).
-    pub experts: ExpertKernel,
-    /// Liger's kernels for norms, gated activations and rotation.
-    pub liger: bool,
-    /// Whether a loss fused with the output layer sums its weight's gradient in fp32 (Liger's `accum_dtype`).
-    pub fp32_accumulation: bool,
-    /// What wraps the model for data parallelism.
-    pub engine: DataEngine,
-    /// Number format in which FSDP reduces gradients, where the trainer states one (`MixedPrecision.reduce_dtype`).
-    pub reduce: Option<Number>,
-    /// Whether embedding and output layer are FSDP units of their own, gathered when they run and freed behind it; else they
-    /// are of the unit outside of layers, which stays gathered.
-    pub ends_apart: bool,
-    /// Whether FSDP2 reduces gradients with the last micro-batch of a step alone (`set_requires_gradient_sync`), so that whole
-    /// ones are held until then.
-    pub defers_reduction: bool,
-    /// Sequences of one batch of an evaluation between steps; 0 where none is counted.
-    pub evaluation_batch: u64,
-    /// What a preference loss does with the logits.
-    pub preference_logits: PreferenceLogits,
-}
-
-impl Default for Transformers {
-    fn default() -> Self {
-        Self {
-            autocast: None,
-            padding_mask: false,
-            cache: false,
-            counts_tokens: true,
-            experts: ExpertKernel::Grouped,
-            liger: false,
-            fp32_accumulation: false,
-            engine: DataEngine::Ddp,
-            reduce: None,
-            ends_apart: false,
-            defers_reduction: false,
-            evaluation_batch: 0,
-            preference_logits: PreferenceLogits::Dropped,
-        }
-    }
 }
 
 /// How `transformers` computes the experts of a layer.

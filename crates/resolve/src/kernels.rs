@@ -125,6 +125,10 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "chunked_rows" => return LossKind::ChunkedRows,
         "chunked_linear" => return LossKind::ChunkedLinear,
         "compiled" => return LossKind::Compiled,
+        // Patched models fuse the loss where they are given labels: preferences and policies take their logits.
+        "liger" | "cce" if !matches!(table.word(Field::TrainingObjective), "" | "sft") => {
+            return LossKind::Torch;
+        }
         "fused_linear" | "liger" | "cce" | "chunked" => return LossKind::FusedLinear,
         _ => {}
     }

@@ -113,6 +113,11 @@ pub(super) fn find(table: &mut Table, software: Software) {
         let message = "DoRA beside experts, which PEFT adapts as parameters and refuses it for";
         table.lack(Field::UseDora, "", Effect::Memory, message);
     }
+    if table.has(Field::LigerParts) && software != Software::HfTransformers {
+        let value = table.words(Field::LigerParts).join(" ");
+        let message = "Liger's fused kernels in this software, which keep less for the backward pass";
+        table.lack(Field::LigerParts, &value, Effect::Memory, message);
+    }
     arrangement(table, software);
     evaluation::find(table, software);
     if table.says(Field::TrainingObjective, "kto")
@@ -161,10 +166,15 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
 }
 
+/// Whether some of Liger's kernels stand in the place of transformers'.
+fn has_liger(table: &Table) -> bool {
+    table.on(Field::LigerKernel) || table.has(Field::LigerParts)
+}
+
 /// Norms that were recorded in transformers' own modules alone.
 fn arrangement(table: &mut Table, software: Software) {
     let recorded = matches!(software, Software::HfTransformers | Software::Olmo);
-    let own = recorded && !table.on(Field::LigerKernel);
+    let own = recorded && !has_liger(table);
     let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
     let unrecorded = table.word(Field::UnrecordedModules).to_owned();
     if software == Software::HfTransformers && !unrecorded.is_empty() {
@@ -232,7 +242,7 @@ fn on_the_host(table: &mut Table, software: Software) {
     let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
     let frozen = matches!(table.word(Field::TrainType), "lora" | "qlora" | "freeze");
     let other = software != Software::HfTransformers
-        || table.on(Field::LigerKernel)
+        || has_liger(table)
         || table.degree(Field::PipelineModelParallelSize) > 1
         || !matches!(table.word(Field::LossKind), "" | "torch");
     if !whole || frozen || other {

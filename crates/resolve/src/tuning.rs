@@ -254,7 +254,8 @@ pub(super) fn transformers(table: &Table) -> Transformers {
             "eager" => ExpertKernel::Loop,
             _ => ExpertKernel::Grouped,
         },
-        liger: table.on(Field::LigerKernel),
+        liger_norms: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"norms"),
+        liger_gates: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"gates"),
         fp32_accumulation: false,
         engine: match table.word(Field::DataParallelEngine) {
             "fsdp1" => DataEngine::Fsdp1,

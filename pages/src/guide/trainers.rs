@@ -225,12 +225,17 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
     (
         "Llama 3 8B with DPO",
         "Llama-3-8B",
-        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=dpo&reference_model=adapters&autocast=none",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=dpo&reference_model=adapters&preference_logits=own&autocast=none",
     ),
     (
         "Llama 3 8B with DPO in fp32",
         "Llama-3-8B",
         "params_dtype=fp32&gbs=32&mbs=2&nodes=2&seq=1024&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=loaded&zero_stage=3&data_parallel_engine=fsdp2",
+    ),
+    (
+        "Llama 3 8B with KTO in LLaMA-Factory",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=kto&reference_model=adapters&preference_logits=fp32&gradient_checkpointing",
     ),
     (
         "Llama 3 8B in full with DPO",

@@ -46,7 +46,8 @@ pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, gathered: &Gathered) 
     let projects = SectionKind::count(counts, SectionKind::is_after_layers) > 0;
     // Liger's loss is fused with the output layer in training alone (`liger_kernel/transformers/model/llama.py:lce_forward`,
     // `skip_logits`); others are fused in evaluation too.
-    let has_logits = x.recipe().loss != LossKind::FusedLinear || transformers.liger;
+    let has_logits =
+        x.recipe().loss != LossKind::FusedLinear || transformers.liger_norms || transformers.liger_gates;
     if batch == 0 || !has_logits || !projects || !x.recipe().software.semantics().eager_modules {
         return Vec::new();
     }

@@ -3,10 +3,10 @@
 //! the command line, which knows every flag.
 
 use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
+use super::models_by_file::{known_model, preset, without_ending};
 use super::reader::{Claim, Reader};
 use super::{bases, primus, signs};
 use crate::{Argument, Found, Origin, Reading, megatron};
-use shardscope_catalog as catalog;
 use shardscope_config_tree::{Node, Tree, Value};
 use shardscope_plan::Field;
 use shardscope_source::Span;
@@ -143,11 +143,6 @@ fn undashed(flag: &str) -> &str {
     flag.strip_prefix("--").unwrap_or(flag)
 }
 
-/// A file's name without the ending of YAML.
-pub(super) fn without_ending(name: &str) -> &str {
-    name.strip_suffix(".yaml").or(name.strip_suffix(".yml")).unwrap_or(name)
-}
-
 /// The flag of a leaf, with its value.
 fn push(words: &mut Vec<Argument>, leaf: &Leaf) {
     let name = undashed(leaf.path.rsplit('.').next().unwrap_or(""));
@@ -189,34 +184,6 @@ fn machines(reading: &mut Reading, root: &Node) {
             reading.take(Found::new(field, count, Origin::Script).by(path, Some(node.span)));
         }
     }
-}
-
-/// The shape of a model that the text names, where the catalog knows it.
-pub(super) fn preset(reading: &mut Reading, named: &Node, name: &str) {
-    let name = without_ending(name);
-    let Some((known, settings)) = known_model(name) else { return };
-    for (field, value) in settings {
-        if !reading.found.iter().any(|found| found.field == field) {
-            let found = Found::new(field, value, Origin::Catalog).by("model", Some(named.span));
-            reading.take(found.note(format!("{known}, named as {}", named.word().unwrap_or(name))));
-        }
-    }
-}
-
-/// A catalog model by a file's name: `llama3.1_8B`, `deepseek_v2_lite`.
-pub(crate) fn known_model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
-    let dashed = name.replace('_', "-");
-    let mut spaced = String::new();
-    let mut letters = dashed.chars().peekable();
-    let mut first_digit = true;
-    while let Some(letter) = letters.next() {
-        spaced.push(letter);
-        if first_digit && letter.is_ascii_alphabetic() && letters.peek().is_some_and(char::is_ascii_digit) {
-            spaced.push('-');
-            first_digit = false;
-        }
-    }
-    catalog::model(&dashed).or_else(|| catalog::model(&spaced))
 }
 
 /// What stands below the only key of a file: MindSpeed-RL's files of models (`configs/model/`).

@@ -14,6 +14,7 @@ mod kubernetes;
 mod leaves;
 mod llama_like;
 mod merge;
+mod models_by_file;
 mod names;
 mod nanotron;
 pub(crate) mod nemo;
@@ -30,10 +31,11 @@ mod trainer;
 mod workload;
 
 pub(super) use accelerate::{Accelerate, read_launcher};
-pub(super) use flags::known_model;
+
 pub use format::Format;
 pub(super) use huggingface::{HuggingFace, lacking};
 pub use merge::{Text, merge};
+pub(super) use models_by_file::known_model;
 pub(crate) use names::TABLE as NAMES;
 pub use reader::{Claim, Command, Reader, Role};
 pub(super) use recipes::Recipe;

@@ -5,7 +5,7 @@ use super::deepspeed;
 use super::leaves::{Leaves, Scalars};
 use super::reader::{Claim, Reader};
 use super::signs;
-use crate::{Origin, Reading};
+use crate::{Effect, NotModelled, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 
@@ -89,6 +89,12 @@ fn read(root: &Node) -> Reading {
     if let Some(leaf) = leaves.get("pipe_parallel_size") {
         let stages = leaf.whole().map_or_else(|| leaf.value.clone(), |stages| stages.max(1).to_string());
         leaves.say(Field::PipelineModelParallelSize, &stages, leaf);
+    }
+    // Next tokens where it is not said (`megatron/neox_arguments/neox_args.py:train_impl`).
+    if let Some(leaf) = leaves.get("train_impl").filter(|leaf| leaf.value != "normal") {
+        let what = "a training with rewards or preferences, and what it holds beside the model";
+        let item = NotModelled::new("train_impl", &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
     }
     attention(&mut leaves);
     mlp(&mut leaves);

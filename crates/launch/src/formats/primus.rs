@@ -2,7 +2,8 @@
 //! runs as well. Its own files: `primus/configs/modules/`, `primus/configs/models/`.
 
 use super::leaves::{Leaf, Leaves, Scalars};
-use super::{flags, interpolate, titan};
+use super::models_by_file::{preset, without_ending};
+use super::{interpolate, titan};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::Field;
@@ -37,7 +38,7 @@ pub(super) fn of_another_trainer(root: &Node) -> Option<Reading> {
             let item = NotModelled::new("framework", other, Effect::Model, what).at_some(Some(named.span));
             reading.not_modelled.push(item);
             if let Some((node, name)) = named_model(root) {
-                flags::preset(&mut reading, node, &name);
+                preset(&mut reading, node, &name);
             }
             Some(reading)
         }
@@ -64,9 +65,9 @@ fn of_titan(root: &Node) -> Reading {
     let mut known: Vec<Leaf> =
         PRE_TRAINER.iter().map(|(path, value)| Leaf::of_base(base, path, value)).collect();
     let named = named_model(root);
-    let of_fp8 = named.as_ref().is_some_and(|(_, name)| flags::without_ending(name).ends_with("-fp8"));
+    let of_fp8 = named.as_ref().is_some_and(|(_, name)| without_ending(name).ends_with("-fp8"));
     if let Some((_, name)) = &named
-        && let Some((family, size)) = flags::without_ending(name).rsplit_once('_')
+        && let Some((family, size)) = without_ending(name).rsplit_once('_')
     {
         // Files of 3.1 to 3.3 name the flavors of one family (`primus/configs/models/torchtitan/llama3.3_70B.yaml`).
         let family = if family.starts_with("llama3") { "llama3" } else { family };
@@ -98,7 +99,7 @@ fn of_titan(root: &Node) -> Reading {
     let mut reading = titan::finish(&scalars);
     reading.not_modelled.append(&mut lacks);
     if let Some((node, name)) = named {
-        flags::preset(&mut reading, node, &name);
+        preset(&mut reading, node, &name);
     }
     reading
 }

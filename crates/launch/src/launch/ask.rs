@@ -2,9 +2,63 @@
 
 use crate::Question;
 use shardscope_bash::{Hole, HoleId, HoleKind, Script};
+use shardscope_plan::{Field, Kind};
 
 /// Positional parameters beyond which the whole call line is asked for.
 const SINGLE_POSITIONALS: usize = 3;
+
+/// Words of a call line proposed at most.
+const LONGEST_LINE: usize = 64;
+/// A word behind the script that decides no setting: a path, a rate, a number of tokens that no division brings to nothing.
+const ANY_WORD: &str = "1000000000";
+/// The format that a script is asked for where it offers several.
+const USUAL_FORMAT: &str = "bf16";
+
+/// Words behind the script with which it makes a plan: the first that it compares each with, else one that suits what it decides.
+fn call_line(script: &Script, holes: &[(HoleId, String)]) -> Option<String> {
+    let mut words: Vec<&str> = Vec::new();
+    let place = |hole: &Hole| (hole.kind == HoleKind::Positional).then(|| hole.name.parse::<usize>().ok())?;
+    for hole in &script.holes {
+        let Some(at) = place(hole).filter(|at| (1..=LONGEST_LINE).contains(at)) else { continue };
+        if words.len() < at {
+            words.resize(at, ANY_WORD);
+        }
+        let usual = hole.choices.iter().find(|choice| *choice == USUAL_FORMAT);
+        if let Some(choice) = usual.or(hole.choices.first()).filter(|choice| is_word(choice)) {
+            words[at - 1] = choice;
+        }
+    }
+    for (id, about) in holes {
+        let Some(word) = Field::named(about).and_then(usual) else { continue };
+        for root in script.roots(*id) {
+            let at = script.hole(root).filter(|hole| hole.choices.is_empty()).and_then(place);
+            if let Some(known) = at.and_then(|at| words.get_mut(at.wrapping_sub(1)))
+                && *known == ANY_WORD
+            {
+                *known = word;
+            }
+        }
+    }
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// A value of a setting that a plan can be made with.
+fn usual(field: Field) -> Option<&'static str> {
+    match field {
+        Field::SeqLength | Field::MaxPositionEmbeddings => Some("4096"),
+        Field::GlobalBatchSize => Some("256"),
+        Field::TrainIters | Field::TrainSamples => None,
+        _ => match field.kind() {
+            Kind::Count(..) => Some("1"),
+            Kind::Flag => Some("false"),
+            _ => None,
+        },
+    }
+}
 
 /// The name under which a hole is asked for and answered: a variable's, or `$3`.
 pub(super) fn name(script: &Script, id: HoleId) -> String {
@@ -65,7 +119,7 @@ pub(super) fn questions(script: &Script, holes: &[(HoleId, String)]) -> Vec<Ques
             prompt: "Which words follow the script in the line that calls it? They decide most settings"
                 .to_owned(),
             choices: Vec::new(),
-            proposal: None,
+            proposal: call_line(script, holes),
         }];
         for question in out {
             if !question.name.starts_with('$') {

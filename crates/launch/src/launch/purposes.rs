@@ -64,11 +64,21 @@ const MEGATRONS: [Field; 11] = [
 pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine) {
     const STRANGE: &str =
         "a program whose options are not known here, nor what it takes where they are silent";
+    /// Options that no Megatron has, of trainers whose layers, checkpointing or sharding are their own.
+    const FOREIGN: [&str; 5] = [
+        "--gradient-accumulation-steps",
+        "--intermediate-size",
+        "--gradient-checkpointing",
+        "--enable-gradient-checkpointing",
+        "--sharding-strategy",
+    ];
     let Some(program) = line.program.as_ref() else { return };
+    let foreign = reading.not_read.iter().any(|item| FOREIGN.contains(&item.name.replace('_', "-").as_str()));
     let known = reading.found.iter().filter(|found| !found.field.is_idle()).count();
     let own = reading.found.iter().any(|found| MEGATRONS.contains(&found.field));
     let stops = reading.not_modelled.iter().any(|item| item.name == "program");
-    if own || stops || reading.software.is_some() || known == 0 || reading.not_read.len() <= known {
+    let stranger = !own && reading.software.is_none() && reading.not_read.len() > known;
+    if stops || known == 0 || !(foreign || stranger) {
         return;
     }
     let item = NotModelled::new("program", base_name(program.text()), Effect::Model, STRANGE);

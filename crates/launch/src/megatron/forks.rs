@@ -10,6 +10,7 @@ use shardscope_plan::Field;
 pub(super) fn is_harmless(name: &str, value: &str) -> bool {
     match name {
         "sglang-dp-size" | "sglang-data-parallel-size" => value == "1",
+        "train-backend" => value == "megatron",
         "loss-type" => matches!(value, "policy_loss" | "sft_loss"),
         _ => matches!(value, "false" | "standard" | "causal_lm"),
     }
@@ -234,6 +235,12 @@ const FORKS: &[Fork] = &[
     lacking("debug-rollout-only", Arity::On, Effect::Model, "rollouts alone, which train nothing"),
     // Supervised tuning goes through the policy's log-probabilities (`slime/backends/megatron_utils/loss.py:sft_loss_function`).
     lacking("loss-type", Arity::One, Effect::Memory, "a loss of the text's own"),
+    lacking(
+        "train-backend",
+        Arity::One,
+        Effect::Memory,
+        "another backend than Megatron under slime and miles",
+    ),
     lacking("use-critic", Arity::On, Effect::Memory, "a critic beside the policy"),
     // megablocks.
     takes("moe-num-experts", &[(Field::NumExperts, None)]),

@@ -95,7 +95,7 @@ fn modules_of_its_own_are_known_for_llama_and_qwen() {
         let run = llama(model, "8", "distributed: {strategy: fsdp2}\n");
         let plan = run.plan.as_ref().unwrap_or_else(|| panic!("{model}: {:?}", run.diagnostics));
         assert_eq!(
-            (plan.recipe().software.name(), plan.recipe().transformers.liger),
+            (plan.recipe().software.name(), plan.recipe().transformers.liger_norms),
             (software, liger),
             "{model}"
         );

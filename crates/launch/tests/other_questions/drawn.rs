@@ -1,9 +1,10 @@
 //! What a random draw of public launch files found misread, each in a text of a few lines.
 
 use super::{MODEL, said, script, stopped, value};
-use shardscope_launch::Resolution;
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
-use shardscope_source::{Code, Severity};
+use shardscope_source::{Code, Severity, Source};
 
 fn proposal(resolution: &Resolution, field: Field) -> Option<String> {
     let asked = resolution.questions.iter().find(|question| question.name == field.name());
@@ -279,4 +280,87 @@ fn trls_preferences_hold_their_logits() {
         gradient_accumulation_steps: 4\nbeta: 0.1\noutput_dir: data/zephyr-dpo\n";
     let read = said("config.yaml", text, &[("world_size", "8")]);
     assert_eq!(value(&read, Field::PreferenceLogits), "own");
+}
+
+/// Pai-Megatron-Patch's scripts take everything from the line that calls them, which is proposed with the words they compare.
+#[test]
+fn a_whole_call_line_is_proposed() {
+    let text = "#!/bin/bash\nENV=$1\nMODEL_SIZE=$2\nBATCH_SIZE=$3\nGLOBAL_BATCH_SIZE=$4\nLR=$5\nSEQ_LEN=$6\nPR=$7\nTP=$8\nPP=$9\n\
+        if [ $ENV = dsw ]; then NNODES=1; GPUS_PER_NODE=8; elif [ $ENV = dlc ]; then NNODES=${WORLD_SIZE}; GPUS_PER_NODE=8; fi\n\
+        if [ $MODEL_SIZE = 7B ]; then NUM_LAYERS=32; HIDDEN=4096; HEADS=32; elif [ $MODEL_SIZE = 13B ]; then NUM_LAYERS=40; HIDDEN=5120; \
+        HEADS=40; fi\n\
+        if [ $PR = fp16 ]; then pr=\"--fp16\"; elif [ $PR = bf16 ]; then pr=\"--bf16\"; fi\n\
+        torchrun --nnodes $NNODES --nproc_per_node $GPUS_PER_NODE pretrain_gpt.py --num-layers $NUM_LAYERS --hidden-size $HIDDEN \
+        --num-attention-heads $HEADS --seq-length $SEQ_LEN --micro-batch-size $BATCH_SIZE --global-batch-size $GLOBAL_BATCH_SIZE \
+        --tensor-model-parallel-size $TP --pipeline-model-parallel-size $PP --max-position-embeddings 4096 --lr $LR $pr \
+        --tokenizer-type GPT2BPETokenizer\n";
+    let open = script(text);
+    let asked = open.questions.iter().find(|question| question.name == "arguments").expect("a question");
+    let line = asked.proposal.clone().expect("a proposal");
+    assert_eq!(line, "dsw 7B 1 256 1000000000 4096 bf16 1 1");
+    let source = Source::from_files([("run.sh", text)]);
+    let environment =
+        Environment { variables: vec![("arguments".to_owned(), line)], ..Environment::default() };
+    let answered = read(&Request { source: &source, environment: &environment, overrides: &[] });
+    assert!(answered.plan.is_some(), "{:?}", answered.diagnostics);
+    assert_eq!(
+        (value(&answered, Field::NumLayers), value(&answered, Field::Bf16)),
+        ("32".to_owned(), "true".to_owned())
+    );
+}
+
+/// A trainer of transformers' modules with Megatron's names for its sizes (Pai-Megatron-Patch's `ds_train_huggingface_llama.py`).
+#[test]
+fn options_that_no_megatron_has_stop() {
+    let text = format!(
+        "torchrun --nproc_per_node 8 ds_train_huggingface_llama.py {MODEL} --intermediate-size 11008 --gradient-accumulation-steps 4\n"
+    );
+    stopped(&script(&text), &["program"]);
+}
+
+/// GPT-NeoX trains reward models and preferences from the same files.
+#[test]
+fn neoxs_other_trainings_stop() {
+    let text = "pipe_parallel_size: 0\nmodel_parallel_size: 1\nnum_layers: 2\nhidden_size: 64\nnum_attention_heads: 4\nseq_length: 64\n\
+        train_micro_batch_size_per_gpu: 2\ntrain_impl: rm\n";
+    stopped(&said("rm.yml", text, &[]), &["train_impl"]);
+    let plain = said("sft.yml", &text.replace("rm", "normal"), &[]);
+    assert!(plain.not_modelled.is_empty(), "{:?}", plain.not_modelled);
+}
+
+/// LLaMA-Factory trains with Megatron's layers too, and writes tokens without a training.
+#[test]
+fn llamafactorys_other_programs_stop() {
+    let text = "model_name_or_path: Qwen/Qwen3-4B-Instruct-2507\nstage: sft\ndo_train: true\nfinetuning_type: lora\nlora_target: all\n\
+        cutoff_len: 2048\n";
+    let more = |more: &str| said("train.yaml", &format!("{text}{more}"), &[("world_size", "8")]);
+    stopped(&more("learning_rate: 1e-4\ntensor_model_parallel_size: 1\n"), &["tensor_model_parallel_size"]);
+    stopped(&more("tokenized_path: saves/data\n"), &["tokenized_path"]);
+    assert!(more("learning_rate: 1e-4\ntokenized_path: saves/data\n").plan.is_some());
+}
+
+/// miles trains by FSDP as well as Megatron.
+#[test]
+fn another_backend_of_miles_stops() {
+    let text = "ray job submit -- python3 train.py --train-backend fsdp --hf-checkpoint /root/Qwen3-4B --actor-num-nodes 1 \
+        --actor-num-gpus-per-node 8 --colocate --rollout-batch-size 8 --n-samples-per-prompt 8 --global-batch-size 64 \
+        --rollout-max-response-len 4096 --use-dynamic-batch-size --max-tokens-per-gpu 9216\n";
+    stopped(&script(text), &["train-backend"]);
+    let megatron = script(&text.replace("fsdp", "megatron"));
+    assert!(!megatron.not_modelled.iter().any(|item| item.is_called("train-backend")));
+}
+
+/// Teachers of on-policy distillation stand on accelerators of their own.
+#[test]
+fn teachers_of_nemo_rl_stop() {
+    let text = "defaults: grpo_math_1B.yaml\ngrpo:\n  num_prompts_per_step: 16\n  adv_estimator:\n    name: opd\npolicy:\n  \
+        model_name: Qwen/Qwen3-1.7B\n";
+    stopped(&said("mopd.yaml", text, &[]), &["grpo.adv_estimator.name"]);
+}
+
+/// Classes of OLMo-core that are called as TRL's are.
+#[test]
+fn olmo_cores_programs_are_none_of_transformers() {
+    let text = "from olmo_core.config import Config\nmodel = TransformerConfig.from_pretrained('a/b')\nconfig = SFTConfig(seed=1)\n";
+    assert_eq!(why("sft.py", text), Some(Code::Python));
 }

@@ -166,7 +166,8 @@ fn shared(tape: &mut Tape<'_, '_>, needed: bool) {
     let gate = gated && SHARED_GATE.run(tape, input, [x.h, x.moe.shared]);
     let up = SHARED_UP.run(tape, input, [x.h, x.moe.shared]);
     tape.keep(gate, "shared gate", &inner, width, &SHARED);
-    tape.keep(gated && up && !x.recipe().transformers.liger, "shared activated gate", &inner, width, &SHARED);
+    let unfused = !x.recipe().transformers.liger_gates;
+    tape.keep(gated && up && unfused, "shared activated gate", &inner, width, &SHARED);
     // Without a gate the activation's input stands in its place.
     tape.keep(if gated { gate } else { up }, "shared up", &inner, width, &SHARED);
     let down = Input { shared: None, needed: gate || up, cast: true };

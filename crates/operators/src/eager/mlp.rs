@@ -66,7 +66,7 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
         tape.step = Step::Core;
         tape.keep(both, "gate and up", &[x.n, 2 * x.f], x.compute_width, &BOTH);
         tape.keep(
-            both && !x.recipe().transformers.liger,
+            both && !x.recipe().transformers.liger_gates,
             "activated gate",
             &[x.n, x.f],
             x.compute_width,
@@ -98,7 +98,7 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
 fn product(tape: &mut Tape<'_, '_>, gate: bool, up: bool) {
     let x = tape.x;
     let wide = [x.n, x.f];
-    if x.recipe().transformers.liger {
+    if x.recipe().transformers.liger_gates {
         tape.keep(gate || up, "gate", &wide, x.compute_width, &KERNEL);
         tape.keep(gate || up, "up", &wide, x.compute_width, &OTHER);
         return;

@@ -248,7 +248,7 @@ fn module(x: &Symbols<'_>) -> NormModule {
 
 /// Whether one kernel does it, which keeps its input in its own type.
 pub(super) fn is_kernel(x: &Symbols<'_>) -> bool {
-    x.recipe().transformers.liger || module(x) == NormModule::Kernel
+    x.recipe().transformers.liger_norms || module(x) == NormModule::Kernel
 }
 
 /// The norms of queries and keys, head by head or over all heads together.

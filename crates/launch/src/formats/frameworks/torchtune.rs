@@ -1,7 +1,7 @@
 //! torchtune. Keys: its configurations.
 
 use super::row::Row;
-use crate::formats::flags::known_model;
+use crate::formats::known_model;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::named::take_model;
 use crate::{Effect, NotModelled, Origin};

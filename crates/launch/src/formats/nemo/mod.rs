@@ -220,7 +220,7 @@ fn recipe(leaves: &mut Leaves<'_>, words: &[Argument]) {
     while let Some(shorter) = PURPOSES.iter().find_map(|purpose| model.strip_suffix(purpose)) {
         model = shorter;
     }
-    let Some((known, settings)) = super::flags::known_model(model) else { return };
+    let Some((known, settings)) = super::known_model(model) else { return };
     let note = format!("{known}, named as {}", name.text);
     for (field, value) in settings {
         leaves.state(field, &value, Origin::Catalog, &note);

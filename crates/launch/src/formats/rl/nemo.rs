@@ -1,6 +1,6 @@
 //! NeMo-RL: a policy under DTensor or Megatron, vLLM beside it (`nemo_rl/models/policy`, `examples/configs`).
 
-use super::super::leaves::Leaves;
+use super::super::leaves::{Leaf, Leaves};
 use super::common::{ask, lack, lack_yes, lora, model, policy, transformers};
 use super::{nemo_megatron, nemo_rollout};
 use crate::{Effect, Origin};
@@ -27,6 +27,15 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         nemo_megatron::read(leaves)
     } else {
         dtensor(leaves)
+    }
+    // On-policy distillation is a way to weigh rollouts by models that stand on accelerators of their own.
+    let teaches = |leaf: &&Leaf| leaf.path.split('.').any(|part| part.contains("teacher"));
+    let teacher = leaves.all().iter().find(teaches).filter(|_| task != Some("distillation."));
+    let weighed = leaves.get("grpo.adv_estimator.name").filter(|leaf| leaf.value == "opd");
+    if let Some(leaf) = weighed.or(teacher) {
+        let what = "teachers beside the policy, on accelerators of their own or shared";
+        let item = crate::NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
     }
     match task {
         Some("grpo." | "ppo.") => {

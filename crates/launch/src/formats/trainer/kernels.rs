@@ -67,7 +67,8 @@ pub(super) fn attention(leaves: &mut Leaves<'_>) {
     leaves.pass("xformers_attention");
 }
 
-/// axolotl names Liger's kernels one by one; all of them together are what other trainers have one switch for.
+/// axolotl names Liger's kernels one by one; all of them together are what other trainers have one switch for. Each stands in
+/// the place of a module or function whose tensors are its own, so that any of them alone keeps what it keeps among the others.
 pub(super) fn liger(leaves: &mut Leaves<'_>) {
     let parts = [
         &["liger_rope"][..],
@@ -77,8 +78,12 @@ pub(super) fn liger(leaves: &mut Leaves<'_>) {
     ];
     let on: Vec<Option<&Leaf>> =
         parts.iter().map(|paths| paths.iter().find_map(|path| leaves.yes(path))).collect();
-    for path in ["liger_layer_norm", "liger_cross_entropy"] {
-        leaves.pass(path);
+    leaves.pass("liger_layer_norm");
+    // In the place of PyTorch's, over logits that are there: their gradient takes their place.
+    if let Some(leaf) = leaves.yes("liger_cross_entropy") {
+        let what = "Liger's cross entropy over logits";
+        let item = NotModelled::new(&leaf.path, "", Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
     }
     let plugged = plugged(leaves);
     let cut = leaves.yes("cut_cross_entropy").or(plugged);
@@ -92,10 +97,15 @@ pub(super) fn liger(leaves: &mut Leaves<'_>) {
         if loss.is_none() && cut.is_none() {
             leaves.say(Field::LossKind, "torch", first);
         }
-    } else {
-        let what = "some of Liger's kernels without the others";
-        let item = NotModelled::new(&first.path, "", Effect::Memory, what).at_some(first.span);
-        leaves.reading.not_modelled.push(item);
+        return;
+    }
+    let named = [(rope, "rotation"), (norm, "norms"), (gate, "gates")];
+    let parts: Vec<&str> = named.iter().filter(|(part, _)| part.is_some()).map(|(_, word)| *word).collect();
+    if !parts.is_empty() {
+        leaves.say(Field::LigerParts, &parts.join(" "), first);
+    }
+    if let Some(leaf) = loss.filter(|_| cut.is_none()) {
+        leaves.say(Field::LossKind, "liger", leaf);
     }
 }
 

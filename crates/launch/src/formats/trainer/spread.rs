@@ -161,6 +161,23 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
             leaves.switch(Field::Packing, true, leaf);
         }
     }
+    // What trains with Megatron's layers (Megatron Bridge, mcore_adapter) has keys of Megatron's beside LLaMA-Factory's
+    // (`src/llamafactory/hparams/megatron_bridge_args.py`).
+    if leaves.has("finetuning_type")
+        && let Some(leaf) = leaves.first(&["tensor_model_parallel_size", "use_distributed_optimizer"])
+    {
+        let what = "Megatron's layers and optimizer under LLaMA-Factory";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    // With a place for tokens that are not there yet, LLaMA-Factory writes them and ends (`data/loader.py:get_dataset`).
+    let trained = ["learning_rate", "per_device_train_batch_size", "num_train_epochs"];
+    if let Some(leaf) = leaves.get("tokenized_path").filter(|_| !trained.iter().any(|path| leaves.has(path)))
+    {
+        let what = "a preparation of data, which trains nothing";
+        let item = NotModelled::new("tokenized_path", &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
     // Files that serve, convert or predict.
     let other = [
         ("export_dir", "a conversion of files, which trains nothing"),
